@@ -1,0 +1,1 @@
+"""The networking library for Mojo."""

@@ -1,0 +1,29 @@
+"""Holds octets, buffers and heap memory: what every other package stands on."""
+
+from .buffer import Buffer
+from .octets import (
+    COLON,
+    CR,
+    LF,
+    SPACE,
+    TAB,
+    TOKEN_OCTETS,
+    OctetSet,
+    equals,
+    equals_ignoring_case,
+    equals_lower,
+    find_member,
+    find_octet,
+    is_token,
+    lower_octet,
+    write_escaped,
+)
+from .pointer import (
+    Erased,
+    OctetPointer,
+    PointerTo,
+    allocate_octets,
+    free_octets,
+    heap_create,
+    heap_destroy,
+)

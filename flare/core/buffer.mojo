@@ -1,0 +1,222 @@
+"""Collects octets that are written at one end and consumed at the other.
+
+A buffer is plain data: whoever shares one with the kernel keeps it on the heap
+and neither appends to it nor drops it while an operation holds its octets.
+"""
+
+from std.memory import unsafe_memcpy, unsafe_memmove
+
+from .pointer import OctetPointer, allocate_octets, free_octets
+
+
+struct Buffer(Movable, Sized):
+    """Owns a growing run of octets; nothing is allocated before first use."""
+
+    var _octets: Optional[OctetPointer]
+    var _capacity: Int
+    var _start: Int
+    var _end: Int
+
+    def __init__(out self):
+        """Makes an empty buffer that holds no memory."""
+        self._octets = None
+        self._capacity = 0
+        self._start = 0
+        self._end = 0
+
+    def __init__(out self, *, capacity: Int):
+        """Makes an empty buffer with memory of its own.
+
+        Args:
+            capacity: Octets that fit before it grows; at least 1.
+        """
+        self._octets = allocate_octets(capacity)
+        self._capacity = capacity
+        self._start = 0
+        self._end = 0
+
+    def __deinit__(deinit self):
+        """Frees the memory."""
+        if self._octets:
+            free_octets(self._octets.value(), self._capacity)
+
+    @always_inline
+    def __len__(self) -> Int:
+        """Counts the octets written and not yet consumed.
+
+        Returns:
+            The count.
+        """
+        return self._end - self._start
+
+    def capacity(self) -> Int:
+        """Tells how much memory the buffer holds.
+
+        Returns:
+            Octets.
+        """
+        return self._capacity
+
+    @always_inline
+    def span(ref self) -> Span[UInt8, origin_of(self)]:
+        """Views the octets written and not yet consumed.
+
+        Returns:
+            A view that appending invalidates.
+        """
+        if not self._octets:
+            return Span[UInt8, origin_of(self)]()
+        return Span[UInt8, origin_of(self)](
+            unsafe_ptr=self._octets.unsafe_value()
+            .unsafe_offset(self._start)
+            .unsafe_origin_cast[origin_of(self)](),
+            length=self._end - self._start,
+        )
+
+    @always_inline
+    def unsafe_front(self) -> OctetPointer:
+        """Gives the address of the first unconsumed octet.
+
+        Returns:
+            The address, stable until the buffer grows, is compacted or dies.
+
+        Safety:
+            The buffer holds memory (`reserve` was called with at least 1).
+        """
+        return self._octets.unsafe_value().unsafe_offset(self._start)
+
+    @always_inline
+    def reserve(mut self, count: Int) -> OctetPointer:
+        """Makes room behind the last octet.
+
+        Args:
+            count: Octets about to be written; not negative.
+
+        Returns:
+            Where to write them; call `advance` afterwards.
+        """
+        if self._capacity - self._end < count or not self._octets:
+            self._make_room(count)
+        return self._octets.unsafe_value().unsafe_offset(self._end)
+
+    @always_inline
+    def advance(mut self, count: Int):
+        """Counts octets in that were written behind the last one.
+
+        Args:
+            count: At most what was reserved.
+        """
+        debug_assert(self._end + count <= self._capacity, "advance past end")
+        self._end += count
+
+    @always_inline
+    def append(mut self, octets: Span[UInt8, _]):
+        """Copies octets behind the last one.
+
+        Args:
+            octets: What to append; not a view of this buffer.
+        """
+        var n = len(octets)
+        var target = self.reserve(n)
+        unsafe_memcpy(dest=target, src=octets.unsafe_ptr(), count=n)
+        self._end += n
+
+    @always_inline
+    def append(mut self, text: StaticString):
+        """Copies a constant text behind the last octet.
+
+        Args:
+            text: What to append.
+        """
+        self.append(text.as_bytes())
+
+    @always_inline
+    def append_octet(mut self, octet: UInt8):
+        """Appends one octet.
+
+        Args:
+            octet: What to append.
+        """
+        self.reserve(1)[] = octet
+        self._end += 1
+
+    def append_decimal(mut self, number: Int):
+        """Appends a number as decimal digits without leading zeros.
+
+        Args:
+            number: Not negative.
+        """
+        debug_assert(number >= 0, "append_decimal of ", number)
+        var target = self.reserve(20)
+        var digits = 1
+        var bound = 10
+        while number >= bound and digits < 19:
+            bound *= 10
+            digits += 1
+        var rest = number
+        for i in range(digits - 1, -1, -1):
+            target[unsafe_offset=i] = UInt8(48 + rest % 10)
+            rest //= 10
+        self._end += digits
+
+    def append_hexadecimal(mut self, number: Int):
+        """Appends a number as hexadecimal digits without leading zeros.
+
+        Args:
+            number: Not negative.
+        """
+        var target = self.reserve(16)
+        var digits = 1
+        while digits < 16 and number >> (4 * digits) != 0:
+            digits += 1
+        var rest = number
+        for i in range(digits - 1, -1, -1):
+            var digit = UInt8(rest & 15)
+            target[unsafe_offset=i] = digit + (48 if digit < 10 else 87)
+            rest >>= 4
+        self._end += digits
+
+    @always_inline
+    def consume(mut self, count: Int):
+        """Drops octets from the front.
+
+        Args:
+            count: At most the length.
+        """
+        debug_assert(count <= self._end - self._start, "consume past end")
+        self._start += count
+        if self._start == self._end:
+            self._start = 0
+            self._end = 0
+
+    @always_inline
+    def clear(mut self):
+        """Drops all octets and keeps the memory."""
+        self._start = 0
+        self._end = 0
+
+    @no_inline
+    def _make_room(mut self, count: Int):
+        var length = self._end - self._start
+        if self._octets and self._capacity - length >= count:
+            unsafe_memmove(
+                dest=self._octets.value(),
+                src=self._octets.value().unsafe_offset(self._start),
+                count=length,
+            )
+        else:
+            var capacity = max(
+                max(length + count, 2 * self._capacity), 64
+            )
+            var octets = allocate_octets(capacity)
+            if self._octets:
+                unsafe_memcpy(
+                    dest=octets,
+                    src=self._octets.value().unsafe_offset(self._start),
+                    count=length,
+                )
+                free_octets(self._octets.value(), self._capacity)
+            self._octets = octets
+            self._capacity = capacity
+        self._start = 0
+        self._end = length

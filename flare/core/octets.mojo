@@ -1,0 +1,291 @@
+"""Scans, compares and converts octets, many at a time.
+
+All functions are pure. A set of ASCII octets is two 16-entry nibble tables, so
+that one shuffle tests a whole vector; loads never pass the end of the span.
+"""
+
+from std.bit import count_trailing_zeros
+from std.memory import pack_bits, unsafe_memcmp
+
+comptime _U8 = DType.uint8
+
+comptime CR: UInt8 = 13
+"""Carriage return."""
+comptime LF: UInt8 = 10
+"""Line feed."""
+comptime SPACE: UInt8 = 32
+"""Space."""
+comptime TAB: UInt8 = 9
+"""Horizontal tab."""
+comptime COLON: UInt8 = 58
+"""Colon."""
+
+
+@fieldwise_init
+struct OctetSet(ImplicitlyCopyable):
+    """Holds a set of octets below 128, tested one or sixteen at a time.
+
+    Build it at compile time: `comptime DIGITS = OctetSet.of("0123456789")`.
+    """
+
+    var low: SIMD[_U8, 16]
+    """Entry `b & 15` holds the bit `b >> 4` of each member `b`."""
+    var map: SIMD[DType.uint64, 2]
+    """One bit per member, for single octets."""
+
+    @staticmethod
+    def of(members: StaticString) -> Self:
+        """Builds the set of the octets in a text.
+
+        Args:
+            members: ASCII octets.
+
+        Returns:
+            The set.
+        """
+        var set = Self(SIMD[_U8, 16](0), SIMD[DType.uint64, 2](0))
+        for b in members.as_bytes():
+            set.add(b)
+        return set
+
+    def add(mut self, b: UInt8):
+        """Adds one octet.
+
+        Args:
+            b: The octet, below 128.
+        """
+        self.low[Int(b & 15)] |= UInt8(1) << (b >> 4)
+        self.map[Int(b >> 6)] |= UInt64(1) << UInt64(b & 63)
+
+    @always_inline
+    def __contains__(self, b: UInt8) -> Bool:
+        """Tests one octet.
+
+        Args:
+            b: Any octet.
+
+        Returns:
+            True if it is a member.
+        """
+        return b < 128 and (self.map[Int(b >> 6)] >> UInt64(b & 63)) & 1 == 1
+
+    @always_inline
+    def matches[
+        lanes: SIMDLength
+    ](self, x: SIMD[_U8, lanes]) -> SIMD[DType.bool, lanes]:
+        """Tests a vector of octets.
+
+        Parameters:
+            lanes: The width, 16 or more.
+
+        Args:
+            x: Any octets.
+
+        Returns:
+            True in each lane whose octet is a member.
+        """
+        comptime HIGH = SIMD[_U8, 16](
+            1, 2, 4, 8, 16, 32, 64, 128, 0, 0, 0, 0, 0, 0, 0, 0
+        )
+        return (
+            self.low._dynamic_shuffle(x & 15) & HIGH._dynamic_shuffle(x >> 4)
+        ).ne(0)
+
+
+def _token_set() -> OctetSet:
+    return OctetSet.of(
+        "!#$%&'*+-.^_`|~0123456789"
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+    )
+
+
+comptime TOKEN_OCTETS = _token_set()
+"""The octets of a token (RFC 9110 section 5.6.2)."""
+
+
+@always_inline
+def find_octet(s: Span[UInt8, _], wanted: UInt8, start: Int = 0) -> Int:
+    """Finds the first occurrence of an octet.
+
+    Args:
+        s: Where to look.
+        wanted: What to look for.
+        start: The index to begin at; at most the length.
+
+    Returns:
+        Its index, or the length of `s` if there is none.
+    """
+    var p = s.unsafe_ptr()
+    var n = len(s)
+    var i = start
+    while i + 16 <= n:
+        var hits = pack_bits(p.unsafe_load[width=16](i).eq(wanted))
+        if hits != 0:
+            return i + Int(count_trailing_zeros(hits))
+        i += 16
+    while i < n:
+        if p[unsafe_offset=i] == wanted:
+            return i
+        i += 1
+    return n
+
+
+@always_inline
+def find_member[
+    set: OctetSet, member: Bool = True
+](s: Span[UInt8, _], start: Int = 0) -> Int:
+    """Finds the first octet that is, or is not, in a set.
+
+    Parameters:
+        set: The set.
+        member: False looks for the first octet outside the set.
+
+    Args:
+        s: Where to look.
+        start: The index to begin at; at most the length.
+
+    Returns:
+        Its index, or the length of `s` if there is none.
+    """
+    var members = materialize[set]()
+    var p = s.unsafe_ptr()
+    var n = len(s)
+    var i = start
+    while i + 16 <= n:
+        var hit = members.matches(p.unsafe_load[width=16](i))
+        var hits = pack_bits(hit if member else ~hit)
+        if hits != 0:
+            return i + Int(count_trailing_zeros(hits))
+        i += 16
+    while i < n:
+        if (p[unsafe_offset=i] in members) == member:
+            return i
+        i += 1
+    return n
+
+
+@always_inline
+def is_token(s: Span[UInt8, _]) -> Bool:
+    """Tells whether octets form a token (RFC 9110 section 5.6.2).
+
+    Args:
+        s: The octets.
+
+    Returns:
+        True if there is at least one and all are token octets.
+    """
+    return len(s) > 0 and find_member[TOKEN_OCTETS, False](s) == len(s)
+
+
+@always_inline
+def lower_octet(b: UInt8) -> UInt8:
+    """Maps an ASCII capital to its small letter.
+
+    Args:
+        b: Any octet.
+
+    Returns:
+        The small letter, or `b` itself.
+    """
+    return b | 32 if b - 65 < 26 else b
+
+
+@always_inline
+def _lower[lanes: SIMDLength](x: SIMD[_U8, lanes]) -> SIMD[_U8, lanes]:
+    return (x - 65).lt(26).select(x | 32, x)
+
+
+def equals_lower(s: Span[UInt8, _], lower: Span[UInt8, _]) -> Bool:
+    """Compares octets with a text in small letters, ignoring ASCII case.
+
+    Args:
+        s: Any octets.
+        lower: What to compare with, without ASCII capitals.
+
+    Returns:
+        True if they are equal but for ASCII case in `s`.
+    """
+    var n = len(s)
+    if n != len(lower):
+        return False
+    var p = s.unsafe_ptr()
+    var q = lower.unsafe_ptr()
+    if n >= 16:
+        var i = 0
+        while i + 16 < n:
+            if _lower(p.unsafe_load[width=16](i)) != q.unsafe_load[width=16](i):
+                return False
+            i += 16
+        # The last vector overlaps the one before it: no scalar tail.
+        return _lower(p.unsafe_load[width=16](n - 16)) == q.unsafe_load[
+            width=16
+        ](n - 16)
+    comptime for w in [8, 4]:
+        if n >= w:
+            return _lower(p.unsafe_load[width=w]()) == q.unsafe_load[
+                width=w
+            ]() and _lower(p.unsafe_load[width=w](n - w)) == q.unsafe_load[
+                width=w
+            ](n - w)
+    for i in range(n):
+        if lower_octet(p[unsafe_offset=i]) != q[unsafe_offset=i]:
+            return False
+    return True
+
+
+def equals_ignoring_case(a: Span[UInt8, _], b: Span[UInt8, _]) -> Bool:
+    """Compares octets without regard to ASCII case.
+
+    Args:
+        a: Any octets.
+        b: Any octets.
+
+    Returns:
+        True if they are equal but for ASCII case.
+    """
+    var n = len(a)
+    if n != len(b):
+        return False
+    for i in range(n):
+        if lower_octet(a.unsafe_get(i)) != lower_octet(b.unsafe_get(i)):
+            return False
+    return True
+
+
+@always_inline
+def equals(a: Span[UInt8, _], b: Span[UInt8, _]) -> Bool:
+    """Compares octets.
+
+    Args:
+        a: Any octets.
+        b: Any octets.
+
+    Returns:
+        True if length and every octet are equal.
+    """
+    return (
+        len(a) == len(b)
+        and unsafe_memcmp(a.unsafe_ptr(), b.unsafe_ptr(), len(a)) == 0
+    )
+
+
+def write_escaped(octets: Span[UInt8, _], mut writer: Some[Writer]):
+    """Writes octets from a peer so that a log or a terminal stays intact.
+
+    Printable ASCII is kept; the backslash and everything else become `\\xHH`.
+
+    Args:
+        octets: Any octets.
+        writer: The destination.
+    """
+    comptime DIGITS: StaticString = "0123456789abcdef"
+    for i in range(len(octets)):
+        var b = octets[i]
+        if b >= 32 and b < 127 and b != 92:
+            writer.write(chr(Int(b)))
+        else:
+            writer.write(
+                "\\x",
+                chr(Int(DIGITS.as_bytes()[Int(b >> 4)])),
+                chr(Int(DIGITS.as_bytes()[Int(b & 15)])),
+            )

@@ -1,0 +1,91 @@
+"""Names heap memory that outlives every scope, and makes and frees it.
+
+State that a completion, a fiber switch, a callback or another thread may
+touch lives here and is reached through handles that copy one pointer.
+"""
+
+from std.memory import Layout, ThinAllocation, alloc, dealloc
+
+comptime PointerTo[T: AnyType] = Pointer[T, MutUntrackedOrigin]
+"""A pointer whose target's lifetime the compiler does not follow.
+
+Parameters:
+    T: The type pointed to.
+"""
+
+comptime OctetPointer = PointerTo[UInt8]
+"""A pointer to raw octets."""
+
+comptime Erased = PointerTo[NoneType]
+"""A pointer whose target's type only its owner knows."""
+
+
+@always_inline
+def heap_create[T: Movable](var value: T) -> PointerTo[T]:
+    """Moves a value to the heap.
+
+    Parameters:
+        T: The type of the value.
+
+    Args:
+        value: The value to move.
+
+    Returns:
+        Its address, valid until `heap_destroy`.
+    """
+    var target = alloc(Layout[T].single()).unsafe_leak()
+    target.unsafe_write(value^)
+    return target
+
+
+def heap_destroy[T: Deinitable](target: PointerTo[T]):
+    """Destroys a value made by `heap_create` and frees its memory.
+
+    Parameters:
+        T: The type of the value.
+
+    Args:
+        target: What `heap_create` returned.
+
+    Safety:
+        `target` came from `heap_create` and is not used afterwards.
+    """
+    target.unsafe_deinit_pointee()
+    dealloc(
+        ThinAllocation(unsafe_owned_ptr=target).unsafe_with_layout(
+            Layout[T].single()
+        )
+    )
+
+
+def allocate_octets(count: Int) -> OctetPointer:
+    """Allocates uninitialised octets, aligned for vector loads.
+
+    Args:
+        count: How many octets; at least 1.
+
+    Returns:
+        Their address, valid until `free_octets`.
+    """
+    return alloc(
+        Layout[UInt8, alignment = .of_bytes[64]()](count=count)
+    ).unsafe_leak()
+
+
+def free_octets(target: OctetPointer, count: Int):
+    """Frees what `allocate_octets` returned.
+
+    Args:
+        target: The address.
+        count: The count it was allocated with.
+
+    Safety:
+        `target` came from `allocate_octets(count)` and is not used afterwards.
+    """
+    dealloc(
+        ThinAllocation[UInt8, alignment = .of_bytes[64]()](
+            unsafe_owned_ptr=target
+        ).unsafe_with_layout(
+            Layout[UInt8, alignment = .of_bytes[64]()](count=count)
+        )
+    )

@@ -1,0 +1,1 @@
+"""Holds the vocabulary of HTTP messages."""
