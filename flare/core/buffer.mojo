@@ -58,7 +58,7 @@ struct Buffer(Movable, Sized):
         return self._capacity
 
     @always_inline
-    def span(ref self) -> Span[UInt8, origin_of(self)]:
+    def span(self) -> Span[UInt8, origin_of(self)]:
         """Views the octets written and not yet consumed.
 
         Returns:
@@ -69,6 +69,7 @@ struct Buffer(Movable, Sized):
         return Span[UInt8, origin_of(self)](
             unsafe_ptr=self._octets.unsafe_value()
             .unsafe_offset(self._start)
+            .unsafe_mut_cast[False]()
             .unsafe_origin_cast[origin_of(self)](),
             length=self._end - self._start,
         )
@@ -172,7 +173,7 @@ struct Buffer(Movable, Sized):
         var rest = number
         for i in range(digits - 1, -1, -1):
             var digit = UInt8(rest & 15)
-            target[unsafe_offset=i] = digit + (48 if digit < 10 else 87)
+            target[unsafe_offset=i] = digit + UInt8(48 if digit < 10 else 87)
             rest >>= 4
         self._end += digits
 

@@ -59,7 +59,7 @@ def heap_destroy[T: Deinitable](target: PointerTo[T]):
 
 
 def allocate_octets(count: Int) -> OctetPointer:
-    """Allocates uninitialised octets, aligned for vector loads.
+    """Allocates uninitialised octets.
 
     Args:
         count: How many octets; at least 1.
@@ -67,9 +67,7 @@ def allocate_octets(count: Int) -> OctetPointer:
     Returns:
         Their address, valid until `free_octets`.
     """
-    return alloc(
-        Layout[UInt8, alignment = .of_bytes[64]()](count=count)
-    ).unsafe_leak()
+    return alloc(Layout[UInt8](count=count)).unsafe_leak()
 
 
 def free_octets(target: OctetPointer, count: Int):
@@ -83,9 +81,7 @@ def free_octets(target: OctetPointer, count: Int):
         `target` came from `allocate_octets(count)` and is not used afterwards.
     """
     dealloc(
-        ThinAllocation[UInt8, alignment = .of_bytes[64]()](
-            unsafe_owned_ptr=target
-        ).unsafe_with_layout(
-            Layout[UInt8, alignment = .of_bytes[64]()](count=count)
+        ThinAllocation(unsafe_owned_ptr=target).unsafe_with_layout(
+            Layout[UInt8](count=count)
         )
     )
