@@ -1,0 +1,1 @@
+"""The only package that calls the operating system and C libraries."""

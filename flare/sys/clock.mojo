@@ -1,0 +1,52 @@
+"""Reads the monotonic and the wall clock."""
+
+from std.ffi import c_int, external_call
+
+comptime _CLOCK_REALTIME = 0
+comptime _CLOCK_MONOTONIC = 1
+
+
+@always_inline
+def _read(clock: Int) -> Array[Int, 2]:
+    var time = Array[Int, 2](fill=0)
+    _ = external_call["clock_gettime", c_int](c_int(clock), time.unsafe_ptr())
+    return time
+
+
+def monotonic_ms() -> Int:
+    """Reads the clock that never jumps.
+
+    Returns:
+        Milliseconds since an arbitrary moment before the program began.
+    """
+    var time = _read(_CLOCK_MONOTONIC)
+    return time[0] * 1000 + time[1] // 1_000_000
+
+
+def monotonic_ns() -> Int:
+    """Reads the clock that never jumps.
+
+    Returns:
+        Nanoseconds since an arbitrary moment before the program began.
+    """
+    var time = _read(_CLOCK_MONOTONIC)
+    return time[0] * 1_000_000_000 + time[1]
+
+
+def unix_seconds() -> Int:
+    """Reads the wall clock.
+
+    Returns:
+        Seconds since 1970-01-01 00:00:00 UTC.
+    """
+    return _read(_CLOCK_REALTIME)[0]
+
+
+def unix_ms() -> Int:
+    """Reads the wall clock.
+
+    Returns:
+        Milliseconds since 1970-01-01 00:00:00 UTC.
+    """
+    var time = _read(_CLOCK_REALTIME)
+    return time[0] * 1000 + time[1] // 1_000_000

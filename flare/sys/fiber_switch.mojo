@@ -1,0 +1,198 @@
+"""Switches between stacks: the one piece of machine code in the library.
+
+The switch is a called routine, emitted once per program: a call already spills
+what the caller must save, so only the callee-saved registers are pushed. MXCSR
+and the x87 control word are left alone; nothing here changes them.
+"""
+
+from std.ffi import c_int, external_call
+from std.sys import inlined_assembly
+from std.sys.defines import is_defined
+from std.sys.info import CompilationTarget
+
+from flare.core import PointerTo
+
+comptime _X86 = (
+    "pushq %rbp\npushq %rbx\npushq %r12\npushq %r13\npushq %r14\npushq %r15\n"
+    "movq %rsp, (%rdi)\nmovq %rsi, %rsp\n"
+    "popq %r15\npopq %r14\npopq %r13\npopq %r12\npopq %rbx\npopq %rbp\n"
+    "movq %rdx, %rdi\npopq %rcx\njmpq *%rcx\n"
+)
+comptime _ARM = (
+    "sub sp, sp, #160\n"
+    "stp x19, x20, [sp, #0]\nstp x21, x22, [sp, #16]\n"
+    "stp x23, x24, [sp, #32]\nstp x25, x26, [sp, #48]\n"
+    "stp x27, x28, [sp, #64]\nstp x29, x30, [sp, #80]\n"
+    "stp d8, d9, [sp, #96]\nstp d10, d11, [sp, #112]\n"
+    "stp d12, d13, [sp, #128]\nstp d14, d15, [sp, #144]\n"
+    "mov x9, sp\nstr x9, [x0]\nmov sp, x1\n"
+    "ldp x19, x20, [sp, #0]\nldp x21, x22, [sp, #16]\n"
+    "ldp x23, x24, [sp, #32]\nldp x25, x26, [sp, #48]\n"
+    "ldp x27, x28, [sp, #64]\nldp x29, x30, [sp, #80]\n"
+    "ldp d8, d9, [sp, #96]\nldp d10, d11, [sp, #112]\n"
+    "ldp d12, d13, [sp, #128]\nldp d14, d15, [sp, #144]\n"
+    "add sp, sp, #160\nmov x0, x2\nret\n"
+)
+comptime _HEAD = (
+    ".ifndef flare_fiber_switch\n"
+    '.pushsection .text.flare_fiber_switch,"axG",@progbits,'
+    "flare_fiber_switch,comdat\n.p2align 4\n"
+    ".weak flare_fiber_switch\n.hidden flare_fiber_switch\n"
+    ".type flare_fiber_switch,@function\nflare_fiber_switch:\n"
+)
+comptime _TAIL = (
+    ".size flare_fiber_switch,.-flare_fiber_switch\n.popsection\n.endif\n"
+)
+
+comptime FiberEntry = def(Int) abi("C") thin -> None
+"""The function a fresh stack begins with; it never returns."""
+
+
+struct StackContext(Movable):
+    """Remembers where a suspended stack goes on, and where its resumer does.
+
+    Under AddressSanitizer it also remembers what the sanitizer must be told.
+    """
+
+    var own: Int
+    """The stack pointer of the suspended stack."""
+    var resumer: Int
+    """The stack pointer of whoever resumed it last."""
+    var base: Int
+    """The lowest address of the stack."""
+    var octets: Int
+    """The length of the stack."""
+    var own_shadow: Int
+    """The sanitizer's record of the suspended stack."""
+    var resumer_shadow: Int
+    """The sanitizer's record of the resumer."""
+    var resumer_base: Int
+    """The lowest address of the resumer's stack."""
+    var resumer_octets: Int
+    """The length of the resumer's stack."""
+
+    def __init__(out self, base: Int, octets: Int):
+        """Describes a stack that has not begun.
+
+        Args:
+            base: Its lowest address.
+            octets: Its length.
+        """
+        self.own = 0
+        self.resumer = 0
+        self.base = base
+        self.octets = octets
+        self.own_shadow = 0
+        self.resumer_shadow = 0
+        self.resumer_base = 0
+        self.resumer_octets = 0
+
+
+@no_inline
+def _emit_switch():
+    comptime if CompilationTarget.has_neon():
+        inlined_assembly[_HEAD + _ARM + _TAIL, NoneType, constraints=""]()
+    else:
+        inlined_assembly[_HEAD + _X86 + _TAIL, NoneType, constraints=""]()
+
+
+@always_inline
+def _leave(shadow: Int, base: Int, octets: Int):
+    comptime if is_defined["ASAN"]():
+        external_call["__sanitizer_start_switch_fiber", NoneType](
+            shadow, base, octets
+        )
+
+
+@always_inline
+def _arrive(shadow: Int, base_out: Int, octets_out: Int):
+    comptime if is_defined["ASAN"]():
+        external_call["__sanitizer_finish_switch_fiber", NoneType](
+            shadow, base_out, octets_out
+        )
+
+
+def prepare_stack(context: PointerTo[StackContext], entry: FiberEntry):
+    """Makes a fresh stack begin with `entry` at its first resume.
+
+    Args:
+        context: The stack.
+        entry: Receives the argument of the first `resume_stack`.
+
+    Safety:
+        The stack is mapped and nothing runs on it.
+    """
+    _emit_switch()
+    var begin = entry
+    var address = Pointer(to=begin).unsafe_bitcast[Int]()[]
+    var top = (context[].base + context[].octets) & ~63
+    comptime if CompilationTarget.has_neon():
+        context[].own = top - 160
+        PointerTo[Int](unsafe_from_address=top - 160 + 88)[] = address
+    else:
+        # Six pops and the jump later, rsp % 16 is 8 as after a call, and the
+        # zero above it is the return address where backtraces end.
+        context[].own = top - 64
+        PointerTo[Int](unsafe_from_address=top - 16)[] = address
+        PointerTo[Int](unsafe_from_address=top - 8)[] = 0
+
+
+@always_inline
+def resume_stack(context: PointerTo[StackContext], argument: Int):
+    """Runs a suspended stack until it suspends.
+
+    Args:
+        context: The stack.
+        argument: Handed to the entry function at the first resume.
+
+    Safety:
+        The stack is suspended or prepared, and nothing else resumes it.
+    """
+    _leave(
+        Int(Pointer(to=context[].resumer_shadow)),
+        context[].base,
+        context[].octets,
+    )
+    external_call["flare_fiber_switch", NoneType](
+        Pointer(to=context[].resumer), context[].own, argument
+    )
+    _arrive(context[].resumer_shadow, 0, 0)
+
+
+@always_inline
+def suspend_stack(context: PointerTo[StackContext]):
+    """Goes back to whoever resumed the running stack.
+
+    Args:
+        context: The running stack.
+
+    Safety:
+        The caller runs on that stack.
+    """
+    _leave(
+        Int(Pointer(to=context[].own_shadow)),
+        context[].resumer_base,
+        context[].resumer_octets,
+    )
+    external_call["flare_fiber_switch", NoneType](
+        Pointer(to=context[].own), context[].resumer, Int(0)
+    )
+    _arrive(
+        context[].own_shadow,
+        Int(Pointer(to=context[].resumer_base)),
+        Int(Pointer(to=context[].resumer_octets)),
+    )
+
+
+@always_inline
+def arrive_on_stack(context: PointerTo[StackContext]):
+    """Tells the sanitizer that a fresh stack has begun to run.
+
+    Args:
+        context: The running stack.
+    """
+    _arrive(
+        0,
+        Int(Pointer(to=context[].resumer_base)),
+        Int(Pointer(to=context[].resumer_octets)),
+    )

@@ -1,0 +1,76 @@
+"""Reads, writes and closes descriptors of any kind.
+
+Each function returns what the kernel returned, or the negated errno.
+"""
+
+from std.ffi import c_int, c_uint, external_call, get_errno
+
+
+@always_inline
+def result_or_errno(result: Int) -> Int:
+    """Turns the C convention (-1 and errno) into a negated errno.
+
+    Args:
+        result: What the C function returned just now.
+
+    Returns:
+        The result, or the negated errno if it was -1.
+    """
+    if result == -1:
+        return -Int(get_errno().value)
+    return result
+
+
+def close_descriptor(descriptor: Int32) -> Int:
+    """Closes a descriptor.
+
+    Args:
+        descriptor: The descriptor; it is gone whatever is returned.
+
+    Returns:
+        0, or the negated errno.
+    """
+    return result_or_errno(Int(external_call["close", c_int](descriptor)))
+
+
+def read_descriptor(descriptor: Int32, into: Span[mut=True, UInt8, _]) -> Int:
+    """Reads octets.
+
+    Args:
+        descriptor: The descriptor.
+        into: Where to put them.
+
+    Returns:
+        The count read, 0 at the end, or the negated errno.
+    """
+    return result_or_errno(
+        external_call["read", Int](descriptor, into.unsafe_ptr(), len(into))
+    )
+
+
+def write_descriptor(descriptor: Int32, octets: Span[UInt8, _]) -> Int:
+    """Writes octets.
+
+    Args:
+        descriptor: The descriptor.
+        octets: What to write.
+
+    Returns:
+        The count written, or the negated errno.
+    """
+    return result_or_errno(
+        external_call["write", Int](
+            descriptor, octets.unsafe_ptr(), len(octets)
+        )
+    )
+
+
+def open_event_descriptor() -> Int:
+    """Opens an eventfd: a counter that another thread can raise.
+
+    Returns:
+        The descriptor (non-blocking, close-on-exec), or the negated errno.
+    """
+    return result_or_errno(
+        Int(external_call["eventfd", c_int](c_uint(0), c_int(0x80800)))
+    )

@@ -1,0 +1,135 @@
+"""Maps memory: rings shared with the kernel, slabs, and fiber stacks.
+
+Each function returns what the kernel returned, or the negated errno.
+"""
+
+from std.ffi import c_int, external_call
+
+from flare.core import OctetPointer
+
+from .file import result_or_errno
+
+comptime PAGE_OCTETS = 4096
+"""The granularity of a mapping."""
+
+comptime _READ_WRITE = 3
+comptime _MADV_GUARD_INSTALL = 102
+
+
+def map_shared(octets: Int, descriptor: Int32, offset: Int) -> Int:
+    """Maps memory that a descriptor shares with the kernel.
+
+    Args:
+        octets: The length.
+        descriptor: What to map.
+        offset: Where in it to begin.
+
+    Returns:
+        The address, or the negated errno.
+    """
+    # MAP_SHARED | MAP_POPULATE
+    return _map(octets, 0x8001, descriptor, offset)
+
+
+def map_private(octets: Int) -> Int:
+    """Maps zeroed memory of this process alone.
+
+    Args:
+        octets: The length.
+
+    Returns:
+        The address, or the negated errno.
+    """
+    # MAP_PRIVATE | MAP_ANONYMOUS
+    return _map(octets, 0x22, -1, 0)
+
+
+def map_stack(octets: Int, guard_octets: Int) -> Int:
+    """Maps a stack whose lowest part ends the process when it is touched.
+
+    Args:
+        octets: The length, the guard included; whole pages.
+        guard_octets: The length of the guard; whole pages.
+
+    Returns:
+        The address of its lowest octet, or the negated errno.
+    """
+    # MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK
+    var base = _map(octets, 0x24022, -1, 0)
+    if base < 0:
+        return base
+    # A guard made by madvise needs no mapping of its own, of which a process
+    # may have 65,530; kernels before 6.13 lack it.
+    if (
+        external_call["madvise", c_int](
+            base, guard_octets, c_int(_MADV_GUARD_INSTALL)
+        )
+        == 0
+    ):
+        return base
+    var protected = result_or_errno(
+        Int(external_call["mprotect", c_int](base, guard_octets, c_int(0)))
+    )
+    if protected < 0:
+        _ = unmap(base, octets)
+        return protected
+    return base
+
+
+def protect_none(address: Int, octets: Int) -> Int:
+    """Makes every access to a range end the process.
+
+    Args:
+        address: The first octet, at a page boundary.
+        octets: The length; whole pages.
+
+    Returns:
+        0, or the negated errno.
+    """
+    return result_or_errno(
+        Int(external_call["mprotect", c_int](address, octets, c_int(0)))
+    )
+
+
+def unmap(address: Int, octets: Int) -> Int:
+    """Gives a mapping back.
+
+    Args:
+        address: What a mapping function returned.
+        octets: The length it was made with.
+
+    Returns:
+        0, or the negated errno.
+    """
+    return result_or_errno(
+        Int(external_call["munmap", c_int](address, octets))
+    )
+
+
+@always_inline
+def at_address(address: Int) -> OctetPointer:
+    """Names mapped memory.
+
+    Args:
+        address: What a mapping function returned.
+
+    Returns:
+        A pointer to it.
+
+    Safety:
+        The mapping lives as long as the pointer is used.
+    """
+    return OctetPointer(unsafe_from_address=address)
+
+
+def _map(octets: Int, flags: Int, descriptor: Int32, offset: Int) -> Int:
+    return result_or_errno(
+        external_call["mmap", Int](
+            Int(0),
+            octets,
+            c_int(_READ_WRITE),
+            c_int(flags),
+            descriptor,
+            offset,
+        )
+    )

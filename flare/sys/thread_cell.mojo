@@ -1,0 +1,46 @@
+"""Keeps one word per thread: the reactor that the thread runs.
+
+A `.tbss` symbol read through the thread pointer: one load, where a pthread key
+costs a call.
+"""
+
+from std.sys import inlined_assembly
+from std.sys.info import CompilationTarget
+
+from flare.core import PointerTo
+
+comptime _DATA = (
+    '.pushsection .tbss.flare_thread_cell,"awT",@nobits\n.p2align 4\n'
+    ".weak flare_thread_cell\n.hidden flare_thread_cell\n"
+    ".type flare_thread_cell,@object\n.size flare_thread_cell,16\n"
+    "flare_thread_cell: .zero 16\n.popsection\n"
+)
+
+
+@no_inline
+def _thread_cell() -> Int:
+    comptime if CompilationTarget.has_neon():
+        return inlined_assembly[
+            _DATA
+            + "adrp $0, :gottprel:flare_thread_cell\n"
+            "ldr $0, [$0, #:gottprel_lo12:flare_thread_cell]\n"
+            "mrs x9, tpidr_el0\nadd $0, $0, x9\n",
+            Int,
+            constraints="=r,~{x9}",
+        ]()
+    else:
+        return inlined_assembly[
+            _DATA + "movq flare_thread_cell@gottpoff(%rip), $0\n"
+            "addq %fs:0, $0\n",
+            Int,
+            constraints="=r,~{flags}",
+        ]()
+
+
+def thread_word() -> PointerTo[Int]:
+    """Gives the address of the calling thread's word, at first zero.
+
+    Returns:
+        The address, valid on this thread until it ends.
+    """
+    return PointerTo[Int](unsafe_from_address=_thread_cell())
