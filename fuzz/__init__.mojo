@@ -1,0 +1,1 @@
+"""Holds one fuzz harness per machine and what they share."""

@@ -1,0 +1,264 @@
+"""Runs a fuzz harness: command line, outcome histogram, report of a finding.
+
+The runs happen in a child process that records the number of the current run,
+so that an abort (a bad index ends a Mojo process) is a finding with a number
+like any other. Options: `--runs N`, `--seed S`, `--only-run K`.
+"""
+
+from std.ffi import external_call, get_errno
+from std.sys import argv, exit
+from std.tempfile import NamedTemporaryFile
+
+from flare.core import write_escaped
+
+from .random import Random, mutate, splice
+
+comptime Fuzz = def(mut Random, mut Histogram) raises thin -> None
+"""Does one run: builds an input, feeds it, counts the outcome.
+
+It raises if the invariant does not hold.
+"""
+
+
+struct Histogram(Movable):
+    """Counts how often each outcome occurred and holds the current input."""
+
+    var _names: List[String]
+    var _counts: List[Int]
+    var _input: List[UInt8]
+    var _is_shown: Bool
+
+    def __init__(out self):
+        """Makes an empty histogram."""
+        self._names = []
+        self._counts = []
+        self._input = []
+        self._is_shown = False
+
+    def count(mut self, outcome: StringSlice):
+        """Counts one occurrence of an outcome.
+
+        Args:
+            outcome: Its name, such as `complete` or the reason of an error.
+        """
+        for i in range(len(self._names)):
+            if self._names[i] == outcome:
+                self._counts[i] += 1
+                return
+        self._names.append(String(outcome))
+        self._counts.append(1)
+
+    def input(mut self, octets: Span[UInt8, _]):
+        """Remembers the input of the current run for the report of a finding.
+
+        Args:
+            octets: What the harness is about to feed.
+        """
+        self._input.clear()
+        self._input.extend(octets)
+        if self._is_shown:
+            print(self._input_text())
+
+    def occurrences(self, outcome: StringSlice) -> Int:
+        """Tells how often an outcome occurred.
+
+        Args:
+            outcome: Its name.
+
+        Returns:
+            The count.
+        """
+        for i in range(len(self._names)):
+            if self._names[i] == outcome:
+                return self._counts[i]
+        return 0
+
+    def table(self) -> String:
+        """Lists the outcomes, the most frequent first.
+
+        Returns:
+            One line per outcome: count, share of all, name.
+        """
+        var total = 0
+        for count in self._counts:
+            total += count
+        var left = self._counts.copy()
+        var text = String()
+        for _ in range(len(left)):
+            var best = 0
+            for i in range(len(left)):
+                if left[i] > left[best]:
+                    best = i
+            var tenths = (left[best] * 1000 + total // 2) // total
+            text += _right(String(left[best]), 10)
+            text += _right(String(tenths // 10, ".", tenths % 10), 7)
+            text += " %  " + self._names[best] + "\n"
+            left[best] = -1
+        return text^
+
+    def _input_text(self) -> String:
+        var text = String("input (", len(self._input), " octets): ")
+        write_escaped(Span(self._input), text)
+        return text^
+
+
+@fieldwise_init
+struct Options(Copyable, Movable):
+    """Holds the command line of a harness."""
+
+    var runs: Int
+    """How many runs; 100,000 by default."""
+    var seed: UInt64
+    """Selects the streams; 1 by default."""
+    var only_run: Int
+    """The one run to repeat, or -1 for all."""
+
+
+def parse_options(arguments: List[String]) raises -> Options:
+    """Reads the command line of a harness.
+
+    Args:
+        arguments: The command line without the name of the program.
+
+    Returns:
+        The options.
+
+    Raises:
+        Error: If an option is unknown, lacks its value or is out of range.
+    """
+    var options = Options(100_000, 1, -1)
+    var i = 0
+    while i < len(arguments):
+        var name = arguments[i]
+        if i + 1 == len(arguments):
+            raise Error(name, " is unknown or lacks its value")
+        var value = arguments[i + 1]
+        if name == "--runs":
+            options.runs = Int(value)
+        elif name == "--seed":
+            options.seed = UInt64(Int(value))
+        elif name == "--only-run":
+            options.only_run = Int(value)
+            if options.only_run < 0:
+                raise Error("--only-run is negative")
+        else:
+            raise Error(name, " is unknown")
+        i += 2
+    return options^
+
+
+def run(fuzz: Fuzz) raises:
+    """Runs a harness as its command line says and exits.
+
+    The exit code is 0 if the invariant held in every run, 1 for a finding.
+
+    Args:
+        fuzz: Does one run.
+
+    Raises:
+        Error: If the command line is wrong or no child can be started.
+    """
+    var arguments = List[String]()
+    for i in range(1, len(argv())):
+        arguments.append(String(argv()[i]))
+    var options = parse_options(arguments)
+    var program = String(argv()[0])
+    var code: Int
+    if options.only_run >= 0:
+        code = _repeat(fuzz, options, options.only_run, program)
+    else:
+        code = _supervise(fuzz, options, program)
+    if code != 0:
+        exit(code)
+
+
+def _repeat(fuzz: Fuzz, options: Options, number: Int, program: String) -> Int:
+    var histogram = Histogram()
+    histogram._is_shown = True
+    var random = Random(options.seed, number)
+    try:
+        fuzz(random, histogram)
+    except e:
+        _report(e, options, number, program)
+        return 1
+    print(histogram.table(), end="")
+    return 0
+
+
+def _run_all(
+    fuzz: Fuzz, options: Options, program: String, record_path: String
+) raises -> Int:
+    var histogram = Histogram()
+    var record = open(record_path, "w")
+    for number in range(options.runs):
+        _ = record.seek(0)
+        record.write(number, "\n")
+        var random = Random(options.seed, number)
+        try:
+            fuzz(random, histogram)
+        except e:
+            print(histogram._input_text())
+            _report(e, options, number, program)
+            return 1
+    print(histogram.table(), end="")
+    print(options.runs, "runs, seed", options.seed, "no finding")
+    return 0
+
+
+def _supervise(fuzz: Fuzz, options: Options, program: String) raises -> Int:
+    var record = NamedTemporaryFile(prefix="flare_fuzz_")
+    var child = external_call["fork", Int32]()
+    if child < 0:
+        raise Error("fork failed, errno ", get_errno())
+    if child == 0:
+        var code: Int32 = 2
+        try:
+            code = Int32(_run_all(fuzz, options, program, record.name))
+        except e:
+            print(e)
+        external_call["_exit", NoneType](code)
+    var status = _wait(child)
+    if status & 0x7F == 0:
+        return Int(status >> 8) & 0xFF
+    var stopped = _recorded_run(record.name)
+    # The input is not in this process: the child took it along.
+    var again = external_call["fork", Int32]()
+    if again == 0:
+        _ = _repeat(fuzz, options, stopped, program)
+        external_call["_exit", NoneType](Int32(0))
+    if again > 0:
+        _ = _wait(again)
+    _report(
+        Error("the process died of signal ", status & 0x7F),
+        options,
+        stopped,
+        program,
+    )
+    return 1
+
+
+def _recorded_run(path: String) raises -> Int:
+    with open(path, "r") as file:
+        return Int(file.read().split("\n")[0])
+
+
+def _wait(child: Int32) raises -> Int32:
+    var status: Int32 = 0
+    if external_call["waitpid", Int32](child, Pointer(to=status), Int32(0)) < 0:
+        raise Error("waitpid failed, errno ", get_errno())
+    return status
+
+
+def _report(e: Error, options: Options, number: Int, program: String):
+    print("finding: ", e, sep="")
+    print(
+        t"run {number}, seed {options.seed}; repeat: {program} --seed"
+        t" {options.seed} --only-run {number}"
+    )
+
+
+def _right(text: String, width: Int) -> String:
+    var padded = String()
+    for _ in range(width - text.byte_length()):
+        padded += " "
+    return padded + text

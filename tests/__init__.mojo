@@ -1,0 +1,1 @@
+"""Holds the tests; each package mirrors one of the library."""

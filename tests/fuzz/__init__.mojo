@@ -1,0 +1,1 @@
+"""Tests what the fuzz harnesses share."""
