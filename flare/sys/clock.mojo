@@ -10,7 +10,7 @@ comptime _CLOCK_MONOTONIC = 1
 def _read(clock: Int) -> Array[Int, 2]:
     var time = Array[Int, 2](fill=0)
     _ = external_call["clock_gettime", c_int](c_int(clock), time.unsafe_ptr())
-    return time
+    return time^
 
 
 def monotonic_ms() -> Int:

@@ -1,0 +1,160 @@
+"""Waits for readiness with epoll.
+
+Each function returns what the kernel returned, or the negated errno.
+"""
+
+from std.ffi import c_int, external_call
+from std.sys.info import CompilationTarget
+
+from flare.core import PointerTo
+
+from .file import result_or_errno
+
+comptime EPOLLIN: UInt32 = 1
+"""Octets, a connection or the end can be read."""
+comptime EPOLLOUT: UInt32 = 4
+"""Octets can be written."""
+comptime EPOLLERR: UInt32 = 8
+"""The descriptor has an error."""
+comptime EPOLLHUP: UInt32 = 0x10
+"""Both directions have ended."""
+comptime EPOLLRDHUP: UInt32 = 0x2000
+"""The peer will send no more."""
+comptime EPOLLET: UInt32 = 1 << 31
+"""Report changes only, not states."""
+
+# The kernel packs the struct to 12 octets on x86-64 only.
+comptime _PAD = 1 if CompilationTarget.has_neon() else 0
+
+
+struct EpollEvent(Copyable, Movable):
+    """Is `struct epoll_event`: what happened, and to whom."""
+
+    var words: Array[UInt32, 3 + _PAD]
+    """The events, then (padding and) the 64-bit tag."""
+
+    def __init__(out self, events: UInt32, tag: UInt64):
+        """Describes an interest.
+
+        Args:
+            events: What to watch for.
+            tag: Handed back with each event.
+        """
+        self.words = Array[UInt32, 3 + _PAD](fill=0)
+        self.words[0] = events
+        self.words[1 + _PAD] = UInt32(tag & 0xFFFFFFFF)
+        self.words[2 + _PAD] = UInt32(tag >> 32)
+
+    @always_inline
+    def events(self) -> UInt32:
+        """Tells what happened.
+
+        Returns:
+            A set of event bits.
+        """
+        return self.words[0]
+
+    @always_inline
+    def tag(self) -> UInt64:
+        """Tells whom it concerns.
+
+        Returns:
+            The tag given at registration.
+        """
+        return (UInt64(self.words[2 + _PAD]) << 32) | UInt64(
+            self.words[1 + _PAD]
+        )
+
+
+def open_epoll() -> Int:
+    """Opens an epoll descriptor.
+
+    Returns:
+        The descriptor (close-on-exec), or the negated errno.
+    """
+    return result_or_errno(
+        Int(external_call["epoll_create1", c_int](c_int(0x80000)))
+    )
+
+
+def epoll_add(
+    epoll: Int32, descriptor: Int32, events: UInt32, tag: UInt64
+) -> Int:
+    """Begins to watch a descriptor.
+
+    Args:
+        epoll: The epoll descriptor.
+        descriptor: What to watch.
+        events: What to watch for.
+        tag: Handed back with each event.
+
+    Returns:
+        0, or the negated errno.
+    """
+    return _control(epoll, 1, descriptor, events, tag)
+
+
+def epoll_modify(
+    epoll: Int32, descriptor: Int32, events: UInt32, tag: UInt64
+) -> Int:
+    """Changes what a watched descriptor is watched for.
+
+    Args:
+        epoll: The epoll descriptor.
+        descriptor: What is watched.
+        events: What to watch for.
+        tag: Handed back with each event.
+
+    Returns:
+        0, or the negated errno.
+    """
+    return _control(epoll, 3, descriptor, events, tag)
+
+
+def epoll_remove(epoll: Int32, descriptor: Int32) -> Int:
+    """Stops watching a descriptor.
+
+    Args:
+        epoll: The epoll descriptor.
+        descriptor: What is watched.
+
+    Returns:
+        0, or the negated errno.
+    """
+    return _control(epoll, 2, descriptor, 0, 0)
+
+
+def epoll_wait(
+    epoll: Int32, events: PointerTo[EpollEvent], count: Int, timeout_ms: Int
+) -> Int:
+    """Waits for events.
+
+    Args:
+        epoll: The epoll descriptor.
+        events: Where to put them.
+        count: How many fit.
+        timeout_ms: The longest wait; -1 waits for ever.
+
+    Returns:
+        How many there are, or the negated errno.
+    """
+    return result_or_errno(
+        Int(
+            external_call["epoll_wait", c_int](
+                epoll, events, c_int(count), c_int(timeout_ms)
+            )
+        )
+    )
+
+
+def _control(
+    epoll: Int32, what: Int, descriptor: Int32, events: UInt32, tag: UInt64
+) -> Int:
+    var event = EpollEvent(events, tag)
+    return result_or_errno(
+        Int(
+            external_call["epoll_ctl", c_int](
+                epoll, c_int(what), descriptor, Pointer(to=event)
+            )
+        )
+    )

@@ -1,0 +1,562 @@
+"""Drives io_uring by system call: the two rings and a ring of buffers.
+
+A ring is a handle to heap state, because the kernel shares its memory. One
+thread uses it. Layouts: `linux/io_uring.h`.
+"""
+
+from std.atomic import Atomic, Ordering
+from std.ffi import external_call
+
+from flare.core import OctetPointer, PointerTo, heap_create, heap_destroy
+
+from .file import close_descriptor, result_or_errno
+from .memory import at_address, map_private, map_shared, unmap
+
+comptime _SETUP = 425
+comptime _ENTER = 426
+comptime _REGISTER = 427
+
+comptime _SETUP_CQSIZE: UInt32 = 1 << 3
+comptime _SETUP_SINGLE_ISSUER: UInt32 = 1 << 12
+comptime _SETUP_DEFER_TASKRUN: UInt32 = 1 << 13
+comptime _FEATURE_SINGLE_MMAP: UInt32 = 1
+comptime _FEATURE_EXT_ARG: UInt32 = 1 << 8
+comptime _ENTER_GETEVENTS = 1
+comptime _ENTER_EXT_ARG = 8
+comptime _ENTER_REGISTERED_RING = 16
+comptime _REGISTER_RING_DESCRIPTORS = 20
+comptime _REGISTER_BUFFER_RING = 22
+
+comptime OP_POLL_ADD: UInt8 = 6
+"""Waits for readiness."""
+comptime OP_SENDMSG: UInt8 = 9
+"""Sends from several places."""
+comptime OP_RECVMSG: UInt8 = 10
+"""Receives a datagram with its source."""
+comptime OP_ACCEPT: UInt8 = 13
+"""Accepts connections."""
+comptime OP_ASYNC_CANCEL: UInt8 = 14
+"""Cancels another operation."""
+comptime OP_CONNECT: UInt8 = 16
+"""Connects a socket."""
+comptime OP_CLOSE: UInt8 = 19
+"""Closes a descriptor."""
+comptime OP_SEND: UInt8 = 26
+"""Sends octets."""
+comptime OP_RECV: UInt8 = 27
+"""Receives octets."""
+
+comptime SQE_BUFFER_SELECT: UInt8 = 1 << 5
+"""The kernel picks a buffer from a buffer ring."""
+comptime SQE_SKIP_SUCCESS: UInt8 = 1 << 6
+"""A success makes no completion."""
+comptime ACCEPT_MULTISHOT: UInt16 = 1
+"""One submission accepts many connections."""
+comptime RECV_MULTISHOT: UInt16 = 2
+"""One submission receives many times."""
+comptime POLL_MULTISHOT: UInt32 = 1
+"""One submission reports readiness many times."""
+comptime CQE_BUFFER: UInt32 = 1
+"""The completion names a buffer."""
+comptime CQE_MORE: UInt32 = 2
+"""The submission goes on."""
+
+
+@fieldwise_init
+struct SubmissionEntry(TrivialRegisterPassable):
+    """Is `struct io_uring_sqe`: one operation to submit."""
+
+    var opcode: UInt8
+    """What to do."""
+    var flags: UInt8
+    """How to treat the submission."""
+    var io_priority: UInt16
+    """Bits that depend on the operation."""
+    var descriptor: Int32
+    """On what."""
+    var offset: UInt64
+    """An offset, or a second address."""
+    var address: UInt64
+    """Memory that the operation uses."""
+    var length: UInt32
+    """The length of that memory."""
+    var operation_flags: UInt32
+    """Flags that depend on the operation."""
+    var user_data: UInt64
+    """Handed back with each completion."""
+    var buffer_group: UInt16
+    """The buffer ring to pick from."""
+    var personality: UInt16
+    """Not used here."""
+    var splice_descriptor: Int32
+    """Not used here."""
+    var address_3: UInt64
+    """Not used here."""
+    var padding: UInt64
+    """Not used here."""
+
+    def __init__(out self, opcode: UInt8, descriptor: Int32, user_data: UInt64):
+        """Describes an operation whose other fields are zero.
+
+        Args:
+            opcode: What to do.
+            descriptor: On what.
+            user_data: Handed back with each completion.
+        """
+        self = Self(
+            opcode, 0, 0, descriptor, 0, 0, 0, 0, user_data, 0, 0, 0, 0, 0
+        )
+
+
+@fieldwise_init
+struct CompletionEntry(TrivialRegisterPassable):
+    """Is `struct io_uring_cqe`: what became of a submission."""
+
+    var user_data: UInt64
+    """What the submission carried."""
+    var result: Int32
+    """The result, or the negated errno."""
+    var flags: UInt32
+    """`CQE_MORE`, `CQE_BUFFER` and the buffer's id in the upper half."""
+
+
+@fieldwise_init
+struct _TimedWait(TrivialRegisterPassable):
+    var signal_mask: UInt64
+    var signal_mask_octets: UInt32
+    var minimum_wait_us: UInt32
+    var timeout_address: UInt64
+    var seconds: Int
+    var nanoseconds: Int
+
+
+struct UringState(Movable):
+    """Holds what a ring consists of. Only `Uring` touches it."""
+
+    var descriptor: Int32
+    """The ring's descriptor."""
+    var enter_descriptor: Int
+    """The descriptor, or its index when it is registered."""
+    var enter_flags: Int
+    """Flags that every enter call carries."""
+    var rings: Int
+    """The address of the mapping of both rings."""
+    var rings_octets: Int
+    """The length of that mapping."""
+    var entries: Int
+    """How many submissions fit."""
+    var submissions: PointerTo[SubmissionEntry]
+    """The submission entries."""
+    var submission_head: PointerTo[UInt32]
+    """How many submissions the kernel has taken."""
+    var submission_tail: PointerTo[UInt32]
+    """How many submissions were made."""
+    var completion_head: PointerTo[UInt32]
+    """How many completions were taken."""
+    var completion_tail: PointerTo[UInt32]
+    """How many completions the kernel made."""
+    var completion_mask: UInt32
+    """Turns a count into an index."""
+    var completions: PointerTo[CompletionEntry]
+    """The completion entries."""
+    var tail: UInt32
+    """The local copy of the submission tail."""
+    var unsubmitted: Int
+    """Entries that no enter call has carried yet."""
+    var timed_wait: _TimedWait
+    """The argument of a wait with a time limit."""
+
+    def __init__(out self, words: PointerTo[UInt32], descriptor: Int32):
+        """Reads the offsets that the kernel filled in.
+
+        Args:
+            words: `struct io_uring_params` as 32-bit words.
+            descriptor: The ring's descriptor.
+        """
+        self.descriptor = descriptor
+        self.enter_descriptor = Int(descriptor)
+        self.enter_flags = 0
+        self.entries = Int(words[])
+        var completion_entries = Int(words[unsafe_offset=1])
+        self.rings_octets = max(
+            Int(words[unsafe_offset=16]) + self.entries * 4,
+            Int(words[unsafe_offset=25]) + completion_entries * 16,
+        )
+        self.rings = map_shared(self.rings_octets, descriptor, 0)
+        var submissions = map_shared(
+            self.entries * 64, descriptor, 0x10000000
+        )
+        self.submissions = at_address(submissions).unsafe_bitcast[
+            SubmissionEntry
+        ]()
+        var base = at_address(self.rings)
+        self.submission_head = _word(base, words[unsafe_offset=10])
+        self.submission_tail = _word(base, words[unsafe_offset=11])
+        self.completion_head = _word(base, words[unsafe_offset=20])
+        self.completion_tail = _word(base, words[unsafe_offset=21])
+        self.completion_mask = UInt32(completion_entries - 1)
+        self.completions = base.unsafe_offset(
+            Int(words[unsafe_offset=25])
+        ).unsafe_bitcast[CompletionEntry]()
+        self.tail = 0
+        self.unsubmitted = 0
+        self.timed_wait = _TimedWait(0, 0, 0, 0, 0, 0)
+        if self.rings > 0 and submissions > 0:
+            var array = _word(base, words[unsafe_offset=16])
+            for i in range(self.entries):
+                array[unsafe_offset=i] = UInt32(i)
+        else:
+            self.entries = 0
+
+
+@always_inline
+def _word(base: OctetPointer, offset: UInt32) -> PointerTo[UInt32]:
+    return base.unsafe_offset(Int(offset)).unsafe_bitcast[UInt32]()
+
+
+@always_inline
+def _enter(
+    descriptor: Int, submit: Int, wait: Int, flags: Int, argument: Int, size: Int
+) -> Int:
+    return result_or_errno(
+        external_call["syscall", Int, num_fixed_args=1](
+            Int(_ENTER), descriptor, submit, wait, flags, argument, size
+        )
+    )
+
+
+def _register(
+    descriptor: Int, what: Int, argument: Int, count: Int
+) -> Int:
+    return result_or_errno(
+        external_call["syscall", Int, num_fixed_args=1](
+            Int(_REGISTER), descriptor, what, argument, count, Int(0), Int(0)
+        )
+    )
+
+
+@fieldwise_init
+struct Uring(TrivialRegisterPassable):
+    """Submits operations to the kernel and collects what became of them."""
+
+    var state: PointerTo[UringState]
+    """The heap state."""
+
+    @staticmethod
+    def open(entries: Int, completion_entries: Int) -> Tuple[Int, Optional[Self]]:
+        """Sets a ring up for the calling thread.
+
+        Args:
+            entries: Submissions between two enter calls; a power of two.
+            completion_entries: Completions that fit; a power of two.
+
+        Returns:
+            0 and the ring, or the negated errno and none.
+        """
+        # The words lie on the heap: the kernel writes them behind the
+        # compiler's back.
+        var words = heap_create(_Parameters())
+        var begin = PointerTo[UInt32](
+            unsafe_from_address=Int(words)
+        )
+        begin[unsafe_offset=1] = UInt32(completion_entries)
+        begin[unsafe_offset=2] = (
+            _SETUP_CQSIZE | _SETUP_SINGLE_ISSUER | _SETUP_DEFER_TASKRUN
+        )
+        var descriptor = result_or_errno(
+            external_call["syscall", Int, num_fixed_args=1](
+                Int(_SETUP), entries, Int(begin), Int(0), Int(0), Int(0), Int(0)
+            )
+        )
+        var problem = descriptor if descriptor < 0 else 0
+        var features = Atomic[UInt32].load[ordering=Ordering.ACQUIRE](
+            begin.unsafe_offset(5)
+        )
+        comptime NEEDED = _FEATURE_SINGLE_MMAP | _FEATURE_EXT_ARG
+        if problem == 0 and features & NEEDED != NEEDED:
+            _ = close_descriptor(Int32(descriptor))
+            problem = -38  # ENOSYS: the kernel is older than what is used
+        if problem != 0:
+            heap_destroy(words)
+            return (problem, None)
+        var ring = Self(heap_create(UringState(begin, Int32(descriptor))))
+        heap_destroy(words)
+        if ring.state[].entries == 0:
+            ring.close()
+            return (-12, None)
+        ring._register_descriptor()
+        return (0, ring)
+
+    def close(self):
+        """Ends the ring; operations in flight are cancelled by the kernel."""
+        _ = close_descriptor(self.state[].descriptor)
+        if self.state[].rings > 0:
+            _ = unmap(self.state[].rings, self.state[].rings_octets)
+        if self.state[].entries > 0:
+            _ = unmap(
+                Int(self.state[].submissions), self.state[].entries * 64
+            )
+        heap_destroy(self.state)
+
+    def _register_descriptor(self):
+        # A registered ring saves the kernel a look-up at each enter call.
+        var update = heap_create(_DescriptorUpdate())
+        update[].descriptor = UInt64(Int(self.state[].descriptor))
+        var done = _register(
+            Int(self.state[].descriptor),
+            _REGISTER_RING_DESCRIPTORS,
+            Int(update),
+            1,
+        )
+        if done == 1:
+            var index = Atomic[UInt32].load[ordering=Ordering.ACQUIRE](
+                Pointer(to=update[].offset)
+            )
+            self.state[].enter_descriptor = Int(index)
+            self.state[].enter_flags = _ENTER_REGISTERED_RING
+        heap_destroy(update)
+
+    @always_inline
+    def push(self, entry: SubmissionEntry):
+        """Queues a submission; the next `enter` carries it.
+
+        Args:
+            entry: The operation.
+        """
+        ref s = self.state[]
+        if s.unsubmitted == s.entries:
+            _ = self.submit()
+        var index = Int(s.tail) & (s.entries - 1)
+        s.submissions[unsafe_offset=index] = entry
+        s.tail += 1
+        s.unsubmitted += 1
+        Atomic[UInt32].store[ordering=Ordering.RELEASE](
+            s.submission_tail, s.tail
+        )
+
+    def submit(self) -> Int:
+        """Submits what is queued without waiting.
+
+        Returns:
+            How many the kernel took, or the negated errno.
+        """
+        ref s = self.state[]
+        var taken = _enter(
+            s.enter_descriptor, s.unsubmitted, 0, s.enter_flags, 0, 0
+        )
+        if taken > 0:
+            s.unsubmitted -= taken
+        return taken
+
+    def enter(self, wait: Int, timeout_ms: Int) -> Int:
+        """Submits what is queued and waits for completions.
+
+        Args:
+            wait: How many completions to wait for; 0 only looks.
+            timeout_ms: The longest wait; -1 waits for ever.
+
+        Returns:
+            How many submissions the kernel took, or the negated errno.
+        """
+        ref s = self.state[]
+        var flags = s.enter_flags | _ENTER_GETEVENTS
+        var taken: Int
+        if timeout_ms >= 0 and wait > 0:
+            s.timed_wait.seconds = timeout_ms // 1000
+            s.timed_wait.nanoseconds = timeout_ms % 1000 * 1_000_000
+            s.timed_wait.timeout_address = UInt64(
+                Int(Pointer(to=s.timed_wait.seconds))
+            )
+            taken = _enter(
+                s.enter_descriptor,
+                s.unsubmitted,
+                wait,
+                flags | _ENTER_EXT_ARG,
+                Int(Pointer(to=s.timed_wait)),
+                24,
+            )
+        else:
+            taken = _enter(
+                s.enter_descriptor, s.unsubmitted, wait, flags, 0, 0
+            )
+        if taken >= 0:
+            s.unsubmitted -= taken
+        else:
+            # An interrupted or expired wait has submitted all the same.
+            var head = Atomic[UInt32].load[ordering=Ordering.ACQUIRE](
+                s.submission_head
+            )
+            s.unsubmitted = Int(s.tail - head)
+        return taken
+
+    @always_inline
+    def ready(self) -> Int:
+        """Counts completions that can be taken.
+
+        Returns:
+            The count.
+        """
+        ref s = self.state[]
+        return Int(
+            Atomic[UInt32].load[ordering=Ordering.ACQUIRE](s.completion_tail)
+            - s.completion_head[]
+        )
+
+    @always_inline
+    def peek(self, index: Int) -> CompletionEntry:
+        """Reads a completion that is ready.
+
+        Args:
+            index: Which one, below `ready()`.
+
+        Returns:
+            The completion.
+        """
+        ref s = self.state[]
+        var at = (s.completion_head[] + UInt32(index)) & s.completion_mask
+        return s.completions[unsafe_offset=Int(at)]
+
+    @always_inline
+    def take(self, count: Int):
+        """Gives the places of completions back to the kernel.
+
+        Args:
+            count: How many, from the front; at most `ready()`.
+        """
+        ref s = self.state[]
+        Atomic[UInt32].store[ordering=Ordering.RELEASE](
+            s.completion_head, s.completion_head[] + UInt32(count)
+        )
+
+
+struct _Parameters(Movable):
+    var words: Array[UInt32, 30]
+
+    def __init__(out self):
+        self.words = Array[UInt32, 30](fill=0)
+
+
+struct _DescriptorUpdate(Movable):
+    var offset: UInt32
+    var reserved: UInt32
+    var descriptor: UInt64
+
+    def __init__(out self):
+        self.offset = 0xFFFFFFFF
+        self.reserved = 0
+        self.descriptor = 0
+
+
+@fieldwise_init
+struct _BufferEntry(TrivialRegisterPassable):
+    var address: UInt64
+    var octets: UInt32
+    var id: UInt16
+    var tail: UInt16
+
+
+struct BufferRingState(Movable):
+    """Holds the ring from which the kernel picks receive buffers."""
+
+    var entries: PointerTo[_BufferEntry]
+    """Shared with the kernel; the first entry's last field is the tail."""
+    var mask: Int
+    """Turns a count into an index."""
+    var tail: UInt16
+    """How many buffers were given, modulo 65536."""
+
+    def __init__(out self, address: Int, count: Int):
+        """Describes a mapped ring.
+
+        Args:
+            address: Where it is mapped.
+            count: How many entries; a power of two.
+        """
+        self.entries = at_address(address).unsafe_bitcast[_BufferEntry]()
+        self.mask = count - 1
+        self.tail = 0
+
+
+@fieldwise_init
+struct BufferRing(TrivialRegisterPassable):
+    """Gives receive buffers to the kernel."""
+
+    var state: PointerTo[BufferRingState]
+    """The heap state."""
+
+    @staticmethod
+    def open(
+        ring: Uring, group: Int, count: Int
+    ) -> Tuple[Int, Optional[Self]]:
+        """Registers an empty ring of buffers.
+
+        Args:
+            ring: The ring whose operations pick from it.
+            group: The group's id.
+            count: How many buffers fit; a power of two.
+
+        Returns:
+            0 and the ring of buffers, or the negated errno and none.
+        """
+        var address = map_private(count * 16)
+        if address < 0:
+            return (address, None)
+        var registration = heap_create(_BufferRingRegistration())
+        registration[].address = UInt64(address)
+        registration[].entries_and_group = UInt64(count) | (
+            UInt64(group) << 32
+        )
+        var done = _register(
+            Int(ring.state[].descriptor),
+            _REGISTER_BUFFER_RING,
+            Int(registration),
+            1,
+        )
+        heap_destroy(registration)
+        if done < 0:
+            _ = unmap(address, count * 16)
+            return (done, None)
+        return (0, Self(heap_create(BufferRingState(address, count))))
+
+    @always_inline
+    def give(self, id: Int, address: OctetPointer, octets: Int):
+        """Adds a buffer; `publish` makes it visible.
+
+        Args:
+            id: Named by the completion that uses it.
+            address: The buffer.
+            octets: Its length.
+        """
+        ref s = self.state[]
+        # Field by field: the last field of the first entry is the tail.
+        ref entry = s.entries[unsafe_offset=Int(s.tail) & s.mask]
+        entry.address = UInt64(Int(address))
+        entry.octets = UInt32(octets)
+        entry.id = UInt16(id)
+        s.tail += 1
+
+    @always_inline
+    def publish(self):
+        """Makes the added buffers visible to the kernel."""
+        Atomic[UInt16].store[ordering=Ordering.RELEASE](
+            self.state[].entries.unsafe_bitcast[UInt16]().unsafe_offset(7),
+            self.state[].tail,
+        )
+
+    def close(self):
+        """Frees the ring; the io_uring it belongs to is closed before."""
+        _ = unmap(
+            Int(self.state[].entries), (self.state[].mask + 1) * 16
+        )
+        heap_destroy(self.state)
+
+
+struct _BufferRingRegistration(Movable):
+    var address: UInt64
+    var entries_and_group: UInt64
+    var reserved: Array[UInt64, 3]
+
+    def __init__(out self):
+        self.address = 0
+        self.entries_and_group = 0
+        self.reserved = Array[UInt64, 3](fill=0)

@@ -1,0 +1,201 @@
+"""Starts threads, pins them, and lets them wait for one another."""
+
+from std.ffi import c_int, c_uint, external_call
+
+from flare.core import Erased, PointerTo, heap_create, heap_destroy
+
+from .file import result_or_errno
+
+comptime ThreadFunction = def(Erased) abi("C") thin -> Optional[Erased]
+"""The function a thread begins with."""
+
+
+def start_thread(function: ThreadFunction, argument: Erased) -> Tuple[Int, UInt64]:
+    """Starts a thread.
+
+    Args:
+        function: Where it begins.
+        argument: What it receives; on the heap.
+
+    Returns:
+        0 and the thread's id, or the negated errno and 0.
+    """
+    var id = UInt64(0)
+    var done = external_call["pthread_create", c_int](
+        Pointer(to=id), Optional[Erased](None), function, argument
+    )
+    return (-Int(done), id)
+
+
+def join_thread(id: UInt64):
+    """Waits for the end of a thread.
+
+    Args:
+        id: What `start_thread` returned.
+    """
+    _ = external_call["pthread_join", c_int](id, Optional[Erased](None))
+
+
+struct _LockState(Movable):
+    # pthread_mutex_t (40 octets) and pthread_cond_t (48), both ready when zero.
+    var mutex: Array[UInt64, 5]
+    var condition: Array[UInt64, 6]
+
+    def __init__(out self):
+        self.mutex = Array[UInt64, 5](fill=0)
+        self.condition = Array[UInt64, 6](fill=0)
+
+
+@fieldwise_init
+struct Lock(TrivialRegisterPassable):
+    """Excludes other threads, and lets them sleep until they are woken."""
+
+    var _state: PointerTo[_LockState]
+
+    @staticmethod
+    def create() -> Self:
+        """Makes a lock that nobody holds.
+
+        Returns:
+            A handle; call `destroy` when no thread uses it any more.
+        """
+        return Self(heap_create(_LockState()))
+
+    def destroy(self):
+        """Frees the lock."""
+        heap_destroy(self._state)
+
+    def acquire(self):
+        """Waits until no other thread holds the lock, then holds it."""
+        _ = external_call["pthread_mutex_lock", c_int](
+            Pointer(to=self._state[].mutex)
+        )
+
+    def release(self):
+        """Lets other threads hold the lock."""
+        _ = external_call["pthread_mutex_unlock", c_int](
+            Pointer(to=self._state[].mutex)
+        )
+
+    def wait(self):
+        """Releases the lock, sleeps until woken, and holds it again."""
+        _ = external_call["pthread_cond_wait", c_int](
+            Pointer(to=self._state[].condition),
+            Pointer(to=self._state[].mutex),
+        )
+
+    def wake_one(self):
+        """Wakes one thread that sleeps in `wait`."""
+        _ = external_call["pthread_cond_signal", c_int](
+            Pointer(to=self._state[].condition)
+        )
+
+    def wake_all(self):
+        """Wakes every thread that sleeps in `wait`."""
+        _ = external_call["pthread_cond_broadcast", c_int](
+            Pointer(to=self._state[].condition)
+        )
+
+
+def allowed_cpus() -> List[Int]:
+    """Lists the CPUs that the calling thread may run on.
+
+    Returns:
+        Their numbers in rising order; never empty.
+    """
+    var mask = Array[UInt64, 16](fill=0)
+    var octets = result_or_errno(
+        Int(
+            external_call["sched_getaffinity", c_int](
+                c_int(0), Int(128), mask.unsafe_ptr()
+            )
+        )
+    )
+    var cpus = List[Int]()
+    if octets >= 0:
+        for cpu in range(1024):
+            if (mask[cpu >> 6] >> UInt64(cpu & 63)) & 1 == 1:
+                cpus.append(cpu)
+    if len(cpus) == 0:
+        cpus.append(0)
+    return cpus^
+
+
+def pin_to_cpu(cpu: Int) -> Int:
+    """Keeps the calling thread on one CPU.
+
+    Args:
+        cpu: The CPU's number, below 1024.
+
+    Returns:
+        0, or the negated errno.
+    """
+    var mask = Array[UInt64, 16](fill=0)
+    mask[cpu >> 6] |= UInt64(1) << UInt64(cpu & 63)
+    return result_or_errno(
+        Int(
+            external_call["sched_setaffinity", c_int](
+                c_int(0), Int(128), mask.unsafe_ptr()
+            )
+        )
+    )
+
+
+def set_affinity(cpus: List[Int]) -> Int:
+    """Lets the calling thread run on the given CPUs only.
+
+    Args:
+        cpus: Their numbers, below 1024.
+
+    Returns:
+        0, or the negated errno.
+    """
+    var mask = Array[UInt64, 16](fill=0)
+    for cpu in cpus:
+        mask[cpu >> 6] |= UInt64(1) << UInt64(cpu & 63)
+    return result_or_errno(
+        Int(
+            external_call["sched_setaffinity", c_int](
+                c_int(0), Int(128), mask.unsafe_ptr()
+            )
+        )
+    )
+
+
+struct ThreadExit:
+    """Runs a function when a thread that asked for it ends."""
+
+    @staticmethod
+    def open(function: ThreadExitFunction) -> Int:
+        """Makes a key whose value is handed to a function at thread exit.
+
+        Args:
+            function: What to call with the thread's value.
+
+        Returns:
+            The key, or the negated errno.
+        """
+        var key = c_uint(0)
+        var done = external_call["pthread_key_create", c_int](
+            Pointer(to=key), function
+        )
+        return -Int(done) if done != 0 else Int(key)
+
+    @staticmethod
+    def set(key: Int, value: Int) -> Int:
+        """Says what the calling thread hands to the function when it ends.
+
+        Args:
+            key: What `open` returned.
+            value: The value; 0 asks for nothing.
+
+        Returns:
+            0, or the negated errno.
+        """
+        return -Int(
+            external_call["pthread_setspecific", c_int](c_uint(key), value)
+        )
+
+
+comptime ThreadExitFunction = def(Int) abi("C") thin -> None
+"""The function called with a thread's value when the thread ends."""
