@@ -4,8 +4,6 @@ Every function of `flare.sys` that can fail returns its result, or the negated
 error number: `-ECONNREFUSED` is -111.
 """
 
-from std.ffi import get_errno
-
 comptime EPERM = 1
 """The operation needs a privilege that the process lacks."""
 comptime ENOENT = 2
@@ -134,23 +132,6 @@ def errno_name(errno: Int) -> StaticString:
         if errno == comptime (_NAMES[i].number):
             return comptime (_NAMES[i].name)
     return "unknown"
-
-
-@always_inline
-def result_or_errno(result: Int) -> Int:
-    """Turns the result of a C function into that of a `flare.sys` one.
-
-    Call it before anything else can change the thread's error number.
-
-    Args:
-        result: What the function returned; -1 says that it failed.
-
-    Returns:
-        The result, or the negated error number.
-    """
-    if result >= 0:
-        return result
-    return -Int(get_errno().value)
 
 
 @fieldwise_init

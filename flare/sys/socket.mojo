@@ -7,7 +7,7 @@ descriptors are close-on-exec, and sending never raises SIGPIPE.
 
 from std.ffi import c_int, c_uint, external_call
 
-from .errno import result_or_errno
+from .file import result_or_errno
 from .socket_address import SOCKET_ADDRESS_OCTETS, SocketAddressStorage
 from .socket_constants import SO_LINGER, SOL_SOCKET
 
