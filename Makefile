@@ -1,0 +1,71 @@
+# `make serve` starts the demo server, `make test` runs every test.
+
+MOJO := .venv/bin/mojo
+PYTHON := .venv/bin/python3
+SETUP := .venv/setup.stamp
+SOURCES := $(shell find flare examples -name '*.mojo' 2>/dev/null)
+
+# Flags of the demo: make serve ARGS="--port 9000 --workers 2"
+ARGS ?=
+# Runs per harness of `make fuzz`, seeds of `make simulate`.
+RUNS ?= 1000000
+SEEDS ?= 1000
+
+# Nothing here sends reports or needs a crash handler.
+export MODULAR_CRASH_REPORTING_ENABLED := false
+export MODULAR_TELEMETRY_ENABLED := false
+
+.PHONY: help setup serve test check format examples fuzz fuzz-planted \
+	test-asan simulate bench bench-full wheel clean
+
+help:
+	@sed -n 's/^\([a-z-]*\):.*## /\1: /p' Makefile
+
+setup: ## installs the pinned compiler into .venv
+	@sh tools/setup.sh
+
+$(SETUP): tools/requirements.txt tools/setup.sh
+	@sh tools/setup.sh
+
+serve: build/demo ## builds and starts examples/demo.mojo
+	@exec build/demo $(ARGS)
+
+build/demo: $(SOURCES) $(SETUP)
+	@mkdir -p build
+	$(MOJO) build -I . -o $@ examples/demo.mojo
+
+test: $(SETUP) ## runs all tests, the examples and short fuzz runs
+	@$(PYTHON) tools/run_tests.py $(ARGS)
+
+check: $(SETUP) ## checks format, docstrings, warnings and house rules
+	@sh tools/check.sh
+
+format: $(SETUP) ## formats every Mojo file
+	@$(MOJO) format -q -l 80 $(wildcard flare tests fuzz examples benchmark)
+
+examples: $(SETUP) ## builds and runs every example
+	@$(PYTHON) tools/run_tests.py --only examples/
+
+fuzz: $(SETUP) ## runs each fuzz harness RUNS times
+	@$(PYTHON) tools/run_tests.py --only fuzz/ --fuzz-runs $(RUNS) --verbose
+
+fuzz-planted: $(SETUP) ## checks that each harness finds its planted faults
+	@$(PYTHON) tools/planted.py $(ARGS)
+
+test-asan: $(SETUP) ## runs the Mojo tests under AddressSanitizer
+	@$(PYTHON) tools/run_tests.py --asan $(ARGS)
+
+simulate: $(SETUP) ## runs the simulated network with SEEDS seeds
+	@$(PYTHON) tools/run_tests.py --only simulat -D SEEDS=$(SEEDS)
+
+bench: $(SETUP) ## builds and runs every micro benchmark
+	@sh tools/bench.sh $(MOJO)
+
+bench-full: ## tells how the workloads are measured
+	@echo "The workloads and their peers: see benchmark/README.md"
+
+wheel: $(SETUP) ## builds the wheel into dist/
+	@$(PYTHON) -m pip wheel --quiet --no-deps --wheel-dir dist .
+
+clean: ## removes what was built, not .venv
+	rm -rf build dist

@@ -1,0 +1,285 @@
+"""Builds and runs every test, example and fuzz harness, and counts exactly.
+
+Everything is discovered: tests/**/all.mojo, examples/*.mojo,
+fuzz/fuzz_*.mojo and tests/python/test_*.py. A binary that aborts or hangs is
+run again test by test. The last line is `N passed, N failed`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from test_report import declared_tests, parse_report
+
+ROOT = Path(__file__).resolve().parent.parent
+MOJO = Path(os.environ.get("MOJO", ROOT / ".venv/bin/mojo"))
+BUILD_SECONDS_MAX = 900
+BINARY_SECONDS_MAX = 300
+TEST_SECONDS_MAX = 60
+BUILT_ONLY = {"demo"}
+QUIET = {
+    "MODULAR_CRASH_REPORTING_ENABLED": "false",
+    "MODULAR_TELEMETRY_ENABLED": "false",
+}
+
+
+@dataclass
+class Outcome:
+    """Counts the tests of one item and keeps what a failure printed."""
+
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    output: str = ""
+    warnings: int = 0
+    seconds: float = 0.0
+
+
+@dataclass
+class Item:
+    """Names one source file and how it is tested."""
+
+    kind: str
+    source: Path
+
+    @property
+    def name(self) -> str:
+        path = self.source.relative_to(ROOT)
+        return str(path.parent if self.kind == "tests" else path)
+
+    @property
+    def binary(self) -> Path:
+        return ROOT / "build" / self.name.removesuffix(".mojo")
+
+
+@dataclass
+class Finished:
+    """Holds what a process printed and how it ended."""
+
+    code: int
+    output: str
+    timed_out: bool = False
+
+
+def discover() -> list[Item]:
+    """Lists everything that can be tested, slow items first."""
+    found = [
+        ("python", "tests/python", "test_*.py"),
+        ("tests", "tests", "**/all.mojo"),
+        ("fuzz", "fuzz", "fuzz_*.mojo"),
+        ("example", "examples", "*.mojo"),
+    ]
+    return [
+        Item(kind, path)
+        for kind, folder, pattern in found
+        for path in sorted((ROOT / folder).glob(pattern))
+    ]
+
+
+def run(command: list[str], seconds: float) -> Finished:
+    """Runs a process group to its end or to its time limit."""
+    process = subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env={**os.environ, **QUIET},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    timed_out = False
+    try:
+        output, _ = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        timed_out = True
+        os.killpg(process.pid, signal.SIGKILL)
+        output, _ = process.communicate()
+    text = output.decode(errors="replace")
+    if timed_out:
+        text += f"\nended after {seconds:.0f} s\n"
+    return Finished(process.returncode, text, timed_out)
+
+
+class Runner:
+    """Builds and runs items with the options of the command line."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options = options
+
+    def test(self, item: Item) -> Outcome:
+        """Builds and runs one item."""
+        started = time.monotonic()
+        if item.kind == "python":
+            outcome = self.run_python(item)
+        else:
+            finished = self.build(item)
+            warnings = finished.output.count(": warning: ")
+            if finished.code != 0:
+                outcome = self.build_failed(item, finished)
+            elif item.kind == "tests":
+                outcome = self.run_suite(item)
+            else:
+                outcome = self.run_once(item)
+            outcome.warnings = warnings
+        outcome.seconds = time.monotonic() - started
+        return outcome
+
+    def build(self, item: Item) -> Finished:
+        item.binary.parent.mkdir(parents=True, exist_ok=True)
+        command = [str(MOJO), "build", "-I", str(ROOT)]
+        if self.options.asan:
+            command += ["--sanitize", "address", "-g1", "-D", "ASAN"]
+        for define in self.options.define:
+            command += ["-D", define]
+        command += ["-o", str(item.binary), str(item.source)]
+        return run(command, BUILD_SECONDS_MAX)
+
+    def build_failed(self, item: Item, finished: Finished) -> Outcome:
+        count = 1
+        if item.kind == "tests":
+            count = max(1, declared_tests(item.source).total())
+        return Outcome(0, count, output="build failed\n" + finished.output)
+
+    def run_suite(self, item: Item) -> Outcome:
+        """Runs a test binary, and alone what it did not report."""
+        finished = run([str(item.binary)], BINARY_SECONDS_MAX)
+        report = parse_report(finished.output)
+        outcome = Outcome(
+            len(report.passed), len(report.failed), len(report.skipped)
+        )
+        output = finished.output
+        lost = declared_tests(item.source) - report.names()
+        for name in sorted(lost):
+            alone = run([str(item.binary), "--only", name], TEST_SECONDS_MAX)
+            again = parse_report(alone.output)
+            passed = min(lost[name], again.passed.count(name))
+            outcome.passed += passed
+            outcome.failed += lost[name] - passed
+            if passed < lost[name]:
+                output += f"\n{name} alone: exit code {alone.code}\n"
+                output += alone.output
+        if finished.code != 0 and outcome.failed == 0:
+            output += f"\nexit code {finished.code}, though no test failed\n"
+            outcome.failed = 1
+        if outcome.failed:
+            outcome.output = output
+        return outcome
+
+    def run_once(self, item: Item) -> Outcome:
+        """Runs an example or a harness, which counts as one test."""
+        if item.kind == "example" and item.source.stem in BUILT_ONLY:
+            return Outcome(1, 0)
+        command, seconds = [str(item.binary)], TEST_SECONDS_MAX
+        if item.kind == "fuzz":
+            command += ["--runs", str(self.options.fuzz_runs)]
+            # At least 1,000 runs a second, on a machine that is busy.
+            seconds = BINARY_SECONDS_MAX + self.options.fuzz_runs / 1000
+        finished = run(command, seconds)
+        if self.options.verbose:
+            print(f"{item.name}\n{finished.output}", flush=True)
+        missing = [
+            text
+            for text in re.findall(
+                r"^# Prints: (.*)$", item.source.read_text(), re.MULTILINE
+            )
+            if text.strip() not in finished.output
+        ]
+        if finished.code == 0 and not missing:
+            return Outcome(1, 0)
+        output = finished.output + f"exit code {finished.code}\n"
+        output += "".join(f"not printed: {text}\n" for text in missing)
+        return Outcome(0, 1, output=output)
+
+    def run_python(self, item: Item) -> Outcome:
+        driver = ROOT / "tools/python_suite.py"
+        finished = run(
+            [sys.executable, str(driver), str(item.source)], BUILD_SECONDS_MAX
+        )
+        report = parse_report(finished.output)
+        outcome = Outcome(
+            len(report.passed), len(report.failed), len(report.skipped)
+        )
+        declared = len(
+            re.findall(r"^    def test_", item.source.read_text(), re.MULTILINE)
+        )
+        outcome.failed += max(0, declared - report.names().total())
+        if finished.code != 0 and outcome.failed == 0:
+            outcome.failed = 1
+        if outcome.failed or outcome.skipped:
+            outcome.output = finished.output
+        return outcome
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add = parser.add_argument
+    add("--only", metavar="PATTERN", default="", help="items that match")
+    add("--jobs", type=int, default=2, help="items at once (default 2)")
+    add("--asan", action="store_true", help="tests under AddressSanitizer")
+    add("--list", action="store_true", help="print the items and stop")
+    add("--fuzz-runs", type=int, default=20_000, metavar="N")
+    add("--verbose", action="store_true", help="print what harnesses print")
+    add("-D", dest="define", action="append", default=[], metavar="NAME=VALUE")
+    return parser.parse_args()
+
+
+def print_summary(results: dict[str, Outcome]) -> int:
+    """Prints failures, times and the count; returns the exit code."""
+    for name, outcome in results.items():
+        if outcome.output:
+            verdict = "FAILED" if outcome.failed else "skipped tests"
+            print(f"\n==== {name}: {verdict}\n{outcome.output.rstrip()}")
+    print("\nseconds  passed  failed  skipped  warnings")
+    ranked = sorted(results.items(), key=lambda pair: -pair[1].seconds)
+    for name, outcome in ranked:
+        print(
+            f"{outcome.seconds:7.1f} {outcome.passed:7} {outcome.failed:7}"
+            f" {outcome.skipped:8} {outcome.warnings:9}  {name}"
+        )
+    passed = sum(outcome.passed for outcome in results.values())
+    failed = sum(outcome.failed for outcome in results.values())
+    print(f"\n{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
+def main() -> int:
+    options = parse_arguments()
+    items = [
+        item
+        for item in discover()
+        if re.search(options.only, item.name)
+        and (item.kind == "tests" or not options.asan)
+    ]
+    if options.list:
+        print("\n".join(item.name for item in items))
+        return 0
+    runner = Runner(options)
+    results: dict[str, Outcome] = {}
+
+    def test(item: Item) -> None:
+        outcome = runner.test(item)
+        verdict = "FAILED" if outcome.failed else "ok"
+        print(
+            f"{verdict:6} {item.name}: {outcome.passed} passed,"
+            f" {outcome.failed} failed, {outcome.seconds:.1f} s",
+            flush=True,
+        )
+        results[item.name] = outcome
+
+    with ThreadPoolExecutor(max(1, options.jobs)) as pool:
+        for future in [pool.submit(test, item) for item in items]:
+            future.result()
+    return print_summary(results)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,90 @@
+#!/bin/sh
+# Makes .venv with the pinned Mojo compiler and brings what linking and the
+# tests need. Does nothing where everything is there already.
+set -eu
+cd "$(dirname "$0")/.."
+
+fail() {
+    echo "setup: $*" >&2
+    exit 1
+}
+
+# The compiler links through a C compiler driver and needs the libc headers.
+can_link() {
+    for driver in cc gcc clang; do
+        if command -v "$driver" >/dev/null 2>&1; then
+            object=$(mktemp)
+            if printf '#include <stdio.h>\nint main(void){return puts("");}\n' |
+                "$driver" -x c -o "$object" - >/dev/null 2>&1; then
+                rm -f "$object"
+                return 0
+            fi
+            rm -f "$object"
+        fi
+    done
+    return 1
+}
+
+find_python() {
+    for candidate in python3 python3.13 python3.12 python3.11 python3.10; do
+        if command -v "$candidate" >/dev/null 2>&1 &&
+            "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 10))'
+        then
+            echo "$candidate"
+            return
+        fi
+    done
+}
+
+has_venv() {
+    "$1" -c 'import ensurepip, venv' >/dev/null 2>&1
+}
+
+python=$(find_python)
+missing=""
+command -v make >/dev/null 2>&1 || missing="$missing make"
+command -v curl >/dev/null 2>&1 || missing="$missing curl"
+can_link || missing="$missing gcc libc6-dev"
+if [ -z "$python" ]; then
+    missing="$missing python3 python3-venv"
+elif [ ! -x .venv/bin/pip ] && ! has_venv "$python"; then
+    version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+    if [ "$(command -v "$python")" = /usr/bin/python3 ]; then
+        missing="$missing python3-venv"
+    else
+        missing="$missing python$version-venv"
+    fi
+fi
+
+if [ -n "$missing" ]; then
+    root=""
+    if [ "$(id -u)" != 0 ]; then
+        root="sudo -n"
+        sudo -n true >/dev/null 2>&1 || root=none
+    fi
+    if ! command -v apt-get >/dev/null 2>&1 || [ "$root" = none ]; then
+        fail "install these packages, then run it again:$missing"
+    fi
+    echo "setup: installing$missing"
+    # shellcheck disable=SC2086
+    {
+        $root apt-get update -qq
+        $root env DEBIAN_FRONTEND=noninteractive \
+            apt-get install -y -qq --no-install-recommends $missing
+    } >/dev/null || fail "apt-get could not install$missing"
+    python=$(find_python)
+    [ -n "$python" ] || fail "no Python 3.10 or newer"
+fi
+
+# A virtual environment that was moved or whose Python is gone is made anew.
+if ! .venv/bin/python3 -m pip --version >/dev/null 2>&1; then
+    rm -rf .venv
+    "$python" -m venv .venv
+fi
+if ! cmp -s tools/requirements.txt .venv/requirements.txt; then
+    echo "setup: installing the compiler"
+    .venv/bin/python3 -m pip install --quiet --disable-pip-version-check \
+        --requirement tools/requirements.txt
+    cp tools/requirements.txt .venv/requirements.txt
+fi
+touch .venv/setup.stamp
