@@ -212,9 +212,10 @@ struct TimerWheel(TrivialRegisterPassable):
         """Tells how long a loop may wait before the next `advance`.
 
         Returns:
-            A time that is after none of the deadlines to come, and exact if
-            the next one is less than 64 ms away; the wheel's own time if an
-            entry is due already; none if no entry is armed.
+            A time that is after none of the deadlines to come: the start of
+            the first occupied slot, so that a loop which waits for an entry
+            wakes at most once per level before its deadline; the wheel's own
+            time if an entry is due already; none if no entry is armed.
         """
         ref state = self._state[]
         if state.first[_DUE] or state.first[_LATE]:

@@ -1,0 +1,109 @@
+"""Says what a kernel interface must do for a reactor.
+
+A backend completes operations; a readiness kernel does the system call when the
+descriptor is ready and reports the same completion. Nothing above the reactor's
+turn knows which backend runs.
+"""
+
+from flare.core import PointerTo
+
+from .operation import Completion, Operation
+
+
+@fieldwise_init
+struct BackendKind(Equatable, TrivialRegisterPassable, Writable):
+    """Names the kernel interfaces."""
+
+    comptime AUTOMATIC = Self(0)
+    """io_uring where the kernel allows it, else epoll."""
+    comptime IO_URING = Self(1)
+    """Completions by shared rings (Linux 6.0 and newer)."""
+    comptime EPOLL = Self(2)
+    """Readiness by epoll (any Linux)."""
+    comptime SIMULATED = Self(3)
+    """No kernel: a network in memory whose faults a seed decides."""
+
+    var value: UInt8
+    """The number of the kind."""
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes the name.
+
+        Args:
+            writer: The destination.
+        """
+        if self == Self.IO_URING:
+            writer.write("io_uring")
+        elif self == Self.EPOLL:
+            writer.write("epoll")
+        elif self == Self.SIMULATED:
+            writer.write("simulated")
+        else:
+            writer.write("automatic")
+
+
+comptime Completions = PointerTo[List[Completion]]
+"""Where backends put completions; the reactor dispatches them afterwards."""
+
+
+trait Backend(TrivialRegisterPassable):
+    """Carries operations to a kernel and back; a handle to heap state."""
+
+    def submit(self, operation: Operation, completions: Completions):
+        """Begins an operation.
+
+        Args:
+            operation: Marked as in flight; its block stays where it is until
+                the final completion.
+            completions: For what is complete at once.
+        """
+        ...
+
+    def cancel(self, operation: Operation, completions: Completions):
+        """Asks for the end of an operation in flight.
+
+        Its final completion still comes: `CANCELLED`, or the result if it was
+        faster.
+
+        Args:
+            operation: The operation.
+            completions: For what is complete at once.
+        """
+        ...
+
+    def collect(self, timeout_ms: Int, completions: Completions):
+        """Waits for completions and appends them.
+
+        Args:
+            timeout_ms: The longest wait; 0 only looks, -1 waits for ever.
+            completions: Where to put them.
+        """
+        ...
+
+    def close(self, descriptor: Int32):
+        """Closes a descriptor that no operation uses.
+
+        Args:
+            descriptor: The descriptor.
+        """
+        ...
+
+    def now_ms(self) -> Int:
+        """Reads the backend's clock.
+
+        Returns:
+            Milliseconds of a clock that never goes back.
+        """
+        ...
+
+    def wall_seconds(self) -> Int:
+        """Reads the wall clock.
+
+        Returns:
+            Seconds since 1970-01-01 00:00:00 UTC.
+        """
+        ...
+
+    def destroy(self):
+        """Frees the backend; no operation is in flight."""
+        ...

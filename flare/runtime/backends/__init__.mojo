@@ -1,0 +1,1 @@
+"""Holds the kernel interfaces that a reactor can drive."""

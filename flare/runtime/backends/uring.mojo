@@ -1,0 +1,252 @@
+"""Drives io_uring: submissions and completions by shared rings.
+
+One enter call per turn carries all submissions and waits. Receives are
+completed in buffers of a ring that the kernel picks from; each entry is
+refilled from the pool as soon as its completion is read, so a request that
+keeps its buffer never starves the ring.
+"""
+
+from flare.core import OctetPointer, PointerTo, heap_create, heap_destroy
+from flare.sys.clock import monotonic_ms, unix_seconds
+from flare.sys.io_uring import (
+    ACCEPT_MULTISHOT,
+    CQE_BUFFER,
+    CQE_MORE,
+    OP_ACCEPT,
+    OP_ASYNC_CANCEL,
+    OP_CLOSE,
+    OP_CONNECT,
+    OP_POLL_ADD,
+    OP_RECV,
+    OP_SEND,
+    POLL_MULTISHOT,
+    RECV_MULTISHOT,
+    SQE_BUFFER_SELECT,
+    SQE_SKIP_SUCCESS,
+    BufferRing,
+    SubmissionEntry,
+    Uring,
+)
+from flare.runtime.backend import Backend, Completions
+from flare.runtime.buffer_pool import BufferPool
+from flare.runtime.operation import Completion, Operation, OperationKind
+
+comptime _SUBMISSIONS = 1024
+comptime _COMPLETIONS = 8192
+comptime _RING_BUFFERS = 512
+# The token of submissions whose completion interests nobody.
+comptime _UNWATCHED: UInt64 = 0
+
+comptime _MSG_NOSIGNAL: UInt32 = 0x4000
+comptime _MSG_MORE: UInt32 = 0x8000
+comptime _SOCK_CLOEXEC: UInt32 = 0x80000
+
+
+struct UringBackendState(Movable):
+    """Holds the rings. Only `UringBackend` touches it."""
+
+    var ring: Uring
+    """Submissions and completions."""
+    var buffer_ring: BufferRing
+    """The buffers the kernel picks from."""
+    var buffers: BufferPool
+    """Where they come from."""
+    var lent: List[Optional[OctetPointer]]
+    """Which buffer each id of the ring stands for."""
+    var missing: List[Int]
+    """Ids that have no buffer because the pool was empty."""
+
+    def __init__(
+        out self, ring: Uring, buffer_ring: BufferRing, buffers: BufferPool
+    ):
+        """Joins the parts.
+
+        Args:
+            ring: Submissions and completions.
+            buffer_ring: An empty ring of buffers.
+            buffers: Where its buffers come from.
+        """
+        self.ring = ring
+        self.buffer_ring = buffer_ring
+        self.buffers = buffers
+        self.lent = List[Optional[OctetPointer]](
+            length=_RING_BUFFERS, fill=None
+        )
+        self.missing = List[Int](capacity=_RING_BUFFERS)
+
+
+@fieldwise_init
+struct UringBackend(Backend):
+    """Carries operations to io_uring."""
+
+    var state: PointerTo[UringBackendState]
+    """The heap state."""
+
+    @staticmethod
+    def open(buffers: BufferPool) -> Tuple[Int, Optional[Self]]:
+        """Sets the rings up, which shows whether the kernel has what is used.
+
+        Args:
+            buffers: Where receive buffers come from.
+
+        Returns:
+            0 and the backend, or the negated errno and none.
+        """
+        var opened = Uring.open(_SUBMISSIONS, _COMPLETIONS)
+        if not opened[1]:
+            return (opened[0], None)
+        var ring = opened[1].value()
+        var buffer_ring = BufferRing.open(ring, 0, _RING_BUFFERS)
+        if not buffer_ring[1]:
+            ring.close()
+            return (buffer_ring[0], None)
+        var backend = Self(
+            heap_create(
+                UringBackendState(ring, buffer_ring[1].value(), buffers)
+            )
+        )
+        for id in range(_RING_BUFFERS):
+            backend.state[].missing.append(id)
+        backend._refill()
+        return (0, backend)
+
+    @always_inline
+    def submit(self, operation: Operation, completions: Completions):
+        """Queues a submission; the next `collect` carries it.
+
+        Args:
+            operation: The operation.
+            completions: Not used.
+        """
+        ref o = operation.state[]
+        var entry = SubmissionEntry(0, o.descriptor, operation.token())
+        var kind = o.kind
+        if kind == OperationKind.RECEIVE:
+            entry.opcode = OP_RECV
+            entry.flags = SQE_BUFFER_SELECT
+            if o.multishot:
+                entry.io_priority = RECV_MULTISHOT
+        elif kind == OperationKind.SEND:
+            entry.opcode = OP_SEND
+            entry.address = UInt64(Int(o.address.unsafe_value()))
+            entry.length = UInt32(min(o.length, 0x7FFFF000))
+            entry.operation_flags = _MSG_NOSIGNAL | (
+                _MSG_MORE if o.more_follows else 0
+            )
+        elif kind == OperationKind.READ:
+            entry.opcode = OP_RECV
+            entry.address = UInt64(Int(o.address.unsafe_value()))
+            entry.length = UInt32(min(o.length, 0x7FFFF000))
+        elif kind == OperationKind.ACCEPT:
+            entry.opcode = OP_ACCEPT
+            entry.operation_flags = _SOCK_CLOEXEC
+            if o.multishot:
+                entry.io_priority = ACCEPT_MULTISHOT
+        elif kind == OperationKind.CONNECT:
+            entry.opcode = OP_CONNECT
+            entry.address = UInt64(Int(o.address.unsafe_value()))
+            entry.offset = UInt64(o.length)
+        else:
+            entry.opcode = OP_POLL_ADD
+            entry.operation_flags = UInt32(o.length)
+            if o.multishot:
+                entry.length = POLL_MULTISHOT
+        self.state[].ring.push(entry)
+
+    def cancel(self, operation: Operation, completions: Completions):
+        """Queues a cancellation.
+
+        Args:
+            operation: The operation.
+            completions: Not used.
+        """
+        var entry = SubmissionEntry(OP_ASYNC_CANCEL, -1, _UNWATCHED)
+        entry.address = operation.token()
+        entry.flags = SQE_SKIP_SUCCESS
+        self.state[].ring.push(entry)
+
+    def collect(self, timeout_ms: Int, completions: Completions):
+        """Submits what is queued, waits, and reads the completions.
+
+        Args:
+            timeout_ms: The longest wait; 0 only looks, -1 waits for ever.
+            completions: Where to put them.
+        """
+        var ring = self.state[].ring
+        _ = ring.enter(0 if timeout_ms == 0 else 1, timeout_ms)
+        var count = ring.ready()
+        var picked = False
+        for i in range(count):
+            var entry = ring.peek(i)
+            if entry.user_data == _UNWATCHED:
+                continue
+            var buffer = Optional[OctetPointer](None)
+            if entry.flags & CQE_BUFFER != 0:
+                var id = Int(entry.flags >> 16)
+                buffer = self.state[].lent[id]
+                self.state[].lent[id] = None
+                self.state[].missing.append(id)
+                picked = True
+            completions[].append(
+                Completion(
+                    Operation.from_token(entry.user_data),
+                    UInt32(entry.user_data & 0x7FFFFF),
+                    entry.result,
+                    entry.flags & CQE_MORE != 0,
+                    buffer,
+                )
+            )
+        ring.take(count)
+        if picked or len(self.state[].missing) > 0:
+            self._refill()
+
+    def close(self, descriptor: Int32):
+        """Queues the closing of a descriptor.
+
+        Args:
+            descriptor: The descriptor.
+        """
+        var entry = SubmissionEntry(OP_CLOSE, descriptor, _UNWATCHED)
+        entry.flags = SQE_SKIP_SUCCESS
+        self.state[].ring.push(entry)
+
+    def now_ms(self) -> Int:
+        """Reads the monotonic clock.
+
+        Returns:
+            Milliseconds.
+        """
+        return monotonic_ms()
+
+    def wall_seconds(self) -> Int:
+        """Reads the wall clock.
+
+        Returns:
+            Seconds since 1970-01-01 00:00:00 UTC.
+        """
+        return unix_seconds()
+
+    def destroy(self):
+        """Closes the rings and gives the buffers back."""
+        _ = self.state[].ring.submit()
+        self.state[].ring.close()
+        self.state[].buffer_ring.close()
+        for buffer in self.state[].lent:
+            if buffer:
+                self.state[].buffers.give(buffer.value())
+        heap_destroy(self.state)
+
+    def _refill(self):
+        var given = False
+        while len(self.state[].missing) > 0:
+            var buffer = self.state[].buffers.take()
+            if not buffer:
+                break
+            var id = self.state[].missing.pop()
+            self.state[].lent[id] = buffer
+            self.state[].buffer_ring.give(
+                id, buffer.value(), self.state[].buffers.buffer_octets()
+            )
+            given = True
+        if given:
+            self.state[].buffer_ring.publish()

@@ -1,0 +1,118 @@
+"""Lends octet buffers of one size whose addresses never change.
+
+The kernel receives only into these. Memory is mapped in chunks, never given
+back before the pool ends, and bounded.
+"""
+
+from flare.core import OctetPointer, PointerTo, heap_create, heap_destroy
+from flare.sys.memory import at_address, map_private, unmap
+
+comptime _CHUNK_BUFFERS = 64
+
+
+struct BufferPoolState(Movable):
+    """Holds the free list. Only `BufferPool` touches it."""
+
+    var free: List[OctetPointer]
+    """The buffers nobody uses; the last one given back is lent first."""
+    var chunks: List[Int]
+    """The addresses of the mappings."""
+    var buffer_octets: Int
+    """The size of each buffer."""
+    var count_max: Int
+    """How many buffers there may be."""
+    var count: Int
+    """How many buffers there are."""
+
+    def __init__(out self, buffer_octets: Int, count_max: Int):
+        """Makes a pool without memory.
+
+        Args:
+            buffer_octets: The size of each buffer.
+            count_max: How many there may be.
+        """
+        self.free = List[OctetPointer]()
+        self.chunks = List[Int]()
+        self.buffer_octets = buffer_octets
+        self.count_max = count_max
+        self.count = 0
+
+
+@fieldwise_init
+struct BufferPool(TrivialRegisterPassable):
+    """Lends buffers to one thread."""
+
+    var state: PointerTo[BufferPoolState]
+    """The heap state."""
+
+    @staticmethod
+    def create(buffer_octets: Int, count_max: Int) -> Self:
+        """Makes a pool; memory is mapped when buffers are asked for.
+
+        Args:
+            buffer_octets: The size of each buffer, a multiple of 64.
+            count_max: How many there may be; rounded up to whole chunks of 64.
+
+        Returns:
+            A handle; call `destroy` when every buffer is back.
+        """
+        return Self(heap_create(BufferPoolState(buffer_octets, count_max)))
+
+    def destroy(self):
+        """Unmaps all buffers."""
+        for chunk in self.state[].chunks:
+            _ = unmap(chunk, _CHUNK_BUFFERS * self.state[].buffer_octets)
+        heap_destroy(self.state)
+
+    @always_inline
+    def take(self) -> Optional[OctetPointer]:
+        """Lends a buffer.
+
+        Returns:
+            The buffer, or none at the limit or when memory has run out.
+        """
+        if len(self.state[].free) == 0 and not self._grow():
+            return None
+        return self.state[].free.pop()
+
+    @always_inline
+    def give(self, buffer: OctetPointer):
+        """Takes a buffer back.
+
+        Args:
+            buffer: What `take` returned; not used afterwards.
+        """
+        self.state[].free.append(buffer)
+
+    @always_inline
+    def buffer_octets(self) -> Int:
+        """Tells the size of each buffer.
+
+        Returns:
+            Octets.
+        """
+        return self.state[].buffer_octets
+
+    def lent(self) -> Int:
+        """Counts the buffers in use.
+
+        Returns:
+            The count.
+        """
+        return self.state[].count - len(self.state[].free)
+
+    @no_inline
+    def _grow(self) -> Bool:
+        ref s = self.state[]
+        if s.count >= s.count_max:
+            return False
+        var chunk = map_private(_CHUNK_BUFFERS * s.buffer_octets)
+        if chunk < 0:
+            return False
+        s.chunks.append(chunk)
+        s.count += _CHUNK_BUFFERS
+        # Giving back never allocates: there is room for every buffer.
+        s.free.reserve(s.count)
+        for i in range(_CHUNK_BUFFERS - 1, -1, -1):
+            s.free.append(at_address(chunk + i * s.buffer_octets))
+        return True

@@ -1,0 +1,178 @@
+"""Lets other threads hand a reactor work and wake it."""
+
+from std.atomic import Atomic, Ordering
+
+from flare.core import Erased, PointerTo, heap_create, heap_destroy
+from flare.sys.file import (
+    close_descriptor,
+    open_event_descriptor,
+    read_descriptor,
+    write_descriptor,
+)
+from flare.sys.thread import Lock
+
+from .operation import POLL_IN, Operation, OperationKind, OperationState
+from .reactor import Reactor
+
+
+@fieldwise_init
+struct _Letter(TrivialRegisterPassable):
+    var function: def(Erased) thin -> None
+    var argument: Erased
+
+
+struct MailboxState(Movable):
+    """Holds the letters. Only `Mailbox` touches it."""
+
+    var lock: Lock
+    """Guards `letters`."""
+    var letters: List[_Letter]
+    """What was posted and not yet delivered."""
+    var waiting: UInt32
+    """1 while there are letters; atomic, so that each turn reads it without the
+    lock."""
+    var descriptor: Int32
+    """The eventfd that wakes the reactor, or -1."""
+    var operation: OperationState
+    """The reactor's watch on the descriptor."""
+    var counter: List[UInt8]
+    """Where the eventfd's counter is read to."""
+    var reactor: Optional[Reactor]
+    """Whose mailbox it is; none when the reactor is being freed."""
+
+    def __init__(out self):
+        """Makes an empty mailbox."""
+        self.lock = Lock.create()
+        self.letters = List[_Letter](capacity=16)
+        self.waiting = 0
+        self.descriptor = -1
+        self.operation = OperationState(OperationKind.POLL)
+        self.counter = List[UInt8](length=8, fill=0)
+        self.reactor = None
+
+
+@fieldwise_init
+struct Mailbox(TrivialRegisterPassable):
+    """Collects work from other threads for one reactor."""
+
+    var state: PointerTo[MailboxState]
+    """The heap state."""
+
+    @staticmethod
+    def create() -> Self:
+        """Makes an empty mailbox.
+
+        Returns:
+            A handle.
+        """
+        return Self(heap_create(MailboxState()))
+
+    def listen(self, reactor: Reactor):
+        """Lets letters wake a reactor that waits for the kernel.
+
+        Args:
+            reactor: The reactor.
+        """
+        var opened = open_event_descriptor()
+        if opened < 0:
+            return
+        self.state[].descriptor = Int32(opened)
+        self.state[].reactor = reactor
+        ref operation = self.state[].operation
+        operation.descriptor = Int32(opened)
+        operation.length = POLL_IN
+        operation.multishot = True
+        operation.owner = self.state.unsafe_bitcast[NoneType]()
+        operation.complete = _on_wake
+        reactor.submit(self.operation())
+
+    def close(self, reactor: Reactor):
+        """Delivers what is left, stops watching and frees the mailbox.
+
+        Args:
+            reactor: The reactor that `listen` was given.
+        """
+        self.deliver()
+        self.state[].reactor = None
+        reactor.cancel(self.operation())
+        for _ in range(1000):
+            if self.operation().is_idle():
+                break
+            reactor.turn(10)
+        if self.state[].descriptor >= 0:
+            _ = close_descriptor(self.state[].descriptor)
+        self.state[].lock.destroy()
+        heap_destroy(self.state)
+
+    def operation(self) -> Operation:
+        """Names the watch on the descriptor.
+
+        Returns:
+            The operation.
+        """
+        return Operation(
+            Pointer(to=self.state[].operation).unsafe_origin_cast[
+                MutUntrackedOrigin
+            ]()
+        )
+
+    def post(self, function: def(Erased) thin -> None, argument: Erased):
+        """Adds a letter and wakes the reactor; from any thread.
+
+        Args:
+            function: Called in one of the next turns.
+            argument: Handed to it.
+        """
+        self.state[].lock.acquire()
+        self.state[].letters.append(_Letter(function, argument))
+        Atomic[UInt32].store[ordering=Ordering.RELEASE](
+            Pointer(to=self.state[].waiting), 1
+        )
+        self.state[].lock.release()
+        self.wake()
+
+    def wake(self):
+        """Ends the reactor's present wait; from any thread."""
+        if self.state[].descriptor >= 0:
+            var one = List[UInt8](length=8, fill=0)
+            one[0] = 1
+            _ = write_descriptor(self.state[].descriptor, Span(one))
+
+    @always_inline
+    def has_mail(self) -> Bool:
+        """Tells whether letters wait.
+
+        Returns:
+            True if `deliver` has something to do.
+        """
+        return (
+            Atomic[UInt32].load[ordering=Ordering.ACQUIRE](
+                Pointer(to=self.state[].waiting)
+            )
+            != 0
+        )
+
+    def deliver(self):
+        """Calls what was posted, in order; only the reactor's thread does."""
+        self.state[].lock.acquire()
+        var letters = List[_Letter]()
+        swap(letters, self.state[].letters)
+        Atomic[UInt32].store[ordering=Ordering.RELEASE](
+            Pointer(to=self.state[].waiting), 0
+        )
+        self.state[].lock.release()
+        for letter in letters:
+            letter.function(letter.argument)
+
+
+def _on_wake(operation: Operation):
+    var mailbox = Mailbox(
+        operation.state[].owner.value().unsafe_bitcast[MailboxState]()
+    )
+    _ = read_descriptor(
+        mailbox.state[].descriptor, Span(mailbox.state[].counter)
+    )
+    if operation.is_idle() and operation.result() >= 0:
+        var reactor = mailbox.state[].reactor
+        if reactor:
+            reactor.value().submit(operation)

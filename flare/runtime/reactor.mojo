@@ -1,0 +1,464 @@
+"""Runs the one loop of a thread: submit, wait, collect, dispatch.
+
+A reactor is a handle to heap state and belongs to one thread; only `post` may
+be called from others. One turn carries the submit list to the backend, waits,
+dispatches the completions, fires the timers that are due and resumes the
+fibers that are ready. Completions are collected first and dispatched
+afterwards, so nothing is called back inside a submission.
+"""
+
+from flare.core import Erased, OctetPointer, PointerTo, heap_create, heap_destroy
+
+from .backend import Backend, BackendKind, Completions
+from .buffer_pool import BufferPool
+from .fiber import Fiber, FiberQueue
+from .mailbox import Mailbox
+from .operation import CANCELLED, Completion, Operation, OperationState
+from .timer_wheel import TimerEntry, TimerWheel
+
+comptime RECEIVE_BUFFER_OCTETS = 4096
+"""The size of the buffers that receives are completed in: most heads fit, and
+an entry of the kernel's ring costs one page."""
+
+comptime _ROUNDS_MAX = 8
+
+comptime TIMER_OF_FIBER = 0
+"""The tag of a timer whose owner is a fiber."""
+comptime TIMER_OF_TASK = 1
+"""The tag of a timer whose owner is a `TimerTask`."""
+
+
+@fieldwise_init
+struct TimerTask(TrivialRegisterPassable):
+    """Says what a due timer calls."""
+
+    var owner: Erased
+    """Handed to the function."""
+    var fire: def(Erased) thin -> None
+    """Called in the reactor's turn, never on a fiber."""
+
+
+struct ReactorConfig(Copyable, Movable):
+    """Bounds what one reactor may hold."""
+
+    var backend: BackendKind
+    """The kernel interface; automatic by default."""
+    var receive_buffers_max: Int
+    """Buffers of 4 KiB that received octets may occupy. 16,384 by default:
+    64 MiB, room for as many parked requests."""
+    var fibers_max: Int
+    """Fibers that may exist at once; 65,536 by default, a third of what the
+    kernel's limit on mappings allows without guard regions."""
+    var stack_octets: Int
+    """The address space of a fiber's stack, its guard included. 256 KiB by
+    default; resident memory grows by use, one page at first."""
+    var guard_octets: Int
+    """The part of the stack that ends the process when touched; 64 KiB by
+    default, because frames smaller than it cannot jump over it."""
+
+    def __init__(
+        out self,
+        *,
+        backend: BackendKind = BackendKind.AUTOMATIC,
+        receive_buffers_max: Int = 16384,
+        fibers_max: Int = 65536,
+        stack_octets: Int = 256 * 1024,
+        guard_octets: Int = 64 * 1024,
+    ):
+        """Takes the defaults for what is not given.
+
+        Args:
+            backend: The kernel interface.
+            receive_buffers_max: Buffers that received octets may occupy.
+            fibers_max: Fibers that may exist at once.
+            stack_octets: The address space of a fiber's stack.
+            guard_octets: The part of it that must not be touched.
+        """
+        self.backend = backend
+        self.receive_buffers_max = receive_buffers_max
+        self.fibers_max = fibers_max
+        self.stack_octets = stack_octets
+        self.guard_octets = guard_octets
+
+    def first_problem(self) -> Optional[StaticString]:
+        """Finds a value that cannot work.
+
+        Returns:
+            What is wrong with which field, or none.
+        """
+        if self.receive_buffers_max < 64:
+            return StaticString("receive_buffers_max must be at least 64")
+        if self.fibers_max < 1:
+            return StaticString("fibers_max must be at least 1")
+        if self.guard_octets < 4096 or self.guard_octets % 4096 != 0:
+            return StaticString("guard_octets must be whole pages, at least 1")
+        if (
+            self.stack_octets % 4096 != 0
+            or self.stack_octets < self.guard_octets + 32768
+        ):
+            return StaticString(
+                "stack_octets must be whole pages, 32 KiB above guard_octets"
+            )
+        return None
+
+
+@fieldwise_init
+struct ReactorState(Movable):
+    """Holds what a reactor consists of. Only the runtime touches it."""
+
+    var config: ReactorConfig
+    """The bounds."""
+    var backend_kind: BackendKind
+    """Which backend runs."""
+    var backend: Erased
+    """The backend; the functions below know its type."""
+    var turn_once: def(Reactor, Int) thin -> None
+    """Runs one turn."""
+    var close_descriptor: def(Erased, Int32) thin -> None
+    """Closes a descriptor through the backend."""
+    var read_clock: def(Erased) thin -> Int
+    """Reads the backend's clock."""
+    var read_wall_clock: def(Erased) thin -> Int
+    """Reads the wall clock."""
+    var destroy_backend: def(Erased) thin -> None
+    """Frees the backend."""
+    var submit_first: Optional[PointerTo[OperationState]]
+    """The oldest operation that is queued."""
+    var submit_last: Optional[PointerTo[OperationState]]
+    """The newest operation that is queued."""
+    var cancels: List[Operation]
+    """Operations in flight that shall end."""
+    var completions: List[Completion]
+    """What was collected and is not yet dispatched."""
+    var timers: TimerWheel
+    """The deadlines of fibers and of other waiters."""
+    var now_ms: Int
+    """The backend's clock as last read."""
+    var wall_seconds: Int
+    """The wall clock as read in this turn."""
+    var buffers: BufferPool
+    """The buffers that receives are completed in."""
+    var fibers: FiberQueue
+    """The fibers that are ready, idle or running."""
+    var mailbox: Mailbox
+    """What other threads asked this one to do."""
+    var in_flight: Int
+    """Operations that the backend holds."""
+    var turns: Int
+    """How many turns there were."""
+
+
+@fieldwise_init
+struct Reactor(Equatable, TrivialRegisterPassable):
+    """Names the loop of one thread."""
+
+    var state: PointerTo[ReactorState]
+    """The heap state."""
+
+    @staticmethod
+    def over[
+        B: Backend
+    ](
+        backend: B,
+        kind: BackendKind,
+        config: ReactorConfig,
+        buffers: BufferPool,
+    ) -> Self:
+        """Makes a reactor that drives a backend.
+
+        Parameters:
+            B: The type of the backend.
+
+        Args:
+            backend: The kernel interface; the reactor frees it.
+            kind: Its name.
+            config: The bounds.
+            buffers: Where the backend takes buffers from; the reactor frees it.
+
+        Returns:
+            A handle; call `destroy` when nothing waits any more.
+        """
+        var now_ms = backend.now_ms()
+        var reactor = Self(
+            heap_create(
+                ReactorState(
+                    config=config.copy(),
+                    backend_kind=kind,
+                    backend=heap_create(backend).unsafe_bitcast[NoneType](),
+                    turn_once=_turn[B],
+                    close_descriptor=_close[B],
+                    read_clock=_now[B],
+                    read_wall_clock=_wall[B],
+                    destroy_backend=_destroy[B],
+                    submit_first=None,
+                    submit_last=None,
+                    cancels=List[Operation](capacity=64),
+                    completions=List[Completion](capacity=1024),
+                    timers=TimerWheel.create(now_ms),
+                    now_ms=now_ms,
+                    wall_seconds=backend.wall_seconds(),
+                    buffers=buffers,
+                    fibers=FiberQueue.create(config),
+                    mailbox=Mailbox.create(),
+                    in_flight=0,
+                    turns=0,
+                )
+            )
+        )
+        if kind != BackendKind.SIMULATED:
+            reactor.state[].mailbox.listen(reactor)
+        return reactor
+
+    def destroy(self):
+        """Frees the reactor.
+
+        What other threads posted last is still done; fibers and operations
+        must have ended.
+        """
+        self.state[].mailbox.close(self)
+        self.state[].fibers.destroy()
+        self.state[].timers.destroy()
+        self.state[].destroy_backend(self.state[].backend)
+        self.state[].buffers.destroy()
+        heap_destroy(self.state)
+
+    @always_inline
+    def submit(self, operation: Operation):
+        """Queues an operation for the next turn.
+
+        Args:
+            operation: Idle; its block stays where it is until the final
+                completion.
+        """
+        debug_assert(operation.is_idle(), "submitted twice")
+        operation.mark_queued()
+        operation.state[].next = None
+        if self.state[].submit_last:
+            self.state[].submit_last.value()[].next = operation.state
+        else:
+            self.state[].submit_first = operation.state
+        self.state[].submit_last = operation.state
+
+    def cancel(self, operation: Operation):
+        """Asks for the end of an operation; its final completion still comes.
+
+        Args:
+            operation: The operation; nothing happens if it is idle.
+        """
+        if operation.is_idle() or operation.state[].cancel_requested:
+            return
+        operation.state[].cancel_requested = True
+        if operation.is_in_flight():
+            self.state[].cancels.append(operation)
+
+    def close(self, descriptor: Int32):
+        """Closes a descriptor that no operation uses.
+
+        Args:
+            descriptor: The descriptor.
+        """
+        self.state[].close_descriptor(self.state[].backend, descriptor)
+
+    def turn(self, wait_ms: Int = -1):
+        """Runs one turn of the loop.
+
+        Args:
+            wait_ms: The longest wait for something to do; -1 waits for ever.
+        """
+        self.state[].turn_once(self, wait_ms)
+
+    def refresh_now_ms(self) -> Int:
+        """Reads the clock.
+
+        Returns:
+            Milliseconds of a clock that never goes back.
+        """
+        self.state[].now_ms = self.state[].read_clock(self.state[].backend)
+        return self.state[].now_ms
+
+    @always_inline
+    def now_ms(self) -> Int:
+        """Tells the time at which the present turn began to dispatch.
+
+        Returns:
+            Milliseconds of a clock that never goes back.
+        """
+        return self.state[].now_ms
+
+    @always_inline
+    def wall_seconds(self) -> Int:
+        """Tells the wall clock as read in the present turn.
+
+        Returns:
+            Seconds since 1970-01-01 00:00:00 UTC.
+        """
+        return self.state[].wall_seconds
+
+    @always_inline
+    def timers(self) -> TimerWheel:
+        """Gives the wheel that keeps this reactor's deadlines.
+
+        Returns:
+            The wheel; entries are tagged `TIMER_OF_TASK`.
+        """
+        return self.state[].timers
+
+    @always_inline
+    def buffers(self) -> BufferPool:
+        """Gives the pool that received octets come in.
+
+        Returns:
+            The pool.
+        """
+        return self.state[].buffers
+
+    def backend_kind(self) -> BackendKind:
+        """Tells which kernel interface runs.
+
+        Returns:
+            Its name, never `AUTOMATIC`.
+        """
+        return self.state[].backend_kind
+
+    def post(self, function: def(Erased) thin -> None, argument: Erased):
+        """Asks the reactor's thread to call a function; from any thread.
+
+        Args:
+            function: Called in one of the next turns, never on a fiber.
+            argument: Handed to it.
+        """
+        self.state[].mailbox.post(function, argument)
+
+    def has_work(self) -> Bool:
+        """Tells whether anything is queued, in flight, armed or ready.
+
+        Returns:
+            False if a turn without a time limit might never end.
+        """
+        return (
+            Bool(self.state[].submit_first)
+            or self.state[].in_flight > 0
+            or self.state[].timers.armed_count() > 0
+            or self.state[].fibers.has_ready()
+        )
+
+    def _drain[B: Backend](self, backend: B):
+        var completions = Pointer(to=self.state[].completions)
+        var next = self.state[].submit_first
+        self.state[].submit_first = None
+        self.state[].submit_last = None
+        while next:
+            var operation = Operation(next.value())
+            next = operation.state[].next
+            operation.mark_in_flight()
+            self.state[].in_flight += 1
+            if operation.state[].cancel_requested:
+                completions[].append(
+                    Completion(
+                        operation,
+                        operation.state[].sequence,
+                        CANCELLED,
+                        False,
+                        None,
+                    )
+                )
+            else:
+                backend.submit(
+                    operation,
+                    completions.unsafe_origin_cast[MutUntrackedOrigin](),
+                )
+        if len(self.state[].cancels) > 0:
+            for operation in self.state[].cancels:
+                if operation.is_in_flight():
+                    backend.cancel(
+                        operation,
+                        completions.unsafe_origin_cast[MutUntrackedOrigin](),
+                    )
+            self.state[].cancels.clear()
+
+    def _dispatch(self):
+        # By index: a callback may queue operations, but only the turn appends
+        # completions.
+        for i in range(len(self.state[].completions)):
+            var done = self.state[].completions[i]
+            var operation = done.operation
+            if not operation.matches(done.sequence):
+                if done.buffer:
+                    self.state[].buffers.give(done.buffer.value())
+                continue
+            operation.state[].result = done.result
+            operation.state[].buffer = done.buffer
+            if not done.more:
+                operation.mark_idle()
+                self.state[].in_flight -= 1
+            operation.state[].complete(operation)
+        self.state[].completions.clear()
+
+    def _fire_timers(self):
+        var timers = self.state[].timers
+        timers.advance(self.state[].now_ms)
+        while True:
+            var due = timers.next_due()
+            if not due:
+                return
+            var entry = due.value()
+            if entry[].tag == TIMER_OF_FIBER:
+                Fiber.from_timer(entry).expire()
+            else:
+                var task = entry[].owner.value().unsafe_bitcast[TimerTask]()
+                task[].fire(task[].owner)
+
+    def _wait_limit_ms(self, wait_ms: Int) -> Int:
+        if (
+            self.state[].fibers.has_ready()
+            or self.state[].submit_first
+            or self.state[].mailbox.has_mail()
+        ):
+            return 0
+        var deadline = self.state[].timers.next_deadline_ms()
+        if not deadline:
+            return wait_ms
+        var limit = max(deadline.value() - self.refresh_now_ms(), 0)
+        return limit if wait_ms < 0 else min(limit, wait_ms)
+
+
+def _turn[B: Backend](reactor: Reactor, wait_ms: Int):
+    var backend = reactor.state[].backend.unsafe_bitcast[B]()[]
+    reactor.state[].turns += 1
+    # A readiness kernel completes a send at once: what follows from it is
+    # submitted before the wait, for as many rounds as fairness allows.
+    for _ in range(_ROUNDS_MAX):
+        reactor._drain(backend)
+        if len(reactor.state[].completions) == 0:
+            break
+        reactor._dispatch()
+    var completions = Pointer(to=reactor.state[].completions)
+    backend.collect(
+        reactor._wait_limit_ms(wait_ms),
+        completions.unsafe_origin_cast[MutUntrackedOrigin](),
+    )
+    reactor.state[].now_ms = backend.now_ms()
+    reactor.state[].wall_seconds = backend.wall_seconds()
+    reactor._dispatch()
+    reactor._fire_timers()
+    if reactor.state[].mailbox.has_mail():
+        reactor.state[].mailbox.deliver()
+    reactor.state[].fibers.run_ready()
+
+
+def _close[B: Backend](backend: Erased, descriptor: Int32):
+    backend.unsafe_bitcast[B]()[].close(descriptor)
+
+
+def _now[B: Backend](backend: Erased) -> Int:
+    return backend.unsafe_bitcast[B]()[].now_ms()
+
+
+def _wall[B: Backend](backend: Erased) -> Int:
+    return backend.unsafe_bitcast[B]()[].wall_seconds()
+
+
+def _destroy[B: Backend](backend: Erased):
+    var typed = backend.unsafe_bitcast[B]()
+    typed[].destroy()
+    heap_destroy(typed)

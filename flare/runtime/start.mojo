@@ -1,0 +1,33 @@
+"""Chooses a backend and makes a reactor that drives it."""
+
+from .backend import BackendKind
+from .backends.uring import UringBackend
+from .buffer_pool import BufferPool
+from .reactor import RECEIVE_BUFFER_OCTETS, Reactor, ReactorConfig
+
+
+def open_reactor(config: ReactorConfig) -> Tuple[Int, Optional[Reactor]]:
+    """Makes a reactor on the backend that a configuration asks for.
+
+    Args:
+        config: The bounds; `AUTOMATIC` tries io_uring, then epoll.
+
+    Returns:
+        0 and the reactor, or the negated errno and none.
+    """
+    var buffers = BufferPool.create(
+        RECEIVE_BUFFER_OCTETS, config.receive_buffers_max
+    )
+    var problem = -38
+    if config.backend != BackendKind.EPOLL:
+        var opened = UringBackend.open(buffers)
+        if opened[1]:
+            return (
+                0,
+                Reactor.over(
+                    opened[1].value(), BackendKind.IO_URING, config, buffers
+                ),
+            )
+        problem = opened[0]
+    buffers.destroy()
+    return (problem, None)
