@@ -1,0 +1,6 @@
+"""Holds addresses, raw sockets and the error of every socket operation."""
+
+from .address_syntax import AddressSyntaxError
+from .error import NetError
+from .ip_address import IpAddr
+from .socket_address import SocketAddr

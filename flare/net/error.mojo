@@ -1,0 +1,197 @@
+"""Defines the error of every socket operation and its text form.
+
+A function that a user calls raises the text only: Mojo's `try` takes one error
+type, and users mix socket calls with `Int(text)`. The text starts with a stable
+code, `net.refused connect 10.0.0.1:80 errno=111`, and `NetError.of` reads the
+fields back out of it.
+"""
+
+from flare.sys.errno import (
+    EACCES,
+    EADDRINUSE,
+    EADDRNOTAVAIL,
+    EAFNOSUPPORT,
+    EBADF,
+    ECANCELED,
+    ECONNABORTED,
+    ECONNREFUSED,
+    ECONNRESET,
+    EHOSTDOWN,
+    EHOSTUNREACH,
+    EMFILE,
+    EMSGSIZE,
+    ENETDOWN,
+    ENETRESET,
+    ENETUNREACH,
+    ENFILE,
+    ENOBUFS,
+    ENOMEM,
+    ENOPROTOOPT,
+    ENOSYS,
+    ENOTCONN,
+    EOPNOTSUPP,
+    EPERM,
+    EPIPE,
+    EPROTONOSUPPORT,
+    EPROTOTYPE,
+    ESHUTDOWN,
+    ESOCKTNOSUPPORT,
+    ETIME,
+    ETIMEDOUT,
+)
+
+from .error_text import NetErrorText, parse_net_error
+from .socket_address import SocketAddr
+
+
+struct NetError(ImplicitlyCopyable, Writable):
+    """Says which socket operation failed, why, and at which address."""
+
+    comptime OTHER = 0
+    """A failure without a kind of its own; `errno` tells more."""
+    comptime TIMEOUT = 1
+    """The deadline passed, or the peer stopped answering."""
+    comptime REFUSED = 2
+    """Nobody listens at the address."""
+    comptime RESET = 3
+    """The peer, or the kernel, broke the connection off."""
+    comptime CLOSED = 4
+    """The socket is closed, on this side or for sending on the other."""
+    comptime UNREACHABLE = 5
+    """No route leads to the address."""
+    comptime ADDRESS_IN_USE = 6
+    """Another socket is bound to the address."""
+    comptime ADDRESS_NOT_AVAILABLE = 7
+    """The machine does not have the address, or no port is left."""
+    comptime PERMISSION = 8
+    """The process may not do this."""
+    comptime BAD_ADDRESS = 9
+    """A text is not an address."""
+    comptime NO_DESCRIPTORS = 10
+    """The process or the system has no descriptor left."""
+    comptime NO_MEMORY = 11
+    """The kernel has no memory left for sockets."""
+    comptime CANCELLED = 12
+    """Whoever waited for the operation was cancelled."""
+    comptime TOO_LARGE = 13
+    """The datagram is larger than the transport carries."""
+    comptime UNSUPPORTED = 14
+    """The kernel or the socket does not offer the operation."""
+
+    var kind: Int
+    """One of the constants above."""
+    var operation: StaticString
+    """What was tried: `"connect"`, `"read"` and so on."""
+    var errno: Int
+    """The error number of the kernel; 0 if the kernel did not fail."""
+    var address: Optional[SocketAddr]
+    """The address the operation was about, where there is one."""
+
+    def __init__(
+        out self,
+        kind: Int,
+        operation: StaticString,
+        *,
+        errno: Int = 0,
+        address: Optional[SocketAddr] = None,
+    ):
+        """Makes an error.
+
+        Args:
+            kind: One of the constants of this struct.
+            operation: What was tried, one of `NET_OPERATIONS`.
+            errno: The error number of the kernel, or 0.
+            address: The address it was about, where there is one.
+        """
+        self.kind = kind
+        self.operation = operation
+        self.errno = errno
+        self.address = address
+
+    @staticmethod
+    def from_errno(
+        operation: StaticString,
+        errno: Int,
+        address: Optional[SocketAddr] = None,
+    ) -> Self:
+        """Makes an error from what the kernel returned.
+
+        Args:
+            operation: What was tried, one of `NET_OPERATIONS`.
+            errno: The error number, or its negation as `flare.sys` returns it.
+            address: The address it was about, where there is one.
+
+        Returns:
+            The error with the kind that the number stands for.
+        """
+        var number = abs(errno)
+        return Self(_kind_of(number), operation, errno=number, address=address)
+
+    @staticmethod
+    def of(e: Error) -> Optional[Self]:
+        """Reads the fields back out of an error that a function raised.
+
+        Args:
+            e: Any error.
+
+        Returns:
+            The fields, or none if it is not an error of a socket operation.
+        """
+        var parsed = parse_net_error(String(e).as_bytes())
+        if not parsed:
+            return None
+        ref fields = parsed.value()
+        return Self(
+            fields.kind,
+            fields.operation,
+            errno=fields.errno,
+            address=fields.address,
+        )
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes the text that `of` reads; parts that are absent are left out.
+
+        Args:
+            writer: The destination.
+        """
+        NetErrorText(
+            self.kind, self.operation, self.errno, self.address
+        ).write_to(writer)
+
+
+def _kind_of(errno: Int) -> Int:
+    if errno == ETIMEDOUT or errno == ETIME:
+        return NetError.TIMEOUT
+    if errno == ECONNREFUSED:
+        return NetError.REFUSED
+    if errno in (ECONNRESET, ECONNABORTED, ENETRESET):
+        return NetError.RESET
+    if errno in (EPIPE, ESHUTDOWN, ENOTCONN, EBADF):
+        return NetError.CLOSED
+    if errno in (ENETUNREACH, EHOSTUNREACH, ENETDOWN, EHOSTDOWN):
+        return NetError.UNREACHABLE
+    if errno == EADDRINUSE:
+        return NetError.ADDRESS_IN_USE
+    if errno == EADDRNOTAVAIL:
+        return NetError.ADDRESS_NOT_AVAILABLE
+    if errno == EACCES or errno == EPERM:
+        return NetError.PERMISSION
+    if errno == EMFILE or errno == ENFILE:
+        return NetError.NO_DESCRIPTORS
+    if errno == ENOMEM or errno == ENOBUFS:
+        return NetError.NO_MEMORY
+    if errno == ECANCELED:
+        return NetError.CANCELLED
+    if errno == EMSGSIZE:
+        return NetError.TOO_LARGE
+    if errno in (
+        EAFNOSUPPORT,
+        EPROTONOSUPPORT,
+        ESOCKTNOSUPPORT,
+        EPROTOTYPE,
+        EOPNOTSUPP,
+        ENOPROTOOPT,
+        ENOSYS,
+    ):
+        return NetError.UNSUPPORTED
+    return NetError.OTHER

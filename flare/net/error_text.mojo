@@ -1,0 +1,201 @@
+"""Writes and reads the text form of `NetError`.
+
+    net.<kind> <operation>[ <address>][ errno=<number>][: <detail>]
+
+One blank stands between the parts. The detail is printable ASCII for people;
+nothing is read from it.
+"""
+
+from flare.core import equals
+
+from .socket_address import SocketAddr
+
+comptime NET_KINDS: List[StaticString] = [
+    "other",
+    "timeout",
+    "refused",
+    "reset",
+    "closed",
+    "unreachable",
+    "address_in_use",
+    "address_not_available",
+    "permission",
+    "bad_address",
+    "no_descriptors",
+    "no_memory",
+    "cancelled",
+    "too_large",
+    "unsupported",
+]
+"""The name of each kind of `NetError`, at the index that is its number."""
+
+comptime NET_OPERATIONS: List[StaticString] = [
+    "accept",
+    "bind",
+    "cancel",
+    "close",
+    "connect",
+    "flush",
+    "handshake",
+    "join",
+    "listen",
+    "local_address",
+    "open",
+    "option",
+    "parse",
+    "peer_address",
+    "peek",
+    "poll",
+    "read",
+    "receive",
+    "receive_from",
+    "resolve",
+    "send",
+    "send_file",
+    "send_to",
+    "serve",
+    "shut_down",
+    "sleep",
+    "wait",
+    "write",
+]
+"""Every operation that an error names.
+
+Only these are read back: an operation is a `StaticString` and cannot be made
+from a text at run time.
+"""
+
+comptime _ERRNO_MAX = 4095
+comptime _ERRNO_DIGITS_MAX = 4
+comptime _BLANK: UInt8 = 32
+comptime _COLON: UInt8 = 58
+
+
+@fieldwise_init
+struct NetErrorText(ImplicitlyCopyable, Writable):
+    """Holds the fields that the text form carries."""
+
+    var kind: Int
+    """An index into `NET_KINDS`; a number outside reads as `other`."""
+    var operation: StaticString
+    """One of `NET_OPERATIONS`."""
+    var errno: Int
+    """The error number, or 0."""
+    var address: Optional[SocketAddr]
+    """The address, where there is one."""
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes the text form.
+
+        Args:
+            writer: The destination.
+        """
+        debug_assert(
+            Bool(_index_of[NET_OPERATIONS](self.operation.as_bytes())),
+            "NET_OPERATIONS lacks ",
+            self.operation,
+        )
+        writer.write("net.", _kind_name(self.kind), " ", self.operation)
+        if self.address:
+            writer.write(" ", self.address.value())
+        if self.errno != 0:
+            writer.write(" errno=", self.errno)
+
+
+def parse_net_error(octets: Span[UInt8, _]) -> Optional[NetErrorText]:
+    """Reads the text form.
+
+    Args:
+        octets: The whole text of an error.
+
+    Returns:
+        The fields, or none if any part deviates from the form.
+    """
+    for octet in octets:
+        if octet < 32 or octet > 126:
+            return None
+    var parts = StringSlice(
+        unsafe_from_utf8=octets[0 : _detail_start(octets)]
+    ).split(" ")
+    if len(parts) < 2 or not parts[0].startswith("net."):
+        return None
+    var kind = _index_of[NET_KINDS](parts[0].as_bytes()[4:])
+    var operation = _index_of[NET_OPERATIONS](parts[1].as_bytes())
+    if not kind or not operation:
+        return None
+    var fields = NetErrorText(
+        kind.value(), _operation_at(operation.value()), 0, None
+    )
+    var i = 2
+    if i < len(parts):
+        fields.address = _address_in(parts[i].as_bytes())
+        i += 1 if fields.address else 0
+    if i < len(parts):
+        var errno = _errno_in(parts[i].as_bytes())
+        if not errno:
+            return None
+        fields.errno = errno.value()
+        i += 1
+    if i < len(parts):
+        return None
+    return fields
+
+
+def _detail_start(octets: Span[UInt8, _]) -> Int:
+    for i in range(1, len(octets)):
+        if octets[i] == _BLANK and octets[i - 1] == _COLON:
+            return i - 1
+    return len(octets)
+
+
+def _address_in(octets: Span[UInt8, _]) -> Optional[SocketAddr]:
+    try:
+        var address = SocketAddr.parse_octets(octets)
+        # Another spelling of the address is not a text of ours.
+        if equals(String(address).as_bytes(), octets):
+            return address
+    except:
+        return None
+    return None
+
+
+def _errno_in(octets: Span[UInt8, _]) -> Optional[Int]:
+    comptime PREFIX: StaticString = "errno="
+    comptime START = PREFIX.byte_length()
+    var digits = len(octets) - START
+    if digits < 1 or digits > _ERRNO_DIGITS_MAX:
+        return None
+    if not equals(octets[0:START], PREFIX.as_bytes()) or octets[START] == 48:
+        return None
+    var number = 0
+    for octet in octets[START : len(octets)]:
+        if octet - 48 > 9:
+            return None
+        number = number * 10 + Int(octet - 48)
+    if number > _ERRNO_MAX:
+        return None
+    return number
+
+
+def _kind_name(kind: Int) -> StaticString:
+    comptime for i in range(len(NET_KINDS)):
+        if kind == i:
+            return comptime (NET_KINDS[i])
+    return comptime (NET_KINDS[0])
+
+
+def _operation_at(index: Int) -> StaticString:
+    comptime for i in range(len(NET_OPERATIONS)):
+        if index == i:
+            return comptime (NET_OPERATIONS[i])
+    return comptime (NET_OPERATIONS[0])
+
+
+def _index_of[
+    names: List[StaticString]
+](octets: Span[UInt8, _]) -> Optional[Int]:
+    comptime for i in range(len(names)):
+        comptime name = names[i]
+        if equals(octets, name.as_bytes()):
+            return i
+    return None
