@@ -3,4 +3,6 @@
 from .address_syntax import AddressSyntaxError
 from .error import NetError
 from .ip_address import IpAddr
+from .raw_socket import RawSocket
 from .socket_address import SocketAddr
+from .socket_options import KeepAlive, SocketOptions

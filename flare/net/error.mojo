@@ -159,6 +159,30 @@ struct NetError(ImplicitlyCopyable, Writable):
         ).write_to(writer)
 
 
+@always_inline
+def checked(
+    operation: StaticString,
+    result: Int,
+    address: Optional[SocketAddr] = None,
+) raises -> Int:
+    """Raises the error that a result of `flare.sys` stands for.
+
+    Args:
+        operation: What was tried, one of `NET_OPERATIONS`.
+        result: The result, or a negated errno.
+        address: The address it was about, where there is one.
+
+    Returns:
+        The result, not negative.
+
+    Raises:
+        Error: The text of a `NetError`.
+    """
+    if result < 0:
+        raise NetError.from_errno(operation, result, address)
+    return result
+
+
 def _kind_of(errno: Int) -> Int:
     if errno == ETIMEDOUT or errno == ETIME:
         return NetError.TIMEOUT

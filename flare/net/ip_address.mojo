@@ -20,6 +20,7 @@ from .ip_text import (
 comptime _MAPPED_PREFIX: UInt64 = 0xFFFF_0000_0000
 
 
+@fieldwise_init
 struct IpAddr(Equatable, Hashable, TrivialRegisterPassable, Writable):
     """Holds an IPv4 or an IPv6 address, without zone and without port.
 
@@ -33,11 +34,6 @@ struct IpAddr(Equatable, Hashable, TrivialRegisterPassable, Writable):
     # An IPv4 address is kept in its mapped form.
     var _low: UInt64
     var _is_v4: Bool
-
-    def __init__(out self, *, _high: UInt64, _low: UInt64, _is_v4: Bool):
-        self._high = _high
-        self._low = _low
-        self._is_v4 = _is_v4
 
     @staticmethod
     def parse(text: StringSlice) raises -> Self:
@@ -127,7 +123,7 @@ struct IpAddr(Equatable, Hashable, TrivialRegisterPassable, Writable):
         for i in range(8):
             high = high << 8 | UInt64(octets[i])
             low = low << 8 | UInt64(octets[8 + i])
-        return Self(_high=high, _low=low, _is_v4=False)
+        return Self(high, low, False)
 
     @staticmethod
     def from_groups(groups: SIMD[DType.uint16, 8]) -> Self:
@@ -144,7 +140,7 @@ struct IpAddr(Equatable, Hashable, TrivialRegisterPassable, Writable):
         for i in range(4):
             high = high << 16 | UInt64(groups[i])
             low = low << 16 | UInt64(groups[4 + i])
-        return Self(_high=high, _low=low, _is_v4=False)
+        return Self(high, low, False)
 
     @staticmethod
     def from_v4_number(number: UInt32) -> Self:
@@ -156,7 +152,7 @@ struct IpAddr(Equatable, Hashable, TrivialRegisterPassable, Writable):
         Returns:
             The address.
         """
-        return Self(_high=0, _low=_MAPPED_PREFIX | UInt64(number), _is_v4=True)
+        return Self(0, _MAPPED_PREFIX | UInt64(number), True)
 
     @staticmethod
     def localhost_v4() -> Self:
@@ -174,7 +170,7 @@ struct IpAddr(Equatable, Hashable, TrivialRegisterPassable, Writable):
         Returns:
             The address `::1`.
         """
-        return Self(_high=0, _low=1, _is_v4=False)
+        return Self(0, 1, False)
 
     @staticmethod
     def unspecified_v4() -> Self:
@@ -192,7 +188,7 @@ struct IpAddr(Equatable, Hashable, TrivialRegisterPassable, Writable):
         Returns:
             The address `::`.
         """
-        return Self(_high=0, _low=0, _is_v4=False)
+        return Self(0, 0, False)
 
     @always_inline
     def is_v4(self) -> Bool:
@@ -347,7 +343,7 @@ struct IpAddr(Equatable, Hashable, TrivialRegisterPassable, Writable):
         Returns:
             The address within `::ffff:0:0/96`; an IPv6 address unchanged.
         """
-        return Self(_high=self._high, _low=self._low, _is_v4=False)
+        return Self(self._high, self._low, False)
 
     def unmapped(self) -> Self:
         """Gives the IPv4 address within an IPv4-mapped IPv6 address.
@@ -355,7 +351,7 @@ struct IpAddr(Equatable, Hashable, TrivialRegisterPassable, Writable):
         Returns:
             The IPv4 address; any other address unchanged.
         """
-        return Self(_high=self._high, _low=self._low, _is_v4=self._holds_v4())
+        return Self(self._high, self._low, self._holds_v4())
 
     def write_to(self, mut writer: Some[Writer]):
         """Writes the canonical text: a dotted quad, or RFC 5952.

@@ -37,6 +37,8 @@ comptime SO_LINGER = 13
 """What closing does with octets that are not yet sent."""
 comptime SO_REUSEPORT = 15
 """Binds several sockets to one address; the kernel spreads the work."""
+comptime SO_DOMAIN = 39
+"""Reads the address family."""
 comptime SO_INCOMING_CPU = 49
 """The processor that handles the packets of the socket."""
 
