@@ -1,4 +1,11 @@
 """Holds the vocabulary of HTTP messages."""
 
-from .field_line import FieldLine, FieldSection
+from .field_line import (
+    FieldIterator,
+    FieldLine,
+    FieldSection,
+    FieldValues,
+    FieldView,
+)
 from .field_name import FieldName, known_field
+from .header_map import HeaderMap

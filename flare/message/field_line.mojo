@@ -21,11 +21,35 @@ struct FieldLine(TrivialRegisterPassable):
     """The length of the value."""
 
 
-struct FieldSection[origin: ImmOrigin](ImplicitlyCopyable, Sized):
+@fieldwise_init
+struct FieldView[origin: ImmOrigin](ImplicitlyCopyable):
+    """Views the name and the value of one field line.
+
+    Parameters:
+        origin: What keeps the octets alive.
+    """
+
+    var name: StringSlice[Self.origin]
+    """The name, in the case it was received or inserted in."""
+    var value: StringSlice[Self.origin]
+    """The value; its octets need not be valid UTF-8."""
+
+
+struct FieldSection[origin: ImmOrigin](ImplicitlyCopyable, Iterable, Sized):
     """Views a field section: the octets and the table that divides them.
 
     Parameters:
         origin: What keeps the octets and the table alive.
+    """
+
+    comptime IteratorType[
+        mut: Bool, //, section_origin: Origin[mut=mut]
+    ]: Iterator = FieldIterator[Self.origin]
+    """The iterator over the field lines.
+
+    Parameters:
+        mut: Whether the section may be changed.
+        section_origin: Where the section lies.
     """
 
     var octets: Span[UInt8, Self.origin]
@@ -91,6 +115,14 @@ struct FieldSection[origin: ImmOrigin](ImplicitlyCopyable, Sized):
             ]
         )
 
+    def __iter__(ref self) -> FieldIterator[Self.origin]:
+        """Walks over the field lines in order.
+
+        Returns:
+            An iterator of `FieldView`.
+        """
+        return FieldIterator[Self.origin](self)
+
     def find(self, name: StringSlice, start: Int = 0) -> Int:
         """Finds the next field line of a name.
 
@@ -103,8 +135,7 @@ struct FieldSection[origin: ImmOrigin](ImplicitlyCopyable, Sized):
         """
         var wanted = name.as_bytes()
         for i in range(start, len(self.lines)):
-            ref line = self.lines.unsafe_get(i)
-            if Int(line.name_octets) == len(
+            if Int(self.lines.unsafe_get(i).name_octets) == len(
                 wanted
             ) and equals_ignoring_case(self.name(i).as_bytes(), wanted):
                 return i
@@ -124,6 +155,40 @@ struct FieldSection[origin: ImmOrigin](ImplicitlyCopyable, Sized):
             return None
         return self.value(i)
 
+    def values[
+        name_origin: ImmOrigin
+    ](self, name: StringSlice[name_origin]) -> FieldValues[
+        Self.origin, name_origin
+    ]:
+        """Walks over the values of all field lines of a name.
+
+        Parameters:
+            name_origin: What keeps the name alive.
+
+        Args:
+            name: The name, in any case.
+
+        Returns:
+            An iterator of views of the values, in order.
+        """
+        return FieldValues(self, name)
+
+    def count(self, name: StringSlice) -> Int:
+        """Counts the field lines of a name.
+
+        Args:
+            name: The name, in any case.
+
+        Returns:
+            The count.
+        """
+        var found = 0
+        var i = self.find(name)
+        while i < len(self.lines):
+            found += 1
+            i = self.find(name, i + 1)
+        return found
+
     def __contains__(self, name: StringSlice) -> Bool:
         """Tells whether a field is present.
 
@@ -134,3 +199,106 @@ struct FieldSection[origin: ImmOrigin](ImplicitlyCopyable, Sized):
             True if at least one field line has it.
         """
         return self.find(name) < len(self.lines)
+
+
+struct FieldIterator[origin: ImmOrigin](ImplicitlyCopyable, Iterator):
+    """Walks over the field lines of a section in order.
+
+    Parameters:
+        origin: What keeps the section alive.
+    """
+
+    comptime Element = FieldView[Self.origin]
+    """What each step gives."""
+
+    var _section: FieldSection[Self.origin]
+    var _next: Int
+
+    def __init__(out self, section: FieldSection[Self.origin]):
+        """Begins at the first line.
+
+        Args:
+            section: What to walk over.
+        """
+        self._section = section
+        self._next = 0
+
+    def __next__(mut self) raises StopIteration -> FieldView[Self.origin]:
+        """Gives the next line.
+
+        Returns:
+            Views of its name and value.
+
+        Raises:
+            StopIteration: After the last line.
+        """
+        if self._next >= len(self._section):
+            raise StopIteration()
+        var i = self._next
+        self._next = i + 1
+        return FieldView(self._section.name(i), self._section.value(i))
+
+
+struct FieldValues[origin: ImmOrigin, name_origin: ImmOrigin](
+    ImplicitlyCopyable, Iterable, Iterator
+):
+    """Walks over the values of one name in a section.
+
+    Parameters:
+        origin: What keeps the section alive.
+        name_origin: What keeps the name alive.
+    """
+
+    comptime Element = StringSlice[Self.origin]
+    """What each step gives."""
+    comptime IteratorType[
+        mut: Bool, //, values_origin: Origin[mut=mut]
+    ]: Iterator = Self
+    """The iterator itself.
+
+    Parameters:
+        mut: Whether the iterator may be changed.
+        values_origin: Where the iterator lies.
+    """
+
+    var _section: FieldSection[Self.origin]
+    var _name: StringSlice[Self.name_origin]
+    var _next: Int
+
+    def __init__(
+        out self,
+        section: FieldSection[Self.origin],
+        name: StringSlice[Self.name_origin],
+    ):
+        """Begins at the first line.
+
+        Args:
+            section: What to walk over.
+            name: The name, in any case.
+        """
+        self._section = section
+        self._name = name
+        self._next = 0
+
+    def __iter__(ref self) -> Self:
+        """Gives the iterator for a `for` loop.
+
+        Returns:
+            A copy that stands where this one stands.
+        """
+        return self
+
+    def __next__(mut self) raises StopIteration -> StringSlice[Self.origin]:
+        """Gives the next value.
+
+        Returns:
+            A view of it.
+
+        Raises:
+            StopIteration: After the last value.
+        """
+        var i = self._section.find(self._name, self._next)
+        if i >= len(self._section):
+            raise StopIteration()
+        self._next = i + 1
+        return self._section.value(i)

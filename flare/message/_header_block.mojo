@@ -1,0 +1,161 @@
+"""Stores the lines of one header map: the octets, the table, the known names.
+
+A block is made at the first insertion and lies on the heap, so that a map is
+one pointer. What enters was checked by the map.
+"""
+
+from std.memory import unsafe_memcpy, unsafe_memmove
+
+from flare.core import (
+    Buffer,
+    COLON,
+    CR,
+    LF,
+    OctetPointer,
+    PointerTo,
+    SPACE,
+    equals_ignoring_case,
+    heap_create,
+    heap_destroy,
+)
+
+from .field_line import FieldLine
+from .field_name import FieldName, known_field
+
+comptime _INITIAL_OCTETS = 256
+comptime _INITIAL_LINES = 8
+
+
+struct HeaderBlock(Movable):
+    """Holds what a non-empty `HeaderMap` points to."""
+
+    var octets: Buffer
+    var lines: List[FieldLine]
+    var known: UInt64
+
+    def __init__(out self):
+        self.octets = Buffer(capacity=_INITIAL_OCTETS)
+        self.lines = List[FieldLine](capacity=_INITIAL_LINES)
+        self.known = 0
+
+    def append(mut self, name: Span[UInt8, _], value: Span[UInt8, _]):
+        var start = len(self.octets)
+        var line = _line_at(start, len(name), len(value))
+        var octets = len(name) + len(value) + 4
+        _write_line(self.octets.reserve(octets), name, value)
+        self.octets.advance(octets)
+        self.lines.append(line)
+        self.known |= known_bit(name)
+
+    def append_block(mut self, other: Self):
+        self.octets.append(other.octets.span())
+        self.lines.extend(Span(other.lines))
+        self.known |= other.known
+
+    def clear(mut self):
+        self.octets.clear()
+        self.lines.clear()
+        self.known = 0
+
+    def replace(
+        mut self, index: Int, name: Span[UInt8, _], value: Span[UInt8, _]
+    ):
+        # Equal names have equal lengths: only the value moves what follows.
+        var old = self.lines[index]
+        var new = _line_at(Int(old.name_start), len(name), len(value))
+        var length = len(self.octets)
+        var change = len(value) - Int(old.value_octets)
+        _ = self.octets.reserve(max(change, 0))
+        var front = self.octets.unsafe_front()
+        unsafe_memmove(
+            dest=front.unsafe_offset(_end_of(new)),
+            src=front.unsafe_offset(_end_of(old)),
+            count=length - _end_of(old),
+        )
+        _write_line(front.unsafe_offset(Int(new.name_start)), name, value)
+        self._truncate(length + change)
+        self.lines[index] = new
+        for i in range(index + 1, len(self.lines)):
+            self.lines[i] = _moved(self.lines[i], change)
+
+    def remove(mut self, name: Span[UInt8, _], start: Int) -> Int:
+        var kept = start
+        var end = _end_of(self.lines[start - 1]) if start > 0 else 0
+        var front = self.octets.unsafe_front()
+        for i in range(start, len(self.lines)):
+            var line = self.lines[i]
+            var octets = _end_of(line) - Int(line.name_start)
+            var old_name = Span(
+                unsafe_ptr=front.unsafe_offset(Int(line.name_start)),
+                length=Int(line.name_octets),
+            )
+            if equals_ignoring_case(old_name, name):
+                continue
+            unsafe_memmove(
+                dest=front.unsafe_offset(end),
+                src=front.unsafe_offset(Int(line.name_start)),
+                count=octets,
+            )
+            self.lines[kept] = _moved(line, end - Int(line.name_start))
+            kept += 1
+            end += octets
+        var removed = len(self.lines) - kept
+        self.lines.shrink(kept)
+        self._truncate(end)
+        return removed
+
+    def _truncate(mut self, length: Int):
+        # Nothing is ever consumed, so that the octets begin at the front.
+        self.octets.clear()
+        self.octets.advance(length)
+
+
+def take_block() -> PointerTo[HeaderBlock]:
+    return heap_create(HeaderBlock())
+
+
+def give_block(block: PointerTo[HeaderBlock]):
+    heap_destroy(block)
+
+
+def known_bit(name: Span[UInt8, _]) -> UInt64:
+    var id = known_field(name)
+    return 0 if id == FieldName.UNKNOWN else FieldName.bit(id)
+
+
+def _line_at(start: Int, name_octets: Int, value_octets: Int) -> FieldLine:
+    return FieldLine(
+        UInt32(start),
+        UInt32(name_octets),
+        UInt32(start + name_octets + 2),
+        UInt32(value_octets),
+    )
+
+
+def _moved(line: FieldLine, change: Int) -> FieldLine:
+    return _line_at(
+        Int(line.name_start) + change,
+        Int(line.name_octets),
+        Int(line.value_octets),
+    )
+
+
+def _end_of(line: FieldLine) -> Int:
+    return Int(line.value_start + line.value_octets) + 2
+
+
+def _write_line(
+    target: OctetPointer, name: Span[UInt8, _], value: Span[UInt8, _]
+):
+    var value_start = len(name) + 2
+    var end = value_start + len(value)
+    unsafe_memcpy(dest=target, src=name.unsafe_ptr(), count=len(name))
+    target[unsafe_offset=len(name)] = COLON
+    target[unsafe_offset=len(name) + 1] = SPACE
+    unsafe_memcpy(
+        dest=target.unsafe_offset(value_start),
+        src=value.unsafe_ptr(),
+        count=len(value),
+    )
+    target[unsafe_offset=end] = CR
+    target[unsafe_offset=end + 1] = LF

@@ -1,0 +1,349 @@
+"""Keeps the field lines of a message that is being built, ready to be sent.
+
+The octets lie in wire form (`Name: value CR LF`, line after line), so that
+sending a section is one copy, and a table of offsets finds each line. What is
+inserted is checked at once: no line can smuggle another one (RFC 9110
+sections 5.1 and 5.5).
+"""
+
+from flare.core import (
+    OctetSet,
+    PointerTo,
+    SPACE,
+    TAB,
+    find_member,
+    is_token,
+    write_escaped,
+)
+
+from ._header_block import HeaderBlock, give_block, known_bit, take_block
+from .field_line import FieldIterator, FieldLine, FieldSection, FieldValues
+from .field_name import FieldName
+
+
+struct HeaderMap(Copyable, Iterable, Movable, Sized, Writable):
+    """Holds field lines in order; names compare without regard to case.
+
+    An empty map is one null pointer: it allocates nothing and moves for free.
+    """
+
+    comptime OCTETS_MAX = 65536
+    """The bound on the wire form of all lines together."""
+    comptime LINES_MAX = 256
+    """The bound on the count of lines."""
+    comptime IteratorType[
+        mut: Bool, //, map_origin: Origin[mut=mut]
+    ]: Iterator = FieldIterator[ImmOrigin(map_origin)]
+    """The iterator over the field lines.
+
+    Parameters:
+        mut: Whether the map may be changed.
+        map_origin: Where the map lies.
+    """
+
+    var _block: Optional[PointerTo[HeaderBlock]]
+
+    def __init__(out self):
+        """Makes an empty map that holds no memory."""
+        self._block = None
+
+    def __init__(out self, *, copy: Self):
+        """Copies all lines.
+
+        Args:
+            copy: The map to copy.
+        """
+        self._block = None
+        if copy._block:
+            var block = take_block()
+            block[].append_block(copy._block.unsafe_value()[])
+            self._block = block
+
+    def __deinit__(deinit self):
+        """Gives the memory back."""
+        if self._block:
+            give_block(self._block.unsafe_value())
+
+    def append(mut self, name: StringSlice, value: StringSlice) raises:
+        """Adds a line behind the others; lines of the same name stay.
+
+        Args:
+            name: The name, a token.
+            value: The value; blanks around it are not part of it.
+
+        Raises:
+            An error `message.bad_header_name`, `message.bad_header_value` or
+            `message.headers_too_large`; the map is then unchanged.
+        """
+        var trimmed = _checked_value(name.as_bytes(), value.as_bytes())
+        self._check_room(name.byte_length() + len(trimmed) + 4, 1)
+        self._writable()[].append(name.as_bytes(), trimmed)
+
+    def append_all(mut self, section: FieldSection) raises:
+        """Adds every line of a section behind the others.
+
+        Args:
+            section: The lines; not a view of this map.
+
+        Raises:
+            What `append` raises; the lines before the refused one stay added.
+        """
+        for i in range(len(section)):
+            self.append(section.name(i), section.value(i))
+
+    def set(mut self, name: StringSlice, value: StringSlice) raises:
+        """Replaces all lines of a name by one, at the place of the first.
+
+        Args:
+            name: The name, a token.
+            value: The value; blanks around it are not part of it.
+
+        Raises:
+            An error `message.bad_header_name`, `message.bad_header_value` or
+            `message.headers_too_large`; the map is then unchanged.
+        """
+        var trimmed = _checked_value(name.as_bytes(), value.as_bytes())
+        var first = self.view().find(name)
+        if first == len(self):
+            return self.append(name, value)
+        self._check_room(
+            len(trimmed) - Int(self.view().lines[first].value_octets), 0
+        )
+        var block = self._block.value()
+        _ = block[].remove(name.as_bytes(), first + 1)
+        block[].replace(first, name.as_bytes(), trimmed)
+
+    def remove(mut self, name: StringSlice) -> Int:
+        """Removes all lines of a name.
+
+        Args:
+            name: The name, in any case.
+
+        Returns:
+            How many lines were removed.
+        """
+        if not self._block:
+            return 0
+        var block = self._block.unsafe_value()
+        var removed = block[].remove(name.as_bytes(), 0)
+        if removed != 0:
+            block[].known &= ~known_bit(name.as_bytes())
+        return removed
+
+    def clear(mut self):
+        """Removes all lines and keeps the memory."""
+        if self._block:
+            self._block.unsafe_value()[].clear()
+
+    @always_inline
+    def __len__(self) -> Int:
+        """Counts the field lines.
+
+        Returns:
+            The count; a repeated field counts once per line.
+        """
+        return len(self._block.unsafe_value()[].lines) if self._block else 0
+
+    def __contains__(self, name: StringSlice) -> Bool:
+        """Tells whether a field is present.
+
+        Args:
+            name: The name, in any case.
+
+        Returns:
+            True if at least one line has it.
+        """
+        return name in self.view()
+
+    def __iter__(ref self) -> FieldIterator[origin_of(self)]:
+        """Walks over the field lines in order.
+
+        Returns:
+            An iterator of `FieldView`.
+        """
+        return FieldIterator(self.view())
+
+    def contains(self, name: StringSlice) -> Bool:
+        """Tells whether a field is present.
+
+        Args:
+            name: The name, in any case.
+
+        Returns:
+            True if at least one line has it.
+        """
+        return name in self
+
+    @always_inline
+    def has_known(self, id: UInt8) -> Bool:
+        """Tells whether a known field is present, without a search.
+
+        Args:
+            id: One of the constants of `FieldName`, not `UNKNOWN`.
+
+        Returns:
+            True if at least one line has the name.
+        """
+        if not self._block:
+            return False
+        return self._block.unsafe_value()[].known & FieldName.bit(id) != 0
+
+    def get(self, name: StringSlice) -> Optional[StringSlice[origin_of(self)]]:
+        """Gives the value of the first line of a name.
+
+        Args:
+            name: The name, in any case.
+
+        Returns:
+            A view that changing the map invalidates, or none.
+        """
+        return self.view().get(name)
+
+    def values[
+        name_origin: ImmOrigin
+    ](self, name: StringSlice[name_origin]) -> FieldValues[
+        origin_of(self), name_origin
+    ]:
+        """Walks over the values of all lines of a name.
+
+        Parameters:
+            name_origin: What keeps the name alive.
+
+        Args:
+            name: The name, in any case.
+
+        Returns:
+            An iterator of views of the values, in order.
+        """
+        return self.view().values(name)
+
+    def count(self, name: StringSlice) -> Int:
+        """Counts the lines of a name.
+
+        Args:
+            name: The name, in any case.
+
+        Returns:
+            The count.
+        """
+        return self.view().count(name)
+
+    def name(self, index: Int) -> StringSlice[origin_of(self)]:
+        """Gives the name of one line, in the case it was inserted in.
+
+        Args:
+            index: The line, from 0; below `len`.
+
+        Returns:
+            A view that changing the map invalidates.
+        """
+        return self.view().name(index)
+
+    def value(self, index: Int) -> StringSlice[origin_of(self)]:
+        """Gives the value of one line.
+
+        Args:
+            index: The line, from 0; below `len`.
+
+        Returns:
+            A view that changing the map invalidates.
+        """
+        return self.view().value(index)
+
+    def view(self) -> FieldSection[origin_of(self)]:
+        """Views all lines.
+
+        Returns:
+            A view that changing the map invalidates.
+        """
+        if not self._block:
+            return FieldSection[origin_of(self)](
+                Span[UInt8, origin_of(self)](),
+                Span[FieldLine, origin_of(self)](),
+            )
+        ref lines = self._block.unsafe_value()[].lines
+        return FieldSection[origin_of(self)](
+            self.wire(),
+            Span[FieldLine, origin_of(self)](
+                unsafe_ptr=lines.unsafe_ptr()
+                .unsafe_mut_cast[False]()
+                .unsafe_origin_cast[origin_of(self)](),
+                length=len(lines),
+            ),
+        )
+
+    @always_inline
+    def wire(self) -> Span[UInt8, origin_of(self)]:
+        """Views the lines as they are sent (RFC 9112 section 5).
+
+        Returns:
+            Each line with its CR LF, without the empty line that ends the
+            section; changing the map invalidates the view.
+        """
+        if not self._block:
+            return Span[UInt8, origin_of(self)]()
+        var octets = self._block.unsafe_value()[].octets.span()
+        return Span[UInt8, origin_of(self)](
+            unsafe_ptr=octets.unsafe_ptr().unsafe_origin_cast[
+                origin_of(self)
+            ](),
+            length=len(octets),
+        )
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes one `Name: value` a line, control octets escaped.
+
+        Args:
+            writer: The destination.
+        """
+        for line in self:
+            writer.write(line.name, ": ")
+            write_escaped(line.value.as_bytes(), writer)
+            writer.write("\n")
+
+    def _check_room(self, octets: Int, lines: Int) raises:
+        if (
+            len(self) + lines > Self.LINES_MAX
+            or len(self.wire()) + octets > Self.OCTETS_MAX
+        ):
+            raise Error("message.headers_too_large")
+
+    @always_inline
+    def _writable(mut self) -> PointerTo[HeaderBlock]:
+        if not self._block:
+            self._block = take_block()
+        return self._block.unsafe_value()
+
+
+def _control_octets() -> OctetSet:
+    var set = OctetSet.of("\x7f")
+    for b in range(32):
+        if UInt8(b) != TAB:
+            set.add(UInt8(b))
+    return set
+
+
+comptime _CONTROL_OCTETS = _control_octets()
+
+
+def _checked_value[
+    origin: Origin
+](name: Span[UInt8, _], value: Span[UInt8, origin]) raises -> Span[
+    UInt8, origin
+]:
+    if not is_token(name):
+        raise Error("message.bad_header_name not a token")
+    if find_member[_CONTROL_OCTETS](value) != len(value):
+        raise Error("message.bad_header_value control octet")
+    var start = 0
+    var end = len(value)
+    while start < end and _is_blank(value[start]):
+        start += 1
+    while start < end and _is_blank(value[end - 1]):
+        end -= 1
+    return value[start:end]
+
+
+@always_inline
+def _is_blank(b: UInt8) -> Bool:
+    return b == SPACE or b == TAB
