@@ -18,13 +18,19 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from test_report import declared_tests, parse_report
+from suite_report import declared_tests, parse_report
 
 ROOT = Path(__file__).resolve().parent.parent
 MOJO = Path(os.environ.get("MOJO", ROOT / ".venv/bin/mojo"))
 BUILD_SECONDS_MAX = 900
 BINARY_SECONDS_MAX = 300
 TEST_SECONDS_MAX = 60
+NOT_LISTED = "explicitly allowed test not found in suite"
+NOT_LISTED_ADVICE = """
+The compiler left tests out of TESTS. It does so when a function of the module
+that stands before the tests has a struct of the module inside a generic type
+in its signature (`-> List[Row]`). Move that function below the tests.
+"""
 BUILT_ONLY = {"demo"}
 QUIET = {
     "MODULAR_CRASH_REPORTING_ENABLED": "false",
@@ -160,13 +166,16 @@ class Runner:
         lost = declared_tests(item.source) - report.names()
         for name in sorted(lost):
             alone = run([str(item.binary), "--only", name], TEST_SECONDS_MAX)
-            again = parse_report(alone.output)
-            passed = min(lost[name], again.passed.count(name))
+            passed = min(lost[name], parse_report(alone.output).passed.count(name))
             outcome.passed += passed
             outcome.failed += lost[name] - passed
-            if passed < lost[name]:
+            if NOT_LISTED in alone.output and passed == 0:
+                output += f"\n{name} is not in the binary"
+            elif passed < lost[name]:
                 output += f"\n{name} alone: exit code {alone.code}\n"
                 output += alone.output
+        if "is not in the binary" in output:
+            output += NOT_LISTED_ADVICE
         if finished.code != 0 and outcome.failed == 0:
             output += f"\nexit code {finished.code}, though no test failed\n"
             outcome.failed = 1

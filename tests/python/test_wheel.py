@@ -1,0 +1,104 @@
+"""Tests that `pip install` makes flare importable without a flag."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+import zipfile
+from pathlib import Path
+
+import wheel_backend
+
+ROOT = Path(__file__).resolve().parents[2]
+CORE_PROGRAM = """
+from flare.core import COLON, find_octet
+
+
+def main():
+    print(find_octet("Host: a".as_bytes(), COLON))
+"""
+HTTP_PROGRAM = """
+from flare.prelude import *
+
+
+def hello(req: Request) raises -> Response:
+    return ok("hello")
+
+
+def main() raises:
+    var router = Router()
+    router.get("/", hello)
+    print("built")
+"""
+
+
+class WheelTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.holder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.holder.cleanup)
+        cls.folder = Path(cls.holder.name)
+
+    def test_wheel_holds_every_source_and_records_it(self):
+        name = wheel_backend.build_wheel(self.folder)
+        self.assertRegex(name, r"^mojo_flare-[\d.]+-py3-none-any\.whl$")
+        with zipfile.ZipFile(self.folder / name) as archive:
+            names = archive.namelist()
+            record = archive.read(names[-1]).decode()
+        for source in (ROOT / "flare").glob("**/*.mojo"):
+            path = "modular/lib/mojo/" + source.relative_to(ROOT).as_posix()
+            self.assertIn(path, names)
+        self.assertEqual(
+            [line.split(",")[0] for line in record.splitlines()], names
+        )
+
+    def test_wheel_wants_the_pinned_compiler(self):
+        pins = (ROOT / "tools/requirements.txt").read_text().splitlines()
+        compiler = [pin for pin in pins if pin.startswith("mojo==")]
+        self.assertEqual(wheel_backend.project()["dependencies"], compiler)
+
+    def test_same_tree_gives_the_same_wheel(self):
+        name = wheel_backend.build_wheel(self.folder)
+        first = (self.folder / name).read_bytes()
+        wheel_backend.build_wheel(self.folder)
+        self.assertEqual((self.folder / name).read_bytes(), first)
+
+    def test_installed_library_is_imported_without_a_flag(self):
+        venv = self.folder / "venv"
+        self.run_program([sys.executable, "-m", "venv", str(venv)])
+        self.run_program(
+            [f"{venv}/bin/python3", "-m", "pip", "install", "-q", str(ROOT)]
+        )
+        programs = [(CORE_PROGRAM, "4\n")]
+        if (ROOT / "flare/prelude.mojo").exists():
+            programs.append((HTTP_PROGRAM, "built\n"))
+        for program, expected in programs:
+            with self.subTest(program=program):
+                (self.folder / "program.mojo").write_text(program)
+                printed = self.run_program(
+                    [f"{venv}/bin/mojo", "run", "program.mojo"]
+                )
+                self.assertEqual(printed, expected)
+
+    def run_program(self, command):
+        environment = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith("PYTHON")
+        }
+        finished = subprocess.run(
+            command,
+            cwd=self.folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        return finished.stdout
+
+
+if __name__ == "__main__":
+    unittest.main()
