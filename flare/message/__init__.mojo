@@ -9,3 +9,5 @@ from .field_line import (
 )
 from .field_name import FieldName, known_field
 from .header_map import HeaderMap
+from .method import Method
+from .status import Status, reason_phrase, status_line
