@@ -1,0 +1,83 @@
+"""Tests what a built fuzz harness prints and how it exits."""
+
+import re
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+from run_tests import MOJO, ROOT, run
+
+HARNESS = '''"""Fails where the input says so."""
+
+from fuzz.harness import Histogram, Random, run
+
+
+def _one(mut random: Random, mut histogram: Histogram) raises:
+    var octets = random.octets_of("ab\\n", 3)
+    histogram.input(octets)
+    var draw = random.below(1000)
+    if draw == 0:
+        raise Error("claim broken")
+    if draw == 1 and octets[0] == 10:
+        _ = octets[len(octets) + draw]
+    histogram.count("complete" if draw < 900 else "refused")
+
+
+def main() raises:
+    run(_one)
+'''
+
+
+class HarnessTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        holder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(holder.cleanup)
+        source = Path(holder.name) / "fuzz_sample.mojo"
+        source.write_text(HARNESS)
+        cls.binary = source.with_suffix("")
+        command = [MOJO, "build", "-I", ROOT, "-o", cls.binary, source]
+        built = run([str(part) for part in command], 600)
+        if built.code != 0:
+            raise AssertionError(built.output)
+
+    def harness(self, *arguments):
+        return run([str(self.binary), *arguments], 120)
+
+    def finding(self, text):
+        """Searches the seeds for a finding that prints `text`."""
+        for seed in range(1, 200):
+            finished = self.harness("--runs", "2000", "--seed", str(seed))
+            if text in finished.output:
+                return finished
+        self.fail(f"no seed gives {text}")
+
+    def test_runs_without_a_finding_print_the_histogram(self):
+        finished = self.harness("--runs", "50", "--seed", "1")
+        self.assertEqual(finished.code, 0, finished.output)
+        self.assertRegex(finished.output, r"\d+ +\d+\.\d %  complete\n")
+        self.assertIn("50 runs, seed 1 no finding\n", finished.output)
+
+    def test_error_is_a_finding_with_run_seed_and_escaped_input(self):
+        finished = self.finding("claim broken")
+        self.assertEqual(finished.code, 1)
+        self.assertRegex(finished.output, r"input \(3 octets\): \S+\n")
+        self.assertRegex(finished.output, r"finding: claim broken\nrun \d+, ")
+
+    def test_abort_is_a_finding_too(self):
+        finished = self.finding("died of signal")
+        self.assertEqual(finished.code, 1)
+        self.assertIn(r"input (3 octets): \x0a", finished.output)
+
+    def test_printed_command_repeats_the_finding(self):
+        for text in ("claim broken", "died of signal"):
+            finished = self.finding(text)
+            command = re.search(r"repeat: (.*)", finished.output).group(1)
+            again = subprocess.run(
+                command.split(), cwd=ROOT, capture_output=True
+            )
+            self.assertNotEqual(again.returncode, 0)
+
+    def test_unknown_option_exits_with_an_error(self):
+        self.assertNotEqual(self.harness("--turns", "5").code, 0)

@@ -1,0 +1,83 @@
+"""Tests how tools/planted.py reads and plants faults."""
+
+import tempfile
+import unittest
+from pathlib import Path
+
+from planted import FaultError, few_faults, parse_fault, plant
+
+FAULT = """file flare/net/a.mojo
+why the bound is one too high
+<<<<<<<
+    if n > 255:
+        raise
+=======
+    if n > 256:
+        raise
+>>>>>>>
+"""
+
+
+class PlantedTest(unittest.TestCase):
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.root = Path(holder.name) / "root"
+        self.copy = Path(holder.name) / "copy"
+        self.copy.mkdir()
+        self.write("flare/net/a.mojo", "def f():\n    if n > 255:\n        raise\n")
+        self.write("flare/net/b.mojo", "b")
+        self.write("flare/core/c.mojo", "c")
+        self.write("fuzz/planted/a/x.fault", FAULT)
+
+    def write(self, path, text):
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+    def fault(self, text=FAULT):
+        self.write("fuzz/planted/a/x.fault", text)
+        return parse_fault(self.root / "fuzz/planted/a/x.fault")
+
+    def test_fault_names_its_harness_and_its_texts(self):
+        fault = self.fault()
+        self.assertEqual(fault.harness, "fuzz_a")
+        self.assertEqual(fault.file, "flare/net/a.mojo")
+        self.assertEqual(fault.why, "the bound is one too high")
+        self.assertEqual(fault.old, "    if n > 255:\n        raise")
+        self.assertEqual(fault.new, "    if n > 256:\n        raise")
+
+    def test_new_text_may_be_empty(self):
+        text = FAULT.replace("    if n > 256:\n        raise\n", "")
+        self.assertEqual(self.fault(text).new, "")
+
+    def test_other_forms_are_refused(self):
+        for text in ("", FAULT.replace("why", "because"), FAULT + "more\n"):
+            with self.assertRaises(FaultError):
+                self.fault(text)
+
+    def test_planting_changes_the_copy_and_not_the_tree(self):
+        plant(self.fault(), self.root, self.copy)
+        planted = (self.copy / "flare/net/a.mojo").read_text()
+        self.assertEqual(planted, "def f():\n    if n > 256:\n        raise\n")
+        self.assertIn("> 255", (self.root / "flare/net/a.mojo").read_text())
+        self.assertEqual((self.copy / "flare/net/b.mojo").read_text(), "b")
+        self.assertEqual((self.copy / "flare/core/c.mojo").read_text(), "c")
+
+    def test_old_text_must_occur_exactly_once(self):
+        rows = ["nothing", "    if n > 255:\n        raise\n" * 2]
+        for row in rows:
+            self.write("flare/net/a.mojo", row)
+            with self.assertRaisesRegex(FaultError, "occurs [02] times"):
+                plant(self.fault(), self.root, self.copy)
+
+    def test_harness_needs_three_faults(self):
+        self.write("fuzz/fuzz_a.mojo", "")
+        for name in ("y", "z"):
+            self.assertEqual(len(few_faults(self.root)), 1)
+            self.write(f"fuzz/planted/a/{name}.fault", FAULT)
+        self.assertEqual(few_faults(self.root), [])
+
+    def test_faults_need_a_harness(self):
+        problems = few_faults(self.root)
+        self.assertEqual(problems, ["fuzz/planted/a: it has no harness"])

@@ -1,0 +1,152 @@
+"""Checks that each fuzz harness finds the faults planted for it.
+
+Each fuzz/planted/<module>/<fault>.fault replaces one text in one source of a
+copy of the tree; fuzz/fuzz_<module>.mojo must then exit with 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from run_tests import BINARY_SECONDS_MAX, BUILD_SECONDS_MAX, MOJO, ROOT, run
+
+RUNS_MAX = 300_000
+FAULTS_MIN = 3
+FORMAT = re.compile(
+    r"file (?P<file>\S+)\nwhy (?P<why>[^\n]+)\n<<<<<<<\n(?P<old>.*?)\n"
+    r"=======\n(?P<new>.*?)\n?>>>>>>>\n?",
+    re.DOTALL,
+)
+FOUND = re.compile(r"^run (\d+), seed", re.MULTILINE)
+
+
+class FaultError(Exception):
+    """Says why a fault cannot be planted."""
+
+
+@dataclass
+class Fault:
+    """Holds what one .fault file says."""
+
+    path: Path
+    file: str
+    why: str
+    old: str
+    new: str
+
+    @property
+    def harness(self) -> str:
+        return f"fuzz_{self.path.parent.name}"
+
+
+def parse_fault(path: Path) -> Fault:
+    """Reads one .fault file."""
+    match = FORMAT.fullmatch(path.read_text())
+    if not match:
+        raise FaultError("it does not have the form of a fault")
+    return Fault(path, **match.groupdict())
+
+
+def plant(fault: Fault, root: Path, copy: Path) -> None:
+    """Makes `copy` a tree of links to `root` that differs in one file."""
+    source = root / fault.file
+    if not source.is_file():
+        raise FaultError(f"{fault.file} does not exist")
+    text = source.read_text()
+    count = text.count(fault.old)
+    if count != 1:
+        raise FaultError(f"the old text occurs {count} times in {fault.file}")
+    folder = Path()
+    for part in Path(fault.file).parts:
+        target = copy / folder
+        target.mkdir(exist_ok=True)
+        for entry in (root / folder).iterdir():
+            is_private = entry.name.startswith(".") or entry.name == "build"
+            if entry.name != part and not is_private:
+                (target / entry.name).symlink_to(entry)
+        folder /= part
+    changed = text.replace(fault.old, fault.new)
+    (copy / fault.file).write_text(changed)
+
+
+def try_fault(fault: Fault, runs: int) -> tuple[bool, str]:
+    """Plants a fault, runs its harness and tells whether it was found."""
+    holder = Path(tempfile.mkdtemp(prefix="flare_planted_"))
+    try:
+        copy = holder / "tree"
+        copy.mkdir()
+        plant(fault, ROOT, copy)
+        binary = holder / fault.harness
+        source = copy / "fuzz" / f"{fault.harness}.mojo"
+        built = run(
+            [str(MOJO), "build", "-I", str(copy), "-o", str(binary), str(source)],
+            BUILD_SECONDS_MAX,
+        )
+        if built.code != 0:
+            return False, "does not compile\n" + built.output
+        command = [str(binary), "--runs", str(runs)]
+        finished = run(command, BINARY_SECONDS_MAX)
+        if finished.timed_out:
+            return False, f"no finding in {BINARY_SECONDS_MAX} s"
+        if finished.code != 1:
+            return False, f"no finding in {runs} runs"
+        match = FOUND.search(finished.output)
+        if not match:
+            return False, "exit code 1 without a run\n" + finished.output
+        return True, f"run {match.group(1)}"
+    except FaultError as error:
+        return False, str(error)
+    finally:
+        shutil.rmtree(holder)
+
+
+def few_faults(root: Path) -> list[str]:
+    """Lists the harnesses that have fewer faults than wanted."""
+    problems = []
+    for harness in sorted((root / "fuzz").glob("fuzz_*.mojo")):
+        module = harness.stem.removeprefix("fuzz_")
+        count = len(list((root / "fuzz/planted" / module).glob("*.fault")))
+        if count < FAULTS_MIN:
+            problems.append(f"{harness.name}: {count} faults of {FAULTS_MIN}")
+    for folder in sorted((root / "fuzz/planted").glob("*/")):
+        if not (root / "fuzz" / f"fuzz_{folder.name}.mojo").exists():
+            problems.append(f"fuzz/planted/{folder.name}: it has no harness")
+    return problems
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default="", metavar="PATTERN")
+    parser.add_argument("--runs", type=int, default=RUNS_MAX)
+    options = parser.parse_args()
+    missed = 0
+    paths = sorted((ROOT / "fuzz/planted").glob("*/*.fault"))
+    for path in paths:
+        name = path.relative_to(ROOT / "fuzz/planted").as_posix()
+        if not re.search(options.only, name):
+            continue
+        started = time.monotonic()
+        try:
+            found, what = try_fault(parse_fault(path), options.runs)
+        except FaultError as error:
+            found, what = False, str(error)
+        verdict = "found " if found else "MISSED"
+        seconds = time.monotonic() - started
+        print(f"{verdict} {name}: {what} ({seconds:.1f} s)", flush=True)
+        missed += not found
+    problems = few_faults(ROOT)
+    for problem in problems:
+        print(problem)
+    print(f"{len(paths)} faults, {missed} missed")
+    return 1 if missed or problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
