@@ -1,0 +1,15 @@
+"""Runs every test of `flare.sys` in one binary."""
+
+from std.testing import TestSuite
+
+from tests.sys import test_socket
+
+
+def main() raises:
+    var failures = List[String]()
+    try:
+        TestSuite.discover_tests[test_socket.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    if failures:
+        raise Error("\n".join(failures))
