@@ -308,7 +308,7 @@ def _is_close_on_exec(descriptor: Int32) raises -> Bool:
     with open(String("/proc/self/fdinfo/", descriptor), "r") as file:
         for line in file.read().split("\n"):
             if line.startswith("flags:"):
-                var flags = Int(line[byte = 6 : line.byte_length()].strip(), 8)
+                var flags = atol(line[byte = 6 : line.byte_length()].strip(), 8)
                 return flags & 0o2000000 != 0
     return False
 

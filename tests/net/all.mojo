@@ -1,0 +1,37 @@
+"""Runs every test of `flare.net` in one binary."""
+
+from std.testing import TestSuite
+
+from tests.net import (
+    test_error,
+    test_ip_address,
+    test_ip_text,
+    test_raw_socket,
+    test_socket_address,
+)
+
+
+def main() raises:
+    var failures = List[String]()
+    try:
+        TestSuite.discover_tests[test_error.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_ip_address.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_ip_text.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_raw_socket.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_socket_address.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    if failures:
+        raise Error("\n".join(failures))
