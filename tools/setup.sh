@@ -66,12 +66,17 @@ if [ -n "$missing" ]; then
         fail "install these packages, then run it again:$missing"
     fi
     echo "setup: installing$missing"
+    log=$(mktemp)
     # shellcheck disable=SC2086
-    {
-        $root apt-get update -qq
-        $root env DEBIAN_FRONTEND=noninteractive \
-            apt-get install -y -qq --no-install-recommends $missing
-    } >/dev/null || fail "apt-get could not install$missing"
+    if ! {
+        $root apt-get update -qq &&
+            $root env DEBIAN_FRONTEND=noninteractive apt-get install \
+                -y -qq --no-install-recommends $missing
+    } >"$log" 2>&1; then
+        cat "$log" >&2
+        fail "apt-get could not install$missing"
+    fi
+    rm -f "$log"
     python=$(find_python)
     [ -n "$python" ] || fail "no Python 3.10 or newer"
 fi
