@@ -1,0 +1,182 @@
+"""Tests that the runner counts exactly what fails, aborts or is lost."""
+
+import argparse
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+import run_tests
+from run_tests import Item, Runner
+
+ALL = '''"""Runs all."""
+
+from std.testing import TestSuite
+
+from tests.sample import test_a, test_b
+
+
+def main() raises:
+    var failed = False
+    try:
+        TestSuite.discover_tests[test_a.TESTS]().run()
+    except e:
+        print(e)
+        failed = True
+    try:
+        TestSuite.discover_tests[test_b.TESTS]().run()
+    except e:
+        print(e)
+        failed = True
+    if failed:
+        raise Error("failed")
+'''
+PASSING = '''"""Passes twice."""
+
+from std.testing import assert_equal
+
+
+def test_one() raises:
+    assert_equal(1, 1)
+
+
+def test_two() raises:
+    assert_equal(2, 2)
+
+
+comptime TESTS = __functions_in_module()
+'''
+ABORTING = '''"""Passes, fails and aborts."""
+
+from std.testing import assert_equal
+
+
+def test_three() raises:
+    assert_equal(3, 3)
+
+
+def test_that_fails() raises:
+    assert_equal(1, 2)
+
+
+def test_that_aborts() raises:
+    var items: List[Int] = [1]
+    items[len(items) + 1] = 3
+
+
+comptime TESTS = __functions_in_module()
+'''
+FAILING = ABORTING.replace("items[len(items) + 1] = 3", "assert_equal(3, 3)")
+LOST = '''"""Is left out of the list by the compiler."""
+
+from std.testing import assert_equal
+
+
+struct Row(Copyable):
+    var a: Int
+
+    def __init__(out self):
+        self.a = 3
+
+
+def _rows() -> List[Row]:
+    return [Row()]
+
+
+def test_three() raises:
+    for row in _rows():
+        assert_equal(row.a, 3)
+
+
+comptime TESTS = __functions_in_module()
+'''
+
+
+class RunnerTest(unittest.TestCase):
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.root = Path(holder.name)
+        patch = mock.patch.object(run_tests, "ROOT", self.root)
+        patch.start()
+        self.addCleanup(patch.stop)
+        self.options = argparse.Namespace(
+            asan=False, define=[], fuzz_runs=10, verbose=False
+        )
+
+    def write(self, path, text):
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+        return file
+
+    def suite(self, second):
+        self.write("tests/__init__.mojo", '"""Holds tests."""\n')
+        self.write("tests/sample/__init__.mojo", '"""Holds tests."""\n')
+        self.write("tests/sample/test_a.mojo", PASSING)
+        self.write("tests/sample/test_b.mojo", second)
+        source = self.write("tests/sample/all.mojo", ALL)
+        return Runner(self.options).test(Item("tests", source))
+
+    def example(self, text):
+        source = self.write("examples/01_sample.mojo", text)
+        return Runner(self.options).test(Item("example", source))
+
+    def test_failing_test_is_counted_and_printed(self):
+        outcome = self.suite(FAILING)
+        self.assertEqual((outcome.passed, outcome.failed), (4, 1))
+        self.assertIn("FAIL", outcome.output)
+
+    def test_tests_around_an_abort_are_counted_one_by_one(self):
+        outcome = self.suite(ABORTING)
+        self.assertEqual((outcome.passed, outcome.failed), (3, 2))
+        self.assertIn("test_that_aborts alone: exit code", outcome.output)
+        self.assertNotIn("test_three alone", outcome.output)
+
+    def test_tests_that_the_compiler_leaves_out_fail(self):
+        outcome = self.suite(LOST)
+        self.assertEqual((outcome.passed, outcome.failed), (2, 1))
+        self.assertIn("test_three is not in the binary", outcome.output)
+
+    def test_every_declared_test_of_a_broken_build_fails(self):
+        outcome = self.suite(PASSING.replace("two", "two(") + "\n)\n")
+        self.assertEqual((outcome.passed, outcome.failed), (0, 4))
+        self.assertIn("error:", outcome.output)
+
+    def test_example_passes_when_it_prints_what_it_says(self):
+        text = '# Run: x\n# Prints: hello\ndef main():\n    print("hello")\n'
+        outcome = self.example(text)
+        self.assertEqual((outcome.passed, outcome.failed), (1, 0))
+        outcome = self.example(text.replace('print("hello")', "print(1)"))
+        self.assertEqual((outcome.passed, outcome.failed), (0, 1))
+        self.assertIn("not printed: hello", outcome.output)
+
+    def test_example_that_raises_fails(self):
+        outcome = self.example('def main() raises:\n    raise Error("no")\n')
+        self.assertEqual((outcome.passed, outcome.failed), (0, 1))
+
+    def test_hanging_process_ends_at_its_limit(self):
+        finished = run_tests.run(["sh", "-c", "sleep 60 & wait"], 0.2)
+        self.assertTrue(finished.timed_out)
+        self.assertNotEqual(finished.code, 0)
+
+    def test_everything_is_discovered(self):
+        for path in (
+            "tests/net/all.mojo",
+            "tests/proto/h1/all.mojo",
+            "examples/01_a.mojo",
+            "fuzz/fuzz_a.mojo",
+            "fuzz/harness.mojo",
+            "tests/python/test_a.py",
+        ):
+            self.write(path, "")
+        self.assertEqual(
+            [item.name for item in run_tests.discover()],
+            [
+                "tests/python/test_a.py",
+                "tests/net",
+                "tests/proto/h1",
+                "fuzz/fuzz_a.mojo",
+                "examples/01_a.mojo",
+            ],
+        )
