@@ -1,0 +1,257 @@
+"""Divides the target of a request into its parts, without copying it.
+
+The four forms are those of RFC 9112 section 3.2. A parsed target holds offsets
+only: the octets stay with whoever received them.
+"""
+
+from ._uri_grammar import (
+    Authority,
+    PATH_OCTETS,
+    QUERY_OCTETS,
+    QUESTION_MARK,
+    SLASH,
+    find_authority_end,
+    parse_authority,
+    parse_scheme,
+    scan_escaped,
+)
+from .method import Method
+from .syntax_error import SyntaxError
+
+
+struct RequestTarget(TrivialRegisterPassable):
+    """Says where path, query and host lie in a request target.
+
+    Offsets count from the first octet of the target. A part that is not there
+    has start 0 and length 0.
+    """
+
+    comptime NONE: UInt8 = 0
+    """Nothing was parsed."""
+    comptime ORIGIN_FORM: UInt8 = 1
+    """`/path?query` (RFC 9112 section 3.2.1)."""
+    comptime ABSOLUTE_FORM: UInt8 = 2
+    """`http://host/path?query` (RFC 9112 section 3.2.2)."""
+    comptime AUTHORITY_FORM: UInt8 = 3
+    """`host:port` of CONNECT (RFC 9112 section 3.2.3)."""
+    comptime ASTERISK_FORM: UInt8 = 4
+    """`*` of OPTIONS (RFC 9112 section 3.2.4)."""
+    comptime NO_PORT: Int32 = -1
+    """The port of a target that names none."""
+    comptime OCTETS_MAX = 65535
+    """The bound on the length of a target, whatever the caller's limit is."""
+
+    var form: UInt8
+    """Which of the four forms it is."""
+    var is_secure: Bool
+    """Whether the absolute form has the scheme `https` or `wss`."""
+    var port: Int32
+    """The port that the target names, or `NO_PORT`."""
+    var path_start: UInt32
+    """The offset of the path."""
+    var path_octets: UInt32
+    """The length of the path; 0 in an absolute form that ends at the host."""
+    var query_start: UInt32
+    """The offset of the query, behind the `?`; 0 if there is no `?`."""
+    var query_octets: UInt32
+    """The length of the query."""
+    var host_start: UInt32
+    """The offset of the host; brackets around an address are left out."""
+    var host_octets: UInt32
+    """The length of the host."""
+    var authority_start: UInt32
+    """The offset of host and port."""
+    var authority_octets: UInt32
+    """The length of host and port, brackets and colon included."""
+
+    @always_inline
+    def __init__(out self):
+        """Makes a target of which nothing is known."""
+        self.form = Self.NONE
+        self.is_secure = False
+        self.port = Self.NO_PORT
+        self.path_start = 0
+        self.path_octets = 0
+        self.query_start = 0
+        self.query_octets = 0
+        self.host_start = 0
+        self.host_octets = 0
+        self.authority_start = 0
+        self.authority_octets = 0
+
+    @staticmethod
+    @always_inline
+    def parse(
+        octets: Span[UInt8, _], method: Method
+    ) raises SyntaxError -> Self:
+        """Parses a request target.
+
+        Args:
+            octets: The whole target.
+            method: The method, which decides what forms are allowed.
+
+        Returns:
+            The offsets of its parts.
+
+        Raises:
+            SyntaxError: If it is not a target that the method may have.
+        """
+        if len(octets) == 0:
+            raise SyntaxError("target", 0, "empty")
+        if len(octets) > Self.OCTETS_MAX:
+            raise SyntaxError("target", Self.OCTETS_MAX, "too long")
+        var target = Self()
+        if octets.unsafe_get(0) == SLASH and method != Method.CONNECT:
+            target.form = Self.ORIGIN_FORM
+            target._parse_path(octets, 0)
+            return target
+        return _parse_other_form(octets, method)
+
+    def path[
+        origin: Origin
+    ](self, octets: Span[UInt8, origin]) -> Span[UInt8, origin]:
+        """Views the path.
+
+        Parameters:
+            origin: What keeps the octets alive.
+
+        Args:
+            octets: The octets that were parsed.
+
+        Returns:
+            The path, escapes included; it may be empty.
+        """
+        return octets[Int(self.path_start) :][: Int(self.path_octets)]
+
+    def query[
+        origin: Origin
+    ](self, octets: Span[UInt8, origin]) -> Span[UInt8, origin]:
+        """Views the query.
+
+        Parameters:
+            origin: What keeps the octets alive.
+
+        Args:
+            octets: The octets that were parsed.
+
+        Returns:
+            What follows the `?`, escapes included; it may be empty.
+        """
+        return octets[Int(self.query_start) :][: Int(self.query_octets)]
+
+    def host[
+        origin: Origin
+    ](self, octets: Span[UInt8, origin]) -> Span[UInt8, origin]:
+        """Views the host that the target names.
+
+        Parameters:
+            origin: What keeps the octets alive.
+
+        Args:
+            octets: The octets that were parsed.
+
+        Returns:
+            The host without port and brackets; empty in the other forms.
+        """
+        return octets[Int(self.host_start) :][: Int(self.host_octets)]
+
+    def authority[
+        origin: Origin
+    ](self, octets: Span[UInt8, origin]) -> Span[UInt8, origin]:
+        """Views host and port that the target names.
+
+        In the absolute form they replace the Host field (RFC 9112 section
+        3.2.2).
+
+        Parameters:
+            origin: What keeps the octets alive.
+
+        Args:
+            octets: The octets that were parsed.
+
+        Returns:
+            Host and port as received; empty in the other forms.
+        """
+        return octets[Int(self.authority_start) :][: Int(self.authority_octets)]
+
+    @always_inline
+    def has_query(self) -> Bool:
+        """Tells whether there is a query, be it empty.
+
+        Returns:
+            True if the target has a `?`.
+        """
+        return self.query_start != 0
+
+    @always_inline
+    def _parse_path(
+        mut self, octets: Span[UInt8, _], start: Int
+    ) raises SyntaxError:
+        var end = scan_escaped[PATH_OCTETS, "path"](octets, start)
+        self.path_start = UInt32(start)
+        self.path_octets = UInt32(end - start)
+        if end == len(octets):
+            return
+        if octets.unsafe_get(end) != QUESTION_MARK:
+            raise SyntaxError("path", end, "forbidden octet")
+        var query_end = scan_escaped[QUERY_OCTETS, "query"](octets, end + 1)
+        if query_end != len(octets):
+            raise SyntaxError("query", query_end, "forbidden octet")
+        self.query_start = UInt32(end + 1)
+        self.query_octets = UInt32(query_end - end - 1)
+
+    def _set_authority(mut self, authority: Authority, start: Int, end: Int):
+        self.host_start = UInt32(authority.host_start)
+        self.host_octets = UInt32(authority.host_octets)
+        self.authority_start = UInt32(start)
+        self.authority_octets = UInt32(end - start)
+        self.port = Int32(authority.port)
+
+
+def valid_host(octets: Span[UInt8, _]) -> Bool:
+    """Tells whether octets are a value that a Host field may have.
+
+    An empty value is none: no http URL has an empty host (RFC 9110 sections
+    4.2.1 and 7.2).
+
+    Args:
+        octets: The field value.
+
+    Returns:
+        True for a host with or without a port of at most 65535.
+    """
+    try:
+        _ = parse_authority(octets, 0, len(octets))
+        return True
+    except:
+        return False
+
+
+comptime _ASTERISK: UInt8 = 42
+
+
+@no_inline
+def _parse_other_form(
+    octets: Span[UInt8, _], method: Method
+) raises SyntaxError -> RequestTarget:
+    var target = RequestTarget()
+    if method == Method.CONNECT:
+        var authority = parse_authority(octets, 0, len(octets))
+        if authority.port < 0:
+            raise SyntaxError("port", len(octets), "missing")
+        target.form = RequestTarget.AUTHORITY_FORM
+        target._set_authority(authority, 0, len(octets))
+        return target
+    if len(octets) == 1 and octets[0] == _ASTERISK:
+        if method != Method.OPTIONS:
+            raise SyntaxError("target", 0, "asterisk without OPTIONS")
+        target.form = RequestTarget.ASTERISK_FORM
+        return target
+    var scheme = parse_scheme(octets)
+    var start = scheme.authority_start()
+    var end = find_authority_end(octets, start)
+    target._set_authority(parse_authority(octets, start, end), start, end)
+    target.form = RequestTarget.ABSOLUTE_FORM
+    target.is_secure = scheme.is_secure
+    target._parse_path(octets, end)
+    return target
