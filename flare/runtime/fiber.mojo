@@ -15,6 +15,7 @@ from flare.core import Erased, PointerTo, heap_create, heap_destroy
 from flare.sys.fiber_switch import (
     StackContext,
     arrive_on_stack,
+    emit_switch,
     prepare_stack,
     resume_stack,
     suspend_stack,
@@ -240,10 +241,12 @@ struct Fiber(Equatable, TrivialRegisterPassable):
         var fibers = self.reactor().state[].fibers
         if self.state[].is_main:
             fibers.set_current(None)
-            while self.state[].phase != _RUNNING:
-                self.reactor().turn()
+            # A yield gives everything else one turn that does not wait.
+            while True:
+                self.reactor().turn(0 if self.state[].phase == _READY else -1)
                 if self.state[].phase == _READY:
-                    self.state[].phase = _RUNNING
+                    break
+            self.state[].phase = _RUNNING
             fibers.set_current(self)
         else:
             suspend_stack(self._context())
@@ -375,6 +378,7 @@ struct FiberQueue(TrivialRegisterPassable):
         Returns:
             A handle.
         """
+        emit_switch()
         return Self(heap_create(FiberQueueState(config)))
 
     def destroy(self):

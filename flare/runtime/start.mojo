@@ -1,6 +1,7 @@
 """Chooses a backend and makes a reactor that drives it."""
 
 from .backend import BackendKind
+from .backends.epoll import EpollBackend
 from .backends.uring import UringBackend
 from .buffer_pool import BufferPool
 from .reactor import RECEIVE_BUFFER_OCTETS, Reactor, ReactorConfig
@@ -26,6 +27,16 @@ def open_reactor(config: ReactorConfig) -> Tuple[Int, Optional[Reactor]]:
                 0,
                 Reactor.over(
                     opened[1].value(), BackendKind.IO_URING, config, buffers
+                ),
+            )
+        problem = opened[0]
+    if config.backend != BackendKind.IO_URING:
+        var opened = EpollBackend.open(buffers)
+        if opened[1]:
+            return (
+                0,
+                Reactor.over(
+                    opened[1].value(), BackendKind.EPOLL, config, buffers
                 ),
             )
         problem = opened[0]

@@ -89,7 +89,8 @@ struct StackContext(Movable):
 
 
 @no_inline
-def _emit_switch():
+def emit_switch():
+    """Puts the switch into the program; called once by whoever switches."""
     comptime if CompilationTarget.has_neon():
         inlined_assembly[_HEAD + _ARM + _TAIL, NoneType, constraints=""]()
     else:
@@ -122,7 +123,6 @@ def prepare_stack(context: PointerTo[StackContext], entry: FiberEntry):
     Safety:
         The stack is mapped and nothing runs on it.
     """
-    _emit_switch()
     var begin = entry
     var address = Pointer(to=begin).unsafe_bitcast[Int]()[]
     var top = (context[].base + context[].octets) & ~63

@@ -1,0 +1,446 @@
+"""Drives epoll: does the system call when the descriptor is ready.
+
+Descriptors are registered once, edge-triggered, for both directions. A send is
+tried at once, because a socket can nearly always take octets; a receive waits
+for the first edge. What is known to be ready still is tried again each turn
+without asking the kernel, a bounded number of times for each descriptor.
+"""
+
+from flare.core import OctetPointer, PointerTo, heap_create, heap_destroy
+from flare.sys.clock import monotonic_ms, unix_seconds
+from flare.sys.epoll import (
+    EPOLLERR,
+    EPOLLET,
+    EPOLLHUP,
+    EPOLLIN,
+    EPOLLOUT,
+    EPOLLRDHUP,
+    EpollEvent,
+    epoll_add,
+    epoll_remove,
+    epoll_wait,
+    open_epoll,
+)
+from flare.sys.errno import EAGAIN, EINPROGRESS, EINTR
+from flare.sys.file import close_descriptor
+from flare.sys.socket import (
+    accept_socket,
+    connect_socket,
+    receive_octets,
+    send_octets,
+    set_non_blocking,
+    socket_option,
+)
+from flare.sys.socket_address import SocketAddressStorage
+from flare.sys.socket_constants import (
+    MSG_DONTWAIT,
+    MSG_MORE,
+    SO_ERROR,
+    SOL_SOCKET,
+)
+from flare.runtime.backend import Backend, Completions
+from flare.runtime.buffer_pool import BufferPool
+from flare.runtime.operation import (
+    CANCELLED,
+    NO_BUFFERS,
+    Completion,
+    Operation,
+    OperationKind,
+)
+
+comptime _EVENTS = 512
+comptime _ACCEPTS_PER_TURN = 64
+
+comptime _READ_EVENTS = EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR
+comptime _WRITE_EVENTS = EPOLLOUT | EPOLLHUP | EPOLLERR
+
+
+@fieldwise_init
+struct _Interest(ImplicitlyCopyable):
+    """Knows one descriptor: who waits for what, and what is ready."""
+
+    var reader: Optional[Operation]
+    var writer: Optional[Operation]
+    var poller: Optional[Operation]
+    var registered: Bool
+    var readable: Bool
+    var writable: Bool
+    # The peer has ended its side: the end is still to be read after the
+    # octets, though no further edge will say so.
+    var ended: Bool
+    var queued: Bool
+
+
+struct EpollBackendState(Movable):
+    """Holds the interests. Only `EpollBackend` touches it."""
+
+    var epoll: Int32
+    """The epoll descriptor."""
+    var buffers: BufferPool
+    """Where receive buffers come from."""
+    var interests: List[_Interest]
+    """One entry per descriptor number."""
+    var retry: List[Int32]
+    """Descriptors with an operation that can go on without an event."""
+    var events: PointerTo[EpollEvent]
+    """Where the kernel puts events."""
+
+    def __init__(out self, epoll: Int32, buffers: BufferPool):
+        """Knows no descriptor.
+
+        Args:
+            epoll: The epoll descriptor.
+            buffers: Where receive buffers come from.
+        """
+        self.epoll = epoll
+        self.buffers = buffers
+        self.interests = List[_Interest]()
+        self.retry = List[Int32](capacity=_EVENTS)
+        self.events = heap_create(_EventArray()).unsafe_bitcast[EpollEvent]()
+
+
+struct _EventArray(Movable):
+    var events: Array[EpollEvent, _EVENTS]
+
+    def __init__(out self):
+        self.events = Array[EpollEvent, _EVENTS](fill=EpollEvent(0, 0))
+
+
+@fieldwise_init
+struct EpollBackend(Backend):
+    """Carries operations to sockets when epoll says that they are ready."""
+
+    var state: PointerTo[EpollBackendState]
+    """The heap state."""
+
+    @staticmethod
+    def open(buffers: BufferPool) -> Tuple[Int, Optional[Self]]:
+        """Opens epoll.
+
+        Args:
+            buffers: Where receive buffers come from.
+
+        Returns:
+            0 and the backend, or the negated errno and none.
+        """
+        var opened = open_epoll()
+        if opened < 0:
+            return (opened, None)
+        return (
+            0,
+            Self(heap_create(EpollBackendState(Int32(opened), buffers))),
+        )
+
+    def submit(self, operation: Operation, completions: Completions):
+        """Tries an operation at once where that is likely to succeed.
+
+        Args:
+            operation: The operation.
+            completions: For what is complete at once.
+        """
+        ref o = operation.state[]
+        var problem = self._register(o.descriptor)
+        if problem < 0:
+            _complete(operation, problem, False, completions)
+            return
+        ref interest = self.state[].interests[Int(o.descriptor)]
+        if o.kind == OperationKind.SEND:
+            interest.writer = operation
+            if interest.writable:
+                self._write(o.descriptor, completions)
+        elif o.kind == OperationKind.CONNECT:
+            self._connect(operation, completions)
+        elif o.kind == OperationKind.POLL:
+            interest.poller = operation
+            self._queue(o.descriptor)
+        else:
+            if o.kind == OperationKind.ACCEPT:
+                _ = set_non_blocking(o.descriptor, True)
+            interest.reader = operation
+            if interest.readable:
+                self._queue(o.descriptor)
+
+    def cancel(self, operation: Operation, completions: Completions):
+        """Forgets an operation, which completes it.
+
+        Args:
+            operation: The operation.
+            completions: Where its completion is put.
+        """
+        ref interest = self.state[].interests[Int(operation.state[].descriptor)]
+        if interest.reader and interest.reader.value() == operation:
+            interest.reader = None
+        elif interest.writer and interest.writer.value() == operation:
+            interest.writer = None
+        elif interest.poller and interest.poller.value() == operation:
+            interest.poller = None
+        else:
+            return
+        _complete(operation, CANCELLED, False, completions)
+
+    def collect(self, timeout_ms: Int, completions: Completions):
+        """Waits for readiness and does what has become possible.
+
+        Args:
+            timeout_ms: The longest wait; 0 only looks, -1 waits for ever.
+            completions: Where to put completions.
+        """
+        var retries = len(self.state[].retry)
+        var limit = timeout_ms
+        if retries > 0 or len(completions[]) > 0:
+            limit = 0
+        var count = epoll_wait(
+            self.state[].epoll, self.state[].events, _EVENTS, limit
+        )
+        for i in range(retries):
+            var descriptor = self.state[].retry[i]
+            self.state[].interests[Int(descriptor)].queued = False
+            self._advance(descriptor, completions)
+        for i in range(max(count, 0)):
+            ref event = self.state[].events[unsafe_offset=i]
+            var descriptor = Int32(Int(event.tag() & 0xFFFFFFFF))
+            var events = event.events()
+            ref interest = self.state[].interests[Int(descriptor)]
+            if events & _READ_EVENTS != 0:
+                interest.readable = True
+            if events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR) != 0:
+                interest.ended = True
+            if events & _WRITE_EVENTS != 0:
+                interest.writable = True
+            self._advance(descriptor, completions)
+        # What was queued meanwhile stands behind the retries done above.
+        if retries > 0:
+            var rest = List[Int32](capacity=_EVENTS)
+            for i in range(retries, len(self.state[].retry)):
+                rest.append(self.state[].retry[i])
+            self.state[].retry = rest^
+
+    def close(self, descriptor: Int32):
+        """Closes a descriptor and forgets it.
+
+        Args:
+            descriptor: The descriptor.
+        """
+        self._forget(descriptor)
+        _ = close_descriptor(descriptor)
+
+    def now_ms(self) -> Int:
+        """Reads the monotonic clock.
+
+        Returns:
+            Milliseconds.
+        """
+        return monotonic_ms()
+
+    def wall_seconds(self) -> Int:
+        """Reads the wall clock.
+
+        Returns:
+            Seconds since 1970-01-01 00:00:00 UTC.
+        """
+        return unix_seconds()
+
+    def destroy(self):
+        """Closes epoll."""
+        _ = close_descriptor(self.state[].epoll)
+        heap_destroy(self.state[].events.unsafe_bitcast[_EventArray]())
+        heap_destroy(self.state)
+
+    def _register(self, descriptor: Int32) -> Int:
+        var index = Int(descriptor)
+        if index < 0:
+            return -9  # EBADF
+        while len(self.state[].interests) <= index:
+            self.state[].interests.append(
+                _Interest(
+                    None, None, None, False, False, True, False, False
+                )
+            )
+        ref interest = self.state[].interests[index]
+        if interest.registered:
+            return 0
+        var queued = interest.queued
+        interest = _Interest(
+            None, None, None, True, False, True, False, queued
+        )
+        return epoll_add(
+            self.state[].epoll,
+            descriptor,
+            EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
+            UInt64(index),
+        )
+
+    def _forget(self, descriptor: Int32):
+        var index = Int(descriptor)
+        if index < 0 or index >= len(self.state[].interests):
+            return
+        ref interest = self.state[].interests[index]
+        if interest.registered:
+            _ = epoll_remove(self.state[].epoll, descriptor)
+            interest.registered = False
+            interest.readable = False
+
+    def _queue(self, descriptor: Int32):
+        ref interest = self.state[].interests[Int(descriptor)]
+        if not interest.queued:
+            interest.queued = True
+            self.state[].retry.append(descriptor)
+
+    def _advance(self, descriptor: Int32, completions: Completions):
+        var index = Int(descriptor)
+        if self.state[].interests[index].poller:
+            self._poll(descriptor, completions)
+        if (
+            self.state[].interests[index].writer
+            and self.state[].interests[index].writable
+        ):
+            self._write(descriptor, completions)
+        if (
+            self.state[].interests[index].reader
+            and self.state[].interests[index].readable
+        ):
+            self._read(descriptor, completions)
+
+    def _poll(self, descriptor: Int32, completions: Completions):
+        ref interest = self.state[].interests[Int(descriptor)]
+        var operation = interest.poller.value()
+        var wanted = UInt32(operation.state[].length)
+        var events = UInt32(0)
+        if interest.readable:
+            events |= EPOLLIN
+        if interest.writable:
+            events |= EPOLLOUT
+        if interest.ended:
+            events |= EPOLLRDHUP
+        if events & wanted == 0:
+            return
+        # Whoever polls does the reading, so readiness is known from edges.
+        interest.readable = False
+        if not operation.state[].multishot:
+            interest.poller = None
+        _complete(
+            operation,
+            Int(events & wanted),
+            operation.state[].multishot,
+            completions,
+        )
+
+    def _write(self, descriptor: Int32, completions: Completions):
+        ref interest = self.state[].interests[Int(descriptor)]
+        var operation = interest.writer.value()
+        ref o = operation.state[]
+        if o.kind == OperationKind.CONNECT:
+            interest.writer = None
+            var problem = 0
+            _ = socket_option(descriptor, SOL_SOCKET, SO_ERROR, problem)
+            _ = set_non_blocking(descriptor, False)
+            _complete(operation, -problem, False, completions)
+            return
+        var sent = send_octets(
+            descriptor,
+            Span(unsafe_ptr=o.address.value(), length=o.length),
+            MSG_DONTWAIT | (MSG_MORE if o.more_follows else 0),
+        )
+        if sent == -EAGAIN:
+            interest.writable = False
+            return
+        if sent == -EINTR:
+            self._queue(descriptor)
+            return
+        interest.writer = None
+        _complete(operation, sent, False, completions)
+
+    def _read(self, descriptor: Int32, completions: Completions):
+        ref interest = self.state[].interests[Int(descriptor)]
+        var operation = interest.reader.value()
+        if operation.state[].kind == OperationKind.ACCEPT:
+            self._accept(operation, completions)
+            return
+        var pooled = operation.state[].kind == OperationKind.RECEIVE
+        var into: OctetPointer
+        var room: Int
+        if pooled:
+            var buffer = self.state[].buffers.take()
+            if not buffer:
+                interest.reader = None
+                _complete(operation, NO_BUFFERS, False, completions)
+                return
+            into = buffer.value()
+            room = self.state[].buffers.buffer_octets()
+        else:
+            into = operation.state[].address.value()
+            room = operation.state[].length
+        var received = receive_octets(
+            descriptor, Span(unsafe_ptr=into, length=room), MSG_DONTWAIT
+        )
+        if received <= 0 and pooled:
+            self.state[].buffers.give(into)
+        if received == -EAGAIN or received == -EINTR:
+            interest.readable = received == -EINTR
+            if interest.readable:
+                self._queue(descriptor)
+            return
+        # Less than there is room for means that the socket is empty, unless
+        # its end is still to be read.
+        interest.readable = received == room or interest.ended
+        var more = operation.state[].multishot and received > 0
+        if not more:
+            interest.reader = None
+        elif interest.readable:
+            self._queue(descriptor)
+        var buffer = Optional[OctetPointer](None)
+        if pooled and received > 0:
+            buffer = into
+        completions[].append(
+            Completion(
+                operation,
+                operation.state[].sequence,
+                Int32(received),
+                more,
+                buffer,
+            )
+        )
+
+    def _accept(self, operation: Operation, completions: Completions):
+        var descriptor = operation.state[].descriptor
+        ref interest = self.state[].interests[Int(descriptor)]
+        for _ in range(_ACCEPTS_PER_TURN):
+            var peer = SocketAddressStorage()
+            var accepted = accept_socket(descriptor, peer, non_blocking=False)
+            if accepted == -EAGAIN:
+                interest.readable = False
+                return
+            if accepted == -EINTR:
+                continue
+            var more = operation.state[].multishot and accepted >= 0
+            if not more:
+                interest.reader = None
+            _complete(operation, accepted, more, completions)
+            if not more:
+                return
+        self._queue(descriptor)
+
+    def _connect(self, operation: Operation, completions: Completions):
+        ref o = operation.state[]
+        _ = set_non_blocking(o.descriptor, True)
+        var begun = connect_socket(
+            o.descriptor,
+            o.address.value().unsafe_bitcast[SocketAddressStorage]()[],
+        )
+        if begun == -EINPROGRESS:
+            ref interest = self.state[].interests[Int(o.descriptor)]
+            interest.writer = operation
+            interest.writable = False
+            return
+        _ = set_non_blocking(o.descriptor, False)
+        _complete(operation, begun, False, completions)
+
+
+def _complete(
+    operation: Operation, result: Int, more: Bool, completions: Completions
+):
+    completions[].append(
+        Completion(
+            operation, operation.state[].sequence, Int32(result), more, None
+        )
+    )

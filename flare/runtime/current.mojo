@@ -1,0 +1,80 @@
+"""Finds the fiber that a blocking-looking call runs on.
+
+A thread without a loop gets a private one at its first wait, freed when the
+thread ends. On a thread that runs a loop, only fibers may wait.
+"""
+
+from flare.core import PointerTo, heap_create, heap_destroy
+from flare.sys.thread import ThreadExit
+from flare.sys.thread_cell import thread_word
+
+from .fiber import Fiber, FiberState
+from .reactor import Reactor, ReactorConfig, ReactorState
+from .start import open_reactor
+
+
+def current_reactor() -> Optional[Reactor]:
+    """Finds the loop of the calling thread.
+
+    Returns:
+        The reactor, or none if the thread has none yet.
+    """
+    var word = thread_word()[]
+    if word == 0:
+        return None
+    return Reactor(PointerTo[ReactorState](unsafe_from_address=word))
+
+
+def set_current_reactor(reactor: Optional[Reactor]):
+    """Says which loop the calling thread runs.
+
+    Args:
+        reactor: The reactor, or none when the thread leaves its loop.
+    """
+    thread_word()[] = Int(reactor.value().state) if reactor else 0
+
+
+@always_inline
+def current_fiber() -> Optional[Fiber]:
+    """Finds the fiber that runs on the calling thread.
+
+    A thread without a loop gets a private one here, on the backend that the
+    kernel allows.
+
+    Returns:
+        The fiber, or the thread's main context where the loop is private; none
+        inside a loop but outside a fiber, or if no loop could be made.
+    """
+    var word = thread_word()[]
+    if word == 0:
+        return _begin_private_loop()
+    return (
+        PointerTo[ReactorState](unsafe_from_address=word)[].fibers.current()
+    )
+
+
+@no_inline
+def _begin_private_loop() -> Optional[Fiber]:
+    var opened = open_reactor(ReactorConfig())
+    if not opened[1]:
+        return None
+    var reactor = opened[1].value()
+    set_current_reactor(reactor)
+    var main = Fiber(heap_create(FiberState(reactor, 0, 0)))
+    main.state[].phase = 2
+    reactor.state[].fibers.set_current(main)
+    var key = ThreadExit.open(_end_private_loop)
+    if key >= 0:
+        _ = ThreadExit.set(key, Int(reactor.state))
+    return main
+
+
+def _end_private_loop(address: Int) abi("C"):
+    var reactor = Reactor(
+        PointerTo[ReactorState](unsafe_from_address=address)
+    )
+    set_current_reactor(None)
+    var main = reactor.state[].fibers.current()
+    reactor.destroy()
+    if main:
+        heap_destroy(main.value().state)

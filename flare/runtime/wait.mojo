@@ -1,0 +1,92 @@
+"""Lets the calling fiber sleep, and bounds how long its waits may last."""
+
+from flare.net import NetError
+
+from .current import current_fiber
+from .fiber import NO_DEADLINE, Fiber
+from .operation import CANCELLED, NO_FIBER, TIMED_OUT
+
+
+def waiting_fiber(operation: StaticString) raises -> Fiber:
+    """Finds the fiber that is about to wait.
+
+    Args:
+        operation: What it waits for, for the error.
+
+    Returns:
+        The calling fiber, or the main context of a thread without a loop.
+
+    Raises:
+        NetError: If the thread runs a loop and the caller is not a fiber.
+    """
+    var fiber = current_fiber()
+    if not fiber:
+        raise Error(NetError.from_errno(operation, -NO_FIBER))
+    return fiber.value()
+
+
+def sleep(duration_ms: Int) raises:
+    """Parks the calling fiber for a time; the worker serves others meanwhile.
+
+    Args:
+        duration_ms: How long; 0 lets everything that is ready run first.
+
+    Raises:
+        NetError: If the fiber is cancelled or its deadline passes first.
+    """
+    var fiber = waiting_fiber("sleep")
+    if duration_ms <= 0:
+        if fiber.is_cancelled():
+            raise Error(NetError.from_errno("sleep", -fiber.wait(0)))
+        fiber.yield_turn()
+        return
+    var now = fiber.reactor().refresh_now_ms()
+    var until = now + duration_ms
+    var own_deadline = fiber.state[].deadline_ms
+    var result = fiber.wait(duration_ms)
+    if result == CANCELLED:
+        raise Error(NetError.from_errno("sleep", -CANCELLED))
+    if own_deadline < until:
+        raise Error(NetError.from_errno("sleep", -TIMED_OUT))
+
+
+@fieldwise_init
+struct DeadlineScope(ImplicitlyCopyable):
+    """Bounds every wait inside a `with` block; made by `deadline_in`."""
+
+    var duration_ms: Int
+    """How long the block may wait in all."""
+    var outer_ms: Int
+    """The deadline around the block."""
+
+    def __enter__(mut self) raises:
+        """Sets the deadline, unless an outer one is earlier.
+
+        Raises:
+            NetError: If the thread runs a loop and the caller is not a fiber.
+        """
+        var fiber = waiting_fiber("wait")
+        self.outer_ms = fiber.state[].deadline_ms
+        fiber.state[].deadline_ms = min(
+            self.outer_ms,
+            fiber.reactor().refresh_now_ms() + self.duration_ms,
+        )
+
+    def __exit__(mut self):
+        """Restores the deadline around the block."""
+        var fiber = current_fiber()
+        if fiber:
+            fiber.value().state[].deadline_ms = self.outer_ms
+
+
+def deadline_in(duration_ms: Int) -> DeadlineScope:
+    """Bounds how long the waits of a `with` block may last in all.
+
+    Args:
+        duration_ms: The bound, counted from the entry into the block. A bound
+            that is already set stays if it is earlier.
+
+    Returns:
+        The context manager: `with deadline_in(200): …`.
+    """
+    return DeadlineScope(duration_ms, NO_DEADLINE)
