@@ -26,9 +26,8 @@ BUILD_SECONDS_MAX = 900
 BINARY_SECONDS_MAX = 300
 TEST_SECONDS_MAX = 60
 NOT_LISTED_ADVICE = """
-The compiler left tests out of TESTS. It does so when a function of the module
-that stands before the tests has a struct of the module inside a generic type
-in its signature (`-> List[Row]`). Move that function below the tests.
+`__functions_in_module()` of Mojo 1.2 can end early at a function that stands
+between the tests. Put every other function of the module below the last test.
 """
 BUILT_ONLY = {"demo"}
 QUIET = {

@@ -27,7 +27,7 @@ LENGTHS = {
 EXAMPLE_LINES_MAX = 60
 DEMO_LINES_MAX = 120
 LEFTOVERS = re.compile(
-    r"\b(?:TODO|FIXME|XXX|HACK)\b|(?i:\bnot (?:yet )?implemented\b)"
+    r"\b(?:TODO|FIXME|XXX|HACK)\b|\b[Nn]ot (?:yet )?implemented\b"
     r"|(?i:\bfor now\b)(?=[.,;:]|$)"
 )
 SYSTEM_CALLS = re.compile(
