@@ -1,0 +1,154 @@
+"""Writes bodies: counted, chunked or until the connection closes.
+
+What cannot be kept is a broken promise on the wire: an error here ends the
+sending side, and the connection must close (RFC 9112 section 6.3).
+"""
+
+from flare.core import Buffer, PointerTo
+from flare.message import FieldName, HeaderMap, known_field
+
+from .connection import H1State, Role
+from .error import H1Error
+from .head import BodyKind
+from .state import SideInput, SideState
+
+
+def count_data(state: PointerTo[H1State], count: Int) raises H1Error:
+    """Counts octets of a body that the caller puts on the wire itself.
+
+    Args:
+        state: The connection.
+        count: How many octets; not negative.
+
+    Raises:
+        H1Error: If the body is not counted or until close, or is too long.
+    """
+    _require_body(state)
+    ref s = state[]
+    if s.send_body == BodyKind.LENGTH:
+        if count > s.send_left:
+            raise _break(state, "body exceeds its Content-Length")
+        s.send_left -= count
+    elif s.send_body != BodyKind.UNTIL_CLOSE and count > 0:
+        raise _break(state, "octets without a body to belong to")
+
+
+def write_data(
+    state: PointerTo[H1State],
+    octets: Span[UInt8, _],
+    output: PointerTo[Buffer],
+) raises H1Error:
+    """Writes octets of a body; drops them where the message has none.
+
+    Args:
+        state: The connection.
+        octets: The octets.
+        output: Where they go.
+
+    Raises:
+        H1Error: If no body may be sent now or it gets too long.
+    """
+    _require_body(state)
+    ref s = state[]
+    var n = len(octets)
+    # An empty chunk would end the body.
+    if n == 0 or _drops_body(state):
+        return
+    if s.send_body == BodyKind.CHUNKED:
+        output[].append_hexadecimal(n)
+        output[].append("\r\n")
+        output[].append(octets)
+        output[].append("\r\n")
+        return
+    count_data(state, n)
+    output[].append(octets)
+
+
+def write_trailers(
+    state: PointerTo[H1State], fields: HeaderMap, output: PointerTo[Buffer]
+) raises H1Error:
+    """Writes the trailer section; drops it where the body is not chunked.
+
+    Args:
+        state: The connection.
+        fields: The trailers.
+        output: Where they go.
+
+    Raises:
+        H1Error: If no body may be sent now, or a field may not be a trailer.
+    """
+    _require_body(state)
+    comptime FORBIDDEN: List[UInt8] = [
+        FieldName.HOST,
+        FieldName.CONTENT_LENGTH,
+        FieldName.TRANSFER_ENCODING,
+        FieldName.CONNECTION,
+        FieldName.TE,
+        FieldName.TRAILER,
+        FieldName.UPGRADE,
+        FieldName.CONTENT_TYPE,
+        FieldName.CONTENT_ENCODING,
+        FieldName.CONTENT_RANGE,
+        FieldName.AUTHORIZATION,
+        FieldName.SET_COOKIE,
+    ]
+    comptime for i in range(len(FORBIDDEN)):
+        if fields.has_known(comptime (FORBIDDEN[i])):
+            # RFC 9110 section 6.5.1.
+            raise H1Error.local("a field that may not be a trailer")
+    ref s = state[]
+    if _drops_body(state) or s.send_body != BodyKind.CHUNKED:
+        return
+    output[].append("0\r\n")
+    output[].append(fields.wire())
+    output[].append("\r\n")
+    s.send_body = BodyKind.NONE
+
+
+def write_end(
+    state: PointerTo[H1State], output: PointerTo[Buffer]
+) raises H1Error:
+    """Ends the message.
+
+    Args:
+        state: The connection.
+        output: Where the last chunk goes.
+
+    Raises:
+        H1Error: If no message is being sent or its body is too short.
+    """
+    _require_body(state)
+    ref s = state[]
+    if not _drops_body(state):
+        if s.send_body == BodyKind.LENGTH and s.send_left > 0:
+            raise _break(state, "body falls short of its Content-Length")
+        if s.send_body == BodyKind.CHUNKED:
+            output[].append("0\r\n\r\n")
+    if s.role == Role.SERVER:
+        s.advance_response(SideInput.END)
+    else:
+        s.advance_request(SideInput.END)
+    s.finish_exchange()
+
+
+@always_inline
+def _require_body(state: PointerTo[H1State]) raises H1Error:
+    ref s = state[]
+    var side = s.response if s.role == Role.SERVER else s.request
+    if side != SideState.BODY:
+        raise H1Error.local("no message is being sent")
+
+
+@always_inline
+def _drops_body(state: PointerTo[H1State]) -> Bool:
+    return state[].role == Role.SERVER and state[].is_bodiless
+
+
+def _break(state: PointerTo[H1State], reason: StaticString) -> H1Error:
+    ref s = state[]
+    s.keep_alive = False
+    if s.role == Role.SERVER:
+        s.advance_response(SideInput.FAIL)
+    else:
+        s.advance_request(SideInput.FAIL)
+    return H1Error.local(reason)

@@ -1,0 +1,164 @@
+"""Reads the lines between chunks, octet by octet (RFC 9112 section 7.1).
+
+An octet is consumed as soon as it is judged, so nothing of a chunk line is ever
+kept. Extensions are counted and dropped: none has a meaning to us, and their
+octets may not be control octets, so that the end of the line is never in doubt.
+"""
+
+from flare.core import CR, LF, PointerTo, SPACE, TAB
+
+from .error import H1Error
+from .limits import H1Limits
+from .scan import Window
+
+comptime _SEMICOLON: UInt8 = 59
+comptime _SIZE_DIGITS_MAX: UInt8 = 16
+
+
+struct ChunkPart:
+    """Names what the next octet of a chunked body belongs to."""
+
+    comptime SIZE: UInt8 = 0
+    """The digits of a chunk size."""
+    comptime BLANK: UInt8 = 1
+    """White space between the size and a semicolon."""
+    comptime EXTENSION: UInt8 = 2
+    """Chunk extensions."""
+    comptime SIZE_LF: UInt8 = 3
+    """The LF behind a chunk size or its extensions."""
+    comptime DATA: UInt8 = 4
+    """The octets of a chunk."""
+    comptime DATA_CR: UInt8 = 5
+    """The CR behind a chunk."""
+    comptime DATA_LF: UInt8 = 6
+    """The LF behind a chunk."""
+    comptime TRAILER: UInt8 = 7
+    """The trailer section, or the empty line in its place."""
+
+
+@fieldwise_init
+struct ChunkState(TrivialRegisterPassable):
+    """Remembers the place in a chunked body."""
+
+    var part: UInt8
+    """What the next octet belongs to, one of `ChunkPart`."""
+    var digits: UInt8
+    """Digits of the current size, leading zeros counted."""
+    var extension_octets: UInt32
+    """Octets of extensions in the current line."""
+    var extensions_octets: UInt32
+    """Octets of extensions in the message."""
+    var remaining: UInt64
+    """Octets left in the current chunk."""
+
+    def __init__(out self):
+        """Begins before the first chunk size."""
+        self = Self(ChunkPart.SIZE, 0, 0, 0, 0)
+
+
+def read_chunk_line(
+    window: Window,
+    start: Int,
+    chunk: PointerTo[ChunkState],
+    limits: H1Limits,
+    body_octets_left: Int,
+) raises H1Error -> Int:
+    """Reads on up to the data of a chunk, the trailers or the window's end.
+
+    Args:
+        window: The received octets.
+        start: The offset to go on at; at most the length of the window.
+        chunk: The place in the body.
+        limits: What is too long.
+        body_octets_left: How long the next chunk may be.
+
+    Returns:
+        The offset behind the octets read.
+
+    Raises:
+        H1Error: At the first octet that cannot be right.
+    """
+    var at = start
+    ref c = chunk[]
+    while at < len(window):
+        if c.part == ChunkPart.DATA or c.part == ChunkPart.TRAILER:
+            break
+        var octet = window.unsafe_get(at)
+        at += 1
+        if c.part == ChunkPart.SIZE:
+            _take_size_octet(c, octet, body_octets_left)
+        elif c.part == ChunkPart.BLANK:
+            if octet == _SEMICOLON:
+                c.part = ChunkPart.EXTENSION
+            elif octet != SPACE and octet != TAB:
+                raise H1Error.peer(400, "blank in a chunk size")
+        elif c.part == ChunkPart.EXTENSION:
+            if octet == CR:
+                c.part = ChunkPart.SIZE_LF
+            elif (octet < 32 and octet != TAB) or octet == 127:
+                raise H1Error.peer(400, "control octet in a chunk extension")
+        else:
+            _take_line_end(c, octet)
+        if c.part == ChunkPart.BLANK or c.part == ChunkPart.EXTENSION:
+            _count_extension_octet(c, limits)
+    return at
+
+
+def _take_size_octet(
+    mut c: ChunkState, octet: UInt8, body_octets_left: Int
+) raises H1Error:
+    var digit = _hexadecimal(octet)
+    if digit < 16:
+        if c.digits == _SIZE_DIGITS_MAX:
+            raise H1Error.peer(400, "chunk size has more than 16 digits")
+        c.digits += 1
+        c.remaining = (c.remaining << 4) | UInt64(digit)
+        return
+    if c.digits == 0:
+        raise H1Error.peer(400, "chunk size is missing")
+    if octet == CR:
+        c.part = ChunkPart.SIZE_LF
+    elif octet == _SEMICOLON:
+        c.part = ChunkPart.EXTENSION
+    elif octet == SPACE or octet == TAB:
+        c.part = ChunkPart.BLANK
+    else:
+        raise H1Error.peer(400, "chunk size is not hexadecimal")
+    if c.remaining > UInt64(body_octets_left):
+        raise H1Error.peer(413, "chunked body exceeds the limit")
+
+
+def _take_line_end(mut c: ChunkState, octet: UInt8) raises H1Error:
+    if c.part == ChunkPart.DATA_CR:
+        if octet != CR:
+            raise H1Error.peer(400, "chunk does not end at its size")
+        c.part = ChunkPart.DATA_LF
+        return
+    if octet != LF:
+        raise H1Error.peer(400, "CR without LF between chunks")
+    c.extension_octets = 0
+    if c.part == ChunkPart.DATA_LF:
+        c.part = ChunkPart.SIZE
+        c.digits = 0
+    elif c.remaining == 0:
+        c.part = ChunkPart.TRAILER
+    else:
+        c.part = ChunkPart.DATA
+
+
+def _count_extension_octet(mut c: ChunkState, limits: H1Limits) raises H1Error:
+    c.extension_octets += 1
+    c.extensions_octets += 1
+    if c.extension_octets > limits.chunk_extension_octets_max:
+        raise H1Error.peer(400, "chunk extension exceeds the limit")
+    if c.extensions_octets > limits.chunk_extensions_octets_max:
+        raise H1Error.peer(400, "chunk extensions exceed the limit")
+
+
+@always_inline
+def _hexadecimal(octet: UInt8) -> UInt8:
+    var digit = octet - 48
+    if digit < 10:
+        return digit
+    var letter = (octet | 32) - 97
+    return letter + 10 if letter < 6 else 255

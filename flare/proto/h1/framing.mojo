@@ -1,0 +1,269 @@
+"""Decides from the fields of a head where its message ends.
+
+Where RFC 9112 section 6.3 lets a recipient choose between repair and refusal,
+this module refuses: two recipients that repair differently are how requests
+are smuggled. So Content-Length stands at most once and holds digits only (a
+repeated or listed value is refused even where RFC 9110 section 8.6 allows to
+merge it), it never stands beside Transfer-Encoding, and the only transfer
+coding is one `chunked`.
+"""
+
+from flare.core import (
+    COLON,
+    PointerTo,
+    equals_ignoring_case,
+    equals_lower,
+    find_octet,
+    is_token,
+)
+from flare.message import FieldName, Method, RequestTarget, valid_host
+
+from .error import H1Error
+from .grammar import (
+    COMMA,
+    ConnectionOption,
+    parse_connection,
+    parse_content_length,
+    trim_blanks,
+)
+from .head import BodyKind, Head
+from .limits import H1Limits
+from .scan import Window
+
+comptime _SEMICOLON: UInt8 = 59
+
+comptime _PRESENT: UInt8 = 1
+comptime _CHUNKED: UInt8 = 2
+comptime _UNKNOWN: UInt8 = 4
+
+
+@always_inline
+def is_framing(id: UInt8) -> Bool:
+    """Tells whether `note_field` has to see a field of a header section.
+
+    Args:
+        id: A constant of `FieldName`.
+
+    Returns:
+        True if the field decides about framing, routing or persistence.
+    """
+    comptime SET = (
+        FieldName.bit(FieldName.HOST)
+        | FieldName.bit(FieldName.CONTENT_LENGTH)
+        | FieldName.bit(FieldName.TRANSFER_ENCODING)
+        | FieldName.bit(FieldName.CONNECTION)
+        | FieldName.bit(FieldName.EXPECT)
+    )
+    return (SET >> UInt64(id & 63)) & 1 == 1
+
+
+def note_field(
+    head: PointerTo[Head], id: UInt8, value: Span[UInt8, _], index: Int
+) raises H1Error:
+    """Takes note of one field line for which `is_framing` is true.
+
+    Args:
+        head: The head being read.
+        id: The field.
+        value: Its value without the blanks around it.
+        index: The index of the line.
+
+    Raises:
+        H1Error: If the value or a repetition cannot be right.
+    """
+    if id == FieldName.HOST:
+        if head[].host >= 0:
+            raise H1Error.peer(400, "more than one Host")
+        head[].host = index
+    elif id == FieldName.CONNECTION:
+        head[].options |= parse_connection(value)
+    elif id == FieldName.CONTENT_LENGTH:
+        if head[].content_length >= 0:
+            raise H1Error.peer(400, "more than one Content-Length")
+        head[].content_length = parse_content_length(value)
+    elif id == FieldName.TRANSFER_ENCODING:
+        _note_transfer_encoding(head, value)
+    elif id == FieldName.EXPECT:
+        # RFC 9110 section 10.1.1; whether it counts is decided at the end of
+        # the head, where version and body are known.
+        head[].expects_continue = not _has(head[], id) and equals_lower(
+            value, StaticString("100-continue").as_bytes()
+        )
+
+
+def finish_request(
+    window: Window, head: PointerTo[Head], limits: H1Limits
+) raises H1Error:
+    """Judges a request head as a whole and sets how its body ends.
+
+    Args:
+        window: The received octets.
+        head: The head, read to its end.
+        limits: The limit of the body.
+
+    Raises:
+        H1Error: If the head contradicts itself or announces too much.
+    """
+    ref h = head[]
+    var codings = h.progress.codings
+    if codings != 0:
+        _check_codings(h)
+        h.body = BodyKind.CHUNKED
+    elif h.content_length > 0:
+        if h.content_length > limits.body_octets_max:
+            raise H1Error.peer(413, "Content-Length exceeds the body limit")
+        h.body = BodyKind.LENGTH
+    if h.host >= 0:
+        if not valid_host(_value(window, h, h.host)):
+            raise H1Error.peer(400, "Host is not valid")
+    elif h.version_minor > 0:
+        raise H1Error.peer(400, "Host is missing")
+    _read_target(window, h)
+    _set_persistence(h)
+    if h.version_minor == 0 or h.body == BodyKind.NONE:
+        h.expects_continue = False
+    elif not h.expects_continue and _has(h, FieldName.EXPECT):
+        raise H1Error.peer(417, "Expect is not 100-continue")
+
+
+def finish_response(
+    head: PointerTo[Head], request_method: Method, limits: H1Limits
+) raises H1Error:
+    """Judges a response head as a whole and sets how its body ends.
+
+    Args:
+        head: The head, read to its end.
+        request_method: The method of the request it answers.
+        limits: The limit of the body.
+
+    Raises:
+        H1Error: If the head contradicts itself or announces too much.
+    """
+    ref h = head[]
+    if h.progress.codings != 0:
+        _check_codings(h)
+    h.expects_continue = False
+    _set_persistence(h)
+    var status = h.status
+    if (
+        status < 200
+        or status == 204
+        or status == 304
+        or request_method == Method.HEAD
+    ):
+        # RFC 9112 section 6.3 rule 1. A sender that thinks otherwise may
+        # follow up with octets: the connection is not used again.
+        if status < 200 or status == 204:
+            if h.content_length > 0 or h.progress.codings != 0:
+                h.keep_alive = False
+        return
+    if request_method == Method.CONNECT and status < 300:
+        return
+    if h.progress.codings != 0:
+        h.body = BodyKind.CHUNKED
+    elif h.content_length > limits.body_octets_max:
+        raise H1Error.peer(413, "Content-Length exceeds the body limit")
+    elif h.content_length > 0:
+        h.body = BodyKind.LENGTH
+    elif h.content_length < 0:
+        h.body = BodyKind.UNTIL_CLOSE
+        h.keep_alive = False
+
+
+@always_inline
+def _read_target(window: Window, mut h: Head) raises H1Error:
+    if h.method == Method.CONNECT:
+        # An origin server has no tunnel to offer (RFC 9110 section 9.3.6).
+        raise H1Error.peer(400, "CONNECT to an origin server")
+    var target = window[h.target_start :][: h.target_octets]
+    try:
+        h.target = RequestTarget.parse(target, h.method)
+    except:
+        raise H1Error.peer(400, "request target is not valid")
+    if h.target.form == RequestTarget.ABSOLUTE_FORM and h.host >= 0:
+        # RFC 9112 section 3.2.2 lets the target win over Host. A proxy before
+        # us may have routed by the other one: refuse what differs.
+        var port: StaticString = ":443"
+        if not h.target.is_secure:
+            port = ":80"
+        if not equals_ignoring_case(
+            _without_port(h.target.authority(target), port),
+            _without_port(_value(window, h, h.host), port),
+        ):
+            raise H1Error.peer(400, "Host contradicts the request target")
+
+
+def _without_port(authority: Window, port: StaticString) -> Window:
+    var n = len(authority) - port.byte_length()
+    if n > 0 and equals_lower(authority[n:], port.as_bytes()):
+        return authority[:n]
+    if len(authority) > 0 and authority[len(authority) - 1] == COLON:
+        return authority[: len(authority) - 1]
+    return authority
+
+
+@always_inline
+def _has(h: Head, id: UInt8) -> Bool:
+    return h.known & FieldName.bit(id) != 0
+
+
+@always_inline
+def _value(window: Window, h: Head, index: Int) -> Window:
+    ref line = h.lines[index]
+    var start = Int(line.value_start)
+    return window[start : start + Int(line.value_octets)]
+
+
+def _check_codings(h: Head) raises H1Error:
+    if h.content_length >= 0:
+        raise H1Error.peer(400, "Content-Length beside Transfer-Encoding")
+    if h.version_minor == 0:
+        # RFC 9112 section 6.1: the message may have passed a recipient that
+        # does not know the field.
+        raise H1Error.peer(400, "Transfer-Encoding in HTTP/1.0")
+    if h.progress.codings & _UNKNOWN != 0:
+        raise H1Error.peer(501, "transfer coding is not chunked")
+    if h.progress.codings & _CHUNKED == 0:
+        raise H1Error.peer(400, "Transfer-Encoding is empty")
+
+
+@always_inline
+def _set_persistence(mut h: Head):
+    var closes = h.options & ConnectionOption.CLOSE != 0
+    if h.version_minor > 0:
+        h.keep_alive = not closes
+        h.wants_upgrade = h.options & ConnectionOption.UPGRADE != 0 and _has(
+            h, FieldName.UPGRADE
+        )
+    else:
+        h.keep_alive = (
+            h.options & ConnectionOption.KEEP_ALIVE != 0 and not closes
+        )
+
+
+def _note_transfer_encoding(
+    head: PointerTo[Head], value: Span[UInt8, _]
+) raises H1Error:
+    var codings = head[].progress.codings | _PRESENT
+    var start = 0
+    while True:
+        var end = find_octet(value, COMMA, start)
+        var coding = trim_blanks(value[start:end])
+        if len(coding) > 0:
+            if codings & _CHUNKED != 0:
+                raise H1Error.peer(400, "chunked is repeated or not last")
+            var semicolon = find_octet(coding, _SEMICOLON)
+            var name = trim_blanks(coding[0:semicolon])
+            if not is_token(name):
+                raise H1Error.peer(400, "transfer coding is not a token")
+            if not equals_lower(name, StaticString("chunked").as_bytes()):
+                codings |= _UNKNOWN
+            elif semicolon < len(coding):
+                # RFC 9112 section 7.1 defines none and calls it an error.
+                raise H1Error.peer(400, "chunked with parameters")
+            else:
+                codings |= _CHUNKED
+        if end == len(value):
+            break
+        start = end + 1
+    head[].progress.codings = codings

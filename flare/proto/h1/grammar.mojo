@@ -1,0 +1,115 @@
+"""Reads the field values that decide about framing and persistence."""
+
+from flare.core import SPACE, TAB, equals_lower, find_octet, is_token
+
+from .error import H1Error
+
+comptime COMMA: UInt8 = 44
+"""The octet between list members (RFC 9110 section 5.6.1)."""
+
+
+struct ConnectionOption:
+    """Numbers the connection options with a meaning (RFC 9110 section 7.6.1).
+    """
+
+    comptime CLOSE: UInt8 = 1
+    """`close`: no further exchange on this connection."""
+    comptime KEEP_ALIVE: UInt8 = 2
+    """`keep-alive`: what an HTTP/1.0 peer asks for persistence with."""
+    comptime UPGRADE: UInt8 = 4
+    """`upgrade`: the Upgrade field is meant for us."""
+
+
+@always_inline
+def is_blank(octet: UInt8) -> Bool:
+    """Tells whether an octet is optional white space.
+
+    Args:
+        octet: Any octet.
+
+    Returns:
+        True for a space and a tab (RFC 9110 section 5.6.3).
+    """
+    return octet == SPACE or octet == TAB
+
+
+@always_inline
+def trim_blanks[
+    origin: Origin
+](octets: Span[UInt8, origin]) -> Span[UInt8, origin]:
+    """Cuts the optional white space off both ends.
+
+    Parameters:
+        origin: What keeps the octets alive.
+
+    Args:
+        octets: Any octets.
+
+    Returns:
+        The part between.
+    """
+    var start = 0
+    var end = len(octets)
+    while start < end and is_blank(octets.unsafe_get(start)):
+        start += 1
+    while end > start and is_blank(octets.unsafe_get(end - 1)):
+        end -= 1
+    return octets[start:end]
+
+
+def parse_content_length(value: Span[UInt8, _]) raises H1Error -> Int:
+    """Reads the value of Content-Length (RFC 9110 section 8.6).
+
+    Args:
+        value: The field value.
+
+    Returns:
+        The number.
+
+    Raises:
+        H1Error: If it is not one to nineteen digits or does not fit an Int.
+    """
+    if len(value) == 0 or len(value) > 19:
+        raise H1Error.peer(400, "Content-Length is empty or too long")
+    var number: UInt64 = 0
+    for i in range(len(value)):
+        var digit = value.unsafe_get(i) - 48
+        if digit > 9:
+            raise H1Error.peer(400, "Content-Length is not a number")
+        number = number * 10 + UInt64(digit)
+    # Nineteen nines fit 64 bits unsigned, not signed.
+    if number > UInt64(Int.MAX):
+        raise H1Error.peer(400, "Content-Length is out of range")
+    return Int(number)
+
+
+def parse_connection(value: Span[UInt8, _]) raises H1Error -> UInt8:
+    """Reads the value of Connection (RFC 9110 section 7.6.1).
+
+    Empty list members are skipped (RFC 9110 section 5.6.1.2).
+
+    Args:
+        value: The field value.
+
+    Returns:
+        Bits of `ConnectionOption`; other options leave no trace.
+
+    Raises:
+        H1Error: If a member is not a token.
+    """
+    var options: UInt8 = 0
+    var start = 0
+    while True:
+        var end = find_octet(value, COMMA, start)
+        var option = trim_blanks(value[start:end])
+        if equals_lower(option, StaticString("keep-alive").as_bytes()):
+            options |= ConnectionOption.KEEP_ALIVE
+        elif equals_lower(option, StaticString("close").as_bytes()):
+            options |= ConnectionOption.CLOSE
+        elif equals_lower(option, StaticString("upgrade").as_bytes()):
+            options |= ConnectionOption.UPGRADE
+        elif len(option) > 0 and not is_token(option):
+            raise H1Error.peer(400, "Connection is not a list of tokens")
+        if end == len(value):
+            return options
+        start = end + 1

@@ -1,0 +1,231 @@
+"""Holds a parsed head: offsets into the window it was reported in.
+
+A head owns no octets. Whoever keeps it also keeps the octets of the window,
+from its first octet on and in one piece, for as long as the views are used.
+"""
+
+from flare.core import PointerTo
+from flare.message import FieldLine, FieldSection, Method, RequestTarget
+
+
+struct BodyKind:
+    """Names how the end of a body is found (RFC 9112 section 6.3)."""
+
+    comptime NONE: UInt8 = 0
+    """There is no body, or it is empty."""
+    comptime LENGTH: UInt8 = 1
+    """Content-Length counts its octets."""
+    comptime CHUNKED: UInt8 = 2
+    """The chunked coding delimits it."""
+    comptime UNTIL_CLOSE: UInt8 = 3
+    """It ends with the connection; of responses only."""
+
+
+@fieldwise_init
+struct HeadProgress(TrivialRegisterPassable):
+    """Remembers how far a head has been read, between two windows."""
+
+    comptime START_LINE: UInt8 = 0
+    """Empty lines, then a method or a version."""
+    comptime TARGET: UInt8 = 1
+    """The request target or the reason phrase."""
+    comptime VERSION: UInt8 = 2
+    """The version that ends a request line."""
+    comptime LINE: UInt8 = 3
+    """The first octet of a field line or of the end."""
+    comptime NAME: UInt8 = 4
+    """A field name."""
+    comptime VALUE: UInt8 = 5
+    """A field value."""
+
+    var part: UInt8
+    """What the next octet belongs to, one of the constants."""
+    var empty_lines: UInt32
+    """Empty lines skipped before the start line."""
+    var scanned: UInt32
+    """Octets of the window that need not be looked at again."""
+    var part_start: UInt32
+    """Where the start line, the target, the version or the field line
+    begins."""
+    var name_octets: UInt32
+    """The length of the name whose value is being read."""
+    var section_start: UInt32
+    """Where the field section begins."""
+    var codings: UInt8
+    """What Transfer-Encoding said so far; bits of `framing`."""
+    var owner: Int
+    """The address of the connection state whose head this is, or 0."""
+
+    def __init__(out self):
+        """Begins before the first octet, for no connection."""
+        self = Self(Self.START_LINE, 0, 0, 0, 0, 0, 0, 0)
+
+
+struct Head(Movable):
+    """Holds one request or response head, or the trailers of a message.
+
+    It is reused: a new head keeps the memory of the table of lines.
+    """
+
+    var lines: List[FieldLine]
+    """The field lines in the order of arrival."""
+    var known: UInt64
+    """A set of `FieldName` ids: which known fields are present."""
+    var method: Method
+    """The method; `OTHER` leaves the text to `method_text`."""
+    var method_octets: Int
+    """The length of the method, which begins at `start`."""
+    var target: RequestTarget
+    """Form and parts of the request target, as offsets from its start."""
+    var start: Int
+    """Where the start line begins, after skipped empty lines."""
+    var target_start: Int
+    """Where the request target or the reason phrase begins."""
+    var target_octets: Int
+    """The length of the request target or of the reason phrase."""
+    var version_minor: Int
+    """The digit behind `HTTP/1.`."""
+    var status: Int
+    """The status code of a response; 0 in a request."""
+    var host: Int
+    """The index of the Host line, or -1."""
+    var content_length: Int
+    """What Content-Length says, or -1 if there is none."""
+    var body: UInt8
+    """How the body ends, one of `BodyKind`."""
+    var options: UInt8
+    """The connection options, bits of `ConnectionOption`."""
+    var keep_alive: Bool
+    """True if the peer lets the connection persist."""
+    var expects_continue: Bool
+    """True if the client waits for 100 (Continue) before the body."""
+    var wants_upgrade: Bool
+    """True if the peer offers or accepts the protocols of Upgrade."""
+    var progress: HeadProgress
+    """How far the reader came; only the machine changes it."""
+
+    def __init__(out self):
+        """Makes an empty head with room for sixteen lines."""
+        self.lines = List[FieldLine](capacity=16)
+        self.known = 0
+        self.method = Method.OTHER
+        self.method_octets = 0
+        self.target = RequestTarget()
+        self.start = 0
+        self.target_start = 0
+        self.target_octets = 0
+        self.version_minor = 1
+        self.status = 0
+        self.host = -1
+        self.content_length = -1
+        self.body = BodyKind.NONE
+        self.options = 0
+        self.keep_alive = False
+        self.expects_continue = False
+        self.wants_upgrade = False
+        self.progress = HeadProgress()
+
+    @always_inline
+    def begin(mut self, owner: Int, part: UInt8):
+        """Forgets the last head before the first octet of a new one.
+
+        Args:
+            owner: The address of the connection state.
+            part: What comes first: a start line, or a line of trailers.
+        """
+        self.lines.clear()
+        self.known = 0
+        self.start = 0
+        self.status = 0
+        self.host = -1
+        self.content_length = -1
+        self.body = BodyKind.NONE
+        self.options = 0
+        self.expects_continue = False
+        self.wants_upgrade = False
+        self.progress = HeadProgress(part, 0, 0, 0, 0, 0, 0, owner)
+
+    @always_inline
+    def fields[
+        origin: ImmOrigin
+    ](self, octets: Span[UInt8, origin]) -> FieldSection[origin]:
+        """Views the field section.
+
+        Parameters:
+            origin: What keeps the octets alive.
+
+        Args:
+            octets: The window in which the head was reported.
+
+        Returns:
+            A view, valid while the octets and this head stay as they are.
+        """
+        return FieldSection[origin](
+            octets,
+            Span[FieldLine, origin](
+                unsafe_ptr=self.lines.unsafe_ptr()
+                .unsafe_mut_cast[False]()
+                .unsafe_origin_cast[origin](),
+                length=len(self.lines),
+            ),
+        )
+
+    @always_inline
+    def method_text[
+        origin: ImmOrigin
+    ](self, octets: Span[UInt8, origin]) -> StringSlice[origin]:
+        """Views the method.
+
+        Parameters:
+            origin: What keeps the octets alive.
+
+        Args:
+            octets: The window in which the head was reported.
+
+        Returns:
+            A token.
+        """
+        return StringSlice(
+            unsafe_from_utf8=octets[
+                self.start : self.start + self.method_octets
+            ]
+        )
+
+    @always_inline
+    def target_text[
+        origin: ImmOrigin
+    ](self, octets: Span[UInt8, origin]) -> StringSlice[origin]:
+        """Views the request target.
+
+        Parameters:
+            origin: What keeps the octets alive.
+
+        Args:
+            octets: The window in which the head was reported.
+
+        Returns:
+            Visible ASCII.
+        """
+        return StringSlice(
+            unsafe_from_utf8=octets[
+                self.target_start : self.target_start + self.target_octets
+            ]
+        )
+
+    def reason[
+        origin: ImmOrigin
+    ](self, octets: Span[UInt8, origin]) -> Span[UInt8, origin]:
+        """Views the reason phrase of a response (RFC 9112 section 4).
+
+        Parameters:
+            origin: What keeps the octets alive.
+
+        Args:
+            octets: The window in which the head was reported.
+
+        Returns:
+            Octets without control octets, perhaps none, perhaps not UTF-8.
+        """
+        return octets[
+            self.target_start : self.target_start + self.target_octets
+        ]

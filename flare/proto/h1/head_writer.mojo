@@ -1,0 +1,145 @@
+"""Writes the lines that every head has in common into a buffer."""
+
+from std.memory import unsafe_memcpy
+
+from flare.core import Buffer, CR, LF, OctetPointer, PointerTo
+from flare.message import FieldName, HeaderMap, known_field
+
+from .send_plan import SendPlan
+
+comptime FRAMING_OCTETS_MAX = 192
+"""Room for every line of a head that does not come from the caller."""
+
+
+@always_inline
+def put[text: StaticString](target: OctetPointer, at: Int) -> Int:
+    """Writes a constant text.
+
+    Parameters:
+        text: The text.
+
+    Args:
+        target: Reserved memory.
+        at: The offset to write at.
+
+    Returns:
+        The offset behind the text.
+
+    Safety:
+        `target` has room for the text from `at` on.
+    """
+    comptime COUNT = text.byte_length()
+    unsafe_memcpy(
+        dest=target.unsafe_offset(at),
+        src=text.unsafe_ptr(),
+        count=COUNT,
+    )
+    return at + COUNT
+
+
+@always_inline
+def put_octets(target: OctetPointer, at: Int, octets: Span[UInt8, _]) -> Int:
+    """Writes octets.
+
+    Args:
+        target: Reserved memory.
+        at: The offset to write at.
+        octets: What to write.
+
+    Returns:
+        The offset behind the octets.
+
+    Safety:
+        `target` has room for the octets from `at` on.
+    """
+    unsafe_memcpy(
+        dest=target.unsafe_offset(at),
+        src=octets.unsafe_ptr(),
+        count=len(octets),
+    )
+    return at + len(octets)
+
+
+@always_inline
+def put_decimal(target: OctetPointer, at: Int, number: Int) -> Int:
+    """Writes a number in decimal digits without leading zeros.
+
+    Args:
+        target: Reserved memory.
+        at: The offset to write at.
+        number: Not negative.
+
+    Returns:
+        The offset behind the digits.
+
+    Safety:
+        `target` has room for 19 octets from `at` on.
+    """
+    var digits = 1
+    var bound = 10
+    while number >= bound and digits < 19:
+        digits += 1
+        # Ten to the nineteenth does not fit; no Int has more digits.
+        bound = bound * 10 if digits < 19 else Int.MAX
+    var rest = UInt64(number)
+    for i in range(digits - 1, -1, -1):
+        target[unsafe_offset=at + i] = UInt8(48 + rest % 10)
+        rest //= 10
+    return at + digits
+
+
+@always_inline
+def put_framing(target: OctetPointer, at: Int, plan: SendPlan) -> Int:
+    """Writes Content-Length or Transfer-Encoding, if the plan has one.
+
+    Args:
+        target: Reserved memory.
+        at: The offset to write at.
+        plan: The framing of the message.
+
+    Returns:
+        The offset behind the line.
+
+    Safety:
+        `target` has room for 40 octets from `at` on.
+    """
+    if plan.content_length >= 0:
+        var end = put["Content-Length: "](target, at)
+        end = put_decimal(target, end, plan.content_length)
+        return put["\r\n"](target, end)
+    if plan.is_chunked_stated:
+        return put["Transfer-Encoding: chunked\r\n"](target, at)
+    return at
+
+
+@always_inline
+def finish_head(
+    output: PointerTo[Buffer],
+    target: OctetPointer,
+    at: Int,
+    fields: HeaderMap,
+    plan: SendPlan,
+):
+    """Writes the caller's fields and the empty line, and counts all in.
+
+    Args:
+        output: Where the head goes.
+        target: What was reserved in `output`: room for the whole head.
+        at: Octets written so far.
+        fields: The fields of the caller.
+        plan: Whether a Content-Length line is left out.
+    """
+    var end = at
+    if not plan.filters_fields:
+        end = put_octets(target, end, fields.wire())
+    else:
+        for line in fields:
+            if known_field(line.name.as_bytes()) == FieldName.CONTENT_LENGTH:
+                continue
+            end = put_octets(target, end, line.name.as_bytes())
+            end = put[": "](target, end)
+            end = put_octets(target, end, line.value.as_bytes())
+            end = put["\r\n"](target, end)
+    target[unsafe_offset=end] = CR
+    target[unsafe_offset=end + 1] = LF
+    output[].advance(end + 2)

@@ -1,0 +1,337 @@
+"""Speaks HTTP/1.1 at either end of a connection, without I/O or a clock.
+
+Octets in, events out: `next_event`. Intentions in, octets out: `send_...`. The
+rules stand in `state`, the reading in `receive`, the writing in
+`response_writer`, `request_writer` and `body_writer`; this is the door.
+"""
+
+from flare.core import Buffer, PointerTo
+from flare.message import HeaderMap
+
+from .body_length import BodyLength
+from .body_writer import count_data, write_data, write_end, write_trailers
+from .connection import H1State, Phase, Role
+from .error import H1Error
+from .event import H1Event
+from .head import BodyKind, Head
+from .receive import next_body, next_request, next_response, plain_event
+from .request_writer import write_request_head
+from .response_writer import write_informational, write_response_head
+from .scan import Window, window_of
+from .state import SideState
+
+
+@fieldwise_init
+struct H1Machine(TrivialRegisterPassable):
+    """Handles one connection's `H1State`, which its owner keeps in place."""
+
+    var state: PointerTo[H1State]
+    """The state; it must outlive every copy of this handle."""
+
+    def next_event(
+        self, window: Span[UInt8, _], head: PointerTo[Head]
+    ) raises H1Error -> H1Event:
+        """Reports the next thing that happened.
+
+        Call it again after every event but `NEED_OCTETS`, `PAUSED`, `RESET`,
+        `GOING_AWAY` and `UPGRADED`, with a window that no longer begins with
+        what the event `consumed`.
+
+        Args:
+            window: The unconsumed octets, contiguous.
+            head: Receives heads and trailers. While a head arrives in pieces
+                the same one makes reading linear; another one starts over.
+
+        Returns:
+            One event.
+
+        Raises:
+            H1Error: If the peer breaks the protocol or a limit. Nothing more
+                is read afterwards; a server may still answer.
+        """
+        try:
+            return self._next_event(window_of(window), head)
+        except e:
+            self.state[].fail()
+            if self.state[].role == Role.SERVER:
+                raise e
+            raise H1Error.peer(0, e.reason)
+
+    def receive_end(self):
+        """Notes that the peer will send no more octets.
+
+        What it means, `next_event` tells: the end of a body that lasts until
+        the close, `RESET` within a message, `GOING_AWAY` between two.
+        """
+        self.state[].has_ended = True
+
+    def close_after_exchange(self):
+        """Makes the exchange in progress, or the next one, the last.
+
+        Before the head is sent, it adds `Connection: close`.
+        """
+        self.state[].is_last = True
+
+    def stop_receiving(self):
+        """Gives up on what the peer is sending; the connection will close.
+
+        A server may then answer (408, 503) even where no head was whole.
+        """
+        self.state[].fail()
+
+    def send_informational(
+        self, status: Int, output: PointerTo[Buffer]
+    ) raises H1Error:
+        """Sends a 1xx response without fields, such as 100 (Continue).
+
+        Nothing is written for an HTTP/1.0 client.
+
+        Args:
+            status: 100 or 102 to 199.
+            output: Where the octets go.
+
+        Raises:
+            H1Error: If no response is awaited or the status is not one.
+        """
+        var none = HeaderMap()
+        write_informational(self.state, status, none, output)
+
+    def send_informational(
+        self, status: Int, fields: HeaderMap, output: PointerTo[Buffer]
+    ) raises H1Error:
+        """Sends a 1xx response with fields, such as 103 (Early Hints).
+
+        Nothing is written for an HTTP/1.0 client.
+
+        Args:
+            status: 100 or 102 to 199.
+            fields: Its fields.
+            output: Where the octets go.
+
+        Raises:
+            H1Error: If no response is awaited, the status is not one, or a
+                field names framing.
+        """
+        write_informational(self.state, status, fields, output)
+
+    def send_response_head(
+        self,
+        status: Int,
+        fields: HeaderMap,
+        body: BodyLength,
+        date: Span[UInt8, _],
+        output: PointerTo[Buffer],
+    ) raises H1Error:
+        """Sends a final response head; 101 hands the connection over.
+
+        Content-Length, Transfer-Encoding and Connection are set as they must
+        be. The caller's Content-Length is taken for a body of unknown length
+        and must agree with one of known length.
+
+        Args:
+            status: 101 or 200 to 599.
+            fields: The fields of the response.
+            body: The length of the body, also where none may be sent.
+            date: The 29 octets of Date, or none; a Date field wins.
+            output: Where the octets go.
+
+        Raises:
+            H1Error: If no response is awaited or the fields contradict the
+                body; nothing is written then.
+        """
+        write_response_head(self.state, status, fields, body, date, output)
+
+    def send_request_head(
+        self,
+        method: StringSlice,
+        target: StringSlice,
+        fields: HeaderMap,
+        body: BodyLength,
+        output: PointerTo[Buffer],
+    ) raises H1Error:
+        """Sends a request head.
+
+        Args:
+            method: A token.
+            target: The request target, visible ASCII.
+            fields: The fields of the request, with one Host.
+            body: The length of the body.
+            output: Where the octets go.
+
+        Raises:
+            H1Error: If no request may be sent now, or a part could be read
+                as something else; nothing is written then.
+        """
+        write_request_head(
+            self.state,
+            method.as_bytes(),
+            target.as_bytes(),
+            fields,
+            body,
+            output,
+        )
+
+    def send_data(
+        self, octets: Span[UInt8, _], output: PointerTo[Buffer]
+    ) raises H1Error:
+        """Sends octets of the body; dropped where the message has none.
+
+        Args:
+            octets: The octets.
+            output: Where they go.
+
+        Raises:
+            H1Error: If they exceed the Content-Length: close the connection.
+        """
+        write_data(self.state, octets, output)
+
+    def count_data(self, count: Int) raises H1Error:
+        """Counts octets of the body that the caller sends itself.
+
+        Only for a body that is not chunked and not dropped.
+
+        Args:
+            count: How many octets; not negative.
+
+        Raises:
+            H1Error: If they exceed the Content-Length or the body is chunked:
+                close the connection.
+        """
+        count_data(self.state, count)
+
+    def send_trailers(
+        self, fields: HeaderMap, output: PointerTo[Buffer]
+    ) raises H1Error:
+        """Sends the trailer section; dropped where the body is not chunked.
+
+        Args:
+            fields: The trailers; `send_end` follows.
+            output: Where the octets go.
+
+        Raises:
+            H1Error: If a field may not be a trailer.
+        """
+        write_trailers(self.state, fields, output)
+
+    def send_end(self, output: PointerTo[Buffer]) raises H1Error:
+        """Ends the message.
+
+        Args:
+            output: Where the last chunk goes.
+
+        Raises:
+            H1Error: If the body falls short of its Content-Length: close the
+                connection.
+        """
+        write_end(self.state, output)
+
+    @always_inline
+    def stream_id(self) -> Int:
+        """Tells the exchange in progress.
+
+        Returns:
+            Its number, counted from 1, or that of the last one; 0 before any.
+        """
+        return self.state[].stream_id
+
+    def phase(self) -> UInt8:
+        """Tells what the connection waits for.
+
+        Returns:
+            One of `Phase`.
+        """
+        ref s = self.state[]
+        if s.request == SideState.UPGRADED:
+            return Phase.UPGRADED
+        if self.wants_close():
+            return Phase.CLOSED
+        var received = s.request
+        var sent = s.response
+        if s.role == Role.CLIENT:
+            received = s.response
+            sent = s.request
+        if s.scanned != 0 and received != SideState.BODY:
+            return Phase.HEAD
+        if received == SideState.AWAITED or sent == SideState.AWAITED:
+            if received == SideState.BODY and s.receive_body != BodyKind.NONE:
+                return Phase.BODY
+            return Phase.AWAIT_RESPONSE
+        if received == SideState.BODY and s.receive_body != BodyKind.NONE:
+            return Phase.BODY
+        return Phase.IDLE if sent == SideState.IDLE else Phase.SENDING
+
+    def wants_close(self) -> Bool:
+        """Tells whether the connection is over once all is sent.
+
+        Returns:
+            True if nothing is left to send and no exchange can follow.
+        """
+        ref s = self.state[]
+        if s.response == SideState.CLOSED or s.response == SideState.FAILED:
+            return True
+        if s.role == Role.CLIENT:
+            return s.request >= SideState.FAILED
+        return s.response == SideState.DONE and not s.keep_alive
+
+    def can_reuse(self) -> Bool:
+        """Tells whether a next exchange may begin now.
+
+        Returns:
+            True between two exchanges of a connection that persists.
+        """
+        ref s = self.state[]
+        return (
+            s.request == SideState.IDLE
+            and s.response == SideState.IDLE
+            and s.scanned == 0
+            and not s.has_ended
+            and not s.is_last
+        )
+
+    def response_allows_body(self, status: Int) -> Bool:
+        """Tells whether a response to the request in progress has a body.
+
+        Args:
+            status: The status of the response.
+
+        Returns:
+            False for the answer to HEAD, and for 1xx, 204 and 304 (RFC 9110
+            section 6.4.1).
+        """
+        return not (
+            self.state[].is_bodiless
+            or status < 200
+            or status == 204
+            or status == 304
+        )
+
+    @always_inline
+    def _next_event(
+        self, window: Window, head: PointerTo[Head]
+    ) raises H1Error -> H1Event:
+        ref s = self.state[]
+        if s.role == Role.SERVER:
+            if s.request == SideState.IDLE:
+                return next_request(self.state, window, head)
+            if s.request == SideState.BODY:
+                return next_body(self.state, window, head)
+        else:
+            if s.response == SideState.AWAITED:
+                return next_response(self.state, window, head)
+            if s.response == SideState.BODY:
+                return next_body(self.state, window, head)
+            if s.response == SideState.IDLE:
+                return self._next_unasked(window)
+        if s.request == SideState.UPGRADED:
+            return plain_event(self.state, H1Event.UPGRADED)
+        return plain_event(self.state, H1Event.PAUSED)
+
+    def _next_unasked(self, window: Window) raises H1Error -> H1Event:
+        if len(window) > 0:
+            # Whoever gets the next response must not get these octets.
+            raise H1Error.peer(400, "octets that answer no request")
+        if not self.state[].has_ended:
+            return plain_event(self.state, H1Event.NEED_OCTETS)
+        self.state[].is_last = True
+        self.state[].fail()
+        return plain_event(self.state, H1Event.GOING_AWAY)

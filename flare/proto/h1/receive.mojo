@@ -1,0 +1,320 @@
+"""Turns received octets into events, one at a time.
+
+The functions work on the state behind an `H1Machine`. They raise errors with
+the status that a server answers; the machine ends the connection state on them.
+"""
+
+from flare.core import CR, LF, PointerTo
+from flare.message import Method
+
+from .chunk import ChunkPart, ChunkState, read_chunk_line
+from .connection import H1State, Role
+from .error import H1Error
+from .event import H1Event
+from .field_reader import read_fields
+from .framing import finish_request, finish_response
+from .head import BodyKind, Head, HeadProgress
+from .scan import Window
+from .start_line import read_request_line, read_status_line
+from .state import SideInput, SideState
+
+
+@always_inline
+def plain_event(state: PointerTo[H1State], kind: UInt8) -> H1Event:
+    """Makes an event without data that consumes nothing.
+
+    Args:
+        state: The connection.
+        kind: The kind of the event.
+
+    Returns:
+        The event.
+    """
+    return H1Event(kind, state[].stream_id, 0, 0, 0)
+
+
+def next_request(
+    state: PointerTo[H1State],
+    window: Window,
+    head: PointerTo[Head],
+) raises H1Error -> H1Event:
+    """Reads on in a request head.
+
+    Args:
+        state: A server's connection between two requests.
+        window: The unconsumed octets.
+        head: Receives the head.
+
+    Returns:
+        `REQUEST_HEAD`, or that there is none yet, or none any more.
+
+    Raises:
+        H1Error: If the octets cannot begin a request.
+    """
+    ref s = state[]
+    if len(window) == 0:
+        if not s.has_ended:
+            return plain_event(state, H1Event.NEED_OCTETS)
+        s.advance_request(SideInput.LAST)
+        s.advance_response(SideInput.LAST)
+        return plain_event(state, H1Event.GOING_AWAY)
+    _resume(state, window, head, HeadProgress.START_LINE, 0)
+    if head[].progress.part < HeadProgress.LINE:
+        if not read_request_line(window, head, s.limits):
+            return _need_octets_of_head(state, head)
+    var end = read_fields[False](
+        window,
+        head,
+        Int(s.limits.field_section_octets_max),
+        Int(s.limits.field_lines_max),
+    )
+    if end == 0:
+        return _need_octets_of_head(state, head)
+    finish_request(window, head, s.limits)
+    _finish_head(state, head)
+    ref h = head[]
+    s.method = h.method
+    s.is_bodiless = h.method == Method.HEAD
+    s.keep_alive = h.keep_alive and not s.is_last
+    s.wants_upgrade = h.wants_upgrade
+    s.stream_id += 1
+    s.advance_request(SideInput.REQUEST_HEAD)
+    s.advance_response(SideInput.REQUEST_HEAD)
+    return H1Event(H1Event.REQUEST_HEAD, s.stream_id, 0, 0, end)
+
+
+def next_response(
+    state: PointerTo[H1State],
+    window: Window,
+    head: PointerTo[Head],
+) raises H1Error -> H1Event:
+    """Reads on in a response head.
+
+    Args:
+        state: A client's connection that awaits a response.
+        window: The unconsumed octets.
+        head: Receives the head.
+
+    Returns:
+        `RESPONSE_HEAD` (101 and what answers CONNECT included),
+        `INFORMATIONAL_HEAD`, or that there is none yet or never.
+
+    Raises:
+        H1Error: If the octets cannot begin the response that is due.
+    """
+    ref s = state[]
+    if len(window) == 0:
+        return _need_octets(state, 0)
+    _resume(state, window, head, HeadProgress.START_LINE, 0)
+    if head[].progress.part < HeadProgress.LINE:
+        if not read_status_line(window, head, s.limits):
+            return _need_octets_of_head(state, head)
+    var end = read_fields[False](
+        window,
+        head,
+        Int(s.limits.field_section_octets_max),
+        Int(s.limits.field_lines_max),
+    )
+    if end == 0:
+        return _need_octets_of_head(state, head)
+    finish_response(head, s.method, s.limits)
+    _finish_head(state, head)
+    ref h = head[]
+    s.keep_alive = s.keep_alive and h.keep_alive
+    if h.status == 101:
+        if not (s.wants_upgrade and h.wants_upgrade):
+            raise H1Error.peer(400, "101 without an offer to upgrade")
+        if s.request != SideState.DONE:
+            raise H1Error.peer(400, "101 before the request was complete")
+        _upgrade(state)
+    elif h.status < 200:
+        s.informational += 1
+        if s.informational > s.limits.informational_responses_max:
+            raise H1Error.peer(400, "too many informational responses")
+        s.advance_response(SideInput.INFORMATIONAL_HEAD)
+        return H1Event(H1Event.INFORMATIONAL_HEAD, s.stream_id, 0, 0, end)
+    elif s.method == Method.CONNECT and h.status < 300:
+        _upgrade(state)
+    else:
+        s.advance_response(SideInput.RESPONSE_HEAD)
+    return H1Event(H1Event.RESPONSE_HEAD, s.stream_id, 0, 0, end)
+
+
+def next_body(
+    state: PointerTo[H1State],
+    window: Window,
+    head: PointerTo[Head],
+) raises H1Error -> H1Event:
+    """Reads on in a body.
+
+    Args:
+        state: A connection whose receiving side is in its body.
+        window: The unconsumed octets.
+        head: Receives trailers; untouched if there are none.
+
+    Returns:
+        `DATA`, `TRAILERS` or `END_OF_MESSAGE`, or that there is none yet or
+        never.
+
+    Raises:
+        H1Error: If the octets cannot be right.
+    """
+    ref s = state[]
+    var n = len(window)
+    if s.receive_body == BodyKind.CHUNKED:
+        return _next_chunked(state, window, head)
+    if s.receive_body == BodyKind.LENGTH and s.receive_left > 0:
+        if n == 0:
+            return _need_octets(state, 0)
+        var length = min(n, s.receive_left)
+        s.receive_left -= length
+        return _data(state, 0, length)
+    if s.receive_body == BodyKind.UNTIL_CLOSE:
+        if n > 0:
+            var length = min(n, s.limits.body_octets_max - s.received)
+            if length == 0:
+                raise H1Error.peer(413, "body exceeds the limit")
+            s.received += length
+            return _data(state, 0, length)
+        if not s.has_ended:
+            return plain_event(state, H1Event.NEED_OCTETS)
+    return _end(state, window, 0)
+
+
+def _next_chunked(
+    state: PointerTo[H1State],
+    window: Window,
+    head: PointerTo[Head],
+) raises H1Error -> H1Event:
+    ref s = state[]
+    var chunk = Pointer(to=s.chunk).unsafe_origin_cast[MutUntrackedOrigin]()
+    var at = read_chunk_line(
+        window, 0, chunk, s.limits, s.limits.body_octets_max - s.received
+    )
+    if s.chunk.part == ChunkPart.TRAILER:
+        return _next_trailers(state, window, head, at)
+    if s.chunk.part != ChunkPart.DATA or at == len(window):
+        return _need_octets(state, at)
+    var left = len(window) - at
+    # A chunk was found to fit the body limit, so its size fits an Int.
+    var length = min(left, Int(s.chunk.remaining))
+    s.received += length
+    s.chunk.remaining -= UInt64(length)
+    if s.chunk.remaining == 0:
+        s.chunk.part = ChunkPart.DATA_CR
+    return _data(state, at, length)
+
+
+def _next_trailers(
+    state: PointerTo[H1State],
+    window: Window,
+    head: PointerTo[Head],
+    start: Int,
+) raises H1Error -> H1Event:
+    ref s = state[]
+    if s.scanned == 0:
+        if start == len(window):
+            return _need_octets(state, start)
+        if window[start] == CR:
+            # No trailers, the common case, leaves `head` alone.
+            if start + 1 == len(window):
+                return _need_octets(state, start)
+            if window[start + 1] != LF:
+                raise H1Error.peer(400, "CR without LF behind the chunks")
+            return _end(state, window, start + 2)
+    if len(window) == 0:
+        return _need_octets(state, 0)
+    _resume(state, window, head, HeadProgress.LINE, start)
+    var end = read_fields[True](
+        window,
+        head,
+        Int(s.limits.trailer_section_octets_max),
+        Int(s.limits.field_lines_max),
+    )
+    if end == 0:
+        if start == 0:
+            return _need_octets_of_head(state, head)
+        # The window moves on, and with it every offset in the head.
+        head[].progress.owner = 0
+        return _need_octets(state, start)
+    s.scanned = 0
+    head[].progress.owner = 0
+    s.receive_body = BodyKind.NONE
+    return H1Event(H1Event.TRAILERS, s.stream_id, 0, 0, end)
+
+
+@always_inline
+def _resume(
+    state: PointerTo[H1State],
+    window: Window,
+    head: PointerTo[Head],
+    part: UInt8,
+    start: Int,
+):
+    # A head that is not the one of the last call, or was used for another
+    # connection since, starts over: slower, never wrong.
+    ref s = state[]
+    ref progress = head[].progress
+    if (
+        s.scanned != 0
+        and progress.owner == Int(state)
+        and progress.scanned == s.scanned
+        and Int(s.scanned) <= len(window)
+    ):
+        return
+    head[].begin(Int(state), part)
+    progress.scanned = UInt32(start)
+    progress.part_start = UInt32(start)
+    progress.section_start = UInt32(start)
+
+
+def _finish_head(state: PointerTo[H1State], head: PointerTo[Head]):
+    ref s = state[]
+    ref h = head[]
+    h.progress.owner = 0
+    s.scanned = 0
+    s.version_minor = UInt8(h.version_minor)
+    s.receive_body = h.body
+    s.receive_left = h.content_length
+    s.received = 0
+    s.chunk = ChunkState()
+
+
+def _need_octets_of_head(
+    state: PointerTo[H1State], head: PointerTo[Head]
+) -> H1Event:
+    state[].scanned = head[].progress.scanned
+    return _need_octets(state, 0)
+
+
+def _need_octets(state: PointerTo[H1State], consumed: Int) -> H1Event:
+    ref s = state[]
+    if s.has_ended:
+        s.fail()
+        return H1Event(H1Event.RESET, s.stream_id, 0, 0, consumed)
+    return H1Event(H1Event.NEED_OCTETS, s.stream_id, 0, 0, consumed)
+
+
+@always_inline
+def _data(state: PointerTo[H1State], start: Int, length: Int) -> H1Event:
+    return H1Event(
+        H1Event.DATA, state[].stream_id, start, length, start + length
+    )
+
+
+def _end(state: PointerTo[H1State], window: Window, consumed: Int) -> H1Event:
+    ref s = state[]
+    if s.role == Role.SERVER:
+        s.advance_request(SideInput.END)
+    else:
+        # Octets behind a response belong to no request of ours.
+        if s.has_ended or len(window) > consumed:
+            s.keep_alive = False
+        s.advance_response(SideInput.END)
+    s.finish_exchange()
+    return H1Event(H1Event.END_OF_MESSAGE, s.stream_id, 0, 0, consumed)
+
+
+def _upgrade(state: PointerTo[H1State]):
+    state[].advance_request(SideInput.UPGRADE)
+    state[].advance_response(SideInput.UPGRADE)

@@ -1,0 +1,103 @@
+"""Writes request heads (RFC 9112 section 3)."""
+
+from flare.core import Buffer, PointerTo, is_token
+from flare.message import FieldName, HeaderMap, Method, valid_host
+
+from .body_length import BodyLength
+from .connection import H1State, Role
+from .error import H1Error
+from .grammar import ConnectionOption
+from .head import BodyKind
+from .head_writer import (
+    FRAMING_OCTETS_MAX,
+    finish_head,
+    put,
+    put_framing,
+    put_octets,
+)
+from .limits import H1Limits
+from .scan import not_visible, scan, window_of
+from .send_plan import SendPlan
+from .state import SideInput
+
+
+def write_request_head(
+    state: PointerTo[H1State],
+    method: Span[UInt8, _],
+    target: Span[UInt8, _],
+    fields: HeaderMap,
+    body: BodyLength,
+    output: PointerTo[Buffer],
+) raises H1Error:
+    """Writes a request head and settles how its body ends.
+
+    Args:
+        state: A client's connection between two exchanges.
+        method: The method.
+        target: The request target in the form that the method wants.
+        fields: The fields of the caller, with one Host.
+        body: The length of the body.
+        output: Where the octets go.
+
+    Raises:
+        H1Error: If it is not legal now, or a part would not be a request.
+    """
+    ref s = state[]
+    if (
+        s.role != Role.CLIENT
+        or s.has_ended
+        or not s.allows(SideInput.REQUEST_HEAD, SideInput.REQUEST_HEAD)
+    ):
+        raise H1Error.local("no request may be sent now")
+    if not is_token(method) or len(method) > H1Limits.METHOD_OCTETS_MAX:
+        raise H1Error.local("method is not a token")
+    if len(target) == 0 or scan[not_visible](
+        window_of(target), 0, len(target)
+    ) != len(target):
+        raise H1Error.local("request target holds a forbidden octet")
+    _check_host(fields)
+    var plan = SendPlan.of(fields, body)
+    var id = Method.from_octets(method)
+    _settle_body(id, plan)
+    s.method = id
+    s.is_bodiless = False
+    s.informational = 0
+    s.keep_alive = not s.is_last and plan.options & ConnectionOption.CLOSE == 0
+    s.wants_upgrade = (
+        plan.options & ConnectionOption.UPGRADE != 0
+        and fields.has_known(FieldName.UPGRADE)
+    )
+    s.send_body = plan.body
+    s.send_left = plan.content_length
+    s.stream_id += 1
+    s.advance_request(SideInput.REQUEST_HEAD)
+    s.advance_response(SideInput.REQUEST_HEAD)
+    var room = len(method) + len(target) + len(fields.wire())
+    var octets = output[].reserve(FRAMING_OCTETS_MAX + room)
+    var at = put_octets(octets, 0, method)
+    at = put[" "](octets, at)
+    at = put_octets(octets, at, target)
+    at = put[" HTTP/1.1\r\n"](octets, at)
+    at = put_framing(octets, at, plan)
+    if not s.keep_alive and plan.options & ConnectionOption.CLOSE == 0:
+        at = put["Connection: close\r\n"](octets, at)
+    finish_head(output, octets, at, fields, plan)
+
+
+def _check_host(fields: HeaderMap) raises H1Error:
+    # RFC 9112 section 3.2: exactly one, in every request.
+    var value = fields.get("host")
+    if not value or fields.count("host") != 1:
+        raise H1Error.local("a request needs one Host")
+    if not valid_host(value.value().as_bytes()):
+        raise H1Error.local("Host is not valid")
+
+
+def _settle_body(method: Method, mut plan: SendPlan) raises H1Error:
+    if plan.body != BodyKind.NONE:
+        return
+    if plan.content_length > 0:
+        raise H1Error.local("Content-Length without a body")
+    # RFC 9110 section 8.6: said where the method expects a body.
+    if method == Method.POST or method == Method.PUT or method == Method.PATCH:
+        plan.content_length = 0

@@ -1,0 +1,122 @@
+"""Finds where each part of a head ends, sixteen octets at a time.
+
+A scan stops at the first octet that its part may not contain: the delimiter
+that is due, or the violation. Loads never pass the end of the window.
+"""
+
+from std.bit import count_trailing_zeros
+from std.memory import pack_bits
+
+from flare.core import TAB, TOKEN_OCTETS
+
+comptime _Octets16 = SIMD[DType.uint8, 16]
+comptime _Lanes16 = SIMD[DType.bool, 16]
+
+comptime Window = Span[UInt8, ImmUntrackedOrigin]
+"""The received octets; their owner keeps them in place during a call."""
+
+comptime Stops = def(_Octets16) thin -> _Lanes16
+"""Tells which octets of a vector end a scan."""
+
+
+@always_inline
+def window_of(octets: Span[UInt8, _]) -> Window:
+    """Views octets without their origin.
+
+    Args:
+        octets: Any octets.
+
+    Returns:
+        The same octets.
+
+    Safety:
+        The view does not keep them alive.
+    """
+    return Window(
+        unsafe_ptr=octets.unsafe_ptr()
+        .unsafe_mut_cast[False]()
+        .unsafe_origin_cast[ImmUntrackedOrigin](),
+        length=len(octets),
+    )
+
+
+@always_inline
+def not_token(x: _Octets16) -> _Lanes16:
+    """Ends a method or a field name (RFC 9110 section 5.6.2).
+
+    Args:
+        x: Any octets.
+
+    Returns:
+        True where an octet is no token octet.
+    """
+    var members = materialize[TOKEN_OCTETS]()
+    return ~members.matches(x)
+
+
+@always_inline
+def not_visible(x: _Octets16) -> _Lanes16:
+    """Ends a request target: a blank, a control octet or one above 0x7E.
+
+    Args:
+        x: Any octets.
+
+    Returns:
+        True where an octet is no visible ASCII.
+    """
+    return (x - 0x21).gt(0x7E - 0x21)
+
+
+@always_inline
+def not_field_content(x: _Octets16) -> _Lanes16:
+    """Ends a field value or a reason phrase (RFC 9110 section 5.5).
+
+    Args:
+        x: Any octets.
+
+    Returns:
+        True where an octet is a control octet other than TAB.
+    """
+    return (x.lt(0x20) & x.ne(TAB)) | x.eq(0x7F)
+
+
+@always_inline
+def scan[stops: Stops](window: Window, start: Int, end: Int) -> Int:
+    """Finds the first octet that ends a part.
+
+    Parameters:
+        stops: Tells which octets end it.
+
+    Args:
+        window: The received octets.
+        start: The index to begin at; at most `end`.
+        end: One past the last index to look at; at most the length.
+
+    Returns:
+        The index, or `end` if no octet before it ends the part.
+    """
+    var p = window.unsafe_ptr()
+    var n = len(window)
+    var i = start
+    while i + 16 <= n:
+        if i >= end:
+            return end
+        var hits = pack_bits(stops(p.unsafe_load[width=16](i)))
+        if hits != 0:
+            return min(i + Int(count_trailing_zeros(hits)), end)
+        i += 16
+    if i >= end:
+        return end
+    var hits: UInt16
+    if n >= 16:
+        # The last sixteen octets of the window; those before `i`, which were
+        # seen or lie before `start`, are shifted out.
+        hits = pack_bits(stops(p.unsafe_load[width=16](n - 16))) >> UInt16(
+            i - (n - 16)
+        )
+    else:
+        var x = _Octets16(0)
+        for k in range(n - i):
+            x[k] = p[unsafe_offset=i + k]
+        hits = pack_bits(stops(x))
+    return min(i + Int(count_trailing_zeros(hits)), end)

@@ -1,0 +1,214 @@
+"""Reads request lines and status lines (RFC 9112 sections 3 and 4).
+
+Both stop where the window ends and go on at the same octet when more has
+arrived. Every octet is judged when it is seen: what a line gets does not depend
+on how it was cut into windows.
+"""
+
+from flare.core import CR, LF, PointerTo, SPACE
+from flare.message import Method
+
+from .error import H1Error
+from .head import Head, HeadProgress
+from .limits import H1Limits
+from .scan import Window, not_field_content, not_token, not_visible, scan
+
+comptime _VERSION_OCTETS = 8
+comptime _HTTP_1_1: UInt64 = 0x312E312F50545448
+# "HTTP/1.1", loaded little-endian.
+
+comptime _STATUS_OCTETS = 3
+
+
+def read_request_line(
+    window: Window, head: PointerTo[Head], limits: H1Limits
+) raises H1Error -> Bool:
+    """Reads on in a request line.
+
+    Args:
+        window: The received octets.
+        head: The head; its progress says where to go on.
+        limits: What is too long.
+
+    Returns:
+        True if the line is whole; the progress then stands behind it.
+
+    Raises:
+        H1Error: At the first octet that cannot be part of a request line.
+    """
+    ref h = head[]
+    var n = len(window)
+    if h.progress.part == HeadProgress.START_LINE:
+        if not _skip_empty_lines(window, head, limits):
+            return False
+        var start = Int(h.progress.part_start)
+        var bound = start + H1Limits.METHOD_OCTETS_MAX + 1
+        var end = scan[not_token](window, start, min(n, bound))
+        if end == bound:
+            raise H1Error.peer(501, "method is too long")
+        if end == n:
+            return False
+        if window.unsafe_get(end) != SPACE or end == start:
+            raise H1Error.peer(400, "method is not a token before one space")
+        h.start = start
+        h.method_octets = end - start
+        h.method = Method.from_octets(window[start:end])
+        h.target_start = end + 1
+        h.progress.part = HeadProgress.TARGET
+        h.progress.scanned = UInt32(end + 1)
+    if h.progress.part == HeadProgress.TARGET:
+        var start = h.target_start
+        var bound = start + Int(limits.request_target_octets_max) + 1
+        var end = scan[not_visible](
+            window, Int(h.progress.scanned), min(n, bound)
+        )
+        if end == bound:
+            raise H1Error.peer(414, "request target exceeds the limit")
+        h.progress.scanned = UInt32(end)
+        if end == n:
+            return False
+        if window.unsafe_get(end) != SPACE or end == start:
+            raise H1Error.peer(400, "request target holds a forbidden octet")
+        h.target_octets = end - start
+        h.progress.part = HeadProgress.VERSION
+    return _read_request_version(window, head)
+
+
+def read_status_line(
+    window: Window, head: PointerTo[Head], limits: H1Limits
+) raises H1Error -> Bool:
+    """Reads on in a status line.
+
+    A missing space behind the status code is accepted if nothing follows it:
+    the reason phrase decides nothing.
+
+    Args:
+        window: The received octets.
+        head: The head; its progress says where to go on.
+        limits: What is too long.
+
+    Returns:
+        True if the line is whole; the progress then stands behind it.
+
+    Raises:
+        H1Error: At the first octet that cannot be part of a status line.
+    """
+    ref h = head[]
+    if h.progress.part == HeadProgress.START_LINE:
+        comptime CODE = _VERSION_OCTETS + 1
+        comptime REASON = CODE + _STATUS_OCTETS
+        var n = min(len(window), REASON + 1)
+        _check_version_prefix(window[0 : min(n, _VERSION_OCTETS)])
+        if n > _VERSION_OCTETS and window[_VERSION_OCTETS] != SPACE:
+            raise H1Error.peer(400, "no space between version and status")
+        var status = 0
+        for i in range(CODE, min(n, REASON)):
+            var digit = window[i] - 48
+            if digit > 9 or (i == CODE and digit == 0):
+                raise H1Error.peer(400, "status code is not a number over 99")
+            status = status * 10 + Int(digit)
+        if n <= REASON:
+            return False
+        if window[REASON] != SPACE and window[REASON] != CR:
+            raise H1Error.peer(400, "status code has more than three digits")
+        _set_version(head, window[5], window[7])
+        h.status = status
+        h.target_start = REASON + Int(window[REASON] == SPACE)
+        h.progress.part = HeadProgress.TARGET
+        h.progress.scanned = UInt32(h.target_start)
+    var bound = h.target_start + Int(limits.request_target_octets_max) + 1
+    var n = len(window)
+    var end = scan[not_field_content](
+        window, Int(h.progress.scanned), min(n, bound)
+    )
+    if end == bound:
+        raise H1Error.peer(400, "reason phrase exceeds the limit")
+    h.progress.scanned = UInt32(end)
+    if end == n:
+        return False
+    if window.unsafe_get(end) != CR:
+        raise H1Error.peer(400, "reason phrase holds a forbidden octet")
+    if end + 1 == n:
+        return False
+    if window.unsafe_get(end + 1) != LF:
+        raise H1Error.peer(400, "CR without LF in a status line")
+    h.target_octets = end - h.target_start
+    _begin_section(head, end + 2)
+    return True
+
+
+def _skip_empty_lines(
+    window: Window, head: PointerTo[Head], limits: H1Limits
+) raises H1Error -> Bool:
+    # RFC 9112 section 2.2: some old clients send CR LF after a body.
+    ref progress = head[].progress
+    var at = Int(progress.part_start)
+    var n = len(window)
+    while at < n and window.unsafe_get(at) == CR:
+        if progress.empty_lines == limits.empty_lines_max:
+            raise H1Error.peer(400, "too many empty lines before a request")
+        if at + 1 == n:
+            return False
+        if window.unsafe_get(at + 1) != LF:
+            raise H1Error.peer(400, "CR without LF before a request line")
+        at += 2
+        progress.empty_lines += 1
+        progress.part_start = UInt32(at)
+        progress.scanned = UInt32(at)
+    return at < n
+
+
+@always_inline
+def _read_request_version(
+    window: Window, head: PointerTo[Head]
+) raises H1Error -> Bool:
+    var start = Int(head[].progress.scanned) + 1
+    var n = len(window)
+    if n >= start + _VERSION_OCTETS + 2:
+        var p = window.unsafe_ptr().unsafe_offset(start)
+        if (
+            p.unsafe_bitcast[UInt64]().unsafe_load[alignment=1]() == _HTTP_1_1
+            and p[unsafe_offset=_VERSION_OCTETS] == CR
+            and p[unsafe_offset=_VERSION_OCTETS + 1] == LF
+        ):
+            head[].version_minor = 1
+            _begin_section(head, start + _VERSION_OCTETS + 2)
+            return True
+    var end = start + _VERSION_OCTETS
+    _check_version_prefix(window[min(start, n) : min(end, n)])
+    if end < n and window[end] != CR:
+        raise H1Error.peer(400, "request line does not end at its version")
+    if end + 1 >= n:
+        return False
+    if window[end + 1] != LF:
+        raise H1Error.peer(400, "CR without LF in a request line")
+    _set_version(head, window[start + 5], window[start + 7])
+    _begin_section(head, end + 2)
+    return True
+
+
+def _check_version_prefix(octets: Window) raises H1Error:
+    comptime SHAPE: StaticString = "HTTP/0.0"
+    var shape = SHAPE.as_bytes()
+    for i in range(len(octets)):
+        if i == 5 or i == 7:
+            if octets[i] - 48 > 9:
+                raise H1Error.peer(400, "version is not HTTP/digit.digit")
+        elif octets[i] != shape[i]:
+            # The name is case-sensitive (RFC 9112 section 2.3).
+            raise H1Error.peer(400, "version is not HTTP/digit.digit")
+
+
+def _set_version(
+    head: PointerTo[Head], major: UInt8, minor: UInt8
+) raises H1Error:
+    if major != 49:
+        raise H1Error.peer(505, "major version is not 1")
+    head[].version_minor = Int(minor - 48)
+
+
+@always_inline
+def _begin_section(head: PointerTo[Head], start: Int):
+    head[].progress.part = HeadProgress.LINE
+    head[].progress.scanned = UInt32(start)
+    head[].progress.section_start = UInt32(start)
