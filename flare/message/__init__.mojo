@@ -1,5 +1,6 @@
 """Holds the vocabulary of HTTP messages."""
 
+from .date import HTTP_DATE_OCTETS, HttpDate, write_http_date
 from .field_line import (
     FieldIterator,
     FieldLine,
@@ -10,6 +11,14 @@ from .field_line import (
 from .field_name import FieldName, known_field
 from .header_map import HeaderMap
 from .method import Method
+from .percent import (
+    equals_decoded,
+    percent_decode,
+    percent_decoded,
+    percent_encoded,
+)
+from .query import QueryParameter, QueryParameters
 from .request_target import RequestTarget, valid_host
 from .status import Status, reason_phrase, status_line
 from .syntax_error import SyntaxError
+from .url import Url

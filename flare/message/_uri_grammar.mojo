@@ -48,6 +48,10 @@ struct Authority(TrivialRegisterPassable):
     var has_brackets: Bool
     var port: Int
 
+    def end(self) -> Int:
+        """Finds the end of the host, its bracket included."""
+        return self.host_start + self.host_octets + Int(self.has_brackets)
+
 
 @fieldwise_init
 struct Scheme(TrivialRegisterPassable):

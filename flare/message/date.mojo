@@ -1,0 +1,351 @@
+"""Writes and reads the dates of HTTP (RFC 9110 section 5.6.7).
+
+A date is a count of seconds since 1970-01-01 00:00 UTC without leap seconds.
+Nothing here asks a clock: now is an argument.
+"""
+
+from std.builtin.globals import global_constant
+
+from flare.core import SPACE, equals, find_octet
+
+comptime HTTP_DATE_OCTETS = 29
+"""The length of an IMF-fixdate."""
+
+
+@fieldwise_init
+struct HttpDate(Comparable, TrivialRegisterPassable, Writable):
+    """Holds a moment with a resolution of one second."""
+
+    comptime SECONDS_MIN = -62135596800
+    """0001-01-01 00:00:00; earlier years are not written."""
+    comptime SECONDS_MAX = 253402300799
+    """9999-12-31 23:59:59, the last second with four digits of year."""
+
+    var seconds: Int
+    """Seconds since 1970-01-01 00:00:00 UTC."""
+
+    @staticmethod
+    def parse(octets: Span[UInt8, _], now_seconds: Int) -> Optional[Self]:
+        """Parses any of the three formats, by the letter.
+
+        Args:
+            octets: The whole field value.
+            now_seconds: The present, as seconds since 1970. It decides the
+                century of a two-digit year: a date that would lie more than
+                50 years ahead is in the past.
+
+        Returns:
+            The moment, or none if the octets are no date or name a day or
+            time that does not exist. The name of the day must be the name of
+            a day; whether it is that day's name is not checked, as nothing
+            depends on it.
+        """
+        var seconds = _parse_date(octets, now_seconds)
+        if not seconds:
+            return None
+        return Self(seconds.unsafe_value())
+
+    @always_inline
+    def __eq__(self, other: Self) -> Bool:
+        """Compares two moments.
+
+        Args:
+            other: The other moment.
+
+        Returns:
+            True if they are the same second.
+        """
+        return self.seconds == other.seconds
+
+    @always_inline
+    def __lt__(self, other: Self) -> Bool:
+        """Compares two moments.
+
+        Args:
+            other: The other moment.
+
+        Returns:
+            True if this one is earlier.
+        """
+        return self.seconds < other.seconds
+
+    def octets(self) -> Array[UInt8, HTTP_DATE_OCTETS]:
+        """Gives the date as it is sent.
+
+        Returns:
+            An IMF-fixdate such as `Sun, 06 Nov 1994 08:49:37 GMT`.
+        """
+        var date = Array[UInt8, HTTP_DATE_OCTETS](fill=SPACE)
+        write_http_date(self.seconds, Span(date))
+        return date^
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes the date as an IMF-fixdate.
+
+        Args:
+            writer: The destination.
+        """
+        var date = self.octets()
+        writer.write(StringSlice(unsafe_from_utf8=Span(date)))
+
+
+def write_http_date(seconds: Int, into: Span[mut=True, UInt8, _]):
+    """Writes an IMF-fixdate.
+
+    Args:
+        seconds: Seconds since 1970-01-01 00:00:00 UTC; what lies outside
+            `HttpDate.SECONDS_MIN` and `SECONDS_MAX` is moved to that bound.
+        into: Where the 29 octets go; nothing is written if it is shorter.
+    """
+    if len(into) < HTTP_DATE_OCTETS:
+        return
+    var bounded = max(HttpDate.SECONDS_MIN, min(HttpDate.SECONDS_MAX, seconds))
+    var days = bounded // _DAY_SECONDS
+    var second = bounded - days * _DAY_SECONDS
+    var date = _CivilDate.of_days(days)
+    # 1970-01-01 was a Thursday.
+    _write_three(into, 0, _DAYS, 3 * ((days + 4) % 7))
+    into[3] = _COMMA
+    into[4] = SPACE
+    _write_two(into, 5, date.day)
+    into[7] = SPACE
+    _write_three(into, 8, _MONTHS, 3 * (date.month - 1))
+    into[11] = SPACE
+    _write_two(into, 12, date.year // 100)
+    _write_two(into, 14, date.year % 100)
+    into[16] = SPACE
+    _write_two(into, 17, second // 3600)
+    into[19] = _COLON
+    _write_two(into, 20, second // 60 % 60)
+    into[22] = _COLON
+    _write_two(into, 23, second % 60)
+    into[25] = SPACE
+    _write_three(into, 26, "GMT", 0)
+
+
+comptime _DAY_SECONDS = 86400
+comptime _DAYS: StaticString = "SunMonTueWedThuFriSat"
+comptime _LONG_DAYS: Array[StaticString, 7] = [
+    "Sunday",
+    "Monday",
+    "Tuesday",
+    "Wednesday",
+    "Thursday",
+    "Friday",
+    "Saturday",
+]
+comptime _MONTHS: StaticString = "JanFebMarAprMayJunJulAugSepOctNovDec"
+comptime _COMMA: UInt8 = 44
+comptime _COLON: UInt8 = 58
+comptime _MINUS: UInt8 = 45
+comptime _ZERO: UInt8 = 48
+comptime _YEARS_AHEAD_MAX = 50
+# How far ahead of now a two-digit year may be meant (RFC 9110 section 5.6.7).
+
+
+def _write_two(into: Span[mut=True, UInt8, _], at: Int, number: Int):
+    into[at] = _ZERO + UInt8(number // 10)
+    into[at + 1] = _ZERO + UInt8(number % 10)
+
+
+def _write_three(
+    into: Span[mut=True, UInt8, _], at: Int, text: StaticString, start: Int
+):
+    for i in range(3):
+        into[at + i] = text.as_bytes()[start + i]
+
+
+def _parse_date(octets: Span[UInt8, _], now_seconds: Int) -> Optional[Int]:
+    # The first octet behind the short name of the day tells the formats apart.
+    if len(octets) < _ASCTIME_OCTETS:
+        return None
+    if octets[3] == _COMMA:
+        return _parse_fixdate(octets)
+    if octets[3] == SPACE:
+        return _parse_asctime(octets)
+    return _parse_two_digit_year(octets, now_seconds)
+
+
+comptime _ASCTIME_OCTETS = 24
+
+
+def _parse_fixdate(octets: Span[UInt8, _]) -> Optional[Int]:
+    if len(octets) != HTTP_DATE_OCTETS or not (
+        _has(octets, 4, " ")
+        and _has(octets, 7, " ")
+        and _has(octets, 11, " ")
+        and _has(octets, 16, " ")
+        and _has(octets, 25, " GMT")
+        and _index_of(octets, 0, _DAYS) >= 0
+    ):
+        return None
+    var date = _CivilDate(
+        _number(octets, 12, 4),
+        _index_of(octets, 8, _MONTHS) + 1,
+        _number(octets, 5, 2),
+    )
+    return _join(date, _second_of_day(octets, 17))
+
+
+def _parse_asctime(octets: Span[UInt8, _]) -> Optional[Int]:
+    if len(octets) != _ASCTIME_OCTETS or not (
+        _has(octets, 7, " ")
+        and _has(octets, 10, " ")
+        and _has(octets, 19, " ")
+        and _index_of(octets, 0, _DAYS) >= 0
+    ):
+        return None
+    var has_one_digit = octets[8] == SPACE
+    var date = _CivilDate(
+        _number(octets, 20, 4),
+        _index_of(octets, 4, _MONTHS) + 1,
+        _number(octets, 9, 1) if has_one_digit else _number(octets, 8, 2),
+    )
+    return _join(date, _second_of_day(octets, 11))
+
+
+def _parse_two_digit_year(
+    octets: Span[UInt8, _], now_seconds: Int
+) -> Optional[Int]:
+    var comma = find_octet(octets, _COMMA)
+    var rest = octets[comma:]
+    if len(rest) != 24 or not (
+        _is_long_day(octets[:comma])
+        and _has(rest, 1, " ")
+        and _has(rest, 4, "-")
+        and _has(rest, 8, "-")
+        and _has(rest, 11, " ")
+        and _has(rest, 20, " GMT")
+    ):
+        return None
+    var two_digits = _number(rest, 9, 2)
+    var second = _second_of_day(rest, 12)
+    if two_digits < 0 or second < 0:
+        return None
+    var now_day = now_seconds // _DAY_SECONDS
+    var now = _CivilDate.of_days(now_day)
+    var year = (now.year + _YEARS_AHEAD_MAX) // 100 * 100 + two_digits
+    var date = _CivilDate(
+        year, _index_of(rest, 5, _MONTHS) + 1, _number(rest, 2, 2)
+    )
+    var bound = _CivilDate(now.year + _YEARS_AHEAD_MAX, now.month, now.day)
+    if date.rank() > bound.rank() or (
+        date.rank() == bound.rank()
+        and second > now_seconds - now_day * _DAY_SECONDS
+    ):
+        date.year -= 100
+    return _join(date, second)
+
+
+def _join(date: _CivilDate, second: Int) -> Optional[Int]:
+    if second < 0 or not date.exists():
+        return None
+    return date.days() * _DAY_SECONDS + second
+
+
+def _second_of_day(octets: Span[UInt8, _], at: Int) -> Int:
+    # Gives -1 for a time that does not exist.
+    var hour = _number(octets, at, 2)
+    var minute = _number(octets, at + 3, 2)
+    var second = _number(octets, at + 6, 2)
+    if not (_has(octets, at + 2, ":") and _has(octets, at + 5, ":")):
+        return -1
+    var is_leap_second = hour == 23 and minute == 59 and second == 60
+    if not (
+        0 <= hour < 24
+        and 0 <= minute < 60
+        and (0 <= second < 60 or is_leap_second)
+    ):
+        return -1
+    return hour * 3600 + minute * 60 + second
+
+
+def _number(octets: Span[UInt8, _], at: Int, digits: Int) -> Int:
+    # Gives -1 if an octet is no digit.
+    var number = 0
+    for b in octets[at : at + digits]:
+        if b - _ZERO > 9:
+            return -1
+        number = number * 10 + Int(b - _ZERO)
+    return number
+
+
+def _index_of(octets: Span[UInt8, _], at: Int, names: StaticString) -> Int:
+    # Gives which of the three-letter names stands there, or -1.
+    for i in range(0, names.byte_length(), 3):
+        if equals(octets[at : at + 3], names.as_bytes()[i : i + 3]):
+            return i // 3
+    return -1
+
+
+def _is_long_day(octets: Span[UInt8, _]) -> Bool:
+    for i in range(7):
+        ref name = global_constant[_LONG_DAYS]().unsafe_get(i)
+        if equals(octets, name.as_bytes()):
+            return True
+    return False
+
+
+def _has(octets: Span[UInt8, _], at: Int, text: StaticString) -> Bool:
+    return equals(octets[at : at + text.byte_length()], text.as_bytes())
+
+
+@fieldwise_init
+struct _CivilDate(TrivialRegisterPassable):
+    """Holds a day of the Gregorian calendar."""
+
+    var year: Int
+    var month: Int
+    var day: Int
+
+    @staticmethod
+    def of_days(days: Int) -> Self:
+        # Years begin in March here, so that the leap day is a year's last;
+        # 146097 days are 400 years, and 719468 days lead from 0000-03-01 to
+        # 1970-01-01.
+        var shifted = days + 719468
+        var era = shifted // 146097
+        var day_of_era = shifted - era * 146097
+        var year_of_era = (
+            day_of_era
+            - day_of_era // 1460
+            + day_of_era // 36524
+            - day_of_era // 146096
+        ) // 365
+        var day_of_year = day_of_era - (
+            365 * year_of_era + year_of_era // 4 - year_of_era // 100
+        )
+        # Five months from March on have 153 days together.
+        var month = (5 * day_of_year + 2) // 153
+        var day = day_of_year - (153 * month + 2) // 5 + 1
+        var is_new_year = month >= 10
+        return Self(
+            era * 400 + year_of_era + Int(is_new_year),
+            month - 9 if is_new_year else month + 3,
+            day,
+        )
+
+    def days(self) -> Int:
+        var year = self.year - Int(self.month <= 2)
+        var era = year // 400
+        var year_of_era = year - era * 400
+        var month = (self.month + 9) % 12
+        var day_of_year = (153 * month + 2) // 5 + self.day - 1
+        var day_of_era = (
+            365 * year_of_era
+            + year_of_era // 4
+            - year_of_era // 100
+            + day_of_year
+        )
+        return era * 146097 + day_of_era - 719468
+
+    def rank(self) -> Int:
+        # Orders days as the calendar does, those that do not exist included.
+        return (self.year * 16 + self.month) * 128 + self.day
+
+    def exists(self) -> Bool:
+        if self.year < 1 or self.month < 1 or self.day < 1:
+            return False
+        # A day that does not exist comes back as one of the next month.
+        var same = Self.of_days(self.days())
+        return same.month == self.month and same.day == self.day

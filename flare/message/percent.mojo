@@ -1,0 +1,129 @@
+"""Decodes and encodes percent escapes (RFC 3986 section 2.1).
+
+Decoding is total: what is no whole escape stays as it is. Whoever must refuse
+such octets has done so when the URL or the target was parsed.
+"""
+
+from flare.core import OctetSet
+
+from ._uri_grammar import PERCENT, hexadecimal_value
+
+comptime _PLUS: UInt8 = 43
+comptime _BLANK: UInt8 = 32
+comptime _DIGITS: StaticString = "0123456789ABCDEF"
+comptime _UNRESERVED = OctetSet.of(
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
+)
+
+
+def percent_decode[
+    *, plus_is_blank: Bool = False
+](octets: Span[UInt8, _], mut decoded: List[UInt8]):
+    """Decodes escapes behind what a list already holds.
+
+    Parameters:
+        plus_is_blank: True turns `+` into a blank, as in a query made by an
+            HTML form.
+
+    Args:
+        octets: The octets with escapes.
+        decoded: Grows by at most as many octets as there are; they can be any
+            octets, NUL and invalid UTF-8 included.
+    """
+    decoded.reserve(len(decoded) + len(octets))
+    var i = 0
+    while i < len(octets):
+        var octet = _decoded_octet[plus_is_blank](octets, i)
+        decoded.append(octet.value)
+        i += octet.length
+
+
+def percent_decoded[
+    *, plus_is_blank: Bool = False
+](text: StringSlice) -> String:
+    """Decodes escapes to a text.
+
+    Parameters:
+        plus_is_blank: True turns `+` into a blank, as in a query made by an
+            HTML form.
+
+    Args:
+        text: The text with escapes.
+
+    Returns:
+        The decoded text; octets that are not UTF-8 become U+FFFD.
+    """
+    var decoded = List[UInt8]()
+    percent_decode[plus_is_blank=plus_is_blank](text.as_bytes(), decoded)
+    return String(from_utf8_lossy=Span(decoded))
+
+
+def percent_encoded(text: StringSlice) -> String:
+    """Escapes all but the unreserved octets (RFC 3986 section 2.3).
+
+    Args:
+        text: Any text.
+
+    Returns:
+        A text that is safe as one segment of a path, or as one name or value
+        of a query.
+    """
+    var encoded = List[UInt8](capacity=text.byte_length())
+    var digits = StaticString(_DIGITS).as_bytes()
+    for b in text.as_bytes():
+        if b in materialize[_UNRESERVED]():
+            encoded.append(b)
+        else:
+            encoded.append(PERCENT)
+            encoded.append(digits[Int(b >> 4)])
+            encoded.append(digits[Int(b & 15)])
+    return String(unsafe_from_utf8=Span(encoded))
+
+
+def equals_decoded[
+    *, plus_is_blank: Bool = False
+](octets: Span[UInt8, _], wanted: Span[UInt8, _]) -> Bool:
+    """Compares octets with escapes with octets without, copying nothing.
+
+    Parameters:
+        plus_is_blank: True turns `+` into a blank first.
+
+    Args:
+        octets: The octets with escapes.
+        wanted: What they may decode to.
+
+    Returns:
+        True if they do.
+    """
+    var i = 0
+    for b in wanted:
+        if i == len(octets):
+            return False
+        var octet = _decoded_octet[plus_is_blank](octets, i)
+        if octet.value != b:
+            return False
+        i += octet.length
+    return i == len(octets)
+
+
+@fieldwise_init
+struct _DecodedOctet(TrivialRegisterPassable):
+    var value: UInt8
+    var length: Int
+
+
+@always_inline
+def _decoded_octet[
+    plus_is_blank: Bool
+](octets: Span[UInt8, _], start: Int) -> _DecodedOctet:
+    var b = octets[start]
+    comptime if plus_is_blank:
+        if b == _PLUS:
+            return _DecodedOctet(_BLANK, 1)
+    if b != PERCENT or start + 3 > len(octets):
+        return _DecodedOctet(b, 1)
+    var high = hexadecimal_value(octets[start + 1])
+    var low = hexadecimal_value(octets[start + 2])
+    if high > 15 or low > 15:
+        return _DecodedOctet(b, 1)
+    return _DecodedOctet(high << 4 | low, 3)

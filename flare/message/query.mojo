@@ -1,0 +1,176 @@
+"""Reads the parameters of a query such as `name=value&flag`.
+
+The syntax is that of HTML forms (URL Standard, section 5.1): parameters are
+divided by `&`, names and values by the first `=`, and `+` is a blank.
+"""
+
+from flare.core import find_octet
+
+from .percent import equals_decoded, percent_decoded
+
+comptime _AMPERSAND: UInt8 = 38
+comptime _EQUALS_SIGN: UInt8 = 61
+
+
+@fieldwise_init
+struct QueryParameter[origin: ImmOrigin](ImplicitlyCopyable):
+    """Views one parameter as it was received.
+
+    Parameters:
+        origin: What keeps the octets alive.
+    """
+
+    var raw_name: StringSlice[Self.origin]
+    """The name, escapes included."""
+    var raw_value: StringSlice[Self.origin]
+    """The value, escapes included; empty if there is no `=`."""
+
+    def has_name(self, name: StringSlice) -> Bool:
+        """Compares the decoded name, without copying it.
+
+        Args:
+            name: The name, without escapes.
+
+        Returns:
+            True if it is the name, case included.
+        """
+        return equals_decoded[plus_is_blank=True](
+            self.raw_name.as_bytes(), name.as_bytes()
+        )
+
+    def name(self) -> String:
+        """Decodes the name.
+
+        Returns:
+            The name; octets that are not UTF-8 become U+FFFD.
+        """
+        return percent_decoded[plus_is_blank=True](self.raw_name)
+
+    def value(self) -> String:
+        """Decodes the value.
+
+        Returns:
+            The value; octets that are not UTF-8 become U+FFFD.
+        """
+        return percent_decoded[plus_is_blank=True](self.raw_value)
+
+
+struct QueryParameters[origin: ImmOrigin](
+    ImplicitlyCopyable, Iterable, Iterator
+):
+    """Walks over the parameters of a query and finds them by name.
+
+    Nothing is copied until a value is decoded. Empty parameters (`a&&b`) are
+    passed over.
+
+    Parameters:
+        origin: What keeps the octets alive.
+    """
+
+    comptime Element = QueryParameter[Self.origin]
+    """What each step gives."""
+    comptime IteratorType[
+        mut: Bool, //, view_origin: Origin[mut=mut]
+    ]: Iterator = Self
+    """The view itself.
+
+    Parameters:
+        mut: Whether the view may be changed.
+        view_origin: Where the view lies.
+    """
+
+    var _rest: Span[UInt8, Self.origin]
+
+    def __init__(out self, query: StringSlice[Self.origin]):
+        """Views the parameters of a query.
+
+        Args:
+            query: The query without the `?`, or the content of a form.
+        """
+        self._rest = query.as_bytes()
+
+    def __init__(out self, query: Span[UInt8, Self.origin]):
+        """Views the parameters of a query.
+
+        Args:
+            query: The octets of the query without the `?`.
+        """
+        self._rest = query
+
+    def __iter__(ref self) -> Self:
+        """Gives the view for a `for` loop.
+
+        Returns:
+            A copy that stands where this one stands.
+        """
+        return self
+
+    def __next__(
+        mut self,
+    ) raises StopIteration -> QueryParameter[Self.origin]:
+        """Gives the next parameter.
+
+        Returns:
+            Views of its name and value.
+
+        Raises:
+            StopIteration: After the last parameter.
+        """
+        while len(self._rest) != 0:
+            var end = find_octet(self._rest, _AMPERSAND)
+            var piece = self._rest[:end]
+            self._rest = self._rest[min(end + 1, len(self._rest)) :]
+            if len(piece) != 0:
+                var name_octets = find_octet(piece, _EQUALS_SIGN)
+                return QueryParameter(
+                    StringSlice(unsafe_from_utf8=piece[:name_octets]),
+                    StringSlice(
+                        unsafe_from_utf8=piece[
+                            min(name_octets + 1, len(piece)) :
+                        ]
+                    ),
+                )
+        raise StopIteration()
+
+    def get(self, name: StringSlice) -> Optional[String]:
+        """Decodes the value of the first parameter of a name.
+
+        Args:
+            name: The name, without escapes.
+
+        Returns:
+            The value, or none.
+        """
+        for parameter in self:
+            if parameter.has_name(name):
+                return parameter.value()
+        return None
+
+    def values(self, name: StringSlice) -> List[String]:
+        """Decodes the values of all parameters of a name.
+
+        Args:
+            name: The name, without escapes.
+
+        Returns:
+            The values in order.
+        """
+        var found = List[String]()
+        for parameter in self:
+            if parameter.has_name(name):
+                found.append(parameter.value())
+        return found^
+
+    def __contains__(self, name: StringSlice) -> Bool:
+        """Tells whether there is a parameter of a name.
+
+        Args:
+            name: The name, without escapes.
+
+        Returns:
+            True if there is one, be its value empty.
+        """
+        for parameter in self:
+            if parameter.has_name(name):
+                return True
+        return False

@@ -1,0 +1,291 @@
+"""Holds absolute URLs of the schemes http, https, ws and wss.
+
+The text is kept in the normal form of RFC 9110 section 4.2.3: scheme and host
+in small letters, no default port, no empty path. Every part is a view of it.
+"""
+
+from flare.core import lower_octet
+
+from ._uri_grammar import (
+    NUMBER_SIGN,
+    PATH_OCTETS,
+    QUERY_OCTETS,
+    QUESTION_MARK,
+    SLASH,
+    Scheme,
+    find_authority_end,
+    parse_authority,
+    parse_scheme,
+    scan_escaped,
+)
+from .query import QueryParameters
+from .syntax_error import SyntaxError
+
+
+struct Url(Copyable, Equatable, Movable, Writable):
+    """Holds one absolute URL and says where its parts lie."""
+
+    comptime OCTETS_MAX = 65535
+    """The bound on the length of the text that is parsed."""
+
+    # A list and not a `String`, whose short texts lie inside the value: views
+    # must outlive the copies of `self` that calls make.
+    var _text: List[UInt8]
+    var _scheme: Scheme
+    var _host_start: Int
+    var _host_octets: Int
+    var _authority_end: Int
+    var _port: Int
+    var _query_start: Int
+    # One past the `?`, or 0 if there is none.
+    var _target_end: Int
+
+    @staticmethod
+    def parse(text: StringSlice) raises -> Self:
+        """Parses an absolute URL.
+
+        Args:
+            text: The whole text; blanks around it are not allowed.
+
+        Returns:
+            The URL.
+
+        Raises:
+            Error: `message.bad_url`, with the part, the offset and the reason.
+        """
+        try:
+            return Self.parse_octets(text.as_bytes())
+        except e:
+            raise Error("message.bad_url ", e)
+
+    @staticmethod
+    def parse_octets(octets: Span[UInt8, _]) raises SyntaxError -> Self:
+        """Parses an absolute URL given as octets.
+
+        User information (`user@host`), a zone in an IPv6 address, an empty
+        host, octets that are not visible ASCII and incomplete escapes are
+        refused (RFC 9110 section 4.2).
+
+        Args:
+            octets: The whole text.
+
+        Returns:
+            The URL.
+
+        Raises:
+            SyntaxError: If it is not such a URL.
+        """
+        return Self(octets=octets)
+
+    def __init__(out self, *, octets: Span[UInt8, _]) raises SyntaxError:
+        """Parses an absolute URL and puts it into its normal form.
+
+        Args:
+            octets: The whole text.
+
+        Raises:
+            SyntaxError: If it is not a URL that `parse_octets` accepts.
+        """
+        if len(octets) > Self.OCTETS_MAX:
+            raise SyntaxError("url", Self.OCTETS_MAX, "too long")
+        var scheme = parse_scheme(octets)
+        var start = scheme.authority_start()
+        var authority_end = find_authority_end(octets, start)
+        var authority = parse_authority(octets, start, authority_end)
+        var question_mark = _path_end(octets, authority_end)
+        var target_end = _query_end(octets, question_mark)
+        _check_fragment(octets, target_end)
+
+        self._scheme = scheme
+        self._host_octets = authority.host_octets
+        self._host_start = authority.host_start
+        self._port = authority.port
+        if self._port < 0:
+            self._port = scheme.default_port()
+        var text = List[UInt8](capacity=len(octets) + 1)
+        for b in octets[: authority.end()]:
+            text.append(lower_octet(b))
+        if self._port != scheme.default_port():
+            text.extend(String(":", self._port).as_bytes())
+        self._authority_end = len(text)
+        if authority_end == question_mark:
+            text.append(SLASH)
+        text.extend(octets[authority_end:question_mark])
+        self._query_start = len(text) + 1 if question_mark < target_end else 0
+        text.extend(octets[question_mark:target_end])
+        self._target_end = len(text)
+        text.extend(octets[target_end:])
+        self._text = text^
+
+    def __eq__(self, other: Self) -> Bool:
+        """Compares the normal forms.
+
+        Args:
+            other: The other URL.
+
+        Returns:
+            True if the texts are equal, fragments included.
+        """
+        return self.text() == other.text()
+
+    def scheme(self) -> StringSlice[origin_of(self)]:
+        """Views the scheme.
+
+        Returns:
+            `http`, `https`, `ws` or `wss`.
+        """
+        return self._slice(0, self._scheme.octets)
+
+    def is_secure(self) -> Bool:
+        """Tells whether the URL asks for TLS.
+
+        Returns:
+            True for `https` and `wss`.
+        """
+        return self._scheme.is_secure
+
+    def host(self) -> StringSlice[origin_of(self)]:
+        """Views the host.
+
+        Returns:
+            A name or an address in small letters, an IPv6 address without
+            its brackets.
+        """
+        return self._slice(
+            self._host_start, self._host_start + self._host_octets
+        )
+
+    def port(self) -> Int:
+        """Gives the port to connect to.
+
+        Returns:
+            The port that is written, else the default port of the scheme.
+        """
+        return self._port
+
+    def authority(self) -> StringSlice[origin_of(self)]:
+        """Views host and port, as the Host field has them.
+
+        Returns:
+            The host, in brackets if it is an IPv6 address, with the port
+            unless it is the default one (RFC 9110 section 7.2).
+        """
+        return self._slice(self._scheme.authority_start(), self._authority_end)
+
+    def path(self) -> StringSlice[origin_of(self)]:
+        """Views the path.
+
+        Returns:
+            The path, escapes included; at least `/`.
+        """
+        if self._query_start != 0:
+            return self._slice(self._authority_end, self._query_start - 1)
+        return self._slice(self._authority_end, self._target_end)
+
+    def query(self) -> Optional[StringSlice[origin_of(self)]]:
+        """Views the query.
+
+        Returns:
+            What follows the `?`, escapes included, or none without a `?`.
+        """
+        if self._query_start == 0:
+            return None
+        return self._slice(self._query_start, self._target_end)
+
+    def query_parameters(self) -> QueryParameters[origin_of(self)]:
+        """Views the parameters of the query.
+
+        Returns:
+            The parameters; there are none without a query.
+        """
+        if self._query_start == 0:
+            return QueryParameters(self._slice(0, 0))
+        return QueryParameters(self._slice(self._query_start, self._target_end))
+
+    def fragment(self) -> Optional[StringSlice[origin_of(self)]]:
+        """Views the fragment, which is never sent.
+
+        Returns:
+            What follows the `#`, escapes included, or none without a `#`.
+        """
+        if self._target_end == len(self._text):
+            return None
+        return self._slice(self._target_end + 1, len(self._text))
+
+    def target(self) -> StringSlice[origin_of(self)]:
+        """Views path and query, as a request line has them.
+
+        Returns:
+            The origin form (RFC 9112 section 3.2.1).
+        """
+        return self._slice(self._authority_end, self._target_end)
+
+    def has_origin_of(self, other: Self) -> Bool:
+        """Tells whether another URL has the same origin.
+
+        Credentials must not follow a redirection elsewhere.
+
+        Args:
+            other: The other URL.
+
+        Returns:
+            True if scheme, host and port are the same (RFC 9110 section
+            4.3.1).
+        """
+        return self._slice(0, self._authority_end) == other._slice(
+            0, other._authority_end
+        )
+
+    def text(self) -> StringSlice[origin_of(self)]:
+        """Views the whole URL.
+
+        Returns:
+            The normal form.
+        """
+        return self._slice(0, len(self._text))
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes the normal form, which is visible ASCII.
+
+        Args:
+            writer: The destination.
+        """
+        writer.write(self.text())
+
+    def _slice(self, start: Int, end: Int) -> StringSlice[origin_of(self)]:
+        return StringSlice(
+            unsafe_from_utf8=Span[UInt8, origin_of(self)](
+                unsafe_ptr=self._text.unsafe_ptr().unsafe_origin_cast[
+                    origin_of(self)
+                ](),
+                length=len(self._text),
+            )[start:end]
+        )
+
+
+def _path_end(octets: Span[UInt8, _], start: Int) raises SyntaxError -> Int:
+    var end = scan_escaped[PATH_OCTETS, "path"](octets, start)
+    if (
+        end != len(octets)
+        and octets[end] != QUESTION_MARK
+        and octets[end] != NUMBER_SIGN
+    ):
+        raise SyntaxError("path", end, "forbidden octet")
+    return end
+
+
+def _query_end(octets: Span[UInt8, _], start: Int) raises SyntaxError -> Int:
+    if start == len(octets) or octets[start] != QUESTION_MARK:
+        return start
+    var end = scan_escaped[QUERY_OCTETS, "query"](octets, start + 1)
+    if end != len(octets) and octets[end] != NUMBER_SIGN:
+        raise SyntaxError("query", end, "forbidden octet")
+    return end
+
+
+def _check_fragment(octets: Span[UInt8, _], start: Int) raises SyntaxError:
+    if start == len(octets):
+        return
+    var end = scan_escaped[QUERY_OCTETS, "fragment"](octets, start + 1)
+    if end != len(octets):
+        raise SyntaxError("fragment", end, "forbidden octet")
