@@ -1,0 +1,1 @@
+"""Serves and sends HTTP requests."""
