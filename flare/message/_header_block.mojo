@@ -38,6 +38,7 @@ struct HeaderBlock(Movable):
         self.lines = List[FieldLine](capacity=_INITIAL_LINES)
         self.known = 0
 
+    @always_inline
     def append(mut self, name: Span[UInt8, _], value: Span[UInt8, _]):
         var start = len(self.octets)
         var line = _line_at(start, len(name), len(value))

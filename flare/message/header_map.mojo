@@ -76,8 +76,20 @@ struct HeaderMap(Copyable, Iterable, Movable, Sized, Writable):
             `message.headers_too_large`; the map is then unchanged.
         """
         var trimmed = _checked_value(name.as_bytes(), value.as_bytes())
-        self._check_room(name.byte_length() + len(trimmed) + 4, 1)
-        self._writable()[].append(name.as_bytes(), trimmed)
+        self._insert(name.as_bytes(), trimmed)
+
+    def append_constant[name: StaticString, value: StaticString](mut self):
+        """Adds a line that is known at compile time, where it is checked.
+
+        Parameters:
+            name: The name, a token.
+            value: The value.
+        """
+        comptime assert is_token(name.as_bytes()), "not a field name"
+        comptime assert find_member[_CONTROL_OCTETS](value.as_bytes()) == len(
+            value.as_bytes()
+        ), "not a field value"
+        self._writable()[].append(name.as_bytes(), value.as_bytes())
 
     def append_all(mut self, section: FieldSection) raises:
         """Adds every line of a section behind the others.
@@ -105,11 +117,10 @@ struct HeaderMap(Copyable, Iterable, Movable, Sized, Writable):
         var trimmed = _checked_value(name.as_bytes(), value.as_bytes())
         var first = self.view().find(name)
         if first == len(self):
-            return self.append(name, value)
-        self._check_room(
-            len(trimmed) - Int(self.view().lines[first].value_octets), 0
-        )
-        var block = self._block.value()
+            return self._insert(name.as_bytes(), trimmed)
+        var old_octets = Int(self.view().lines[first].value_octets)
+        self._check_room(len(trimmed) - old_octets, 0)
+        var block = self._block.unsafe_value()
         _ = block[].remove(name.as_bytes(), first + 1)
         block[].replace(first, name.as_bytes(), trimmed)
 
@@ -309,10 +320,11 @@ struct HeaderMap(Copyable, Iterable, Movable, Sized, Writable):
             raise Error("message.headers_too_large")
 
     @always_inline
-    def _writable(mut self) -> PointerTo[HeaderBlock]:
+    def _insert(mut self, name: Span[UInt8, _], value: Span[UInt8, _]) raises:
+        self._check_room(len(name) + len(value) + 4, 1)
         if not self._block:
             self._block = take_block()
-        return self._block.unsafe_value()
+        self._block.unsafe_value()[].append(name, value)
 
 
 def _control_octets() -> OctetSet:
