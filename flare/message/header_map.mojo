@@ -11,6 +11,7 @@ from flare.core import (
     PointerTo,
     SPACE,
     TAB,
+    TOKEN_OCTETS,
     find_member,
     is_token,
     write_escaped,
@@ -85,11 +86,10 @@ struct HeaderMap(Copyable, Iterable, Movable, Sized, Writable):
             name: The name, a token.
             value: The value.
         """
-        comptime assert is_token(name.as_bytes()), "not a field name"
-        comptime assert find_member[_CONTROL_OCTETS](value.as_bytes()) == len(
-            value.as_bytes()
-        ), "not a field value"
-        self._writable()[].append(name.as_bytes(), value.as_bytes())
+        comptime assert _is_constant_line(name, value), "not a field line"
+        if not self._block:
+            self._block = take_block()
+        self._block.unsafe_value()[].append(name.as_bytes(), value.as_bytes())
 
     def append_all(mut self, section: FieldSection) raises:
         """Adds every line of a section behind the others.
@@ -336,6 +336,17 @@ def _control_octets() -> OctetSet:
 
 
 comptime _CONTROL_OCTETS = _control_octets()
+
+
+def _is_constant_line(name: StaticString, value: StaticString) -> Bool:
+    # One octet at a time: the compiler cannot evaluate the vector scans.
+    for b in name.as_bytes():
+        if b not in materialize[TOKEN_OCTETS]():
+            return False
+    for b in value.as_bytes():
+        if b in materialize[_CONTROL_OCTETS]():
+            return False
+    return name.byte_length() > 0
 
 
 def _checked_value[

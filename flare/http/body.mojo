@@ -1,0 +1,106 @@
+"""Holds the content of a message that is being built."""
+
+from std.utils import Variant
+
+from flare.core import Buffer
+
+comptime _Content = Variant[String, List[UInt8], Buffer]
+
+
+struct Body(Movable, Sized):
+    """Owns the octets of a content, however they came.
+
+    A literal or a `String` is taken over without a copy; a view is copied.
+    """
+
+    var _content: _Content
+
+    def __init__(out self):
+        """Makes an empty content, which allocates nothing."""
+        self._content = String()
+
+    @implicit
+    def __init__(out self, text: StringLiteral):
+        """Takes a constant text.
+
+        Args:
+            text: The text; nothing is copied.
+        """
+        self._content = String(text)
+
+    @implicit
+    def __init__(out self, var text: String):
+        """Takes a text over.
+
+        Args:
+            text: The text.
+        """
+        self._content = text^
+
+    @implicit
+    def __init__(out self, text: StringSlice):
+        """Copies a text.
+
+        Args:
+            text: A view of the text.
+        """
+        self = Self(text.as_bytes())
+
+    @implicit
+    def __init__(out self, var octets: List[UInt8]):
+        """Takes octets over.
+
+        Args:
+            octets: The octets.
+        """
+        self._content = octets^
+
+    @implicit
+    def __init__(out self, octets: Span[UInt8, _]):
+        """Copies octets.
+
+        Args:
+            octets: A view of the octets.
+        """
+        var buffer = Buffer()
+        if len(octets) > 0:
+            buffer.append(octets)
+        self._content = buffer^
+
+    def __len__(self) -> Int:
+        """Counts the octets.
+
+        Returns:
+            The count.
+        """
+        return len(self.octets())
+
+    def octets(self) -> Span[UInt8, origin_of(self)]:
+        """Views the octets.
+
+        Returns:
+            A view that lives as long as the content.
+        """
+        var pointer: Span[UInt8, origin_of(self)]
+        if self._content.isa[String]():
+            pointer = rebind[Span[UInt8, origin_of(self)]](
+                self._content[String].as_bytes()
+            )
+        elif self._content.isa[Buffer]():
+            pointer = rebind[Span[UInt8, origin_of(self)]](
+                self._content[Buffer].span()
+            )
+        else:
+            pointer = rebind[Span[UInt8, origin_of(self)]](
+                Span(self._content[List[UInt8]])
+            )
+        return pointer
+
+    def text(self) -> StringSlice[origin_of(self)]:
+        """Views the content as text.
+
+        Returns:
+            A view that lives as long as the content; its octets need not be
+            valid UTF-8.
+        """
+        return StringSlice(unsafe_from_utf8=self.octets())

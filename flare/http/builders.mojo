@@ -1,0 +1,258 @@
+"""Builds the responses that handlers return most."""
+
+from flare.message import Status, reason_phrase
+
+from .body import Body
+from .response import Response
+
+comptime _TEXT: StaticString = "text/plain; charset=utf-8"
+comptime _JSON: StaticString = "application/json"
+
+
+def _typed[
+    type: StaticString = _TEXT
+](status: Int, var body: Body) -> Response:
+    var response = Response(status, body^)
+    response.headers.append_constant["Content-Type", type]()
+    return response^
+
+
+def ok(var body: Body = Body()) -> Response:
+    """Answers 200 with a text.
+
+    Args:
+        body: The content.
+
+    Returns:
+        The response, of type `text/plain; charset=utf-8`.
+    """
+    return _typed(Status.OK, body^)
+
+
+def ok_json(var body: Body) -> Response:
+    """Answers 200 with a JSON text.
+
+    Args:
+        body: The JSON text; sent as it is.
+
+    Returns:
+        The response, of type `application/json`.
+    """
+    return _typed[_JSON](Status.OK, body^)
+
+
+def created(
+    var body: Body = Body(), location: StringSlice = ""
+) raises -> Response:
+    """Answers 201.
+
+    Args:
+        body: The content.
+        location: Where the new resource lies; left out if empty.
+
+    Returns:
+        The response.
+
+    Raises:
+        An error `message.bad_header_value` if the location cannot be a field
+        value.
+    """
+    var response = _typed(Status.CREATED, body^)
+    if location.byte_length() > 0:
+        response.headers.set("Location", location)
+    return response^
+
+
+def accepted(var body: Body = Body()) -> Response:
+    """Answers 202: the work is not done yet.
+
+    Args:
+        body: The content.
+
+    Returns:
+        The response.
+    """
+    return _typed(Status.ACCEPTED, body^)
+
+
+def no_content() -> Response:
+    """Answers 204 without content.
+
+    Returns:
+        The response.
+    """
+    return Response(Status.NO_CONTENT)
+
+
+def redirect(
+    location: StringSlice, status: Int = Status.FOUND
+) raises -> Response:
+    """Sends the client somewhere else.
+
+    Args:
+        location: Where to; it is sent as it is, so do not take it from a
+            request unchecked.
+        status: 301, 302, 303, 307 or 308.
+
+    Returns:
+        The response.
+
+    Raises:
+        An error `message.bad_header_value` if the location cannot be a field
+        value.
+    """
+    var response = Response(status)
+    response.headers.set("Location", location)
+    return response^
+
+
+def bad_request(var body: Body = Body("bad request")) -> Response:
+    """Answers 400.
+
+    Args:
+        body: What is wrong, for the client to read.
+
+    Returns:
+        The response.
+    """
+    return _typed(Status.BAD_REQUEST, body^)
+
+
+def unauthorized(challenge: StringSlice) raises -> Response:
+    """Answers 401 with a challenge (RFC 9110 section 11.6.1).
+
+    Args:
+        challenge: The value of WWW-Authenticate, such as `Bearer`.
+
+    Returns:
+        The response.
+
+    Raises:
+        An error `message.bad_header_value` if the challenge cannot be a field
+        value.
+    """
+    var response = _typed(Status.UNAUTHORIZED, "unauthorized")
+    response.headers.set("WWW-Authenticate", challenge)
+    return response^
+
+
+def forbidden(var body: Body = Body("forbidden")) -> Response:
+    """Answers 403.
+
+    Args:
+        body: The content.
+
+    Returns:
+        The response.
+    """
+    return _typed(Status.FORBIDDEN, body^)
+
+
+def not_found(what: StringSlice = "") -> Response:
+    """Answers 404.
+
+    Args:
+        what: What was asked for; sent back as text, cut to 256 octets.
+
+    Returns:
+        The response.
+    """
+    if what.byte_length() == 0:
+        return _typed(Status.NOT_FOUND, "not found")
+    var octets = List[UInt8]("not found: ".as_bytes())
+    octets.extend(what.as_bytes()[: min(what.byte_length(), 256)])
+    return _typed(Status.NOT_FOUND, octets^)
+
+
+def method_not_allowed(allow: StringSlice) raises -> Response:
+    """Answers 405 with the methods that the resource has.
+
+    Args:
+        allow: The value of Allow, such as `GET, HEAD`.
+
+    Returns:
+        The response.
+
+    Raises:
+        An error `message.bad_header_value` if the list cannot be a field value.
+    """
+    var response = _typed(
+        Status.METHOD_NOT_ALLOWED, "method not allowed"
+    )
+    response.headers.set("Allow", allow)
+    return response^
+
+
+def conflict(var body: Body = Body("conflict")) -> Response:
+    """Answers 409.
+
+    Args:
+        body: The content.
+
+    Returns:
+        The response.
+    """
+    return _typed(Status.CONFLICT, body^)
+
+
+def unprocessable(var body: Body = Body("unprocessable content")) -> Response:
+    """Answers 422.
+
+    Args:
+        body: The content.
+
+    Returns:
+        The response.
+    """
+    return _typed(Status.UNPROCESSABLE_CONTENT, body^)
+
+
+def internal_error() -> Response:
+    """Answers 500 without saying why.
+
+    Returns:
+        The response.
+    """
+    return _typed(
+        Status.INTERNAL_SERVER_ERROR, "internal server error"
+    )
+
+
+def not_implemented() -> Response:
+    """Answers 501.
+
+    Returns:
+        The response.
+    """
+    return _typed(Status.NOT_IMPLEMENTED, "not implemented")
+
+
+def service_unavailable(retry_after_s: Int = 1) -> Response:
+    """Answers 503 and says when to try again.
+
+    Args:
+        retry_after_s: The value of Retry-After, in seconds.
+
+    Returns:
+        The response.
+    """
+    var response = _typed(
+        Status.SERVICE_UNAVAILABLE, "service unavailable"
+    )
+    try:
+        response.headers.set("Retry-After", String(retry_after_s))
+    except:
+        debug_assert(False, "a number is a field value")
+    return response^
+
+
+def error_response(status: Int) -> Response:
+    """Answers with a status and its reason phrase as content.
+
+    Args:
+        status: The status code, 400 to 599.
+
+    Returns:
+        The response.
+    """
+    return _typed(status, reason_phrase(status))

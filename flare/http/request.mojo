@@ -1,0 +1,338 @@
+"""Lets a handler read the request that it answers.
+
+A request is one handle. Every member reads through it, and every view carries
+the request's origin, so that none outlives it.
+"""
+
+from flare.message import FieldSection, Method, QueryParameters
+from flare.net import NetError, SocketAddr
+from flare.runtime.operation import CANCELLED
+from flare.runtime.wait import waiting_fiber
+
+from .exchange import Exchange
+
+@fieldwise_init
+struct HttpVersion(Comparable, ImplicitlyCopyable, Writable):
+    """Names a version of HTTP."""
+
+    comptime HTTP_1_0 = Self(1, 0)
+    """HTTP/1.0 (RFC 1945)."""
+    comptime HTTP_1_1 = Self(1, 1)
+    """HTTP/1.1 (RFC 9112)."""
+
+    var major: Int
+    """The digit before the dot."""
+    var minor: Int
+    """The digit behind the dot."""
+
+    def __lt__(self, other: Self) -> Bool:
+        """Tells which version is older.
+
+        Args:
+            other: Another version.
+
+        Returns:
+            True if this one is older.
+        """
+        return (self.major, self.minor) < (other.major, other.minor)
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes the version as a request line has it.
+
+        Args:
+            writer: The destination.
+        """
+        writer.write("HTTP/", self.major, ".", self.minor)
+
+
+@fieldwise_init
+struct RequestBody[origin: ImmOrigin](ImplicitlyCopyable):
+    """Reads the content of a request; made by `req.body`.
+
+    Parameters:
+        origin: The request that keeps the octets alive.
+    """
+
+    var _exchange: Exchange
+
+    def octets(self) raises -> Span[UInt8, Self.origin]:
+        """Waits for the whole content.
+
+        Returns:
+            A view that lives as long as the request.
+
+        Raises:
+            An error `http.content …` if the peer leaves, sends bad octets or
+            sends more than the limit.
+        """
+        _await_content(self._exchange)
+        return rebind[Span[UInt8, Self.origin]](
+            self._exchange[].content_octets()
+        )
+
+    def text(self) raises -> StringSlice[Self.origin]:
+        """Waits for the whole content.
+
+        Returns:
+            A view of it as text; its octets need not be valid UTF-8.
+
+        Raises:
+            What `octets` raises.
+        """
+        return StringSlice(unsafe_from_utf8=self.octets())
+
+    def declared_octets(self) -> Optional[Int]:
+        """Tells what Content-Length says.
+
+        Returns:
+            The length, or none if there is no Content-Length.
+        """
+        var length = self._exchange[].head.content_length
+        if length < 0:
+            return None
+        return length
+
+
+struct Request(Movable):
+    """Is the request that a handler answers.
+
+    Members are read like fields: `req.method`, `req.url`, `req.path`,
+    `req.query`, `req.version`, `req.headers`, `req.body`.
+    """
+
+    var _exchange: Exchange
+
+    def __init__(out self, *, unsafe_exchange: Exchange):
+        """Views an exchange.
+
+        Args:
+            unsafe_exchange: The exchange.
+
+        Safety:
+            The exchange outlives the request.
+        """
+        self._exchange = unsafe_exchange
+
+    @always_inline
+    def __getattr__(
+        self, member: type_of("method")
+    ) -> Method:
+        """Gives the method; `method_text` has the text of an extension.
+
+        Args:
+            member: The name `method`.
+
+        Returns:
+            The method; it compares with text: `req.method == "GET"`.
+        """
+        return self._exchange[].head.method
+
+    @always_inline
+    def __getattr__(
+        self, member: type_of("version")
+    ) -> HttpVersion:
+        """Gives the version of HTTP that the peer speaks.
+
+        Args:
+            member: The name `version`.
+
+        Returns:
+            1.0 or 1.1.
+        """
+        return HttpVersion(1, self._exchange[].head.version_minor)
+
+    @always_inline
+    def __getattr__(
+        self, member: type_of("headers")
+    ) -> FieldSection[origin_of(self)]:
+        """Gives the header section.
+
+        Args:
+            member: The name `headers`.
+
+        Returns:
+            A view that lives as long as the request.
+        """
+        return rebind[FieldSection[origin_of(self)]](
+            self._exchange[].head.fields(self._exchange[].window())
+        )
+
+    @always_inline
+    def __getattr__(
+        self, member: type_of("body")
+    ) -> RequestBody[origin_of(self)]:
+        """Gives the content, which may still be on its way.
+
+        Args:
+            member: The name `body`.
+
+        Returns:
+            A view that lives as long as the request.
+        """
+        return RequestBody[origin_of(self)](self._exchange)
+
+    @always_inline
+    def __getattr__(
+        self, member: type_of("url")
+    ) -> StringSlice[origin_of(self)]:
+        """Gives the request target as received.
+
+        Args:
+            member: The name `url`.
+
+        Returns:
+            A view that lives as long as the request.
+        """
+        return rebind[StringSlice[origin_of(self)]](
+            self._exchange[].head.target_text(self._exchange[].window())
+        )
+
+    @always_inline
+    def __getattr__(
+        self, member: type_of("path")
+    ) -> StringSlice[origin_of(self)]:
+        """Gives the path of the request target, escapes included.
+
+        Args:
+            member: The name `path`.
+
+        Returns:
+            A view that lives as long as the request.
+        """
+        return StringSlice(
+            unsafe_from_utf8=self._exchange[].head.target.path(
+                self.url.as_bytes()
+            )
+        )
+
+    @always_inline
+    def __getattr__(
+        self, member: type_of("query")
+    ) -> StringSlice[origin_of(self)]:
+        """Gives what follows the `?` in the request target.
+
+        Args:
+            member: The name `query`.
+
+        Returns:
+            A view that lives as long as the request; escapes are included.
+        """
+        return StringSlice(
+            unsafe_from_utf8=self._exchange[].head.target.query(
+                self.url.as_bytes()
+            )
+        )
+
+    def method_text(self) -> StringSlice[origin_of(self)]:
+        """Gives the method as received, also where it is an extension.
+
+        Returns:
+            A token.
+        """
+        return rebind[StringSlice[origin_of(self)]](
+            self._exchange[].head.method_text(self._exchange[].window())
+        )
+
+    def param(self, name: StringSlice) raises -> StringSlice[origin_of(self)]:
+        """Gives what a parameter of the route matched, escapes decoded.
+
+        Args:
+            name: The name in the route's pattern.
+
+        Returns:
+            A view that lives as long as the request.
+
+        Raises:
+            An error `http.no_such_parameter` if the route has no parameter of
+            that name.
+        """
+        var found = self._exchange[].parameters.find(name.as_bytes())
+        if not found:
+            raise Error("http.no_such_parameter ", name)
+        return StringSlice(
+            unsafe_from_utf8=rebind[Span[UInt8, origin_of(self)]](
+                found.value()
+            )
+        )
+
+    def query_parameters(self) -> QueryParameters[origin_of(self)]:
+        """Reads the query as `name=value` pairs.
+
+        Returns:
+            A view: `req.query_parameters().get("page")`.
+        """
+        return QueryParameters[origin_of(self)](self.query)
+
+    def text(self) raises -> StringSlice[origin_of(self)]:
+        """Waits for the whole content.
+
+        Returns:
+            A view of it as text; its octets need not be valid UTF-8.
+
+        Raises:
+            An error `http.content …` if the peer leaves, sends bad octets or
+            sends more than the limit.
+        """
+        _await_content(self._exchange)
+        return StringSlice(
+            unsafe_from_utf8=rebind[Span[UInt8, origin_of(self)]](
+                self._exchange[].content_octets()
+            )
+        )
+
+    def peer(self) raises -> SocketAddr:
+        """Finds the address of the peer; asks the kernel at each call.
+
+        Returns:
+            The address.
+
+        Raises:
+            NetError: If the connection is gone, or the request did not come
+                over a network.
+        """
+        var source = self._exchange[].source
+        if not source:
+            raise Error(NetError(NetError.CLOSED, "peer_address"))
+        return source.value().peer_address(source.value().owner)
+
+    def id(self) -> Int:
+        """Tells the number under which the log knows the request.
+
+        Returns:
+            A number that is unique in its worker.
+        """
+        return self._exchange[].request_id
+
+    def unsafe_exchange(self) -> Exchange:
+        """Names the block behind the request.
+
+        Returns:
+            The block.
+
+        Safety:
+            It is used again when the response has been sent.
+        """
+        return self._exchange
+
+
+def _await_content(exchange: Exchange) raises:
+    if exchange[].content_complete:
+        return
+    exchange[].content_wanted = True
+    var fiber = waiting_fiber("read")
+    while not exchange[].content_complete:
+        if exchange[].content_status != 0:
+            raise Error("http.content bad, status ", exchange[].content_status)
+        if exchange[].peer_gone or not exchange[].source:
+            raise Error("http.content cut off: the peer left")
+        var source = exchange[].source.value()
+        source.demand(source.owner)
+        if exchange[].content_complete:
+            return
+        exchange[].waiter = fiber
+        var result = fiber.wait()
+        exchange[].waiter = None
+        if result == CANCELLED:
+            raise Error("http.content cut off: the request was cancelled")
+        if result < 0:
+            raise Error(NetError.from_errno("read", result))
