@@ -61,8 +61,8 @@ simulate: $(SETUP) ## runs the simulated network with SEEDS seeds
 bench: $(SETUP) ## builds and runs every micro benchmark
 	@sh tools/bench.sh $(MOJO)
 
-bench-full: ## tells how the workloads are measured
-	@echo "The workloads and their peers: see benchmark/README.md"
+bench-full: bench ## runs the micro benchmarks and every workload
+	@for run in $(wildcard benchmark/workloads/*/run); do $$run || exit 1; done
 
 wheel: $(SETUP) ## builds the wheel into dist/
 	@$(PYTHON) -m pip wheel --quiet --no-deps --wheel-dir dist .

@@ -12,6 +12,7 @@ import shutil
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -121,29 +122,37 @@ def few_faults(root: Path) -> list[str]:
     return problems
 
 
+def report(path: Path, runs: int) -> bool:
+    """Tries one fault, prints the verdict and returns whether it was found."""
+    started = time.monotonic()
+    try:
+        found, what = try_fault(parse_fault(path), runs)
+    except FaultError as error:
+        found, what = False, str(error)
+    verdict = "found " if found else "MISSED"
+    name = path.relative_to(ROOT / "fuzz/planted").as_posix()
+    seconds = time.monotonic() - started
+    print(f"{verdict} {name}: {what} ({seconds:.1f} s)", flush=True)
+    return found
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", metavar="PATTERN")
     parser.add_argument("--runs", type=int, default=RUNS_MAX)
+    parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
-    missed = 0
-    paths = sorted((ROOT / "fuzz/planted").glob("*/*.fault"))
-    for path in paths:
-        name = path.relative_to(ROOT / "fuzz/planted").as_posix()
-        if not re.search(options.only, name):
-            continue
-        started = time.monotonic()
-        try:
-            found, what = try_fault(parse_fault(path), options.runs)
-        except FaultError as error:
-            found, what = False, str(error)
-        verdict = "found " if found else "MISSED"
-        seconds = time.monotonic() - started
-        print(f"{verdict} {name}: {what} ({seconds:.1f} s)", flush=True)
-        missed += not found
+    paths = [
+        path
+        for path in sorted((ROOT / "fuzz/planted").glob("*/*.fault"))
+        if re.search(options.only, path.as_posix())
+    ]
+    with ThreadPoolExecutor(options.jobs) as pool:
+        found = list(pool.map(lambda path: report(path, options.runs), paths))
     problems = few_faults(ROOT)
     for problem in problems:
         print(problem)
+    missed = found.count(False)
     print(f"{len(paths)} faults, {missed} missed")
     return 1 if missed or problems else 0
 
