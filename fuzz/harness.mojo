@@ -1,8 +1,9 @@
 """Runs a fuzz harness: command line, outcome histogram, report of a finding.
 
 The runs happen in a child process that records the number of the current run,
-so that an abort (a bad index ends a Mojo process) is a finding with a number
-like any other. Options: `--runs N`, `--seed S`, `--only-run K`.
+so that an abort (a bad index ends a Mojo process) or an endless loop is a finding
+with a number like any other. Options: `--runs N`, `--seed S`, `--only-run K`,
+`--run-seconds-max T`.
 """
 
 from std.ffi import external_call, get_errno
@@ -112,6 +113,8 @@ struct Options(Copyable, Movable):
     """Selects the streams; 1 by default."""
     var only_run: Int
     """The one run to repeat, or -1 for all."""
+    var run_seconds_max: Int
+    """When a run counts as an endless loop; 20 by default."""
 
 
 def parse_options(arguments: List[String]) raises -> Options:
@@ -126,7 +129,7 @@ def parse_options(arguments: List[String]) raises -> Options:
     Raises:
         Error: If an option is unknown, lacks its value or is out of range.
     """
-    var options = Options(100_000, 1, -1)
+    var options = Options(100_000, 1, -1, 20)
     var i = 0
     while i < len(arguments):
         var name = arguments[i]
@@ -141,6 +144,8 @@ def parse_options(arguments: List[String]) raises -> Options:
             options.only_run = Int(value)
             if options.only_run < 0:
                 raise Error("--only-run is negative")
+        elif name == "--run-seconds-max":
+            options.run_seconds_max = Int(value)
         else:
             raise Error(name, " is unknown")
         i += 2
@@ -176,6 +181,7 @@ def _repeat(fuzz: Fuzz, options: Options, number: Int, program: String) -> Int:
     var histogram = Histogram()
     histogram._is_shown = True
     var random = Random(options.seed, number)
+    _set_alarm(options)
     try:
         fuzz(random, histogram)
     except e:
@@ -194,6 +200,7 @@ def _run_all(
         _ = record.seek(0)
         record.write(number, "\n")
         var random = Random(options.seed, number)
+        _set_alarm(options)
         try:
             fuzz(random, histogram)
         except e:
@@ -235,6 +242,11 @@ def _supervise(fuzz: Fuzz, options: Options, program: String) raises -> Int:
         program,
     )
     return 1
+
+
+def _set_alarm(options: Options):
+    # SIGALRM ends the process: nobody handles it.
+    _ = external_call["alarm", UInt32](UInt32(options.run_seconds_max))
 
 
 def _recorded_run(path: String) raises -> Int:

@@ -10,6 +10,7 @@ def test_options_have_defaults() raises:
     assert_equal(options.runs, 100_000)
     assert_equal(options.seed, 1)
     assert_equal(options.only_run, -1)
+    assert_equal(options.run_seconds_max, 20)
 
 
 def test_options_are_read_in_any_order() raises:

@@ -21,6 +21,8 @@ def _one(mut random: Random, mut histogram: Histogram) raises:
         raise Error("claim broken")
     if draw == 1 and octets[0] == 10:
         _ = octets[len(octets) + draw]
+    while draw == 2:
+        random.state += 1
     histogram.count("complete" if draw < 900 else "refused")
 
 
@@ -43,7 +45,8 @@ class HarnessTest(unittest.TestCase):
             raise AssertionError(built.output)
 
     def harness(self, *arguments):
-        return run([str(self.binary), *arguments], 120)
+        command = [str(self.binary), "--run-seconds-max", "1", *arguments]
+        return run(command, 120)
 
     def finding(self, text):
         """Searches the seeds for a finding that prints `text`."""
@@ -66,12 +69,17 @@ class HarnessTest(unittest.TestCase):
         self.assertRegex(finished.output, r"finding: claim broken\nrun \d+, ")
 
     def test_abort_is_a_finding_too(self):
-        finished = self.finding("died of signal")
+        finished = self.finding("died of signal 4")
         self.assertEqual(finished.code, 1)
         self.assertIn(r"input (3 octets): \x0a", finished.output)
 
+    def test_endless_loop_is_a_finding_too(self):
+        finished = self.finding("died of signal 14")
+        self.assertEqual(finished.code, 1)
+        self.assertRegex(finished.output, r"input \(3 octets\): \S+\n")
+
     def test_printed_command_repeats_the_finding(self):
-        for text in ("claim broken", "died of signal"):
+        for text in ("claim broken", "died of signal 4"):
             finished = self.finding(text)
             command = re.search(r"repeat: (.*)", finished.output).group(1)
             again = subprocess.run(
