@@ -55,6 +55,10 @@ trait SocketOptions:
     def descriptor(self) -> Int32:
         """Lends the descriptor.
 
+        The number alone does not keep the socket open: Mojo destroys a value
+        after its last use, so use the socket once more (`_ = socket^`) when
+        the descriptor is no longer needed.
+
         Returns:
             The descriptor, valid until the socket is closed; -1 if it is.
         """

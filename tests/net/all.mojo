@@ -8,6 +8,7 @@ from tests.net import (
     test_ip_text,
     test_raw_socket,
     test_socket_address,
+    test_socket_options,
 )
 
 
@@ -31,6 +32,10 @@ def main() raises:
         failures.append(String(e))
     try:
         TestSuite.discover_tests[test_socket_address.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_socket_options.TESTS]().run()
     except e:
         failures.append(String(e))
     if failures:
