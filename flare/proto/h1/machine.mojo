@@ -320,7 +320,7 @@ struct H1Machine(TrivialRegisterPassable):
                 return next_response(self.state, window, head)
             if s.response == SideState.BODY:
                 return next_body(self.state, window, head)
-            if s.response == SideState.IDLE:
+            if s.response == SideState.IDLE or s.response == SideState.CLOSED:
                 return self._next_unasked(window)
         if s.request == SideState.UPGRADED:
             return plain_event(self.state, H1Event.UPGRADED)
@@ -330,6 +330,8 @@ struct H1Machine(TrivialRegisterPassable):
         if len(window) > 0:
             # Whoever gets the next response must not get these octets.
             raise H1Error.peer(400, "octets that answer no request")
+        if self.state[].response == SideState.CLOSED:
+            return plain_event(self.state, H1Event.PAUSED)
         if not self.state[].has_ended:
             return plain_event(self.state, H1Event.NEED_OCTETS)
         self.state[].is_last = True
