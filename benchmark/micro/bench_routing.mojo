@@ -95,6 +95,17 @@ def _measure(
     print(name, Float64(best) / REQUESTS)
 
 
+def _table_of_dead_ends() raises -> RouteTable:
+    # Every node of the first eight levels has a literal and a parameter child.
+    var table = RouteTable()
+    for i in range(1 << 8):
+        var pattern = String()
+        for bit in range(8):
+            pattern += "/a" if (i >> bit) & 1 == 0 else String("/:p", bit)
+        table.add("GET", pattern + "/end", i)
+    return table^
+
+
 def main() raises:
     """Runs the measurement.
 
@@ -136,4 +147,11 @@ def main() raises:
         Method.PATCH,
         literal,
         MatchKind.METHOD_NOT_ALLOWED,
+    )
+    _measure(
+        "404, 511 dead ends",
+        _table_of_dead_ends(),
+        Method.GET,
+        ["/a/a/a/a/a/a/a/a/other"],
+        MatchKind.NOT_FOUND,
     )

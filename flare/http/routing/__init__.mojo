@@ -2,4 +2,5 @@
 
 from .captures import Capture, Captures
 from .pattern import RoutePattern
-from .table import METHODS_MAX, MatchKind, RouteMatch, RouteTable
+from .route_match import MatchKind, RouteMatch
+from .table import METHODS_MAX, RouteTable

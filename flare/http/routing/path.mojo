@@ -9,7 +9,7 @@ front of us and what stands behind us may resolve it differently.
 from std.bit import count_trailing_zeros
 from std.memory import pack_bits
 
-from flare.core import OctetPointer, find_octet
+from flare.core import find_octet
 
 comptime _SLASH: UInt8 = 47
 comptime _DOT: UInt8 = 46
@@ -108,30 +108,6 @@ def segment_end(path: Span[UInt8, _], scan: PathScan, start: Int) -> Int:
         return n
     var ahead = scan.slashes >> UInt64(start)
     return n if ahead == 0 else start + Int(count_trailing_zeros(ahead))
-
-
-def decode_segment(raw: Span[UInt8, _], mut decoded: List[UInt8]) -> Bool:
-    """Decodes the percent escapes of a segment (RFC 3986 section 2.1).
-
-    Args:
-        raw: The segment as received.
-        decoded: Where the octets are appended.
-
-    Returns:
-        False if an escape is malformed.
-    """
-    var i = 0
-    while i < len(raw):
-        if raw[i] != _PERCENT:
-            decoded.append(raw[i])
-            i += 1
-            continue
-        var octet = decode_escape(raw, i)
-        if octet < 0:
-            return False
-        decoded.append(UInt8(octet))
-        i += 3
-    return True
 
 
 def decode_escape(octets: Span[UInt8, _], index: Int) -> Int:

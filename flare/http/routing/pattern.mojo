@@ -8,8 +8,9 @@ the request target of a server-wide OPTIONS (RFC 9112 section 3.2.4).
 """
 
 from flare.core import write_escaped
+from flare.message import percent_decode
 
-from .path import decode_segment
+from .path import decode_escape
 
 comptime PATTERN_OCTETS_MAX = 2048
 """The longest pattern."""
@@ -21,6 +22,7 @@ comptime PARAMETERS_MAX = 16
 """The largest number of parameters of a pattern, the rest included."""
 
 comptime _SLASH: UInt8 = 47
+comptime _PERCENT: UInt8 = 37
 comptime _COLON: UInt8 = 58
 comptime _ASTERISK: UInt8 = 42
 comptime _OPENING: UInt8 = 123
@@ -163,9 +165,11 @@ struct RoutePattern(Copyable, Movable):
                     "a segment mixes text with : or *; write them %3A or %2A",
                     text,
                 )
+        for i in range(len(raw)):
+            if raw[i] == _PERCENT and decode_escape(raw, i) < 0:
+                raise bad_route("a percent escape is malformed", text)
         var decoded = List[UInt8]()
-        if not decode_segment(raw, decoded):
-            raise bad_route("a percent escape is malformed", text)
+        percent_decode(raw, decoded)
         if len(decoded) > LITERAL_OCTETS_MAX:
             raise bad_route("a literal segment exceeds 255 octets", text)
         if decoded == [UInt8(46)] or decoded == [UInt8(46), 46]:

@@ -5,7 +5,7 @@ from flare.core import PointerTo
 from .captures import Capture, Captures
 from .path import PathScan, decode_escape, segment_end
 from .pattern import LITERAL_OCTETS_MAX
-from .tree import Node, SegmentTree
+from .tree import SegmentTree
 
 comptime NOT_FOUND = -1
 """Says that no pattern with the method matches."""

@@ -9,84 +9,24 @@ GET where it has none of its own, and OPTIONS by the table (RFC 9110 sections
 `/a` and `/a/` are two routes.
 """
 
-from flare.core import PointerTo, heap_create, heap_destroy, is_token
-from flare.core import write_escaped
+from flare.core import (
+    PointerTo,
+    heap_create,
+    heap_destroy,
+    is_token,
+    write_escaped,
+)
 from flare.message import Method
 
-from .captures import Capture, Captures
+from .captures import Captures
 from .path import scan_path
 from .pattern import RoutePattern, SegmentKind, bad_route
+from .route_match import MatchKind, RouteMatch
 from .search import Search
 from .tree import NO_ROUTE, SegmentTree
 
 comptime METHODS_MAX = 64
 """The largest number of different methods, those of HTTP included."""
-
-
-@fieldwise_init
-struct MatchKind(Equatable, TrivialRegisterPassable, Writable):
-    """Says how a request is to be answered."""
-
-    comptime FOUND = Self(0)
-    """By the endpoint of a route."""
-    comptime NOT_FOUND = Self(1)
-    """With 404: no pattern matches the path."""
-    comptime METHOD_NOT_ALLOWED = Self(2)
-    """With 405 and Allow: no pattern that matches the path has the method."""
-    comptime METHOD_NOT_IMPLEMENTED = Self(3)
-    """With 501: neither HTTP nor any route knows the method."""
-    comptime OPTIONS = Self(4)
-    """With 204 and Allow: OPTIONS without a route of its own."""
-    comptime BAD_PATH = Self(5)
-    """With 400: the path breaks the rules of `path.mojo`."""
-
-    var value: UInt8
-    """The number of the kind."""
-
-    def __eq__(self, other: Self) -> Bool:
-        """Compares two kinds.
-
-        Args:
-            other: The other kind.
-
-        Returns:
-            True if they are the same.
-        """
-        return self.value == other.value
-
-    def write_to(self, mut writer: Some[Writer]):
-        """Writes the name.
-
-        Args:
-            writer: The destination.
-        """
-        if self == Self.FOUND:
-            writer.write("FOUND")
-        elif self == Self.NOT_FOUND:
-            writer.write("NOT_FOUND")
-        elif self == Self.METHOD_NOT_ALLOWED:
-            writer.write("METHOD_NOT_ALLOWED")
-        elif self == Self.METHOD_NOT_IMPLEMENTED:
-            writer.write("METHOD_NOT_IMPLEMENTED")
-        elif self == Self.OPTIONS:
-            writer.write("OPTIONS")
-        else:
-            writer.write("BAD_PATH")
-
-
-@fieldwise_init
-struct RouteMatch(TrivialRegisterPassable):
-    """Says what a table found."""
-
-    var kind: MatchKind
-    """How the request is to be answered."""
-    var endpoint: Int
-    """The endpoint given to `RouteTable.add`; -1 unless found."""
-    var route: Int
-    """The number of the route, from 0 in the order of adding; -1 unless found.
-    """
-    var allowed: UInt64
-    """The methods for the Allow field, one bit each; see `write_allow`."""
 
 
 struct _Route(Copyable, Movable):
@@ -218,9 +158,7 @@ struct RouteTable(Movable, Sized):
             Error: `http.bad_route` with the reason; the table then holds the
                 routes up to the one that was refused.
         """
-        var front = String(prefix)
-        if front.endswith("/"):
-            front = String(front.removesuffix("/"))
+        var front = String(prefix.removesuffix("/"))
         for i in range(len(other)):
             var route = other._state[].routes[i].copy()
             if route.pattern == "*":
@@ -308,8 +246,9 @@ struct RouteTable(Movable, Sized):
         """Tells whether a path that was not found is found with the slash at
         its end removed, or with one added.
 
-        A path that begins with two slashes never is: a redirect to it would
-        name another host (RFC 3986 section 4.2).
+        A path that begins with two slashes never is, nor with a slash and a
+        backslash, which browsers take for one: a redirect to it would name
+        another host (RFC 3986 section 4.2).
 
         Args:
             method: The method.
@@ -321,7 +260,7 @@ struct RouteTable(Movable, Sized):
             True if a redirect to the other path leads to a route.
         """
         var n = len(path)
-        if n < 2 or path[1] == 47:
+        if n < 2 or path[1] == 47 or path[1] == 92:
             return False
         var found: RouteMatch
         if path[n - 1] == 47:

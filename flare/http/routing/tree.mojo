@@ -10,9 +10,9 @@ chooses well costs at most the longest run of occupied places, which the
 patterns alone decide.
 """
 
-from flare.core import OctetPointer, equals
+from flare.core import equals
 
-from .pattern import SegmentKind, PatternSegment
+from .pattern import PatternSegment, SegmentKind
 
 comptime NO_ROUTE = -1
 """Stands for the absence of a route."""
