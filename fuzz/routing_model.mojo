@@ -141,6 +141,8 @@ struct Model(Copyable, Movable):
         Returns:
             The answer.
         """
+        if path == "*".as_bytes() and method == "OPTIONS":
+            return self._whole_server()
         if len(path) == 0 or path[0] != UInt8(ord("/")):
             return _answer("BAD_PATH")
         var segments = split_path(path)
@@ -190,6 +192,15 @@ struct Model(Copyable, Movable):
         )
         refused.allowed = allowed^
         return refused^
+
+    def _whole_server(self) -> ModelAnswer:
+        var options = _answer("OPTIONS")
+        _include(options.allowed, "OPTIONS")
+        for route in self.routes:
+            _include(options.allowed, route.method)
+            if route.method == "GET":
+                _include(options.allowed, "HEAD")
+        return options^
 
     def _knows(self, method: String) -> Bool:
         for known in materialize[KNOWN_METHODS]():
