@@ -2,13 +2,40 @@
 
 from std.testing import TestSuite
 
-from tests.proto import test_h1_fixtures
+from tests.proto import (
+    test_h1_fixtures,
+    test_h1_limits,
+    test_h1_machine,
+    test_h1_pairs,
+    test_h1_scan,
+    test_h1_state,
+)
 
 
 def main() raises:
     var failures = List[String]()
     try:
         TestSuite.discover_tests[test_h1_fixtures.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_h1_limits.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_h1_machine.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_h1_pairs.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_h1_scan.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_h1_state.TESTS]().run()
     except e:
         failures.append(String(e))
     if failures:

@@ -193,7 +193,9 @@ def _read_target(window: Window, mut h: Head) raises H1Error:
             raise H1Error.peer(400, "Host contradicts the request target")
 
 
-def _without_port(authority: Window, port: StaticString) -> Window:
+def _without_port(
+    authority: Window, port: StaticString
+) -> Window[authority.origin]:
     var n = len(authority) - port.byte_length()
     if n > 0 and equals_lower(authority[n:], port.as_bytes()):
         return authority[:n]
@@ -208,7 +210,7 @@ def _has(h: Head, id: UInt8) -> Bool:
 
 
 @always_inline
-def _value(window: Window, h: Head, index: Int) -> Window:
+def _value(window: Window, h: Head, index: Int) -> Window[window.origin]:
     ref line = h.lines[index]
     var start = Int(line.value_start)
     return window[start : start + Int(line.value_octets)]

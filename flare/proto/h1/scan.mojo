@@ -12,7 +12,7 @@ from flare.core import TAB, TOKEN_OCTETS
 comptime _Octets16 = SIMD[DType.uint8, 16]
 comptime _Lanes16 = SIMD[DType.bool, 16]
 
-comptime Window = Span[UInt8, ImmUntrackedOrigin]
+comptime Window = Span[mut=False, UInt8, _]
 """The received octets; their owner keeps them in place during a call."""
 
 comptime Stops = def(_Octets16) thin -> _Lanes16
@@ -20,24 +20,21 @@ comptime Stops = def(_Octets16) thin -> _Lanes16
 
 
 @always_inline
-def window_of(octets: Span[UInt8, _]) -> Window:
-    """Views octets without their origin.
+def window_of[
+    origin: Origin
+](octets: Span[UInt8, origin]) -> Window[ImmOrigin(origin)]:
+    """Views octets that nobody changes during the call.
+
+    Parameters:
+        origin: What keeps the octets alive.
 
     Args:
         octets: Any octets.
 
     Returns:
         The same octets.
-
-    Safety:
-        The view does not keep them alive.
     """
-    return Window(
-        unsafe_ptr=octets.unsafe_ptr()
-        .unsafe_mut_cast[False]()
-        .unsafe_origin_cast[ImmUntrackedOrigin](),
-        length=len(octets),
-    )
+    return octets
 
 
 @always_inline

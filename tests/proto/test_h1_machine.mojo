@@ -1,0 +1,190 @@
+"""Tests for `flare.proto.h1.machine` beyond its fixtures."""
+
+from std.testing import assert_equal, assert_false, assert_true
+
+from flare.core import Buffer, PointerTo, heap_create, heap_destroy
+from flare.message import HeaderMap, Method, RequestTarget
+from flare.proto.h1 import (
+    BodyLength,
+    H1Error,
+    H1Event,
+    H1Limits,
+    H1Machine,
+    H1State,
+    Head,
+    Role,
+)
+
+comptime _REQUEST: StaticString = (
+    "GET /a%20b?c=d HTTP/1.1\r\nHost: a\r\nAccept: */*\r\n\r\n"
+)
+
+
+def _server() -> H1Machine:
+    return H1Machine(heap_create(H1State(Role.SERVER, H1Limits())))
+
+
+def test_a_head_gives_offsets_into_its_window() raises:
+    var machine = _server()
+    var head = heap_create(Head())
+    var window = _REQUEST.as_bytes()
+    var event = machine.next_event(window, head)
+    assert_equal(event.kind, H1Event.REQUEST_HEAD)
+    assert_equal(event.stream_id, 1)
+    assert_equal(event.consumed, len(window))
+    ref h = head[]
+    assert_true(h.method == Method.GET)
+    assert_equal(h.method_text(window), "GET")
+    assert_equal(h.target_text(window), "/a%20b?c=d")
+    assert_equal(h.target.form, RequestTarget.ORIGIN_FORM)
+    assert_equal(Int(h.target.path_octets), 6)
+    assert_equal(Int(h.target.query_octets), 3)
+    assert_equal(h.version_minor, 1)
+    assert_equal(h.host, 0)
+    assert_equal(h.content_length, -1)
+    assert_true(h.keep_alive)
+    var fields = h.fields(window)
+    assert_equal(len(fields), 2)
+    assert_equal(fields.name(1), "Accept")
+    assert_equal(fields.value(1), "*/*")
+    heap_destroy(head)
+    heap_destroy(machine.state)
+
+
+def test_another_head_in_the_middle_starts_over_and_reads_the_same() raises:
+    var window = _REQUEST.as_bytes()
+    for cut in range(1, len(window)):
+        var machine = _server()
+        var first = heap_create(Head())
+        var second = heap_create(Head())
+        var event = machine.next_event(window[:cut], first)
+        assert_equal(event.kind, H1Event.NEED_OCTETS)
+        event = machine.next_event(window, second)
+        assert_equal(event.kind, H1Event.REQUEST_HEAD)
+        assert_equal(second[].target_text(window), "/a%20b?c=d")
+        assert_equal(len(second[].lines), 2)
+        heap_destroy(first)
+        heap_destroy(second)
+        heap_destroy(machine.state)
+
+
+def test_a_head_that_another_connection_used_starts_over() raises:
+    var window = _REQUEST.as_bytes()
+    var other = String("POST /other HTTP/1.1\r\nHost: b\r\nX: y\r\n\r\n")
+    var head = heap_create(Head())
+    for cut in range(1, other.byte_length()):
+        var one = _server()
+        var two = _server()
+        _ = one.next_event(window[:cut], head)
+        _ = two.next_event(other.as_bytes()[:cut], head)
+        var event = one.next_event(window, head)
+        assert_equal(event.kind, H1Event.REQUEST_HEAD)
+        assert_equal(head[].target_text(window), "/a%20b?c=d")
+        assert_equal(head[].fields(window).value(0), "a")
+        heap_destroy(one.state)
+        heap_destroy(two.state)
+    heap_destroy(head)
+
+
+def test_a_head_keeps_nothing_of_the_one_before() raises:
+    var machine = _server()
+    var head = heap_create(Head())
+    var output = heap_create(Buffer())
+    var first = String(
+        "POST http://a/ HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\n"
+        "Upgrade: x\r\nContent-Length: 1\r\nExpect: 100-continue\r\n\r\nz"
+    )
+    var event = machine.next_event(first.as_bytes(), head)
+    assert_true(head[].wants_upgrade and head[].expects_continue)
+    assert_equal(head[].content_length, 1)
+    var rest = first.as_bytes()[event.consumed :]
+    event = machine.next_event(rest, head)
+    assert_equal(event.length, 1)
+    _ = machine.next_event(rest[event.consumed :], head)
+    _answer(machine, output)
+    event = machine.next_event(_REQUEST.as_bytes(), head)
+    assert_equal(event.kind, H1Event.REQUEST_HEAD)
+    assert_equal(event.stream_id, 2)
+    ref h = head[]
+    assert_false(h.wants_upgrade or h.expects_continue)
+    assert_equal(h.content_length, -1)
+    assert_equal(Int(h.options), 0)
+    assert_equal(h.target.form, RequestTarget.ORIGIN_FORM)
+    assert_equal(len(h.lines), 2)
+    heap_destroy(head)
+    heap_destroy(output)
+    heap_destroy(machine.state)
+
+
+def test_octet_by_octet_arrival_looks_at_each_octet_a_bounded_number_of_times() raises:
+    # A machine that read from the start each time would look at half a
+    # thousand million octets here; this one is done at once.
+    var limits = H1Limits(
+        request_target_octets_max=65535, field_section_octets_max=1 << 20
+    )
+    var octets = List[UInt8](StaticString("GET /").as_bytes())
+    octets.extend(List[UInt8](length=30000, fill=97))
+    octets.extend(StaticString(" HTTP/1.1\r\nHost: a\r\nX: ").as_bytes())
+    octets.extend(List[UInt8](length=900_000, fill=98))
+    octets.extend(StaticString("\r\n\r\n").as_bytes())
+    var machine = H1Machine(heap_create(H1State(Role.SERVER, limits)))
+    var head = heap_create(Head())
+    for n in range(1, len(octets)):
+        var event = machine.next_event(Span(octets)[:n], head)
+        assert_equal(event.kind, H1Event.NEED_OCTETS)
+        assert_true(Int(head[].progress.scanned) >= n - 12)
+    var event = machine.next_event(Span(octets), head)
+    assert_equal(event.kind, H1Event.REQUEST_HEAD)
+    heap_destroy(head)
+    heap_destroy(machine.state)
+
+
+def test_an_error_names_fault_status_and_reason() raises:
+    assert_equal(
+        String(H1Error.peer(431, "too many field lines")),
+        "http/1.1 peer error, status 431: too many field lines",
+    )
+    assert_equal(
+        String(H1Error.local("no response is awaited")),
+        "http/1.1 local error: no response is awaited",
+    )
+
+
+def test_the_error_of_a_client_has_no_status() raises:
+    var machine = H1Machine(heap_create(H1State(Role.CLIENT, H1Limits())))
+    var head = heap_create(Head())
+    var status = -1
+    try:
+        _ = machine.next_event(_REQUEST.as_bytes(), head)
+    except e:
+        status = e.status
+        assert_equal(e.fault, H1Error.PEER)
+    assert_equal(status, 0)
+    heap_destroy(head)
+    heap_destroy(machine.state)
+
+
+def test_a_response_to_head_allows_no_body() raises:
+    var machine = _server()
+    var head = heap_create(Head())
+    var request = String("HEAD / HTTP/1.1\r\nHost: a\r\n\r\n")
+    assert_true(machine.response_allows_body(200))
+    assert_false(machine.response_allows_body(100))
+    assert_false(machine.response_allows_body(204))
+    assert_true(machine.response_allows_body(205))
+    assert_false(machine.response_allows_body(304))
+    _ = machine.next_event(request.as_bytes(), head)
+    assert_false(machine.response_allows_body(200))
+    heap_destroy(head)
+    heap_destroy(machine.state)
+
+
+def _answer(machine: H1Machine, output: PointerTo[Buffer]) raises:
+    var none = HeaderMap()
+    machine.send_response_head(
+        204, none, BodyLength.NONE, StaticString("").as_bytes(), output
+    )
+    machine.send_end(output)
+
+
+comptime TESTS = __functions_in_module()
