@@ -67,7 +67,8 @@ def _append_port(mut octets: List[UInt8], mut random: Random):
     octets.append(58)
     if random.chance(10):
         _append(octets, String(65530 + random.below(12)))
-    elif random.chance(10):
+        return
+    if random.chance(10):
         _append(octets, "00")
     _append(octets, String(random.below(100_000 if random.chance(5) else 1000)))
 
