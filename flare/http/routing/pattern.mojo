@@ -168,7 +168,7 @@ struct RoutePattern(Copyable, Movable):
         for i in range(len(raw)):
             if raw[i] == _PERCENT and decode_escape(raw, i) < 0:
                 raise bad_route("a percent escape is malformed", text)
-        var decoded = List[UInt8]()
+        var decoded = List[UInt8](capacity=len(raw) + 1)
         percent_decode(raw, decoded)
         if len(decoded) > LITERAL_OCTETS_MAX:
             raise bad_route("a literal segment exceeds 255 octets", text)

@@ -79,7 +79,7 @@ struct SegmentTree(Movable):
         self.literal_octets_max = 0
         self._edges = List[_Edge](length=16, fill=_Edge(0, 0, 0, 0, 0))
         self._edge_count = 0
-        self._texts = []
+        self._texts = List[UInt8](capacity=256)
 
     def add(mut self, segments: List[PatternSegment]) -> Int:
         """Adds the nodes of a pattern as far as they are missing.
