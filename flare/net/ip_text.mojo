@@ -235,6 +235,8 @@ def _reason_against(octet: UInt8) -> StaticString:
         return "a control octet does not belong here"
     if octet == 47:
         return "a prefix length or path does not belong here"
+    if (octet | 32) - 97 < 26:
+        return "a letter that no address has; names are not resolved here"
     if octet == _COLON:
         return "a port does not belong here"
     return "an octet that no address has"

@@ -15,7 +15,7 @@ comptime EIO = 5
 comptime EBADF = 9
 """The number is not an open descriptor of the right kind."""
 comptime EAGAIN = 11
-"""The call would have to wait, or a limit is reached for now."""
+"""The call would have to wait, or a limit is reached."""
 comptime ENOMEM = 12
 """The kernel has no memory for the request."""
 comptime EACCES = 13
