@@ -162,7 +162,9 @@ def _accepts_target(octets: List[UInt8], method: Method) -> Bool:
         return False
     if method == Method.CONNECT:
         var last = octets[len(octets) - 1]
-        var has_port = last >= 48 and last <= 57 and _has_colon_behind_host(octets)
+        var has_port = (
+            last >= 48 and last <= 57 and _has_colon_behind_host(octets)
+        )
         return has_port and accepts_authority(Span(octets))
     if len(octets) == 1 and octets[0] == 42:
         return method == Method.OPTIONS

@@ -13,6 +13,7 @@ from tests.message import (
     test_request_target,
     test_status,
     test_url,
+    test_url_reference,
 )
 
 
@@ -56,6 +57,10 @@ def main() raises:
         failures.append(String(e))
     try:
         TestSuite.discover_tests[test_url.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_url_reference.TESTS]().run()
     except e:
         failures.append(String(e))
     if failures:
