@@ -130,6 +130,14 @@ class WordTest(TreeTest):
                 self.flare(row + "\n")
                 self.assert_rules("leftover")
 
+    def test_state_for_now_in_a_docstring_passes(self):
+        self.flare('var paused: Bool\n"""Nothing is accepted for now."""\n')
+        self.assert_rules()
+
+    def test_dates_in_tests_pass(self):
+        self.write("tests/net/date.mojo", "# 2026-01-31 is a Saturday.\n")
+        self.assert_rules()
+
     def test_501_not_implemented_in_code_passes(self):
         self.flare('comptime S = "Not Implemented"\nfor now in x:\n    y()\n')
         self.assert_rules()
