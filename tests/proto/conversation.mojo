@@ -1,6 +1,12 @@
 """Runs one machine through the steps of a fixture and keeps the transcript."""
 
-from flare.core import Buffer, PointerTo, heap_create, heap_destroy
+from flare.core import (
+    Buffer,
+    PointerTo,
+    heap_create,
+    heap_destroy,
+    write_escaped,
+)
 from flare.message import HeaderMap
 from flare.proto.h1 import (
     BodyKind,
@@ -174,8 +180,10 @@ struct Conversation(Movable):
             self.transcript.join("= DATA ", data)
             return
         if event.kind == H1Event.REQUEST_HEAD:
-            name += String(" ", self.head[].method_text(window))
-            name += String(" ", self.head[].target_text(window))
+            name += " "
+            write_escaped(self.head[].method_text(window).as_bytes(), name)
+            name += " "
+            write_escaped(self.head[].target_text(window).as_bytes(), name)
             name += _facts(self.head[])
         if (
             event.kind == H1Event.RESPONSE_HEAD

@@ -72,7 +72,8 @@ def note_field(
         H1Error: If the value or a repetition cannot be right.
     """
     if id == FieldName.HOST:
-        if head[].host >= 0:
+        # In a response it says nothing.
+        if head[].host >= 0 and head[].status == 0:
             raise H1Error.peer(400, "more than one Host")
         head[].host = index
     elif id == FieldName.CONNECTION:

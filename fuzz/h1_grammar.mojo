@@ -1,0 +1,174 @@
+"""Builds HTTP/1.1 messages from the grammar, now and then slightly wrong."""
+
+from .random import Random
+
+
+def append_text(mut octets: List[UInt8], text: StringSlice):
+    """Appends a text to a message.
+
+    Args:
+        octets: The message.
+        text: What to append.
+    """
+    octets.extend(text.as_bytes())
+
+
+def request(mut random: Random) -> List[UInt8]:
+    """Builds one to three requests.
+
+    Args:
+        random: Decides about every part.
+
+    Returns:
+        The octets.
+    """
+    var octets = List[UInt8]()
+    for _ in range(random.between(1, 3)):
+        if random.chance(5):
+            append_text(octets, "\r\n")
+        append_text(octets, random.pick(_methods()))
+        append_text(octets, random.pick(_targets()))
+        append_text(
+            octets,
+            " HTTP/1.0\r\n" if random.chance(10) else " HTTP/1.1\r\n",
+        )
+        if not random.chance(3):
+            append_text(octets, random.pick(_hosts()))
+        _append_rest(octets, random, not random.chance(40))
+    return octets^
+
+
+def response(mut random: Random) -> List[UInt8]:
+    """Builds one response, perhaps behind 1xx responses.
+
+    Args:
+        random: Decides about every part.
+
+    Returns:
+        The octets.
+    """
+    var octets = List[UInt8]()
+    while random.chance(15):
+        append_text(octets, "HTTP/1.1 103 Early Hints\r\nLink: <x>\r\n\r\n")
+    append_text(octets, "HTTP/1.0 " if random.chance(10) else "HTTP/1.1 ")
+    # 204, 304 and the like have no body.
+    var status = random.pick(_statuses())
+    append_text(octets, status)
+    var has_body = status.startswith("200") or status.startswith("404")
+    _append_rest(octets, random, has_body or random.chance(10))
+    if random.chance(5):
+        append_text(octets, "HTTP/1.1 200 OK\r\n\r\n")
+    return octets^
+
+
+def _append_rest(mut octets: List[UInt8], mut random: Random, has_body: Bool):
+    for _ in range(random.below(4)):
+        append_text(octets, random.pick(_fields()))
+    if random.chance(4):
+        append_text(octets, random.pick(_conflicts()))
+    if not has_body:
+        append_text(octets, "\r\n")
+        return
+    var body = random.octets(random.below(40))
+    if random.chance(50):
+        append_text(octets, String("Content-Length: ", len(body), "\r\n\r\n"))
+        octets.extend(Span(body))
+        return
+    append_text(octets, random.pick(_codings()))
+    append_text(octets, "\r\n")
+    _append_chunks(octets, random, body)
+
+
+def _append_chunks(
+    mut octets: List[UInt8], mut random: Random, body: List[UInt8]
+):
+    var at = 0
+    while at < len(body):
+        var size = random.between(1, len(body) - at)
+        if random.chance(10):
+            append_text(octets, "00")
+        append_text(octets, String(hex(size, prefix="")))
+        _append_extension(octets, random)
+        octets.extend(Span(body)[at : at + size])
+        append_text(octets, "\r\n")
+        at += size
+    append_text(octets, "0")
+    _append_extension(octets, random)
+    while random.chance(20):
+        append_text(octets, random.pick(_fields()))
+    append_text(octets, "\r\n")
+
+
+def _append_extension(mut octets: List[UInt8], mut random: Random):
+    if random.chance(15):
+        append_text(octets, " \t" if random.chance(20) else "")
+        append_text(octets, ';name="value"' if random.chance(50) else ";a")
+    append_text(octets, "\r\n")
+
+
+def _methods() -> List[StaticString]:
+    return ["GET ", "POST ", "HEAD ", "OPTIONS ", "BREW ", "PUT ", "DELETE "]
+
+
+def _targets() -> List[StaticString]:
+    return ["/", "/a/b?c=d", "/%20", "http://a/x", "/", "/p", "/q?r", "*"]
+
+
+def _hosts() -> List[StaticString]:
+    return ["Host: a\r\n", "host:a\r\n", "HOST: \ta \r\n", "Host: a:80\r\n"]
+
+
+def _fields() -> List[StaticString]:
+    return [
+        "Accept: */*\r\n",
+        "X: \r\n",
+        "X-Content-Length: 7\r\n",
+        "Content_Length: 7\r\n",
+        "Connection: keep-alive\r\n",
+        "Connection: x, ,close\r\n",
+        "Connection: upgrade\r\nUpgrade: x\r\n",
+        "Expect: 100-continue\r\n",
+        "User-Agent: a b\tc \xc3\xa9\r\n",
+        "Cookie: a=b; c=d, e\r\n",
+    ]
+
+
+def _codings() -> List[StaticString]:
+    return [
+        "Transfer-Encoding: chunked\r\n",
+        "transfer-encoding:CHUNKED\r\n",
+        "Transfer-Encoding: ,\t chunked ,\r\n",
+        "Transfer-Encoding: chunked\r\nX: y\r\n",
+    ]
+
+
+def _conflicts() -> List[StaticString]:
+    return [
+        "Content-Length: 3\r\n",
+        "Content-Length: 3, 3\r\n",
+        "Content-Length: +3\r\n",
+        "Transfer-Encoding: chunked\r\n",
+        "Transfer-Encoding: gzip\r\n",
+        "Transfer-Encoding: xchunked\r\n",
+        "Transfer-Encoding: chunked, identity\r\n",
+        "Transfer-Encoding : chunked\r\n",
+        "Host: b\r\n",
+        " folded\r\n",
+        "Connection: close;\r\n",
+        "Expect: nothing\r\n",
+    ]
+
+
+def _statuses() -> List[StaticString]:
+    return [
+        "200 OK\r\n",
+        "200 OK\r\n",
+        "200 OK\r\n",
+        "200 OK\r\n",
+        "404 Not Found\r\n",
+        "204 No Content\r\n",
+        "304 Not Modified\r\n",
+        "299 \r\n",
+        "500\r\n",
+        "101 Switching Protocols\r\n",
+    ]
