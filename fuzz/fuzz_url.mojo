@@ -1,17 +1,25 @@
-"""URLs, request targets and Host fields are accepted as a plain judge does.
+"""URLs, targets, Host fields, references are accepted as a plain judge does.
 
 Invariant: any octets are accepted exactly when the judge accepts them; the
 parts of what is accepted join to the input, the normal form parses to itself,
-and the offset of an error lies within the input.
+a resolved reference has no dot segments and the right origin, and the offset of
+an error lies within the input.
 """
 
 from flare.core import equals
-from flare.message import Method, RequestTarget, Url, valid_host
+from flare.message import (
+    Method,
+    RequestTarget,
+    Url,
+    resolve_reference,
+    valid_host,
+)
 
 from fuzz.harness import Histogram, run
 from fuzz.random import Random, mutate, splice
 from fuzz.url_model import (
     BuiltUrl,
+    absolute_form,
     accepts_authority,
     accepts_path,
     accepts_query,
@@ -31,13 +39,15 @@ def fuzz_url(mut random: Random, mut histogram: Histogram) raises:
     """
     var built = BuiltUrl(random)
     # Kinds 1 and 3 are targets: those with a path only, and those with a host.
-    var kind = random.below(4)
+    var kind = random.below(5)
     var method = Method(UInt8(random.below(Method.COUNT)))
     var octets = built.octets()
-    if kind == 2 or (kind != 0 and method == Method.CONNECT):
+    if kind == 2 or (kind % 2 == 1 and method == Method.CONNECT):
         octets = built.authority()
     elif kind == 1:
         octets = built.target()
+    elif kind == 4:
+        octets = built.reference(random)
     if random.chance(50):
         octets = mutate(octets, random)
         if random.chance(10):
@@ -47,6 +57,8 @@ def fuzz_url(mut random: Random, mut histogram: Histogram) raises:
         _check_host(octets, histogram)
     elif kind == 0:
         _check_url(octets, histogram)
+    elif kind == 4:
+        _check_reference(BuiltUrl(random).octets(), octets, histogram)
     else:
         _check_target(octets, method, histogram)
 
@@ -155,6 +167,34 @@ def _check_target(
         or target.port > 65535
     ):
         raise Error("a part is not what it should be")
+
+
+def _check_reference(
+    base_octets: List[UInt8], octets: List[UInt8], mut histogram: Histogram
+) raises:
+    if not accepts_url(Span(base_octets)):
+        return
+    var base = Url.parse_octets(Span(base_octets))
+    var joined = absolute_form(base, octets)
+    var text = StringSlice(unsafe_from_utf8=Span(octets))
+    var url: Url
+    try:
+        url = resolve_reference(base, text)
+    except e:
+        histogram.count("reference refused")
+        if accepts_url(Span(joined)):
+            raise Error("refused a reference: ", e)
+        return
+    histogram.count("reference accepted")
+    if not accepts_url(Span(joined)):
+        raise Error("accepted what is no reference")
+    if not url.has_origin_of(Url.parse_octets(Span(joined))):
+        raise Error("the origin became ", url)
+    var path = String(url.path(), "/")
+    if len(octets) != 0 and octets[0] != 63 and octets[0] != 35:
+        if "/./" in path or "/../" in path:
+            raise Error("a dot segment is left in ", url)
+    _check_parts(url)
 
 
 def _accepts_target(octets: List[UInt8], method: Method) -> Bool:

@@ -4,6 +4,8 @@ The judge shares nothing with the parser under test: it cuts texts at the first
 delimiter and checks the pieces one octet at a time.
 """
 
+from flare.message import Url
+
 from fuzz.random import Random
 
 comptime _SCHEMES: List[StaticString] = [
@@ -26,6 +28,16 @@ comptime _PORTS: List[StaticString] = [
     ":65536",
     ":00080",
     ":99999",
+]
+comptime _SEGMENTS: List[StaticString] = [
+    "/",
+    ".",
+    "..",
+    "/.",
+    "/..",
+    "/../",
+    "a/",
+    "...",
 ]
 
 
@@ -101,6 +113,54 @@ struct BuiltUrl(Movable):
         joined.extend(Span(self.target()))
         joined.extend(Span(self.fragment))
         return joined^
+
+    def reference(self, mut random: Random) -> List[UInt8]:
+        """Leaves parts of the URL out and adds dot segments.
+
+        Args:
+            random: Decides.
+
+        Returns:
+            A reference.
+        """
+        var whole = self.octets()
+        if random.chance(20):
+            whole = List[UInt8](Span(whole)[len(self.scheme) + 1 :])
+        elif random.chance(80):
+            whole = List[UInt8]()
+            for _ in range(random.below(6)):
+                whole.extend(random.pick(materialize[_SEGMENTS]()).as_bytes())
+            whole.extend(Span(self.target()))
+            whole.extend(Span(self.fragment))
+        return whole^
+
+
+def absolute_form(base: Url, reference: List[UInt8]) -> List[UInt8]:
+    """Writes a reference as a URL that may keep its dot segments.
+
+    Args:
+        base: The base.
+        reference: Any octets.
+
+    Returns:
+        A URL of the same origin, if it is one at all.
+    """
+    var colon = 0
+    while colon < len(reference) and _is_scheme_octet(reference[colon]):
+        colon += 1
+    if colon > 0 and colon < len(reference) and reference[colon] == 58:
+        if reference[0] >= 65:
+            return reference.copy()
+    var joined = List[UInt8](base.scheme().as_bytes())
+    joined.append(58)
+    var is_absolute = len(reference) > 0 and reference[0] == 47
+    if len(reference) < 2 or not is_absolute or reference[1] != 47:
+        joined.extend("//".as_bytes())
+        joined.extend(base.authority().as_bytes())
+        if not is_absolute:
+            joined.append(47)
+    joined.extend(Span(reference))
+    return joined^
 
 
 def accepts_url(octets: Span[UInt8, _]) -> Bool:
@@ -193,13 +253,18 @@ def accepts_authority(octets: Span[UInt8, _]) -> Bool:
     return number < 65536
 
 
+def _is_scheme_octet(b: UInt8) -> Bool:
+    var is_letter = (b | 32) >= 97 and (b | 32) <= 122
+    var is_digit = b >= 48 and b <= 57
+    return is_letter or is_digit or b == 43 or b == 45 or b == 46
+
+
 def _accepts_name(octets: Span[UInt8, _]) -> Bool:
     for b in octets:
-        var is_letter = (b | 32) >= 97 and (b | 32) <= 122
-        var is_digit = b >= 48 and b <= 57
-        if is_letter or is_digit:
-            continue
-        if _find("-._~!$&'()*+,;=%".as_bytes(), b) == 16:
+        if (
+            not _is_scheme_octet(b)
+            and _find("_~!$&'()*,;=%".as_bytes(), b) == 13
+        ):
             return False
     return len(octets) > 0 and _is_visible_and_escaped(octets)
 

@@ -30,9 +30,9 @@ def resolve_reference(base: Url, reference: StringSlice) raises -> Url:
     var r = reference.as_bytes()
     if len(r) > Url.OCTETS_MAX:
         raise Error("message.bad_url reference: too long")
-    var text = List[UInt8]()
     if _has_scheme(r):
         return _without_dots(Url.parse(reference))
+    var text = List[UInt8]()
     text.extend(base.scheme().as_bytes())
     text.append(COLON)
     if len(r) >= 2 and r[0] == SLASH and r[1] == SLASH:
@@ -46,8 +46,11 @@ def resolve_reference(base: Url, reference: StringSlice) raises -> Url:
     )
     var rest = r[path_octets:]
     if path_octets != 0:
-        _add_without_dots(text, Span(_merged(base, r[:path_octets])))
-    elif len(rest) != 0 and rest[0] == QUESTION_MARK:
+        # Parsed before `..` takes segments away: what is in them is judged.
+        text.extend(Span(_merged(base, r[:path_octets])))
+        text.extend(rest)
+        return _without_dots(Url.parse(_text_of(text)))
+    if len(rest) != 0 and rest[0] == QUESTION_MARK:
         text.extend(base.path().as_bytes())
     else:
         text.extend(base.target().as_bytes())

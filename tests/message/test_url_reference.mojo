@@ -105,6 +105,9 @@ def test_what_does_not_give_a_url_is_refused() raises:
         "/é",
         "%4",
         "#\0",
+        "a b/../c",
+        "/é/..",
+        "%4/../c",
     ]:
         with assert_raises(contains="message.bad_url"):
             _ = resolve_reference(base, reference)
