@@ -27,3 +27,4 @@ from .pointer import (
     heap_create,
     heap_destroy,
 )
+from .slab import Slab, SlotHandle

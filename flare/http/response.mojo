@@ -64,3 +64,11 @@ struct Response(Movable):
         """
         self.headers.set(name, value)
         return self^
+
+    def into_body(deinit self) -> Body:
+        """Takes the content out.
+
+        Returns:
+            The content.
+        """
+        return self.body^

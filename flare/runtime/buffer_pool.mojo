@@ -93,6 +93,17 @@ struct BufferPool(TrivialRegisterPassable):
         """
         return self.state[].buffer_octets
 
+    def is_exhausted(self) -> Bool:
+        """Tells whether the limit is reached and every buffer is lent.
+
+        Returns:
+            True if `take` would give none.
+        """
+        return (
+            len(self.state[].free) == 0
+            and self.state[].count >= self.state[].count_max
+        )
+
     def lent(self) -> Int:
         """Counts the buffers in use.
 

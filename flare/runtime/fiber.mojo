@@ -62,6 +62,8 @@ struct FiberState(Movable):
     """What it runs."""
     var task: Erased
     """The argument of `run`."""
+    var finished: FiberFunction
+    """Called by the loop with `task` when `run` has returned."""
     var next: Optional[PointerTo[FiberState]]
     """The next fiber in the ready list."""
     var deadline_ms: Int
@@ -93,6 +95,7 @@ struct FiberState(Movable):
         self.timer = TimerEntry(None, TIMER_OF_FIBER)
         self.run = _nothing
         self.task = reactor.state.unsafe_bitcast[NoneType]()
+        self.finished = _nothing
         self.next = None
         self.deadline_ms = NO_DEADLINE
         self.phase = _IDLE
@@ -395,6 +398,7 @@ struct FiberQueue(TrivialRegisterPassable):
         reactor: Reactor,
         run: FiberFunction,
         task: Erased,
+        finished: FiberFunction = _nothing,
         deadline_ms: Int = NO_DEADLINE,
     ) -> Optional[Fiber]:
         """Takes a fiber that will run a function; `resume` begins it.
@@ -403,6 +407,7 @@ struct FiberQueue(TrivialRegisterPassable):
             reactor: The reactor this set belongs to.
             run: The function.
             task: Its argument.
+            finished: Called by the loop with `task` when `run` has returned.
             deadline_ms: No wait of the fiber lasts longer.
 
         Returns:
@@ -414,6 +419,7 @@ struct FiberQueue(TrivialRegisterPassable):
         ref f = fiber.state[]
         f.run = run
         f.task = task
+        f.finished = finished
         f.deadline_ms = deadline_ms
         f.phase = _READY
         f.cancelled = False
@@ -442,7 +448,10 @@ struct FiberQueue(TrivialRegisterPassable):
         )
         self.state[].current = None
         if fiber.state[].phase == _IDLE:
+            var finished = fiber.state[].finished
+            var task = fiber.state[].task
             self.state[].idle.append(fiber)
+            finished(task)
 
     def append_ready(self, fiber: Fiber):
         """Lets a fiber go on in the next turn.

@@ -1,0 +1,211 @@
+"""Bounds what a server accepts and how long it waits."""
+
+from flare.proto.h1 import H1Limits
+from flare.runtime.backend import BackendKind
+
+from .log import AccessLog, LogSink
+
+
+@fieldwise_init
+struct ConfigProblem(ImplicitlyCopyable, Writable):
+    """Says which value of a configuration cannot work."""
+
+    var field: StaticString
+    """The name of the field."""
+    var reason: StaticString
+    """What it must be."""
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes one line for a person.
+
+        Args:
+            writer: The destination.
+        """
+        writer.write("ServerConfig.", self.field, " ", self.reason)
+
+
+@fieldwise_init
+struct _Count(ImplicitlyCopyable):
+    var value: Int
+    var field: StaticString
+
+
+struct ServerConfig(Copyable, Movable):
+    """Holds the limits of a server, all of them on by default.
+
+    A constructor does not raise, so that a configuration can be a compile-time
+    value; `first_problem` is asserted by `serve_comptime` and raised by `bind`.
+    """
+
+    var max_header_size: Int
+    """Octets of a header section; 8 KiB by default, as nginx and Apache have.
+    More is answered 431."""
+    var max_header_fields: Int
+    """Field lines of a header section; 100 by default. More is answered 431."""
+    var max_target_size: Int
+    """Octets of a request target; 8 KiB by default. More is answered 414."""
+    var max_body_size: Int
+    """Octets of a request's content; 10 MiB by default. More is answered
+    413."""
+    var max_keepalive_requests: Int
+    """Requests on one connection; 100,000 by default, so that connections move
+    to other workers now and then."""
+    var max_connections: Int
+    """Connections of one worker; 16,384 by default. At the limit accepting
+    pauses."""
+    var max_requests_in_flight: Int
+    """Requests of one worker that are being answered; 8,192 by default. Over it
+    the answer is 503."""
+    var idle_timeout_ms: Int
+    """How long a connection may wait for its next request; 60 s by default."""
+    var head_timeout_ms: Int
+    """How long a request head may take from its first octet on; 10 s by
+    default. The answer is 408."""
+    var body_timeout_ms: Int
+    """How long a handler waits for more content; 30 s by default."""
+    var write_timeout_ms: Int
+    """How long a peer may take no octets; 30 s by default."""
+    var handler_timeout_ms: Int
+    """How long the waits of one handler may last in all; 60 s by default."""
+    var linger_timeout_ms: Int
+    """How long octets of a refused peer are read and dropped, so that it gets
+    to read the answer; 2 s by default."""
+    var shutdown_timeout_ms: Int
+    """How long requests in flight may take when the server stops; 10 s by
+    default."""
+    var half_close_allowed: Bool
+    """False by default: a peer that ends its side while a handler waits counts
+    as gone."""
+    var handle_signals: Bool
+    """True by default: SIGTERM and SIGINT stop the server while it serves."""
+    var listen_backlog: Int
+    """Connections that may wait to be accepted; 4,096 by default."""
+    var backend: BackendKind
+    """The kernel interface; io_uring if the kernel allows it, else epoll."""
+    var log: LogSink
+    """Where the server's own messages go; standard error by default."""
+    var access_log: Optional[AccessLog]
+    """Where a record of each request goes; nowhere by default."""
+
+    def __init__(
+        out self,
+        *,
+        max_header_size: Int = 8192,
+        max_header_fields: Int = 100,
+        max_target_size: Int = 8192,
+        max_body_size: Int = 10 * 1024 * 1024,
+        max_keepalive_requests: Int = 100_000,
+        max_connections: Int = 16_384,
+        max_requests_in_flight: Int = 8_192,
+        idle_timeout_ms: Int = 60_000,
+        head_timeout_ms: Int = 10_000,
+        body_timeout_ms: Int = 30_000,
+        write_timeout_ms: Int = 30_000,
+        handler_timeout_ms: Int = 60_000,
+        linger_timeout_ms: Int = 2_000,
+        shutdown_timeout_ms: Int = 10_000,
+        half_close_allowed: Bool = False,
+        handle_signals: Bool = True,
+        listen_backlog: Int = 4096,
+        backend: BackendKind = BackendKind.AUTOMATIC,
+        log: LogSink = LogSink.standard_error(),
+        access_log: Optional[AccessLog] = None,
+    ):
+        """Takes the defaults for what is not given.
+
+        Args:
+            max_header_size: Octets of a header section.
+            max_header_fields: Field lines of a header section.
+            max_target_size: Octets of a request target.
+            max_body_size: Octets of a request's content.
+            max_keepalive_requests: Requests on one connection.
+            max_connections: Connections of one worker.
+            max_requests_in_flight: Requests of one worker being answered.
+            idle_timeout_ms: The wait for a next request.
+            head_timeout_ms: The wait for a whole head.
+            body_timeout_ms: The wait for more content.
+            write_timeout_ms: The wait for a peer to take octets.
+            handler_timeout_ms: The waits of one handler in all.
+            linger_timeout_ms: How long a refused peer is listened to.
+            shutdown_timeout_ms: How long requests may take at the end.
+            half_close_allowed: Whether a peer may end its side and wait.
+            handle_signals: Whether SIGTERM and SIGINT stop the server.
+            listen_backlog: Connections that may wait to be accepted.
+            backend: The kernel interface.
+            log: Where the server's own messages go.
+            access_log: Where a record of each request goes.
+        """
+        self.max_header_size = max_header_size
+        self.max_header_fields = max_header_fields
+        self.max_target_size = max_target_size
+        self.max_body_size = max_body_size
+        self.max_keepalive_requests = max_keepalive_requests
+        self.max_connections = max_connections
+        self.max_requests_in_flight = max_requests_in_flight
+        self.idle_timeout_ms = idle_timeout_ms
+        self.head_timeout_ms = head_timeout_ms
+        self.body_timeout_ms = body_timeout_ms
+        self.write_timeout_ms = write_timeout_ms
+        self.handler_timeout_ms = handler_timeout_ms
+        self.linger_timeout_ms = linger_timeout_ms
+        self.shutdown_timeout_ms = shutdown_timeout_ms
+        self.half_close_allowed = half_close_allowed
+        self.handle_signals = handle_signals
+        self.listen_backlog = listen_backlog
+        self.backend = backend
+        self.log = log
+        self.access_log = access_log
+
+    def first_problem(self) -> Optional[ConfigProblem]:
+        """Finds a value that cannot work, or that contradicts another.
+
+        Returns:
+            The first problem, or none.
+        """
+        var counts: List[_Count] = [
+            _Count(self.max_header_fields, "max_header_fields"),
+            _Count(self.max_keepalive_requests, "max_keepalive_requests"),
+            _Count(self.max_connections, "max_connections"),
+            _Count(self.max_requests_in_flight, "max_requests_in_flight"),
+            _Count(self.idle_timeout_ms, "idle_timeout_ms"),
+            _Count(self.head_timeout_ms, "head_timeout_ms"),
+            _Count(self.body_timeout_ms, "body_timeout_ms"),
+            _Count(self.write_timeout_ms, "write_timeout_ms"),
+            _Count(self.handler_timeout_ms, "handler_timeout_ms"),
+            _Count(self.linger_timeout_ms, "linger_timeout_ms"),
+            _Count(self.shutdown_timeout_ms, "shutdown_timeout_ms"),
+            _Count(self.listen_backlog, "listen_backlog"),
+        ]
+        for entry in counts:
+            if entry.value < 1:
+                return ConfigProblem(entry.field, "must be at least 1")
+        if self.max_header_size < 256 or self.max_header_size > 1 << 20:
+            return ConfigProblem(
+                "max_header_size", "must be 256 octets to 1 MiB"
+            )
+        if self.max_target_size < 64 or self.max_target_size > 1 << 16:
+            return ConfigProblem(
+                "max_target_size", "must be 64 octets to 64 KiB"
+            )
+        if self.max_body_size < self.max_header_size:
+            return ConfigProblem(
+                "max_body_size", "must be at least max_header_size"
+            )
+        if self.backend == BackendKind.SIMULATED:
+            return ConfigProblem(
+                "backend", "must be a kernel interface: simulated is for tests"
+            )
+        return None
+
+    def h1_limits(self) -> H1Limits:
+        """Gives the limits of the HTTP/1.1 machine.
+
+        Returns:
+            Its limits.
+        """
+        var limits = H1Limits()
+        limits.request_target_octets_max = UInt32(self.max_target_size)
+        limits.field_section_octets_max = UInt32(self.max_header_size)
+        limits.field_lines_max = UInt32(self.max_header_fields)
+        limits.body_octets_max = self.max_body_size
+        return limits

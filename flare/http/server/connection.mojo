@@ -1,0 +1,606 @@
+"""Drives one connection of a server: the only driver there is.
+
+Octets arrive in `on_receive`; `process` feeds them to the protocol machine and
+starts the handler of each request on a fiber; the handler's response goes out
+through `output`. Requests of one connection are answered strictly in order: the
+next head is read when the previous response is complete, and all responses
+that are ready leave in one send.
+
+A connection ends in stages (`Stage`) and its slot is free again only when no
+operation is in flight and no fiber uses it.
+"""
+
+from flare.core import Erased, PointerTo, SlotHandle
+from flare.http.builders import error_response, service_unavailable
+from flare.http.exchange import ContentSource, Exchange, ExchangeState
+from flare.net import NetError, RawSocket, SocketAddr
+from flare.proto.h1 import BodyKind, H1Error, H1Event, Head
+from flare.runtime.operation import CANCELLED, NO_BUFFERS, Operation
+from flare.runtime.timer_wheel import TimerEntry
+from flare.sys.socket import peer_socket_address, shut_down_socket
+from flare.sys.socket_address import SocketAddressStorage
+from flare.sys.socket_constants import SHUT_WR
+
+from .connection_state import ConnectionState, Stage, Wait
+from .input import (
+    consume,
+    drop_input,
+    hand_head_over,
+    receive_octets,
+    take_head_back,
+    window,
+)
+from .output import (
+    count_sent,
+    drop_output,
+    flush,
+    has_output,
+    machine,
+    release_output,
+    send_operation,
+    worker_of,
+    write_continue,
+    write_response,
+)
+from .statistics import WorkerStatistics
+from .worker_state import ExchangeFunctions, WorkerState
+
+comptime _READ_AHEAD_OCTETS = 64 * 1024
+comptime _UNSENT_OCTETS_MAX = 256 * 1024
+
+
+@fieldwise_init
+struct Connection(TrivialRegisterPassable):
+    """Names a connection of a worker."""
+
+    var state: PointerTo[ConnectionState]
+    """The heap state."""
+
+    @staticmethod
+    def begin(worker: PointerTo[WorkerState], descriptor: Int32) -> Bool:
+        """Takes a slot for an accepted socket and begins to receive.
+
+        Args:
+            worker: The worker.
+            descriptor: The socket, which the connection closes.
+
+        Returns:
+            False if the worker has no slot left; the socket is then untouched.
+        """
+        var taken = worker[].connections.take(
+            ConnectionState(
+                worker.unsafe_bitcast[NoneType](),
+                descriptor,
+                worker[].config.h1_limits(),
+            )
+        )
+        if not taken:
+            return False
+        var c = worker[].connections.find(taken.value()).value()
+        c[].slot = taken.value()
+        c[].receive.descriptor = descriptor
+        c[].receive.multishot = True
+        c[].receive.owner = c.unsafe_bitcast[NoneType]()
+        c[].receive.complete = _on_receive
+        c[].send.descriptor = descriptor
+        c[].send.owner = c.unsafe_bitcast[NoneType]()
+        c[].send.complete = _on_sent
+        c[].timer_task.owner = c.unsafe_bitcast[NoneType]()
+        c[].timer_task.fire = _on_timer
+        c[].timer.owner = (
+            Pointer(to=c[].timer_task)
+            .unsafe_origin_cast[MutUntrackedOrigin]()
+            .unsafe_bitcast[NoneType]()
+        )
+        var connection = Self(c)
+        worker[].reactor.submit(connection._receive())
+        connection._set_deadline(
+            Wait.NEXT_REQUEST, worker[].config.idle_timeout_ms
+        )
+        return True
+
+    @always_inline
+    def _receive(self) -> Operation:
+        return Operation(
+            Pointer(to=self.state[].receive).unsafe_origin_cast[
+                MutUntrackedOrigin
+            ]()
+        )
+
+    def process(self):
+        """Goes as far as the received octets allow; called by the loop."""
+        if self.state[].processing:
+            return
+        self.state[].processing = True
+        while self._advance():
+            pass
+        self.state[].processing = False
+        if self.state[].stage <= Stage.LAST_SEND:
+            flush(self.state)
+        self._settle()
+
+    def _advance(self) -> Bool:
+        """Handles one event of the protocol.
+
+        Returns:
+            False if there is nothing to do before something else happens.
+        """
+        var c = self.state
+        if c[].stage != Stage.OPEN:
+            return False
+        var octets = window(c)
+        if not c[].exchange:
+            if len(octets) == 0 and not c[].peer_ended:
+                return False
+            if c[].large or len(c[].output) > _UNSENT_OCTETS_MAX:
+                return False
+            c[].exchange = worker_of(c)[].take_exchange()
+        var x = c[].exchange.unsafe_value()
+        if c[].running and (
+            x[].content_complete
+            or x[].content_status != 0
+            or (
+                not x[].content_wanted
+                and len(x[].content) >= _READ_AHEAD_OCTETS
+            )
+        ):
+            return False
+        try:
+            var event = machine(c).next_event(
+                octets,
+                Pointer(to=x[].head).unsafe_origin_cast[MutUntrackedOrigin](),
+            )
+            return self._handle(event, x)
+        except e:
+            return self._refuse(e)
+
+    @always_inline
+    def _handle(self, event: H1Event, x: Exchange) -> Bool:
+        var c = self.state
+        var pool = worker_of(c)[].reactor.buffers()
+        if event.kind == H1Event.REQUEST_HEAD:
+            hand_head_over(c, x, event.consumed)
+            if c[].input:
+                consume(c, pool, event.consumed)
+            self._begin_exchange(x)
+            return True
+        if event.kind == H1Event.DATA:
+            self._add_content(x, event)
+            consume(c, pool, event.consumed)
+            return True
+        consume(c, pool, event.consumed)
+        if event.kind == H1Event.END_OF_MESSAGE:
+            x[].content_complete = True
+            if c[].starting:
+                return self._start(x)
+            if x[].waiter:
+                x[].waiter.value().wake()
+            return False
+        if event.kind == H1Event.TRAILERS:
+            return True
+        if event.kind == H1Event.NEED_OCTETS:
+            if c[].starting:
+                return self._start(x)
+            if not c[].running and len(window(c)) == 0:
+                self._drop_exchange()
+            return event.consumed > 0
+        if event.kind == H1Event.GOING_AWAY:
+            self._drop_exchange()
+            self._end()
+            return False
+        if event.kind == H1Event.RESET:
+            self._peer_is_gone()
+            return False
+        return False
+
+    def _begin_exchange(self, x: Exchange):
+        var c = self.state
+        var w = worker_of(c)
+        c[].starting = True
+        c[].requests += 1
+        x[].handler = w[].handler
+        x[].worker = w[].index
+        x[].request_id = w[].next_request_id
+        x[].started_ms = w[].reactor.now_ms()
+        x[].source = ContentSource(
+            c.unsafe_bitcast[NoneType](),
+            w[].functions.demand,
+            w[].functions.peer_address,
+        )
+        w[].next_request_id += 1
+        WorkerStatistics.add(_counter(w, 2), 1)
+        if c[].requests >= w[].config.max_keepalive_requests or w[].stopping:
+            machine(c).close_after_exchange()
+
+    @always_inline
+    def _add_content(self, x: Exchange, event: H1Event):
+        var c = self.state
+        var octets = window(c)[event.start : event.start + event.length]
+        # Content that lies whole behind its head is not copied.
+        if (
+            event.length == x[].head.content_length
+            and c[].input_shared
+            and x[].read_buffer
+        ):
+            x[].content_view = octets.unsafe_ptr()
+            x[].content_view_octets = event.length
+        else:
+            x[].content.append(octets)
+        if x[].waiter:
+            # The wait for content is counted anew from each arrival.
+            self._set_deadline(
+                Wait.CONTENT, worker_of(c)[].config.body_timeout_ms
+            )
+
+    def _start(self, x: Exchange) -> Bool:
+        """Runs the handler on a fiber until it waits or returns."""
+        var c = self.state
+        var w = worker_of(c)
+        c[].starting = False
+        c[].running = True
+        w[].in_flight += 1
+        var fibers = w[].reactor.state[].fibers
+        if w[].in_flight <= w[].config.max_requests_in_flight:
+            var fiber = fibers.start(
+                w[].reactor,
+                w[].run,
+                x.unsafe_bitcast[NoneType](),
+                w[].functions.finished,
+                x[].started_ms + w[].config.handler_timeout_ms,
+            )
+            if fiber:
+                x[].fiber = fiber
+                fibers.resume(fiber.unsafe_value())
+                return True
+        write_response(c, service_unavailable())
+        self._finish_exchange(x)
+        return True
+
+    @always_inline
+    def _finish_exchange(self, x: Exchange):
+        """Ends a request whose response is written."""
+        var c = self.state
+        var w = worker_of(c)
+        c[].running = False
+        w[].in_flight -= 1
+        self._give_exchange(x)
+        if machine(c).wants_close() and c[].stage == Stage.OPEN:
+            self._end()
+
+    @always_inline
+    def _give_exchange(self, x: Exchange):
+        var c = self.state
+        var w = worker_of(c)
+        c[].exchange = None
+        take_head_back(c, w[].reactor.buffers(), x)
+        w[].give_exchange(x)
+        if len(w[].starved) > 0:
+            feed_starved(w)
+
+    def _drop_exchange(self):
+        if self.state[].exchange and not self.state[].running:
+            self._give_exchange(self.state[].exchange.value())
+
+    def _refuse(self, error: H1Error) -> Bool:
+        """Answers a peer that broke the protocol or a limit."""
+        var c = self.state
+        WorkerStatistics.add(_counter(worker_of(c), 5), 1)
+        c[].lingers = True
+        drop_input(c, worker_of(c)[].reactor.buffers())
+        c[].gathered.clear()
+        var x = c[].exchange.value()
+        var status = error.status if error.status >= 400 else 400
+        if c[].running:
+            # The handler has the content it will get; its answer is replaced.
+            x[].content_status = status
+            if x[].waiter:
+                x[].waiter.value().wake()
+            return False
+        c[].starting = False
+        write_response(c, error_response(status))
+        self._give_exchange(x)
+        self._end()
+        return False
+
+    def _end(self):
+        """Closes once all that was written is sent."""
+        if self.state[].stage == Stage.OPEN:
+            self.state[].stage = Stage.LAST_SEND
+
+    def _peer_is_gone(self):
+        """Ends at once: nobody is left to read an answer."""
+        var c = self.state
+        if c[].stage == Stage.CLOSING:
+            return
+        c[].stage = Stage.CLOSING
+        if c[].running:
+            var x = c[].exchange.value()
+            x[].peer_gone = True
+            x[].fiber.value().cancel()
+
+    def _settle(self):
+        """Decides what the connection waits for next, or ends it."""
+        var c = self.state
+        if (
+            c[].peer_ended
+            and c[].running
+            and not worker_of(c)[].config.half_close_allowed
+        ):
+            self._peer_is_gone()
+        if c[].stage == Stage.OPEN:
+            self._adjust_receive()
+            self._choose_deadline()
+            return
+        if c[].stage == Stage.LAST_SEND and not has_output(c):
+            self._end_sending()
+        if c[].stage == Stage.LAST_SEND:
+            self._set_deadline(
+                Wait.PEER_READS, worker_of(c)[].config.write_timeout_ms
+            )
+        if c[].stage == Stage.CLOSING:
+            self._close()
+
+    def _end_sending(self):
+        var c = self.state
+        if not c[].lingers or c[].peer_ended:
+            c[].stage = Stage.CLOSING
+            return
+        # Closing with octets unread would reset the connection, and the reset
+        # would take the answer with it before the peer has read it.
+        c[].stage = Stage.LINGERING
+        _ = shut_down_socket(c[].descriptor, SHUT_WR)
+        self._set_deadline(
+            Wait.PEER_ENDS, worker_of(c)[].config.linger_timeout_ms
+        )
+        if self._receive().is_idle():
+            worker_of(c)[].reactor.submit(self._receive())
+
+    def _close(self):
+        var c = self.state
+        var w = worker_of(c)
+        var reactor = w[].reactor
+        if not self._receive().is_idle():
+            reactor.cancel(self._receive())
+        if not send_operation(c).is_idle():
+            reactor.cancel(send_operation(c))
+        if (
+            c[].running
+            or c[].processing
+            or not self._receive().is_idle()
+            or not send_operation(c).is_idle()
+        ):
+            return
+        self._drop_exchange()
+        drop_input(c, reactor.buffers())
+        drop_output(c)
+        if c[].timer.is_armed():
+            reactor.timers().cancel(self._timer())
+        reactor.close(c[].descriptor)
+        _ = w[].connections.give(c[].slot)
+        WorkerStatistics.set(_counter(w, 1), w[].connections.lent())
+        if w[].accept_paused and w[].connections.lent() < w[].config.max_connections:
+            w[].accept_task.fire(w[].accept_task.owner)
+
+    @always_inline
+    def _adjust_receive(self):
+        var c = self.state
+        var paused = self._is_full()
+        if paused and not c[].receive_paused:
+            worker_of(c)[].reactor.cancel(self._receive())
+        c[].receive_paused = paused
+        if (
+            self._receive().is_idle()
+            and not paused
+            and not c[].peer_ended
+            and not c[].starved
+        ):
+            worker_of(c)[].reactor.submit(self._receive())
+
+    @always_inline
+    def _is_full(self) -> Bool:
+        var c = self.state
+        if not c[].running:
+            return False
+        ref x = c[].exchange.unsafe_value()[]
+        return (
+            len(window(c)) >= _READ_AHEAD_OCTETS
+            or not x.content_wanted
+            and not x.content_complete
+            and len(x.content) >= _READ_AHEAD_OCTETS
+        )
+
+    @always_inline
+    def _choose_deadline(self):
+        var c = self.state
+        ref config = worker_of(c)[].config
+        if not send_operation(c).is_idle():
+            if c[].wait != Wait.PEER_READS:
+                self._set_deadline(Wait.PEER_READS, config.write_timeout_ms)
+        elif c[].running:
+            if not c[].exchange.value()[].waiter:
+                c[].wait = Wait.NOTHING
+            elif c[].wait != Wait.CONTENT:
+                self._set_deadline(Wait.CONTENT, config.body_timeout_ms)
+        elif c[].exchange:
+            if c[].wait != Wait.HEAD:
+                self._set_deadline(Wait.HEAD, config.head_timeout_ms)
+        elif c[].wait != Wait.NEXT_REQUEST:
+            self._set_deadline(Wait.NEXT_REQUEST, config.idle_timeout_ms)
+
+    @always_inline
+    def _timer(self) -> PointerTo[TimerEntry]:
+        return Pointer(to=self.state[].timer).unsafe_origin_cast[
+            MutUntrackedOrigin
+        ]()
+
+    @always_inline
+    def _set_deadline(self, wait: UInt8, timeout_ms: Int):
+        var c = self.state
+        var reactor = worker_of(c)[].reactor
+        c[].wait = wait
+        c[].deadline_ms = reactor.now_ms() + timeout_ms
+        # An entry that is armed for earlier looks again when it fires.
+        if (
+            not c[].timer.is_armed()
+            or c[].timer.deadline_ms > c[].deadline_ms
+        ):
+            reactor.timers().arm(self._timer(), c[].deadline_ms)
+
+    def _expire(self):
+        var c = self.state
+        if c[].wait == Wait.NOTHING:
+            return
+        var now = worker_of(c)[].reactor.now_ms()
+        if now < c[].deadline_ms:
+            worker_of(c)[].reactor.timers().arm(
+                self._timer(), c[].deadline_ms
+            )
+            return
+        if c[].wait == Wait.HEAD:
+            machine(c).stop_receiving()
+            _ = self._refuse(H1Error.peer(408, "the head took too long"))
+            flush(c)
+        elif c[].wait == Wait.CONTENT and c[].running:
+            machine(c).stop_receiving()
+            _ = self._refuse(H1Error.peer(408, "the content took too long"))
+        elif c[].wait == Wait.NEXT_REQUEST:
+            self._end()
+        else:
+            self._peer_is_gone()
+        self._settle()
+
+    def stop(self):
+        """Lets the request in progress be the last one."""
+        var c = self.state
+        if c[].stage != Stage.OPEN:
+            return
+        machine(c).close_after_exchange()
+        if not c[].exchange and not has_output(c):
+            self._end()
+        self._settle()
+
+    def abort(self):
+        """Ends at once, whatever is in progress."""
+        self._peer_is_gone()
+        self._settle()
+
+
+def exchange_functions() -> ExchangeFunctions:
+    """Names what an exchange calls back.
+
+    They reach `process`, which starts exchanges: the compiler resolves such a
+    circle only where it goes through values, so the worker keeps them.
+
+    Returns:
+        The functions.
+    """
+    return ExchangeFunctions(_on_demand, _peer_address, _on_finished)
+
+
+def feed_starved(w: PointerTo[WorkerState]):
+    """Lets connections receive again that found no free buffer.
+
+    Args:
+        w: The worker.
+    """
+    var waiting = List[SlotHandle]()
+    swap(waiting, w[].starved)
+    for slot in waiting:
+        var c = w[].connections.find(slot)
+        if c:
+            c.value()[].starved = False
+            if c.value()[].stage == Stage.OPEN:
+                Connection(c.value())._adjust_receive()
+
+
+@always_inline
+def _of(owner: Erased) -> Connection:
+    return Connection(owner.unsafe_bitcast[ConnectionState]())
+
+
+def _counter(w: PointerTo[WorkerState], index: Int) -> PointerTo[Int64]:
+    return w[].statistics.unsafe_bitcast[Int64]().unsafe_offset(index)
+
+
+def _on_receive(operation: Operation):
+    var connection = _of(operation.state[].owner.unsafe_value())
+    var c = connection.state
+    var w = worker_of(c)
+    var result = operation.result()
+    if result > 0:
+        var buffer = operation.state[].buffer.value()
+        if c[].stage == Stage.OPEN:
+            receive_octets(c, w[].reactor.buffers(), buffer, result)
+        else:
+            w[].reactor.buffers().give(buffer)
+    elif result == 0:
+        c[].peer_ended = True
+        machine(c).receive_end()
+    elif result == NO_BUFFERS:
+        if w[].reactor.buffers().is_exhausted():
+            c[].starved = True
+            w[].starved.append(c[].slot)
+    elif result != CANCELLED:
+        connection._peer_is_gone()
+    if c[].stage == Stage.LINGERING and c[].peer_ended:
+        c[].stage = Stage.CLOSING
+    connection.process()
+
+
+def _on_sent(operation: Operation):
+    var connection = _of(operation.state[].owner.unsafe_value())
+    var c = connection.state
+    if operation.result() <= 0:
+        if c[].stage != Stage.CLOSING or operation.result() != CANCELLED:
+            connection._peer_is_gone()
+        connection._settle()
+        return
+    count_sent(c, operation.result())
+    c[].wait = Wait.NOTHING
+    if c[].stage == Stage.CLOSING:
+        connection._settle()
+        return
+    flush(c)
+    if operation.is_idle():
+        release_output(c)
+        connection.process()
+    else:
+        connection._settle()
+
+
+def _on_timer(owner: Erased):
+    _of(owner)._expire()
+
+
+def _on_demand(owner: Erased):
+    var connection = _of(owner)
+    var c = connection.state
+    var x = c[].exchange.value()
+    if (
+        x[].head.expects_continue
+        and len(x[].content) == 0
+        and not x[].content_view
+    ):
+        x[].head.expects_continue = False
+        write_continue(c)
+    connection.process()
+
+
+def _on_finished(task: Erased):
+    var x = task.unsafe_bitcast[ExchangeState]()
+    var connection = _of(x[].source.value().owner)
+    connection._finish_exchange(x)
+    connection.process()
+
+
+def _peer_address(owner: Erased) raises -> SocketAddr:
+    var storage = SocketAddressStorage()
+    var result = peer_socket_address(
+        _of(owner).state[].descriptor, storage
+    )
+    if result < 0:
+        raise Error(NetError.from_errno("peer_address", result))
+    var address = SocketAddr.from_storage(storage)
+    if not address:
+        raise Error(NetError(NetError.UNSUPPORTED, "peer_address"))
+    return address.value()

@@ -1,0 +1,153 @@
+"""Keeps the octets that a connection has received and not yet consumed.
+
+Received octets stay in the buffer that the kernel filled, and requests are
+views into it. Octets are copied only where what is unconsumed would span two
+buffers. A buffer that holds the head of a request belongs to its exchange, and
+to the connection too while more octets lie behind the head.
+"""
+
+from flare.core import Buffer, OctetPointer, PointerTo
+from flare.http.exchange import Exchange
+from flare.runtime.buffer_pool import BufferPool
+
+from .connection_state import ConnectionState
+
+
+@always_inline
+def window(c: PointerTo[ConnectionState]) -> Span[UInt8, MutUntrackedOrigin]:
+    """Views the unconsumed octets, contiguous.
+
+    Args:
+        c: The connection.
+
+    Returns:
+        The view; receiving and consuming invalidate it.
+    """
+    if c[].input:
+        return Span[UInt8, MutUntrackedOrigin](
+            unsafe_ptr=c[].input.unsafe_value().unsafe_offset(
+                c[].input_start
+            ),
+            length=c[].input_end - c[].input_start,
+        )
+    if len(c[].gathered) == 0:
+        return Span[UInt8, MutUntrackedOrigin]()
+    return Span[UInt8, MutUntrackedOrigin](
+        unsafe_ptr=c[].gathered.unsafe_front(), length=len(c[].gathered)
+    )
+
+
+@always_inline
+def consume(c: PointerTo[ConnectionState], pool: BufferPool, count: Int):
+    """Drops octets from the front of the window.
+
+    Args:
+        c: The connection.
+        pool: Where receive buffers go.
+        count: At most the length of the window.
+    """
+    if count == 0:
+        return
+    if not c[].input:
+        c[].gathered.consume(count)
+        return
+    c[].input_start += count
+    if c[].input_start == c[].input_end:
+        drop_input(c, pool)
+
+
+@always_inline
+def drop_input(c: PointerTo[ConnectionState], pool: BufferPool):
+    """Gives the receive buffer back, unless the exchange still uses it.
+
+    Args:
+        c: The connection.
+        pool: Where receive buffers go.
+    """
+    if c[].input:
+        if not c[].input_shared:
+            pool.give(c[].input.unsafe_value())
+        c[].input = None
+        c[].input_shared = False
+
+
+@always_inline
+def receive_octets(
+    c: PointerTo[ConnectionState],
+    pool: BufferPool,
+    buffer: OctetPointer,
+    count: Int,
+):
+    """Adds received octets behind the window.
+
+    Args:
+        c: The connection.
+        pool: Where receive buffers go.
+        buffer: A receive buffer that the connection now owns.
+        count: How many octets it holds.
+    """
+    if not c[].input and len(c[].gathered) == 0:
+        c[].input = buffer
+        c[].input_shared = False
+        c[].input_start = 0
+        c[].input_end = count
+        return
+    _gather(c, pool)
+    c[].gathered.append(Span(unsafe_ptr=buffer, length=count))
+    pool.give(buffer)
+
+
+def _gather(c: PointerTo[ConnectionState], pool: BufferPool):
+    if c[].input:
+        c[].gathered.append(window(c))
+        drop_input(c, pool)
+
+
+@always_inline
+def hand_head_over(
+    c: PointerTo[ConnectionState], x: Exchange, head_octets: Int
+):
+    """Lets an exchange keep the octets of its head in place.
+
+    Args:
+        c: The connection, whose window begins with the head.
+        x: The exchange.
+        head_octets: The length of the head.
+    """
+    x[].octet_count = head_octets
+    if c[].input:
+        x[].octets = c[].input.unsafe_value().unsafe_offset(c[].input_start)
+        x[].read_buffer = c[].input
+        c[].input_shared = True
+        return
+    # The head came in pieces: the exchange takes the memory they were gathered
+    # in, and what lies behind the head (rarely anything) moves on.
+    var rest = Buffer()
+    if len(c[].gathered) > head_octets:
+        rest.append(window(c)[head_octets:])
+    x[].gathered = Buffer()
+    swap(x[].gathered, c[].gathered)
+    swap(c[].gathered, rest)
+    x[].octets = x[].gathered.unsafe_front()
+
+
+@always_inline
+def take_head_back(
+    c: PointerTo[ConnectionState], pool: BufferPool, x: Exchange
+):
+    """Ends what `hand_head_over` began; the exchange is over.
+
+    Args:
+        c: The connection.
+        pool: Where receive buffers go.
+        x: The exchange.
+    """
+    if x[].read_buffer:
+        var buffer = x[].read_buffer.unsafe_value()
+        x[].read_buffer = None
+        if c[].input_shared and c[].input and Int(
+            c[].input.unsafe_value()
+        ) == Int(buffer):
+            c[].input_shared = False
+        else:
+            pool.give(buffer)

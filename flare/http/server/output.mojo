@@ -1,0 +1,231 @@
+"""Sends what a connection has to say: one send in flight, the rest gathers."""
+
+from flare.core import Buffer, Erased, PointerTo
+from flare.http.body import Body
+from flare.http.builders import error_response
+from flare.http.exchange import Exchange
+from flare.http.response import Response
+from flare.proto.h1 import BodyLength, H1Error, H1Machine
+from flare.runtime.operation import Operation
+
+from .connection_state import ConnectionState, Stage
+from .worker_state import WorkerState
+
+comptime COPY_OCTETS_MAX = 32 * 1024
+"""Content up to this size is copied behind its head, so that one send carries
+both; a longer one is sent from where it lies."""
+
+
+@always_inline
+def machine(c: PointerTo[ConnectionState]) -> H1Machine:
+    """Names the protocol machine of a connection.
+
+    Args:
+        c: The connection.
+
+    Returns:
+        The handle.
+    """
+    return H1Machine(
+        Pointer(to=c[].h1).unsafe_origin_cast[MutUntrackedOrigin]()
+    )
+
+
+@always_inline
+def worker_of(c: PointerTo[ConnectionState]) -> PointerTo[WorkerState]:
+    """Names the worker of a connection.
+
+    Args:
+        c: The connection.
+
+    Returns:
+        The worker's state.
+    """
+    return c[].worker.unsafe_bitcast[WorkerState]()
+
+
+@always_inline
+def _output(c: PointerTo[ConnectionState]) -> PointerTo[Buffer]:
+    if c[].output.capacity() == 0:
+        c[].output = worker_of(c)[].take_output()
+    return Pointer(to=c[].output).unsafe_origin_cast[MutUntrackedOrigin]()
+
+
+def write_response(c: PointerTo[ConnectionState], var response: Response):
+    """Writes a response to the request in progress.
+
+    One that cannot be a message (framing fields of the handler's own that
+    contradict its content) becomes a 500.
+
+    Args:
+        c: The connection.
+        response: The response.
+    """
+    try:
+        _write(c, response^)
+    except e:
+        worker_of(c)[].config.log.line(
+            "flare: a response was refused: it contradicts its own framing"
+        )
+        try:
+            _write(c, error_response(500))
+        except:
+            # The head is out already: only closing tells the peer.
+            c[].stage = Stage.CLOSING
+
+
+def _write(
+    c: PointerTo[ConnectionState], var response: Response
+) raises H1Error:
+    var output = _output(c)
+    var w = worker_of(c)
+    w[].refresh_date()
+    var length = len(response.body)
+    var h1 = machine(c)
+    h1.send_response_head(
+        response.status,
+        response.headers,
+        BodyLength.known(length),
+        Span(w[].date),
+        output,
+    )
+    if length <= COPY_OCTETS_MAX or not h1.response_allows_body(
+        response.status
+    ):
+        h1.send_data(response.body.octets(), output)
+    else:
+        h1.count_data(length)
+        c[].large = response^.into_body()
+        c[].large_sent = 0
+    h1.send_end(output)
+
+
+def write_continue(c: PointerTo[ConnectionState]):
+    """Tells a client that waits with its content to send it (100).
+
+    Args:
+        c: The connection.
+    """
+    try:
+        machine(c).send_informational(100, _output(c))
+    except:
+        # Too late for it: the response has begun.
+        return
+    flush(c)
+
+
+@always_inline
+def has_output(c: PointerTo[ConnectionState]) -> Bool:
+    """Tells whether anything is still to be sent.
+
+    Args:
+        c: The connection.
+
+    Returns:
+        True until the peer's kernel has taken all of it.
+    """
+    return (
+        len(c[].output) > 0
+        or len(c[].sending) > 0
+        or Bool(c[].large)
+        or not send_operation(c).is_idle()
+    )
+
+
+@always_inline
+def send_operation(c: PointerTo[ConnectionState]) -> Operation:
+    """Names the send of a connection.
+
+    Args:
+        c: The connection.
+
+    Returns:
+        The operation.
+    """
+    return Operation(
+        Pointer(to=c[].send).unsafe_origin_cast[MutUntrackedOrigin]()
+    )
+
+
+@always_inline
+def flush(c: PointerTo[ConnectionState]):
+    """Sends what has gathered, unless a send is in flight.
+
+    Args:
+        c: The connection.
+    """
+    if not send_operation(c).is_idle():
+        return
+    if len(c[].sending) == 0:
+        if len(c[].output) == 0:
+            if c[].large:
+                _send_large(c)
+            return
+        swap(c[].sending, c[].output)
+    c[].send.address = c[].sending.unsafe_front()
+    c[].send.length = len(c[].sending)
+    c[].send.more_follows = Bool(c[].large)
+    _submit(c)
+
+
+def _send_large(c: PointerTo[ConnectionState]):
+    var octets = c[].large.value().octets()
+    c[].send.address = (
+        octets.unsafe_ptr()
+        .unsafe_mut_cast[True]()
+        .unsafe_origin_cast[MutUntrackedOrigin]()
+        .unsafe_offset(c[].large_sent)
+    )
+    c[].send.length = len(octets) - c[].large_sent
+    c[].send.more_follows = False
+    _submit(c)
+
+
+@always_inline
+def _submit(c: PointerTo[ConnectionState]):
+    worker_of(c)[].reactor.submit(send_operation(c))
+
+
+@always_inline
+def count_sent(c: PointerTo[ConnectionState], count: Int):
+    """Drops what the kernel has taken.
+
+    Args:
+        c: The connection, whose send has just completed.
+        count: How many octets; at least 1.
+    """
+    if len(c[].sending) > 0:
+        c[].sending.consume(count)
+        return
+    c[].large_sent += count
+    if c[].large_sent >= len(c[].large.value()):
+        c[].large = None
+
+
+@always_inline
+def release_output(c: PointerTo[ConnectionState]):
+    """Gives empty output buffers back; no send is in flight.
+
+    Args:
+        c: The connection.
+    """
+    if c[].sending.capacity() > 0 and len(c[].sending) == 0:
+        var buffer = Buffer()
+        swap(buffer, c[].sending)
+        worker_of(c)[].give_output(buffer^)
+    if c[].output.capacity() > 0 and len(c[].output) == 0:
+        var buffer = Buffer()
+        swap(buffer, c[].output)
+        worker_of(c)[].give_output(buffer^)
+
+
+def drop_output(c: PointerTo[ConnectionState]):
+    """Forgets what was not sent; no send is in flight.
+
+    Args:
+        c: The connection.
+    """
+    c[].sending.clear()
+    c[].output.clear()
+    c[].large = None
+    release_output(c)

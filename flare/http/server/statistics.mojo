@@ -1,0 +1,83 @@
+"""Counts what a worker does, for other threads to read."""
+
+from std.atomic import Atomic, Ordering
+
+from flare.core import PointerTo
+
+
+@fieldwise_init
+struct WorkerStatistics(ImplicitlyCopyable):
+    """Counts what one worker has done and holds.
+
+    Only the worker writes; others read through `snapshot`.
+    """
+
+    var connections_accepted: Int64
+    """Connections since the start."""
+    var connections: Int64
+    """Connections open now."""
+    var requests: Int64
+    """Requests whose head was complete, since the start."""
+    var requests_in_flight: Int64
+    """Requests that are being answered now."""
+    var handler_errors: Int64
+    """Handlers that raised, since the start."""
+    var refused: Int64
+    """Requests that broke the protocol or a limit, since the start."""
+    var fibers: Int64
+    """Fibers that run something now."""
+    var receive_buffers: Int64
+    """Receive buffers in use now, those lent to the kernel included."""
+    var timers: Int64
+    """Timers armed now."""
+    var access_records_dropped: Int64
+    """Records of requests that found the access log full, since the start."""
+
+    def __init__(out self):
+        """Counts from zero."""
+        self = Self(0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+
+    @staticmethod
+    @always_inline
+    def set(counter: PointerTo[Int64], value: Int):
+        """Writes a counter so that another thread may read it.
+
+        Args:
+            counter: The counter.
+            value: Its new value.
+        """
+        Atomic[Int64].store[ordering=Ordering.RELAXED](counter, Int64(value))
+
+    @staticmethod
+    @always_inline
+    def add(counter: PointerTo[Int64], change: Int):
+        """Changes a counter that only the calling thread writes.
+
+        Args:
+            counter: The counter.
+            change: What to add.
+        """
+        Atomic[Int64].store[ordering=Ordering.RELAXED](
+            counter,
+            Atomic[Int64].load[ordering=Ordering.RELAXED](counter)
+            + Int64(change),
+        )
+
+    @staticmethod
+    def snapshot(source: PointerTo[Self]) -> Self:
+        """Reads all counters; from any thread.
+
+        Args:
+            source: The counters of a worker.
+
+        Returns:
+            Each as it was at some moment during the call.
+        """
+        var copy = Self()
+        var from_counter = source.unsafe_bitcast[Int64]()
+        var to_counter = Pointer(to=copy).unsafe_bitcast[Int64]()
+        for i in range(10):
+            to_counter[unsafe_offset=i] = Atomic[Int64].load[
+                ordering=Ordering.RELAXED
+            ](from_counter.unsafe_offset(i))
+        return copy

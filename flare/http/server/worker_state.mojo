@@ -1,0 +1,207 @@
+"""Holds what one worker of a server consists of."""
+
+from std.atomic import Atomic
+
+from flare.core import (
+    Buffer,
+    Erased,
+    PointerTo,
+    Slab,
+    SlotHandle,
+    heap_create,
+    heap_destroy,
+)
+from flare.http.exchange import Exchange, ExchangeState
+from flare.message import HTTP_DATE_OCTETS, write_http_date
+from flare.net import SocketAddr
+from flare.runtime.fiber import FiberFunction
+from flare.runtime.operation import OperationKind, OperationState
+from flare.runtime.reactor import TIMER_OF_TASK, Reactor, TimerTask
+from flare.runtime.timer_wheel import TimerEntry
+
+from .config import ServerConfig
+from .connection_state import ConnectionState
+from .statistics import WorkerStatistics
+
+comptime OUTPUT_OCTETS = 16384
+"""The size that output buffers begin with."""
+comptime _SPARE_MAX = 256
+comptime _SPARE_CONTENT_OCTETS_MAX = 256 * 1024
+
+
+@fieldwise_init
+struct ExchangeFunctions(TrivialRegisterPassable):
+    """Holds what an exchange calls back on its connection."""
+
+    var demand: def(Erased) thin -> None
+    """Called when a handler wants the content."""
+    var peer_address: def(Erased) raises thin -> SocketAddr
+    """Finds the address of the peer."""
+    var finished: FiberFunction
+    """Called when the handler has returned."""
+
+
+struct WorkerState(Movable):
+    """Holds one worker. Only `Worker` and its connections touch it."""
+
+    var accept: OperationState
+    """The multishot accept."""
+    var reactor: Reactor
+    """The worker's loop."""
+    var config: ServerConfig
+    """The limits."""
+    var index: Int
+    """The worker's number, from 0."""
+    var listener: Int32
+    """The listening socket, or -1 after it was closed."""
+    var connections: Slab[ConnectionState]
+    """The connections."""
+    var run: FiberFunction
+    """Runs the handler of an exchange on a fiber."""
+    var handler: Erased
+    """The worker's own handler; `run` knows its type."""
+    var functions: ExchangeFunctions
+    """What exchanges call back."""
+    var spare_exchanges: List[Exchange]
+    """Exchanges that nobody uses."""
+    var spare_outputs: List[Buffer]
+    """Output buffers that nobody uses."""
+    var starved: List[SlotHandle]
+    """Connections that found no free receive buffer."""
+    var in_flight: Int
+    """Requests that are being answered."""
+    var next_request_id: Int
+    """The number of the next request."""
+    var date: List[UInt8]
+    """The 29 octets of Date, as of `date_seconds`."""
+    var date_seconds: Int
+    """The second that `date` says."""
+    var stopping: Bool
+    """The worker finishes what is in flight and ends."""
+    var stop_deadline_ms: Int
+    """When what is in flight is cut off."""
+    var accept_paused: Bool
+    """No connection is accepted for now."""
+    var accept_timer: TimerEntry
+    """Ends the pause after accepting failed."""
+    var accept_task: TimerTask
+    """What that timer calls."""
+    var statistics: PointerTo[WorkerStatistics]
+    """Counters that other threads may read."""
+
+    def __init__(
+        out self,
+        reactor: Reactor,
+        config: ServerConfig,
+        index: Int,
+        listener: Int32,
+        statistics: PointerTo[WorkerStatistics],
+        run: FiberFunction,
+        handler: Erased,
+        functions: ExchangeFunctions,
+    ):
+        """Joins the parts of a worker that has not begun.
+
+        Args:
+            reactor: Its loop.
+            config: The limits.
+            index: Its number.
+            listener: A listening socket, which it closes.
+            statistics: Its counters.
+            run: Runs the handler of an exchange.
+            handler: The handler.
+            functions: What exchanges call back.
+        """
+        self.accept = OperationState(OperationKind.ACCEPT)
+        self.reactor = reactor
+        self.config = config.copy()
+        self.index = index
+        self.listener = listener
+        self.connections = Slab[ConnectionState].create(
+            config.max_connections
+        )
+        self.run = run
+        self.handler = handler
+        self.functions = functions
+        self.spare_exchanges = List[Exchange]()
+        self.spare_outputs = List[Buffer](capacity=_SPARE_MAX)
+        self.starved = List[SlotHandle]()
+        self.in_flight = 0
+        self.next_request_id = 1
+        self.date = List[UInt8](length=HTTP_DATE_OCTETS, fill=0)
+        self.date_seconds = -1
+        self.stopping = False
+        self.stop_deadline_ms = 0
+        self.accept_paused = False
+        self.accept_timer = TimerEntry(None, TIMER_OF_TASK)
+        self.accept_task = TimerTask(reactor.state.unsafe_bitcast[NoneType](), _nothing)
+        self.statistics = statistics
+
+    def take_exchange(mut self) -> Exchange:
+        """Lends a block for a request.
+
+        Returns:
+            The block, ready for a new head.
+        """
+        var exchange: Exchange
+        if len(self.spare_exchanges) > 0:
+            exchange = self.spare_exchanges.pop()
+        else:
+            exchange = heap_create(ExchangeState())
+        exchange[].begin()
+        return exchange
+
+    def give_exchange(mut self, exchange: Exchange):
+        """Takes a block back.
+
+        Args:
+            exchange: What `take_exchange` returned.
+        """
+        if exchange[].content.capacity() > _SPARE_CONTENT_OCTETS_MAX:
+            exchange[].content = Buffer()
+        if exchange[].gathered.capacity() > 0:
+            exchange[].gathered = Buffer()
+        self.spare_exchanges.append(exchange)
+
+    @always_inline
+    def take_output(mut self) -> Buffer:
+        """Lends an output buffer.
+
+        Returns:
+            An empty buffer with memory.
+        """
+        if len(self.spare_outputs) > 0:
+            return self.spare_outputs.pop()
+        return Buffer(capacity=OUTPUT_OCTETS)
+
+    @always_inline
+    def give_output(mut self, var buffer: Buffer):
+        """Takes an output buffer back.
+
+        Args:
+            buffer: The buffer; one that has grown is freed.
+        """
+        if (
+            buffer.capacity() == OUTPUT_OCTETS
+            and len(self.spare_outputs) < _SPARE_MAX
+        ):
+            buffer.clear()
+            self.spare_outputs.append(buffer^)
+
+    @always_inline
+    def refresh_date(mut self):
+        """Makes `date` say the second of the present turn."""
+        var seconds = self.reactor.wall_seconds()
+        if seconds != self.date_seconds:
+            self.date_seconds = seconds
+            write_http_date(seconds, Span(self.date))
+
+    def free_spares(mut self):
+        """Frees every block that nobody uses."""
+        while len(self.spare_exchanges) > 0:
+            heap_destroy(self.spare_exchanges.pop())
+        self.spare_outputs.clear()
+
+
+def _nothing(owner: Erased):
+    pass
