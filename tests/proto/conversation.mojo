@@ -7,7 +7,7 @@ from flare.core import (
     heap_destroy,
     write_escaped,
 )
-from flare.message import HeaderMap
+from flare.message import FieldSection, HeaderMap
 from flare.proto.h1 import (
     BodyKind,
     BodyLength,
@@ -192,14 +192,7 @@ struct Conversation(Movable):
             name += String(" ", self.head[].status) + _facts(self.head[])
         self.transcript.add("= " + name)
         if name.find("HEAD") >= 0 or event.kind == H1Event.TRAILERS:
-            var section = self.head[].fields(
-                Span[UInt8, ImmUntrackedOrigin](
-                    unsafe_ptr=window.unsafe_ptr()
-                    .unsafe_mut_cast[False]()
-                    .unsafe_origin_cast[ImmUntrackedOrigin](),
-                    length=len(window),
-                )
-            )
+            var section = self._section(event.kind == H1Event.TRAILERS)
             for i in range(len(section)):
                 var line = List[UInt8](section.name(i).as_bytes())
                 line.extend(StaticString(": ").as_bytes())
@@ -207,6 +200,17 @@ struct Conversation(Movable):
                 var other = Transcript()
                 other.join("= FIELD ", Span(line))
                 self.transcript.add(other.lines[0])
+
+    def _section(self, is_trailer: Bool) -> FieldSection[ImmUntrackedOrigin]:
+        var octets = Span[UInt8, ImmUntrackedOrigin](
+            unsafe_ptr=self.window.unsafe_ptr()
+            .unsafe_mut_cast[False]()
+            .unsafe_origin_cast[ImmUntrackedOrigin](),
+            length=len(self.window),
+        )
+        if is_trailer:
+            return self.head[].trailer_fields(octets)
+        return self.head[].fields(octets)
 
     def _note_error(mut self, e: H1Error):
         if e.fault == H1Error.LOCAL:

@@ -116,6 +116,31 @@ def test_a_head_keeps_nothing_of_the_one_before() raises:
     heap_destroy(machine.state)
 
 
+def test_trailers_leave_the_head_of_their_message_alone() raises:
+    var text = String(
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+        "0\r\nX-Sum: 1\r\nHost: evil\r\n\r\n"
+    )
+    var window = text.as_bytes()
+    var machine = _server()
+    var head = heap_create(Head())
+    var event = machine.next_event(window, head)
+    var rest = window[event.consumed :]
+    event = machine.next_event(rest, head)
+    assert_equal(event.kind, H1Event.TRAILERS)
+    ref h = head[]
+    assert_equal(len(h.lines), 2)
+    assert_equal(h.fields(window).value(0), "a")
+    assert_equal(h.method_text(window), "POST")
+    assert_equal(h.host, 0)
+    var trailers = h.trailer_fields(rest)
+    assert_equal(len(trailers), 2)
+    assert_equal(trailers.value(0), "1")
+    assert_equal(trailers.value(1), "evil")
+    heap_destroy(head)
+    heap_destroy(machine.state)
+
+
 def test_octet_by_octet_arrival_looks_at_each_octet_a_bounded_number_of_times() raises:
     # A machine that read from the start each time would look at half a
     # thousand million octets here; this one is done at once.

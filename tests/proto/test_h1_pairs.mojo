@@ -232,7 +232,7 @@ struct Pair:
         elif event.kind <= H1Event.INFORMATIONAL_HEAD:
             self.seen += String(" ", self.head[].status)
         elif event.kind == H1Event.TRAILERS:
-            self.seen += String(" ", len(self.head[].lines))
+            self.seen += String(" ", len(self.head[].trailers))
         self.seen += "\n"
 
     def _send_body(

@@ -25,7 +25,8 @@ struct H1Event(TrivialRegisterPassable):
     comptime DATA: UInt8 = 5
     """`start` and `length` say where octets of the body lie."""
     comptime TRAILERS: UInt8 = 6
-    """`head` holds the field lines of a trailer section, at least one."""
+    """`head.trailers` holds the lines of a trailer section, at least one; the
+    rest of the head is as it was."""
     comptime END_OF_MESSAGE: UInt8 = 7
     """The message is whole."""
     comptime RESET: UInt8 = 8

@@ -49,6 +49,7 @@ def read_fields[
     var at = Int(h.progress.scanned)
     var line_start = Int(h.progress.part_start)
     var name_octets = Int(h.progress.name_octets)
+    var lines = 0
     while True:
         if part == HeadProgress.LINE:
             line_start = at
@@ -60,7 +61,11 @@ def read_fields[
                 if window.unsafe_get(at + 1) != LF:
                     raise H1Error.peer(400, "CR without LF in a section")
                 return at + 2
-            if len(h.lines) >= lines_max:
+            comptime if is_trailer:
+                lines = len(h.trailers)
+            else:
+                lines = len(h.lines)
+            if lines >= lines_max:
                 raise H1Error.peer(431, "too many field lines")
             part = HeadProgress.NAME
         if part == HeadProgress.NAME:
@@ -70,7 +75,7 @@ def read_fields[
                 break
             name_octets = at - line_start
             if window.unsafe_get(at) != COLON or name_octets == 0:
-                raise _name_error(window[at], name_octets, len(h.lines))
+                raise _name_error(window[at], name_octets, lines)
             at += 1
             part = HeadProgress.VALUE
         at = scan[not_field_content](window, at, max(limit, at))
@@ -112,20 +117,21 @@ def _take_line[
     while end > start and is_blank(window.unsafe_get(end - 1)):
         end -= 1
     ref h = head[]
+    var line = FieldLine(
+        UInt32(line_start),
+        UInt32(name_octets),
+        UInt32(start),
+        UInt32(end - start),
+    )
+    comptime if is_trailer:
+        h.trailers.append(line)
+        return
     var id = known_field(window[line_start : line_start + name_octets])
-    comptime if not is_trailer:
-        if is_framing(id):
-            note_field(head, id, window[start:end], len(h.lines))
+    if is_framing(id):
+        note_field(head, id, window[start:end], len(h.lines))
     if id != FieldName.UNKNOWN:
         h.known |= FieldName.bit(id)
-    h.lines.append(
-        FieldLine(
-            UInt32(line_start),
-            UInt32(name_octets),
-            UInt32(start),
-            UInt32(end - start),
-        )
-    )
+    h.lines.append(line)
 
 
 @always_inline

@@ -62,13 +62,16 @@ struct HeadProgress(TrivialRegisterPassable):
 
 
 struct Head(Movable):
-    """Holds one request or response head, or the trailers of a message.
+    """Holds one request or response head, and later its trailers.
 
-    It is reused: a new head keeps the memory of the table of lines.
+    It is reused: a new head keeps the memory of the tables of lines.
     """
 
     var lines: List[FieldLine]
     """The field lines in the order of arrival."""
+    var trailers: List[FieldLine]
+    """The trailers; they lie in the window in which they were reported, so
+    they never mix with `lines` (RFC 9110 section 6.5.1)."""
     var known: UInt64
     """A set of `FieldName` ids: which known fields are present."""
     var method: Method
@@ -107,6 +110,7 @@ struct Head(Movable):
     def __init__(out self):
         """Makes an empty head with room for sixteen lines."""
         self.lines = List[FieldLine](capacity=16)
+        self.trailers = []
         self.known = 0
         self.method = Method.OTHER
         self.method_octets = 0
@@ -126,14 +130,14 @@ struct Head(Movable):
         self.progress = HeadProgress()
 
     @always_inline
-    def begin(mut self, owner: Int, part: UInt8):
+    def begin(mut self, owner: Int):
         """Forgets the last head before the first octet of a new one.
 
         Args:
             owner: The address of the connection state.
-            part: What comes first: a start line, or a line of trailers.
         """
         self.lines.clear()
+        self.trailers.clear()
         self.known = 0
         self.start = 0
         self.status = 0
@@ -143,7 +147,23 @@ struct Head(Movable):
         self.options = 0
         self.expects_continue = False
         self.wants_upgrade = False
-        self.progress = HeadProgress(part, 0, 0, 0, 0, 0, 0, owner)
+        self.progress = HeadProgress()
+        self.progress.owner = owner
+
+    def begin_trailers(mut self, owner: Int, start: Int):
+        """Forgets the last trailers and nothing else.
+
+        Args:
+            owner: The address of the connection state.
+            start: Where the trailer section begins in the window.
+        """
+        self.trailers.clear()
+        self.progress = HeadProgress()
+        self.progress.owner = owner
+        self.progress.part = HeadProgress.LINE
+        self.progress.scanned = UInt32(start)
+        self.progress.part_start = UInt32(start)
+        self.progress.section_start = UInt32(start)
 
     @always_inline
     def fields[
@@ -160,15 +180,23 @@ struct Head(Movable):
         Returns:
             A view, valid while the octets and this head stay as they are.
         """
-        return FieldSection[origin](
-            octets,
-            Span[FieldLine, origin](
-                unsafe_ptr=self.lines.unsafe_ptr()
-                .unsafe_mut_cast[False]()
-                .unsafe_origin_cast[origin](),
-                length=len(self.lines),
-            ),
-        )
+        return _section(octets, self.lines)
+
+    def trailer_fields[
+        origin: ImmOrigin
+    ](self, octets: Span[UInt8, origin]) -> FieldSection[origin]:
+        """Views the trailers.
+
+        Parameters:
+            origin: What keeps the octets alive.
+
+        Args:
+            octets: The window in which the trailers were reported.
+
+        Returns:
+            A view, valid while the octets and this head stay as they are.
+        """
+        return _section(octets, self.trailers)
 
     @always_inline
     def method_text[
@@ -229,3 +257,18 @@ struct Head(Movable):
         return octets[
             self.target_start : self.target_start + self.target_octets
         ]
+
+
+@always_inline
+def _section[
+    origin: ImmOrigin
+](octets: Span[UInt8, origin], lines: List[FieldLine]) -> FieldSection[origin]:
+    return FieldSection[origin](
+        octets,
+        Span[FieldLine, origin](
+            unsafe_ptr=lines.unsafe_ptr()
+            .unsafe_mut_cast[False]()
+            .unsafe_origin_cast[origin](),
+            length=len(lines),
+        ),
+    )

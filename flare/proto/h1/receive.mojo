@@ -58,7 +58,8 @@ def next_request(
         s.advance_request(SideInput.LAST)
         s.advance_response(SideInput.LAST)
         return plain_event(state, H1Event.GOING_AWAY)
-    _resume(state, window, head, HeadProgress.START_LINE, 0)
+    if not _is_resumed(state, window, head):
+        head[].begin(Int(state))
     if head[].progress.part < HeadProgress.LINE:
         if not read_request_line(window, head, s.limits):
             return _need_octets_of_head(state, head)
@@ -105,7 +106,8 @@ def next_response(
     ref s = state[]
     if len(window) == 0:
         return _need_octets(state, 0)
-    _resume(state, window, head, HeadProgress.START_LINE, 0)
+    if not _is_resumed(state, window, head):
+        head[].begin(Int(state))
     if head[].progress.part < HeadProgress.LINE:
         if not read_status_line(window, head, s.limits):
             return _need_octets_of_head(state, head)
@@ -224,7 +226,8 @@ def _next_trailers(
             return _end(state, window, start + 2)
     if len(window) == 0:
         return _need_octets(state, 0)
-    _resume(state, window, head, HeadProgress.LINE, start)
+    if not _is_resumed(state, window, head):
+        head[].begin_trailers(Int(state), start)
     var end = read_fields[True](
         window,
         head,
@@ -244,28 +247,19 @@ def _next_trailers(
 
 
 @always_inline
-def _resume(
-    state: PointerTo[H1State],
-    window: Window,
-    head: PointerTo[Head],
-    part: UInt8,
-    start: Int,
-):
+def _is_resumed(
+    state: PointerTo[H1State], window: Window, head: PointerTo[Head]
+) -> Bool:
     # A head that is not the one of the last call, or was used for another
     # connection since, starts over: slower, never wrong.
     ref s = state[]
     ref progress = head[].progress
-    if (
+    return (
         s.scanned != 0
         and progress.owner == Int(state)
         and progress.scanned == s.scanned
         and Int(s.scanned) <= len(window)
-    ):
-        return
-    head[].begin(Int(state), part)
-    progress.scanned = UInt32(start)
-    progress.part_start = UInt32(start)
-    progress.section_start = UInt32(start)
+    )
 
 
 def _finish_head(state: PointerTo[H1State], head: PointerTo[Head]):
