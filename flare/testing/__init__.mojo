@@ -1,0 +1,3 @@
+"""Tests handlers, servers and reactors without a network."""
+
+from .test_client import TestClient

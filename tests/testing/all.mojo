@@ -1,0 +1,15 @@
+"""Runs every test of `flare.testing` in one binary."""
+
+from std.testing import TestSuite
+
+from tests.testing import test_test_client
+
+
+def main() raises:
+    var failures = List[String]()
+    try:
+        TestSuite.discover_tests[test_test_client.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    if failures:
+        raise Error("\n".join(failures))
