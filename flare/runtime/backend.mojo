@@ -6,6 +6,7 @@ turn knows which backend runs.
 """
 
 from flare.core import PointerTo
+from flare.sys.socket_address import SocketAddressStorage
 
 from .operation import Completion, Operation
 
@@ -77,6 +78,28 @@ trait Backend(TrivialRegisterPassable):
         Args:
             timeout_ms: The longest wait; 0 only looks, -1 waits for ever.
             completions: Where to put them.
+        """
+        ...
+
+    def end_sending(self, descriptor: Int32):
+        """Tells the peer that nothing more is sent; receiving goes on.
+
+        Args:
+            descriptor: A connected socket without a send in flight.
+        """
+        ...
+
+    def peer_address(
+        self, descriptor: Int32, mut address: SocketAddressStorage
+    ) -> Int:
+        """Reads the address of the peer.
+
+        Args:
+            descriptor: A connected socket.
+            address: Set to the address.
+
+        Returns:
+            0, or a negated errno.
         """
         ...
 

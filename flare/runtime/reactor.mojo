@@ -8,6 +8,7 @@ afterwards, so nothing is called back inside a submission.
 """
 
 from flare.core import Erased, OctetPointer, PointerTo, heap_create, heap_destroy
+from flare.sys.socket_address import SocketAddressStorage
 
 from .backend import Backend, BackendKind, Completions
 from .buffer_pool import BufferPool
@@ -116,6 +117,12 @@ struct ReactorState(Movable):
     """Runs one turn."""
     var close_descriptor: def(Erased, Int32) thin -> None
     """Closes a descriptor through the backend."""
+    var end_sending_on: def(Erased, Int32) thin -> None
+    """Ends our side of a connection through the backend."""
+    var read_peer_address: def(
+        Erased, Int32, mut SocketAddressStorage
+    ) thin -> Int
+    """Reads the address of a peer through the backend."""
     var read_clock: def(Erased) thin -> Int
     """Reads the backend's clock."""
     var read_wall_clock: def(Erased) thin -> Int
@@ -187,6 +194,8 @@ struct Reactor(Equatable, TrivialRegisterPassable):
                     backend=heap_create(backend).unsafe_bitcast[NoneType](),
                     turn_once=_turn[B],
                     close_descriptor=_close[B],
+                    end_sending_on=_end_sending[B],
+                    read_peer_address=_peer_address[B],
                     read_clock=_now[B],
                     read_wall_clock=_wall[B],
                     destroy_backend=_destroy[B],
@@ -258,6 +267,30 @@ struct Reactor(Equatable, TrivialRegisterPassable):
             descriptor: The descriptor.
         """
         self.state[].close_descriptor(self.state[].backend, descriptor)
+
+    def end_sending(self, descriptor: Int32):
+        """Tells the peer that nothing more is sent; receiving goes on.
+
+        Args:
+            descriptor: A connected socket without a send in flight.
+        """
+        self.state[].end_sending_on(self.state[].backend, descriptor)
+
+    def peer_address(
+        self, descriptor: Int32, mut address: SocketAddressStorage
+    ) -> Int:
+        """Reads the address of the peer.
+
+        Args:
+            descriptor: A connected socket.
+            address: Set to the address.
+
+        Returns:
+            0, or a negated errno.
+        """
+        return self.state[].read_peer_address(
+            self.state[].backend, descriptor, address
+        )
 
     def turn(self, wait_ms: Int = -1):
         """Runs one turn of the loop.
@@ -448,6 +481,18 @@ def _turn[B: Backend](reactor: Reactor, wait_ms: Int):
 
 def _close[B: Backend](backend: Erased, descriptor: Int32):
     backend.unsafe_bitcast[B]()[].close(descriptor)
+
+
+def _end_sending[B: Backend](backend: Erased, descriptor: Int32):
+    backend.unsafe_bitcast[B]()[].end_sending(descriptor)
+
+
+def _peer_address[
+    B: Backend
+](
+    backend: Erased, descriptor: Int32, mut address: SocketAddressStorage
+) -> Int:
+    return backend.unsafe_bitcast[B]()[].peer_address(descriptor, address)
 
 
 def _now[B: Backend](backend: Erased) -> Int:

@@ -17,9 +17,7 @@ from flare.net import NetError, RawSocket, SocketAddr
 from flare.proto.h1 import BodyKind, H1Error, H1Event, Head
 from flare.runtime.operation import CANCELLED, NO_BUFFERS, Operation
 from flare.runtime.timer_wheel import TimerEntry
-from flare.sys.socket import peer_socket_address, shut_down_socket
 from flare.sys.socket_address import SocketAddressStorage
-from flare.sys.socket_constants import SHUT_WR
 
 from .connection_state import ConnectionState, Stage, Wait
 from .input import (
@@ -348,7 +346,7 @@ struct Connection(TrivialRegisterPassable):
         # Closing with octets unread would reset the connection, and the reset
         # would take the answer with it before the peer has read it.
         c[].stage = Stage.LINGERING
-        _ = shut_down_socket(c[].descriptor, SHUT_WR)
+        worker_of(c)[].reactor.end_sending(c[].descriptor)
         self._set_deadline(
             Wait.PEER_ENDS, worker_of(c)[].config.linger_timeout_ms
         )
@@ -595,8 +593,9 @@ def _on_finished(task: Erased):
 
 def _peer_address(owner: Erased) raises -> SocketAddr:
     var storage = SocketAddressStorage()
-    var result = peer_socket_address(
-        _of(owner).state[].descriptor, storage
+    var c = _of(owner).state
+    var result = worker_of(c)[].reactor.peer_address(
+        c[].descriptor, storage
     )
     if result < 0:
         raise Error(NetError.from_errno("peer_address", result))

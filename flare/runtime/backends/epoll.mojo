@@ -26,15 +26,18 @@ from flare.sys.file import close_descriptor
 from flare.sys.socket import (
     accept_socket,
     connect_socket,
+    peer_socket_address,
     receive_octets,
     send_octets,
     set_non_blocking,
+    shut_down_socket,
     socket_option,
 )
 from flare.sys.socket_address import SocketAddressStorage
 from flare.sys.socket_constants import (
     MSG_DONTWAIT,
     MSG_MORE,
+    SHUT_WR,
     SO_ERROR,
     SOL_SOCKET,
 )
@@ -214,6 +217,28 @@ struct EpollBackend(Backend):
             for i in range(retries, len(self.state[].retry)):
                 rest.append(self.state[].retry[i])
             self.state[].retry = rest^
+
+    def end_sending(self, descriptor: Int32):
+        """Ends our side of a connection.
+
+        Args:
+            descriptor: The socket.
+        """
+        _ = shut_down_socket(descriptor, SHUT_WR)
+
+    def peer_address(
+        self, descriptor: Int32, mut address: SocketAddressStorage
+    ) -> Int:
+        """Asks the kernel for the address of the peer.
+
+        Args:
+            descriptor: The socket.
+            address: Set to the address.
+
+        Returns:
+            0, or a negated errno.
+        """
+        return peer_socket_address(descriptor, address)
 
     def close(self, descriptor: Int32):
         """Closes a descriptor and forgets it.

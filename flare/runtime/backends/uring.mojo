@@ -27,6 +27,9 @@ from flare.sys.io_uring import (
     SubmissionEntry,
     Uring,
 )
+from flare.sys.socket import peer_socket_address, shut_down_socket
+from flare.sys.socket_address import SocketAddressStorage
+from flare.sys.socket_constants import SHUT_WR
 from flare.runtime.backend import Backend, Completions
 from flare.runtime.buffer_pool import BufferPool
 from flare.runtime.operation import Completion, Operation, OperationKind
@@ -199,6 +202,28 @@ struct UringBackend(Backend):
         ring.take(count)
         if picked or len(self.state[].missing) > 0:
             self._refill()
+
+    def end_sending(self, descriptor: Int32):
+        """Ends our side of a connection.
+
+        Args:
+            descriptor: The socket.
+        """
+        _ = shut_down_socket(descriptor, SHUT_WR)
+
+    def peer_address(
+        self, descriptor: Int32, mut address: SocketAddressStorage
+    ) -> Int:
+        """Asks the kernel for the address of the peer.
+
+        Args:
+            descriptor: The socket.
+            address: Set to the address.
+
+        Returns:
+            0, or a negated errno.
+        """
+        return peer_socket_address(descriptor, address)
 
     def close(self, descriptor: Int32):
         """Queues the closing of a descriptor.
