@@ -32,6 +32,7 @@ comptime NET_KINDS: List[StaticString] = [
 comptime NET_OPERATIONS: List[StaticString] = [
     "accept",
     "bind",
+    "blocking",
     "cancel",
     "close",
     "connect",
@@ -56,6 +57,8 @@ comptime NET_OPERATIONS: List[StaticString] = [
     "serve",
     "shut_down",
     "sleep",
+    "spawn",
+    "start",
     "wait",
     "write",
 ]

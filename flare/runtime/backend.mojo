@@ -16,7 +16,7 @@ struct BackendKind(Equatable, TrivialRegisterPassable, Writable):
     """Names the kernel interfaces."""
 
     comptime AUTOMATIC = Self(0)
-    """io_uring where the kernel allows it, else epoll."""
+    """Rings (io_uring) where the kernel allows them, else epoll."""
     comptime IO_URING = Self(1)
     """Completions by shared rings (Linux 6.0 and newer)."""
     comptime EPOLL = Self(2)

@@ -2,14 +2,22 @@
 
 from std.testing import TestSuite
 
-from tests.runtime import test_timer_wheel
+from tests.runtime import test_cpu_quota, test_scheduler, test_timer_wheel
 
 
 def main() raises:
-    var failure = Optional[Error](None)
+    var failures = List[String]()
+    try:
+        TestSuite.discover_tests[test_cpu_quota.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_scheduler.TESTS]().run()
+    except e:
+        failures.append(String(e))
     try:
         TestSuite.discover_tests[test_timer_wheel.TESTS]().run()
     except e:
-        failure = e^
-    if failure:
-        raise failure.take()
+        failures.append(String(e))
+    if failures:
+        raise Error("\n".join(failures))
