@@ -14,7 +14,8 @@ def open_reactor(config: ReactorConfig) -> Tuple[Int, Optional[Reactor]]:
         config: The bounds; `AUTOMATIC` tries io_uring, then epoll.
 
     Returns:
-        0 and the reactor, or the negated errno and none.
+        The reactor and 0, or the negated errno for which io_uring was passed
+        over; or none and the negated errno.
     """
     var buffers = BufferPool.create(
         RECEIVE_BUFFER_OCTETS, config.receive_buffers_max
@@ -34,7 +35,7 @@ def open_reactor(config: ReactorConfig) -> Tuple[Int, Optional[Reactor]]:
         var opened = EpollBackend.open(buffers)
         if opened[1]:
             return (
-                0,
+                0 if config.backend == BackendKind.EPOLL else problem,
                 Reactor.over(
                     opened[1].value(), BackendKind.EPOLL, config, buffers
                 ),

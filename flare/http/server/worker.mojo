@@ -1,20 +1,17 @@
 """Runs one worker of a server: accepts, serves, and ends when told."""
 
-from flare.core import Erased, PointerTo, heap_destroy, write_escaped
-from flare.http.builders import error_response
-from flare.http.exchange import ExchangeState
-from flare.http.handler import Handler
-from flare.http.request import Request
-from flare.http.response import Response
+from flare.core import (
+    Erased,
+    PointerTo,
+    heap_create,
+    heap_destroy,
+)
 from flare.runtime.current import current_reactor, set_current_reactor
 from flare.runtime.operation import CANCELLED, Operation
-from flare.runtime.reactor import Reactor
 
 from .connection import Connection
-from .connection_state import ConnectionState
-from .output import write_response
 from .statistics import WorkerStatistics
-from .worker_state import WorkerState
+from .worker_state import ListenerState, WorkerState
 
 comptime _ACCEPT_PAUSE_MS = 100
 
@@ -26,15 +23,32 @@ struct Worker(TrivialRegisterPassable):
     var state: PointerTo[WorkerState]
     """The heap state."""
 
+    def listen(self, descriptor: Int32):
+        """Adds a listening socket; called before `begin`.
+
+        Args:
+            descriptor: The socket; it stays open until `run` has returned.
+        """
+        var w = self.state
+        var listener = heap_create(
+            ListenerState(descriptor, w.unsafe_bitcast[NoneType]())
+        )
+        listener[].accept.owner = listener.unsafe_bitcast[NoneType]()
+        listener[].accept.complete = _on_accept
+        w[].listeners.append(listener)
+
     def run(self):
         """Serves until `stop` was called and every connection has ended."""
-        var w = self.state
         var before = current_reactor()
-        set_current_reactor(w[].reactor)
-        w[].accept.descriptor = w[].listener
-        w[].accept.multishot = True
-        w[].accept.owner = w.unsafe_bitcast[NoneType]()
-        w[].accept.complete = _on_accept
+        set_current_reactor(self.state[].reactor)
+        self.begin()
+        while not self.is_done():
+            self.turn()
+        set_current_reactor(before)
+
+    def begin(self):
+        """Begins to accept connections."""
+        var w = self.state
         w[].accept_task.owner = w.unsafe_bitcast[NoneType]()
         w[].accept_task.fire = _on_accept_timer
         w[].accept_timer.owner = (
@@ -42,14 +56,15 @@ struct Worker(TrivialRegisterPassable):
             .unsafe_origin_cast[MutUntrackedOrigin]()
             .unsafe_bitcast[NoneType]()
         )
-        if not w[].stopping:
-            w[].reactor.submit(self._accept())
-        while not self._is_done():
-            w[].reactor.turn(self._turn_limit_ms())
-            self._count()
-            if w[].stopping and w[].reactor.now_ms() >= w[].stop_deadline_ms:
-                self._abort_all()
-        set_current_reactor(before)
+        self._resume_accepting()
+
+    def turn(self):
+        """Runs one turn of the worker's loop."""
+        var w = self.state
+        w[].reactor.turn(self._turn_limit_ms())
+        self._count()
+        if w[].stopping and w[].reactor.now_ms() >= w[].stop_deadline_ms:
+            self.abort_all()
 
     def stop(self):
         """Begins to end: no new connection, and no new request on old ones.
@@ -63,7 +78,7 @@ struct Worker(TrivialRegisterPassable):
         w[].stop_deadline_ms = (
             w[].reactor.refresh_now_ms() + w[].config.shutdown_timeout_ms
         )
-        w[].reactor.cancel(self._accept())
+        self._cancel_accepts()
         if w[].accept_timer.is_armed():
             w[].reactor.timers().cancel(
                 Pointer(to=w[].accept_timer).unsafe_origin_cast[
@@ -98,21 +113,32 @@ struct Worker(TrivialRegisterPassable):
         self._count_accepted()
         return True
 
-    @always_inline
-    def _accept(self) -> Operation:
-        return Operation(
-            Pointer(to=self.state[].accept).unsafe_origin_cast[
-                MutUntrackedOrigin
-            ]()
-        )
+    def is_done(self) -> Bool:
+        """Tells whether the worker has ended.
 
-    def _is_done(self) -> Bool:
+        Returns:
+            True after `stop`, when no connection is left.
+        """
         var w = self.state
-        return (
-            w[].stopping
-            and w[].connections.lent() == 0
-            and self._accept().is_idle()
-        )
+        if not w[].stopping or w[].connections.lent() > 0:
+            return False
+        for listener in w[].listeners:
+            if not _accept_of(listener).is_idle():
+                return False
+        return True
+
+    def _resume_accepting(self):
+        var w = self.state
+        w[].accept_paused = False
+        if w[].stopping:
+            return
+        for listener in w[].listeners:
+            if _accept_of(listener).is_idle():
+                w[].reactor.submit(_accept_of(listener))
+
+    def _cancel_accepts(self):
+        for listener in self.state[].listeners:
+            self.state[].reactor.cancel(_accept_of(listener))
 
     def _turn_limit_ms(self) -> Int:
         var w = self.state
@@ -120,7 +146,8 @@ struct Worker(TrivialRegisterPassable):
             return -1
         return max(w[].stop_deadline_ms - w[].reactor.now_ms(), 0) + 1
 
-    def _abort_all(self):
+    def abort_all(self):
+        """Ends every connection at once; after `stop`."""
         var w = self.state
         for slot in w[].connections.handles():
             var c = w[].connections.find(slot)
@@ -158,7 +185,7 @@ struct Worker(TrivialRegisterPassable):
     def _pause_accepting(self):
         var w = self.state
         w[].accept_paused = True
-        w[].reactor.cancel(self._accept())
+        self._cancel_accepts()
         w[].reactor.timers().arm(
             Pointer(to=w[].accept_timer).unsafe_origin_cast[
                 MutUntrackedOrigin
@@ -167,10 +194,18 @@ struct Worker(TrivialRegisterPassable):
         )
 
 
-def _on_accept(operation: Operation):
-    var worker = Worker(
-        operation.state[].owner.value().unsafe_bitcast[WorkerState]()
+@always_inline
+def _accept_of(listener: PointerTo[ListenerState]) -> Operation:
+    return Operation(
+        Pointer(to=listener[].accept).unsafe_origin_cast[MutUntrackedOrigin]()
     )
+
+
+def _on_accept(operation: Operation):
+    var listener = operation.state[].owner.value().unsafe_bitcast[
+        ListenerState
+    ]()
+    var worker = Worker(listener[].worker.unsafe_bitcast[WorkerState]())
     var w = worker.state
     var result = operation.result()
     if result >= 0:
@@ -186,48 +221,4 @@ def _on_accept(operation: Operation):
 
 
 def _on_accept_timer(owner: Erased):
-    var worker = Worker(owner.unsafe_bitcast[WorkerState]())
-    var w = worker.state
-    w[].accept_paused = False
-    if worker._accept().is_idle() and not w[].stopping:
-        w[].reactor.submit(worker._accept())
-
-
-def run_handler[H: Handler](task: Erased):
-    """Answers one request; what a fiber of a server runs.
-
-    Parameters:
-        H: The type of the handler.
-
-    Args:
-        task: The exchange.
-    """
-    var x = task.unsafe_bitcast[ExchangeState]()
-    var c = x[].source.value().owner.unsafe_bitcast[ConnectionState]()
-    var response: Response
-    try:
-        var handler = x[].handler.unsafe_bitcast[H]()
-        response = handler[].serve(Request(unsafe_exchange=x))
-    except e:
-        if not x[].peer_gone and x[].content_status == 0:
-            _report(c, x[].request_id, e)
-        response = error_response(500)
-    if x[].peer_gone:
-        return
-    if x[].content_status != 0:
-        response = error_response(x[].content_status)
-    write_response(c, response^)
-
-
-@no_inline
-def _report(c: PointerTo[ConnectionState], request_id: Int, error: Error):
-    var w = c[].worker.unsafe_bitcast[WorkerState]()
-    WorkerStatistics.add(
-        w[].statistics.unsafe_bitcast[Int64]().unsafe_offset(4), 1
-    )
-    var text = String(error)
-    var line = String(
-        "flare: worker ", w[].index, " request ", request_id, " raised: "
-    )
-    write_escaped(text.as_bytes(), line)
-    w[].config.log.line(line)
+    Worker(owner.unsafe_bitcast[WorkerState]())._resume_accepting()

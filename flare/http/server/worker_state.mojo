@@ -41,19 +41,38 @@ struct ExchangeFunctions(TrivialRegisterPassable):
     """Called when the handler has returned."""
 
 
-struct WorkerState(Movable):
-    """Holds one worker. Only `Worker` and its connections touch it."""
+struct ListenerState(Movable):
+    """Holds a worker's interest in one listening socket."""
 
     var accept: OperationState
     """The multishot accept."""
+    var worker: Erased
+    """The worker."""
+
+    def __init__(out self, descriptor: Int32, worker: Erased):
+        """Describes a socket from which nothing was accepted yet.
+
+        Args:
+            descriptor: The listening socket.
+            worker: The worker.
+        """
+        self.accept = OperationState(OperationKind.ACCEPT)
+        self.accept.descriptor = descriptor
+        self.accept.multishot = True
+        self.worker = worker
+
+
+struct WorkerState(Movable):
+    """Holds one worker. Only `Worker` and its connections touch it."""
+
     var reactor: Reactor
     """The worker's loop."""
     var config: ServerConfig
     """The limits."""
     var index: Int
     """The worker's number, from 0."""
-    var listener: Int32
-    """The listening socket, or -1 after it was closed."""
+    var listeners: List[PointerTo[ListenerState]]
+    """The listening sockets, which others open and close."""
     var connections: Slab[ConnectionState]
     """The connections."""
     var run: FiberFunction
@@ -94,7 +113,6 @@ struct WorkerState(Movable):
         reactor: Reactor,
         config: ServerConfig,
         index: Int,
-        listener: Int32,
         statistics: PointerTo[WorkerStatistics],
         run: FiberFunction,
         handler: Erased,
@@ -106,17 +124,15 @@ struct WorkerState(Movable):
             reactor: Its loop.
             config: The limits.
             index: Its number.
-            listener: A listening socket, which it closes.
             statistics: Its counters.
             run: Runs the handler of an exchange.
             handler: The handler.
             functions: What exchanges call back.
         """
-        self.accept = OperationState(OperationKind.ACCEPT)
         self.reactor = reactor
         self.config = config.copy()
         self.index = index
-        self.listener = listener
+        self.listeners = List[PointerTo[ListenerState]]()
         self.connections = Slab[ConnectionState].create(
             config.max_connections
         )
@@ -200,6 +216,8 @@ struct WorkerState(Movable):
         """Frees every block that nobody uses."""
         while len(self.spare_exchanges) > 0:
             heap_destroy(self.spare_exchanges.pop())
+        while len(self.listeners) > 0:
+            heap_destroy(self.listeners.pop())
         self.spare_outputs.clear()
 
 

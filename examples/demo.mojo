@@ -1,0 +1,80 @@
+# Run: mojo run -I . examples/demo.mojo [--port N] [--workers N] [--backend B]
+"""Serves a few routes to try a client or a load generator on."""
+
+from std.sys import argv
+
+from flare.http import (
+    HttpServer,
+    Request,
+    Response,
+    Router,
+    ServerConfig,
+    bad_request,
+    ok,
+)
+from flare.net import SocketAddr
+from flare.runtime import BackendKind, sleep
+
+
+def home(req: Request) raises -> Response:
+    return ok("Hello from flare!\n")
+
+
+def short(req: Request) raises -> Response:
+    return ok("Hello, World!")
+
+
+def echo(req: Request) raises -> Response:
+    return ok(req.text())
+
+
+def user(req: Request) raises -> Response:
+    return ok(String("user ", req.param("id"), "\n"))
+
+
+def delay(req: Request) raises -> Response:
+    var duration_ms: Int
+    try:
+        duration_ms = Int(req.param("ms"))
+    except:
+        return bad_request("the delay is a number of milliseconds\n")
+    if duration_ms < 0 or duration_ms > 60_000:
+        return bad_request("the delay is 0 to 60000 milliseconds\n")
+    sleep(duration_ms)
+    return ok(String("waited ", duration_ms, " ms\n"))
+
+
+def main() raises:
+    var port = 8080
+    var workers = 1
+    var backend = BackendKind.AUTOMATIC
+    var options = argv()
+    for i in range(1, len(options) - 1, 2):
+        if options[i] == "--port":
+            port = Int(options[i + 1])
+        elif options[i] == "--workers":
+            workers = Int(options[i + 1])
+        elif options[i] == "--backend":
+            backend = _backend(options[i + 1])
+        else:
+            raise Error("unknown option ", options[i])
+    if len(options) % 2 == 0 or port < 0 or port > 65535:
+        raise Error("usage: [--port N] [--workers N] [--backend B]")
+
+    var router = Router()
+    router.get("/", home)
+    router.get("/plaintext", short)
+    router.post("/echo", echo)
+    router.get("/users/:id", user)
+    router.get("/delay/:ms", delay)
+    HttpServer.bind(
+        SocketAddr.any_v4(UInt16(port)), ServerConfig(backend=backend)
+    ).serve(router^, num_workers=workers)
+
+
+def _backend(name: StringSlice) raises -> BackendKind:
+    if name == "io_uring":
+        return BackendKind.IO_URING
+    if name == "epoll":
+        return BackendKind.EPOLL
+    raise Error("the backend is io_uring or epoll")
