@@ -74,6 +74,7 @@ def _receive(
     for line in conversation.transcript.lines:
         if line != "= PAUSED" and line != "= GOING_AWAY":
             lines.append(line)
+    lines.append("? " + String(conversation.reason))
     return lines^
 
 
@@ -82,7 +83,7 @@ def _compare(lines: List[String], reference: Reference) raises:
     var decided = 0
     var is_refused = False
     for line in lines:
-        if line.startswith("<"):
+        if line[byte=0:1] in "<?":
             continue
         seen.append(line)
         is_refused = is_refused or line.startswith("! ")

@@ -1,6 +1,6 @@
 """Any octets in any split give a server the same events or the same error.
 
-Invariant: a server machine reports the same, and fails with the same status,
+Invariant: a server machine reports the same, and fails with the same status and reason,
 however the octets are cut, and it accepts exactly the requests, with exactly
 the fields and bodies, that a naive parser of the whole input finds.
 """
@@ -71,6 +71,7 @@ def _serve(
         start = end
         _answer_all(conversation)
     conversation.act("end")
+    conversation.transcript.add("? " + String(conversation.reason))
     return conversation.transcript.lines.copy()
 
 
@@ -93,7 +94,7 @@ def _compare(lines: List[String], reference: Reference) raises:
     var complete = 0
     var is_refused = False
     for line in lines:
-        if line.startswith("<") or line == "= PAUSED":
+        if line[byte=0:1] in "<?" or line == "= PAUSED":
             continue
         seen.append(line)
         is_refused = is_refused or line.startswith("! ")

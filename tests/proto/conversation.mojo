@@ -39,6 +39,8 @@ struct Conversation(Movable):
     """The fields of the next head or trailer section to be sent."""
     var transcript: Transcript
     """What happened."""
+    var reason: StaticString
+    """The reason of the last error, or nothing."""
 
     def __init__(out self, role: UInt8, limits: H1Limits):
         """Makes a fresh connection.
@@ -53,6 +55,7 @@ struct Conversation(Movable):
         self.window = []
         self.fields = HeaderMap()
         self.transcript = Transcript()
+        self.reason = ""
 
     def __deinit__(deinit self):
         """Frees the connection."""
@@ -213,6 +216,7 @@ struct Conversation(Movable):
         return self.head[].fields(octets)
 
     def _note_error(mut self, e: H1Error):
+        self.reason = e.reason
         if e.fault == H1Error.LOCAL:
             self.transcript.add("! local")
         else:

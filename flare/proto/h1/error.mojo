@@ -6,9 +6,8 @@ struct H1Error(ImplicitlyCopyable, Writable):
     """Reports a violation of HTTP/1.1 and whose fault it is.
 
     After an error of the peer the machine reads nothing more; a server may
-    still answer with `status`. After a local error that came from `send_data`,
-    `send_trailers` or `send_end` the message on the wire is broken and the
-    connection must close; any other local error has written nothing.
+    still answer with `status`. After a local error `wants_close()` tells
+    whether a message on the wire is broken; if not, nothing was written.
     """
 
     comptime PEER: UInt8 = 0
