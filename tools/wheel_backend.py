@@ -1,8 +1,9 @@
-"""Builds the wheel: a PEP 517 backend without dependencies.
+"""Builds the wheel: a PEP 517 backend.
 
-The wheel puts the sources of flare/ beside the standard library of the Mojo
+The wheel puts flare, precompiled, beside the standard library of the Mojo
 compiler, `modular/lib/mojo` in site-packages, where the compiler of the same
-environment looks for imports without any flag.
+environment looks for imports without any flag. Programs build as from the
+sources, but seconds faster: the compiler does not parse the library again.
 """
 
 from __future__ import annotations
@@ -10,9 +11,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
+import os
 import tarfile
+import tempfile
 import zipfile
 from pathlib import Path
+
+from mojo.run import subprocess_run_mojo
 
 try:
     import tomllib
@@ -20,10 +25,8 @@ except ImportError:  # Python 3.10
     import tomli as tomllib
 
 ROOT = Path(__file__).resolve().parent.parent
-IMPORT_FOLDER = "modular/lib/mojo"
+PACKAGE = "modular/lib/mojo/flare.mojoc"
 TAG = "py3-none-any"
-# The same tree gives the same archive, octet by octet.
-TIME = (1980, 1, 1, 0, 0, 0)
 WHEEL = f"""Wheel-Version: 1.0
 Generator: mojo-flare
 Root-Is-Purelib: true
@@ -61,23 +64,30 @@ def metadata() -> str:
 
 
 def library_files() -> list[Path]:
-    """Lists the sources that are installed."""
+    """Lists the sources of the library."""
     return sorted((ROOT / "flare").glob("**/*.mojo"))
 
 
-def wheel_files() -> dict[str, bytes]:
-    """Maps each name inside the wheel, but RECORD, to its content."""
+def precompile() -> bytes:
+    """Compiles flare/ to the one file that the compiler imports."""
+    os.environ.setdefault("MODULAR_CRASH_REPORTING_ENABLED", "false")
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / "flare.mojoc"
+        subprocess_run_mojo(
+            ["precompile", "--disable-warnings", "flare", "-o", str(target)],
+            cwd=ROOT,
+            check=True,
+        )
+        return target.read_bytes()
+
+
+def information_files() -> dict[str, bytes]:
+    """Maps each name in the .dist-info folder, but RECORD, to its content."""
     files = {
-        f"{IMPORT_FOLDER}/{path.relative_to(ROOT).as_posix()}": path.read_bytes()
-        for path in library_files()
+        f"licenses/{name}": (ROOT / name).read_bytes()
+        for name in project()["license-files"]
     }
-    information = f"{file_stem()}.dist-info"
-    for name in project()["license-files"]:
-        content = (ROOT / name).read_bytes()
-        files[f"{information}/licenses/{name}"] = content
-    files[f"{information}/METADATA"] = metadata().encode()
-    files[f"{information}/WHEEL"] = WHEEL.encode()
-    return files
+    return {**files, "METADATA": metadata().encode(), "WHEEL": WHEEL.encode()}
 
 
 def record_line(name: str, content: bytes) -> str:
@@ -86,18 +96,29 @@ def record_line(name: str, content: bytes) -> str:
     return f"{name},sha256={digest.decode().rstrip('=')},{len(content)}\n"
 
 
+def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
+    """Writes the .dist-info folder without compiling, and returns its name."""
+    folder = f"{file_stem()}.dist-info"
+    for name, content in information_files().items():
+        target = Path(metadata_directory) / folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+    return folder
+
+
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     """Builds the wheel and returns its file name."""
-    files = wheel_files()
-    record = f"{file_stem()}.dist-info/RECORD"
+    folder = f"{file_stem()}.dist-info"
+    files = {PACKAGE: precompile()}
+    for name, content in information_files().items():
+        files[f"{folder}/{name}"] = content
+    record = f"{folder}/RECORD"
     lines = [record_line(name, content) for name, content in files.items()]
     files[record] = "".join([*lines, f"{record},,\n"]).encode()
     name = f"{file_stem()}-{TAG}.whl"
     with zipfile.ZipFile(Path(wheel_directory) / name, "w") as archive:
         for path, content in files.items():
-            entry = zipfile.ZipInfo(path, TIME)
-            entry.external_attr = 0o644 << 16
-            archive.writestr(entry, content, zipfile.ZIP_DEFLATED)
+            archive.writestr(path, content, zipfile.ZIP_DEFLATED)
     return name
 
 
