@@ -27,4 +27,5 @@ from .pointer import (
     heap_create,
     heap_destroy,
 )
+from .recycler import BlockKind, Recycler, RecyclerState
 from .slab import Slab, SlotHandle

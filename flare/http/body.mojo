@@ -2,9 +2,52 @@
 
 from std.utils import Variant
 
-from flare.core import Buffer
+from flare.core import (
+    BlockKind,
+    Buffer,
+    Erased,
+    PointerTo,
+    heap_create,
+    heap_destroy,
+)
+from flare.sys.thread_cell import thread_recycler
 
-comptime _Content = Variant[String, List[UInt8], Buffer]
+comptime _Content = Variant[String, List[UInt8], _Copy]
+comptime _KEPT_OCTETS_MAX = 64 * 1024
+
+
+struct _Copy(Movable):
+    """Owns octets that were copied, in memory that is used again."""
+
+    var buffer: PointerTo[Buffer]
+
+    def __init__(out self, octets: Span[UInt8, _]):
+        var recycler = thread_recycler()
+        var block = Optional[Erased](None)
+        if recycler:
+            block = recycler.value().take(BlockKind.CONTENT)
+        if block:
+            self.buffer = block.value().unsafe_bitcast[Buffer]()
+        else:
+            self.buffer = heap_create(Buffer())
+        if len(octets) > 0:
+            self.buffer[].append(octets)
+
+    def __deinit__(deinit self):
+        var recycler = thread_recycler()
+        if recycler and self.buffer[].capacity() <= _KEPT_OCTETS_MAX:
+            self.buffer[].clear()
+            if recycler.value().give(
+                BlockKind.CONTENT,
+                self.buffer.unsafe_bitcast[NoneType](),
+                _destroy_buffer,
+            ):
+                return
+        heap_destroy(self.buffer)
+
+
+def _destroy_buffer(block: Erased):
+    heap_destroy(block.unsafe_bitcast[Buffer]())
 
 
 struct Body(Movable, Sized):
@@ -62,10 +105,7 @@ struct Body(Movable, Sized):
         Args:
             octets: A view of the octets.
         """
-        var buffer = Buffer()
-        if len(octets) > 0:
-            buffer.append(octets)
-        self._content = buffer^
+        self._content = _Copy(octets)
 
     def __len__(self) -> Int:
         """Counts the octets.
@@ -86,9 +126,9 @@ struct Body(Movable, Sized):
             pointer = rebind[Span[UInt8, origin_of(self)]](
                 self._content[String].as_bytes()
             )
-        elif self._content.isa[Buffer]():
+        elif self._content.isa[_Copy]():
             pointer = rebind[Span[UInt8, origin_of(self)]](
-                self._content[Buffer].span()
+                self._content[_Copy].buffer[].span()
             )
         else:
             pointer = rebind[Span[UInt8, origin_of(self)]](

@@ -7,9 +7,11 @@ one pointer. What enters was checked by the map.
 from std.memory import unsafe_memcpy, unsafe_memmove
 
 from flare.core import (
+    BlockKind,
     Buffer,
     COLON,
     CR,
+    Erased,
     LF,
     OctetPointer,
     PointerTo,
@@ -18,11 +20,13 @@ from flare.core import (
     heap_create,
     heap_destroy,
 )
+from flare.sys.thread_cell import thread_recycler
 
 from .field_line import FieldLine
 from .field_name import FieldName, known_field
 
 comptime _INITIAL_OCTETS = 256
+comptime _KEPT_OCTETS_MAX = 8192
 comptime _INITIAL_LINES = 8
 
 
@@ -112,11 +116,29 @@ struct HeaderBlock(Movable):
 
 
 def take_block() -> PointerTo[HeaderBlock]:
+    var recycler = thread_recycler()
+    if recycler:
+        var block = recycler.value().take(BlockKind.HEADERS)
+        if block:
+            return block.value().unsafe_bitcast[HeaderBlock]()
     return heap_create(HeaderBlock())
 
 
 def give_block(block: PointerTo[HeaderBlock]):
+    var recycler = thread_recycler()
+    if recycler and block[].octets.capacity() <= _KEPT_OCTETS_MAX:
+        block[].clear()
+        if recycler.value().give(
+            BlockKind.HEADERS,
+            block.unsafe_bitcast[NoneType](),
+            _destroy_block,
+        ):
+            return
     heap_destroy(block)
+
+
+def _destroy_block(block: Erased):
+    heap_destroy(block.unsafe_bitcast[HeaderBlock]())
 
 
 def known_bit(name: Span[UInt8, _]) -> UInt64:

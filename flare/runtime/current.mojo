@@ -6,7 +6,7 @@ thread ends. On a thread that runs a loop, only fibers may wait.
 
 from flare.core import PointerTo, heap_create, heap_destroy
 from flare.sys.thread import ThreadExit
-from flare.sys.thread_cell import thread_word
+from flare.sys.thread_cell import set_thread_recycler, thread_word
 
 from .fiber import Fiber, FiberState
 from .reactor import Reactor, ReactorConfig, ReactorState
@@ -32,6 +32,10 @@ def set_current_reactor(reactor: Optional[Reactor]):
         reactor: The reactor, or none when the thread leaves its loop.
     """
     thread_word()[] = Int(reactor.value().state) if reactor else 0
+    if reactor:
+        set_thread_recycler(reactor.value().state[].recycler)
+    else:
+        set_thread_recycler(None)
 
 
 @always_inline

@@ -64,6 +64,9 @@ struct FiberState(Movable):
     """The argument of `run`."""
     var finished: FiberFunction
     """Called by the loop with `task` when `run` has returned."""
+    var lost: FiberFunction
+    """Called with `task` if `run` can never return: the fiber leaked, or its
+    reactor was destroyed."""
     var next: Optional[PointerTo[FiberState]]
     """The next fiber in the ready list."""
     var deadline_ms: Int
@@ -96,6 +99,7 @@ struct FiberState(Movable):
         self.run = _nothing
         self.task = reactor.state.unsafe_bitcast[NoneType]()
         self.finished = _nothing
+        self.lost = _nothing
         self.next = None
         self.deadline_ms = NO_DEADLINE
         self.phase = _IDLE
@@ -177,6 +181,7 @@ struct Fiber(Equatable, TrivialRegisterPassable):
         var operation = self.operation()
         operation.state[].owner = self.state.unsafe_bitcast[NoneType]()
         operation.state[].complete = _on_complete
+        operation.state[].transient = True
         self.reactor().submit(operation)
         while not operation.is_idle():
             self.suspend()
@@ -294,6 +299,11 @@ struct Fiber(Equatable, TrivialRegisterPassable):
         if self.state[].timer.is_armed():
             self.reactor().timers().cancel(self._timer())
 
+    def _report_lost(self):
+        var lost = self.state[].lost
+        self.state[].lost = _nothing
+        lost(self.state[].task)
+
     def _refuse_to_wait(self):
         # One turn of the loop per refused wait: a body that swallows the error
         # cannot hold the worker. One that never gives up is left parked.
@@ -304,6 +314,7 @@ struct Fiber(Equatable, TrivialRegisterPassable):
         ):
             self.state[].phase = _LEAKED
             self.reactor().state[].fibers.count_leaked()
+            self._report_lost()
             suspend_stack(self._context())
         self.yield_turn()
 
@@ -387,6 +398,9 @@ struct FiberQueue(TrivialRegisterPassable):
     def destroy(self):
         """Unmaps every stack; what leaked on them is lost with them."""
         for fiber in self.state[].all:
+            if fiber.state[].phase != _IDLE:
+                fiber._report_lost()
+        for fiber in self.state[].all:
             _ = unmap(
                 fiber.state[].context.base, fiber.state[].context.octets
             )
@@ -420,6 +434,7 @@ struct FiberQueue(TrivialRegisterPassable):
         f.run = run
         f.task = task
         f.finished = finished
+        f.lost = _nothing
         f.deadline_ms = deadline_ms
         f.phase = _READY
         f.cancelled = False
@@ -508,6 +523,13 @@ struct FiberQueue(TrivialRegisterPassable):
             fiber: The thread's main context, or none while it turns the loop.
         """
         self.state[].current = fiber
+
+    def cancel_all(self):
+        """Asks every fiber to end."""
+        for i in range(len(self.state[].all)):
+            var fiber = self.state[].all[i]
+            if fiber.state[].phase != _IDLE:
+                fiber.cancel()
 
     def count_leaked(self):
         """Counts a fiber that ignored being cancelled for too long."""

@@ -74,6 +74,9 @@ struct OperationState(Movable):
     """One submission completes many times (`ACCEPT`, `RECEIVE`, `POLL`)."""
     var cancel_requested: Bool
     """The reactor was asked to end it."""
+    var transient: Bool
+    """The descriptor may go to another reactor, or be closed without this one,
+    once nothing is in flight: the backend keeps nothing about it."""
     var more_follows: Bool
     """For `SEND`: more octets follow at once, so wait to fill the segment."""
     var descriptor: Int32
@@ -88,7 +91,8 @@ struct OperationState(Movable):
     var address: Optional[OctetPointer]
     """The octets to send or the place to read into."""
     var length: Int
-    """How many octets, or the set of poll events."""
+    """How many octets, or the set of poll events. For `RECEIVE` the most that
+    may come, 0 for as many as the buffer holds."""
     var second: Optional[OctetPointer]
     """The socket address of `RECEIVE_FROM` and `SEND_TO`."""
     var next: Optional[PointerTo[OperationState]]
@@ -108,6 +112,7 @@ struct OperationState(Movable):
         self.phase = _IDLE
         self.multishot = False
         self.cancel_requested = False
+        self.transient = False
         self.more_follows = False
         self.descriptor = -1
         self.sequence = 0

@@ -7,8 +7,15 @@ fibers that are ready. Completions are collected first and dispatched
 afterwards, so nothing is called back inside a submission.
 """
 
-from flare.core import Erased, OctetPointer, PointerTo, heap_create, heap_destroy
+from flare.core import (
+    Erased,
+    PointerTo,
+    Recycler,
+    heap_create,
+    heap_destroy,
+)
 from flare.sys.socket_address import SocketAddressStorage
+from flare.sys.thread_cell import thread_word
 
 from .backend import Backend, BackendKind, Completions
 from .buffer_pool import BufferPool
@@ -22,6 +29,8 @@ comptime RECEIVE_BUFFER_OCTETS = 4096
 an entry of the kernel's ring costs one page."""
 
 comptime _ROUNDS_MAX = 8
+# More than a fiber may refuse to end for before it counts as leaked.
+comptime _ENDING_TURNS_MAX = 4000
 
 comptime TIMER_OF_FIBER = 0
 """The tag of a timer whose owner is a fiber."""
@@ -149,6 +158,12 @@ struct ReactorState(Movable):
     """The fibers that are ready, idle or running."""
     var mailbox: Mailbox
     """What other threads asked this one to do."""
+    var recycler: Recycler
+    """The blocks that this thread uses again and again."""
+    var helpers: Optional[Erased]
+    """The threads that `blocking` uses, once there are some."""
+    var end_helpers: def(Erased) thin -> None
+    """Ends the helpers."""
     var in_flight: Int
     """Operations that the backend holds."""
     var turns: Int
@@ -209,6 +224,9 @@ struct Reactor(Equatable, TrivialRegisterPassable):
                     buffers=buffers,
                     fibers=FiberQueue.create(config),
                     mailbox=Mailbox.create(),
+                    recycler=Recycler.create(),
+                    helpers=None,
+                    end_helpers=_no_helpers,
                     in_flight=0,
                     turns=0,
                 )
@@ -221,14 +239,19 @@ struct Reactor(Equatable, TrivialRegisterPassable):
     def destroy(self):
         """Frees the reactor.
 
-        What other threads posted last is still done; fibers and operations
-        must have ended.
+        Fibers that still run are cancelled and may unwind, helper threads end
+        after their last job, and what other threads posted last is still done.
+        Operations of other owners must have ended.
         """
+        self._end_fibers()
+        if self.state[].helpers:
+            self.state[].end_helpers(self.state[].helpers.value())
         self.state[].mailbox.close(self)
         self.state[].fibers.destroy()
         self.state[].timers.destroy()
         self.state[].destroy_backend(self.state[].backend)
         self.state[].buffers.destroy()
+        self.state[].recycler.destroy()
         heap_destroy(self.state)
 
     @always_inline
@@ -375,6 +398,23 @@ struct Reactor(Equatable, TrivialRegisterPassable):
             or self.state[].fibers.has_ready()
         )
 
+    def _end_fibers(self):
+        var fibers = self.state[].fibers
+        if fibers.busy() == fibers.leaked():
+            return
+        # Unwinding finds its loop by the thread's word; the thread may be the
+        # main context of another loop.
+        var word = thread_word()
+        var before = word[]
+        word[] = Int(self.state)
+        fibers.set_current(None)
+        fibers.cancel_all()
+        var turns = 0
+        while fibers.busy() > fibers.leaked() and turns < _ENDING_TURNS_MAX:
+            self.turn(10)
+            turns += 1
+        word[] = before
+
     def _drain[B: Backend](self, backend: B):
         var completions = Pointer(to=self.state[].completions)
         var next = self.state[].submit_first
@@ -477,6 +517,10 @@ def _turn[B: Backend](reactor: Reactor, wait_ms: Int):
     if reactor.state[].mailbox.has_mail():
         reactor.state[].mailbox.deliver()
     reactor.state[].fibers.run_ready()
+
+
+def _no_helpers(helpers: Erased):
+    pass
 
 
 def _close[B: Backend](backend: Erased, descriptor: Int32):

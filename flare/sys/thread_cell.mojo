@@ -1,4 +1,4 @@
-"""Keeps one word per thread: the reactor that the thread runs.
+"""Keeps two words per thread: the reactor that it runs, and its recycler.
 
 A `.tbss` symbol read through the thread pointer: one load, where a pthread key
 costs a call.
@@ -7,7 +7,7 @@ costs a call.
 from std.sys import inlined_assembly
 from std.sys.info import CompilationTarget
 
-from flare.core import PointerTo
+from flare.core import PointerTo, Recycler, RecyclerState
 
 comptime _DATA = (
     '.pushsection .tbss.flare_thread_cell,"awT",@nobits\n.p2align 4\n'
@@ -44,3 +44,27 @@ def thread_word() -> PointerTo[Int]:
         The address, valid on this thread until it ends.
     """
     return PointerTo[Int](unsafe_from_address=_thread_cell())
+
+
+@always_inline
+def thread_recycler() -> Optional[Recycler]:
+    """Finds the recycler of the calling thread.
+
+    Returns:
+        The recycler, or none.
+    """
+    var word = thread_word()[unsafe_offset=1]
+    if word == 0:
+        return None
+    return Recycler(PointerTo[RecyclerState](unsafe_from_address=word))
+
+
+def set_thread_recycler(recycler: Optional[Recycler]):
+    """Says which recycler the calling thread uses.
+
+    Args:
+        recycler: The recycler, or none.
+    """
+    thread_word()[unsafe_offset=1] = (
+        Int(recycler.value().state) if recycler else 0
+    )

@@ -4,6 +4,10 @@ Descriptors are registered once, edge-triggered, for both directions. A send is
 tried at once, because a socket can nearly always take octets; a receive waits
 for the first edge. What is known to be ready still is tried again each turn
 without asking the kernel, a bounded number of times for each descriptor.
+
+A transient operation (`OperationState.transient`) is tried at once instead, and
+its descriptor is registered only while something waits on it: in between any
+other reactor may use it, and closing it needs no word to this one.
 """
 
 from flare.core import OctetPointer, PointerTo, heap_create, heap_destroy
@@ -21,7 +25,7 @@ from flare.sys.epoll import (
     epoll_wait,
     open_epoll,
 )
-from flare.sys.errno import EAGAIN, EINPROGRESS, EINTR
+from flare.sys.errno import EAGAIN, EBADF, EINPROGRESS, EINTR
 from flare.sys.file import close_descriptor
 from flare.sys.socket import (
     accept_socket,
@@ -66,12 +70,31 @@ struct _Interest(ImplicitlyCopyable):
     var writer: Optional[Operation]
     var poller: Optional[Operation]
     var registered: Bool
+    # The registration ends with the last operation.
+    var transient: Bool
     var readable: Bool
     var writable: Bool
     # The peer has ended its side: the end is still to be read after the
     # octets, though no further edge will say so.
     var ended: Bool
     var queued: Bool
+
+    def __init__(out self):
+        self = Self(
+            reader=None,
+            writer=None,
+            poller=None,
+            registered=False,
+            transient=False,
+            readable=False,
+            writable=True,
+            ended=False,
+            queued=False,
+        )
+
+    @always_inline
+    def is_used(self) -> Bool:
+        return Bool(self.reader) or Bool(self.writer) or Bool(self.poller)
 
 
 struct EpollBackendState(Movable):
@@ -142,11 +165,20 @@ struct EpollBackend(Backend):
             completions: For what is complete at once.
         """
         ref o = operation.state[]
+        if o.descriptor < 0:
+            _complete(operation, -EBADF, False, completions)
+            return
+        self._know(o.descriptor)
+        ref interest = self.state[].interests[Int(o.descriptor)]
+        if not interest.registered and o.transient:
+            self._submit_transient(operation, completions)
+            return
+        if not o.transient:
+            interest.transient = False
         var problem = self._register(o.descriptor)
         if problem < 0:
             _complete(operation, problem, False, completions)
             return
-        ref interest = self.state[].interests[Int(o.descriptor)]
         if o.kind == OperationKind.SEND:
             interest.writer = operation
             if interest.writable:
@@ -179,6 +211,7 @@ struct EpollBackend(Backend):
             interest.poller = None
         else:
             return
+        self._release(operation.state[].descriptor)
         _complete(operation, CANCELLED, False, completions)
 
     def collect(self, timeout_ms: Int, completions: Completions):
@@ -213,10 +246,10 @@ struct EpollBackend(Backend):
             self._advance(descriptor, completions)
         # What was queued meanwhile stands behind the retries done above.
         if retries > 0:
-            var rest = List[Int32](capacity=_EVENTS)
-            for i in range(retries, len(self.state[].retry)):
-                rest.append(self.state[].retry[i])
-            self.state[].retry = rest^
+            ref retry = self.state[].retry
+            for i in range(retries, len(retry)):
+                retry[i - retries] = retry[i]
+            retry.shrink(len(retry) - retries)
 
     def end_sending(self, descriptor: Int32):
         """Ends our side of a connection.
@@ -271,29 +304,69 @@ struct EpollBackend(Backend):
         heap_destroy(self.state[].events.unsafe_bitcast[_EventArray]())
         heap_destroy(self.state)
 
+    def _submit_transient(
+        self, operation: Operation, completions: Completions
+    ):
+        ref o = operation.state[]
+        ref interest = self.state[].interests[Int(o.descriptor)]
+        var queued = interest.queued
+        interest = _Interest()
+        interest.queued = queued
+        if o.kind == OperationKind.SEND:
+            interest.writer = operation
+            self._write(o.descriptor, completions)
+        elif o.kind == OperationKind.CONNECT:
+            self._connect(operation, completions)
+        elif o.kind == OperationKind.POLL:
+            interest.poller = operation
+        else:
+            if o.kind == OperationKind.ACCEPT:
+                _ = set_non_blocking(o.descriptor, True)
+            interest.reader = operation
+            interest.readable = True
+            self._read(o.descriptor, completions)
+        if not interest.is_used():
+            return
+        # Registering reports what has become ready since the attempt.
+        interest.transient = True
+        interest.readable = False
+        var problem = self._add(o.descriptor)
+        if problem < 0:
+            interest = _Interest()
+            interest.queued = queued
+            _complete(operation, problem, False, completions)
+
+    def _know(self, descriptor: Int32):
+        while len(self.state[].interests) <= Int(descriptor):
+            self.state[].interests.append(_Interest())
+
     def _register(self, descriptor: Int32) -> Int:
-        var index = Int(descriptor)
-        if index < 0:
-            return -9  # EBADF
-        while len(self.state[].interests) <= index:
-            self.state[].interests.append(
-                _Interest(
-                    None, None, None, False, False, True, False, False
-                )
-            )
-        ref interest = self.state[].interests[index]
+        ref interest = self.state[].interests[Int(descriptor)]
         if interest.registered:
             return 0
         var queued = interest.queued
-        interest = _Interest(
-            None, None, None, True, False, True, False, queued
-        )
-        return epoll_add(
+        interest = _Interest()
+        interest.queued = queued
+        return self._add(descriptor)
+
+    def _add(self, descriptor: Int32) -> Int:
+        var added = epoll_add(
             self.state[].epoll,
             descriptor,
             EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
-            UInt64(index),
+            UInt64(Int(descriptor)),
         )
+        self.state[].interests[Int(descriptor)].registered = added >= 0
+        return added
+
+    def _release(self, descriptor: Int32):
+        ref interest = self.state[].interests[Int(descriptor)]
+        if (
+            interest.registered
+            and interest.transient
+            and not interest.is_used()
+        ):
+            self._forget(descriptor)
 
     def _forget(self, descriptor: Int32):
         var index = Int(descriptor)
@@ -325,6 +398,7 @@ struct EpollBackend(Backend):
             and self.state[].interests[index].readable
         ):
             self._read(descriptor, completions)
+        self._release(descriptor)
 
     def _poll(self, descriptor: Int32, completions: Completions):
         ref interest = self.state[].interests[Int(descriptor)]
@@ -392,6 +466,8 @@ struct EpollBackend(Backend):
                 return
             into = buffer.value()
             room = self.state[].buffers.buffer_octets()
+            if operation.state[].length > 0:
+                room = min(room, operation.state[].length)
         else:
             into = operation.state[].address.value()
             room = operation.state[].length

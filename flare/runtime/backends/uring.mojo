@@ -127,6 +127,7 @@ struct UringBackend(Backend):
         if kind == OperationKind.RECEIVE:
             entry.opcode = OP_RECV
             entry.flags = SQE_BUFFER_SELECT
+            entry.length = UInt32(min(o.length, 0x7FFFF000))
             if o.multishot:
                 entry.io_priority = RECV_MULTISHOT
         elif kind == OperationKind.SEND:

@@ -1,0 +1,54 @@
+"""Serves the requests whose heap allocations test_allocations.py counts."""
+
+from std.sys import argv
+
+from flare.http import (
+    Handler,
+    HttpServer,
+    Request,
+    Response,
+    Router,
+    ServerConfig,
+    ok,
+)
+from flare.net import SocketAddr
+from flare.runtime import BackendKind, sleep
+
+
+def echo(req: Request) raises -> Response:
+    if req.param("id") != "1234":
+        raise Error("the route's parameter is lost")
+    return ok(req.text())
+
+
+def parked_echo(req: Request) raises -> Response:
+    sleep(0)
+    return echo(req)
+
+
+struct Named[H: Handler](Handler):
+    """Adds a header field to what another handler answers."""
+
+    var inner: Self.H
+
+    def __init__(out self, var inner: Self.H):
+        self.inner = inner^
+
+    def serve(self, req: Request) raises -> Response:
+        var response = self.inner.serve(req)
+        response.headers.set("X-Served-By", "flare")
+        return response^
+
+
+def main() raises:
+    var router = Router()
+    router.post("/echo/:id", echo)
+    router.post("/parked/:id", parked_echo)
+    var backend = BackendKind.IO_URING
+    if argv()[1] == "epoll":
+        backend = BackendKind.EPOLL
+    var server = HttpServer.bind(
+        SocketAddr.localhost(0), ServerConfig(backend=backend)
+    )
+    print(server.local_address().port, flush=True)
+    server.serve(Named(router^))

@@ -1,0 +1,107 @@
+"""Proves that a request allocates nothing once the server runs.
+
+Mojo's allocator and libc's are both counted from outside, by a preloaded
+library (count_allocations.c).
+"""
+
+import mmap
+import os
+import pathlib
+import socket
+import struct
+import subprocess
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+MOJO = ROOT / ".venv" / "bin" / "mojo"
+BODY = b"x" * 100
+REQUESTS = 2_000
+
+
+def request(path):
+    return (
+        b"POST " + path + b" HTTP/1.1\r\n"
+        b"Host: localhost\r\n"
+        b"User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:120.0) Gecko/20100101\r\n"
+        b"Accept: text/html,application/xhtml+xml,*/*;q=0.8\r\n"
+        b"Accept-Language: en-US,en;q=0.5\r\n"
+        b"Accept-Encoding: gzip, deflate, br\r\n"
+        b"Content-Length: 100\r\n\r\n" + BODY
+    )
+
+
+class Allocations(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.program = os.path.join(cls.folder.name, "allocations")
+        cls.library = os.path.join(cls.folder.name, "count.so")
+        subprocess.run(
+            [MOJO, "build", "-I", ROOT, "-o", cls.program,
+             ROOT / "tests" / "programs" / "allocations.mojo"],
+            check=True, timeout=600, capture_output=True,
+        )
+        subprocess.run(
+            ["cc", "-O2", "-shared", "-fPIC", "-o", cls.library,
+             ROOT / "tests" / "python" / "count_allocations.c", "-ldl"],
+            check=True, timeout=60,
+        )
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def count(self, backend, path):
+        with tempfile.NamedTemporaryFile() as file:
+            file.truncate(4096)
+            environment = dict(
+                os.environ, LD_PRELOAD=self.library, FLARE_COUNTERS=file.name
+            )
+            server = subprocess.Popen(
+                [self.program, backend], env=environment,
+                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            )
+            try:
+                port = int(server.stdout.readline())
+                counters = mmap.mmap(file.fileno(), 4096)
+                with socket.create_connection(("127.0.0.1", port), 10) as peer:
+                    self.ask(peer, path)
+                    before = struct.unpack("<qq", counters[:16])
+                    self.ask(peer, path)
+                    after = struct.unpack("<qq", counters[:16])
+                self.assertGreater(before[0], 0, "Mojo's allocations are not counted")
+                self.assertGreater(before[1], 0, "libc's allocations are not counted")
+                counters.close()
+                return after[0] - before[0], after[1] - before[1]
+            finally:
+                server.terminate()
+                server.wait(10)
+                server.stdout.close()
+
+    def ask(self, peer, path):
+        for _ in range(REQUESTS):
+            peer.sendall(request(path))
+            answer = b""
+            while not answer.endswith(BODY):
+                octets = peer.recv(4096)
+                self.assertTrue(octets, "the server closed")
+                answer += octets
+            self.assertTrue(answer.startswith(b"HTTP/1.1 200 OK\r\n"))
+            self.assertIn(b"X-Served-By: flare\r\n", answer)
+
+    def test_a_request_allocates_nothing_on_io_uring(self):
+        self.assertEqual(self.count("io_uring", b"/echo/1234"), (0, 0))
+
+    def test_a_parked_request_allocates_nothing_on_io_uring(self):
+        self.assertEqual(self.count("io_uring", b"/parked/1234"), (0, 0))
+
+    def test_a_request_allocates_nothing_on_epoll(self):
+        self.assertEqual(self.count("epoll", b"/echo/1234"), (0, 0))
+
+    def test_a_parked_request_allocates_nothing_on_epoll(self):
+        self.assertEqual(self.count("epoll", b"/parked/1234"), (0, 0))
+
+
+if __name__ == "__main__":
+    unittest.main()
