@@ -2,6 +2,7 @@
 
 from std.testing import assert_equal, assert_true
 
+from flare.core import lower_octet
 from flare.message import FieldName, known_field
 
 
@@ -26,13 +27,13 @@ def test_a_name_with_one_octet_changed_is_unknown() raises:
             for changed in range(256):
                 var octets = List[UInt8](name)
                 octets[i] = UInt8(changed)
-                if _lower(UInt8(changed)) == _lower(name[i]):
+                if lower_octet(UInt8(changed)) == lower_octet(name[i]):
                     assert_equal(Int(known_field(Span(octets))), id)
                 else:
                     # One octet can turn a name into another known one.
                     var found = known_field(Span(octets))
                     if found != FieldName.UNKNOWN:
-                        _assert_is(Span(octets), found)
+                        _assert_is(octets, found)
 
 
 def test_a_name_cut_short_or_made_longer_is_unknown() raises:
@@ -44,7 +45,7 @@ def test_a_name_cut_short_or_made_longer_is_unknown() raises:
         var shorter = name.as_bytes()[: name.byte_length() - 1]
         var found = known_field(shorter)
         if found != FieldName.UNKNOWN:
-            _assert_is(shorter, found)
+            _assert_is(List[UInt8](shorter), found)
         assert_equal(known_field(name.as_bytes()[1:]), 0, name)
 
 
@@ -83,13 +84,9 @@ def test_all_ids_fit_one_word_of_bits() raises:
         all |= FieldName.bit(UInt8(id))
 
 
-def _assert_is(octets: Span[UInt8, _], id: UInt8) raises:
-    var text = String(from_utf8_lossy=octets)
+def _assert_is(octets: List[UInt8], id: UInt8) raises:
+    var text = String(from_utf8_lossy=Span(octets))
     assert_equal(text.lower(), FieldName.text(id).lower())
-
-
-def _lower(b: UInt8) -> UInt8:
-    return b + 32 if b >= 65 and b <= 90 else b
 
 
 def _mixed(name: String, odd: Int) -> String:
