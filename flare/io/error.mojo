@@ -1,0 +1,132 @@
+"""Defines the error of readers and writers and its text form.
+
+    io.<kind> <operation>[ octets=<number>]
+
+A user gets the text only, as with `NetError`; `IoError.of` reads it back.
+"""
+
+from flare.core import equals
+
+comptime _KINDS: List[StaticString] = [
+    "line_too_long",
+    "unexpected_end",
+    "too_large",
+    "not_utf8",
+    "stalled",
+]
+
+comptime _OPERATIONS: List[StaticString] = [
+    "copy",
+    "fill",
+    "read_exactly",
+    "read_line",
+    "read_until",
+    "write_all",
+]
+
+comptime _PREFIX: StaticString = "io."
+comptime _COUNT: StaticString = "octets="
+comptime _DIGITS_MAX = 18
+
+
+@fieldwise_init
+struct IoError(Equatable, ImplicitlyCopyable, Writable):
+    """Says which reading or writing function gave up, and why."""
+
+    comptime LINE_TOO_LONG = 0
+    """No delimiter came within the limit."""
+    comptime UNEXPECTED_END = 1
+    """The stream ended inside what was to be read."""
+    comptime TOO_LARGE = 2
+    """There is more than the limit, or than fits."""
+    comptime NOT_UTF8 = 3
+    """The octets of a line are not UTF-8 (RFC 3629)."""
+    comptime STALLED = 4
+    """A writer took nothing although it was given octets."""
+
+    var kind: Int
+    """One of the constants above."""
+    var operation: StaticString
+    """The function that gave up: `"read_line"` and so on."""
+    var octets: Int
+    """The limit that was passed, or the octets that were missing; 0 where there
+    is no such number."""
+
+    @staticmethod
+    def of(e: Error) -> Optional[Self]:
+        """Reads the fields back out of an error that a function raised.
+
+        Args:
+            e: Any error.
+
+        Returns:
+            The fields, or none if it is not an error of this package.
+        """
+        var text = String(e)
+        if not text.startswith(_PREFIX):
+            return None
+        var parts = text.split(" ")
+        if len(parts) < 2 or len(parts) > 3:
+            return None
+        var kind = _index_of[_KINDS](
+            parts[0].as_bytes()[_PREFIX.byte_length() :]
+        )
+        var operation = _index_of[_OPERATIONS](parts[1].as_bytes())
+        if not kind or not operation:
+            return None
+        var octets = 0
+        if len(parts) == 3:
+            var count = _count_in(parts[2].as_bytes())
+            if not count:
+                return None
+            octets = count.value()
+        return Self(kind.value(), _operation_at(operation.value()), octets)
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes the text that `of` reads.
+
+        Args:
+            writer: The destination.
+        """
+        writer.write(_PREFIX, _kind_at(self.kind), " ", self.operation)
+        if self.octets != 0:
+            writer.write(" ", _COUNT, self.octets)
+
+
+def _count_in(octets: Span[UInt8, _]) -> Optional[Int]:
+    comptime START = _COUNT.byte_length()
+    var digits = len(octets) - START
+    if digits < 1 or digits > _DIGITS_MAX:
+        return None
+    if not equals(octets[0:START], _COUNT.as_bytes()) or octets[START] == 48:
+        return None
+    var number = 0
+    for octet in octets[START : len(octets)]:
+        if octet - 48 > 9:
+            return None
+        number = number * 10 + Int(octet - 48)
+    return number
+
+
+def _kind_at(index: Int) -> StaticString:
+    comptime for i in range(len(_KINDS)):
+        if index == i:
+            return comptime (_KINDS[i])
+    return "other"
+
+
+def _operation_at(index: Int) -> StaticString:
+    comptime for i in range(len(_OPERATIONS)):
+        if index == i:
+            return comptime (_OPERATIONS[i])
+    return comptime (_OPERATIONS[0])
+
+
+def _index_of[
+    names: List[StaticString]
+](octets: Span[UInt8, _]) -> Optional[Int]:
+    comptime for i in range(len(names)):
+        comptime name = names[i]
+        if equals(octets, name.as_bytes()):
+            return i
+    return None
