@@ -50,6 +50,22 @@ def sleep(duration_ms: Int) raises:
         raise Error(NetError.from_errno("sleep", -TIMED_OUT))
 
 
+def wait_without_deadline(fiber: Fiber) -> Int:
+    """Parks a fiber until it is woken, whatever its deadline.
+
+    Args:
+        fiber: The calling fiber.
+
+    Returns:
+        0, or `CANCELLED`.
+    """
+    var deadline_ms = fiber.state[].deadline_ms
+    fiber.state[].deadline_ms = NO_DEADLINE
+    var result = fiber.wait()
+    fiber.state[].deadline_ms = deadline_ms
+    return result
+
+
 @fieldwise_init
 struct DeadlineScope(ImplicitlyCopyable):
     """Bounds every wait inside a `with` block; made by `deadline_in`."""

@@ -1,0 +1,346 @@
+"""Runs closures on fibers of their own and hands their results over.
+
+The closure, its result and who waits for it live in one heap block with two
+owners, the fiber and the handle; the last one frees it. A handle belongs to the
+thread that spawned: on another thread only the result of a fiber that has ended
+can be had.
+"""
+
+from std.atomic import Atomic, Ordering
+
+from flare.core import Erased, PointerTo, heap_create, heap_destroy
+from flare.net import NetError
+
+from .current import current_fiber, current_reactor
+from .fiber import NO_DEADLINE, Fiber
+from .operation import CANCELLED
+from .reactor import Reactor
+from .wait import wait_without_deadline, waiting_fiber
+
+comptime _DEADLOCK = -35
+comptime _NO_MEMORY = -12
+
+comptime _RUNNING: UInt32 = 0
+comptime _ENDED: UInt32 = 1
+
+
+struct TaskOutcome[T: Movable & Deinitable](Movable):
+    """Holds what a fiber and its handle share. Only the runtime touches it.
+
+    Parameters:
+        T: The type of the result.
+    """
+
+    var phase: UInt32
+    """Whether the fiber has ended; atomic, for a handle on another thread."""
+    var is_joinable: Bool
+    """The handle still exists."""
+    var result: Optional[Self.T]
+    """What the body returned."""
+    var error: Optional[Error]
+    """What the body raised."""
+    var reactor: Optional[Reactor]
+    """The loop of the fiber; only compared, for it may end earlier."""
+    var fiber: Optional[Fiber]
+    """Where the body runs."""
+    var joiner: Optional[Fiber]
+    """Who waits for the end."""
+    var task: Optional[Erased]
+    """The whole block."""
+    var destroy: def(Erased) thin -> None
+    """Frees the whole block."""
+
+    def __init__(out self, destroy: def(Erased) thin -> None):
+        """Makes the outcome of a body that has not begun.
+
+        Args:
+            destroy: Frees the whole block.
+        """
+        self.phase = _RUNNING
+        self.is_joinable = True
+        self.result = None
+        self.error = None
+        self.reactor = None
+        self.fiber = None
+        self.joiner = None
+        self.task = None
+        self.destroy = destroy
+
+
+struct JoinHandle[T: Movable & Deinitable](Movable):
+    """Owns a spawned fiber: dropping it cancels the fiber.
+
+    Parameters:
+        T: The type of the body's result.
+    """
+
+    var _outcome: PointerTo[TaskOutcome[Self.T]]
+
+    def __init__(out self, *, unsafe_outcome: PointerTo[TaskOutcome[Self.T]]):
+        """Takes over a spawned fiber.
+
+        Args:
+            unsafe_outcome: What the fiber will end with.
+
+        Safety:
+            No other handle owns it.
+        """
+        self._outcome = unsafe_outcome
+
+    def __deinit__(deinit self):
+        """Cancels the fiber if it still runs.
+
+        It unwinds at the end of its present wait, which is cancelled, and
+        never earlier. A handle dropped on another thread detaches instead.
+        """
+        var outcome = self._outcome
+        if not _has_ended(outcome):
+            if not _is_here(outcome):
+                return
+            outcome[].fiber.value().cancel()
+        _give_up(outcome)
+
+    def join(var self) raises -> Self.T:
+        """Parks until the body has ended; exempt from deadlines.
+
+        Returns:
+            What the body returned.
+
+        Raises:
+            NetError: If the caller is cancelled (the body then is, too), if it
+                is the body itself, or if it is neither a fiber nor a script.
+            The text of the error that the body raised, `net.cancelled` if it
+            was cancelled before it began, `runtime.lost` if it ignored being
+            cancelled or its reactor ended first, or `runtime.wrong_thread`.
+        """
+        var outcome = self._outcome
+        if not _has_ended(outcome):
+            if not _is_here(outcome):
+                raise Error("runtime.wrong_thread join")
+            _wait_for_end(outcome)
+        var error = Optional[Error](None)
+        var result = Optional[Self.T](None)
+        swap(error, outcome[].error)
+        swap(result, outcome[].result)
+        # The block must live until both are out of it.
+        _ = self^
+        if error:
+            raise error.take()
+        if not result:
+            raise Error("runtime.lost join")
+        return result.take()
+
+    def detach(deinit self):
+        """Lets the fiber run to its end; what it returns or raises is dropped.
+        """
+        var outcome = self._outcome
+        if _has_ended(outcome) or _is_here(outcome):
+            _give_up(outcome)
+
+    def cancel(self):
+        """Asks the fiber to end: its present and its next waits fail.
+
+        A body that has not begun never begins. Nothing happens if the fiber
+        has ended, or on another thread than its own.
+        """
+        if not _has_ended(self._outcome) and _is_here(self._outcome):
+            self._outcome[].fiber.value().cancel()
+
+    def is_done(self) -> Bool:
+        """Tells whether the body has ended; from any thread.
+
+        Returns:
+            True if `join` would not wait.
+        """
+        return _has_ended(self._outcome)
+
+
+def spawn[
+    T: Movable & Deinitable, //, F: def() raises -> T
+](var body: F) raises -> JoinHandle[T]:
+    """Starts a fiber that runs a closure in the next turn of the loop.
+
+    It inherits the caller's deadline. The closure must own what it captures:
+    `{var x^}`. A function that spawns a closure which calls that function again
+    does not compile in Mojo 1.2.
+
+    Parameters:
+        T: The type of the closure's result.
+        F: The type of the closure.
+
+    Args:
+        body: The closure.
+
+    Returns:
+        What owns the fiber: `join`, `detach` or drop it.
+
+    Raises:
+        NetError: If the reactor's `fibers_max` is reached, memory has run out
+            (`NO_MEMORY`), or no loop can be made.
+    """
+    # A script gets its loop here.
+    var parent = current_fiber()
+    var reactor = current_reactor()
+    if not reactor:
+        raise Error(NetError.from_errno("spawn", _NO_MEMORY))
+    var task = heap_create(_Task[T, F](body^))
+    var block = task.unsafe_bitcast[NoneType]()
+    var started = (
+        reactor.value()
+        .state[]
+        .fibers.start(
+            reactor.value(),
+            _run[_Task[T, F]],
+            block,
+            _finish[_Task[T, F]],
+            parent.value().state[].deadline_ms if parent else NO_DEADLINE,
+        )
+    )
+    if not started:
+        heap_destroy(task)
+        raise Error(NetError.from_errno("spawn", _NO_MEMORY))
+    var fiber = started.value()
+    var outcome = _outcome_of(task)
+    outcome[].task = block
+    outcome[].destroy = _destroy[_Task[T, F]]
+    outcome[].reactor = reactor
+    outcome[].fiber = fiber
+    fiber.state[].lost = _lose[_Task[T, F]]
+    reactor.value().state[].fibers.append_ready(fiber)
+    return JoinHandle[T](unsafe_outcome=outcome)
+
+
+def spawn[F: def() raises -> None](var body: F) raises -> JoinHandle[NoneType]:
+    """Starts a fiber that runs a closure without a result.
+
+    Parameters:
+        F: The type of the closure.
+
+    Args:
+        body: The closure; it owns what it captures.
+
+    Returns:
+        What owns the fiber: `join`, `detach` or drop it.
+
+    Raises:
+        NetError: As for a closure with a result.
+    """
+
+    def with_result() raises {var body^} -> NoneType:
+        body()
+        return NoneType()
+
+    return spawn(with_result^)
+
+
+trait _Runnable(Deinitable, Movable):
+    @staticmethod
+    def run(task: PointerTo[Self]) capturing:
+        ...
+
+    @staticmethod
+    def end(task: PointerTo[Self]) capturing:
+        ...
+
+
+struct _Task[T: Movable & Deinitable, F: def() raises -> T](_Runnable):
+    var outcome: TaskOutcome[Self.T]
+    var body: Optional[Self.F]
+
+    def __init__(out self, var body: Self.F):
+        self.outcome = TaskOutcome[Self.T](_keep)
+        self.body = body^
+
+    @staticmethod
+    def run(task: PointerTo[Self]) capturing:
+        ref outcome = task[].outcome
+        if outcome.fiber.value().is_cancelled():
+            outcome.error = Error(NetError.from_errno("wait", CANCELLED))
+        else:
+            try:
+                outcome.result = task[].body.value()()
+            except e:
+                outcome.error = e^
+        # Captures, and a result that nobody can ask for, die on the fiber:
+        # their destructors may wait.
+        task[].body = None
+        if not task[].outcome.is_joinable:
+            task[].outcome.result = None
+
+    @staticmethod
+    def end(task: PointerTo[Self]) capturing:
+        if not task[].outcome.is_joinable:
+            heap_destroy(task)
+            return
+        var joiner = task[].outcome.joiner
+        task[].outcome.joiner = None
+        Atomic[UInt32].store[ordering=Ordering.RELEASE](
+            Pointer(to=task[].outcome.phase), _ENDED
+        )
+        if joiner:
+            joiner.value().wake()
+
+
+def _run[R: _Runnable](task: Erased):
+    R.run(task.unsafe_bitcast[R]())
+
+
+def _finish[R: _Runnable](task: Erased):
+    R.end(task.unsafe_bitcast[R]())
+
+
+def _lose[R: _Runnable](task: Erased):
+    R.end(task.unsafe_bitcast[R]())
+
+
+def _destroy[R: _Runnable](task: Erased):
+    heap_destroy(task.unsafe_bitcast[R]())
+
+
+def _keep(task: Erased):
+    pass
+
+
+def _outcome_of[
+    T: Movable & Deinitable, F: def() raises -> T
+](task: PointerTo[_Task[T, F]]) -> PointerTo[TaskOutcome[T]]:
+    return Pointer(to=task[].outcome).unsafe_origin_cast[MutUntrackedOrigin]()
+
+
+def _has_ended[
+    T: Movable & Deinitable
+](outcome: PointerTo[TaskOutcome[T]]) -> Bool:
+    return (
+        Atomic[UInt32].load[ordering=Ordering.ACQUIRE](
+            Pointer(to=outcome[].phase)
+        )
+        == _ENDED
+    )
+
+
+def _is_here[
+    T: Movable & Deinitable
+](outcome: PointerTo[TaskOutcome[T]]) -> Bool:
+    var reactor = current_reactor()
+    return Bool(reactor) and reactor.value() == outcome[].reactor.value()
+
+
+def _give_up[T: Movable & Deinitable](outcome: PointerTo[TaskOutcome[T]]):
+    if _has_ended(outcome):
+        outcome[].destroy(outcome[].task.value())
+    else:
+        outcome[].is_joinable = False
+
+
+def _wait_for_end[
+    T: Movable & Deinitable
+](outcome: PointerTo[TaskOutcome[T]]) raises:
+    var fiber = waiting_fiber("join")
+    if fiber == outcome[].fiber.value():
+        raise Error(NetError.from_errno("join", _DEADLOCK))
+    while not _has_ended(outcome):
+        outcome[].joiner = fiber
+        var result = wait_without_deadline(fiber)
+        outcome[].joiner = None
+        if result == CANCELLED and not _has_ended(outcome):
+            raise Error(NetError.from_errno("join", CANCELLED))
