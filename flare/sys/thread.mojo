@@ -4,6 +4,7 @@ from std.ffi import c_int, c_uint, external_call
 
 from flare.core import Erased, PointerTo, heap_create, heap_destroy
 
+from .clock import unix_ms
 from .file import result_or_errno
 
 comptime ThreadFunction = def(Erased) abi("C") thin -> Optional[Erased]
@@ -82,6 +83,24 @@ struct Lock(TrivialRegisterPassable):
         _ = external_call["pthread_cond_wait", c_int](
             Pointer(to=self._state[].condition),
             Pointer(to=self._state[].mutex),
+        )
+
+    def wait_for(self, duration_ms: Int):
+        """Releases the lock, sleeps until woken or until a time is over.
+
+        Args:
+            duration_ms: The longest sleep.
+        """
+        # pthread conditions count by the wall clock unless told otherwise; a
+        # clock that jumps makes the sleep shorter or longer, once.
+        var until = Array[Int, 2](fill=0)
+        var now_ms = unix_ms() + duration_ms
+        until[0] = now_ms // 1000
+        until[1] = now_ms % 1000 * 1_000_000
+        _ = external_call["pthread_cond_timedwait", c_int](
+            Pointer(to=self._state[].condition),
+            Pointer(to=self._state[].mutex),
+            until.unsafe_ptr(),
         )
 
     def wake_one(self):

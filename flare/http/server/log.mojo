@@ -2,6 +2,11 @@
 
 from std.sys import stderr
 
+from flare.message import Method
+
+comptime RECORD_TARGET_OCTETS = 96
+"""How much of a request target an access record keeps."""
+
 
 @fieldwise_init
 struct LogSink(ImplicitlyCopyable):
@@ -38,22 +43,78 @@ struct LogSink(ImplicitlyCopyable):
         return Self(_drop)
 
 
-@fieldwise_init
-struct AccessRecord(TrivialRegisterPassable):
-    """Describes one request that was answered."""
+struct AccessRecord(Copyable, Movable, Writable):
+    """Describes one request that was answered; its size is fixed."""
 
     var unix_seconds: Int
-    """When the answer was complete."""
-    var request_id: Int
-    """The number that the request's log lines carry."""
+    """When the answer was written."""
     var worker: Int
     """The index of the worker."""
+    var request_id: Int
+    """The number that the request's log lines carry."""
+    var method: Method
+    """The method; `OTHER` for extensions."""
     var status: Int
     """The status of the response."""
     var response_octets: Int
     """The length of the response's content."""
     var duration_ms: Int
-    """From the whole head to the whole answer."""
+    """From the whole head to the written answer."""
+    var target_octets: Int
+    """The length of the request target; the record keeps the first 96."""
+    var _target: Array[UInt8, RECORD_TARGET_OCTETS]
+
+    def __init__(out self):
+        """Describes nothing yet."""
+        self.unix_seconds = 0
+        self.worker = 0
+        self.request_id = 0
+        self.method = Method.OTHER
+        self.status = 0
+        self.response_octets = 0
+        self.duration_ms = 0
+        self.target_octets = 0
+        self._target = Array[UInt8, RECORD_TARGET_OCTETS](fill=0)
+
+    def set_target(mut self, target: Span[UInt8, _]):
+        """Keeps the beginning of a request target.
+
+        Args:
+            target: The target: visible ASCII, as the parser lets nothing else
+                pass.
+        """
+        self.target_octets = len(target)
+        for i in range(min(len(target), RECORD_TARGET_OCTETS)):
+            self._target[i] = target[i]
+
+    def target(self) -> StringSlice[origin_of(self)]:
+        """Views what was kept of the request target.
+
+        Returns:
+            At most 96 octets of visible ASCII.
+        """
+        return StringSlice(
+            unsafe_from_utf8=Span[UInt8, origin_of(self)](
+                unsafe_ptr=self._target.unsafe_ptr().unsafe_origin_cast[
+                    origin_of(self)
+                ](),
+                length=min(self.target_octets, RECORD_TARGET_OCTETS),
+            )
+        )
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes one line: time, worker, id, method, target, status, size.
+
+        Args:
+            writer: The destination.
+        """
+        writer.write(self.unix_seconds, " worker=", self.worker)
+        writer.write(" id=", self.request_id, " ", self.method, " ")
+        writer.write(self.target())
+        if self.target_octets > RECORD_TARGET_OCTETS:
+            writer.write("...")
+        writer.write(" ", self.status, " ", self.response_octets)
+        writer.write(" ", self.duration_ms, "ms")
 
 
 @fieldwise_init
@@ -61,7 +122,18 @@ struct AccessLog(ImplicitlyCopyable):
     """Receives a record of each request."""
 
     var write: def(AccessRecord) thin -> None
-    """Called on a thread of its own, so that a slow sink blocks no worker."""
+    """Called on a thread of its own, so that a slow sink blocks no worker:
+    records that find 1,024 others of their worker waiting are dropped and
+    counted."""
+
+    @staticmethod
+    def standard_output() -> Self:
+        """Prints one line for each request.
+
+        Returns:
+            The log.
+        """
+        return Self(_print_record)
 
 
 def _write_standard_error(line: StringSlice[ImmUntrackedOrigin]):
@@ -70,3 +142,7 @@ def _write_standard_error(line: StringSlice[ImmUntrackedOrigin]):
 
 def _drop(line: StringSlice[ImmUntrackedOrigin]):
     pass
+
+
+def _print_record(record: AccessRecord):
+    print(record, flush=True)

@@ -5,10 +5,12 @@ from flare.http.body import Body
 from flare.http.builders import error_response
 from flare.http.exchange import Exchange
 from flare.http.response import Response
+from flare.message import Method
 from flare.proto.h1 import BodyLength, H1Error, H1Machine
 from flare.runtime.operation import Operation
 
 from .connection_state import ConnectionState, Stage
+from .statistics import WorkerStatistics
 from .worker_state import WorkerState
 
 comptime COPY_OCTETS_MAX = 32 * 1024
@@ -81,6 +83,7 @@ def _write(
     var w = worker_of(c)
     w[].refresh_date()
     var length = len(response.body)
+    var response_status = response.status
     var h1 = machine(c)
     h1.send_response_head(
         response.status,
@@ -98,6 +101,36 @@ def _write(
         c[].large = response^.into_body()
         c[].large_sent = 0
     h1.send_end(output)
+    if w[].access_ring:
+        _record(c, response_status, length)
+
+
+def _record(c: PointerTo[ConnectionState], status: Int, octets: Int):
+    if not c[].exchange:
+        return
+    var w = worker_of(c)
+    ref x = c[].exchange.value()[]
+    var slot = w[].access_ring.value().next_slot()
+    if not slot:
+        WorkerStatistics.add(
+            w[].statistics.unsafe_bitcast[Int64]().unsafe_offset(9), 1
+        )
+        return
+    ref record = slot.value()[]
+    record.unix_seconds = w[].reactor.wall_seconds()
+    record.worker = w[].index
+    record.request_id = x.request_id
+    record.status = status
+    record.response_octets = octets
+    record.duration_ms = max(w[].reactor.now_ms() - x.started_ms, 0)
+    # The head of a refused request is not whole: nothing of it can be named.
+    record.method = x.head.method if c[].running else Method.OTHER
+    record.set_target(
+        x.head.target_text(
+            x.window()
+        ).as_bytes() if c[].running else Span[UInt8, ImmUntrackedOrigin]()
+    )
+    w[].access_ring.value().publish()
 
 
 def write_continue(c: PointerTo[ConnectionState]):

@@ -14,6 +14,7 @@ from flare.runtime.start import open_reactor
 from flare.sys.errno import errno_name
 from flare.sys.limits import raise_descriptor_limit
 
+from .access_queue import AccessQueue
 from .config import ServerConfig
 from .connection import exchange_functions
 from .handle import ServerHandle
@@ -224,6 +225,13 @@ struct HttpServer(Movable):
         var shared = heap_create(plan^)
         try:
             self._open_listeners(shared)
+            var access_log = shared[].config.access_log
+            if access_log:
+                shared[].access_queue = AccessQueue.begin(
+                    access_log.value(), len(shared[].handlers)
+                )
+                if not shared[].access_queue:
+                    raise Error("http.no_thread for the access log")
             Scheduler.start(
                 len(shared[].handlers),
                 pin,
@@ -234,6 +242,8 @@ struct HttpServer(Movable):
             if problem < 0:
                 raise Error(NetError.from_errno("serve", problem))
         finally:
+            if shared[].access_queue:
+                shared[].access_queue.value().end()
             heap_destroy(shared)
 
     def _open_listeners(self, plan: PointerTo[_Plan]) raises:
@@ -255,6 +265,7 @@ struct _Plan(Movable):
     var handlers: List[Erased]
     var first_listeners: List[Int32]
     var listeners: List[RawSocket]
+    var access_queue: Optional[AccessQueue]
     # Written by a worker that cannot start, under the lock of the handle.
     var problem: Int
 
@@ -270,6 +281,7 @@ struct _Plan(Movable):
         self.handlers = List[Erased]()
         self.first_listeners = List[Int32]()
         self.listeners = List[RawSocket]()
+        self.access_queue = None
         self.problem = 0
 
 
@@ -317,6 +329,8 @@ def _run_worker(argument: Erased, index: Int):
             )
         )
     )
+    if plan[].access_queue:
+        worker.state[].access_ring = plan[].access_queue.value().ring(index)
     var count = len(plan[].first_listeners)
     for i in range(count):
         if index == 0:

@@ -19,6 +19,7 @@ from flare.runtime.operation import OperationKind, OperationState
 from flare.runtime.reactor import TIMER_OF_TASK, Reactor, TimerTask
 from flare.runtime.timer_wheel import TimerEntry
 
+from .access_queue import AccessRing
 from .config import ServerConfig
 from .connection_state import ConnectionState
 from .statistics import WorkerStatistics
@@ -107,6 +108,8 @@ struct WorkerState(Movable):
     """What that timer calls."""
     var statistics: PointerTo[WorkerStatistics]
     """Counters that other threads may read."""
+    var access_ring: Optional[AccessRing]
+    """Where records of requests go, if anywhere."""
 
     def __init__(
         out self,
@@ -152,6 +155,7 @@ struct WorkerState(Movable):
         self.accept_timer = TimerEntry(None, TIMER_OF_TASK)
         self.accept_task = TimerTask(reactor.state.unsafe_bitcast[NoneType](), _nothing)
         self.statistics = statistics
+        self.access_ring = None
 
     def take_exchange(mut self) -> Exchange:
         """Lends a block for a request.

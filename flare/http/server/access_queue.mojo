@@ -1,0 +1,184 @@
+"""Carries access records from workers to a thread that writes them.
+
+Each worker has a ring of its own that only it fills and only the writing thread
+empties, so a worker neither waits nor takes a lock; a full ring drops the
+record and counts it.
+"""
+
+from std.atomic import Atomic, Ordering
+
+from flare.core import Erased, PointerTo, heap_create, heap_destroy
+from flare.sys.thread import Lock, join_thread, start_thread
+
+from .log import AccessLog, AccessRecord
+
+comptime RECORDS_MAX = 1024
+"""Records of one worker that may wait to be written; a power of two."""
+
+comptime _PAUSE_MS = 20
+
+
+struct AccessRingState(Movable):
+    """Holds one worker's records. Only `AccessRing` touches it."""
+
+    var records: List[AccessRecord]
+    """The slots."""
+    var written: UInt64
+    """How many records the worker has put in; atomic."""
+    var taken: UInt64
+    """How many records the writing thread has taken out; atomic."""
+
+    def __init__(out self):
+        """Makes an empty ring with all its memory."""
+        self.records = List[AccessRecord](
+            length=RECORDS_MAX, fill=AccessRecord()
+        )
+        self.written = 0
+        self.taken = 0
+
+
+@fieldwise_init
+struct AccessRing(TrivialRegisterPassable):
+    """Names one worker's ring."""
+
+    var state: PointerTo[AccessRingState]
+    """The heap state."""
+
+    def next_slot(self) -> Optional[PointerTo[AccessRecord]]:
+        """Finds the slot for the next record; the worker calls it.
+
+        Returns:
+            The slot, to fill before `publish`; none if the ring is full.
+        """
+        ref s = self.state[]
+        var taken = Atomic[UInt64].load[ordering=Ordering.ACQUIRE](
+            Pointer(to=s.taken)
+        )
+        if s.written - taken >= RECORDS_MAX:
+            return None
+        return (
+            s.records.unsafe_ptr()
+            .unsafe_origin_cast[MutUntrackedOrigin]()
+            .unsafe_offset(Int(s.written) & (RECORDS_MAX - 1))
+        )
+
+    def publish(self):
+        """Lets the writing thread see the slot just filled."""
+        Atomic[UInt64].store[ordering=Ordering.RELEASE](
+            Pointer(to=self.state[].written), self.state[].written + 1
+        )
+
+    def drain(self, log: AccessLog):
+        """Writes what waits; the writing thread calls it.
+
+        Args:
+            log: Where records go.
+        """
+        ref s = self.state[]
+        var written = Atomic[UInt64].load[ordering=Ordering.ACQUIRE](
+            Pointer(to=s.written)
+        )
+        for at in range(Int(s.taken), Int(written)):
+            log.write(s.records[at & (RECORDS_MAX - 1)])
+            Atomic[UInt64].store[ordering=Ordering.RELEASE](
+                Pointer(to=s.taken), UInt64(at + 1)
+            )
+
+
+struct AccessQueueState(Movable):
+    """Holds all rings of a server. Only `AccessQueue` touches it."""
+
+    var log: AccessLog
+    """Where records go."""
+    var rings: List[AccessRing]
+    """One ring for each worker."""
+    var lock: Lock
+    """Guards `ending`; the writing thread sleeps on it."""
+    var ending: Bool
+    """The workers have ended."""
+    var thread: UInt64
+    """The writing thread."""
+
+    def __init__(out self, log: AccessLog, workers: Int):
+        """Makes a ring for each worker.
+
+        Args:
+            log: Where records go.
+            workers: How many workers there are.
+        """
+        self.log = log
+        self.rings = List[AccessRing]()
+        for _ in range(workers):
+            self.rings.append(AccessRing(heap_create(AccessRingState())))
+        self.lock = Lock.create()
+        self.ending = False
+        self.thread = 0
+
+
+@fieldwise_init
+struct AccessQueue(TrivialRegisterPassable):
+    """Runs the thread that writes a server's access records."""
+
+    var state: PointerTo[AccessQueueState]
+    """The heap state."""
+
+    @staticmethod
+    def begin(log: AccessLog, workers: Int) -> Optional[Self]:
+        """Starts the writing thread.
+
+        Args:
+            log: Where records go.
+            workers: How many workers there are.
+
+        Returns:
+            The queue, or none if no thread could be started.
+        """
+        var queue = Self(heap_create(AccessQueueState(log, workers)))
+        var started = start_thread(
+            _write_records, queue.state.unsafe_bitcast[NoneType]()
+        )
+        if started[0] < 0:
+            queue._destroy()
+            return None
+        queue.state[].thread = started[1]
+        return queue
+
+    def ring(self, worker: Int) -> AccessRing:
+        """Gives a worker its ring.
+
+        Args:
+            worker: The worker's number.
+
+        Returns:
+            The ring.
+        """
+        return self.state[].rings[worker]
+
+    def end(self):
+        """Writes what is left and ends the thread; the workers have ended."""
+        self.state[].lock.acquire()
+        self.state[].ending = True
+        self.state[].lock.wake_all()
+        self.state[].lock.release()
+        join_thread(self.state[].thread)
+        self._destroy()
+
+    def _destroy(self):
+        for ring in self.state[].rings:
+            heap_destroy(ring.state)
+        self.state[].lock.destroy()
+        heap_destroy(self.state)
+
+
+def _write_records(argument: Erased) abi("C") -> Optional[Erased]:
+    var state = argument.unsafe_bitcast[AccessQueueState]()
+    var ending = False
+    while not ending:
+        state[].lock.acquire()
+        if not state[].ending:
+            state[].lock.wait_for(_PAUSE_MS)
+        ending = state[].ending
+        state[].lock.release()
+        for ring in state[].rings:
+            ring.drain(state[].log)
+    return None
