@@ -1,0 +1,458 @@
+"""Carries operations over a simulated network, for tests.
+
+It completes what io_uring would complete, in the same shape: multishot
+operations go on until a final completion, a cancelled operation still gets one,
+the backend picks receive buffers. What is left open by that (how many octets,
+in which order, when) is drawn from the network's seed. Time stands still while
+anything can complete and then jumps.
+"""
+
+from flare.core import OctetPointer
+from flare.runtime.backend import Backend, Completions
+from flare.runtime.buffer_pool import BufferPool
+from flare.runtime.operation import (
+    CANCELLED,
+    NO_BUFFERS,
+    POLL_IN,
+    POLL_OUT,
+    POLL_PEER_CLOSED,
+    Completion,
+    Operation,
+    OperationKind,
+)
+from flare.sys.errno import (
+    EBADF,
+    ECONNREFUSED,
+    ECONNRESET,
+    EMFILE,
+    ENOTCONN,
+    EOPNOTSUPP,
+    EPIPE,
+)
+from flare.sys.socket_address import SocketAddressStorage
+from std.memory import unsafe_memcpy
+
+from .simulated_network import (
+    FIRST_WALL_SECONDS,
+    WINDOW_OCTETS,
+    PendingOperation,
+    SimulatedNetwork,
+    address_of,
+    descriptor_of,
+)
+
+
+@fieldwise_init
+struct SimulatedBackend(Backend):
+    """Carries operations over a network in memory."""
+
+    var network: SimulatedNetwork
+    """The network; it outlives the backend."""
+    var buffers: BufferPool
+    """Where receive buffers come from."""
+
+    def submit(self, operation: Operation, completions: Completions):
+        """Notes an operation; a later `collect` completes it.
+
+        Args:
+            operation: The operation.
+            completions: For an answer to an earlier submission, if one is to
+                come late.
+        """
+        ref s = self.network.state[]
+        if self.network.find(operation.state[].descriptor) < 0:
+            s.misuses += 1
+        if operation.state[].sequence > 1 and s.draws.strikes(
+            s.faults.stale_completions
+        ):
+            s.counts.stale_completions += 1
+            self._append_stale(operation, completions)
+        s.pending.append(
+            PendingOperation(
+                operation, operation.state[].sequence, False, False, 0, -1
+            )
+        )
+
+    def cancel(self, operation: Operation, completions: Completions):
+        """Lets the next completion of an operation be its last.
+
+        Args:
+            operation: The operation.
+            completions: Not used.
+        """
+        for i in range(len(self.network.state[].pending)):
+            ref pending = self.network.state[].pending[i]
+            if pending.operation == operation:
+                pending.cancelled = True
+
+    def collect(self, timeout_ms: Int, completions: Completions):
+        """Completes what chance chooses, or lets time pass.
+
+        Args:
+            timeout_ms: The longest wait; 0 only looks, -1 waits until
+                something completes, and ends at once if nothing ever will.
+            completions: Where to put completions.
+        """
+        ref s = self.network.state[]
+        var limit = s.clock_limit_ms
+        if timeout_ms >= 0:
+            limit = min(limit, s.now_ms + timeout_ms)
+        var ready = self._ready()
+        while len(ready) == 0:
+            if len(completions[]) > 0:
+                return
+            var next = min(self.network.next_delay_ms().or_else(Int.MAX), limit)
+            if next == Int.MAX or next <= s.now_ms:
+                return
+            s.now_ms = next
+            ready = self._ready()
+            if next == limit:
+                break
+        self._complete_some(ready, completions)
+
+    def end_sending(self, descriptor: Int32):
+        """Ends our side of a connection.
+
+        Args:
+            descriptor: The socket.
+        """
+        var index = self.network.find(descriptor)
+        if index < 0:
+            self.network.state[].misuses += 1
+            return
+        self.network.end_sending(index)
+
+    def peer_address(
+        self, descriptor: Int32, mut address: SocketAddressStorage
+    ) -> Int:
+        """Makes the address of the peer up.
+
+        Args:
+            descriptor: The socket.
+            address: Set to the address.
+
+        Returns:
+            0, or a negated errno.
+        """
+        var index = self.network.find(descriptor)
+        if index < 0:
+            return -EBADF
+        var other = self.network.socket(index)[].other
+        if other < 0:
+            return -ENOTCONN
+        address = address_of(other)
+        return 0
+
+    def close(self, descriptor: Int32):
+        """Closes a descriptor; with an operation in flight it is a misuse.
+
+        Args:
+            descriptor: The descriptor.
+        """
+        var index = self.network.find(descriptor)
+        if index < 0:
+            self.network.state[].misuses += 1
+            return
+        for pending in self.network.state[].pending:
+            if pending.operation.state[].descriptor == descriptor:
+                self.network.state[].misuses += 1
+        self.network.close(index)
+
+    def now_ms(self) -> Int:
+        """Reads the network's clock.
+
+        Returns:
+            Milliseconds.
+        """
+        return self.network.state[].now_ms
+
+    def wall_seconds(self) -> Int:
+        """Reads the wall clock.
+
+        Returns:
+            Seconds since 1970; the same at the start of every run.
+        """
+        return FIRST_WALL_SECONDS + self.network.state[].now_ms // 1000
+
+    def destroy(self):
+        """Does nothing: the network belongs to the test."""
+        pass
+
+    def _ready(self) -> List[Int]:
+        # Indices of what can complete now; draws the delays of what has
+        # become able to.
+        ref s = self.network.state[]
+        var ready = List[Int]()
+        for i in range(len(s.pending)):
+            ref pending = s.pending[i]
+            if not pending.cancelled and not self._can_complete(pending):
+                continue
+            if not pending.is_delay_drawn:
+                pending.is_delay_drawn = True
+                if s.draws.strikes(s.faults.delays):
+                    s.counts.delays += 1
+                    pending.not_before_ms = (
+                        s.now_ms + 1 + s.draws.below(s.faults.delay_ms_max)
+                    )
+            if pending.not_before_ms <= s.now_ms:
+                ready.append(i)
+        return ready^
+
+    def _complete_some(self, ready: List[Int], completions: Completions):
+        ref s = self.network.state[]
+        var order = ready.copy()
+        var count = len(order)
+        if count > 1 and s.draws.strikes(s.faults.reordered):
+            s.counts.reordered += 1
+            for i in range(count - 1, 0, -1):
+                order.swap_elements(i, s.draws.below(i + 1))
+            count = 1 + s.draws.below(count)
+        var ended = List[Int]()
+        for i in range(count):
+            # An earlier completion may have broken this one's connection.
+            if not self._complete(order[i], completions):
+                ended.append(order[i])
+        sort(ended)
+        for i in range(len(ended) - 1, -1, -1):
+            _ = s.pending.pop(ended[i])
+
+    def _complete(self, at: Int, completions: Completions) -> Bool:
+        # True while the operation stays in flight.
+        ref s = self.network.state[]
+        ref pending = s.pending[at]
+        pending.is_delay_drawn = False
+        pending.not_before_ms = 0
+        ref o = pending.operation.state[]
+        if pending.cancelled:
+            if not self._can_complete(pending) or not s.draws.strikes(
+                s.faults.late_cancels
+            ):
+                return self._finish(pending, CANCELLED, completions)
+            s.counts.late_cancels += 1
+        elif not self._can_complete(pending):
+            # An earlier completion of this turn took what was there.
+            return True
+        var index = self.network.find(o.descriptor)
+        if index < 0:
+            return self._finish(pending, -EBADF, completions)
+        if o.kind == OperationKind.RECEIVE or o.kind == OperationKind.READ:
+            return self._receive(pending, index, completions)
+        if o.kind == OperationKind.SEND:
+            return self._send(pending, index, completions)
+        if o.kind == OperationKind.ACCEPT:
+            return self._accept(pending, index, completions)
+        if o.kind == OperationKind.CONNECT:
+            return self._connect(pending, index, completions)
+        if o.kind == OperationKind.POLL:
+            pending.seen = self.network.socket(index)[].arrivals
+            return self._report(
+                pending, self._poll(pending, index), completions
+            )
+        return self._finish(pending, -EOPNOTSUPP, completions)
+
+    def _receive(
+        self,
+        pending: PendingOperation,
+        index: Int,
+        completions: Completions,
+    ) -> Bool:
+        ref s = self.network.state[]
+        ref o = pending.operation.state[]
+        if s.draws.strikes(s.faults.resets):
+            s.counts.resets += 1
+            self.network.reset(index)
+        ref socket = self.network.socket(index)[]
+        if socket.is_reset:
+            return self._finish(pending, -ECONNRESET, completions)
+        var count = len(socket.inbound)
+        if count == 0:
+            return self._finish(pending, 0, completions)
+        var buffer = Optional[OctetPointer](None)
+        var room = o.length
+        if o.kind == OperationKind.RECEIVE:
+            if s.draws.strikes(s.faults.missing_buffers):
+                s.counts.missing_buffers += 1
+            else:
+                buffer = self.buffers.take()
+            if not buffer:
+                return self._finish(pending, NO_BUFFERS, completions)
+            room = self.buffers.buffer_octets()
+            if o.length > 0:
+                room = min(room, o.length)
+        count = min(count, room)
+        if count > 1 and s.draws.strikes(s.faults.short_receives):
+            s.counts.short_receives += 1
+            count = 1 + s.draws.below(count - 1)
+        var target = buffer.value() if buffer else o.address.value()
+        unsafe_memcpy(
+            dest=target, src=socket.inbound.span().unsafe_ptr(), count=count
+        )
+        socket.inbound.consume(count)
+        return self._report(pending, count, completions, buffer)
+
+    def _send(
+        self,
+        pending: PendingOperation,
+        index: Int,
+        completions: Completions,
+    ) -> Bool:
+        ref s = self.network.state[]
+        ref o = pending.operation.state[]
+        if s.draws.strikes(s.faults.resets):
+            s.counts.resets += 1
+            self.network.reset(index)
+        ref socket = self.network.socket(index)[]
+        if socket.is_reset or socket.sending_ended:
+            return self._finish(
+                pending,
+                -ECONNRESET if socket.is_reset else -EPIPE,
+                completions,
+            )
+        var count = o.length
+        if socket.other >= 0:
+            ref inbound = self.network.socket(socket.other)[].inbound
+            count = min(count, WINDOW_OCTETS - len(inbound))
+        if count > 1 and s.draws.strikes(s.faults.short_sends):
+            s.counts.short_sends += 1
+            count = 1 + s.draws.below(count - 1)
+        if socket.other < 0:
+            # The kernel takes them and learns only afterwards that nobody is
+            # there to receive them.
+            self.network.reset(index)
+            return self._finish(pending, count, completions)
+        ref other = self.network.socket(socket.other)[]
+        if count > 0:
+            other.inbound.append(
+                Span(unsafe_ptr=o.address.value(), length=count)
+            )
+            other.arrivals += 1
+        return self._finish(pending, count, completions)
+
+    def _accept(
+        self,
+        pending: PendingOperation,
+        index: Int,
+        completions: Completions,
+    ) -> Bool:
+        ref s = self.network.state[]
+        if s.draws.strikes(s.faults.accept_errors):
+            s.counts.accept_errors += 1
+            return self._finish(pending, -EMFILE, completions)
+        var accepted = self.network.socket(index)[].backlog.pop(0)
+        return self._report(pending, Int(descriptor_of(accepted)), completions)
+
+    def _connect(
+        self,
+        pending: PendingOperation,
+        index: Int,
+        completions: Completions,
+    ) -> Bool:
+        ref o = pending.operation.state[]
+        var octets = (
+            o.address.value()
+            .unsafe_bitcast[SocketAddressStorage]()[]
+            .v4_octets()
+        )
+        var at = (Int(octets[1]) << 16) | (Int(octets[2]) << 8) | Int(octets[3])
+        var listener = self.network.find(descriptor_of(at))
+        if listener < 0 or not self.network.socket(listener)[].is_listener:
+            return self._finish(pending, -ECONNREFUSED, completions)
+        self.network.join(index, descriptor_of(at))
+        return self._finish(pending, 0, completions)
+
+    def _poll(self, pending: PendingOperation, index: Int) -> Int:
+        ref socket = self.network.socket(index)[]
+        var events = 0
+        if (
+            len(socket.inbound) > 0
+            or socket.has_ended
+            or socket.is_reset
+            or len(socket.backlog) > 0
+        ):
+            events |= POLL_IN
+        if socket.has_ended or socket.is_reset:
+            events |= POLL_PEER_CLOSED
+        if not socket.is_listener and self._has_room(index):
+            events |= POLL_OUT
+        return events & pending.operation.state[].length
+
+    def _has_room(self, index: Int) -> Bool:
+        ref socket = self.network.socket(index)[]
+        if socket.other < 0 or socket.is_reset or socket.sending_ended:
+            return True
+        return len(self.network.socket(socket.other)[].inbound) < WINDOW_OCTETS
+
+    def _can_complete(self, pending: PendingOperation) -> Bool:
+        ref o = pending.operation.state[]
+        var index = self.network.find(o.descriptor)
+        if index < 0:
+            return True
+        ref socket = self.network.socket(index)[]
+        if o.kind == OperationKind.RECEIVE or o.kind == OperationKind.READ:
+            return (
+                len(socket.inbound) > 0 or socket.has_ended or socket.is_reset
+            )
+        if o.kind == OperationKind.SEND:
+            return self._has_room(index)
+        if o.kind == OperationKind.ACCEPT:
+            return len(socket.backlog) > 0
+        if o.kind == OperationKind.POLL:
+            return (
+                self._poll(pending, index) != 0
+                and pending.seen != socket.arrivals
+            )
+        return True
+
+    def _report(
+        self,
+        pending: PendingOperation,
+        result: Int,
+        completions: Completions,
+        buffer: Optional[OctetPointer] = None,
+    ) -> Bool:
+        # A cancelled multishot operation may still report something; its
+        # final completion follows.
+        var more = pending.operation.state[].multishot
+        self.network.state[].completions += 1
+        completions[].append(
+            Completion(
+                pending.operation,
+                pending.sequence,
+                Int32(result),
+                more,
+                buffer,
+            )
+        )
+        return more
+
+    def _finish(
+        self,
+        pending: PendingOperation,
+        result: Int,
+        completions: Completions,
+    ) -> Bool:
+        self.network.state[].completions += 1
+        completions[].append(
+            Completion(
+                pending.operation,
+                pending.sequence,
+                Int32(result),
+                False,
+                None,
+            )
+        )
+        return False
+
+    def _append_stale(self, operation: Operation, completions: Completions):
+        var buffer = Optional[OctetPointer](None)
+        if operation.state[].kind == OperationKind.RECEIVE:
+            buffer = self.buffers.take()
+        completions[].append(
+            Completion(
+                operation,
+                operation.state[].sequence - 1,
+                Int32(self.network.state[].draws.below(64)),
+                False,
+                buffer,
+            )
+        )

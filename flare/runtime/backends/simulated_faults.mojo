@@ -1,0 +1,209 @@
+"""Says what goes wrong on a simulated network, and how often.
+
+Every decision is drawn from one SplitMix64 stream, so a seed repeats a whole
+run, on any machine.
+"""
+
+comptime _GAMMA: UInt64 = 0x9E3779B97F4A7C15
+
+
+struct SimulatedFaults(Copyable, Movable):
+    """Holds how often each fault strikes where it can, in 1,000 chances."""
+
+    var short_receives: Int
+    """A receive carries less than has arrived."""
+    var short_sends: Int
+    """A send carries less than there is room for."""
+    var delays: Int
+    """What could complete takes up to `delay_ms_max` longer."""
+    var reordered: Int
+    """What completes in one turn does so in any order, and not all of it."""
+    var resets: Int
+    """The connection of a receive or a send breaks."""
+    var missing_buffers: Int
+    """A receive finds no buffer."""
+    var accept_errors: Int
+    """Accepting fails because the process has too many descriptors."""
+    var late_cancels: Int
+    """A cancellation comes after the result that it was to prevent."""
+    var stale_completions: Int
+    """A submission is followed by the answer to the one before it."""
+    var delay_ms_max: Int
+    """How long a delay may last, in milliseconds; at least 1."""
+
+    def __init__(
+        out self,
+        *,
+        short_receives: Int = 0,
+        short_sends: Int = 0,
+        delays: Int = 0,
+        reordered: Int = 0,
+        resets: Int = 0,
+        missing_buffers: Int = 0,
+        accept_errors: Int = 0,
+        late_cancels: Int = 0,
+        stale_completions: Int = 0,
+        delay_ms_max: Int = 20,
+    ):
+        """Lets nothing go wrong but what is named.
+
+        Args:
+            short_receives: Receives that carry less.
+            short_sends: Sends that carry less.
+            delays: Completions that take longer.
+            reordered: Turns whose completions come in any order.
+            resets: Connections that break.
+            missing_buffers: Receives that find no buffer.
+            accept_errors: Accepts that fail.
+            late_cancels: Cancellations that come too late.
+            stale_completions: Answers to earlier submissions.
+            delay_ms_max: How long a delay may last.
+        """
+        self.short_receives = short_receives
+        self.short_sends = short_sends
+        self.delays = delays
+        self.reordered = reordered
+        self.resets = resets
+        self.missing_buffers = missing_buffers
+        self.accept_errors = accept_errors
+        self.late_cancels = late_cancels
+        self.stale_completions = stale_completions
+        self.delay_ms_max = delay_ms_max
+
+    @staticmethod
+    def frequent(*, resets: Int = 0) -> Self:
+        """Lets everything go wrong often.
+
+        Args:
+            resets: Connections that break; none by default, because little
+                can be said about the answers of a connection that breaks.
+
+        Returns:
+            The faults.
+        """
+        return Self(
+            short_receives=400,
+            short_sends=400,
+            delays=200,
+            reordered=500,
+            resets=resets,
+            missing_buffers=50,
+            accept_errors=50,
+            late_cancels=500,
+            stale_completions=200,
+        )
+
+
+@fieldwise_init
+struct SimulatedFaultCounts(ImplicitlyCopyable, Writable):
+    """Counts the faults that struck."""
+
+    var short_receives: Int
+    """Receives that carried less than had arrived."""
+    var short_sends: Int
+    """Sends that carried less than there was room for."""
+    var delays: Int
+    """Completions that took longer."""
+    var reordered: Int
+    """Turns whose completions came in any order."""
+    var resets: Int
+    """Connections that broke."""
+    var missing_buffers: Int
+    """Receives that found no buffer."""
+    var accept_errors: Int
+    """Accepts that failed."""
+    var late_cancels: Int
+    """Cancellations that came too late."""
+    var stale_completions: Int
+    """Answers to earlier submissions."""
+
+    def __init__(out self):
+        """Counts from zero."""
+        self = Self(0, 0, 0, 0, 0, 0, 0, 0, 0)
+
+    def add(mut self, other: Self):
+        """Adds the counts of another run.
+
+        Args:
+            other: The counts.
+        """
+        self.short_receives += other.short_receives
+        self.short_sends += other.short_sends
+        self.delays += other.delays
+        self.reordered += other.reordered
+        self.resets += other.resets
+        self.missing_buffers += other.missing_buffers
+        self.accept_errors += other.accept_errors
+        self.late_cancels += other.late_cancels
+        self.stale_completions += other.stale_completions
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes one line.
+
+        Args:
+            writer: The destination.
+        """
+        writer.write(
+            "short receives ",
+            self.short_receives,
+            ", short sends ",
+            self.short_sends,
+            ", delays ",
+            self.delays,
+            ", reordered turns ",
+            self.reordered,
+            ", resets ",
+            self.resets,
+            ", missing buffers ",
+            self.missing_buffers,
+            ", accept errors ",
+            self.accept_errors,
+            ", late cancels ",
+            self.late_cancels,
+            ", stale completions ",
+            self.stale_completions,
+        )
+
+
+struct Draws(Copyable, Movable):
+    """Draws numbers from one SplitMix64 stream."""
+
+    var state: UInt64
+    """All that the stream remembers."""
+
+    def __init__(out self, seed: Int):
+        """Begins a stream.
+
+        Args:
+            seed: Any number; the same one gives the same draws.
+        """
+        self.state = _mix(UInt64(seed) + _GAMMA)
+
+    def below(mut self, bound: Int) -> Int:
+        """Draws a number.
+
+        Args:
+            bound: One more than the largest; at least 1.
+
+        Returns:
+            A number from 0 to `bound - 1`.
+        """
+        self.state += _GAMMA
+        return Int(_mix(self.state) % UInt64(bound))
+
+    def strikes(mut self, per_thousand: Int) -> Bool:
+        """Decides whether something happens.
+
+        Args:
+            per_thousand: How often, from 0 (never) to 1,000 (always).
+
+        Returns:
+            True in `per_thousand` of 1,000 draws.
+        """
+        return per_thousand > 0 and self.below(1000) < per_thousand
+
+
+def _mix(value: UInt64) -> UInt64:
+    var z = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EB
+    return z ^ (z >> 31)
