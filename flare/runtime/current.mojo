@@ -4,13 +4,12 @@ A thread without a loop gets a private one at its first wait, freed when the
 thread ends. On a thread that runs a loop, only fibers may wait.
 """
 
-from flare.core import PointerTo, heap_create, heap_destroy
-from flare.sys.thread import ThreadExit
+from flare.core import PointerTo
 from flare.sys.thread_cell import set_thread_recycler, thread_word
 
-from .fiber import Fiber, FiberState
+from .fiber import Fiber
+from .private_loop import begin_private_loop
 from .reactor import Reactor, ReactorConfig, ReactorState
-from .start import open_reactor
 
 
 def current_reactor() -> Optional[Reactor]:
@@ -51,34 +50,5 @@ def current_fiber() -> Optional[Fiber]:
     """
     var word = thread_word()[]
     if word == 0:
-        return _begin_private_loop()
-    return (
-        PointerTo[ReactorState](unsafe_from_address=word)[].fibers.current()
-    )
-
-
-@no_inline
-def _begin_private_loop() -> Optional[Fiber]:
-    var opened = open_reactor(ReactorConfig())
-    if not opened[1]:
-        return None
-    var reactor = opened[1].value()
-    set_current_reactor(reactor)
-    var main = Fiber(heap_create(FiberState(reactor, 0, 0)))
-    main.state[].phase = 2
-    reactor.state[].fibers.set_current(main)
-    var key = ThreadExit.open(_end_private_loop)
-    if key >= 0:
-        _ = ThreadExit.set(key, Int(reactor.state))
-    return main
-
-
-def _end_private_loop(address: Int) abi("C"):
-    var reactor = Reactor(
-        PointerTo[ReactorState](unsafe_from_address=address)
-    )
-    set_current_reactor(None)
-    var main = reactor.state[].fibers.current()
-    reactor.destroy()
-    if main:
-        heap_destroy(main.value().state)
+        return begin_private_loop(ReactorConfig())[1]
+    return PointerTo[ReactorState](unsafe_from_address=word)[].fibers.current()

@@ -221,6 +221,10 @@ struct Fiber(Equatable, TrivialRegisterPassable):
         if self.state[].phase == _PARKED:
             self.reactor().state[].fibers.append_ready(self)
 
+    def begin_as_main(self):
+        """Notes that a thread's main context runs, as it always does."""
+        self.state[].phase = _RUNNING
+
     def cancel(self):
         """Asks the fiber to end: its present and its next waits fail.
 
@@ -255,6 +259,7 @@ struct Fiber(Equatable, TrivialRegisterPassable):
                 if self.state[].phase == _READY:
                     break
             self.state[].phase = _RUNNING
+            fibers.state[].main_is_ready = False
             fibers.set_current(self)
         else:
             suspend_stack(self._context())
@@ -355,6 +360,8 @@ struct FiberQueueState(Movable):
     """The fiber that waits longest to go on."""
     var ready_last: Optional[PointerTo[FiberState]]
     """The fiber that became ready last."""
+    var main_is_ready: Bool
+    """The thread's main context goes on after the present turn."""
     var leaked: Int
     """Fibers that ignored being cancelled."""
 
@@ -372,6 +379,7 @@ struct FiberQueueState(Movable):
         self.current = None
         self.ready_first = None
         self.ready_last = None
+        self.main_is_ready = False
         self.leaked = 0
 
 
@@ -455,6 +463,7 @@ struct FiberQueue(TrivialRegisterPassable):
         """
         if fiber.state[].is_main:
             fiber.state[].phase = _READY
+            self.state[].main_is_ready = True
             return
         fiber.state[].phase = _RUNNING
         self.state[].current = fiber
@@ -476,6 +485,7 @@ struct FiberQueue(TrivialRegisterPassable):
         """
         fiber.state[].phase = _READY
         if fiber.state[].is_main:
+            self.state[].main_is_ready = True
             return
         fiber.state[].next = None
         if self.state[].ready_last:
@@ -505,7 +515,7 @@ struct FiberQueue(TrivialRegisterPassable):
         Returns:
             True if the next turn should not wait.
         """
-        return Bool(self.state[].ready_first)
+        return Bool(self.state[].ready_first) or self.state[].main_is_ready
 
     @always_inline
     def current(self) -> Optional[Fiber]:

@@ -28,6 +28,9 @@ comptime RECEIVE_BUFFER_OCTETS = 4096
 """The size of the buffers that receives are completed in: most heads fit, and
 an entry of the kernel's ring costs one page."""
 
+comptime LARGE_BUFFER_OCTETS = 65536
+"""The size of the buffers that large reads are completed in."""
+
 comptime _ROUNDS_MAX = 8
 # More than a fiber may refuse to end for before it counts as leaked.
 comptime _ENDING_TURNS_MAX = 4000
@@ -56,6 +59,9 @@ struct ReactorConfig(Copyable, Movable):
     var receive_buffers_max: Int
     """Buffers of 4 KiB that received octets may occupy. 16,384 by default:
     64 MiB, room for as many parked requests."""
+    var large_buffers_max: Int
+    """Buffers of 64 KiB for reads of more than 4 KiB; without one such a read
+    is served in smaller pieces. 256 by default: 16 MiB."""
     var fibers_max: Int
     """Fibers that may exist at once; 65,536 by default, a third of what the
     kernel's limit on mappings allows without guard regions."""
@@ -71,6 +77,7 @@ struct ReactorConfig(Copyable, Movable):
         *,
         backend: BackendKind = BackendKind.AUTOMATIC,
         receive_buffers_max: Int = 16384,
+        large_buffers_max: Int = 256,
         fibers_max: Int = 65536,
         stack_octets: Int = 256 * 1024,
         guard_octets: Int = 64 * 1024,
@@ -80,12 +87,14 @@ struct ReactorConfig(Copyable, Movable):
         Args:
             backend: The kernel interface.
             receive_buffers_max: Buffers that received octets may occupy.
+            large_buffers_max: Buffers for reads of more than 4 KiB.
             fibers_max: Fibers that may exist at once.
             stack_octets: The address space of a fiber's stack.
             guard_octets: The part of it that must not be touched.
         """
         self.backend = backend
         self.receive_buffers_max = receive_buffers_max
+        self.large_buffers_max = large_buffers_max
         self.fibers_max = fibers_max
         self.stack_octets = stack_octets
         self.guard_octets = guard_octets
@@ -154,6 +163,8 @@ struct ReactorState(Movable):
     """The wall clock as read in this turn."""
     var buffers: BufferPool
     """The buffers that receives are completed in."""
+    var large_buffers: BufferPool
+    """The buffers that large reads are completed in."""
     var fibers: FiberQueue
     """The fibers that are ready, idle or running."""
     var mailbox: Mailbox
@@ -222,6 +233,9 @@ struct Reactor(Equatable, TrivialRegisterPassable):
                     now_ms=now_ms,
                     wall_seconds=backend.wall_seconds(),
                     buffers=buffers,
+                    large_buffers=BufferPool.create(
+                        LARGE_BUFFER_OCTETS, config.large_buffers_max
+                    ),
                     fibers=FiberQueue.create(config),
                     mailbox=Mailbox.create(),
                     recycler=Recycler.create(),
@@ -251,6 +265,7 @@ struct Reactor(Equatable, TrivialRegisterPassable):
         self.state[].timers.destroy()
         self.state[].destroy_backend(self.state[].backend)
         self.state[].buffers.destroy()
+        self.state[].large_buffers.destroy()
         self.state[].recycler.destroy()
         heap_destroy(self.state)
 
@@ -367,6 +382,15 @@ struct Reactor(Equatable, TrivialRegisterPassable):
             The pool.
         """
         return self.state[].buffers
+
+    @always_inline
+    def large_buffers(self) -> BufferPool:
+        """Gives the pool that large reads are completed in.
+
+        Returns:
+            The pool; its memory is mapped when a buffer is first asked for.
+        """
+        return self.state[].large_buffers
 
     def backend_kind(self) -> BackendKind:
         """Tells which kernel interface runs.

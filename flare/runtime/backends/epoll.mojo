@@ -304,9 +304,7 @@ struct EpollBackend(Backend):
         heap_destroy(self.state[].events.unsafe_bitcast[_EventArray]())
         heap_destroy(self.state)
 
-    def _submit_transient(
-        self, operation: Operation, completions: Completions
-    ):
+    def _submit_transient(self, operation: Operation, completions: Completions):
         ref o = operation.state[]
         ref interest = self.state[].interests[Int(o.descriptor)]
         var queued = interest.queued

@@ -1,0 +1,92 @@
+"""Gives a thread without a loop one of its own, on which its code waits.
+
+The thread's main context stands in the shape of a fiber that "parks" by
+turning the loop.
+"""
+
+from std.ffi import _Global
+
+from flare.core import PointerTo, heap_create, heap_destroy
+from flare.sys.thread import ThreadExit
+
+from .current import current_reactor, set_current_reactor
+from .fiber import Fiber, FiberState
+from .reactor import Reactor, ReactorConfig, ReactorState
+from .start import open_reactor
+
+comptime _EBUSY = -16
+
+
+# One key serves all threads: a process may have 1,024.
+comptime _THREAD_EXIT = _Global[
+    StorageType=Int, "flare_private_loop_exit", _open_exit_key
+]
+
+
+@no_inline
+def begin_private_loop(config: ReactorConfig) -> Tuple[Int, Optional[Fiber]]:
+    """Makes a loop for the calling thread, freed when the thread ends.
+
+    Called by the first wait of a thread; a program calls it before to choose
+    the backend and the bounds.
+
+    Args:
+        config: The bounds.
+
+    Returns:
+        0 and the thread's main context; or the negated errno and none, which is
+        EBUSY if the thread has a loop.
+    """
+    if current_reactor():
+        return (_EBUSY, None)
+    var opened = open_reactor(config)
+    if not opened[1]:
+        return (opened[0], None)
+    var reactor = opened[1].value()
+    set_current_reactor(reactor)
+    var main = Fiber(heap_create(FiberState(reactor, 0, 0)))
+    main.begin_as_main()
+    reactor.state[].fibers.set_current(main)
+    _set_exit_value(Int(reactor.state))
+    return (0, main)
+
+
+def end_private_loop():
+    """Frees the calling thread's private loop; nothing of it waits any more.
+
+    Nothing happens on a thread whose loop is not its own.
+    """
+    var reactor = current_reactor()
+    if not reactor:
+        return
+    var main = reactor.value().state[].fibers.current()
+    if not main or not main.value().state[].is_main:
+        return
+    _set_exit_value(0)
+    _free(reactor.value())
+
+
+def _open_exit_key() -> Int:
+    return ThreadExit.open(_on_thread_exit)
+
+
+def _set_exit_value(value: Int):
+    try:
+        var key = _THREAD_EXIT.get_or_create_ptr()[]
+        if key >= 0:
+            _ = ThreadExit.set(key, value)
+    except:
+        # Without the key the loop lives as long as the process.
+        return
+
+
+def _on_thread_exit(address: Int) abi("C"):
+    _free(Reactor(PointerTo[ReactorState](unsafe_from_address=address)))
+
+
+def _free(reactor: Reactor):
+    set_current_reactor(None)
+    var main = reactor.state[].fibers.current()
+    reactor.destroy()
+    if main:
+        heap_destroy(main.value().state)

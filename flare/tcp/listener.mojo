@@ -1,0 +1,155 @@
+"""Owns one listening TCP socket (RFC 9293)."""
+
+from flare.net import NetError, RawSocket, SocketAddr, SocketOptions
+from flare.net.error import checked
+from flare.runtime.fiber import NO_DEADLINE
+from flare.runtime.socket import FiberSocket
+from flare.sys.socket import local_socket_address, open_socket
+from flare.sys.socket_address import AF_INET, AF_INET6, SocketAddressStorage
+from flare.sys.socket_constants import IPPROTO_TCP, SOCK_STREAM
+
+from .stream import TcpStream
+
+
+struct TcpListener(Movable, SocketOptions):
+    """Owns a listening socket and closes it at the end of its life.
+
+    Options that are set on it hold for the connections that it accepts. One
+    fiber accepts at a time; an idle listener may be moved to another thread.
+    """
+
+    comptime BACKLOG_DEFAULT = 1024
+    """Connections that wait to be accepted, unless `bind` says otherwise."""
+
+    var _socket: FiberSocket
+
+    def __init__(out self, *, unsafe_descriptor: Int32):
+        """Takes a descriptor over.
+
+        Args:
+            unsafe_descriptor: A listening stream socket.
+
+        Safety:
+            Nobody else closes the descriptor.
+        """
+        self._socket = FiberSocket.create(
+            unsafe_descriptor, _bound_address(unsafe_descriptor)
+        )
+
+    def __deinit__(deinit self):
+        """Closes the listener if it is open."""
+        self._socket.destroy()
+
+    @staticmethod
+    def bind(
+        address: SocketAddr,
+        *,
+        backlog: Int = Self.BACKLOG_DEFAULT,
+        reuse_port: Bool = False,
+        v6_only: Bool = False,
+    ) raises -> Self:
+        """Binds to an address and starts to queue connections.
+
+        Args:
+            address: The address; port 0 lets the kernel choose.
+            backlog: Connections that may wait to be accepted; the kernel cuts
+                it to its own limit.
+            reuse_port: Lets several listeners of this user share the address;
+                the kernel spreads connections over them.
+            v6_only: Keeps IPv4 away from an IPv6 address (RFC 3493 section
+                5.3). By default a listener at `[::]` accepts both; peers that
+                speak IPv4 then have mapped addresses.
+
+        Returns:
+            The listener.
+
+        Raises:
+            Error: `net.address_in_use bind`, `net.permission bind` and the
+                like.
+        """
+        var opened = checked(
+            "open",
+            open_socket(
+                AF_INET if address.ip.is_v4() else AF_INET6,
+                SOCK_STREAM,
+                IPPROTO_TCP,
+                non_blocking=False,
+            ),
+            address,
+        )
+        var socket = RawSocket(unsafe_descriptor=Int32(opened))
+        socket.set_reuse_address(True)
+        if reuse_port:
+            socket.set_reuse_port(True)
+        if not address.ip.is_v4():
+            socket.set_v6_only(v6_only)
+        socket.bind(address)
+        socket.listen(backlog)
+        return Self(unsafe_descriptor=socket^.into_descriptor())
+
+    def accept(self, *, timeout_ms: Optional[Int] = None) raises -> TcpStream:
+        """Waits for a connection.
+
+        Args:
+            timeout_ms: The longest wait; none by default, because a server
+                waits for ever. An enclosing `deadline_in` counts too.
+
+        Returns:
+            The connection.
+
+        Raises:
+            Error: `net.timeout accept`, `net.closed accept`,
+                `net.no_descriptors accept`, `net.cancelled accept` and the
+                like.
+        """
+        return TcpStream(
+            unsafe_socket=self._socket.accept(timeout_ms.or_else(NO_DEADLINE))
+        )
+
+    def close(self):
+        """Closes the listener; a second time nothing happens.
+
+        A fiber that accepts gets `net.closed`. Connections that wait to be
+        accepted are reset.
+        """
+        self._socket.close()
+
+    def is_open(self) -> Bool:
+        """Tells whether `close` was not called yet.
+
+        Returns:
+            True from `bind` to the first `close`.
+        """
+        return self._socket.is_open()
+
+    def descriptor(self) -> Int32:
+        """Lends the descriptor, for options.
+
+        Returns:
+            The descriptor, valid until the listener is closed; -1 if it is.
+        """
+        return self._socket.descriptor()
+
+    def local_address(self) raises -> SocketAddr:
+        """Tells which address the listener is bound to.
+
+        Returns:
+            The address, with the port that the kernel chose.
+
+        Raises:
+            Error: `net.closed local_address`.
+        """
+        var address = self._socket.address()
+        if not self.is_open() or not address:
+            raise NetError(
+                NetError.CLOSED if not self.is_open() else NetError.UNSUPPORTED,
+                "local_address",
+            )
+        return address.value()
+
+
+def _bound_address(descriptor: Int32) -> Optional[SocketAddr]:
+    var storage = SocketAddressStorage()
+    if local_socket_address(descriptor, storage) < 0:
+        return None
+    return SocketAddr.from_storage(storage)
