@@ -65,8 +65,7 @@ struct Slab[T: Movable & Deinitable](TrivialRegisterPassable):
         """Makes a slab; memory is taken when slots are asked for.
 
         Args:
-            count_max: How many slots there may be; rounded up to whole chunks
-                of 64.
+            count_max: How many slots may be lent at once.
 
         Returns:
             A handle; call `destroy` when every slot is back.
@@ -93,8 +92,10 @@ struct Slab[T: Movable & Deinitable](TrivialRegisterPassable):
             The slot, or none at the limit; the value is then destroyed.
         """
         ref s = self.state[]
-        if len(s.free) == 0 and not self._grow():
+        if self.lent() >= s.count_max:
             return None
+        if len(s.free) == 0:
+            self._grow()
         var index = s.free.pop()
         s.generations[Int(index)] += 1
         self._at(index).unsafe_write(value^)
@@ -163,10 +164,8 @@ struct Slab[T: Movable & Deinitable](TrivialRegisterPassable):
         ].unsafe_offset(Int(index) % _CHUNK_SLOTS)
 
     @no_inline
-    def _grow(self) -> Bool:
+    def _grow(self):
         ref s = self.state[]
-        if len(s.generations) >= s.count_max:
-            return False
         s.chunks.append(
             alloc(Layout[Self.T](count=_CHUNK_SLOTS)).unsafe_leak()
         )
@@ -177,4 +176,3 @@ struct Slab[T: Movable & Deinitable](TrivialRegisterPassable):
         s.free.reserve(len(s.generations))
         for i in range(first + _CHUNK_SLOTS - 1, first - 1, -1):
             s.free.append(UInt32(i))
-        return True

@@ -44,6 +44,7 @@ from .statistics import WorkerStatistics
 from .worker_state import ExchangeFunctions, WorkerState
 
 comptime _READ_AHEAD_OCTETS = 64 * 1024
+comptime _DRAINED_OCTETS_MAX = 256 * 1024
 comptime _UNSENT_OCTETS_MAX = 256 * 1024
 
 
@@ -163,6 +164,8 @@ struct Connection(TrivialRegisterPassable):
             self._begin_exchange(x)
             return True
         if event.kind == H1Event.DATA:
+            if not c[].running and not c[].starting:
+                return self._drain(event)
             self._add_content(x, event)
             consume(c, pool, event.consumed)
             return True
@@ -171,6 +174,9 @@ struct Connection(TrivialRegisterPassable):
             x[].content_complete = True
             if c[].starting:
                 return self._start(x)
+            if not c[].running:
+                self._drop_exchange()
+                return True
             if x[].waiter:
                 x[].waiter.value().wake()
             return False
@@ -230,6 +236,18 @@ struct Connection(TrivialRegisterPassable):
                 Wait.CONTENT, worker_of(c)[].config.body_timeout_ms
             )
 
+    def _drain(self, event: H1Event) -> Bool:
+        """Drops content that came after its response was written."""
+        var c = self.state
+        c[].drained += event.length
+        consume(c, worker_of(c)[].reactor.buffers(), event.consumed)
+        if c[].drained <= _DRAINED_OCTETS_MAX:
+            return True
+        c[].lingers = True
+        self._drop_exchange()
+        self._end()
+        return False
+
     def _start(self, x: Exchange) -> Bool:
         """Runs the handler on a fiber until it waits or returns."""
         var c = self.state
@@ -261,8 +279,11 @@ struct Connection(TrivialRegisterPassable):
         var w = worker_of(c)
         c[].running = False
         w[].in_flight -= 1
+        c[].drained = 0
         self._give_exchange(x)
         if machine(c).wants_close() and c[].stage == Stage.OPEN:
+            if len(window(c)) > 0:
+                c[].lingers = True
             self._end()
 
     @always_inline
@@ -376,8 +397,7 @@ struct Connection(TrivialRegisterPassable):
         reactor.close(c[].descriptor)
         _ = w[].connections.give(c[].slot)
         WorkerStatistics.set(_counter(w, 1), w[].connections.lent())
-        if w[].accept_paused and w[].connections.lent() < w[].config.max_connections:
-            w[].accept_task.fire(w[].accept_task.owner)
+        w[].slot_freed(w.unsafe_bitcast[NoneType]())
 
     @always_inline
     def _adjust_receive(self):

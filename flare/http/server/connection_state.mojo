@@ -95,6 +95,8 @@ struct ConnectionState(Movable):
     """How much of it was sent."""
     var exchange: Optional[Exchange]
     """The request whose head is being read, or that is being answered."""
+    var drained: Int
+    """Octets of the last request's content that were dropped."""
     var requests: Int
     """How many requests the connection has carried."""
     var deadline_ms: Int
@@ -139,6 +141,7 @@ struct ConnectionState(Movable):
         self.large = None
         self.large_sent = 0
         self.exchange = None
+        self.drained = 0
         self.requests = 0
         self.deadline_ms = 0
         self.timer = TimerEntry(None, TIMER_OF_TASK)

@@ -63,6 +63,13 @@ def write_response(c: PointerTo[ConnectionState], var response: Response):
         c: The connection.
         response: The response.
     """
+    if c[].exchange:
+        ref x = c[].exchange.unsafe_value()[]
+        if x.head.expects_continue and not x.content_complete and c[].running:
+            # The client was not told to send its content: whether it will is
+            # not known, so that nothing may follow (RFC 9110 section 10.1.1).
+            machine(c).close_after_exchange()
+            c[].lingers = True
     try:
         _write(c, response^)
     except e:

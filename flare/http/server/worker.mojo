@@ -51,6 +51,7 @@ struct Worker(TrivialRegisterPassable):
         var w = self.state
         w[].accept_task.owner = w.unsafe_bitcast[NoneType]()
         w[].accept_task.fire = _on_accept_timer
+        w[].slot_freed = _on_slot_freed
         w[].accept_timer.owner = (
             Pointer(to=w[].accept_task)
             .unsafe_origin_cast[MutUntrackedOrigin]()
@@ -79,6 +80,8 @@ struct Worker(TrivialRegisterPassable):
             w[].reactor.refresh_now_ms() + w[].config.shutdown_timeout_ms
         )
         self._cancel_accepts()
+        while len(w[].waiting) > 0:
+            w[].reactor.close(w[].waiting.pop())
         if w[].accept_timer.is_armed():
             w[].reactor.timers().cancel(
                 Pointer(to=w[].accept_timer).unsafe_origin_cast[
@@ -210,14 +213,25 @@ def _on_accept(operation: Operation):
     var result = operation.result()
     if result >= 0:
         if not worker.add(Int32(result)):
-            # The kernel keeps later ones in the listen queue.
-            w[].reactor.close(Int32(result))
-            worker._pause_accepting()
+            # What was accepted already is served when a slot is free; later
+            # ones stay in the listen queue.
+            w[].waiting.append(Int32(result))
+            w[].accept_paused = True
+            worker._cancel_accepts()
     elif result != CANCELLED:
         # No descriptor or no memory is left, or the peer gave up already.
         worker._pause_accepting()
     if operation.is_idle() and not w[].accept_paused and not w[].stopping:
         w[].reactor.submit(operation)
+
+
+def _on_slot_freed(owner: Erased):
+    var worker = Worker(owner.unsafe_bitcast[WorkerState]())
+    var w = worker.state
+    if len(w[].waiting) > 0:
+        _ = worker.add(w[].waiting.pop(0))
+    elif w[].accept_paused and not w[].accept_timer.is_armed():
+        worker._resume_accepting()
 
 
 def _on_accept_timer(owner: Erased):

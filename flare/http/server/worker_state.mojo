@@ -100,6 +100,10 @@ struct WorkerState(Movable):
     """The worker finishes what is in flight and ends."""
     var stop_deadline_ms: Int
     """When what is in flight is cut off."""
+    var waiting: List[Int32]
+    """Accepted sockets for which there is no slot yet."""
+    var slot_freed: def(Erased) thin -> None
+    """Called with the worker when a connection has ended."""
     var accept_paused: Bool
     """No connection is accepted for now."""
     var accept_timer: TimerEntry
@@ -151,6 +155,8 @@ struct WorkerState(Movable):
         self.date_seconds = -1
         self.stopping = False
         self.stop_deadline_ms = 0
+        self.waiting = List[Int32]()
+        self.slot_freed = _nothing
         self.accept_paused = False
         self.accept_timer = TimerEntry(None, TIMER_OF_TASK)
         self.accept_task = TimerTask(reactor.state.unsafe_bitcast[NoneType](), _nothing)
