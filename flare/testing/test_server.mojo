@@ -210,8 +210,14 @@ struct TestServer[H: Handler](Movable):
             self.settle()
 
     def turn(self):
-        """Runs one turn of the worker."""
+        """Runs one turn of the worker, which may let time pass."""
         _turn(self.worker)
+
+    def turn_now(self):
+        """Runs one turn of the worker while time stands still."""
+        self.network.limit_clock(self.network.now_ms())
+        _turn(self.worker)
+        self.network.limit_clock(Int.MAX)
 
     def stop(self):
         """Stops the server and waits for its end, as `shutdown` does."""

@@ -1,0 +1,1 @@
+"""Tests `flare.http.server`, the whole of it, on a simulated network."""

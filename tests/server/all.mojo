@@ -1,0 +1,15 @@
+"""Runs every test of the server on a simulated network in one binary."""
+
+from std.testing import TestSuite
+
+from tests.server import test_simulated
+
+
+def main() raises:
+    var failures = List[String]()
+    try:
+        TestSuite.discover_tests[test_simulated.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    if failures:
+        raise Error("\n".join(failures))
