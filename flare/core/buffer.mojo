@@ -206,9 +206,7 @@ struct Buffer(Movable, Sized):
                 count=length,
             )
         else:
-            var capacity = max(
-                max(length + count, 2 * self._capacity), 64
-            )
+            var capacity = max(max(length + count, 2 * self._capacity), 64)
             var octets = allocate_octets(capacity)
             if self._octets:
                 unsafe_memcpy(

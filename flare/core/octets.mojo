@@ -226,7 +226,9 @@ def equals_lower(s: Span[UInt8, _], lower: Span[UInt8, _]) -> Bool:
                 width=w
             ]() and _lower(p.unsafe_load[width=w](n - w)) == q.unsafe_load[
                 width=w
-            ](n - w)
+            ](
+                n - w
+            )
     for i in range(n):
         if lower_octet(p[unsafe_offset=i]) != q[unsafe_offset=i]:
             return False

@@ -159,16 +159,16 @@ struct Slab[T: Movable & Deinitable](TrivialRegisterPassable):
 
     @always_inline
     def _at(self, index: UInt32) -> PointerTo[Self.T]:
-        return self.state[].chunks[
-            Int(index) // _CHUNK_SLOTS
-        ].unsafe_offset(Int(index) % _CHUNK_SLOTS)
+        return (
+            self.state[]
+            .chunks[Int(index) // _CHUNK_SLOTS]
+            .unsafe_offset(Int(index) % _CHUNK_SLOTS)
+        )
 
     @no_inline
     def _grow(self):
         ref s = self.state[]
-        s.chunks.append(
-            alloc(Layout[Self.T](count=_CHUNK_SLOTS)).unsafe_leak()
-        )
+        s.chunks.append(alloc(Layout[Self.T](count=_CHUNK_SLOTS)).unsafe_leak())
         var first = len(s.generations)
         for _ in range(_CHUNK_SLOTS):
             s.generations.append(0)

@@ -9,9 +9,7 @@ comptime _TEXT: StaticString = "text/plain; charset=utf-8"
 comptime _JSON: StaticString = "application/json"
 
 
-def _typed[
-    type: StaticString = _TEXT
-](status: Int, var body: Body) -> Response:
+def _typed[type: StaticString = _TEXT](status: Int, var body: Body) -> Response:
     var response = Response(status, body^)
     response.headers.append_constant["Content-Type", type]()
     return response^
@@ -176,9 +174,7 @@ def method_not_allowed(allow: StringSlice) raises -> Response:
     Raises:
         An error `message.bad_header_value` if the list cannot be a field value.
     """
-    var response = _typed(
-        Status.METHOD_NOT_ALLOWED, "method not allowed"
-    )
+    var response = _typed(Status.METHOD_NOT_ALLOWED, "method not allowed")
     response.headers.set("Allow", allow)
     return response^
 
@@ -213,9 +209,7 @@ def internal_error() -> Response:
     Returns:
         The response.
     """
-    return _typed(
-        Status.INTERNAL_SERVER_ERROR, "internal server error"
-    )
+    return _typed(Status.INTERNAL_SERVER_ERROR, "internal server error")
 
 
 def not_implemented() -> Response:
@@ -236,9 +230,7 @@ def service_unavailable(retry_after_s: Int = 1) -> Response:
     Returns:
         The response.
     """
-    var response = _typed(
-        Status.SERVICE_UNAVAILABLE, "service unavailable"
-    )
+    var response = _typed(Status.SERVICE_UNAVAILABLE, "service unavailable")
     try:
         response.headers.set("Retry-After", String(retry_after_s))
     except:

@@ -126,9 +126,9 @@ struct ExchangeState(Movable):
             The view; valid while the exchange lives.
         """
         return Span[UInt8, ImmUntrackedOrigin](
-            unsafe_ptr=self.octets.unsafe_mut_cast[
-                False
-            ]().unsafe_origin_cast[ImmUntrackedOrigin](),
+            unsafe_ptr=self.octets.unsafe_mut_cast[False]().unsafe_origin_cast[
+                ImmUntrackedOrigin
+            ](),
             length=self.octet_count,
         )
 

@@ -31,9 +31,7 @@ struct PathParameters(Movable):
         self._entries.clear()
         self._decoded.clear()
 
-    def append(
-        mut self, name: Span[UInt8, _], value: Span[UInt8, _]
-    ):
+    def append(mut self, name: Span[UInt8, _], value: Span[UInt8, _]):
         """Adds a parameter whose value needs no decoding.
 
         Args:

@@ -11,6 +11,7 @@ from flare.runtime.wait import waiting_fiber
 
 from .exchange import Exchange
 
+
 @fieldwise_init
 struct HttpVersion(Comparable, ImplicitlyCopyable, Writable):
     """Names a version of HTTP."""
@@ -114,9 +115,7 @@ struct Request(Movable):
         self._exchange = unsafe_exchange
 
     @always_inline
-    def __getattr__(
-        self, member: type_of("method")
-    ) -> Method:
+    def __getattr__(self, member: type_of("method")) -> Method:
         """Gives the method; `method_text` has the text of an extension.
 
         Args:
@@ -128,9 +127,7 @@ struct Request(Movable):
         return self._exchange[].head.method
 
     @always_inline
-    def __getattr__(
-        self, member: type_of("version")
-    ) -> HttpVersion:
+    def __getattr__(self, member: type_of("version")) -> HttpVersion:
         """Gives the version of HTTP that the peer speaks.
 
         Args:
@@ -250,9 +247,7 @@ struct Request(Movable):
         if not found:
             raise Error("http.no_such_parameter ", name)
         return StringSlice(
-            unsafe_from_utf8=rebind[Span[UInt8, origin_of(self)]](
-                found.value()
-            )
+            unsafe_from_utf8=rebind[Span[UInt8, origin_of(self)]](found.value())
         )
 
     def query_parameters(self) -> QueryParameters[origin_of(self)]:

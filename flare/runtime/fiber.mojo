@@ -409,9 +409,7 @@ struct FiberQueue(TrivialRegisterPassable):
             if fiber.state[].phase != _IDLE:
                 fiber._report_lost()
         for fiber in self.state[].all:
-            _ = unmap(
-                fiber.state[].context.base, fiber.state[].context.octets
-            )
+            _ = unmap(fiber.state[].context.base, fiber.state[].context.octets)
             heap_destroy(fiber.state)
         heap_destroy(self.state)
 
@@ -467,9 +465,7 @@ struct FiberQueue(TrivialRegisterPassable):
             return
         fiber.state[].phase = _RUNNING
         self.state[].current = fiber
-        resume_stack(
-            fiber._context(), Int(fiber.state)
-        )
+        resume_stack(fiber._context(), Int(fiber.state))
         self.state[].current = None
         if fiber.state[].phase == _IDLE:
             var finished = fiber.state[].finished

@@ -557,9 +557,7 @@ def _end_sending[B: Backend](backend: Erased, descriptor: Int32):
 
 def _peer_address[
     B: Backend
-](
-    backend: Erased, descriptor: Int32, mut address: SocketAddressStorage
-) -> Int:
+](backend: Erased, descriptor: Int32, mut address: SocketAddressStorage) -> Int:
     return backend.unsafe_bitcast[B]()[].peer_address(descriptor, address)
 
 

@@ -65,6 +65,24 @@ def write_descriptor(descriptor: Int32, octets: Span[UInt8, _]) -> Int:
     )
 
 
+def duplicate_descriptor(descriptor: Int32) -> Int:
+    """Gives an open file another descriptor.
+
+    Args:
+        descriptor: Any descriptor of it.
+
+    Returns:
+        The new descriptor (close-on-exec), or the negated errno.
+    """
+    return result_or_errno(
+        Int(
+            external_call["fcntl", c_int, num_fixed_args=2](
+                descriptor, c_int(1030), c_int(0)
+            )
+        )
+    )
+
+
 def open_event_descriptor() -> Int:
     """Opens an eventfd: a counter that another thread can raise.
 

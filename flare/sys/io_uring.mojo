@@ -183,9 +183,7 @@ struct UringState(Movable):
             Int(words[unsafe_offset=25]) + completion_entries * 16,
         )
         self.rings = map_shared(self.rings_octets, descriptor, 0)
-        var submissions = map_shared(
-            self.entries * 64, descriptor, 0x10000000
-        )
+        var submissions = map_shared(self.entries * 64, descriptor, 0x10000000)
         self.submissions = at_address(submissions).unsafe_bitcast[
             SubmissionEntry
         ]()
@@ -216,7 +214,12 @@ def _word(base: OctetPointer, offset: UInt32) -> PointerTo[UInt32]:
 
 @always_inline
 def _enter(
-    descriptor: Int, submit: Int, wait: Int, flags: Int, argument: Int, size: Int
+    descriptor: Int,
+    submit: Int,
+    wait: Int,
+    flags: Int,
+    argument: Int,
+    size: Int,
 ) -> Int:
     return result_or_errno(
         external_call["syscall", Int, num_fixed_args=1](
@@ -225,9 +228,7 @@ def _enter(
     )
 
 
-def _register(
-    descriptor: Int, what: Int, argument: Int, count: Int
-) -> Int:
+def _register(descriptor: Int, what: Int, argument: Int, count: Int) -> Int:
     return result_or_errno(
         external_call["syscall", Int, num_fixed_args=1](
             Int(_REGISTER), descriptor, what, argument, count, Int(0), Int(0)
@@ -243,7 +244,9 @@ struct Uring(TrivialRegisterPassable):
     """The heap state."""
 
     @staticmethod
-    def open(entries: Int, completion_entries: Int) -> Tuple[Int, Optional[Self]]:
+    def open(
+        entries: Int, completion_entries: Int
+    ) -> Tuple[Int, Optional[Self]]:
         """Sets a ring up for the calling thread.
 
         Args:
@@ -256,9 +259,7 @@ struct Uring(TrivialRegisterPassable):
         # The words lie on the heap: the kernel writes them behind the
         # compiler's back.
         var words = heap_create(_Parameters())
-        var begin = PointerTo[UInt32](
-            unsafe_from_address=Int(words)
-        )
+        var begin = PointerTo[UInt32](unsafe_from_address=Int(words))
         begin[unsafe_offset=1] = UInt32(completion_entries)
         begin[unsafe_offset=2] = (
             _SETUP_CQSIZE | _SETUP_SINGLE_ISSUER | _SETUP_DEFER_TASKRUN
@@ -293,9 +294,7 @@ struct Uring(TrivialRegisterPassable):
         if self.state[].rings > 0:
             _ = unmap(self.state[].rings, self.state[].rings_octets)
         if self.state[].entries > 0:
-            _ = unmap(
-                Int(self.state[].submissions), self.state[].entries * 64
-            )
+            _ = unmap(Int(self.state[].submissions), self.state[].entries * 64)
         heap_destroy(self.state)
 
     def _register_descriptor(self):
@@ -376,9 +375,7 @@ struct Uring(TrivialRegisterPassable):
                 24,
             )
         else:
-            taken = _enter(
-                s.enter_descriptor, s.unsubmitted, wait, flags, 0, 0
-            )
+            taken = _enter(s.enter_descriptor, s.unsubmitted, wait, flags, 0, 0)
         if taken >= 0:
             s.unsubmitted -= taken
         else:
@@ -485,9 +482,7 @@ struct BufferRing(TrivialRegisterPassable):
     """The heap state."""
 
     @staticmethod
-    def open(
-        ring: Uring, group: Int, count: Int
-    ) -> Tuple[Int, Optional[Self]]:
+    def open(ring: Uring, group: Int, count: Int) -> Tuple[Int, Optional[Self]]:
         """Registers an empty ring of buffers.
 
         Args:
@@ -503,9 +498,7 @@ struct BufferRing(TrivialRegisterPassable):
             return (address, None)
         var registration = heap_create(_BufferRingRegistration())
         registration[].address = UInt64(address)
-        registration[].entries_and_group = UInt64(count) | (
-            UInt64(group) << 32
-        )
+        registration[].entries_and_group = UInt64(count) | (UInt64(group) << 32)
         var done = _register(
             Int(ring.state[].descriptor),
             _REGISTER_BUFFER_RING,
@@ -545,9 +538,7 @@ struct BufferRing(TrivialRegisterPassable):
 
     def close(self):
         """Frees the ring; the io_uring it belongs to is closed before."""
-        _ = unmap(
-            Int(self.state[].entries), (self.state[].mask + 1) * 16
-        )
+        _ = unmap(Int(self.state[].entries), (self.state[].mask + 1) * 16)
         heap_destroy(self.state)
 
 

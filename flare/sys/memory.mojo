@@ -101,9 +101,7 @@ def unmap(address: Int, octets: Int) -> Int:
     Returns:
         0, or the negated errno.
     """
-    return result_or_errno(
-        Int(external_call["munmap", c_int](address, octets))
-    )
+    return result_or_errno(Int(external_call["munmap", c_int](address, octets)))
 
 
 @always_inline

@@ -36,7 +36,8 @@ def _pipe_cell() -> Int:
     # to must lie in one place for the whole process.
     comptime if CompilationTarget.has_neon():
         return inlined_assembly[
-            _DATA + "adrp $0, flare_signal_pipe\n"
+            _DATA
+            + "adrp $0, flare_signal_pipe\n"
             "add $0, $0, :lo12:flare_signal_pipe\n",
             Int,
             constraints="=r",
@@ -139,7 +140,5 @@ def _sigaction(
     number: Int, action: PointerTo[SavedAction], saved: PointerTo[SavedAction]
 ) -> Int:
     return result_or_errno(
-        Int(
-            external_call["sigaction", c_int](c_int(number), action, saved)
-        )
+        Int(external_call["sigaction", c_int](c_int(number), action, saved))
     )

@@ -11,7 +11,9 @@ comptime ThreadFunction = def(Erased) abi("C") thin -> Optional[Erased]
 """The function a thread begins with."""
 
 
-def start_thread(function: ThreadFunction, argument: Erased) -> Tuple[Int, UInt64]:
+def start_thread(
+    function: ThreadFunction, argument: Erased
+) -> Tuple[Int, UInt64]:
     """Starts a thread.
 
     Args:

@@ -30,8 +30,8 @@ def _thread_cell() -> Int:
         ]()
     else:
         return inlined_assembly[
-            _DATA + "movq flare_thread_cell@gottpoff(%rip), $0\n"
-            "addq %fs:0, $0\n",
+            _DATA
+            + "movq flare_thread_cell@gottpoff(%rip), $0\naddq %fs:0, $0\n",
             Int,
             constraints="=r,~{flags}",
         ]()
@@ -65,6 +65,6 @@ def set_thread_recycler(recycler: Optional[Recycler]):
     Args:
         recycler: The recycler, or none.
     """
-    thread_word()[unsafe_offset=1] = (
-        Int(recycler.value().state) if recycler else 0
-    )
+    thread_word()[unsafe_offset=1] = Int(
+        recycler.value().state
+    ) if recycler else 0

@@ -16,10 +16,15 @@ from flare.http.exchange import ContentSource, Exchange, ExchangeState
 from flare.net import NetError, RawSocket, SocketAddr
 from flare.proto.h1 import BodyKind, H1Error, H1Event, Head
 from flare.runtime.operation import CANCELLED, NO_BUFFERS, Operation
-from flare.runtime.timer_wheel import TimerEntry
 from flare.sys.socket_address import SocketAddressStorage
 
 from .connection_state import ConnectionState, Stage, Wait
+from .deadline import (
+    arm_timer,
+    choose_deadline,
+    forget_deadline,
+    set_deadline,
+)
 from .input import (
     consume,
     drop_input,
@@ -93,9 +98,7 @@ struct Connection(TrivialRegisterPassable):
         )
         var connection = Self(c)
         worker[].reactor.submit(connection._receive())
-        connection._set_deadline(
-            Wait.NEXT_REQUEST, worker[].config.idle_timeout_ms
-        )
+        set_deadline(c, Wait.NEXT_REQUEST, worker[].config.idle_timeout_ms)
         return True
 
     @always_inline
@@ -232,9 +235,7 @@ struct Connection(TrivialRegisterPassable):
             x[].content.append(octets)
         if x[].waiter:
             # The wait for content is counted anew from each arrival.
-            self._set_deadline(
-                Wait.CONTENT, worker_of(c)[].config.body_timeout_ms
-            )
+            set_deadline(c, Wait.CONTENT, worker_of(c)[].config.body_timeout_ms)
 
     def _drain(self, event: H1Event) -> Bool:
         """Drops content that came after its response was written."""
@@ -348,13 +349,13 @@ struct Connection(TrivialRegisterPassable):
             self._peer_is_gone()
         if c[].stage == Stage.OPEN:
             self._adjust_receive()
-            self._choose_deadline()
+            choose_deadline(c)
             return
         if c[].stage == Stage.LAST_SEND and not has_output(c):
             self._end_sending()
         if c[].stage == Stage.LAST_SEND:
-            self._set_deadline(
-                Wait.PEER_READS, worker_of(c)[].config.write_timeout_ms
+            set_deadline(
+                c, Wait.PEER_READS, worker_of(c)[].config.write_timeout_ms
             )
         if c[].stage == Stage.CLOSING:
             self._close()
@@ -368,9 +369,7 @@ struct Connection(TrivialRegisterPassable):
         # would take the answer with it before the peer has read it.
         c[].stage = Stage.LINGERING
         worker_of(c)[].reactor.end_sending(c[].descriptor)
-        self._set_deadline(
-            Wait.PEER_ENDS, worker_of(c)[].config.linger_timeout_ms
-        )
+        set_deadline(c, Wait.PEER_ENDS, worker_of(c)[].config.linger_timeout_ms)
         if self._receive().is_idle():
             worker_of(c)[].reactor.submit(self._receive())
 
@@ -392,8 +391,7 @@ struct Connection(TrivialRegisterPassable):
         self._drop_exchange()
         drop_input(c, reactor.buffers())
         drop_output(c)
-        if c[].timer.is_armed():
-            reactor.timers().cancel(self._timer())
+        forget_deadline(c)
         reactor.close(c[].descriptor)
         _ = w[].connections.give(c[].slot)
         WorkerStatistics.set(_counter(w, 1), w[].connections.lent())
@@ -427,52 +425,13 @@ struct Connection(TrivialRegisterPassable):
             and len(x.content) >= _READ_AHEAD_OCTETS
         )
 
-    @always_inline
-    def _choose_deadline(self):
-        var c = self.state
-        ref config = worker_of(c)[].config
-        if not send_operation(c).is_idle():
-            if c[].wait != Wait.PEER_READS:
-                self._set_deadline(Wait.PEER_READS, config.write_timeout_ms)
-        elif c[].running:
-            if not c[].exchange.value()[].waiter:
-                c[].wait = Wait.NOTHING
-            elif c[].wait != Wait.CONTENT:
-                self._set_deadline(Wait.CONTENT, config.body_timeout_ms)
-        elif c[].exchange:
-            if c[].wait != Wait.HEAD:
-                self._set_deadline(Wait.HEAD, config.head_timeout_ms)
-        elif c[].wait != Wait.NEXT_REQUEST:
-            self._set_deadline(Wait.NEXT_REQUEST, config.idle_timeout_ms)
-
-    @always_inline
-    def _timer(self) -> PointerTo[TimerEntry]:
-        return Pointer(to=self.state[].timer).unsafe_origin_cast[
-            MutUntrackedOrigin
-        ]()
-
-    @always_inline
-    def _set_deadline(self, wait: UInt8, timeout_ms: Int):
-        var c = self.state
-        var reactor = worker_of(c)[].reactor
-        c[].wait = wait
-        c[].deadline_ms = reactor.now_ms() + timeout_ms
-        # An entry that is armed for earlier looks again when it fires.
-        if (
-            not c[].timer.is_armed()
-            or c[].timer.deadline_ms > c[].deadline_ms
-        ):
-            reactor.timers().arm(self._timer(), c[].deadline_ms)
-
     def _expire(self):
         var c = self.state
         if c[].wait == Wait.NOTHING:
             return
         var now = worker_of(c)[].reactor.now_ms()
         if now < c[].deadline_ms:
-            worker_of(c)[].reactor.timers().arm(
-                self._timer(), c[].deadline_ms
-            )
+            arm_timer(c)
             return
         if c[].wait == Wait.HEAD:
             machine(c).stop_receiving()
@@ -614,9 +573,7 @@ def _on_finished(task: Erased):
 def _peer_address(owner: Erased) raises -> SocketAddr:
     var storage = SocketAddressStorage()
     var c = _of(owner).state
-    var result = worker_of(c)[].reactor.peer_address(
-        c[].descriptor, storage
-    )
+    var result = worker_of(c)[].reactor.peer_address(c[].descriptor, storage)
     if result < 0:
         raise Error(NetError.from_errno("peer_address", result))
     var address = SocketAddr.from_storage(storage)

@@ -106,9 +106,7 @@ struct ConnectionState(Movable):
     var timer_task: TimerTask
     """What the timer calls."""
 
-    def __init__(
-        out self, worker: Erased, descriptor: Int32, limits: H1Limits
-    ):
+    def __init__(out self, worker: Erased, descriptor: Int32, limits: H1Limits):
         """Begins before the first request.
 
         Args:

@@ -94,9 +94,7 @@ struct ServerHandle(Copyable, Movable):
         if not shared[].stopping:
             shared[].stopping = True
             for worker in shared[].workers:
-                worker[].reactor.post(
-                    _stop, worker.unsafe_bitcast[NoneType]()
-                )
+                worker[].reactor.post(_stop, worker.unsafe_bitcast[NoneType]())
         shared[].lock.release()
 
     def shutdown_now(self):
@@ -108,9 +106,7 @@ struct ServerHandle(Copyable, Movable):
         var shared = self._shared
         shared[].lock.acquire()
         for worker in shared[].workers:
-            worker[].reactor.post(
-                _stop_now, worker.unsafe_bitcast[NoneType]()
-            )
+            worker[].reactor.post(_stop_now, worker.unsafe_bitcast[NoneType]())
         shared[].lock.release()
 
     def statistics(self) -> List[WorkerStatistics]:

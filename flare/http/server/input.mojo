@@ -25,9 +25,7 @@ def window(c: PointerTo[ConnectionState]) -> Span[UInt8, MutUntrackedOrigin]:
     """
     if c[].input:
         return Span[UInt8, MutUntrackedOrigin](
-            unsafe_ptr=c[].input.unsafe_value().unsafe_offset(
-                c[].input_start
-            ),
+            unsafe_ptr=c[].input.unsafe_value().unsafe_offset(c[].input_start),
             length=c[].input_end - c[].input_start,
         )
     if len(c[].gathered) == 0:
@@ -145,9 +143,11 @@ def take_head_back(
     if x[].read_buffer:
         var buffer = x[].read_buffer.unsafe_value()
         x[].read_buffer = None
-        if c[].input_shared and c[].input and Int(
-            c[].input.unsafe_value()
-        ) == Int(buffer):
+        if (
+            c[].input_shared
+            and c[].input
+            and Int(c[].input.unsafe_value()) == Int(buffer)
+        ):
             c[].input_shared = False
         else:
             pool.give(buffer)

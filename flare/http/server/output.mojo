@@ -133,9 +133,9 @@ def _record(c: PointerTo[ConnectionState], status: Int, octets: Int):
     # The head of a refused request is not whole: nothing of it can be named.
     record.method = x.head.method if c[].running else Method.OTHER
     record.set_target(
-        x.head.target_text(
-            x.window()
-        ).as_bytes() if c[].running else Span[UInt8, ImmUntrackedOrigin]()
+        x.head.target_text(x.window())
+        .as_bytes() if c[]
+        .running else Span[UInt8, ImmUntrackedOrigin]()
     )
     w[].access_ring.value().publish()
 

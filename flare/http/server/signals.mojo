@@ -85,9 +85,9 @@ struct SignalWatch(TrivialRegisterPassable):
         operation.owner = watch._state.unsafe_bitcast[NoneType]()
         operation.complete = _on_signal
         operation.address = (
-            watch._state[].octets.unsafe_ptr().unsafe_origin_cast[
-                MutUntrackedOrigin
-            ]()
+            watch._state[]
+            .octets.unsafe_ptr()
+            .unsafe_origin_cast[MutUntrackedOrigin]()
         )
         operation.length = 16
         worker.state[].reactor.submit(watch._operation())

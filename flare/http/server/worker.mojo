@@ -161,9 +161,7 @@ struct Worker(TrivialRegisterPassable):
     @always_inline
     def _counter(self, index: Int) -> PointerTo[Int64]:
         return (
-            self.state[]
-            .statistics.unsafe_bitcast[Int64]()
-            .unsafe_offset(index)
+            self.state[].statistics.unsafe_bitcast[Int64]().unsafe_offset(index)
         )
 
     @always_inline
@@ -181,9 +179,7 @@ struct Worker(TrivialRegisterPassable):
     @always_inline
     def _count_accepted(self):
         WorkerStatistics.add(self._counter(0), 1)
-        WorkerStatistics.set(
-            self._counter(1), self.state[].connections.lent()
-        )
+        WorkerStatistics.set(self._counter(1), self.state[].connections.lent())
 
     def _pause_accepting(self):
         var w = self.state
@@ -205,9 +201,9 @@ def _accept_of(listener: PointerTo[ListenerState]) -> Operation:
 
 
 def _on_accept(operation: Operation):
-    var listener = operation.state[].owner.value().unsafe_bitcast[
-        ListenerState
-    ]()
+    var listener = (
+        operation.state[].owner.value().unsafe_bitcast[ListenerState]()
+    )
     var worker = Worker(listener[].worker.unsafe_bitcast[WorkerState]())
     var w = worker.state
     var result = operation.result()

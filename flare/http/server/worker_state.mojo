@@ -140,9 +140,7 @@ struct WorkerState(Movable):
         self.config = config.copy()
         self.index = index
         self.listeners = List[PointerTo[ListenerState]]()
-        self.connections = Slab[ConnectionState].create(
-            config.max_connections
-        )
+        self.connections = Slab[ConnectionState].create(config.max_connections)
         self.run = run
         self.handler = handler
         self.functions = functions
@@ -159,7 +157,9 @@ struct WorkerState(Movable):
         self.slot_freed = _nothing
         self.accept_paused = False
         self.accept_timer = TimerEntry(None, TIMER_OF_TASK)
-        self.accept_task = TimerTask(reactor.state.unsafe_bitcast[NoneType](), _nothing)
+        self.accept_task = TimerTask(
+            reactor.state.unsafe_bitcast[NoneType](), _nothing
+        )
         self.statistics = statistics
         self.access_ring = None
 
