@@ -2,17 +2,36 @@
 
 from std.testing import TestSuite
 
-from tests.runtime import test_cpu_quota, test_scheduler, test_timer_wheel
+from tests.runtime import (
+    test_cancel,
+    test_cpu_quota,
+    test_event,
+    test_scheduler,
+    test_task,
+    test_timer_wheel,
+)
 
 
 def main() raises:
     var failures = List[String]()
     try:
+        TestSuite.discover_tests[test_cancel.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
         TestSuite.discover_tests[test_cpu_quota.TESTS]().run()
     except e:
         failures.append(String(e))
     try:
+        TestSuite.discover_tests[test_event.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
         TestSuite.discover_tests[test_scheduler.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_task.TESTS]().run()
     except e:
         failures.append(String(e))
     try:
