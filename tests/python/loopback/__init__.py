@@ -1,0 +1,1 @@
+"""What the loopback tests share: the server under test, and a raw client."""

@@ -1,0 +1,202 @@
+"""Builds the server under test once, starts it, and watches its resources."""
+
+import fcntl
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+import unittest
+from pathlib import Path
+
+from loopback.client import Client
+
+ROOT = Path(__file__).resolve().parents[3]
+MOJO = Path(os.environ.get("MOJO", ROOT / ".venv" / "bin" / "mojo"))
+SOURCE = ROOT / "tests" / "programs" / "subject.mojo"
+FOLDER = ROOT / "build" / "loopback"
+BACKENDS = ("io_uring", "epoll")
+EFFECT_SECONDS_MAX = 5.0
+BUILD_SECONDS_MAX = 600
+# Resources that must be what they were once all clients have gone.
+HELD = ("connections", "requests_in_flight", "fibers", "receive_buffers")
+
+
+def build():
+    """Builds the server under test unless it is newer than its sources."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    program = FOLDER / "subject"
+    with open(FOLDER / "lock", "w") as lock:
+        # Test files run at the same time; the first one builds for all.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        sources = [SOURCE, *(ROOT / "flare").rglob("*.mojo")]
+        newest = max(path.stat().st_mtime_ns for path in sources)
+        stamp = f"{newest} {len(sources)}"
+        stamp_file = FOLDER / "stamp"
+        if (
+            program.exists()
+            and stamp_file.exists()
+            and stamp_file.read_text() == stamp
+        ):
+            return program
+        finished = subprocess.run(
+            [MOJO, "build", "-I", ROOT, "-o", program, SOURCE],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=BUILD_SECONDS_MAX,
+        )
+        if finished.returncode != 0:
+            raise RuntimeError(finished.stdout.decode(errors="replace"))
+        stamp_file.write_text(stamp)
+    return program
+
+
+class Subject:
+    """Is one process of the server under test."""
+
+    def __init__(self, backend, *options):
+        self.process = subprocess.Popen(
+            [build(), "--backend", backend, *options],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        self._log = []
+        self._changed = threading.Condition()
+        self._reader = threading.Thread(target=self._read_log, daemon=True)
+        self._reader.start()
+        line = self.process.stdout.readline()
+        if not line:
+            self.process.wait(10)
+            self._reader.join(10)
+            raise RuntimeError(f"the server did not start: {self.log()}")
+        self.port = int(line)
+
+    def _read_log(self):
+        for line in self.process.stderr:
+            with self._changed:
+                self._log.append(line)
+                self._changed.notify_all()
+
+    def log(self):
+        """Gives the lines that were written to standard error so far."""
+        with self._changed:
+            return list(self._log)
+
+    def await_log(self, pattern, count=1):
+        """Waits until lines match a pattern (octets), and gives them."""
+        deadline = time.monotonic() + EFFECT_SECONDS_MAX
+        with self._changed:
+            while True:
+                found = [x for x in self._log if re.search(pattern, x)]
+                left = deadline - time.monotonic()
+                if len(found) >= count:
+                    return found
+                if left <= 0:
+                    raise AssertionError(f"{pattern} is not in {self._log}")
+                self._changed.wait(left)
+
+    def connect(self, **options):
+        """Opens a connection."""
+        return Client(self.port, **options)
+
+    def statistics(self):
+        """Asks the server for its counters."""
+        with self.connect() as client:
+            client.send(b"GET /statistics HTTP/1.1\r\nHost: a\r\n"
+                        b"Connection: close\r\n\r\n")
+            answer = client.answer()
+            client.expect_end()
+        pairs = (line.split("=") for line in answer.body.decode().split())
+        return {name: int(value) for name, value in pairs}
+
+    def descriptors(self):
+        """Counts the open descriptors of the process."""
+        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+
+    def await_statistics(self, **wanted):
+        """Waits until counters have the wanted values."""
+        deadline = time.monotonic() + EFFECT_SECONDS_MAX
+        while True:
+            found = self.statistics()
+            if all(found[name] == value for name, value in wanted.items()):
+                return found
+            if time.monotonic() > deadline:
+                raise AssertionError(f"wanted {wanted}, found {found}")
+
+    def stop(self):
+        """Ends the process, also where a test has failed."""
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(15)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        self._reader.join(10)
+        self.process.stdout.close()
+        self.process.stderr.close()
+        return self.process.returncode
+
+
+class WithSubject(unittest.TestCase):
+    """Starts one server for a class, and checks at the end that it is well."""
+
+    backend = BACKENDS[0]
+    options = ()
+
+    @classmethod
+    def setUpClass(cls):
+        cls.subject = Subject(cls.backend, *cls.options)
+        cls.addClassCleanup(cls.subject.stop)
+        # The first request makes what later ones use again.
+        cls.subject.statistics()
+        cls.held_before = {
+            name: cls.subject.statistics()[name] for name in HELD
+        }
+        cls.descriptors_before = cls._settled_descriptors()
+
+    @classmethod
+    def tearDownClass(cls):
+        if cls.subject.process.poll() is not None:
+            raise AssertionError(
+                f"the server ended with {cls.subject.process.returncode}:"
+                f" {cls.subject.log()[-20:]}"
+            )
+        cls.subject.await_statistics(**cls.held_before)
+        found = cls._settled_descriptors(cls.descriptors_before)
+        if found > cls.descriptors_before:
+            raise AssertionError(
+                f"{found - cls.descriptors_before} descriptors leaked"
+            )
+
+    @classmethod
+    def _settled_descriptors(cls, wanted=0):
+        # A connection that has ended is closed a moment later.
+        deadline = time.monotonic() + (EFFECT_SECONDS_MAX if wanted else 0.2)
+        fewest = cls.subject.descriptors()
+        while fewest > wanted and time.monotonic() < deadline:
+            fewest = min(fewest, cls.subject.descriptors())
+        return fewest
+
+    def connect(self, **options):
+        """Opens a connection that ends with the test."""
+        client = self.subject.connect(**options)
+        self.addCleanup(client.close)
+        return client
+
+    def expect_answers_still(self):
+        """Checks that the server answers somebody else."""
+        with self.subject.connect() as client:
+            client.send(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            self.assertEqual(client.answer().body, b"hello")
+
+
+def on_each_backend(cases):
+    """Makes a test class of `cases` for each kernel interface."""
+    module = sys.modules[cases.__module__]
+    for backend in BACKENDS:
+        name = f"{cases.__name__}_on_{backend}"
+        members = {"backend": backend, "__module__": cases.__module__}
+        setattr(module, name, type(name, (cases, WithSubject), members))
+    return cases
