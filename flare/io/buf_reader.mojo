@@ -195,7 +195,7 @@ struct BufReader[R: Reader & Movable & Deinitable](Movable, Reader):
         """
         var line = List[UInt8]()
         # One more octet for the CR that belongs to the end of the line.
-        var ended = self._gather(LF, limit + 1, line)
+        var ended = self._gather(LF, min(limit, Int.MAX - 1) + 1, line)
         if not ended and len(line) == 0:
             return None
         if ended and len(line) > 0 and line[len(line) - 1] == CR:
