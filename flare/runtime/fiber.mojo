@@ -236,9 +236,13 @@ struct Fiber(Equatable, TrivialRegisterPassable):
         self._end_wait()
 
     def expire(self):
-        """Ends the present wait because its time is over."""
-        self.state[].expired = True
-        self._end_wait()
+        """Ends the present wait because its time is over.
+
+        A fiber that was woken in the same turn has not waited too long.
+        """
+        if self.state[].phase == _PARKED:
+            self.state[].expired = True
+            self._end_wait()
 
     def suspend(self):
         """Parks until somebody makes the fiber ready.

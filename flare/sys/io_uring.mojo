@@ -323,8 +323,10 @@ struct Uring(TrivialRegisterPassable):
             entry: The operation.
         """
         ref s = self.state[]
-        if s.unsubmitted == s.entries:
-            _ = self.submit()
+        while s.unsubmitted == s.entries:
+            # A kernel that takes none wants its completions looked at first.
+            if self.submit() <= 0:
+                _ = self.enter(0, 0)
         var index = Int(s.tail) & (s.entries - 1)
         s.submissions[unsafe_offset=index] = entry
         s.tail += 1
