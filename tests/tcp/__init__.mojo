@@ -1,0 +1,1 @@
+"""Tests for `flare.tcp` on the loopback addresses."""

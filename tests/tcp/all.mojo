@@ -1,0 +1,17 @@
+"""Runs every test of `flare.tcp` in one binary."""
+
+from std.testing import TestSuite
+
+from tests.tcp import (
+    test_stream,
+)
+
+
+def main() raises:
+    var failures = List[String]()
+    try:
+        TestSuite.discover_tests[test_stream.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    if failures:
+        raise Error("\n".join(failures))
