@@ -3,6 +3,7 @@
 from std.testing import TestSuite
 
 from tests.runtime import (
+    test_blocking,
     test_cancel,
     test_cpu_quota,
     test_event,
@@ -14,6 +15,10 @@ from tests.runtime import (
 
 def main() raises:
     var failures = List[String]()
+    try:
+        TestSuite.discover_tests[test_blocking.TESTS]().run()
+    except e:
+        failures.append(String(e))
     try:
         TestSuite.discover_tests[test_cancel.TESTS]().run()
     except e:

@@ -1,0 +1,169 @@
+"""Keeps the threads that run jobs for the fibers of one reactor.
+
+Threads are started when a job finds none idle, up to a bound, and end with the
+reactor. A job is a pointer and a function; its owner waits until it is done, so
+nothing here is freed under it.
+"""
+
+from flare.core import Erased, PointerTo, heap_create, heap_destroy
+from flare.sys.thread import Lock, join_thread, start_thread
+
+from .reactor import Reactor
+
+comptime HELPERS_MAX = 8
+"""The most threads that one reactor has for jobs."""
+
+comptime JOBS_MAX = 1024
+"""The most jobs that wait for a thread."""
+
+comptime QUEUE_FULL = -105
+"""The result of a submission that found the queue full (ENOBUFS)."""
+
+
+@fieldwise_init
+struct Job(TrivialRegisterPassable):
+    """Says what a helper calls, and what the reactor calls afterwards."""
+
+    var run: def(Erased) thin -> None
+    """Called on a helper thread."""
+    var done: def(Erased) thin -> None
+    """Called in a turn of the reactor, after `run`."""
+    var argument: Erased
+    """Handed to both."""
+
+
+struct _HelpersState(Movable):
+    # Everything but the reactor is guarded by the lock.
+    var reactor: Reactor
+    var lock: Lock
+    var jobs: List[Job]
+    # The oldest job in the ring `jobs`, and how many there are.
+    var first: Int
+    var count: Int
+    var idle: Int
+    var ending: Bool
+    var threads: List[UInt64]
+
+    def __init__(out self, reactor: Reactor):
+        self.reactor = reactor
+        self.lock = Lock.create()
+        self.jobs = List[Job](capacity=JOBS_MAX)
+        self.first = 0
+        self.count = 0
+        self.idle = 0
+        self.ending = False
+        self.threads = List[UInt64](capacity=HELPERS_MAX)
+
+
+@fieldwise_init
+struct Helpers(TrivialRegisterPassable):
+    """Runs jobs on threads for one reactor."""
+
+    var _state: PointerTo[_HelpersState]
+
+    @staticmethod
+    def of(reactor: Reactor) -> Self:
+        """Finds the helpers of a reactor; the first call makes them.
+
+        Args:
+            reactor: The reactor; it ends them when it is destroyed.
+
+        Returns:
+            A handle.
+        """
+        if not reactor.state[].helpers:
+            reactor.state[].helpers = heap_create(
+                _HelpersState(reactor)
+            ).unsafe_bitcast[NoneType]()
+            reactor.state[].end_helpers = _end
+        return Self(
+            reactor.state[].helpers.value().unsafe_bitcast[_HelpersState]()
+        )
+
+    def submit(self, job: Job) -> Int:
+        """Queues a job; called on the reactor's thread.
+
+        Args:
+            job: The job; its argument lives until `done` was called.
+
+        Returns:
+            0, `QUEUE_FULL`, or the negated errno if there is no thread and none
+            can be started.
+        """
+        var s = self._state
+        s[].lock.acquire()
+        var result = 0
+        if s[].count == JOBS_MAX:
+            result = QUEUE_FULL
+        elif s[].idle <= s[].count and len(s[].threads) < HELPERS_MAX:
+            result = self._start_thread()
+            # Fewer threads are slower, and as right.
+            if result < 0 and len(s[].threads) > 0:
+                result = 0
+        if result == 0:
+            self._append(job)
+            s[].lock.wake_one()
+        s[].lock.release()
+        return result
+
+    def threads(self) -> Int:
+        """Counts the threads.
+
+        Returns:
+            The count; it never falls before the end.
+        """
+        return len(self._state[].threads)
+
+    def _start_thread(self) -> Int:
+        var started = start_thread(
+            _run_thread, self._state.unsafe_bitcast[NoneType]()
+        )
+        if started[0] == 0:
+            self._state[].threads.append(started[1])
+        return started[0]
+
+    def _append(self, job: Job):
+        var s = self._state
+        var place = (s[].first + s[].count) % JOBS_MAX
+        if place < len(s[].jobs):
+            s[].jobs[place] = job
+        else:
+            s[].jobs.append(job)
+        s[].count += 1
+
+    def _take(self) -> Optional[Job]:
+        var s = self._state
+        s[].lock.acquire()
+        s[].idle += 1
+        while s[].count == 0 and not s[].ending:
+            s[].lock.wait()
+        s[].idle -= 1
+        var job = Optional[Job](None)
+        if s[].count > 0:
+            job = s[].jobs[s[].first]
+            s[].first = (s[].first + 1) % JOBS_MAX
+            s[].count -= 1
+        s[].lock.release()
+        return job
+
+
+def _run_thread(argument: Erased) abi("C") -> Optional[Erased]:
+    var helpers = Helpers(argument.unsafe_bitcast[_HelpersState]())
+    while True:
+        var job = helpers._take()
+        if not job:
+            return None
+        job.value().run(job.value().argument)
+        helpers._state[].reactor.post(job.value().done, job.value().argument)
+
+
+def _end(helpers: Erased):
+    var s = helpers.unsafe_bitcast[_HelpersState]()
+    s[].lock.acquire()
+    s[].ending = True
+    s[].lock.wake_all()
+    s[].lock.release()
+    for i in range(len(s[].threads)):
+        join_thread(s[].threads[i])
+    s[].lock.destroy()
+    heap_destroy(s)
