@@ -10,6 +10,7 @@ from flare.runtime.operation import CANCELLED
 from flare.runtime.wait import waiting_fiber
 
 from .exchange import Exchange
+from .extract import Extractor
 
 
 @fieldwise_init
@@ -94,12 +95,15 @@ struct RequestBody[origin: ImmOrigin](ImplicitlyCopyable):
         return length
 
 
-struct Request(Movable):
+struct Request(Extractor, Movable):
     """Is the request that a handler answers.
 
     Members are read like fields: `req.method`, `req.url`, `req.path`,
     `req.query`, `req.version`, `req.headers`, `req.body`.
     """
+
+    comptime PATH_PARAMETERS: Int = 0
+    """It takes no parameter of the route from other extractors."""
 
     var _exchange: Exchange
 
@@ -298,6 +302,27 @@ struct Request(Movable):
         """
         return self._exchange[].request_id
 
+    @staticmethod
+    def extract[
+        RouterState: AnyType, first_parameter: Int
+    ](req: Request) raises -> Self:
+        """Hands the whole request to a function that has other parameters too.
+
+        Parameters:
+            RouterState: Not used.
+            first_parameter: Not used.
+
+        Args:
+            req: The request.
+
+        Returns:
+            The same request.
+
+        Raises:
+            Nothing.
+        """
+        return Self(unsafe_exchange=req._exchange)
+
     def unsafe_exchange(self) -> Exchange:
         """Names the block behind the request.
 
@@ -324,6 +349,8 @@ def _await_content(exchange: Exchange) raises:
         source.demand(source.owner)
         if exchange[].content_complete:
             return
+        if exchange[].content_status != 0:
+            continue
         exchange[].waiter = fiber
         var result = fiber.wait()
         exchange[].waiter = None

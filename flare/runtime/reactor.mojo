@@ -466,7 +466,11 @@ struct Reactor(Equatable, TrivialRegisterPassable):
                 )
         if len(self.state[].cancels) > 0:
             for operation in self.state[].cancels:
-                if operation.is_in_flight():
+                # A block that was used again since is not meant.
+                if (
+                    operation.is_in_flight()
+                    and operation.state[].cancel_requested
+                ):
                     backend.cancel(
                         operation,
                         completions.unsafe_origin_cast[MutUntrackedOrigin](),

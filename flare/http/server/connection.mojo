@@ -14,7 +14,8 @@ from flare.core import Erased, PointerTo, SlotHandle
 from flare.http.builders import error_response, service_unavailable
 from flare.http.exchange import ContentSource, Exchange, ExchangeState
 from flare.net import NetError, RawSocket, SocketAddr
-from flare.proto.h1 import BodyKind, H1Error, H1Event, Head
+from flare.proto.h1 import H1Error, H1Event
+from flare.proto.h1.state import SideState
 from flare.runtime.operation import CANCELLED, NO_BUFFERS, Operation
 from flare.sys.socket_address import SocketAddressStorage
 
@@ -283,7 +284,7 @@ struct Connection(TrivialRegisterPassable):
         c[].drained = 0
         self._give_exchange(x)
         if machine(c).wants_close() and c[].stage == Stage.OPEN:
-            if len(window(c)) > 0:
+            if len(window(c)) > 0 or c[].h1.request == SideState.BODY:
                 c[].lingers = True
             self._end()
 
@@ -310,6 +311,11 @@ struct Connection(TrivialRegisterPassable):
         c[].gathered.clear()
         var x = c[].exchange.value()
         var status = error.status if error.status >= 400 else 400
+        if c[].h1.response == SideState.DONE:
+            # Only the rest of a request whose answer is written is at fault.
+            self._give_exchange(x)
+            self._end()
+            return False
         if c[].running:
             # The handler has the content it will get; its answer is replaced.
             x[].content_status = status
@@ -353,7 +359,8 @@ struct Connection(TrivialRegisterPassable):
             return
         if c[].stage == Stage.LAST_SEND and not has_output(c):
             self._end_sending()
-        if c[].stage == Stage.LAST_SEND:
+        # What the peer still sends does not prolong its time to read.
+        if c[].stage == Stage.LAST_SEND and c[].wait != Wait.PEER_READS:
             set_deadline(
                 c, Wait.PEER_READS, worker_of(c)[].config.write_timeout_ms
             )
@@ -415,12 +422,14 @@ struct Connection(TrivialRegisterPassable):
     @always_inline
     def _is_full(self) -> Bool:
         var c = self.state
+        # Nobody consumes these while earlier answers lie unsent.
+        if len(window(c)) >= _READ_AHEAD_OCTETS:
+            return True
         if not c[].running:
             return False
         ref x = c[].exchange.unsafe_value()[]
         return (
-            len(window(c)) >= _READ_AHEAD_OCTETS
-            or not x.content_wanted
+            not x.content_wanted
             and not x.content_complete
             and len(x.content) >= _READ_AHEAD_OCTETS
         )
@@ -437,7 +446,11 @@ struct Connection(TrivialRegisterPassable):
             machine(c).stop_receiving()
             _ = self._refuse(H1Error.peer(408, "the head took too long"))
             flush(c)
-        elif c[].wait == Wait.CONTENT and c[].running:
+        elif c[].wait == Wait.CONTENT:
+            if not c[].running or not c[].exchange.value()[].waiter:
+                # The handler has what it waited for.
+                c[].wait = Wait.NOTHING
+                return
             machine(c).stop_receiving()
             _ = self._refuse(H1Error.peer(408, "the content took too long"))
         elif c[].wait == Wait.NEXT_REQUEST:
@@ -510,6 +523,7 @@ def _on_receive(operation: Operation):
             receive_octets(c, w[].reactor.buffers(), buffer, result)
         else:
             w[].reactor.buffers().give(buffer)
+            c[].lingers = True
     elif result == 0:
         c[].peer_ended = True
         machine(c).receive_end()
