@@ -2,11 +2,15 @@
 
 from std.testing import TestSuite
 
-from tests.server import test_simulated
+from tests.server import test_refusals, test_simulated
 
 
 def main() raises:
     var failures = List[String]()
+    try:
+        TestSuite.discover_tests[test_refusals.TESTS]().run()
+    except e:
+        failures.append(String(e))
     try:
         TestSuite.discover_tests[test_simulated.TESTS]().run()
     except e:
