@@ -8,7 +8,7 @@ from flare.core import Erased, PointerTo, heap_create, heap_destroy
 from flare.net import NetError
 
 from .fiber import Fiber
-from .helpers import Helpers, Job
+from .job_threads import JobThreads, Job
 from .operation import CANCELLED
 from .wait import waiting_fiber
 
@@ -42,7 +42,7 @@ def blocking[
     if fiber.is_cancelled():
         raise Error(NetError.from_errno("blocking", fiber.wait()))
     var work = heap_create(_Work[T, F](body^, fiber))
-    var queued = Helpers.of(fiber.reactor()).submit(
+    var queued = JobThreads.of(fiber.reactor()).submit(
         Job(
             _run[_Work[T, F]],
             _done[_Work[T, F]],

@@ -7,7 +7,7 @@ from flare.net import NetError
 from flare.runtime.backend import BackendKind
 from flare.runtime.blocking import blocking
 from flare.runtime.cancel import Cancel
-from flare.runtime.helpers import HELPERS_MAX, JOBS_MAX, Helpers
+from flare.runtime.job_threads import JOB_THREADS_MAX, JOBS_MAX, JobThreads
 from flare.runtime.reactor import ReactorConfig
 from flare.runtime.task import JoinHandle, spawn
 from flare.runtime.wait import deadline_in, sleep
@@ -17,10 +17,10 @@ from tests.runtime.loop import Log, Loop, Noisy
 
 
 def test_the_result_comes_back_from_another_thread() raises:
-    def where() raises {} -> Int:
+    def on_which_thread() raises {} -> Int:
         return Int(thread_word())
 
-    var there = blocking(where)
+    var there = blocking(on_which_thread)
     assert_true(there != 0 and there != Int(thread_word()))
 
 
@@ -153,7 +153,7 @@ def test_the_deadline_of_the_fiber_does_not_end_a_job() raises:
 
 
 def test_threads_and_waiting_jobs_are_bounded() raises:
-    var loop = Loop(ReactorConfig(fibers_max=HELPERS_MAX + JOBS_MAX + 10))
+    var loop = Loop(ReactorConfig(fibers_max=JOB_THREADS_MAX + JOBS_MAX + 10))
     var door = _Door()
 
     def waits() raises {var door} -> Int:
@@ -164,15 +164,15 @@ def test_threads_and_waiting_jobs_are_bounded() raises:
         return blocking(job)
 
     var handles = List[JoinHandle[Int]]()
-    for _ in range(HELPERS_MAX):
+    for _ in range(JOB_THREADS_MAX):
         handles.append(spawn(waits))
         loop.turn(0)
-    door.await_visitors(HELPERS_MAX)
+    door.await_visitors(JOB_THREADS_MAX)
     for _ in range(JOBS_MAX):
         handles.append(spawn(waits))
     loop.turn(0)
-    assert_equal(Helpers.of(loop.reactor).threads(), HELPERS_MAX)
-    assert_equal(loop.busy(), HELPERS_MAX + JOBS_MAX)
+    assert_equal(JobThreads.of(loop.reactor).threads(), JOB_THREADS_MAX)
+    assert_equal(loop.busy(), JOB_THREADS_MAX + JOBS_MAX)
     var refused = spawn(waits)
     loop.turn(0)
     var kind = -1
@@ -184,11 +184,11 @@ def test_threads_and_waiting_jobs_are_bounded() raises:
     door.open()
     while loop.busy() > 0:
         loop.turn()
-    assert_equal(Helpers.of(loop.reactor).threads(), HELPERS_MAX)
+    assert_equal(JobThreads.of(loop.reactor).threads(), JOB_THREADS_MAX)
     var sum = 0
     while len(handles) > 0:
         sum += handles.pop().join()
-    assert_equal(sum, HELPERS_MAX + JOBS_MAX)
+    assert_equal(sum, JOB_THREADS_MAX + JOBS_MAX)
     loop.close()
     door.destroy()
 
@@ -211,7 +211,7 @@ def test_one_job_after_the_other_needs_one_thread() raises:
         loop.turn()
     assert_equal(handle^.join(), 19_900)
     # The helper may not yet be back in its wait when the next job comes.
-    assert_true(Helpers.of(loop.reactor).threads() <= 2)
+    assert_true(JobThreads.of(loop.reactor).threads() <= 2)
     loop.close()
 
 

@@ -9,6 +9,7 @@ from flare.runtime.reactor import ReactorConfig
 from flare.runtime.scheduler import Scheduler
 from flare.runtime.task import JoinHandle, spawn
 from flare.runtime.wait import deadline_in, sleep
+from flare.sys.file import close_descriptor, open_event_descriptor
 from flare.sys.thread import join_thread, start_thread
 from tests.runtime.loop import Log, Loop
 
@@ -216,9 +217,10 @@ def _set_bare(argument: Erased) abi("C") -> Optional[Erased]:
     return None
 
 
-def _lowest_free_descriptor() raises -> Int32:
-    var event = Event()
-    return event._state[].descriptor
+def _lowest_free_descriptor() -> Int:
+    var descriptor = open_event_descriptor()
+    _ = close_descriptor(Int32(descriptor))
+    return descriptor
 
 
 comptime TESTS = __functions_in_module()

@@ -10,7 +10,7 @@ from flare.sys.thread import Lock, join_thread, start_thread
 
 from .reactor import Reactor
 
-comptime HELPERS_MAX = 8
+comptime JOB_THREADS_MAX = 8
 """The most threads that one reactor has for jobs."""
 
 comptime JOBS_MAX = 1024
@@ -22,17 +22,17 @@ comptime QUEUE_FULL = -105
 
 @fieldwise_init
 struct Job(TrivialRegisterPassable):
-    """Says what a helper calls, and what the reactor calls afterwards."""
+    """Says what a thread calls, and what the reactor calls afterwards."""
 
     var run: def(Erased) thin -> None
-    """Called on a helper thread."""
+    """Called on one of the threads."""
     var done: def(Erased) thin -> None
     """Called in a turn of the reactor, after `run`."""
     var argument: Erased
     """Handed to both."""
 
 
-struct _HelpersState(Movable):
+struct _JobThreadsState(Movable):
     # Everything but the reactor is guarded by the lock.
     var reactor: Reactor
     var lock: Lock
@@ -52,18 +52,18 @@ struct _HelpersState(Movable):
         self.count = 0
         self.idle = 0
         self.ending = False
-        self.threads = List[UInt64](capacity=HELPERS_MAX)
+        self.threads = List[UInt64](capacity=JOB_THREADS_MAX)
 
 
 @fieldwise_init
-struct Helpers(TrivialRegisterPassable):
+struct JobThreads(TrivialRegisterPassable):
     """Runs jobs on threads for one reactor."""
 
-    var _state: PointerTo[_HelpersState]
+    var _state: PointerTo[_JobThreadsState]
 
     @staticmethod
     def of(reactor: Reactor) -> Self:
-        """Finds the helpers of a reactor; the first call makes them.
+        """Finds the threads of a reactor; the first call makes them.
 
         Args:
             reactor: The reactor; it ends them when it is destroyed.
@@ -73,11 +73,11 @@ struct Helpers(TrivialRegisterPassable):
         """
         if not reactor.state[].helpers:
             reactor.state[].helpers = heap_create(
-                _HelpersState(reactor)
+                _JobThreadsState(reactor)
             ).unsafe_bitcast[NoneType]()
             reactor.state[].end_helpers = _end
         return Self(
-            reactor.state[].helpers.value().unsafe_bitcast[_HelpersState]()
+            reactor.state[].helpers.value().unsafe_bitcast[_JobThreadsState]()
         )
 
     def submit(self, job: Job) -> Int:
@@ -95,7 +95,7 @@ struct Helpers(TrivialRegisterPassable):
         var result = 0
         if s[].count == JOBS_MAX:
             result = QUEUE_FULL
-        elif s[].idle <= s[].count and len(s[].threads) < HELPERS_MAX:
+        elif s[].idle <= s[].count and len(s[].threads) < JOB_THREADS_MAX:
             result = self._start_thread()
             # Fewer threads are slower, and as right.
             if result < 0 and len(s[].threads) > 0:
@@ -148,17 +148,17 @@ struct Helpers(TrivialRegisterPassable):
 
 
 def _run_thread(argument: Erased) abi("C") -> Optional[Erased]:
-    var helpers = Helpers(argument.unsafe_bitcast[_HelpersState]())
+    var threads = JobThreads(argument.unsafe_bitcast[_JobThreadsState]())
     while True:
-        var job = helpers._take()
+        var job = threads._take()
         if not job:
             return None
         job.value().run(job.value().argument)
-        helpers._state[].reactor.post(job.value().done, job.value().argument)
+        threads._state[].reactor.post(job.value().done, job.value().argument)
 
 
-def _end(helpers: Erased):
-    var s = helpers.unsafe_bitcast[_HelpersState]()
+def _end(threads: Erased):
+    var s = threads.unsafe_bitcast[_JobThreadsState]()
     s[].lock.acquire()
     s[].ending = True
     s[].lock.wake_all()
