@@ -115,7 +115,8 @@ struct TestServer[H: Handler](Movable):
         """Connects to the server.
 
         Returns:
-            The client's end.
+            The client's end. It does not keep the server alive: let a test end
+            with `stop`.
         """
         return self.network.connect(self.listener)
 

@@ -2,7 +2,7 @@
 
 from std.testing import TestSuite
 
-from tests.server import test_refusals, test_simulated
+from tests.server import test_refusals, test_simulated, test_splits
 
 
 def main() raises:
@@ -13,6 +13,10 @@ def main() raises:
         failures.append(String(e))
     try:
         TestSuite.discover_tests[test_simulated.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_splits.TESTS]().run()
     except e:
         failures.append(String(e))
     if failures:
