@@ -12,6 +12,8 @@ from flare.tcp import TcpListener, TcpStream
 
 comptime Shared = ArcPointer[TcpStream]
 """A stream that several fibers hold."""
+comptime SharedListener = ArcPointer[TcpListener]
+"""A listener that several fibers hold."""
 
 
 def on_each_backend(test: def() raises thin -> None) raises:
@@ -76,6 +78,30 @@ def connected() raises -> Ends:
     var client = TcpStream.connect(listener.local_address())
     var server = listener.accept()
     return Ends(client^, server^)
+
+
+@fieldwise_init
+struct SharedEnds(Movable):
+    """Holds both ends of a connection for several fibers."""
+
+    var client: Shared
+    """The end that connected."""
+    var server: Shared
+    """The end that was accepted."""
+
+
+def connected_shared() raises -> SharedEnds:
+    """Connects two streams that several fibers may hold.
+
+    Returns:
+        Both ends.
+
+    Raises:
+        Error: If that fails.
+    """
+    var listener = TcpListener.bind(SocketAddr.localhost(0))
+    var client = Shared(TcpStream.connect(listener.local_address()))
+    return SharedEnds(client, Shared(listener.accept()))
 
 
 def octets_of(text: StringSlice) -> List[UInt8]:
