@@ -6,6 +6,7 @@ from tests.tcp import (
     test_connect,
     test_errors,
     test_stream,
+    test_threads,
     test_waits,
 )
 
@@ -22,6 +23,10 @@ def main() raises:
         failures.append(String(e))
     try:
         TestSuite.discover_tests[test_stream.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_threads.TESTS]().run()
     except e:
         failures.append(String(e))
     try:
