@@ -2,6 +2,9 @@
 
 from flare.core import Buffer, OctetPointer, equals
 
+from .routing import Captures
+from .routing.path import decode_escape
+
 comptime PATH_PARAMETERS_MAX = 16
 """How many parameters a route may have."""
 
@@ -17,11 +20,14 @@ struct _PathParameter(TrivialRegisterPassable):
 struct PathParameters(Movable):
     """Remembers names and decoded values; reused, so it does not allocate."""
 
+    var captures: Captures
+    """What the route table found; a router reads it and appends."""
     var _entries: List[_PathParameter]
     var _decoded: Buffer
 
     def __init__(out self):
         """Holds nothing."""
+        self.captures = Captures()
         self._entries = List[_PathParameter](capacity=PATH_PARAMETERS_MAX)
         self._decoded = Buffer()
 
@@ -44,25 +50,37 @@ struct PathParameters(Movable):
             )
         )
 
-    def room(mut self, octets: Int) -> OctetPointer:
-        """Makes room for a decoded value; `append` names it afterwards.
+    def append_decoded(
+        mut self,
+        name: Span[UInt8, _],
+        value: Span[UInt8, _],
+        path_octets: Int,
+    ):
+        """Adds a parameter whose value has escapes.
 
         Args:
-            octets: The length of the whole path, so that later values do not
-                move earlier ones.
-
-        Returns:
-            Where to write; followed by `keep`.
+            name: The name, in a table that outlives the request.
+            value: The value as received; its escapes are well-formed.
+            path_octets: The length of the whole path: room for all values is
+                made at once, so that later ones do not move earlier ones.
         """
-        return self._decoded.reserve(octets)
-
-    def keep(mut self, octets: Int):
-        """Keeps what was written to `room`.
-
-        Args:
-            octets: How many octets.
-        """
+        if len(self._decoded) == 0:
+            _ = self._decoded.reserve(path_octets)
+        var target = self._decoded.reserve(len(value))
+        var octets = 0
+        var i = 0
+        while i < len(value):
+            var octet = Int(value[i])
+            if octet == ord("%"):
+                octet = max(decode_escape(value, i), 0)
+                i += 2
+            target[unsafe_offset=octets] = UInt8(octet)
+            octets += 1
+            i += 1
         self._decoded.advance(octets)
+        self._entries.append(
+            _PathParameter(_address(name), len(name), target, octets)
+        )
 
     def __len__(self) -> Int:
         """Counts the parameters.
@@ -71,6 +89,19 @@ struct PathParameters(Movable):
             The count.
         """
         return len(self._entries)
+
+    def value_at(self, index: Int) -> Optional[Span[UInt8, origin_of(self)]]:
+        """Gives a parameter by its place in the pattern.
+
+        Args:
+            index: From 0.
+
+        Returns:
+            Its decoded value, or none if the route has fewer parameters.
+        """
+        if index < 0 or index >= len(self._entries):
+            return None
+        return self._value(self._entries[index])
 
     def find(
         self, name: Span[UInt8, _]
@@ -87,13 +118,17 @@ struct PathParameters(Movable):
             if equals(
                 Span(unsafe_ptr=entry.name, length=entry.name_octets), name
             ):
-                return Span[UInt8, origin_of(self)](
-                    unsafe_ptr=entry.value.unsafe_mut_cast[
-                        False
-                    ]().unsafe_origin_cast[origin_of(self)](),
-                    length=entry.value_octets,
-                )
+                return self._value(entry)
         return None
+
+    @always_inline
+    def _value(self, entry: _PathParameter) -> Span[UInt8, origin_of(self)]:
+        return Span[UInt8, origin_of(self)](
+            unsafe_ptr=entry.value.unsafe_mut_cast[False]().unsafe_origin_cast[
+                origin_of(self)
+            ](),
+            length=entry.value_octets,
+        )
 
 
 @always_inline

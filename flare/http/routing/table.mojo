@@ -57,7 +57,7 @@ struct _Route(Copyable, Movable):
                 )
 
 
-struct _TableState(Movable):
+struct _TableState(Copyable, Movable):
     var tree: SegmentTree
     var routes: List[_Route]
     # The methods beside those of HTTP; the id of the first is Method.COUNT.
@@ -73,7 +73,7 @@ struct _TableState(Movable):
         self.asterisk_route = NO_ROUTE
 
 
-struct RouteTable(Movable, Sized):
+struct RouteTable(Copyable, Movable, Sized):
     """Owns routes and finds them.
 
     Once routes are no longer added, threads may share it: finding changes
@@ -86,6 +86,14 @@ struct RouteTable(Movable, Sized):
     def __init__(out self):
         """Makes an empty table."""
         self._state = heap_create(_TableState())
+
+    def __init__(out self, *, copy: Self):
+        """Copies all routes.
+
+        Args:
+            copy: The table to copy.
+        """
+        self._state = heap_create(copy._state[].copy())
 
     def __deinit__(deinit self):
         """Frees the routes."""

@@ -62,7 +62,7 @@ struct _Edge(TrivialRegisterPassable):
     var octets: UInt32
 
 
-struct SegmentTree(Movable):
+struct SegmentTree(Copyable, Movable):
     """Holds nodes, the table of their literal children, and its texts."""
 
     var nodes: List[Node]

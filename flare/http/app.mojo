@@ -1,0 +1,190 @@
+"""Gives handlers a state that lives as long as the worker.
+
+An `App` is copied once per worker, with its state, so that handlers change the
+state of their worker without a lock.
+"""
+
+from flare.core import PointerTo, heap_create, heap_destroy
+from flare.runtime.wait import sleep
+
+from .exchange import Exchange
+from .handler import Handler
+from .request import Request
+from .response import Response
+from .state import ExpectsState, NoState
+
+comptime _BUILD_WAIT_MS = 1
+
+
+struct _AppState[S: Deinitable & Movable](Movable):
+    # None until the first request, where `make` builds it.
+    var value: Optional[Self.S]
+    var make: Optional[def(Int) raises thin -> Self.S]
+    var is_building: Bool
+
+    def __init__(
+        out self,
+        var value: Optional[Self.S],
+        make: Optional[def(Int) raises thin -> Self.S],
+    ):
+        self.value = value^
+        self.make = make
+        self.is_building = False
+
+
+struct App[S: Deinitable & Movable, H: Handler](Handler):
+    """Holds a state and the handler that uses it through `State[S]`.
+
+    `App(state=Counters(), handler=router^)` gives each worker a copy of the
+    state; `App.per_worker[make](router^)` lets each worker build its own.
+
+    Parameters:
+        S: The type of the state.
+        H: The type of the handler.
+    """
+
+    var _state: PointerTo[_AppState[Self.S]]
+    var _handler: Self.H
+
+    def __init__(
+        out self, *, var state: Self.S, var handler: Self.H
+    ) where conforms_to(Self.S, Copyable):
+        """Takes the state that each worker gets a copy of.
+
+        Args:
+            state: The state.
+            handler: What answers.
+        """
+        _check_expected_state[Self.S, Self.H]()
+        self._state = heap_create(_AppState[Self.S](state^, None))
+        self._handler = handler^
+
+    def __init__(
+        out self,
+        *,
+        make: def(Int) raises thin -> Self.S,
+        var handler: Self.H,
+    ):
+        """Takes the function that builds the state of a worker.
+
+        Args:
+            make: Called with the worker's index, on its thread, at the first
+                request; if it raises, that request is answered 500 and the
+                next one tries again.
+            handler: What answers.
+        """
+        _check_expected_state[Self.S, Self.H]()
+        self._state = heap_create(_AppState[Self.S](None, make))
+        self._handler = handler^
+
+    def __init__(out self, *, copy: Self):
+        """Copies the state for another worker, or leaves it to be built.
+
+        Args:
+            copy: The app to copy.
+        """
+        var value = Optional[Self.S](None)
+        comptime if conforms_to(Self.S, Copyable):
+            if not copy._state[].make and copy._state[].value:
+                value = copy._state[].value.value().copy()
+        self._state = heap_create(_AppState[Self.S](value^, copy._state[].make))
+        self._handler = copy._handler.copy()
+
+    def __init__(out self, *, deinit move: Self):
+        """Moves an app.
+
+        Args:
+            move: The app to move.
+        """
+        self._state = move._state
+        self._handler = move._handler^
+
+    def __deinit__(deinit self):
+        """Frees the state."""
+        heap_destroy(self._state)
+
+    @staticmethod
+    def per_worker[
+        make: def(Int) raises thin -> Self.S
+    ](var handler: Self.H) -> Self:
+        """Makes an app whose state each worker builds for itself.
+
+        The state need not be copyable: a connection, a file.
+
+        Parameters:
+            make: Called with the worker's index, on its thread, at the first
+                request.
+
+        Args:
+            handler: What answers.
+
+        Returns:
+            The app.
+        """
+        return Self(make=make, handler=handler^)
+
+    def serve(self, req: Request) raises -> Response:
+        """Lets the handler answer, with the state at hand.
+
+        Args:
+            req: The request.
+
+        Returns:
+            What the handler answered.
+
+        Raises:
+            What the handler raises, or what `make` raised.
+        """
+        var exchange = req.unsafe_exchange()
+        var state = self._state
+        if not state[].value:
+            _build(state, exchange[].worker)
+        var outer = exchange[].app_state
+        var outer_type = exchange[].app_state_type
+        exchange[].app_state = (
+            Pointer(to=state[].value.value())
+            .unsafe_origin_cast[MutUntrackedOrigin]()
+            .unsafe_bitcast[NoneType]()
+        )
+        exchange[].app_state_type = reflect[Self.S].name()
+        try:
+            return self._handler.serve(req)
+        finally:
+            exchange[].app_state = outer
+            exchange[].app_state_type = outer_type
+
+    def state(self) -> ref[MutUntrackedOrigin] Self.S:
+        """Gives this copy's own state, for tests.
+
+        Returns:
+            The state; it was given or built already.
+        """
+        return self._state[].value.value()
+
+
+@no_inline
+def _build[
+    S: Deinitable & Movable
+](state: PointerTo[_AppState[S]], worker: Int) raises:
+    # Building may wait; what comes meanwhile waits too.
+    while state[].is_building:
+        sleep(_BUILD_WAIT_MS)
+    if state[].value:
+        return
+    state[].is_building = True
+    try:
+        state[].value = state[].make.value()(worker)
+    finally:
+        state[].is_building = False
+
+
+def _check_expected_state[S: AnyType, H: Handler]():
+    comptime if conforms_to(H, ExpectsState):
+        comptime assert (
+            H.ExpectedState == S or H.ExpectedState == NoState
+        ), String(
+            "the router expects the state ",
+            reflect[H.ExpectedState].name(),
+            ", but the App holds ",
+            reflect[S].name(),
+        )

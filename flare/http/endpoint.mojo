@@ -1,0 +1,102 @@
+"""Erases the type of a handler, so that a list can hold handlers of any type.
+"""
+
+from flare.core import Erased, heap_create, heap_destroy
+
+from .exchange import Exchange
+from .handler import Handler
+from .request import Request
+from .response import Response
+
+comptime ServeFunction = def(Erased, Exchange) raises thin -> Response
+"""Answers the request of an exchange; the first argument is `object`."""
+
+
+struct Endpoint(Copyable, Movable):
+    """Owns a handler whose type only its functions know."""
+
+    # Of a handler its heap address; of a function the function.
+    var _object: Erased
+    var _serve: ServeFunction
+    var _copy: def(Erased) thin -> Erased
+    var _destroy: def(Erased) thin -> None
+
+    def __init__[H: Handler](out self, var handler: H):
+        """Takes a handler over.
+
+        Parameters:
+            H: The type of the handler.
+
+        Args:
+            handler: What answers.
+        """
+        self._object = heap_create(handler^).unsafe_bitcast[NoneType]()
+        self._serve = _serve_handler[H]
+        self._copy = _copy_handler[H]
+        self._destroy = _destroy_handler[H]
+
+    def __init__(out self, *, object: Erased, serve: ServeFunction):
+        """Holds a function that needs no owner.
+
+        Args:
+            object: What `serve` gets; not freed.
+            serve: What answers.
+        """
+        self._object = object
+        self._serve = serve
+        self._copy = _copy_nothing
+        self._destroy = _destroy_nothing
+
+    def __init__(out self, *, copy: Self):
+        """Copies the handler too.
+
+        Args:
+            copy: The endpoint to copy.
+        """
+        self._object = copy._copy(copy._object)
+        self._serve = copy._serve
+        self._copy = copy._copy
+        self._destroy = copy._destroy
+
+    def __deinit__(deinit self):
+        """Frees the handler."""
+        self._destroy(self._object)
+
+    @always_inline
+    def serve(self, exchange: Exchange) raises -> Response:
+        """Answers a request.
+
+        Args:
+            exchange: The block of the request.
+
+        Returns:
+            The response.
+
+        Raises:
+            What the handler raises.
+        """
+        return self._serve(self._object, exchange)
+
+
+def _serve_handler[
+    H: Handler
+](object: Erased, exchange: Exchange) raises -> Response:
+    return object.unsafe_bitcast[H]()[].serve(Request(unsafe_exchange=exchange))
+
+
+def _copy_handler[H: Handler](object: Erased) -> Erased:
+    return heap_create(object.unsafe_bitcast[H]()[].copy()).unsafe_bitcast[
+        NoneType
+    ]()
+
+
+def _destroy_handler[H: Handler](object: Erased):
+    heap_destroy(object.unsafe_bitcast[H]())
+
+
+def _copy_nothing(object: Erased) -> Erased:
+    return object
+
+
+def _destroy_nothing(object: Erased):
+    pass

@@ -1,0 +1,304 @@
+"""Lets functions answer whose parameters are extractors.
+
+There is one overload for each number of parameters, as a list of types cannot
+stand in the type of a function.
+"""
+
+from flare.core import Erased
+
+from .endpoint import Endpoint
+from .exchange import Exchange
+from .extract import Extractor
+from .into_response import response_of
+from .rejection import Rejection
+from .request import Request
+from .response import Response
+
+comptime _Type = Deinitable & Movable
+
+
+def endpoint_of[
+    S: AnyType, R: _Type
+](function: def() raises thin -> R) -> Endpoint:
+    """Makes an endpoint of a function with no parameters.
+
+    Parameters:
+        S: The state that the router was declared with.
+        R: What the function returns; see `response_of`.
+
+    Args:
+        function: The function.
+
+    Returns:
+        The endpoint.
+    """
+    var address = function
+    return Endpoint(
+        object=Pointer(to=address).unsafe_bitcast[Erased]()[],
+        serve=_serve0[S, R],
+    )
+
+
+def endpoint_of[
+    S: AnyType, A: Extractor, R: _Type
+](function: def(A) raises thin -> R) -> Endpoint:
+    """Makes an endpoint of a function with 1 parameter.
+
+    Parameters:
+        S: The state that the router was declared with.
+        A: The type of the first parameter.
+        R: What the function returns; see `response_of`.
+
+    Args:
+        function: The function.
+
+    Returns:
+        The endpoint.
+    """
+    var address = function
+    return Endpoint(
+        object=Pointer(to=address).unsafe_bitcast[Erased]()[],
+        serve=_serve1[S, A, R],
+    )
+
+
+def endpoint_of[
+    S: AnyType, A: Extractor, B: Extractor, R: _Type
+](function: def(A, B) raises thin -> R) -> Endpoint:
+    """Makes an endpoint of a function with 2 parameters.
+
+    Parameters:
+        S: The state that the router was declared with.
+        A: The type of the first parameter.
+        B: The type of the second parameter.
+        R: What the function returns; see `response_of`.
+
+    Args:
+        function: The function.
+
+    Returns:
+        The endpoint.
+    """
+    var address = function
+    return Endpoint(
+        object=Pointer(to=address).unsafe_bitcast[Erased]()[],
+        serve=_serve2[S, A, B, R],
+    )
+
+
+def endpoint_of[
+    S: AnyType, A: Extractor, B: Extractor, C: Extractor, R: _Type
+](function: def(A, B, C) raises thin -> R) -> Endpoint:
+    """Makes an endpoint of a function with 3 parameters.
+
+    Parameters:
+        S: The state that the router was declared with.
+        A: The type of the first parameter.
+        B: The type of the second parameter.
+        C: The type of the third parameter.
+        R: What the function returns; see `response_of`.
+
+    Args:
+        function: The function.
+
+    Returns:
+        The endpoint.
+    """
+    var address = function
+    return Endpoint(
+        object=Pointer(to=address).unsafe_bitcast[Erased]()[],
+        serve=_serve3[S, A, B, C, R],
+    )
+
+
+def endpoint_of[
+    S: AnyType, A: Extractor, B: Extractor, C: Extractor, D: Extractor, R: _Type
+](function: def(A, B, C, D) raises thin -> R) -> Endpoint:
+    """Makes an endpoint of a function with 4 parameters.
+
+    Parameters:
+        S: The state that the router was declared with.
+        A: The type of the first parameter.
+        B: The type of the second parameter.
+        C: The type of the third parameter.
+        D: The type of the fourth parameter.
+        R: What the function returns; see `response_of`.
+
+    Args:
+        function: The function.
+
+    Returns:
+        The endpoint.
+    """
+    var address = function
+    return Endpoint(
+        object=Pointer(to=address).unsafe_bitcast[Erased]()[],
+        serve=_serve4[S, A, B, C, D, R],
+    )
+
+
+def endpoint_of[
+    S: AnyType,
+    A: Extractor,
+    B: Extractor,
+    C: Extractor,
+    D: Extractor,
+    E: Extractor,
+    R: _Type,
+](function: def(A, B, C, D, E) raises thin -> R) -> Endpoint:
+    """Makes an endpoint of a function with 5 parameters.
+
+    Parameters:
+        S: The state that the router was declared with.
+        A: The type of the first parameter.
+        B: The type of the second parameter.
+        C: The type of the third parameter.
+        D: The type of the fourth parameter.
+        E: The type of the fifth parameter.
+        R: What the function returns; see `response_of`.
+
+    Args:
+        function: The function.
+
+    Returns:
+        The endpoint.
+    """
+    var address = function
+    return Endpoint(
+        object=Pointer(to=address).unsafe_bitcast[Erased]()[],
+        serve=_serve5[S, A, B, C, D, E, R],
+    )
+
+
+def _serve0[
+    S: AnyType, R: _Type
+](object: Erased, exchange: Exchange) raises -> Response:
+    var address = object
+    var function = Pointer(to=address).unsafe_bitcast[
+        def() raises thin -> R
+    ]()[]
+    return response_of(function())
+
+
+def _serve1[
+    S: AnyType, A: Extractor, R: _Type
+](object: Erased, exchange: Exchange) raises -> Response:
+    var address = object
+    var function = Pointer(to=address).unsafe_bitcast[
+        def(A) raises thin -> R
+    ]()[]
+    var req = Request(unsafe_exchange=exchange)
+    var a: A
+    try:
+        a = A.extract[S, 0](req)
+    except e:
+        return _rejected(e^)
+    return response_of(function(a))
+
+
+def _serve2[
+    S: AnyType, A: Extractor, B: Extractor, R: _Type
+](object: Erased, exchange: Exchange) raises -> Response:
+    var address = object
+    var function = Pointer(to=address).unsafe_bitcast[
+        def(A, B) raises thin -> R
+    ]()[]
+    var req = Request(unsafe_exchange=exchange)
+    var a: A
+    var b: B
+    try:
+        a = A.extract[S, 0](req)
+        b = B.extract[S, A.PATH_PARAMETERS](req)
+    except e:
+        return _rejected(e^)
+    return response_of(function(a, b))
+
+
+def _serve3[
+    S: AnyType, A: Extractor, B: Extractor, C: Extractor, R: _Type
+](object: Erased, exchange: Exchange) raises -> Response:
+    var address = object
+    var function = Pointer(to=address).unsafe_bitcast[
+        def(A, B, C) raises thin -> R
+    ]()[]
+    var req = Request(unsafe_exchange=exchange)
+    var a: A
+    var b: B
+    var c: C
+    try:
+        a = A.extract[S, 0](req)
+        b = B.extract[S, A.PATH_PARAMETERS](req)
+        c = C.extract[S, A.PATH_PARAMETERS + B.PATH_PARAMETERS](req)
+    except e:
+        return _rejected(e^)
+    return response_of(function(a, b, c))
+
+
+def _serve4[
+    S: AnyType, A: Extractor, B: Extractor, C: Extractor, D: Extractor, R: _Type
+](object: Erased, exchange: Exchange) raises -> Response:
+    var address = object
+    var function = Pointer(to=address).unsafe_bitcast[
+        def(A, B, C, D) raises thin -> R
+    ]()[]
+    var req = Request(unsafe_exchange=exchange)
+    var a: A
+    var b: B
+    var c: C
+    var d: D
+    try:
+        a = A.extract[S, 0](req)
+        b = B.extract[S, A.PATH_PARAMETERS](req)
+        c = C.extract[S, A.PATH_PARAMETERS + B.PATH_PARAMETERS](req)
+        d = D.extract[
+            S, A.PATH_PARAMETERS + B.PATH_PARAMETERS + C.PATH_PARAMETERS
+        ](req)
+    except e:
+        return _rejected(e^)
+    return response_of(function(a, b, c, d))
+
+
+def _serve5[
+    S: AnyType,
+    A: Extractor,
+    B: Extractor,
+    C: Extractor,
+    D: Extractor,
+    E: Extractor,
+    R: _Type,
+](object: Erased, exchange: Exchange) raises -> Response:
+    var address = object
+    var function = Pointer(to=address).unsafe_bitcast[
+        def(A, B, C, D, E) raises thin -> R
+    ]()[]
+    var req = Request(unsafe_exchange=exchange)
+    var a: A
+    var b: B
+    var c: C
+    var d: D
+    var e: E
+    try:
+        a = A.extract[S, 0](req)
+        b = B.extract[S, A.PATH_PARAMETERS](req)
+        c = C.extract[S, A.PATH_PARAMETERS + B.PATH_PARAMETERS](req)
+        d = D.extract[
+            S, A.PATH_PARAMETERS + B.PATH_PARAMETERS + C.PATH_PARAMETERS
+        ](req)
+        e = E.extract[
+            S,
+            A.PATH_PARAMETERS
+            + B.PATH_PARAMETERS
+            + C.PATH_PARAMETERS
+            + D.PATH_PARAMETERS,
+        ](req)
+    except e:
+        return _rejected(e^)
+    return response_of(function(a, b, c, d, e))
+
+
+@no_inline
+def _rejected(var error: Error) raises -> Response:
+    var response = Rejection.response_of(error)
+    if not response:
+        raise error^
+    return response.take()

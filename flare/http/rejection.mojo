@@ -1,0 +1,74 @@
+"""Says why a request was not handed to the user's function."""
+
+from flare.message import Status
+
+from .body import Body
+from .builders import bad_request
+from .response import Response
+
+comptime _PREFIX: StaticString = "http.rejected "
+
+
+@fieldwise_init
+struct Rejection(ImplicitlyCopyable, Writable):
+    """Reports that an extractor found no value; the router answers with it."""
+
+    var status: Int
+    """The status to answer with, 400 to 499."""
+    var reason: StaticString
+    """A fixed phrase, which is the content of the answer."""
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes the text of the error, from which `status_of` reads.
+
+        Args:
+            writer: The destination.
+        """
+        writer.write(_PREFIX, self.status, " ", self.reason)
+
+    @staticmethod
+    def status_of(error: Error) -> Optional[Int]:
+        """Tells whether an error is a rejection.
+
+        Args:
+            error: Any error.
+
+        Returns:
+            The status to answer with, or none if it is something else.
+        """
+        var text = String(error)
+        if not text.startswith(_PREFIX):
+            return None
+        var octets = text.as_bytes()[_PREFIX.byte_length() :]
+        if len(octets) < 4 or octets[3] != UInt8(ord(" ")):
+            return None
+        var status = 0
+        for i in range(3):
+            var digit = Int(octets[i]) - ord("0")
+            if digit < 0 or digit > 9:
+                return None
+            status = status * 10 + digit
+        if status < Status.BAD_REQUEST or status > 499:
+            return None
+        return status
+
+    @staticmethod
+    def response_of(error: Error) -> Optional[Response]:
+        """Makes the answer to a request that was rejected.
+
+        Args:
+            error: Any error.
+
+        Returns:
+            The response, or none if the error is something else.
+        """
+        var status = Self.status_of(error)
+        if not status:
+            return None
+        var text = String(error)
+        var reason_start = _PREFIX.byte_length() + 4
+        var response = bad_request(
+            Body(text.as_bytes()[min(reason_start, text.byte_length()) :])
+        )
+        response.status = status.value()
+        return response^

@@ -1,0 +1,405 @@
+"""Registers handlers for one method: what `router.get` and its like are."""
+
+from std.memory import ArcPointer
+
+from flare.core import PointerTo
+
+from .endpoint import Endpoint
+from .extract import Extractor
+from .function_endpoint import endpoint_of
+from .handler import Handler
+from .routing import RouteTable
+from .routing.pattern import RoutePattern, bad_route
+
+comptime _Type = Deinitable & Movable
+
+
+struct RouterState(Copyable, Movable):
+    """Holds the routes and endpoints of one router."""
+
+    # Shared by the copies of a router, which only read it.
+    var table: ArcPointer[RouteTable]
+    """The routes; their endpoints are indices of `endpoints`."""
+    var endpoints: List[Endpoint]
+    """What answers."""
+
+    def __init__(out self):
+        """Makes a state without routes."""
+        self.table = ArcPointer(RouteTable())
+        self.endpoints = List[Endpoint]()
+
+    def own_table(mut self):
+        """Makes sure that no other router sees what is registered next."""
+        if self.table.count() > 1:
+            self.table = ArcPointer(self.table[].copy())
+
+    def add(
+        mut self,
+        method: StringSlice,
+        pattern: StringSlice,
+        var endpoint: Endpoint,
+        path_parameters: Int,
+    ) raises:
+        """Adds a route.
+
+        Args:
+            method: The method.
+            pattern: The pattern.
+            endpoint: What answers.
+            path_parameters: How many parameters it takes by place.
+
+        Raises:
+            Error: `http.bad_route` with the reason.
+        """
+        if path_parameters > RoutePattern(pattern).parameter_count():
+            raise bad_route(
+                "the function takes more path parameters than the pattern has",
+                pattern,
+            )
+        self.own_table()
+        self.table[].add(method, pattern, len(self.endpoints))
+        self.endpoints.append(endpoint^)
+
+
+@fieldwise_init
+struct RouteMethod[S: AnyType](TrivialRegisterPassable):
+    """Registers what answers one method; `router.get` gives one.
+
+    Parameters:
+        S: The state that the router was declared with.
+    """
+
+    var _router: PointerTo[RouterState]
+    var _method: StaticString
+
+    def __call__[H: Handler](self, pattern: StringSlice, var handler: H) raises:
+        """Registers a handler: a router, middleware, a struct of the user's.
+
+        Parameters:
+            H: The type of the handler.
+
+        Args:
+            pattern: The pattern of the path.
+            handler: What answers.
+
+        Raises:
+            Error: `http.bad_route` with the reason: the pattern is malformed,
+                or a pattern of the same shape has this method already.
+        """
+        self._router[].add(self._method, pattern, Endpoint(handler^), 0)
+
+    def __call__[
+        R: _Type, //
+    ](self, pattern: StringSlice, function: def() raises thin -> R,) raises:
+        """Registers a function with no parameters.
+
+        Parameters:
+            R: What the function returns.
+
+        Args:
+            pattern: The pattern of the path.
+            function: What answers.
+
+        Raises:
+            Error: `http.bad_route` with the reason.
+        """
+        self._router[].add(
+            self._method,
+            pattern,
+            endpoint_of[Self.S, R](function),
+            0,
+        )
+
+    def __call__[
+        R: _Type,
+        //,
+        function: def() raises thin -> R,
+    ](self, pattern: StringSlice) raises:
+        """Registers a function with no parameters: `router.get[f](…)`.
+
+        Parameters:
+            R: What the function returns.
+            function: What answers.
+
+        Args:
+            pattern: The pattern of the path.
+
+        Raises:
+            Error: `http.bad_route` with the reason.
+        """
+        self(pattern, function)
+
+    def __call__[
+        A: Extractor, R: _Type, //
+    ](self, pattern: StringSlice, function: def(A) raises thin -> R,) raises:
+        """Registers a function with 1 parameter.
+
+        Parameters:
+            A: The type of the first parameter.
+            R: What the function returns.
+
+        Args:
+            pattern: The pattern of the path.
+            function: What answers.
+
+        Raises:
+            Error: `http.bad_route` with the reason.
+        """
+        self._router[].add(
+            self._method,
+            pattern,
+            endpoint_of[Self.S, A, R](function),
+            A.PATH_PARAMETERS,
+        )
+
+    def __call__[
+        A: Extractor,
+        R: _Type,
+        //,
+        function: def(A) raises thin -> R,
+    ](self, pattern: StringSlice) raises:
+        """Registers a function with 1 parameter: `router.get[f](…)`.
+
+        Parameters:
+            A: The type of the first parameter.
+            R: What the function returns.
+            function: What answers.
+
+        Args:
+            pattern: The pattern of the path.
+
+        Raises:
+            Error: `http.bad_route` with the reason.
+        """
+        self(pattern, function)
+
+    def __call__[
+        A: Extractor, B: Extractor, R: _Type, //
+    ](self, pattern: StringSlice, function: def(A, B) raises thin -> R,) raises:
+        """Registers a function with 2 parameters.
+
+        Parameters:
+            A: The type of the first parameter.
+            B: The type of the second parameter.
+            R: What the function returns.
+
+        Args:
+            pattern: The pattern of the path.
+            function: What answers.
+
+        Raises:
+            Error: `http.bad_route` with the reason.
+        """
+        self._router[].add(
+            self._method,
+            pattern,
+            endpoint_of[Self.S, A, B, R](function),
+            A.PATH_PARAMETERS + B.PATH_PARAMETERS,
+        )
+
+    def __call__[
+        A: Extractor,
+        B: Extractor,
+        R: _Type,
+        //,
+        function: def(A, B) raises thin -> R,
+    ](self, pattern: StringSlice) raises:
+        """Registers a function with 2 parameters: `router.get[f](…)`.
+
+        Parameters:
+            A: The type of the first parameter.
+            B: The type of the second parameter.
+            R: What the function returns.
+            function: What answers.
+
+        Args:
+            pattern: The pattern of the path.
+
+        Raises:
+            Error: `http.bad_route` with the reason.
+        """
+        self(pattern, function)
+
+    def __call__[
+        A: Extractor, B: Extractor, C: Extractor, R: _Type, //
+    ](
+        self,
+        pattern: StringSlice,
+        function: def(A, B, C) raises thin -> R,
+    ) raises:
+        """Registers a function with 3 parameters.
+
+        Parameters:
+            A: The type of the first parameter.
+            B: The type of the second parameter.
+            C: The type of the third parameter.
+            R: What the function returns.
+
+        Args:
+            pattern: The pattern of the path.
+            function: What answers.
+
+        Raises:
+            Error: `http.bad_route` with the reason.
+        """
+        self._router[].add(
+            self._method,
+            pattern,
+            endpoint_of[Self.S, A, B, C, R](function),
+            A.PATH_PARAMETERS + B.PATH_PARAMETERS + C.PATH_PARAMETERS,
+        )
+
+    def __call__[
+        A: Extractor,
+        B: Extractor,
+        C: Extractor,
+        R: _Type,
+        //,
+        function: def(A, B, C) raises thin -> R,
+    ](self, pattern: StringSlice) raises:
+        """Registers a function with 3 parameters: `router.get[f](…)`.
+
+        Parameters:
+            A: The type of the first parameter.
+            B: The type of the second parameter.
+            C: The type of the third parameter.
+            R: What the function returns.
+            function: What answers.
+
+        Args:
+            pattern: The pattern of the path.
+
+        Raises:
+            Error: `http.bad_route` with the reason.
+        """
+        self(pattern, function)
+
+    def __call__[
+        A: Extractor, B: Extractor, C: Extractor, D: Extractor, R: _Type, //
+    ](
+        self,
+        pattern: StringSlice,
+        function: def(A, B, C, D) raises thin -> R,
+    ) raises:
+        """Registers a function with 4 parameters.
+
+        Parameters:
+            A: The type of the first parameter.
+            B: The type of the second parameter.
+            C: The type of the third parameter.
+            D: The type of the fourth parameter.
+            R: What the function returns.
+
+        Args:
+            pattern: The pattern of the path.
+            function: What answers.
+
+        Raises:
+            Error: `http.bad_route` with the reason.
+        """
+        self._router[].add(
+            self._method,
+            pattern,
+            endpoint_of[Self.S, A, B, C, D, R](function),
+            A.PATH_PARAMETERS
+            + B.PATH_PARAMETERS
+            + C.PATH_PARAMETERS
+            + D.PATH_PARAMETERS,
+        )
+
+    def __call__[
+        A: Extractor,
+        B: Extractor,
+        C: Extractor,
+        D: Extractor,
+        R: _Type,
+        //,
+        function: def(A, B, C, D) raises thin -> R,
+    ](self, pattern: StringSlice) raises:
+        """Registers a function with 4 parameters: `router.get[f](…)`.
+
+        Parameters:
+            A: The type of the first parameter.
+            B: The type of the second parameter.
+            C: The type of the third parameter.
+            D: The type of the fourth parameter.
+            R: What the function returns.
+            function: What answers.
+
+        Args:
+            pattern: The pattern of the path.
+
+        Raises:
+            Error: `http.bad_route` with the reason.
+        """
+        self(pattern, function)
+
+    def __call__[
+        A: Extractor,
+        B: Extractor,
+        C: Extractor,
+        D: Extractor,
+        E: Extractor,
+        R: _Type,
+        //,
+    ](
+        self,
+        pattern: StringSlice,
+        function: def(A, B, C, D, E) raises thin -> R,
+    ) raises:
+        """Registers a function with 5 parameters.
+
+        Parameters:
+            A: The type of the first parameter.
+            B: The type of the second parameter.
+            C: The type of the third parameter.
+            D: The type of the fourth parameter.
+            E: The type of the fifth parameter.
+            R: What the function returns.
+
+        Args:
+            pattern: The pattern of the path.
+            function: What answers.
+
+        Raises:
+            Error: `http.bad_route` with the reason.
+        """
+        self._router[].add(
+            self._method,
+            pattern,
+            endpoint_of[Self.S, A, B, C, D, E, R](function),
+            A.PATH_PARAMETERS
+            + B.PATH_PARAMETERS
+            + C.PATH_PARAMETERS
+            + D.PATH_PARAMETERS
+            + E.PATH_PARAMETERS,
+        )
+
+    def __call__[
+        A: Extractor,
+        B: Extractor,
+        C: Extractor,
+        D: Extractor,
+        E: Extractor,
+        R: _Type,
+        //,
+        function: def(A, B, C, D, E) raises thin -> R,
+    ](self, pattern: StringSlice) raises:
+        """Registers a function with 5 parameters: `router.get[f](…)`.
+
+        Parameters:
+            A: The type of the first parameter.
+            B: The type of the second parameter.
+            C: The type of the third parameter.
+            D: The type of the fourth parameter.
+            E: The type of the fifth parameter.
+            R: What the function returns.
+            function: What answers.
+
+        Args:
+            pattern: The pattern of the path.
+
+        Raises:
+            Error: `http.bad_route` with the reason.
+        """
+        self(pattern, function)

@@ -1,0 +1,337 @@
+"""Answers requests by method and path.
+
+The most specific pattern wins; the rules stand in `flare.http.routing`. What no
+route answers gets 404, 405 with Allow, 501 for a method that nobody knows, or
+400 for a path that servers read differently. HEAD is answered by the route of
+GET, OPTIONS by the table (RFC 9110 sections 9.3.2 and 9.3.7).
+"""
+
+from flare.core import PointerTo, find_octet, heap_create, heap_destroy
+from flare.message import Method, RequestTarget
+
+from .builders import (
+    bad_request,
+    method_not_allowed,
+    no_content,
+    not_found,
+    not_implemented,
+)
+from .endpoint import Endpoint
+from .exchange import Exchange
+from .extract import Extractor
+from .function_endpoint import endpoint_of
+from .handler import Handler
+from .request import Request
+from .response import Response
+from .route_method import RouteMethod, RouterState
+from .routing import Captures, MatchKind, RouteMatch
+from .state import ExpectsState, NoState
+
+comptime _ASTERISK: StaticString = "*"
+comptime _SLASH: StaticString = "/"
+
+
+struct Router[S: AnyType = NoState](ExpectsState, Handler):
+    """Hands each request to the handler of its method and path.
+
+    `router.get("/users/:id", handler)` takes a function or any `Handler`, and
+    so do `post`, `put`, `patch`, `delete`, `head` and `options`. The parameters
+    of a function may be extractors: `Path[T]`, `Query[name, T]`, `State[T]`,
+    `Request`. A copy answers as the original does and is changed apart from it.
+
+    Parameters:
+        S: The state that `State[S]` in a function's parameters refers to.
+    """
+
+    comptime ExpectedState: AnyType = Self.S
+    """The state that an `App` around the router must hold."""
+
+    # Behind a pointer so that `get` and its like can refer to it.
+    var _state: PointerTo[RouterState]
+
+    def __init__(out self):
+        """Makes a router without routes, which answers 404."""
+        self._state = heap_create(RouterState())
+
+    def __init__(out self, *, copy: Self):
+        """Copies a router; the routes are shared, the handlers copied.
+
+        Args:
+            copy: The router to copy.
+        """
+        self._state = heap_create(copy._state[].copy())
+
+    def __init__(out self, *, deinit move: Self):
+        """Moves a router.
+
+        Args:
+            move: The router to move.
+        """
+        self._state = move._state
+
+    def __deinit__(deinit self):
+        """Frees the routes and handlers."""
+        heap_destroy(self._state)
+
+    def __getattr__(mut self, member: type_of("get")) -> RouteMethod[Self.S]:
+        """Registers what answers GET.
+
+        Args:
+            member: The name `get`.
+
+        Returns:
+            What is called: `router.get("/path", handler)`.
+        """
+        return RouteMethod[Self.S](self._state, "GET")
+
+    def __getattr__(mut self, member: type_of("post")) -> RouteMethod[Self.S]:
+        """Registers what answers POST.
+
+        Args:
+            member: The name `post`.
+
+        Returns:
+            What is called: `router.post("/path", handler)`.
+        """
+        return RouteMethod[Self.S](self._state, "POST")
+
+    def __getattr__(mut self, member: type_of("put")) -> RouteMethod[Self.S]:
+        """Registers what answers PUT.
+
+        Args:
+            member: The name `put`.
+
+        Returns:
+            What is called: `router.put("/path", handler)`.
+        """
+        return RouteMethod[Self.S](self._state, "PUT")
+
+    def __getattr__(mut self, member: type_of("patch")) -> RouteMethod[Self.S]:
+        """Registers what answers PATCH.
+
+        Args:
+            member: The name `patch`.
+
+        Returns:
+            What is called: `router.patch("/path", handler)`.
+        """
+        return RouteMethod[Self.S](self._state, "PATCH")
+
+    def __getattr__(mut self, member: type_of("delete")) -> RouteMethod[Self.S]:
+        """Registers what answers DELETE.
+
+        Args:
+            member: The name `delete`.
+
+        Returns:
+            What is called: `router.delete("/path", handler)`.
+        """
+        return RouteMethod[Self.S](self._state, "DELETE")
+
+    def __getattr__(mut self, member: type_of("head")) -> RouteMethod[Self.S]:
+        """Registers what answers HEAD; without it HEAD is answered by GET.
+
+        Args:
+            member: The name `head`.
+
+        Returns:
+            What is called: `router.head("/path", handler)`.
+        """
+        return RouteMethod[Self.S](self._state, "HEAD")
+
+    def __getattr__(
+        mut self, member: type_of("options")
+    ) -> RouteMethod[Self.S]:
+        """Registers what answers OPTIONS; the pattern `*` is the server itself.
+
+        Args:
+            member: The name `options`.
+
+        Returns:
+            What is called: `router.options("/path", handler)`.
+        """
+        return RouteMethod[Self.S](self._state, "OPTIONS")
+
+    def route[
+        H: Handler
+    ](
+        mut self, method: StringSlice, pattern: StringSlice, var handler: H
+    ) raises:
+        """Registers a handler for any method, also one of the user's own.
+
+        Parameters:
+            H: The type of the handler.
+
+        Args:
+            method: A token (RFC 9110 section 9.1), in the case it is sent.
+            pattern: The pattern of the path.
+            handler: What answers.
+
+        Raises:
+            Error: `http.bad_route` with the reason.
+        """
+        self._state[].add(method, pattern, Endpoint(handler^), 0)
+
+    def route[
+        A: Extractor, R: Deinitable & Movable, //
+    ](
+        mut self,
+        method: StringSlice,
+        pattern: StringSlice,
+        function: def(A) raises thin -> R,
+    ) raises:
+        """Registers a function for any method, also one of the user's own.
+
+        Parameters:
+            A: The type of the parameter, such as `Request`.
+            R: What the function returns.
+
+        Args:
+            method: A token (RFC 9110 section 9.1), in the case it is sent.
+            pattern: The pattern of the path.
+            function: What answers.
+
+        Raises:
+            Error: `http.bad_route` with the reason.
+        """
+        self._state[].add(
+            method,
+            pattern,
+            endpoint_of[Self.S, A, R](function),
+            A.PATH_PARAMETERS,
+        )
+
+    def mount(mut self, prefix: StringSlice, other: Self) raises:
+        """Adds all routes of another router behind a prefix.
+
+        The pattern `/` of the other router becomes the prefix itself. Its
+        functions count `Path` parameters from the start of the joined pattern.
+
+        Args:
+            prefix: A pattern without `*`, such as `/api`.
+            other: The router; its handlers are copied.
+
+        Raises:
+            Error: `http.bad_route` with the reason; this router then holds the
+                routes up to the one that was refused.
+        """
+        ref state = self._state[]
+        state.own_table()
+        var first_endpoint = len(state.endpoints)
+        for endpoint in other._state[].endpoints:
+            state.endpoints.append(endpoint.copy())
+        state.table[].mount(prefix, other._state[].table[], first_endpoint)
+
+    def __len__(self) -> Int:
+        """Counts the routes.
+
+        Returns:
+            The count.
+        """
+        return len(self._state[].table[])
+
+    def serve(self, req: Request) raises -> Response:
+        """Finds the route of a request and lets its handler answer.
+
+        Args:
+            req: The request.
+
+        Returns:
+            The handler's response, or the router's own.
+
+        Raises:
+            What the handler raises.
+        """
+        return _serve(self._state, req.unsafe_exchange())
+
+
+def _serve(
+    state: PointerTo[RouterState], exchange: Exchange
+) raises -> Response:
+    ref x = exchange[]
+    var target = x.head.target_text(x.window()).as_bytes()
+    var path = x.head.target.path(target)
+    if len(path) == 0:
+        if x.head.target.form == RequestTarget.AUTHORITY_FORM:
+            # A tunnel is not a resource (RFC 9110 section 9.3.6).
+            return not_implemented()
+        path = _path_of_nothing(x.head.target, x.head.method)
+    ref table = state[].table[]
+    x.parameters.clear()
+    var found = table.find(
+        x.head.method,
+        x.head.method_text(x.window()).as_bytes(),
+        path,
+        _captures(exchange),
+    )
+    if found.kind != MatchKind.FOUND:
+        return _answer_without_route(state, found)
+    for i in range(len(x.parameters.captures)):
+        var place = x.parameters.captures[i]
+        var value = path[Int(place.start) : Int(place.start + place.octets)]
+        var name = table.parameter_name(found.route, i).as_bytes()
+        if find_octet(value, 37) < len(value):
+            x.parameters.append_decoded(name, value, len(path))
+        else:
+            x.parameters.append(name, value)
+    x.route = _lent(table.pattern(found.route))
+    return state[].endpoints[found.endpoint].serve(exchange)
+
+
+@no_inline
+def _path_of_nothing(
+    target: RequestTarget, method: Method
+) -> Span[UInt8, ImmUntrackedOrigin]:
+    # An absolute form may end at the host; with OPTIONS it then means the
+    # server itself (RFC 9112 section 3.2.4).
+    if target.form == RequestTarget.ASTERISK_FORM:
+        return _constant(_ASTERISK)
+    if method == Method.OPTIONS and not target.has_query():
+        return _constant(_ASTERISK)
+    return _constant(_SLASH)
+
+
+def _constant(text: StaticString) -> Span[UInt8, ImmUntrackedOrigin]:
+    return Span[UInt8, ImmUntrackedOrigin](
+        unsafe_ptr=text.unsafe_ptr().unsafe_origin_cast[ImmUntrackedOrigin](),
+        length=text.byte_length(),
+    )
+
+
+@no_inline
+def _answer_without_route(
+    state: PointerTo[RouterState], found: RouteMatch
+) raises -> Response:
+    if found.kind == MatchKind.NOT_FOUND:
+        return not_found()
+    if found.kind == MatchKind.METHOD_NOT_IMPLEMENTED:
+        return not_implemented()
+    if found.kind == MatchKind.BAD_PATH:
+        return bad_request("bad path")
+    var allow = String()
+    state[].table[].write_allow(found.allowed, allow)
+    if found.kind == MatchKind.METHOD_NOT_ALLOWED:
+        return method_not_allowed(allow)
+    var response = no_content()
+    response.headers.set("Allow", allow)
+    return response^
+
+
+@always_inline
+def _captures(exchange: Exchange) -> PointerTo[Captures]:
+    return Pointer(to=exchange[].parameters.captures).unsafe_origin_cast[
+        MutUntrackedOrigin
+    ]()
+
+
+@always_inline
+def _lent(text: StringSlice) -> StaticString:
+    # The table lives as long as the router, and so longer than the request.
+    return StaticString(
+        unsafe_from_utf8=Span[UInt8, ImmStaticOrigin](
+            unsafe_ptr=text.unsafe_ptr()
+            .unsafe_mut_cast[False]()
+            .unsafe_origin_cast[ImmStaticOrigin](),
+            length=text.byte_length(),
+        )
+    )

@@ -1,0 +1,157 @@
+"""Shares one value between all workers of the process, under a lock."""
+
+from std.atomic import Atomic, Ordering
+from std.memory import ArcPointer
+
+from flare.core import PointerTo, heap_create, heap_destroy
+from flare.runtime.current import current_fiber, current_reactor
+from flare.runtime.fiber import Fiber
+from flare.sys.thread import Lock
+from flare.sys.thread_cell import thread_word
+
+
+struct _SharedState[T: Deinitable & Movable](Movable):
+    var lock: Lock
+    # The cell of the thread that holds the lock, or 0; written under the lock.
+    var holder: PointerTo[UInt64]
+    var value: Self.T
+
+    def __init__(out self, var value: Self.T):
+        self.lock = Lock.create()
+        self.holder = heap_create(UInt64(0))
+        self.value = value^
+
+    def __deinit__(deinit self):
+        self.lock.destroy()
+        heap_destroy(self.holder)
+
+
+struct Shared[T: Deinitable & Movable](ImplicitlyCopyable):
+    """Refers to one value for the whole process; copies refer to the same.
+
+    Parameters:
+        T: The type of the value.
+    """
+
+    var _state: ArcPointer[_SharedState[Self.T]]
+
+    def __init__(out self, var value: Self.T):
+        """Takes the value over.
+
+        Args:
+            value: The value.
+        """
+        self._state = ArcPointer(_SharedState(value^))
+
+    def update[
+        R: Deinitable & Movable, //, F: def(mut Self.T) raises -> R
+    ](self, f: F) raises -> R:
+        """Calls a function with the value while no other thread has it.
+
+        The function may not wait, as that would hold up whole workers: every
+        wait in it raises. It should be short.
+
+        Parameters:
+            R: What the function returns.
+            F: The type of the function.
+
+        Args:
+            f: Reads and changes the value.
+
+        Returns:
+            What the function returned.
+
+        Raises:
+            An error `http.shared_again` if the function that runs under this
+            lock updates the same value, and what the function raises.
+        """
+        var state = self._state
+        var fiber = _acquire(state)
+        try:
+            return f(state[].value)
+        finally:
+            _release(state, fiber)
+
+    def update[F: def(mut Self.T) raises -> None](self, f: F) raises:
+        """Calls a function that returns nothing.
+
+        Parameters:
+            F: The type of the function.
+
+        Args:
+            f: Reads and changes the value.
+
+        Raises:
+            What the other form of `update` raises.
+        """
+        var state = self._state
+        var fiber = _acquire(state)
+        try:
+            f(state[].value)
+        finally:
+            _release(state, fiber)
+
+    def update[
+        R: Deinitable & Movable, //
+    ](self, function: def(mut Self.T) raises thin -> R) raises -> R:
+        """Calls a function that captures nothing.
+
+        Parameters:
+            R: What the function returns.
+
+        Args:
+            function: Reads and changes the value.
+
+        Returns:
+            What the function returned.
+
+        Raises:
+            What the other form of `update` raises.
+        """
+        var state = self._state
+        var fiber = _acquire(state)
+        try:
+            return function(state[].value)
+        finally:
+            _release(state, fiber)
+
+
+def _acquire[
+    T: Deinitable & Movable
+](state: ArcPointer[_SharedState[T]]) raises -> Optional[Fiber]:
+    # The fiber that may not wait until `_release`; none outside a loop.
+    var word = UInt64(Int(thread_word()))
+    if _load(state[].holder) == word:
+        raise Error("http.shared_again the value is being updated already")
+    var fiber = Optional[Fiber](None)
+    if current_reactor():
+        fiber = current_fiber()
+        _set_current(None)
+    state[].lock.acquire()
+    _store(state[].holder, word)
+    return fiber
+
+
+def _release[
+    T: Deinitable & Movable
+](state: ArcPointer[_SharedState[T]], fiber: Optional[Fiber]):
+    _store(state[].holder, 0)
+    state[].lock.release()
+    if fiber:
+        _set_current(fiber)
+
+
+def _set_current(fiber: Optional[Fiber]):
+    var reactor = current_reactor()
+    if reactor:
+        reactor.value().state[].fibers.set_current(fiber)
+
+
+@always_inline
+def _load(word: PointerTo[UInt64]) -> UInt64:
+    return Atomic[UInt64].load[ordering=Ordering.RELAXED](word)
+
+
+@always_inline
+def _store(word: PointerTo[UInt64], value: UInt64):
+    Atomic[UInt64].store[ordering=Ordering.RELAXED](word, value)
