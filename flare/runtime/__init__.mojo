@@ -1,3 +1,39 @@
 """Runs fibers, timers and operations of the kernel, one loop per worker."""
 
+from .backend import Backend, BackendKind, Completions
+from .blocking import blocking
+from .buffer_pool import BufferPool
+from .cancel import Cancel
+from .current import current_fiber, current_reactor, set_current_reactor
+from .event import Event
+from .fiber import NO_DEADLINE, Fiber
+from .operation import (
+    CANCELLED,
+    NO_BUFFERS,
+    POLL_IN,
+    POLL_OUT,
+    POLL_PEER_CLOSED,
+    TIMED_OUT,
+    Completion,
+    Operation,
+    OperationFunction,
+    OperationKind,
+    OperationState,
+)
+from .reactor import (
+    RECEIVE_BUFFER_OCTETS,
+    TIMER_OF_TASK,
+    Reactor,
+    ReactorConfig,
+    TimerTask,
+)
+from .scheduler import (
+    WORKERS_MAX,
+    Scheduler,
+    WorkerFunction,
+    default_worker_count,
+)
+from .start import open_reactor
+from .task import JoinHandle, spawn
 from .timer_wheel import TimerEntry, TimerWheel
+from .wait import DeadlineScope, deadline_in, sleep

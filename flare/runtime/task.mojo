@@ -20,8 +20,9 @@ from .wait import wait_without_deadline, waiting_fiber
 comptime _DEADLOCK = -35
 comptime _NO_MEMORY = -12
 
-comptime _RUNNING: UInt32 = 0
-comptime _ENDED: UInt32 = 1
+# Each owner sets its bit when it leaves; the second one frees the block.
+comptime _FIBER_ENDED: UInt32 = 1
+comptime _HANDLE_GONE: UInt32 = 2
 
 
 struct TaskOutcome[T: Movable & Deinitable](Movable):
@@ -31,10 +32,8 @@ struct TaskOutcome[T: Movable & Deinitable](Movable):
         T: The type of the result.
     """
 
-    var phase: UInt32
-    """Whether the fiber has ended; atomic, for a handle on another thread."""
-    var is_joinable: Bool
-    """The handle still exists."""
+    var gone: UInt32
+    """Which owners have left; atomic, for a handle on another thread."""
     var result: Optional[Self.T]
     """What the body returned."""
     var error: Optional[Error]
@@ -56,8 +55,7 @@ struct TaskOutcome[T: Movable & Deinitable](Movable):
         Args:
             destroy: Frees the whole block.
         """
-        self.phase = _RUNNING
-        self.is_joinable = True
+        self.gone = 0
         self.result = None
         self.error = None
         self.reactor = None
@@ -93,12 +91,8 @@ struct JoinHandle[T: Movable & Deinitable](Movable):
         It unwinds at the end of its present wait, which is cancelled, and
         never earlier. A handle dropped on another thread detaches instead.
         """
-        var outcome = self._outcome
-        if not _has_ended(outcome):
-            if not _is_here(outcome):
-                return
-            outcome[].fiber.value().cancel()
-        _give_up(outcome)
+        self.cancel()
+        _leave(self._outcome, _HANDLE_GONE)
 
     def join(var self) raises -> Self.T:
         """Parks until the body has ended; exempt from deadlines.
@@ -133,9 +127,7 @@ struct JoinHandle[T: Movable & Deinitable](Movable):
     def detach(deinit self):
         """Lets the fiber run to its end; what it returns or raises is dropped.
         """
-        var outcome = self._outcome
-        if _has_ended(outcome) or _is_here(outcome):
-            _give_up(outcome)
+        _leave(self._outcome, _HANDLE_GONE)
 
     def cancel(self):
         """Asks the fiber to end: its present and its next waits fail.
@@ -264,19 +256,14 @@ struct _Task[T: Movable & Deinitable, F: def() raises -> T](_Runnable):
         # Captures, and a result that nobody can ask for, die on the fiber:
         # their destructors may wait.
         task[].body = None
-        if not task[].outcome.is_joinable:
+        if _owners_gone(_outcome_of(task)) & _HANDLE_GONE != 0:
             task[].outcome.result = None
 
     @staticmethod
     def end(task: PointerTo[Self]) capturing:
-        if not task[].outcome.is_joinable:
-            heap_destroy(task)
-            return
         var joiner = task[].outcome.joiner
         task[].outcome.joiner = None
-        Atomic[UInt32].store[ordering=Ordering.RELEASE](
-            Pointer(to=task[].outcome.phase), _ENDED
-        )
+        _leave(_outcome_of(task), _FIBER_ENDED)
         if joiner:
             joiner.value().wake()
 
@@ -307,15 +294,28 @@ def _outcome_of[
     return Pointer(to=task[].outcome).unsafe_origin_cast[MutUntrackedOrigin]()
 
 
+def _owners_gone[
+    T: Movable & Deinitable
+](outcome: PointerTo[TaskOutcome[T]]) -> UInt32:
+    return Atomic[UInt32].load[ordering=Ordering.ACQUIRE](
+        Pointer(to=outcome[].gone)
+    )
+
+
 def _has_ended[
     T: Movable & Deinitable
 ](outcome: PointerTo[TaskOutcome[T]]) -> Bool:
-    return (
-        Atomic[UInt32].load[ordering=Ordering.ACQUIRE](
-            Pointer(to=outcome[].phase)
-        )
-        == _ENDED
+    return _owners_gone(outcome) & _FIBER_ENDED != 0
+
+
+def _leave[
+    T: Movable & Deinitable
+](outcome: PointerTo[TaskOutcome[T]], owner: UInt32):
+    var gone = Atomic[UInt32].fetch_add[ordering=Ordering.ACQUIRE_RELEASE](
+        Pointer(to=outcome[].gone), owner
     )
+    if gone != 0:
+        outcome[].destroy(outcome[].task.value())
 
 
 def _is_here[
@@ -323,13 +323,6 @@ def _is_here[
 ](outcome: PointerTo[TaskOutcome[T]]) -> Bool:
     var reactor = current_reactor()
     return Bool(reactor) and reactor.value() == outcome[].reactor.value()
-
-
-def _give_up[T: Movable & Deinitable](outcome: PointerTo[TaskOutcome[T]]):
-    if _has_ended(outcome):
-        outcome[].destroy(outcome[].task.value())
-    else:
-        outcome[].is_joinable = False
 
 
 def _wait_for_end[

@@ -2,11 +2,14 @@
 
 from std.testing import assert_equal, assert_false, assert_raises, assert_true
 
+from flare.core import Erased, heap_create, heap_destroy
 from flare.net import NetError
 from flare.runtime.backend import BackendKind
+from flare.runtime.blocking import blocking
 from flare.runtime.reactor import ReactorConfig
 from flare.runtime.task import JoinHandle, spawn
 from flare.runtime.wait import deadline_in, sleep
+from flare.sys.thread import join_thread, start_thread
 from tests.runtime.loop import Log, Loop, Noisy
 
 
@@ -335,6 +338,39 @@ def test_join_while_another_reactor_is_current_is_an_error() raises:
     loop.close()
 
 
+def test_a_handle_dropped_on_another_thread_detaches() raises:
+    var log = Log()
+    var loop = Loop(ReactorConfig())
+
+    def body() raises {var log} -> Noisy:
+        sleep(1)
+        return Noisy("result", log)
+
+    var handle = heap_create(spawn(body))
+    loop.turn()
+    var started = start_thread(_drop_handle, handle.unsafe_bitcast[NoneType]())
+    join_thread(started[1])
+    assert_equal(loop.busy(), 1)
+    while loop.busy() > 0:
+        loop.turn()
+    assert_equal(log.take(), ["~result"])
+    loop.close()
+
+
+def test_a_result_can_be_had_on_another_thread() raises:
+    def body() raises {} -> Int:
+        return 8
+
+    var handle = heap_create(Optional(spawn(body)))
+    sleep(1)
+
+    def there() raises {var handle} -> Int:
+        return handle[].take().join()
+
+    assert_equal(blocking(there), 8)
+    heap_destroy(handle)
+
+
 def test_ten_thousand_fibers_are_parked_at_once_and_joined() raises:
     for kind in [BackendKind.EPOLL, BackendKind.IO_URING]:
         var loop = Loop(ReactorConfig(backend=kind))
@@ -361,6 +397,11 @@ def test_ten_thousand_fibers_are_parked_at_once_and_joined() raises:
         loop.enter()
         assert_equal(loop.busy(), 0)
         loop.close()
+
+
+def _drop_handle(argument: Erased) abi("C") -> Optional[Erased]:
+    heap_destroy(argument.unsafe_bitcast[JoinHandle[Noisy]]())
+    return None
 
 
 @no_inline
