@@ -1,8 +1,9 @@
 # Run: mojo run -I . examples/03_error_handling.mojo
-# Prints: address in use: 127.0.0.1
+# Prints: net.refused connect
 """Mixes our errors with others in one `try` and reads the fields of ours."""
 
-from flare.net import NetError, RawSocket, SocketAddr
+from flare.net import NetError, SocketAddr
+from flare.tcp import TcpListener, TcpStream
 
 
 def check_port(port: Int) raises -> Int:
@@ -11,13 +12,12 @@ def check_port(port: Int) raises -> Int:
     return port
 
 
-def listen(host: StringSlice, port: StringSlice) raises -> RawSocket:
+def send(host: StringSlice, port: StringSlice) raises -> Int:
+    # Four sources of errors: Int, a function of ours, an address, a socket.
     var number = check_port(Int(port))
     var address = SocketAddr.parse(String(host, ":", number))
-    var socket = RawSocket.tcp_v4()
-    socket.bind(address)
-    socket.listen()
-    return socket^
+    var stream = TcpStream.connect(address, timeout_ms=1000)
+    return stream.write("hello".as_bytes())
 
 
 def explain(e: Error) -> String:
@@ -27,29 +27,33 @@ def explain(e: Error) -> String:
     var error = found.value()
     if error.kind == NetError.BAD_ADDRESS:
         return String("not an address: ", e)
-    if error.kind == NetError.ADDRESS_IN_USE:
-        return String("address in use: ", error.address.value())
-    return String(error.operation, " failed with errno ", error.errno)
+    var text = String(e, " -> ", error.operation)
+    if error.address:
+        text += String(" to port ", error.address.value().port)
+    if error.kind == NetError.REFUSED:
+        text += " was refused"
+    elif error.kind == NetError.TIMEOUT:
+        text += " took too long"
+    return String(text, " (errno ", error.errno, ")")
 
 
 def main() raises:
-    # The kernel chooses a free port; a second socket cannot have it too.
-    var first = RawSocket.tcp_v4()
-    first.bind(SocketAddr.localhost(0))
-    first.listen()
-    var taken = String(first.local_address().port)
+    # Of two ports that the kernel chose, one is free again.
+    var listener = TcpListener.bind(SocketAddr.localhost(0))
+    var closed = TcpListener.bind(SocketAddr.localhost(0))
+    var free = String(closed.local_address().port)
+    closed.close()
 
     var attempts: List[Tuple[String, String]] = [
         (String("127.0.0.1"), String("http")),
         (String("127.0.0.1"), String("80")),
         (String("localhost"), String("8080")),
-        (String("192.0.2.1"), String("8080")),
-        (String("127.0.0.1"), taken),
+        (String("127.0.0.1"), free),
+        (String("127.0.0.1"), String(listener.local_address().port)),
     ]
     for attempt in attempts:
         try:
-            var socket = listen(attempt[0], attempt[1])
-            print("listening on", socket.local_address())
+            print("sent", send(attempt[0], attempt[1]), "octets")
         except e:
             print(explain(e))
-    first.close()
+    listener.close()
