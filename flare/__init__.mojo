@@ -1,1 +1,31 @@
-"""The networking library for Mojo."""
+"""The networking library for Mojo.
+
+The everyday names stand in `flare.prelude`; each package has the rest of its
+layer: `flare.http`, `flare.tcp`, `flare.net`, `flare.io`, `flare.runtime`.
+"""
+
+from .prelude import (
+    App,
+    FnHandler,
+    Handler,
+    HeaderMap,
+    HttpServer,
+    IpAddr,
+    NetError,
+    Request,
+    Response,
+    Router,
+    ServerConfig,
+    SocketAddr,
+    State,
+    TcpListener,
+    TcpStream,
+    bad_request,
+    created,
+    internal_error,
+    no_content,
+    not_found,
+    ok,
+    ok_json,
+    redirect,
+)

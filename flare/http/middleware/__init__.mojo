@@ -1,0 +1,8 @@
+"""Wraps handlers in handlers: each type holds the handler that it goes around.
+"""
+
+from .add_header import AddHeader
+from .catch_errors import CatchErrors, ErrorFunction
+from .logger import Logger
+from .request_id import RequestId
+from .security_headers import SecurityHeaders

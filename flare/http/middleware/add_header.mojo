@@ -1,0 +1,55 @@
+"""Adds a header field to every response."""
+
+from flare.http.handler import Handler
+from flare.http.request import Request
+from flare.http.response import Response
+from flare.message import HeaderMap
+
+
+struct AddHeader[H: Handler](Handler):
+    """Adds one header field to responses that do not have it.
+
+    Parameters:
+        H: The type of the handler inside.
+    """
+
+    var inner: Self.H
+    """The handler inside."""
+    var _name: String
+    var _value: String
+
+    def __init__(
+        out self, var inner: Self.H, *, var name: String, var value: String
+    ) raises:
+        """Goes around a handler.
+
+        Args:
+            inner: The handler.
+            name: The name of the field, a token.
+            value: Its value.
+
+        Raises:
+            An error `message.bad_header_name` or `message.bad_header_value`.
+        """
+        var trial = HeaderMap()
+        trial.set(name, value)
+        self.inner = inner^
+        self._name = name^
+        self._value = value^
+
+    def serve(self, req: Request) raises -> Response:
+        """Lets the handler inside answer and adds the field.
+
+        Args:
+            req: The request.
+
+        Returns:
+            The response with the field.
+
+        Raises:
+            What the handler inside raises, and `message.headers_too_large`.
+        """
+        var response = self.inner.serve(req)
+        if not response.headers.contains(self._name):
+            response.headers.append(self._name, self._value)
+        return response^

@@ -1,0 +1,68 @@
+"""Writes one line for each request."""
+
+from flare.core import write_escaped
+from flare.http.handler import Handler
+from flare.http.request import Request
+from flare.http.response import Response
+from flare.http.server.log import LogSink
+from flare.sys.clock import monotonic_ns
+
+
+struct Logger[H: Handler](Handler):
+    """Writes method, target, status and duration of each request to a sink.
+
+    The line is written on the worker's thread: for many requests a second,
+    `ServerConfig.access_log` is the cheaper way.
+
+    Parameters:
+        H: The type of the handler inside.
+    """
+
+    var inner: Self.H
+    """The handler inside."""
+    var sink: LogSink
+    """Where the lines go."""
+
+    def __init__(
+        out self,
+        var inner: Self.H,
+        sink: LogSink = LogSink.standard_error(),
+    ):
+        """Goes around a handler.
+
+        Args:
+            inner: The handler.
+            sink: Where the lines go.
+        """
+        self.inner = inner^
+        self.sink = sink
+
+    def serve(self, req: Request) raises -> Response:
+        """Lets the handler inside answer and writes what it did.
+
+        Args:
+            req: The request.
+
+        Returns:
+            What the handler inside answered.
+
+        Raises:
+            What the handler inside raises, after the line was written.
+        """
+        var start_ns = monotonic_ns()
+        try:
+            var response = self.inner.serve(req)
+            self._write(req, response.status, start_ns)
+            return response^
+        except e:
+            self._write(req, 500, start_ns)
+            raise e^
+
+    @no_inline
+    def _write(self, req: Request, status: Int, start_ns: Int):
+        var line = String()
+        write_escaped(req.method_text().as_bytes(), line)
+        line.write(" ")
+        write_escaped(req.url.as_bytes(), line)
+        line.write(" ", status, " ", (monotonic_ns() - start_ns) // 1000, " us")
+        self.sink.line(line)

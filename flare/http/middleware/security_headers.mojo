@@ -1,0 +1,47 @@
+"""Tells browsers to be careful with every response."""
+
+from flare.http.handler import Handler
+from flare.http.request import Request
+from flare.http.response import Response
+
+comptime _CONTENT_TYPE_OPTIONS: StaticString = "X-Content-Type-Options"
+comptime _FRAME_OPTIONS: StaticString = "X-Frame-Options"
+comptime _REFERRER_POLICY: StaticString = "Referrer-Policy"
+
+
+@fieldwise_init
+struct SecurityHeaders[H: Handler](Handler):
+    """Adds the fields that suit every site, unless a response has its own.
+
+    No guessing of types (`X-Content-Type-Options: nosniff`), no frames of
+    other sites (`X-Frame-Options: DENY`), no addresses for other sites
+    (`Referrer-Policy: no-referrer`). What depends on the site, such as a
+    Content-Security-Policy, is added with `AddHeader`.
+
+    Parameters:
+        H: The type of the handler inside.
+    """
+
+    var inner: Self.H
+    """The handler inside."""
+
+    def serve(self, req: Request) raises -> Response:
+        """Lets the handler inside answer and adds the fields.
+
+        Args:
+            req: The request.
+
+        Returns:
+            The response with the fields.
+
+        Raises:
+            What the handler inside raises.
+        """
+        var response = self.inner.serve(req)
+        if not response.headers.contains(_CONTENT_TYPE_OPTIONS):
+            response.headers.append_constant[_CONTENT_TYPE_OPTIONS, "nosniff"]()
+        if not response.headers.contains(_FRAME_OPTIONS):
+            response.headers.append_constant[_FRAME_OPTIONS, "DENY"]()
+        if not response.headers.contains(_REFERRER_POLICY):
+            response.headers.append_constant[_REFERRER_POLICY, "no-referrer"]()
+        return response^
