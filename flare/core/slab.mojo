@@ -130,7 +130,8 @@ struct Slab[T: Movable & Deinitable](TrivialRegisterPassable):
         """
         ref s = self.state[]
         if (
-            Int(handle.index) >= len(s.generations)
+            handle.generation & 1 == 0
+            or Int(handle.index) >= len(s.generations)
             or s.generations[Int(handle.index)] != handle.generation
         ):
             return None

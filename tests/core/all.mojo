@@ -1,0 +1,23 @@
+"""Runs every test of `flare.core` in one binary."""
+
+from std.testing import TestSuite
+
+from tests.core import test_buffer, test_octets, test_slab
+
+
+def main() raises:
+    var failures = List[String]()
+    try:
+        TestSuite.discover_tests[test_buffer.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_octets.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_slab.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    if failures:
+        raise Error("\n".join(failures))
