@@ -100,6 +100,7 @@ def main() raises:
     var port = 0
     var small_limits = False
     var half_close_allowed = False
+    var connections_max = Optional[Int](None)
     var options = argv()
     var i = 1
     while i < len(options):
@@ -112,6 +113,9 @@ def main() raises:
         elif options[i] == "--port":
             i += 1
             port = Int(options[i])
+        elif options[i] == "--connections":
+            i += 1
+            connections_max = Int(options[i])
         elif options[i] == "--workers":
             i += 1
             workers = Int(options[i])
@@ -124,6 +128,8 @@ def main() raises:
     var config = _small_limits() if small_limits else ServerConfig()
     config.backend = backend
     config.half_close_allowed = half_close_allowed
+    if connections_max:
+        config.max_connections = connections_max.value()
     var server = HttpServer.bind(
         SocketAddr.localhost(UInt16(port)), config^
     )
@@ -134,15 +140,14 @@ def main() raises:
 def _small_limits() -> ServerConfig:
     return ServerConfig(
         max_body_size=1 << 20,
-        max_connections=8,
         max_requests_in_flight=4,
         max_keepalive_requests=50,
-        idle_timeout_ms=300,
-        head_timeout_ms=300,
-        body_timeout_ms=300,
-        write_timeout_ms=300,
+        idle_timeout_ms=400,
+        head_timeout_ms=400,
+        body_timeout_ms=400,
+        write_timeout_ms=400,
         handler_timeout_ms=1500,
-        linger_timeout_ms=300,
+        linger_timeout_ms=400,
         shutdown_timeout_ms=1000,
     )
 
