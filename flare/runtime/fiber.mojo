@@ -333,7 +333,10 @@ def _on_complete(operation: Operation):
         var fiber = Fiber(
             operation.state[].owner.value().unsafe_bitcast[FiberState]()
         )
-        fiber.reactor().state[].fibers.resume(fiber)
+        # A fiber that was woken meanwhile stands in the ready list: resumed
+        # here, it could end and then be resumed from the list once more.
+        if fiber.state[].phase == _PARKED:
+            fiber.reactor().state[].fibers.resume(fiber)
 
 
 def _entry(argument: Int) abi("C"):

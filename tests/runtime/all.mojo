@@ -7,6 +7,7 @@ from tests.runtime import (
     test_cancel,
     test_cpu_quota,
     test_event,
+    test_fiber,
     test_scheduler,
     test_task,
     test_timer_wheel,
@@ -29,6 +30,10 @@ def main() raises:
         failures.append(String(e))
     try:
         TestSuite.discover_tests[test_event.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_fiber.TESTS]().run()
     except e:
         failures.append(String(e))
     try:
