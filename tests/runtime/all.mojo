@@ -4,13 +4,16 @@ from std.testing import TestSuite
 
 from tests.runtime import (
     test_blocking,
+    test_buffer_pool,
     test_cancel,
     test_cpu_quota,
     test_event,
     test_fiber,
+    test_mailbox,
     test_scheduler,
     test_task,
     test_timer_wheel,
+    test_wait,
 )
 
 
@@ -18,6 +21,10 @@ def main() raises:
     var failures = List[String]()
     try:
         TestSuite.discover_tests[test_blocking.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_buffer_pool.TESTS]().run()
     except e:
         failures.append(String(e))
     try:
@@ -37,6 +44,10 @@ def main() raises:
     except e:
         failures.append(String(e))
     try:
+        TestSuite.discover_tests[test_mailbox.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
         TestSuite.discover_tests[test_scheduler.TESTS]().run()
     except e:
         failures.append(String(e))
@@ -46,6 +57,10 @@ def main() raises:
         failures.append(String(e))
     try:
         TestSuite.discover_tests[test_timer_wheel.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_wait.TESTS]().run()
     except e:
         failures.append(String(e))
     if failures:

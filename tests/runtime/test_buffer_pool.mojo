@@ -1,0 +1,90 @@
+"""Tests for `flare.runtime.buffer_pool`."""
+
+from std.testing import assert_equal, assert_false, assert_true
+
+from flare.core import OctetPointer
+from flare.runtime.buffer_pool import BufferPool
+from fuzz.random import Random
+
+
+def test_a_pool_without_users_holds_no_memory() raises:
+    var pool = BufferPool.create(4096, 1000)
+    assert_equal(pool.lent(), 0)
+    assert_equal(pool.state[].count, 0)
+    assert_false(pool.is_exhausted())
+    assert_equal(pool.buffer_octets(), 4096)
+    pool.destroy()
+
+
+def test_the_limit_is_rounded_up_to_whole_chunks() raises:
+    var rows: List[Tuple[Int, Int]] = [
+        (1, 64),
+        (63, 64),
+        (64, 64),
+        (65, 128),
+        (128, 128),
+    ]
+    for row in rows:
+        var pool = BufferPool.create(64, row[0])
+        var lent = List[OctetPointer]()
+        while True:
+            var buffer = pool.take()
+            if not buffer:
+                break
+            lent.append(buffer.value())
+        assert_equal(len(lent), row[1], String(row[0]))
+        assert_true(pool.is_exhausted())
+        assert_false(pool.take())
+        pool.give(lent[0])
+        assert_false(pool.is_exhausted())
+        assert_equal(pool.take().value(), lent[0])
+        for buffer in lent:
+            pool.give(buffer)
+        assert_equal(pool.lent(), 0)
+        pool.destroy()
+
+
+def test_lent_buffers_never_overlap_and_keep_their_octets() raises:
+    var random = Random(36)
+    var pool = BufferPool.create(128, 200)
+    var lent = List[OctetPointer]()
+    var marks = List[UInt8]()
+    var taken = 0
+    for step in range(5000):
+        if random.chance(55):
+            var buffer = pool.take()
+            assert_equal(Bool(buffer), len(lent) < 256)
+            if buffer:
+                var mark = UInt8(step & 255)
+                for i in range(128):
+                    buffer.value()[unsafe_offset=i] = mark
+                lent.append(buffer.value())
+                marks.append(mark)
+                taken += 1
+        elif len(lent) > 0:
+            var at = random.below(len(lent))
+            for i in range(128):
+                if lent[at][unsafe_offset=i] != marks[at]:
+                    raise Error("a buffer lost its octets")
+            pool.give(lent[at])
+            _ = lent.pop(at)
+            _ = marks.pop(at)
+        assert_equal(pool.lent(), len(lent))
+    assert_true(taken > 1000)
+    for buffer in lent:
+        pool.give(buffer)
+    pool.destroy()
+
+
+def test_the_last_buffer_given_back_is_lent_first() raises:
+    var pool = BufferPool.create(64, 64)
+    var first = pool.take().value()
+    var second = pool.take().value()
+    pool.give(first)
+    pool.give(second)
+    assert_equal(pool.take().value(), second)
+    assert_equal(pool.take().value(), first)
+    pool.destroy()
+
+
+comptime TESTS = __functions_in_module()

@@ -1,0 +1,145 @@
+"""Tests for `flare.runtime.wait`."""
+
+from std.testing import assert_equal, assert_raises, assert_true
+
+from flare.net import NetError
+from flare.runtime.backend import BackendKind
+from flare.runtime.current import current_fiber
+from flare.runtime.fiber import NO_DEADLINE
+from flare.runtime.reactor import ReactorConfig
+from flare.runtime.task import spawn
+from flare.runtime.wait import deadline_in, sleep
+from flare.sys.clock import monotonic_ms
+from tests.runtime.loop import Log, Loop
+
+
+def test_a_script_sleeps_at_least_as_long_as_it_asks() raises:
+    for duration_ms in [1, 2, 10, 25]:
+        var begun = monotonic_ms()
+        sleep(duration_ms)
+        var slept = monotonic_ms() - begun
+        assert_true(
+            slept >= duration_ms and slept < duration_ms + 2_000, String(slept)
+        )
+
+
+def test_fibers_wake_in_the_order_of_their_sleeps() raises:
+    for kind in [BackendKind.EPOLL, BackendKind.IO_URING]:
+        var loop = Loop(ReactorConfig(backend=kind))
+        var log = Log()
+        for duration_ms in [30, 10, 20, 0]:
+
+            def body() raises {var log, var duration_ms}:
+                sleep(duration_ms)
+                log.add(String(duration_ms))
+
+            spawn(body).detach()
+        while loop.busy() > 0:
+            loop.turn()
+        assert_equal(log.take(), ["0", "10", "20", "30"])
+        loop.close()
+
+
+def test_sleeping_not_at_all_lets_others_run_first() raises:
+    var log = Log()
+
+    def other() raises {var log}:
+        log.add("other")
+
+    spawn(other).detach()
+    log.add("before")
+    sleep(0)
+    sleep(-1)
+    log.add("after")
+    assert_equal(log.take(), ["before", "other", "after"])
+
+
+def test_a_sleep_past_the_deadline_times_out_at_the_deadline() raises:
+    var begun = monotonic_ms()
+    with assert_raises(contains="net.timeout sleep errno=110"):
+        with deadline_in(5):
+            sleep(60_000)
+    assert_true(monotonic_ms() - begun < 5_000)
+
+
+def test_a_sleep_within_the_deadline_ends_well() raises:
+    with deadline_in(60_000):
+        sleep(1)
+
+
+def test_what_raises_inside_the_block_leaves_no_deadline_behind() raises:
+    try:
+        with deadline_in(5):
+            raise Error("own")
+    except e:
+        assert_equal(String(e), "own")
+    assert_equal(_deadline_ms(), NO_DEADLINE)
+    sleep(10)
+
+
+def test_an_inner_deadline_never_extends_the_outer_one() raises:
+    with deadline_in(10_000):
+        var outer = _deadline_ms()
+        assert_true(outer != NO_DEADLINE)
+        with deadline_in(20_000):
+            assert_equal(_deadline_ms(), outer)
+        with deadline_in(5_000):
+            assert_true(_deadline_ms() <= outer - 4_000)
+            with deadline_in(50_000):
+                assert_true(_deadline_ms() <= outer - 4_000)
+        assert_equal(_deadline_ms(), outer)
+    assert_equal(_deadline_ms(), NO_DEADLINE)
+
+
+def test_an_expired_block_waits_for_nothing_more() raises:
+    var timeouts = 0
+    with deadline_in(1):
+        for _ in range(3):
+            try:
+                sleep(60_000)
+            except e:
+                assert_equal(NetError.of(e).value().kind, NetError.TIMEOUT)
+                timeouts += 1
+    assert_equal(timeouts, 3)
+    with assert_raises(contains="net.timeout"):
+        with deadline_in(-1):
+            sleep(60_000)
+
+
+def test_each_fiber_has_deadlines_of_its_own() raises:
+    var log = Log()
+
+    def bounded() raises {var log}:
+        with deadline_in(5):
+            try:
+                sleep(60_000)
+            except e:
+                log.add(String(e))
+
+    def unbounded() raises {var log}:
+        sleep(20)
+        log.add("slept")
+
+    var first = spawn(bounded)
+    var second = spawn(unbounded)
+    first^.join()
+    second^.join()
+    assert_equal(log.take(), ["net.timeout sleep errno=110", "slept"])
+
+
+def test_inside_a_loop_but_outside_a_fiber_waiting_is_an_error() raises:
+    var loop = Loop(ReactorConfig())
+    with assert_raises(contains="sleep errno=35"):
+        sleep(1)
+    with assert_raises(contains="wait errno=35"):
+        with deadline_in(1):
+            pass
+    loop.close()
+
+
+@no_inline
+def _deadline_ms() -> Int:
+    return current_fiber().value().state[].deadline_ms
+
+
+comptime TESTS = __functions_in_module()
