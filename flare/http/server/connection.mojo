@@ -46,10 +46,16 @@ from .output import (
     write_continue,
     write_response,
 )
+from .read_ahead import (
+    READ_AHEAD_OCTETS,
+    adjust_receive,
+    feed_starved,
+    receive_operation,
+    watch_operation,
+)
 from .statistics import WorkerStatistics
 from .worker_state import ExchangeFunctions, WorkerState
 
-comptime _READ_AHEAD_OCTETS = 64 * 1024
 comptime _DRAINED_OCTETS_MAX = 256 * 1024
 comptime _UNSENT_OCTETS_MAX = 256 * 1024
 
@@ -87,6 +93,9 @@ struct Connection(TrivialRegisterPassable):
         c[].receive.multishot = True
         c[].receive.owner = c.unsafe_bitcast[NoneType]()
         c[].receive.complete = _on_receive
+        c[].watch.descriptor = descriptor
+        c[].watch.owner = c.unsafe_bitcast[NoneType]()
+        c[].watch.complete = _on_peer_left
         c[].send.descriptor = descriptor
         c[].send.owner = c.unsafe_bitcast[NoneType]()
         c[].send.complete = _on_sent
@@ -98,17 +107,9 @@ struct Connection(TrivialRegisterPassable):
             .unsafe_bitcast[NoneType]()
         )
         var connection = Self(c)
-        worker[].reactor.submit(connection._receive())
+        worker[].reactor.submit(receive_operation(c))
         set_deadline(c, Wait.NEXT_REQUEST, worker[].config.idle_timeout_ms)
         return True
-
-    @always_inline
-    def _receive(self) -> Operation:
-        return Operation(
-            Pointer(to=self.state[].receive).unsafe_origin_cast[
-                MutUntrackedOrigin
-            ]()
-        )
 
     def process(self):
         """Goes as far as the received octets allow; called by the loop."""
@@ -143,8 +144,7 @@ struct Connection(TrivialRegisterPassable):
             x[].content_complete
             or x[].content_status != 0
             or (
-                not x[].content_wanted
-                and len(x[].content) >= _READ_AHEAD_OCTETS
+                not x[].content_wanted and len(x[].content) >= READ_AHEAD_OCTETS
             )
         ):
             return False
@@ -354,7 +354,7 @@ struct Connection(TrivialRegisterPassable):
         ):
             self._peer_is_gone()
         if c[].stage == Stage.OPEN:
-            self._adjust_receive()
+            adjust_receive(c)
             choose_deadline(c)
             return
         if c[].stage == Stage.LAST_SEND and not has_output(c):
@@ -377,22 +377,25 @@ struct Connection(TrivialRegisterPassable):
         c[].stage = Stage.LINGERING
         worker_of(c)[].reactor.end_sending(c[].descriptor)
         set_deadline(c, Wait.PEER_ENDS, worker_of(c)[].config.linger_timeout_ms)
-        if self._receive().is_idle():
-            worker_of(c)[].reactor.submit(self._receive())
+        if receive_operation(c).is_idle():
+            worker_of(c)[].reactor.submit(receive_operation(c))
 
     def _close(self):
         var c = self.state
         var w = worker_of(c)
         var reactor = w[].reactor
-        if not self._receive().is_idle():
-            reactor.cancel(self._receive())
+        if not receive_operation(c).is_idle():
+            reactor.cancel(receive_operation(c))
         if not send_operation(c).is_idle():
             reactor.cancel(send_operation(c))
+        if not watch_operation(c).is_idle():
+            reactor.cancel(watch_operation(c))
         if (
             c[].running
             or c[].processing
-            or not self._receive().is_idle()
+            or not receive_operation(c).is_idle()
             or not send_operation(c).is_idle()
+            or not watch_operation(c).is_idle()
         ):
             return
         self._drop_exchange()
@@ -403,36 +406,6 @@ struct Connection(TrivialRegisterPassable):
         _ = w[].connections.give(c[].slot)
         WorkerStatistics.set(_counter(w, 1), w[].connections.lent())
         w[].slot_freed(w.unsafe_bitcast[NoneType]())
-
-    @always_inline
-    def _adjust_receive(self):
-        var c = self.state
-        var paused = self._is_full()
-        if paused and not c[].receive_paused:
-            worker_of(c)[].reactor.cancel(self._receive())
-        c[].receive_paused = paused
-        if (
-            self._receive().is_idle()
-            and not paused
-            and not c[].peer_ended
-            and not c[].starved
-        ):
-            worker_of(c)[].reactor.submit(self._receive())
-
-    @always_inline
-    def _is_full(self) -> Bool:
-        var c = self.state
-        # Nobody consumes these while earlier answers lie unsent.
-        if len(window(c)) >= _READ_AHEAD_OCTETS:
-            return True
-        if not c[].running:
-            return False
-        ref x = c[].exchange.unsafe_value()[]
-        return (
-            not x.content_wanted
-            and not x.content_complete
-            and len(x.content) >= _READ_AHEAD_OCTETS
-        )
 
     def _expire(self):
         var c = self.state
@@ -487,22 +460,6 @@ def exchange_functions() -> ExchangeFunctions:
     return ExchangeFunctions(_on_demand, _peer_address, _on_finished)
 
 
-def feed_starved(w: PointerTo[WorkerState]):
-    """Lets connections receive again that found no free buffer.
-
-    Args:
-        w: The worker.
-    """
-    var waiting = List[SlotHandle]()
-    swap(waiting, w[].starved)
-    for slot in waiting:
-        var c = w[].connections.find(slot)
-        if c:
-            c.value()[].starved = False
-            if c.value()[].stage == Stage.OPEN:
-                Connection(c.value())._adjust_receive()
-
-
 @always_inline
 def _of(owner: Erased) -> Connection:
     return Connection(owner.unsafe_bitcast[ConnectionState]())
@@ -536,6 +493,14 @@ def _on_receive(operation: Operation):
     if c[].stage == Stage.LINGERING and c[].peer_ended:
         c[].stage = Stage.CLOSING
     connection.process()
+
+
+def _on_peer_left(operation: Operation):
+    var connection = _of(operation.state[].owner.unsafe_value())
+    # Without a handler that waits, the end of what is received tells as much.
+    if operation.result() > 0 and connection.state[].running:
+        connection._peer_is_gone()
+    connection._settle()
 
 
 def _on_sent(operation: Operation):

@@ -47,6 +47,8 @@ struct ConnectionState(Movable):
 
     var receive: OperationState
     """The multishot receive."""
+    var watch: OperationState
+    """Notices that the peer has left while nothing is received."""
     var send: OperationState
     """The one send in flight."""
     var h1: H1State
@@ -115,6 +117,7 @@ struct ConnectionState(Movable):
             limits: What a peer may make it read.
         """
         self.receive = OperationState(OperationKind.RECEIVE)
+        self.watch = OperationState(OperationKind.POLL)
         self.send = OperationState(OperationKind.SEND)
         self.h1 = H1State(Role.SERVER, limits)
         self.worker = worker

@@ -77,6 +77,8 @@ struct _Interest(ImplicitlyCopyable):
     # The peer has ended its side: the end is still to be read after the
     # octets, though no further edge will say so.
     var ended: Bool
+    # Neither side can go on: polls report it whatever they ask for.
+    var broken: Bool
     var queued: Bool
 
     def __init__(out self):
@@ -89,6 +91,7 @@ struct _Interest(ImplicitlyCopyable):
             readable=False,
             writable=True,
             ended=False,
+            broken=False,
             queued=False,
         )
 
@@ -241,6 +244,8 @@ struct EpollBackend(Backend):
                 interest.readable = True
             if events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR) != 0:
                 interest.ended = True
+            if events & (EPOLLHUP | EPOLLERR) != 0:
+                interest.broken = True
             if events & _WRITE_EVENTS != 0:
                 interest.writable = True
             self._advance(descriptor, completions)
@@ -409,15 +414,19 @@ struct EpollBackend(Backend):
             events |= EPOLLOUT
         if interest.ended:
             events |= EPOLLRDHUP
-        if events & wanted == 0:
+        events &= wanted
+        if interest.broken:
+            events |= EPOLLHUP
+        if events == 0:
             return
-        # Whoever polls does the reading, so readiness is known from edges.
-        interest.readable = False
+        # Who polls to read does the reading, so readiness is known from edges.
+        if wanted & EPOLLIN != 0:
+            interest.readable = False
         if not operation.state[].multishot:
             interest.poller = None
         _complete(
             operation,
-            Int(events & wanted),
+            Int(events),
             operation.state[].multishot,
             completions,
         )

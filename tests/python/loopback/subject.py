@@ -123,6 +123,7 @@ class Subject:
                 return found
             if time.monotonic() > deadline:
                 raise AssertionError(f"wanted {wanted}, found {found}")
+            time.sleep(0.002)
 
     def stop(self):
         """Ends the process, also where a test has failed."""

@@ -1,0 +1,112 @@
+"""Decides how far a connection receives ahead of its handlers.
+
+What a peer sends before it is needed is kept up to a bound; then nothing more
+is received, and the peer's kernel holds it back. A peer that leaves meanwhile
+would go unnoticed, so that it is polled for instead.
+"""
+
+from flare.core import PointerTo, SlotHandle
+from flare.runtime.operation import POLL_PEER_CLOSED, Operation
+
+from .connection_state import ConnectionState, Stage
+from .input import window
+from .output import worker_of
+from .worker_state import WorkerState
+
+comptime READ_AHEAD_OCTETS = 64 * 1024
+"""What may lie unread, as octets or as content, before receiving pauses."""
+
+
+@always_inline
+def receive_operation(c: PointerTo[ConnectionState]) -> Operation:
+    """Names the receive of a connection.
+
+    Args:
+        c: The connection.
+
+    Returns:
+        The operation.
+    """
+    return Operation(
+        Pointer(to=c[].receive).unsafe_origin_cast[MutUntrackedOrigin]()
+    )
+
+
+@always_inline
+def watch_operation(c: PointerTo[ConnectionState]) -> Operation:
+    """Names the poll that notices a peer's departure.
+
+    Args:
+        c: The connection.
+
+    Returns:
+        The operation.
+    """
+    return Operation(
+        Pointer(to=c[].watch).unsafe_origin_cast[MutUntrackedOrigin]()
+    )
+
+
+@always_inline
+def adjust_receive(c: PointerTo[ConnectionState]):
+    """Receives, or pauses, as what lies unread asks for.
+
+    Args:
+        c: An open connection.
+    """
+    var reactor = worker_of(c)[].reactor
+    var paused = _is_full(c)
+    if paused and not c[].receive_paused:
+        reactor.cancel(receive_operation(c))
+    c[].receive_paused = paused
+    if paused:
+        _watch(c)
+    elif (
+        receive_operation(c).is_idle()
+        and not c[].peer_ended
+        and not c[].starved
+    ):
+        reactor.submit(receive_operation(c))
+
+
+def feed_starved(w: PointerTo[WorkerState]):
+    """Lets connections receive again that found no free buffer.
+
+    Args:
+        w: The worker.
+    """
+    var waiting = List[SlotHandle]()
+    swap(waiting, w[].starved)
+    for slot in waiting:
+        var c = w[].connections.find(slot)
+        if c:
+            c.value()[].starved = False
+            if c.value()[].stage == Stage.OPEN:
+                adjust_receive(c.value())
+
+
+@always_inline
+def _is_full(c: PointerTo[ConnectionState]) -> Bool:
+    # Nobody consumes these while earlier answers lie unsent.
+    if len(window(c)) >= READ_AHEAD_OCTETS:
+        return True
+    if not c[].running:
+        return False
+    ref x = c[].exchange.unsafe_value()[]
+    return (
+        not x.content_wanted
+        and not x.content_complete
+        and len(x.content) >= READ_AHEAD_OCTETS
+    )
+
+
+def _watch(c: PointerTo[ConnectionState]):
+    if not c[].running or c[].peer_ended:
+        return
+    if not watch_operation(c).is_idle():
+        return
+    # Errors and resets are reported whatever is asked for.
+    c[].watch.length = 0
+    if not worker_of(c)[].config.half_close_allowed:
+        c[].watch.length = POLL_PEER_CLOSED
+    worker_of(c)[].reactor.submit(watch_operation(c))
