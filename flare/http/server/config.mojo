@@ -1,5 +1,6 @@
 """Bounds what a server accepts and how long it waits."""
 
+from flare.message import RequestTarget
 from flare.proto.h1 import H1Limits
 from flare.runtime.backend import BackendKind
 
@@ -183,9 +184,12 @@ struct ServerConfig(Copyable, Movable):
             return ConfigProblem(
                 "max_header_size", "must be 256 octets to 1 MiB"
             )
-        if self.max_target_size < 64 or self.max_target_size > 1 << 16:
+        if (
+            self.max_target_size < 64
+            or self.max_target_size > RequestTarget.OCTETS_MAX
+        ):
             return ConfigProblem(
-                "max_target_size", "must be 64 octets to 64 KiB"
+                "max_target_size", "must be 64 to 65,535 octets"
             )
         if self.max_body_size < self.max_header_size:
             return ConfigProblem(
