@@ -2,8 +2,6 @@
 
 from std.memory import ArcPointer
 
-from flare.core import PointerTo
-
 from .endpoint import Endpoint
 from .extract import Extractor
 from .function_endpoint import endpoint_of
@@ -62,14 +60,15 @@ struct RouterState(Copyable, Movable):
 
 
 @fieldwise_init
-struct RouteMethod[S: AnyType](TrivialRegisterPassable):
+struct RouteMethod[S: AnyType, origin: MutOrigin](TrivialRegisterPassable):
     """Registers what answers one method; `router.get` gives one.
 
     Parameters:
         S: The state that the router was declared with.
+        origin: The router, which must outlive this.
     """
 
-    var _router: PointerTo[RouterState]
+    var _router: Pointer[RouterState, Self.origin]
     var _method: StaticString
 
     def __call__[H: Handler](self, pattern: StringSlice, var handler: H) raises:

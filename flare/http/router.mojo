@@ -31,7 +31,7 @@ comptime _ASTERISK: StaticString = "*"
 comptime _SLASH: StaticString = "/"
 
 
-struct Router[S: AnyType = NoState](ExpectsState, Handler):
+struct Router[S: AnyType = NoState](ExpectsState, Handler, Sized):
     """Hands each request to the handler of its method and path.
 
     `router.get("/users/:id", handler)` takes a function or any `Handler`, and
@@ -73,7 +73,9 @@ struct Router[S: AnyType = NoState](ExpectsState, Handler):
         """Frees the routes and handlers."""
         heap_destroy(self._state)
 
-    def __getattr__(mut self, member: type_of("get")) -> RouteMethod[Self.S]:
+    def __getattr__(
+        mut self, member: type_of("get")
+    ) -> RouteMethod[Self.S, origin_of(self)]:
         """Registers what answers GET.
 
         Args:
@@ -82,9 +84,11 @@ struct Router[S: AnyType = NoState](ExpectsState, Handler):
         Returns:
             What is called: `router.get("/path", handler)`.
         """
-        return RouteMethod[Self.S](self._state, "GET")
+        return self._method("GET")
 
-    def __getattr__(mut self, member: type_of("post")) -> RouteMethod[Self.S]:
+    def __getattr__(
+        mut self, member: type_of("post")
+    ) -> RouteMethod[Self.S, origin_of(self)]:
         """Registers what answers POST.
 
         Args:
@@ -93,9 +97,11 @@ struct Router[S: AnyType = NoState](ExpectsState, Handler):
         Returns:
             What is called: `router.post("/path", handler)`.
         """
-        return RouteMethod[Self.S](self._state, "POST")
+        return self._method("POST")
 
-    def __getattr__(mut self, member: type_of("put")) -> RouteMethod[Self.S]:
+    def __getattr__(
+        mut self, member: type_of("put")
+    ) -> RouteMethod[Self.S, origin_of(self)]:
         """Registers what answers PUT.
 
         Args:
@@ -104,9 +110,11 @@ struct Router[S: AnyType = NoState](ExpectsState, Handler):
         Returns:
             What is called: `router.put("/path", handler)`.
         """
-        return RouteMethod[Self.S](self._state, "PUT")
+        return self._method("PUT")
 
-    def __getattr__(mut self, member: type_of("patch")) -> RouteMethod[Self.S]:
+    def __getattr__(
+        mut self, member: type_of("patch")
+    ) -> RouteMethod[Self.S, origin_of(self)]:
         """Registers what answers PATCH.
 
         Args:
@@ -115,9 +123,11 @@ struct Router[S: AnyType = NoState](ExpectsState, Handler):
         Returns:
             What is called: `router.patch("/path", handler)`.
         """
-        return RouteMethod[Self.S](self._state, "PATCH")
+        return self._method("PATCH")
 
-    def __getattr__(mut self, member: type_of("delete")) -> RouteMethod[Self.S]:
+    def __getattr__(
+        mut self, member: type_of("delete")
+    ) -> RouteMethod[Self.S, origin_of(self)]:
         """Registers what answers DELETE.
 
         Args:
@@ -126,9 +136,11 @@ struct Router[S: AnyType = NoState](ExpectsState, Handler):
         Returns:
             What is called: `router.delete("/path", handler)`.
         """
-        return RouteMethod[Self.S](self._state, "DELETE")
+        return self._method("DELETE")
 
-    def __getattr__(mut self, member: type_of("head")) -> RouteMethod[Self.S]:
+    def __getattr__(
+        mut self, member: type_of("head")
+    ) -> RouteMethod[Self.S, origin_of(self)]:
         """Registers what answers HEAD; without it HEAD is answered by GET.
 
         Args:
@@ -137,11 +149,11 @@ struct Router[S: AnyType = NoState](ExpectsState, Handler):
         Returns:
             What is called: `router.head("/path", handler)`.
         """
-        return RouteMethod[Self.S](self._state, "HEAD")
+        return self._method("HEAD")
 
     def __getattr__(
         mut self, member: type_of("options")
-    ) -> RouteMethod[Self.S]:
+    ) -> RouteMethod[Self.S, origin_of(self)]:
         """Registers what answers OPTIONS; the pattern `*` is the server itself.
 
         Args:
@@ -150,7 +162,7 @@ struct Router[S: AnyType = NoState](ExpectsState, Handler):
         Returns:
             What is called: `router.options("/path", handler)`.
         """
-        return RouteMethod[Self.S](self._state, "OPTIONS")
+        return self._method("OPTIONS")
 
     def route[
         H: Handler
@@ -230,6 +242,13 @@ struct Router[S: AnyType = NoState](ExpectsState, Handler):
         """
         return len(self._state[].table[])
 
+    def _method(
+        mut self, method: StaticString
+    ) -> RouteMethod[Self.S, origin_of(self)]:
+        return RouteMethod[Self.S, origin_of(self)](
+            self._state.unsafe_origin_cast[origin_of(self)](), method
+        )
+
     def serve(self, req: Request) raises -> Response:
         """Finds the route of a request and lets its handler answer.
 
@@ -252,9 +271,6 @@ def _serve(
     var target = x.head.target_text(x.window()).as_bytes()
     var path = x.head.target.path(target)
     if len(path) == 0:
-        if x.head.target.form == RequestTarget.AUTHORITY_FORM:
-            # A tunnel is not a resource (RFC 9110 section 9.3.6).
-            return not_implemented()
         path = _path_of_nothing(x.head.target, x.head.method)
     ref table = state[].table[]
     x.parameters.clear()

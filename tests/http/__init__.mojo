@@ -1,0 +1,1 @@
+"""Tests `flare.http` above the server."""

@@ -1,0 +1,273 @@
+"""Tests states of workers and the value that all share."""
+
+from std.testing import assert_equal, assert_raises
+
+from flare.core import Erased, PointerTo, heap_create, heap_destroy
+from flare.http import (
+    App,
+    Handler,
+    Request,
+    Response,
+    Router,
+    Shared,
+    State,
+    ok,
+)
+from flare.runtime import Scheduler, sleep
+from flare.testing import TestClient
+from tests.http.support import asked
+
+
+def test_every_handler_of_a_worker_sees_the_same_state() raises:
+    var client = TestClient(App(state=_Counters(0), handler=_router()))
+    assert_equal(asked(client, "/plain"), "200 1")
+    assert_equal(asked(client, "/function"), "200 2")
+    assert_equal(asked(client, "/plain"), "200 3")
+
+
+def test_a_copy_has_a_state_of_its_own() raises:
+    var app = App(state=_Counters(5), handler=_router())
+    app.state().hits = 6
+    var first = TestClient(app.copy())
+    var second = TestClient(app^)
+    assert_equal(asked(first, "/plain"), "200 7")
+    assert_equal(asked(first, "/plain"), "200 8")
+    assert_equal(asked(second, "/plain"), "200 7")
+
+
+def test_the_state_is_at_the_same_place_after_a_move() raises:
+    var app = App(state=_Counters(0), handler=_plain_router())
+    var place = Int(Pointer(to=app.state()))
+    var moved = app^
+    assert_equal(Int(Pointer(to=moved.state())), place)
+    _ = moved^
+
+
+def test_a_handler_without_app_gets_a_clear_error() raises:
+    var exchange_error = _error_of(_plain_router())
+    assert_equal(
+        exchange_error,
+        (
+            "http.no_state no App is around the handler that wants"
+            " tests.http.test_app._Counters"
+        ),
+    )
+
+
+def test_a_state_of_another_type_is_a_clear_error() raises:
+    var app = App(state=_Other(1), handler=_plain_router())
+    assert_equal(
+        _error_of(app),
+        (
+            "http.no_state the App holds tests.http.test_app._Other, not"
+            " tests.http.test_app._Counters"
+        ),
+    )
+
+
+def test_an_app_within_an_app_hides_the_outer_state() raises:
+    var inner = App(state=_Other(7), handler=_ReadsOther())
+    var router = Router()
+    router.get("/inner", inner^)
+    router.get("/plain", _plain)
+    var client = TestClient(App(state=_Counters(0), handler=router^))
+    assert_equal(asked(client, "/inner"), "200 7")
+    assert_equal(asked(client, "/plain"), "200 1")
+
+
+def test_the_outer_state_is_back_behind_an_inner_app() raises:
+    var inner = App(state=_Other(7), handler=_ReadsOther())
+    var client = TestClient(App(state=_Counters(3), handler=_AddsHits(inner^)))
+    assert_equal(asked(client, "/"), "200 7 and 3")
+
+
+def test_each_worker_builds_its_own_state_once() raises:
+    var app = App.per_worker[_build](_BuiltRouter())
+    var first = TestClient(app.copy())
+    assert_equal(asked(first, "/"), "200 worker 0 asked 1")
+    assert_equal(asked(first, "/"), "200 worker 0 asked 2")
+    var second = TestClient(app^)
+    assert_equal(asked(second, "/"), "200 worker 0 asked 1")
+
+
+def test_a_state_that_cannot_be_built_is_500() raises:
+    var client = TestClient(App.per_worker[_cannot](_BuiltRouter()))
+    assert_equal(asked(client, "/"), "500 Internal Server Error")
+    assert_equal(asked(client, "/"), "500 Internal Server Error")
+
+
+def test_copies_of_a_shared_value_are_one() raises:
+    var shared = Shared(_Counters(1))
+    var copy = shared
+
+    def add(mut counters: _Counters) raises {}:
+        counters.hits += 10
+
+    copy.update(add)
+    assert_equal(shared.update(_hits), 11)
+    _ = copy^
+
+
+def test_updates_of_many_threads_are_all_counted() raises:
+    var shared = heap_create(Shared(_Counters(0)))
+    Scheduler.start(4, False, _count_up, shared.unsafe_bitcast[NoneType]())
+    assert_equal(shared[].update(_hits), 40_000)
+    heap_destroy(shared)
+
+
+def test_an_error_in_an_update_gives_the_lock_back() raises:
+    var shared = Shared(_Counters(0))
+    with assert_raises(contains="no more"):
+        shared.update(_raises)
+    assert_equal(shared.update(_hits), 1)
+
+
+def test_an_update_within_an_update_is_refused() raises:
+    var shared = Shared(_Counters(0))
+
+    def again(mut counters: _Counters) raises {var shared}:
+        shared.update(_raises)
+
+    with assert_raises(contains="http.shared_again"):
+        shared.update(again)
+    assert_equal(shared.update(_hits), 0)
+
+
+def test_an_update_may_not_wait() raises:
+    # Waiting once gives this thread a loop.
+    sleep(0)
+    var shared = Shared(_Counters(0))
+    with assert_raises(contains="sleep"):
+        shared.update(_waits)
+    assert_equal(shared.update(_hits), 1)
+    sleep(0)
+
+
+def _router() raises -> Router[_Counters]:
+    var router = Router[_Counters]()
+    router.get("/plain", _plain)
+    router.get[_function]("/function")
+    return router^
+
+
+def _plain_router() raises -> Router[]:
+    var router = Router()
+    router.get("/", _plain)
+    return router^
+
+
+def _plain(req: Request) raises -> Response:
+    var state = State[_Counters].of(req)
+    state[].hits += 1
+    return ok(String(state[].hits))
+
+
+def _function(state: State[_Counters]) -> String:
+    state[].hits += 1
+    return String(state[].hits)
+
+
+def _hits(mut counters: _Counters) raises -> Int:
+    return counters.hits
+
+
+def _raises(mut counters: _Counters) raises:
+    counters.hits += 1
+    raise Error("no more")
+
+
+def _waits(mut counters: _Counters) raises:
+    counters.hits += 1
+    sleep(1)
+
+
+def _count_up(argument: Erased, index: Int):
+    var shared = argument.unsafe_bitcast[Shared[_Counters]]()
+    try:
+        for _ in range(10_000):
+            shared[].update(_add_one)
+    except:
+        pass
+
+
+def _add_one(mut counters: _Counters) raises:
+    counters.hits += 1
+
+
+def _build(worker: Int) raises -> _Built:
+    # Others that come meanwhile wait for it.
+    sleep(1)
+    return _Built(worker)
+
+
+def _cannot(worker: Int) raises -> _Built:
+    raise Error("the database is away")
+
+
+def _error_of[H: Handler](handler: H) raises -> String:
+    # The text of an error stays inside the server, so ask around the client.
+    var text = heap_create(String())
+    _ = TestClient(_Catches(handler.copy(), text)).get("/")
+    var copy = text[]
+    heap_destroy(text)
+    return copy^
+
+
+@fieldwise_init
+struct _Counters(Copyable):
+    var hits: Int
+
+
+@fieldwise_init
+struct _Other(Copyable):
+    var number: Int
+
+
+struct _Built(Movable):
+    var worker: Int
+    var asked: Int
+
+    def __init__(out self, worker: Int):
+        self.worker = worker
+        self.asked = 0
+
+
+@fieldwise_init
+struct _BuiltRouter(Handler):
+    def serve(self, req: Request) raises -> Response:
+        var state = State[_Built].of(req)
+        state[].asked += 1
+        return ok(String("worker ", state[].worker, " asked ", state[].asked))
+
+
+@fieldwise_init
+struct _ReadsOther(Handler):
+    def serve(self, req: Request) raises -> Response:
+        return ok(String(State[_Other].of(req)[].number))
+
+
+@fieldwise_init
+struct _AddsHits[H: Handler](Handler):
+    var inner: Self.H
+
+    def serve(self, req: Request) raises -> Response:
+        var response = self.inner.serve(req)
+        return ok(
+            String(response.text(), " and ", State[_Counters].of(req)[].hits)
+        )
+
+
+@fieldwise_init
+struct _Catches[H: Handler](Handler):
+    var inner: Self.H
+    var text: PointerTo[String]
+
+    def serve(self, req: Request) raises -> Response:
+        try:
+            return self.inner.serve(req)
+        except e:
+            self.text[] = String(e)
+            return ok()
+
+
+comptime TESTS = __functions_in_module()

@@ -1,0 +1,161 @@
+"""Tests what handlers read from requests."""
+
+from std.testing import assert_equal, assert_false, assert_raises, assert_true
+
+from flare.http import Handler, HttpVersion, Method, Request, Response, ok
+from flare.message import HeaderMap
+from flare.testing import TestClient
+from tests.http.support import asked_octets
+
+
+def test_members_are_read_like_fields() raises:
+    assert_equal(
+        asked_octets(
+            TestClient(_members),
+            "GET /a%20b?c=d HTTP/1.1\r\nHost: h\r\nX-One: 1\r\n\r\n",
+        ),
+        "200 GET|/a%20b?c=d|/a%20b|c=d|HTTP/1.1|2|1",
+    )
+    assert_equal(
+        asked_octets(TestClient(_members), "GET / HTTP/1.0\r\n\r\n"),
+        "200 GET|/|/||HTTP/1.0|0|",
+    )
+
+
+def test_an_absolute_target_has_a_path_and_a_query() raises:
+    assert_equal(
+        asked_octets(
+            TestClient(_members),
+            "GET http://h/p?q HTTP/1.1\r\nHost: h\r\n\r\n",
+        ),
+        "200 GET|http://h/p?q|/p|q|HTTP/1.1|1|",
+    )
+
+
+def test_methods_compare_with_texts() raises:
+    var client = TestClient(_method)
+    assert_equal(
+        asked_octets(client, "PURGE / HTTP/1.1\r\nHost: h\r\n\r\n"),
+        "200 PURGE False False True",
+    )
+    assert_equal(
+        asked_octets(client, "POST / HTTP/1.1\r\nHost: h\r\n\r\n"),
+        "200 POST False True False",
+    )
+
+
+def test_query_parameters_are_decoded() raises:
+    assert_equal(
+        asked_octets(
+            TestClient(_query),
+            "GET /?a=1&b=x%20y+z&a=2&c HTTP/1.1\r\nHost: h\r\n\r\n",
+        ),
+        "200 1|x y z||none",
+    )
+
+
+def test_the_content_is_read_as_text_and_octets() raises:
+    var client = TestClient(_content)
+    assert_equal(
+        asked_octets(
+            client,
+            "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello",
+        ),
+        "200 hello 5 declared 5",
+    )
+    assert_equal(
+        asked_octets(
+            client,
+            (
+                "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding:"
+                " chunked\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n"
+            ),
+        ),
+        "200 hello 5 declared -1",
+    )
+
+
+def test_a_request_without_network_has_no_peer() raises:
+    assert_equal(
+        asked_octets(TestClient(_peer), "GET / HTTP/1.1\r\nHost: h\r\n\r\n"),
+        "200 net.closed",
+    )
+
+
+def test_versions_compare() raises:
+    assert_true(HttpVersion.HTTP_1_0 < HttpVersion.HTTP_1_1)
+    assert_false(HttpVersion.HTTP_1_1 < HttpVersion.HTTP_1_1)
+    assert_true(HttpVersion(1, 9) < HttpVersion(2, 0))
+
+
+def _members(req: Request) raises -> Response:
+    var one = req.headers.get("x-one")
+    var text = String(
+        req.method,
+        "|",
+        req.url,
+        "|",
+        req.path,
+        "|",
+        req.query,
+        "|",
+        req.version,
+        "|",
+        len(req.headers),
+        "|",
+    )
+    if one:
+        text.write(one.value())
+    return ok(text^)
+
+
+def _method(req: Request) raises -> Response:
+    return ok(
+        String(
+            req.method_text(),
+            " ",
+            req.method == "GET",
+            " ",
+            req.method == Method.POST,
+            " ",
+            req.method == Method.OTHER,
+        )
+    )
+
+
+def _query(req: Request) raises -> Response:
+    var parameters = req.query_parameters()
+    return ok(
+        String(
+            parameters.get("a").value(),
+            "|",
+            parameters.get("b").value(),
+            "|",
+            parameters.get("c").value(),
+            "|",
+            parameters.get("d").or_else("none"),
+        )
+    )
+
+
+def _content(req: Request) raises -> Response:
+    return ok(
+        String(
+            req.text(),
+            " ",
+            len(req.body.octets()),
+            " declared ",
+            req.body.declared_octets().or_else(-1),
+        )
+    )
+
+
+def _peer(req: Request) raises -> Response:
+    try:
+        _ = req.peer()
+    except e:
+        return ok(String(String(e).split(" ")[0]))
+    return ok("a peer")
+
+
+comptime TESTS = __functions_in_module()
