@@ -2,6 +2,7 @@
 # Prints: net.refused connect
 """Mixes our errors with others in one `try` and reads the fields of ours."""
 
+from flare.http import Response, Router, ok
 from flare.net import NetError, SocketAddr
 from flare.tcp import TcpListener, TcpStream
 
@@ -12,12 +13,17 @@ def check_port(port: Int) raises -> Int:
     return port
 
 
-def send(host: StringSlice, port: StringSlice) raises -> Int:
-    # Four sources of errors: Int, a function of ours, an address, a socket.
+def hello() raises -> Response:
+    return ok("hello")
+
+
+def send(mut router: Router, path: String, host: String, port: String) raises:
+    # Errors of Int, of a function of ours, a router, an address, a socket.
     var number = check_port(Int(port))
+    router.get(path, hello)
     var address = SocketAddr.parse(String(host, ":", number))
     var stream = TcpStream.connect(address, timeout_ms=1000)
-    return stream.write("hello".as_bytes())
+    stream.write_all("hello".as_bytes())
 
 
 def explain(e: Error) -> String:
@@ -27,33 +33,27 @@ def explain(e: Error) -> String:
     var error = found.value()
     if error.kind == NetError.BAD_ADDRESS:
         return String("not an address: ", e)
-    var text = String(e, " -> ", error.operation)
-    if error.address:
-        text += String(" to port ", error.address.value().port)
-    if error.kind == NetError.REFUSED:
-        text += " was refused"
-    elif error.kind == NetError.TIMEOUT:
-        text += " took too long"
-    return String(text, " (errno ", error.errno, ")")
+    var text = String(e, " -> ", error.operation, ", errno ", error.errno)
+    if error.kind == NetError.REFUSED and error.address:
+        text += String(": nobody at port ", error.address.value().port)
+    return text
 
 
 def main() raises:
-    # Of two ports that the kernel chose, one is free again.
     var listener = TcpListener.bind(SocketAddr.localhost(0))
-    var closed = TcpListener.bind(SocketAddr.localhost(0))
-    var free = String(closed.local_address().port)
-    closed.close()
+    var port = String(listener.local_address().port)
+    listener.close()
 
-    var attempts: List[Tuple[String, String]] = [
-        (String("127.0.0.1"), String("http")),
-        (String("127.0.0.1"), String("80")),
-        (String("localhost"), String("8080")),
-        (String("127.0.0.1"), free),
-        (String("127.0.0.1"), String(listener.local_address().port)),
+    var router = Router()
+    var attempts: List[Tuple[String, String, String]] = [
+        (String("/a"), String("127.0.0.1"), String("http")),
+        (String("/b"), String("127.0.0.1"), String("80")),
+        (String("hello"), String("127.0.0.1"), port),
+        (String("/c"), String("localhost"), port),
+        (String("/d"), String("127.0.0.1"), port),
     ]
     for attempt in attempts:
         try:
-            print("sent", send(attempt[0], attempt[1]), "octets")
+            send(router, attempt[0], attempt[1], attempt[2])
         except e:
             print(explain(e))
-    listener.close()

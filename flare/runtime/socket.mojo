@@ -15,15 +15,12 @@ from std.memory import unsafe_memcpy
 
 from flare.core import OctetPointer, PointerTo, heap_create, heap_destroy
 from flare.net import NetError, SocketAddr
+from flare.net.error import checked
 from flare.sys.errno import EAGAIN, EBADF, EBUSY, ECONNABORTED
 from flare.sys.file import close_descriptor
-from flare.sys.socket import (
-    peer_socket_address,
-    set_non_blocking,
-    shut_down_socket,
-)
+from flare.sys.socket import set_non_blocking, shut_down_socket
 from flare.sys.socket_address import SocketAddressStorage
-from flare.sys.socket_constants import SHUT_RDWR
+from flare.sys.socket_constants import SHUT_RDWR, SHUT_WR
 
 from .backend import BackendKind
 from .current import current_reactor
@@ -124,6 +121,22 @@ struct FiberSocket(TrivialRegisterPassable):
         self._interrupt(self._sending())
         self._release(_DESCRIPTOR_USER)
 
+    def end_sending(self) raises:
+        """Lets the peer read the end of the stream; receiving goes on.
+
+        Raises:
+            NetError: `net.closed shut_down`.
+        """
+        var descriptor = self.descriptor()
+        if descriptor >= 0 and _is_simulated():
+            current_reactor().value().end_sending(descriptor)
+            return
+        _ = checked(
+            "shut_down",
+            shut_down_socket(descriptor, SHUT_WR),
+            self.state[].address,
+        )
+
     def is_open(self) -> Bool:
         """Tells whether `close` was not called yet.
 
@@ -147,14 +160,6 @@ struct FiberSocket(TrivialRegisterPassable):
             The address, if one is known.
         """
         return self.state[].address
-
-    def set_address(self, address: Optional[SocketAddr]):
-        """Says which address errors name.
-
-        Args:
-            address: The address, or none.
-        """
-        self.state[].address = address
 
     def set_receive_timeout_ms(self, timeout_ms: Optional[Int]):
         """Bounds each wait of `receive`.
@@ -303,7 +308,7 @@ struct FiberSocket(TrivialRegisterPassable):
                 break
         var accepted = self._finish(self._receiving(), "accept", result)
         var peer = SocketAddressStorage()
-        var found = peer_socket_address(Int32(accepted), peer)
+        var found = fiber.reactor().peer_address(Int32(accepted), peer)
         return Self.create(
             Int32(accepted),
             SocketAddr.from_storage(peer) if found
@@ -400,8 +405,15 @@ struct FiberSocket(TrivialRegisterPassable):
 def _close(descriptor: Int32):
     # At once, not with the next turn: a script that has closed may never turn
     # its loop again, and the peer waits for the end.
-    var reactor = current_reactor()
-    if reactor and reactor.value().backend_kind() == BackendKind.SIMULATED:
-        reactor.value().close(descriptor)
+    if _is_simulated():
+        current_reactor().value().close(descriptor)
     else:
         _ = close_descriptor(descriptor)
+
+
+def _is_simulated() -> Bool:
+    var reactor = current_reactor()
+    return (
+        Bool(reactor)
+        and reactor.value().backend_kind() == BackendKind.SIMULATED
+    )

@@ -10,10 +10,9 @@ from flare.sys.socket import (
     local_socket_address,
     open_socket,
     peer_socket_address,
-    shut_down_socket,
 )
 from flare.sys.socket_address import AF_INET, AF_INET6, SocketAddressStorage
-from flare.sys.socket_constants import IPPROTO_TCP, SHUT_WR, SOCK_STREAM
+from flare.sys.socket_constants import IPPROTO_TCP, SOCK_STREAM
 
 from .host import host_addresses
 
@@ -205,11 +204,7 @@ struct TcpStream(Movable, Reader, SocketOptions, Writer):
         Raises:
             Error: `net.closed shut_down`.
         """
-        _ = checked(
-            "shut_down",
-            shut_down_socket(self.descriptor(), SHUT_WR),
-            self._socket.address(),
-        )
+        self._socket.end_sending()
 
     def set_read_timeout_ms(self, timeout_ms: Optional[Int]):
         """Bounds each wait of `read`; 30 seconds by default.

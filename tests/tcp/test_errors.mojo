@@ -2,6 +2,7 @@
 
 from std.testing import assert_equal, assert_false, assert_true
 
+from flare.http import Response, Router, ok
 from flare.net import NetError, SocketAddr
 from flare.runtime.task import spawn
 from flare.tcp import TcpListener, TcpStream
@@ -21,6 +22,7 @@ def _mixed() raises:
         (String("nobody:1"), String("8"), NetError.BAD_ADDRESS),
         (String(free), String("eight"), -1),
         (String(free), String("80"), -1),
+        (String(free), String("0"), -1),
     ]
     for row in rows:
         var seen = -2
@@ -40,13 +42,20 @@ def _mixed() raises:
 @no_inline
 def _ask(address: StringSlice, count: StringSlice) raises -> Int:
     var number = _few(Int(count))
+    var router = Router()
+    router.get("/" if number > 0 else "a path begins with a slash", _hello)
 
     def double() raises {var number} -> Int:
         return number * 2
 
     var doubled = spawn(double).join()
+    _ = router^
     var stream = TcpStream.connect(SocketAddr.parse(address))
     return doubled + stream.write("x".as_bytes())
+
+
+def _hello() raises -> Response:
+    return ok("hello")
 
 
 def _few(count: Int) raises -> Int:
