@@ -16,7 +16,7 @@ from flare.runtime import BackendKind, sleep
 
 
 def echo(req: Request) raises -> Response:
-    if req.param("id") != "1234":
+    if Int(req.param("id")) != 1234:
         raise Error("the route's parameter is lost")
     return ok(req.text())
 
@@ -24,6 +24,10 @@ def echo(req: Request) raises -> Response:
 def parked_echo(req: Request) raises -> Response:
     sleep(0)
     return echo(req)
+
+
+def copied_echo(req: Request) raises -> Response:
+    return ok(String(req.text()))
 
 
 struct Named[H: Handler](Handler):
@@ -44,6 +48,7 @@ def main() raises:
     var router = Router()
     router.post("/echo/:id", echo)
     router.post("/parked/:id", parked_echo)
+    router.post("/copied/:id", copied_echo)
     var backend = BackendKind.IO_URING
     if argv()[1] == "epoll":
         backend = BackendKind.EPOLL

@@ -90,6 +90,10 @@ class Allocations(unittest.TestCase):
             self.assertTrue(answer.startswith(b"HTTP/1.1 200 OK\r\n"))
             self.assertIn(b"X-Served-By: flare\r\n", answer)
 
+    def test_the_count_sees_what_a_handler_allocates(self):
+        mojo, _ = self.count("epoll", b"/copied/1234")
+        self.assertGreaterEqual(mojo, REQUESTS)
+
     def test_a_request_allocates_nothing_on_io_uring(self):
         self.assertEqual(self.count("io_uring", b"/echo/1234"), (0, 0))
 
