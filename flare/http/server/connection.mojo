@@ -353,6 +353,12 @@ struct Connection(TrivialRegisterPassable):
             and not worker_of(c)[].config.half_close_allowed
         ):
             self._peer_is_gone()
+        if (
+            worker_of(c)[].stopping
+            and not c[].exchange
+            and not has_output(c)
+        ):
+            self._end()
         if c[].stage == Stage.OPEN:
             adjust_receive(c)
             choose_deadline(c)
@@ -438,8 +444,6 @@ struct Connection(TrivialRegisterPassable):
         if c[].stage != Stage.OPEN:
             return
         machine(c).close_after_exchange()
-        if not c[].exchange and not has_output(c):
-            self._end()
         self._settle()
 
     def abort(self):
