@@ -130,6 +130,11 @@ struct Worker(TrivialRegisterPassable):
                 return False
         return True
 
+    def end_turn(self):
+        """Keeps the present turn from waiting: nothing more may happen."""
+        var w = self.state
+        w[].reactor.post(_nothing, w.unsafe_bitcast[NoneType]())
+
     def _resume_accepting(self):
         var w = self.state
         w[].accept_paused = False
@@ -217,17 +222,25 @@ def _on_accept(operation: Operation):
     elif result != CANCELLED:
         # No descriptor or no memory is left, or the peer gave up already.
         worker._pause_accepting()
-    if operation.is_idle() and not w[].accept_paused and not w[].stopping:
+    if worker.is_done():
+        worker.end_turn()
+    elif operation.is_idle() and not w[].accept_paused and not w[].stopping:
         w[].reactor.submit(operation)
 
 
 def _on_slot_freed(owner: Erased):
     var worker = Worker(owner.unsafe_bitcast[WorkerState]())
     var w = worker.state
-    if len(w[].waiting) > 0:
+    if worker.is_done():
+        worker.end_turn()
+    elif len(w[].waiting) > 0:
         _ = worker.add(w[].waiting.pop(0))
     elif w[].accept_paused and not w[].accept_timer.is_armed():
         worker._resume_accepting()
+
+
+def _nothing(owner: Erased):
+    pass
 
 
 def _on_accept_timer(owner: Erased):
