@@ -2,11 +2,33 @@
 
 from std.testing import TestSuite
 
-from tests.testing import test_test_client
+from tests.testing import (
+    test_contract_epoll,
+    test_contract_faults,
+    test_contract_simulated,
+    test_contract_uring,
+    test_test_client,
+)
 
 
 def main() raises:
     var failures = List[String]()
+    try:
+        TestSuite.discover_tests[test_contract_epoll.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_contract_faults.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_contract_simulated.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_contract_uring.TESTS]().run()
+    except e:
+        failures.append(String(e))
     try:
         TestSuite.discover_tests[test_test_client.TESTS]().run()
     except e:

@@ -41,6 +41,8 @@ from .simulated_network import (
     descriptor_of,
 )
 
+comptime _TURNS_PER_MS = 100
+
 
 @fieldwise_init
 struct SimulatedBackend(Backend):
@@ -100,6 +102,9 @@ struct SimulatedBackend(Backend):
         var ready = self._ready()
         while len(ready) == 0:
             if len(completions[]) > 0:
+                return
+            if timeout_ms == 0:
+                self._work()
                 return
             var next = min(self.network.next_delay_ms().or_else(Int.MAX), limit)
             if next == Int.MAX or next <= s.now_ms:
@@ -197,6 +202,14 @@ struct SimulatedBackend(Backend):
             if pending.not_before_ms <= s.now_ms:
                 ready.append(i)
         return ready^
+
+    def _work(self):
+        # Turns that need not wait take time too, or a fiber that yields until
+        # something happens would keep it from ever happening.
+        ref s = self.network.state[]
+        s.working_turns += 1
+        if s.working_turns % _TURNS_PER_MS == 0:
+            s.now_ms = min(s.now_ms + 1, max(s.clock_limit_ms, s.now_ms))
 
     def _complete_some(self, ready: List[Int], completions: Completions):
         ref s = self.network.state[]

@@ -104,6 +104,8 @@ struct SimulatedNetworkState(Movable):
     """The clock."""
     var clock_limit_ms: Int
     """The clock does not go beyond; a wait then ends at once."""
+    var working_turns: Int
+    """Turns that neither waited nor completed anything."""
     var completions: Int
     """How many completions there were."""
     var misuses: Int
@@ -124,6 +126,7 @@ struct SimulatedNetworkState(Movable):
         self.draws = Draws(seed)
         self.now_ms = 1000
         self.clock_limit_ms = Int.MAX
+        self.working_turns = 0
         self.completions = 0
         self.misuses = 0
 

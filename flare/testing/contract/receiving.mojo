@@ -1,0 +1,260 @@
+"""Says how octets are received."""
+
+from std.testing import assert_equal, assert_true
+
+from flare.runtime.operation import NO_BUFFERS, OperationKind
+from flare.runtime.reactor import RECEIVE_BUFFER_OCTETS, ReactorConfig
+
+from .scene import Scene
+from .world import ReactorWorld
+
+
+def receive_delivers_a_buffer[W: ReactorWorld]() raises:
+    """A receive completes once, with the octets in a buffer.
+
+    Parameters:
+        W: The world it is played in.
+
+    Raises:
+        Error: If it is not so.
+    """
+    var scene = Scene[W]()
+    var one, other = scene.world.pair()
+    var receive = scene.receive(one, multishot=False)
+    scene.turns(3)
+    assert_equal(receive.count(), 0)
+    scene.deliver(other, "a")
+    scene.finish(receive)
+    assert_equal(receive.text(), "a")
+    assert_equal(receive.count(), 1)
+    scene.deliver(other, "b")
+    scene.turns(3)
+    assert_equal(receive.count(), 1)
+    var next = scene.receive(one, multishot=False)
+    scene.finish(next)
+    assert_equal(next.text(), "b")
+    scene.close(one)
+    scene.close(other)
+    scene^.end()
+
+
+def receive_finds_what_has_arrived_before[W: ReactorWorld]() raises:
+    """A receive completes with what was there before its submission.
+
+    Parameters:
+        W: The world it is played in.
+
+    Raises:
+        Error: If it is not so.
+    """
+    var scene = Scene[W]()
+    var one, other = scene.world.pair()
+    scene.deliver(other, "early")
+    scene.turns(5)
+    var receive = scene.receive(one, multishot=True)
+    scene.expect(receive, 5)
+    assert_equal(receive.text(), "early")
+    receive.cancel()
+    scene.finish(receive)
+    scene.close(one)
+    scene.close(other)
+    scene^.end()
+
+
+def multishot_receive_goes_on[W: ReactorWorld]() raises:
+    """A multishot receive completes many times, and finally at the end.
+
+    Parameters:
+        W: The world it is played in.
+
+    Raises:
+        Error: If it is not so.
+    """
+    var scene = Scene[W]()
+    var one, other = scene.world.pair()
+    var receive = scene.receive(one, multishot=True)
+    var expected = String()
+    for i in range(20):
+        var part = String(i, ",")
+        scene.deliver(other, part)
+        expected += part
+        scene.expect(receive, expected.byte_length())
+        assert_equal(receive.state[].finals, 0)
+    scene.world.reactor().end_sending(other)
+    scene.finish(receive)
+    assert_equal(receive.text(), expected)
+    assert_equal(receive.last(), 0)
+    scene.close(one)
+    scene.close(other)
+    scene^.end()
+
+
+def receive_may_be_bounded[W: ReactorWorld]() raises:
+    """A receive with a length takes no more than that.
+
+    Parameters:
+        W: The world it is played in.
+
+    Raises:
+        Error: If it is not so.
+    """
+    var scene = Scene[W]()
+    var one, other = scene.world.pair()
+    scene.deliver(other, "abcdefgh")
+    var receive = scene.watch(OperationKind.RECEIVE, one)
+    receive.state[].operation.length = 3
+    var got = String()
+    while got.byte_length() < 8:
+        receive.submit()
+        scene.finish(receive)
+        assert_true(receive.last() > 0 and receive.last() <= 3)
+        got = receive.text()
+    assert_equal(got, "abcdefgh")
+    scene.close(one)
+    scene.close(other)
+    scene^.end()
+
+
+def read_fills_memory_of_the_owner[W: ReactorWorld]() raises:
+    """A read puts octets where its owner says and leaves the rest.
+
+    Parameters:
+        W: The world it is played in.
+
+    Raises:
+        Error: If it is not so.
+    """
+    var scene = Scene[W]()
+    var one, other = scene.world.pair()
+    var got = String()
+    scene.deliver(other, "abcdefgh")
+    while got.byte_length() < 8:
+        var read = scene.read(one, 3)
+        scene.finish(read)
+        assert_true(read.last() > 0 and read.last() <= 3)
+        got += StringSlice(
+            unsafe_from_utf8=Span(read.state[].memory)[: read.last()]
+        )
+    assert_equal(got, "abcdefgh")
+    scene.close(one)
+    scene.close(other)
+    scene^.end()
+
+
+def end_of_the_peer_is_zero[W: ReactorWorld]() raises:
+    """The end of the peer's side is a result of 0, again and again.
+
+    Parameters:
+        W: The world it is played in.
+
+    Raises:
+        Error: If it is not so.
+    """
+    var scene = Scene[W]()
+    var one, other = scene.world.pair()
+    var receive = scene.receive(one, multishot=True)
+    scene.deliver(other, "last")
+    scene.close(other)
+    scene.finish(receive)
+    assert_equal(receive.text(), "last")
+    assert_equal(receive.last(), 0)
+    for _ in range(2):
+        var again = scene.receive(one, multishot=True)
+        scene.finish(again)
+        assert_equal(again.last(), 0)
+    var read = scene.read(one, 8)
+    scene.finish(read)
+    assert_equal(read.last(), 0)
+    scene.close(one)
+    scene^.end()
+
+
+def reset_of_the_peer_is_an_error[W: ReactorWorld]() raises:
+    """A broken connection is a final negative result.
+
+    Parameters:
+        W: The world it is played in.
+
+    Raises:
+        Error: If it is not so.
+    """
+    var scene = Scene[W]()
+    var one, other = scene.world.pair()
+    var receive = scene.receive(one, multishot=True)
+    scene.turns(3)
+    scene.world.reset(other)
+    scene.finish(receive)
+    assert_equal(receive.last(), -104)
+    scene.close(one)
+    scene^.end()
+
+
+def receive_without_buffers_says_so[W: ReactorWorld]() raises:
+    """A receive that finds no buffer ends, and the octets stay.
+
+    Parameters:
+        W: The world it is played in.
+
+    Raises:
+        Error: If it is not so.
+    """
+    var scene = Scene[W](ReactorConfig(receive_buffers_max=64, fibers_max=8))
+    var reactor = scene.world.reactor()
+    var one, other = scene.world.pair()
+    var receive = scene.receive(one, multishot=True)
+    receive.state[].keeps_buffers = True
+    var sent = 0
+    while receive.last() != NO_BUFFERS:
+        assert_true(sent < 200, "buffers without end")
+        var before = receive.count()
+        scene.deliver(other, "o")
+        sent += 1
+        scene.expect_count(receive, before + 1)
+    assert_true(receive.is_idle())
+    assert_true(len(receive.state[].kept) >= 60, "few buffers")
+    for buffer in receive.state[].kept:
+        reactor.buffers().give(buffer)
+    receive.state[].keeps_buffers = False
+    # Where the kernel picks buffers, it learns of these in the next turn.
+    scene.turns(1)
+    receive.submit()
+    scene.expect(receive, sent)
+    receive.cancel()
+    scene.finish(receive)
+    assert_equal(len(receive.state[].octets), sent)
+    scene.close(one)
+    scene.close(other)
+    scene^.end()
+
+
+def long_streams_arrive_whole[W: ReactorWorld]() raises:
+    """A megabyte arrives in order, however it is cut.
+
+    Parameters:
+        W: The world it is played in.
+
+    Raises:
+        Error: If it is not so.
+    """
+    var scene = Scene[W]()
+    var one, other = scene.world.pair()
+    var receive = scene.receive(one, multishot=True)
+    var expected = List[UInt8]()
+    for i in range(1 << 20):
+        expected.append(UInt8((i ^ (i >> 8) ^ (i >> 16)) & 255))
+    var sent = 0
+    var send = scene.watch(OperationKind.SEND, other)
+    while sent < len(expected):
+        send.state[].memory = List[UInt8](Span(expected)[sent:])
+        send.submit()
+        scene.finish(send)
+        assert_true(send.last() > 0)
+        sent += send.last()
+    scene.expect(receive, len(expected))
+    receive.cancel()
+    scene.finish(receive)
+    assert_true(receive.state[].octets == expected, "other octets")
+    assert_true(receive.count() > (1 << 20) // RECEIVE_BUFFER_OCTETS)
+    scene.close(one)
+    scene.close(other)
+    scene^.end()

@@ -1,0 +1,350 @@
+"""Plays operations on a reactor and remembers what became of each."""
+
+from std.testing import assert_equal, assert_true
+
+from flare.core import (
+    Erased,
+    OctetPointer,
+    PointerTo,
+    heap_create,
+    heap_destroy,
+)
+from flare.runtime.operation import (
+    Operation,
+    OperationKind,
+    OperationState,
+)
+from flare.runtime.reactor import Reactor, ReactorConfig
+
+from .world import ReactorWorld
+
+comptime _TURNS_MAX = 3_000
+
+
+struct WatchState(Movable):
+    """Holds an operation and its completions. Only `Watch` touches it."""
+
+    var operation: OperationState
+    """The operation."""
+    var reactor: Reactor
+    """Who performs it."""
+    var results: List[Int]
+    """What each completion reported."""
+    var finals: Int
+    """How many completions were final."""
+    var octets: List[UInt8]
+    """What was received in buffers of the backend's choice."""
+    var memory: List[UInt8]
+    """What `READ` fills and `SEND` sends."""
+    var kept: List[OctetPointer]
+    """Buffers that are not given back yet."""
+    var keeps_buffers: Bool
+    """Received buffers stay in `kept`."""
+    var resubmissions: Int
+    """How often it is still submitted again as soon as it is final."""
+
+    def __init__(out self, reactor: Reactor, kind: OperationKind):
+        """Makes an operation that has not been submitted.
+
+        Args:
+            reactor: Who performs it.
+            kind: What to do.
+        """
+        self.operation = OperationState(kind)
+        self.reactor = reactor
+        self.results = []
+        self.finals = 0
+        self.octets = []
+        self.memory = []
+        self.kept = []
+        self.keeps_buffers = False
+        self.resubmissions = 0
+
+
+@fieldwise_init
+struct Watch(TrivialRegisterPassable):
+    """Names an operation whose completions are remembered."""
+
+    var state: PointerTo[WatchState]
+    """The heap state."""
+
+    def operation(self) -> Operation:
+        """Names the operation.
+
+        Returns:
+            The operation.
+        """
+        return Operation(
+            Pointer(to=self.state[].operation).unsafe_origin_cast[
+                MutUntrackedOrigin
+            ]()
+        )
+
+    def submit(self):
+        """Queues the operation."""
+        if len(self.state[].memory) > 0:
+            self.state[].operation.address = (
+                self.state[]
+                .memory.unsafe_ptr()
+                .unsafe_origin_cast[MutUntrackedOrigin]()
+            )
+            self.state[].operation.length = len(self.state[].memory)
+        self.state[].reactor.submit(self.operation())
+
+    def cancel(self):
+        """Asks for its end."""
+        self.state[].reactor.cancel(self.operation())
+
+    def is_idle(self) -> Bool:
+        """Tells whether the final completion has come.
+
+        Returns:
+            True before the submission, too.
+        """
+        return self.operation().is_idle()
+
+    def count(self) -> Int:
+        """Counts the completions.
+
+        Returns:
+            The count, final ones included.
+        """
+        return len(self.state[].results)
+
+    def last(self) -> Int:
+        """Tells what the last completion reported.
+
+        Returns:
+            The result, or -1 if there was none.
+        """
+        var count = self.count()
+        return self.state[].results[count - 1] if count > 0 else -1
+
+    def text(self) -> String:
+        """Shows what was received in buffers.
+
+        Returns:
+            The octets as text.
+        """
+        return String(StringSlice(unsafe_from_utf8=Span(self.state[].octets)))
+
+
+struct Scene[W: ReactorWorld](Movable):
+    """Owns a world and the operations that are played in it.
+
+    Parameters:
+        W: The type of the world.
+    """
+
+    var world: Self.W
+    """The reactor and its sockets."""
+    var watches: List[Watch]
+    """All operations."""
+    var _in_flight: Int
+    var _lent: Int
+
+    def __init__(
+        out self,
+        config: ReactorConfig = ReactorConfig(
+            receive_buffers_max=4096, fibers_max=64
+        ),
+    ) raises:
+        """Opens a world.
+
+        Args:
+            config: The bounds of its reactor.
+
+        Raises:
+            Error: If the machine cannot make one.
+        """
+        self.world = Self.W.open(config)
+        self.watches = []
+        self.world.reactor().turn(0)
+        self._in_flight = self.world.reactor().state[].in_flight
+        self._lent = self.world.reactor().buffers().lent()
+
+    def watch(mut self, kind: OperationKind, descriptor: Int32) -> Watch:
+        """Makes an operation.
+
+        Args:
+            kind: What to do.
+            descriptor: The socket.
+
+        Returns:
+            The operation, not submitted.
+        """
+        var watch = Watch(heap_create(WatchState(self.world.reactor(), kind)))
+        watch.state[].operation.descriptor = descriptor
+        watch.state[].operation.owner = watch.state.unsafe_bitcast[NoneType]()
+        watch.state[].operation.complete = _on_complete
+        self.watches.append(watch)
+        return watch
+
+    def receive(mut self, descriptor: Int32, *, multishot: Bool) -> Watch:
+        """Submits a receive.
+
+        Args:
+            descriptor: The socket.
+            multishot: Whether it goes on after a completion.
+
+        Returns:
+            The operation.
+        """
+        var watch = self.watch(OperationKind.RECEIVE, descriptor)
+        watch.state[].operation.multishot = multishot
+        watch.submit()
+        return watch
+
+    def read(mut self, descriptor: Int32, octets: Int) -> Watch:
+        """Submits a read.
+
+        Args:
+            descriptor: The socket.
+            octets: The room for what arrives.
+
+        Returns:
+            The operation.
+        """
+        var watch = self.watch(OperationKind.READ, descriptor)
+        watch.state[].memory = List[UInt8](length=octets, fill=0)
+        watch.submit()
+        return watch
+
+    def send(mut self, descriptor: Int32, text: StringSlice) -> Watch:
+        """Submits a send.
+
+        Args:
+            descriptor: The socket.
+            text: What to send; at least one octet.
+
+        Returns:
+            The operation.
+        """
+        var watch = self.watch(OperationKind.SEND, descriptor)
+        watch.state[].memory = List[UInt8](text.as_bytes())
+        watch.submit()
+        return watch
+
+    def deliver(mut self, descriptor: Int32, text: StringSlice) raises:
+        """Sends all of a text.
+
+        Args:
+            descriptor: The socket.
+            text: The text; short enough for the socket to hold.
+
+        Raises:
+            Error: If it cannot be sent.
+        """
+        var sent = 0
+        while sent < text.byte_length():
+            var watch = self.send(descriptor, text[byte=sent:])
+            self.finish(watch)
+            assert_true(watch.last() > 0, String("sent ", watch.last()))
+            sent += watch.last()
+
+    def finish(self, watch: Watch) raises:
+        """Turns until an operation is final.
+
+        Args:
+            watch: The operation.
+
+        Raises:
+            Error: If it never is.
+        """
+        for _ in range(_TURNS_MAX):
+            if watch.is_idle():
+                return
+            self.world.reactor().turn(1)
+        raise Error("an operation never completed")
+
+    def expect(self, watch: Watch, octets: Int) raises:
+        """Turns until an operation has received octets in buffers.
+
+        Args:
+            watch: The operation.
+            octets: How many.
+
+        Raises:
+            Error: If they do not come.
+        """
+        for _ in range(_TURNS_MAX):
+            if len(watch.state[].octets) >= octets:
+                return
+            self.world.reactor().turn(1)
+        raise Error("only ", len(watch.state[].octets), " octets came")
+
+    def expect_count(self, watch: Watch, count: Int) raises:
+        """Turns until an operation has completed some times.
+
+        Args:
+            watch: The operation.
+            count: How many times.
+
+        Raises:
+            Error: If it does not.
+        """
+        for _ in range(_TURNS_MAX):
+            if watch.count() >= count:
+                return
+            self.world.reactor().turn(1)
+        raise Error("only ", watch.count(), " completions came")
+
+    def turns(self, count: Int):
+        """Turns without waiting.
+
+        Args:
+            count: How often.
+        """
+        for _ in range(count):
+            self.world.reactor().turn(0)
+
+    def close(self, descriptor: Int32):
+        """Closes a descriptor through the reactor.
+
+        Args:
+            descriptor: The descriptor.
+        """
+        self.world.reactor().close(descriptor)
+
+    def end(deinit self) raises:
+        """Frees everything.
+
+        Raises:
+            Error: If an operation, a buffer or a timer is left, or an
+                operation had more final completions than submissions.
+        """
+        self.world.reactor().turn(0)
+        var reactor = self.world.reactor()
+        assert_equal(reactor.state[].in_flight, self._in_flight, "in flight")
+        assert_equal(reactor.buffers().lent(), self._lent, "buffers")
+        assert_equal(reactor.timers().armed_count(), 0, "timers")
+        for watch in self.watches:
+            assert_equal(
+                watch.state[].finals,
+                Int(watch.state[].operation.sequence),
+                "final completions",
+            )
+            heap_destroy(watch.state)
+        self.world.close()
+
+
+def _on_complete(operation: Operation):
+    var watch = Watch(
+        operation.state[].owner.value().unsafe_bitcast[WatchState]()
+    )
+    ref state = watch.state[]
+    state.results.append(operation.result())
+    var buffer = operation.state[].buffer
+    if buffer:
+        state.octets.extend(
+            Span(unsafe_ptr=buffer.value(), length=operation.result())
+        )
+        if state.keeps_buffers:
+            state.kept.append(buffer.value())
+        else:
+            state.reactor.buffers().give(buffer.value())
+    if operation.is_idle():
+        state.finals += 1
+        if state.resubmissions > 0:
+            state.resubmissions -= 1
+            watch.submit()

@@ -1,0 +1,161 @@
+"""Says how octets are sent."""
+
+from std.testing import assert_equal, assert_true
+
+from flare.runtime.operation import CANCELLED, OperationKind
+
+from .scene import Scene
+from .world import ReactorWorld
+
+
+def send_may_be_partial[W: ReactorWorld]() raises:
+    """A send to a peer that does not read ends with less than all.
+
+    Parameters:
+        W: The world it is played in.
+
+    Raises:
+        Error: If it is not so.
+    """
+    var scene = Scene[W]()
+    var one, other = scene.world.pair()
+    var send = scene.watch(OperationKind.SEND, one)
+    send.state[].memory = List[UInt8](length=1 << 25, fill=7)
+    var sent = 0
+    # Sends until the peer's window is full; one then waits or was partial.
+    send.submit()
+    for _ in range(200):
+        if send.is_idle():
+            assert_true(send.last() > 0)
+            sent += send.last()
+            send.submit()
+        scene.turns(1)
+    assert_true(sent < 1 << 25, "the peer took everything")
+    assert_true(not send.is_idle(), "a send without room does not wait")
+    var receive = scene.receive(other, multishot=True)
+    scene.finish(send)
+    assert_true(send.last() > 0, "the send goes on when there is room")
+    sent += send.last()
+    scene.expect(receive, sent)
+    receive.cancel()
+    scene.finish(receive)
+    assert_equal(len(receive.state[].octets), sent)
+    scene.close(one)
+    scene.close(other)
+    scene^.end()
+
+
+def waiting_send_can_be_cancelled[W: ReactorWorld]() raises:
+    """A send that waits for room ends when cancelled.
+
+    Parameters:
+        W: The world it is played in.
+
+    Raises:
+        Error: If it is not so.
+    """
+    var scene = Scene[W]()
+    var one, other = scene.world.pair()
+    var send = scene.watch(OperationKind.SEND, one)
+    send.state[].memory = List[UInt8](length=1 << 25, fill=7)
+    send.submit()
+    for _ in range(200):
+        if send.is_idle():
+            send.submit()
+        scene.turns(1)
+    assert_true(not send.is_idle())
+    send.cancel()
+    scene.finish(send)
+    # A kernel may report what it took before as the result.
+    assert_true(send.last() == CANCELLED or send.last() > 0)
+    scene.close(one)
+    scene.close(other)
+    scene^.end()
+
+
+def both_directions_go_at_once[W: ReactorWorld]() raises:
+    """A receive and a send on one descriptor do not disturb each other.
+
+    Parameters:
+        W: The world it is played in.
+
+    Raises:
+        Error: If it is not so.
+    """
+    var scene = Scene[W]()
+    var one, other = scene.world.pair()
+    var receive_one = scene.receive(one, multishot=True)
+    var receive_other = scene.receive(other, multishot=True)
+    var expected = String()
+    for i in range(50):
+        var text = String(i, ";")
+        expected += text
+        scene.deliver(one, text)
+        scene.deliver(other, text)
+    scene.expect(receive_one, expected.byte_length())
+    scene.expect(receive_other, expected.byte_length())
+    assert_equal(receive_one.text(), expected)
+    assert_equal(receive_other.text(), expected)
+    receive_one.cancel()
+    receive_other.cancel()
+    scene.finish(receive_one)
+    scene.finish(receive_other)
+    scene.close(one)
+    scene.close(other)
+    scene^.end()
+
+
+def end_of_sending_leaves_receiving[W: ReactorWorld]() raises:
+    """After the end of our side the peer's octets still arrive.
+
+    Parameters:
+        W: The world it is played in.
+
+    Raises:
+        Error: If it is not so.
+    """
+    var scene = Scene[W]()
+    var one, other = scene.world.pair()
+    scene.deliver(one, "bye")
+    scene.world.reactor().end_sending(one)
+    var theirs = scene.receive(other, multishot=True)
+    scene.finish(theirs)
+    assert_equal(theirs.text(), "bye")
+    assert_equal(theirs.last(), 0)
+    var ours = scene.receive(one, multishot=True)
+    scene.deliver(other, "still")
+    scene.expect(ours, 5)
+    assert_equal(ours.text(), "still")
+    var late = scene.send(one, "late")
+    scene.finish(late)
+    assert_equal(late.last(), -32)
+    ours.cancel()
+    scene.finish(ours)
+    scene.close(one)
+    scene.close(other)
+    scene^.end()
+
+
+def sending_to_a_closed_peer_fails[W: ReactorWorld]() raises:
+    """Sends to a peer that has gone fail after the first.
+
+    Parameters:
+        W: The world it is played in.
+
+    Raises:
+        Error: If it is not so.
+    """
+    var scene = Scene[W]()
+    var one, other = scene.world.pair()
+    scene.close(other)
+    scene.turns(3)
+    var failed = 0
+    for _ in range(50):
+        var send = scene.send(one, "x")
+        scene.finish(send)
+        if send.last() < 0:
+            failed = send.last()
+            break
+    assert_true(failed == -32 or failed == -104, String(failed))
+    scene.close(one)
+    scene^.end()

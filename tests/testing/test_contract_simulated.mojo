@@ -1,0 +1,159 @@
+"""Holds a reactor on a simulated network without faults to the contract."""
+
+from flare.testing.contract import SimulatedWorld
+from flare.testing.contract import (
+    cancelling,
+    connecting,
+    receiving,
+    sending,
+    turning,
+)
+
+comptime _World = SimulatedWorld[0]
+
+
+def test_receive_delivers_a_buffer() raises:
+    receiving.receive_delivers_a_buffer[_World]()
+
+
+def test_receive_finds_what_has_arrived_before() raises:
+    receiving.receive_finds_what_has_arrived_before[_World]()
+
+
+def test_multishot_receive_goes_on() raises:
+    receiving.multishot_receive_goes_on[_World]()
+
+
+def test_receive_may_be_bounded() raises:
+    receiving.receive_may_be_bounded[_World]()
+
+
+def test_read_fills_memory_of_the_owner() raises:
+    receiving.read_fills_memory_of_the_owner[_World]()
+
+
+def test_end_of_the_peer_is_zero() raises:
+    receiving.end_of_the_peer_is_zero[_World]()
+
+
+def test_reset_of_the_peer_is_an_error() raises:
+    receiving.reset_of_the_peer_is_an_error[_World]()
+
+
+def test_receive_without_buffers_says_so() raises:
+    receiving.receive_without_buffers_says_so[_World]()
+
+
+def test_long_streams_arrive_whole() raises:
+    receiving.long_streams_arrive_whole[_World]()
+
+
+def test_send_may_be_partial() raises:
+    sending.send_may_be_partial[_World]()
+
+
+def test_waiting_send_can_be_cancelled() raises:
+    sending.waiting_send_can_be_cancelled[_World]()
+
+
+def test_both_directions_go_at_once() raises:
+    sending.both_directions_go_at_once[_World]()
+
+
+def test_end_of_sending_leaves_receiving() raises:
+    sending.end_of_sending_leaves_receiving[_World]()
+
+
+def test_sending_to_a_closed_peer_fails() raises:
+    sending.sending_to_a_closed_peer_fails[_World]()
+
+
+def test_multishot_accept_goes_on() raises:
+    connecting.multishot_accept_goes_on[_World]()
+
+
+def test_single_accept_takes_one() raises:
+    connecting.single_accept_takes_one[_World]()
+
+
+def test_refused_connect_says_so() raises:
+    connecting.refused_connect_says_so[_World]()
+
+
+def test_address_of_the_peer_is_known() raises:
+    connecting.address_of_the_peer_is_known[_World]()
+
+
+def test_poll_reports_readiness() raises:
+    connecting.poll_reports_readiness[_World]()
+
+
+def test_closed_descriptor_is_forgotten() raises:
+    connecting.closed_descriptor_is_forgotten[_World]()
+
+
+def test_unknown_descriptor_is_an_error() raises:
+    connecting.unknown_descriptor_is_an_error[_World]()
+
+
+def test_cancel_before_submission_has_no_effect() raises:
+    cancelling.cancel_before_submission_has_no_effect[_World]()
+
+
+def test_cancel_in_flight_completes_once() raises:
+    cancelling.cancel_in_flight_completes_once[_World]()
+
+
+def test_cancel_of_an_idle_operation_does_nothing() raises:
+    cancelling.cancel_of_an_idle_operation_does_nothing[_World]()
+
+
+def test_cancel_that_races_loses_nothing() raises:
+    cancelling.cancel_that_races_loses_nothing[_World]()
+
+
+def test_slot_used_again_gets_no_old_answer() raises:
+    cancelling.slot_used_again_gets_no_old_answer[_World]()
+
+
+def test_slot_may_change_its_descriptor() raises:
+    cancelling.slot_may_change_its_descriptor[_World]()
+
+
+def test_cancel_in_a_completion_works() raises:
+    cancelling.cancel_in_a_completion_works[_World]()
+
+
+def test_accept_and_poll_can_be_cancelled() raises:
+    cancelling.accept_and_poll_can_be_cancelled[_World]()
+
+
+def test_nothing_is_called_inside_a_submission() raises:
+    turning.nothing_is_called_inside_a_submission[_World]()
+
+
+def test_turn_without_wait_returns() raises:
+    turning.turn_without_wait_returns[_World]()
+
+
+def test_timer_ends_a_wait() raises:
+    turning.timer_ends_a_wait[_World]()
+
+
+def test_limit_ends_a_wait_before_a_timer() raises:
+    turning.limit_ends_a_wait_before_a_timer[_World]()
+
+
+def test_yielding_fibers_let_others_work() raises:
+    turning.yielding_fibers_let_others_work[_World]()
+
+
+def test_post_from_a_thread_wakes_the_loop() raises:
+    turning.post_from_a_thread_wakes_the_loop[_World]()
+
+
+def test_many_operations_complete_once() raises:
+    turning.many_operations_complete_once[_World]()
+
+
+comptime TESTS = __functions_in_module()
