@@ -56,7 +56,7 @@ test-asan: $(SETUP) ## runs the Mojo tests under AddressSanitizer
 	@$(PYTHON) tools/run_tests.py --asan $(ARGS)
 
 simulate: $(SETUP) ## runs the simulated network with SEEDS seeds
-	@$(PYTHON) tools/run_tests.py --only simulat -D SEEDS=$(SEEDS)
+	@$(PYTHON) tools/run_tests.py --only tests/server -D SEEDS=$(SEEDS)
 
 bench: $(SETUP) ## builds and runs every micro benchmark
 	@sh tools/bench.sh $(MOJO)
