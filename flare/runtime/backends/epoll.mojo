@@ -41,6 +41,7 @@ from flare.sys.socket_address import SocketAddressStorage
 from flare.sys.socket_constants import (
     MSG_DONTWAIT,
     MSG_MORE,
+    MSG_PEEK,
     SHUT_WR,
     SO_ERROR,
     SOL_SOCKET,
@@ -79,6 +80,9 @@ struct _Interest(ImplicitlyCopyable):
     var ended: Bool
     # Neither side can go on: polls report it whatever they ask for.
     var broken: Bool
+    # Whether octets wait can be asked, which a poll needs where it finds some
+    # that no edge announces any more.
+    var peekable: Bool
     var queued: Bool
 
     def __init__(out self):
@@ -92,6 +96,7 @@ struct _Interest(ImplicitlyCopyable):
             writable=True,
             ended=False,
             broken=False,
+            peekable=False,
             queued=False,
         )
 
@@ -190,6 +195,7 @@ struct EpollBackend(Backend):
             self._connect(operation, completions)
         elif o.kind == OperationKind.POLL:
             interest.poller = operation
+            self._peek(o.descriptor)
             self._queue(o.descriptor)
         else:
             if o.kind == OperationKind.ACCEPT:
@@ -403,6 +409,18 @@ struct EpollBackend(Backend):
             self._read(descriptor, completions)
         self._release(descriptor)
 
+    def _peek(self, descriptor: Int32):
+        ref interest = self.state[].interests[Int(descriptor)]
+        if interest.poller.value().state[].multishot:
+            return
+        var octet = Array[UInt8, 1](fill=0)
+        var received = receive_octets(
+            descriptor, Span(octet), MSG_PEEK | MSG_DONTWAIT
+        )
+        interest.peekable = received >= 0 or received == -EAGAIN
+        if interest.peekable:
+            interest.readable = received >= 0
+
     def _poll(self, descriptor: Int32, completions: Completions):
         ref interest = self.state[].interests[Int(descriptor)]
         var operation = interest.poller.value()
@@ -419,8 +437,9 @@ struct EpollBackend(Backend):
             events |= EPOLLHUP
         if events == 0:
             return
-        # Who polls to read does the reading, so readiness is known from edges.
-        if wanted & EPOLLIN != 0:
+        # Who polls may read past this backend; then it is known from edges
+        # alone whether there is more, unless it can be asked.
+        if wanted & EPOLLIN != 0 and not interest.peekable:
             interest.readable = False
         if not operation.state[].multishot:
             interest.poller = None
