@@ -155,13 +155,14 @@ class Signals(unittest.TestCase):
     def test_a_parked_request_is_finished_and_says_close(self):
         for subject in self.each():
             with subject.connect() as client:
-                client.send(delay(300) + HELLO)
+                client.send(delay(100) + HELLO)
                 subject.await_statistics(requests_in_flight=1)
                 subject.process.terminate()
                 answer = client.answer()
-                self.assertEqual(answer.body, b"waited 300")
+                self.assertEqual(answer.body, b"waited 100")
                 self.assertTrue(answer.closes())
                 client.expect_end()
+                client.close()
                 self.expect_exit(subject)
 
     def test_a_large_answer_is_finished(self):
@@ -178,7 +179,7 @@ class Signals(unittest.TestCase):
     def test_no_connection_is_accepted_behind_the_signal(self):
         for subject in self.each():
             with subject.connect() as client:
-                client.send(delay(300))
+                client.send(delay(100))
                 subject.await_statistics(requests_in_flight=1)
                 subject.process.terminate()
                 # The first answer comes after the stop.

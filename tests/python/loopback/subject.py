@@ -1,6 +1,7 @@
 """Builds the server under test once, starts it, and watches its resources."""
 
 import fcntl
+import functools
 import os
 import re
 import subprocess
@@ -23,6 +24,7 @@ BUILD_SECONDS_MAX = 600
 HELD = ("connections", "requests_in_flight", "fibers", "receive_buffers")
 
 
+@functools.lru_cache
 def build():
     """Builds the server under test unless it is newer than its sources."""
     FOLDER.mkdir(parents=True, exist_ok=True)
