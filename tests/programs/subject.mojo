@@ -2,64 +2,100 @@
 
 from std.sys import argv, stderr
 
-from flare.http.body import Body
-from flare.http.builders import (
-    method_not_allowed,
+from flare.http import (
+    Handler,
+    HttpServer,
+    Request,
+    Response,
+    Router,
+    ServerConfig,
+    ServerHandle,
     no_content,
     not_found,
     ok,
 )
-from flare.http.handler import Handler
-from flare.http.request import Request
-from flare.http.response import Response
-from flare.http.server.config import ServerConfig
-from flare.http.server.handle import ServerHandle
-from flare.http.server.server import HttpServer
 from flare.http.server.statistics import WorkerStatistics
 from flare.net import SocketAddr
-from flare.runtime.backend import BackendKind
-from flare.runtime.wait import sleep
+from flare.runtime import BackendKind, sleep
+
+
+def home(req: Request) raises -> Response:
+    return ok("hello")
+
+
+def echo(req: Request) raises -> Response:
+    return ok(req.text())
+
+
+def late_echo(req: Request) raises -> Response:
+    _wait(req)
+    return ok(req.text())
+
+
+def echo_late(req: Request) raises -> Response:
+    var content = String(req.text())
+    _wait(req)
+    return ok(content)
+
+
+def upload(req: Request) raises -> Response:
+    return ok(String(len(req.body.octets())))
+
+
+def user(req: Request) raises -> Response:
+    return ok(String("user ", req.param("id")))
+
+
+def delay(req: Request) raises -> Response:
+    _wait(req)
+    return ok(String("waited ", req.param("ms")))
+
+
+def sleep0(req: Request) raises -> Response:
+    sleep(0)
+    return ok("slept")
+
+
+def big(req: Request) raises -> Response:
+    return ok(List[UInt8](length=Int(req.param("octets")), fill=120))
+
+
+def headers(req: Request) raises -> Response:
+    var found = req.headers.get("X-Echo")
+    return ok(found.value()) if found else not_found()
+
+
+def peer(req: Request) raises -> Response:
+    return ok(String(req.peer()))
+
+
+def close(req: Request) raises -> Response:
+    return ok("closing").with_header("Connection", "close")
+
+
+def nothing(req: Request) raises -> Response:
+    return no_content()
+
+
+def unchanged(req: Request) raises -> Response:
+    return Response(304, "not for the wire")
+
+
+def fail(req: Request) raises -> Response:
+    raise Error("the secret is 7\r\nflare: forged line \x1b[31m")
+
+
+def split(req: Request) raises -> Response:
+    return ok("split").with_header("X-Split", "a\r\nX-Injected: b")
 
 
 @fieldwise_init
-struct Subject(Handler):
-    """Answers every route of the tests."""
+struct Statistics(Handler):
+    """Answers with the sums of the workers' counters."""
 
     var handle: ServerHandle
 
     def serve(self, req: Request) raises -> Response:
-        var path = req.path
-        if path == "/":
-            if req.method != "GET" and req.method != "HEAD":
-                return method_not_allowed("GET, HEAD")
-            return ok("hello")
-        if path == "/echo":
-            return ok(req.text())
-        if path == "/upload":
-            return ok(String(len(req.body.octets())))
-        if path == "/headers":
-            var found = req.headers.get("X-Echo")
-            return ok(found.value()) if found else not_found()
-        if path == "/peer":
-            return ok(String(req.peer()))
-        if path == "/sleep0":
-            sleep(0)
-            return ok("slept")
-        if path == "/close":
-            return ok("closing").with_header("Connection", "close")
-        if path == "/nothing":
-            return no_content()
-        if path == "/unchanged":
-            return Response(304, "not for the wire")
-        if path == "/raise":
-            raise Error("the secret is 7\r\nflare: forged line \x1b[31m")
-        if path == "/split":
-            return ok("split").with_header("X-Split", "a\r\nX-Injected: b")
-        if path == "/statistics":
-            return ok(self._statistics())
-        return _answer_with_number(req)
-
-    def _statistics(self) -> String:
         var sum = WorkerStatistics()
         for each in self.handle.statistics():
             sum.connections_accepted += each.connections_accepted
@@ -71,26 +107,28 @@ struct Subject(Handler):
             sum.fibers += each.fibers
             sum.receive_buffers += each.receive_buffers
             sum.timers += each.timers
-        return String(
-            "connections_accepted=",
-            sum.connections_accepted,
-            "\nconnections=",
-            sum.connections,
-            "\nrequests=",
-            sum.requests,
-            "\nrequests_in_flight=",
-            sum.requests_in_flight,
-            "\nhandler_errors=",
-            sum.handler_errors,
-            "\nrefused=",
-            sum.refused,
-            "\nfibers=",
-            sum.fibers,
-            "\nreceive_buffers=",
-            sum.receive_buffers,
-            "\ntimers=",
-            sum.timers,
-            "\n",
+        return ok(
+            String(
+                "connections_accepted=",
+                sum.connections_accepted,
+                "\nconnections=",
+                sum.connections,
+                "\nrequests=",
+                sum.requests,
+                "\nrequests_in_flight=",
+                sum.requests_in_flight,
+                "\nhandler_errors=",
+                sum.handler_errors,
+                "\nrefused=",
+                sum.refused,
+                "\nfibers=",
+                sum.fibers,
+                "\nreceive_buffers=",
+                sum.receive_buffers,
+                "\ntimers=",
+                sum.timers,
+                "\n",
+            )
         )
 
 
@@ -130,11 +168,9 @@ def main() raises:
     config.half_close_allowed = half_close_allowed
     if connections_max:
         config.max_connections = connections_max.value()
-    var server = HttpServer.bind(
-        SocketAddr.localhost(UInt16(port)), config^
-    )
+    var server = HttpServer.bind(SocketAddr.localhost(UInt16(port)), config^)
     print(server.local_address().port, flush=True)
-    server.serve(Subject(server.handle()), num_workers=workers)
+    server.serve(_routes(server.handle()), num_workers=workers)
 
 
 def _small_limits() -> ServerConfig:
@@ -160,31 +196,34 @@ def _backend(name: StringSlice) raises -> BackendKind:
     raise Error("the backend is io_uring or epoll")
 
 
-def _answer_with_number(req: Request) raises -> Response:
-    var parts = String(req.path).split("/")
-    if len(parts) != 3:
-        return not_found()
-    if parts[1] == "users":
-        return ok(String("user ", parts[2]))
-    var number = Int(parts[2])
-    if parts[1] == "delay":
-        _wait(number)
-        return ok(String("waited ", number))
-    if parts[1] == "big":
-        return ok(Body(List[UInt8](length=number, fill=120)))
-    if parts[1] == "late-echo":
-        _wait(number)
-        return ok(req.text())
-    if parts[1] == "echo-late":
-        var content = String(req.text())
-        _wait(number)
-        return ok(content)
-    return not_found()
+def _routes(handle: ServerHandle) raises -> Router[]:
+    var router = Router()
+    router.get("/", home)
+    router.post("/echo", echo)
+    router.post("/late-echo/:ms", late_echo)
+    router.post("/echo-late/:ms", echo_late)
+    router.post("/upload", upload)
+    router.get("/users/:id", user)
+    router.post("/users/:id", user)
+    router.route("DESCRIBE", "/users/:id", user)
+    router.get("/delay/:ms", delay)
+    router.get("/sleep0", sleep0)
+    router.get("/big/:octets", big)
+    router.get("/headers", headers)
+    router.get("/peer", peer)
+    router.get("/close", close)
+    router.get("/nothing", nothing)
+    router.get("/unchanged", unchanged)
+    router.get("/raise", fail)
+    router.post("/raise", fail)
+    router.get("/split", split)
+    router.get("/statistics", Statistics(handle.copy()))
+    return router^
 
 
-def _wait(duration_ms: Int) raises:
+def _wait(req: Request) raises:
     try:
-        sleep(duration_ms)
+        sleep(Int(req.param("ms")))
     except e:
         print("cut off:", e, file=stderr)
         raise e^

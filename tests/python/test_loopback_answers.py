@@ -92,6 +92,36 @@ class Routes:
         client.send(b"GET http://a/users/9 HTTP/1.1\r\nHost: a\r\n\r\n")
         self.assertEqual(client.answer().body, b"user 9")
 
+    def test_what_no_route_has_is_refused_and_the_connection_stays(self):
+        rows = [
+            (b"GET /nowhere", 404, None),
+            (b"GET /users", 404, None),
+            (b"DELETE /echo", 405, "POST, OPTIONS"),
+            (b"DESCRIBE /echo", 405, "POST, OPTIONS"),
+            (b"INVENT /echo", 501, None),
+            (b"OPTIONS /echo", 204, "POST, OPTIONS"),
+            (b"DESCRIBE /users/3", 200, None),
+            (b"GET /users/a%2Fb%20c", 200, None),
+        ]
+        client = self.connect()
+        for line, status, allow in rows:
+            with self.subTest(line):
+                client.send(line + b" HTTP/1.1\r\nHost: a\r\n\r\n" + HELLO)
+                answer = client.answer()
+                self.assertEqual(answer.status, status)
+                self.assertEqual(answer.field("Allow"), allow)
+                if line.endswith(b"c"):
+                    self.assertEqual(answer.body, b"user a/b c")
+                self.assertEqual(client.answer().body, b"hello")
+
+    def test_options_asterisk_asks_about_the_server(self):
+        client = self.connect()
+        client.send(b"OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n" + HELLO)
+        answer = client.answer()
+        self.assertEqual(answer.status, 204)
+        self.assertIn("DESCRIBE", answer.field("Allow"))
+        self.assertEqual(client.answer().body, b"hello")
+
     def test_head_announces_a_body_and_sends_none(self):
         client = self.connect()
         client.send(b"HEAD / HTTP/1.1\r\nHost: a\r\n\r\n" + HELLO)

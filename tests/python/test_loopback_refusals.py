@@ -109,6 +109,7 @@ ROWS = [
     ("NUL in the target", with_line(b"GET /ra\x00ise HTTP/1.1"), 400),
     ("escape in the target", with_line(b"GET /ra\x1bise HTTP/1.1"), 400),
     ("non-ASCII target", with_line(b"GET /\xc3\xa4 HTTP/1.1"), 400),
+    ("bad escape", with_line(b"GET /raise%zz HTTP/1.1"), 400),
     ("fragment", with_line(b"GET /raise#a HTTP/1.1"), 400),
     ("relative target", with_line(b"GET raise HTTP/1.1"), 400),
     ("asterisk without OPTIONS", with_line(b"GET * HTTP/1.1"), 400),

@@ -106,7 +106,6 @@ struct Connection(TrivialRegisterPassable):
             .unsafe_origin_cast[MutUntrackedOrigin]()
             .unsafe_bitcast[NoneType]()
         )
-        var connection = Self(c)
         worker[].reactor.submit(receive_operation(c))
         set_deadline(c, Wait.NEXT_REQUEST, worker[].config.idle_timeout_ms)
         return True
