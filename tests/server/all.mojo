@@ -2,11 +2,25 @@
 
 from std.testing import TestSuite
 
-from tests.server import test_refusals, test_simulated, test_splits
+from tests.server import (
+    test_exchanges,
+    test_limits,
+    test_refusals,
+    test_simulated,
+    test_splits,
+)
 
 
 def main() raises:
     var failures = List[String]()
+    try:
+        TestSuite.discover_tests[test_exchanges.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_limits.TESTS]().run()
+    except e:
+        failures.append(String(e))
     try:
         TestSuite.discover_tests[test_refusals.TESTS]().run()
     except e:

@@ -1,0 +1,176 @@
+"""Follows exchanges through the whole server: order, endings, departures."""
+
+from std.testing import assert_equal, assert_true
+
+from flare.core import heap_create, heap_destroy
+from flare.http.server.config import ServerConfig
+from flare.http.server.log import LogSink
+from flare.testing.test_server import TestServer
+
+from tests.server.answers import read_answers
+from tests.server.handlers import Outcomes, Waiter
+
+
+def test_connections_persist_as_their_version_says() raises:
+    var rows: List[Tuple[String, Bool]] = [
+        ("GET / HTTP/1.1\r\nHost: a\r\n\r\n", False),
+        ("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", True),
+        ("GET / HTTP/1.1\r\nHost: a\r\nConnection: x, Close\r\n\r\n", True),
+        ("GET / HTTP/1.0\r\n\r\n", True),
+        ("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", False),
+        ("GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n", False),
+    ]
+    var outcomes = heap_create(Outcomes())
+    var server = TestServer(Waiter(outcomes))
+    for row in rows:
+        var peer = server.connect()
+        peer.send(row[0])
+        var octets = server.receive(peer)
+        var answers = read_answers(Span(octets), [])
+        assert_equal(len(answers), 1, row[0])
+        assert_equal(answers[0].status, 200, row[0])
+        assert_equal(peer.is_closed(), row[1], row[0])
+        peer.close()
+    server.stop()
+    assert_equal(server.remains(), "")
+    _ = server^
+    heap_destroy(outcomes)
+
+
+def test_answers_without_content_end_with_their_head() raises:
+    var outcomes = heap_create(Outcomes())
+    var server = TestServer(Waiter(outcomes))
+    for line in ["HEAD / ", "GET /none ", "GET /unchanged ", "HEAD /large "]:
+        var answer = server.exchange(
+            String(line, "HTTP/1.1\r\nHost: a\r\n\r\n")
+        )
+        assert_true(answer.endswith("\r\n\r\n"), answer)
+        assert_equal(answer.count("\r\n\r\n"), 1, answer)
+    server.stop()
+    _ = server^
+    heap_destroy(outcomes)
+
+
+def test_100_continue_goes_out_when_the_content_is_wanted() raises:
+    comptime HEAD: StaticString = (
+        " HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n"
+        "Expect: 100-continue\r\n\r\n"
+    )
+    var outcomes = heap_create(Outcomes())
+    var server = TestServer(Waiter(outcomes))
+    var reads = server.connect()
+    reads.send(String("POST /read", HEAD))
+    server.settle()
+    assert_equal(_taken(reads.received()), "HTTP/1.1 100 Continue\r\n\r\n")
+    reads.send("abc")
+    assert_true(_taken(server.receive(reads)).find("content abc") > 0)
+    var ignores = server.connect()
+    ignores.send(String("POST /ignore", HEAD))
+    assert_true(_taken(server.receive(ignores)).startswith("HTTP/1.1 200"))
+    reads.close()
+    ignores.close()
+    server.stop()
+    assert_equal(server.remains(), "")
+    _ = server^
+    heap_destroy(outcomes)
+
+
+def test_a_hundred_pipelined_requests_are_answered_in_order() raises:
+    var text = String()
+    for i in range(100):
+        text += String("GET /", i, " HTTP/1.1\r\nHost: a\r\n\r\n")
+    var outcomes = heap_create(Outcomes())
+    var server = TestServer(Waiter(outcomes))
+    var answer = server.exchange(text)
+    var answers = read_answers(answer.as_bytes(), [])
+    assert_equal(len(answers), 100)
+    for i in range(100):
+        assert_equal(answers[i].content, String("/", i))
+    server.stop()
+    _ = server^
+    heap_destroy(outcomes)
+
+
+def test_peer_that_breaks_off_ends_its_handler() raises:
+    var outcomes = heap_create(Outcomes())
+    var server = TestServer(Waiter(outcomes))
+    var peer = server.connect()
+    peer.send("GET /sleep?50000 HTTP/1.1\r\nHost: a\r\n\r\n")
+    server.settle()
+    assert_equal(outcomes[].begun, 1)
+    peer.reset()
+    server.settle()
+    assert_equal(outcomes[].cut_off, 1)
+    assert_equal(server.worker.state[].connections.lent(), 0)
+    peer.close()
+    server.stop()
+    assert_equal(server.remains(), "")
+    _ = server^
+    heap_destroy(outcomes)
+
+
+def test_peer_that_ends_its_side_counts_as_gone_unless_allowed() raises:
+    for allowed in [False, True]:
+        var outcomes = heap_create(Outcomes())
+        var config = ServerConfig(log=LogSink.nowhere())
+        config.half_close_allowed = allowed
+        var server = TestServer(Waiter(outcomes), config=config)
+        var peer = server.connect()
+        peer.send("GET /sleep?5000 HTTP/1.1\r\nHost: a\r\n\r\n")
+        server.settle()
+        peer.end_sending()
+        var answer = _taken(server.receive(peer))
+        assert_equal(answer.startswith("HTTP/1.1 200"), allowed)
+        assert_true(peer.is_closed())
+        assert_equal(outcomes[].cut_off, 0 if allowed else 1)
+        peer.close()
+        server.stop()
+        assert_equal(server.remains(), "")
+        _ = server^
+        heap_destroy(outcomes)
+
+
+def test_stopping_finishes_requests_and_ends_idle_connections() raises:
+    var outcomes = heap_create(Outcomes())
+    var server = TestServer(Waiter(outcomes))
+    var idle = server.connect()
+    var quick = server.connect()
+    var slow = server.connect()
+    quick.send("GET /sleep?3000 HTTP/1.1\r\nHost: a\r\n\r\n")
+    slow.send("GET /sleep?50000 HTTP/1.1\r\nHost: a\r\n\r\n")
+    server.settle()
+    server.stop()
+    assert_true(idle.is_closed())
+    assert_true(_taken(quick.received()).startswith("HTTP/1.1 200"))
+    assert_equal(len(slow.received()), 0)
+    assert_true(slow.is_closed())
+    assert_equal(outcomes[].finished, 1)
+    assert_equal(outcomes[].cut_off, 1)
+    assert_equal(server.remains(), "")
+    _ = server^
+    heap_destroy(outcomes)
+
+
+def test_what_a_handler_raises_stays_inside() raises:
+    var outcomes = heap_create(Outcomes())
+    var server = TestServer(Waiter(outcomes))
+    var answer = server.exchange(
+        "GET /sleep?many HTTP/1.1\r\nHost: a\r\n\r\n"
+        "GET /next HTTP/1.1\r\nHost: a\r\n\r\n"
+    )
+    var answers = read_answers(answer.as_bytes(), [])
+    assert_equal(len(answers), 2)
+    assert_equal(answers[0].status, 500)
+    assert_equal(answers[0].content.find("many"), -1)
+    assert_equal(answers[1].content, "/next")
+    assert_equal(server.statistics().handler_errors, 1)
+    server.stop()
+    _ = server^
+    heap_destroy(outcomes)
+
+
+def _taken(octets: List[UInt8]) -> String:
+    return String(StringSlice(unsafe_from_utf8=Span(octets)))
+
+
+comptime TESTS = __functions_in_module()

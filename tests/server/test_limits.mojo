@@ -1,0 +1,265 @@
+"""Lets clients be slow, greedy and many, in no time: the clock is virtual."""
+
+from std.testing import assert_equal, assert_false, assert_true
+
+from flare.core import heap_create, heap_destroy
+from flare.http.server.config import ServerConfig
+from flare.http.server.log import LogSink
+from flare.runtime.backends.simulated_faults import SimulatedFaults
+from flare.runtime.backends.simulated_network import Peer
+from flare.runtime.reactor import ReactorConfig
+from flare.testing.test_server import TestServer
+
+from tests.server.handlers import Outcomes, Waiter
+
+
+def test_idle_connection_ends_after_its_timeout() raises:
+    var outcomes = heap_create(Outcomes())
+    var server = TestServer(Waiter(outcomes))
+    var fresh = server.connect()
+    var used = server.connect()
+    used.send(_get("/"))
+    assert_true(_text(server, used).startswith("HTTP/1.1 200"))
+    server.advance(59_990)
+    assert_false(fresh.is_closed())
+    assert_false(used.is_closed())
+    server.advance(20)
+    assert_true(fresh.is_closed())
+    assert_true(used.is_closed())
+    _end(server^, [fresh, used])
+    heap_destroy(outcomes)
+
+
+def test_head_that_takes_too_long_is_408() raises:
+    var outcomes = heap_create(Outcomes())
+    var server = TestServer(Waiter(outcomes))
+    var peer = server.connect()
+    # More octets do not buy more time.
+    for _ in range(9):
+        peer.send("G")
+        server.advance(1000)
+    assert_false(peer.is_closed())
+    server.advance(1010)
+    var answer = _text(server, peer)
+    assert_true(answer.startswith("HTTP/1.1 408"), answer)
+    assert_true(peer.is_closed())
+    assert_equal(outcomes[].begun, 0)
+    _end(server^, [peer])
+    heap_destroy(outcomes)
+
+
+def test_content_may_be_slow_but_not_stop() raises:
+    var outcomes = heap_create(Outcomes())
+    var server = TestServer(
+        Waiter(outcomes),
+        config=ServerConfig(
+            log=LogSink.nowhere(), handler_timeout_ms=1_000_000
+        ),
+    )
+    var slow = server.connect()
+    var stops = server.connect()
+    for peer in [slow, stops]:
+        peer.send("POST /read HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\n")
+    server.settle()
+    for i in range(4):
+        server.advance(20_000)
+        slow.send(String(i))
+        server.settle()
+    assert_true(_text(server, slow).find("content 0123") > 0)
+    var answer = _text(server, stops)
+    assert_true(answer.startswith("HTTP/1.1 408"), answer)
+    assert_true(stops.is_closed())
+    assert_equal(outcomes[].cut_off, 1)
+    _end(server^, [slow, stops])
+    heap_destroy(outcomes)
+
+
+def test_peer_that_does_not_read_is_left_after_the_write_timeout() raises:
+    var outcomes = heap_create(Outcomes())
+    var server = TestServer(Waiter(outcomes))
+    var peer = server.connect()
+    peer.send(_get("/large"))
+    server.settle()
+    assert_equal(outcomes[].finished, 1)
+    server.advance(29_990)
+    assert_equal(server.worker.state[].connections.lent(), 1)
+    server.advance(20)
+    assert_equal(server.worker.state[].connections.lent(), 0)
+    _end(server^, [peer])
+    heap_destroy(outcomes)
+
+
+def test_peer_that_reads_slowly_gets_everything() raises:
+    var outcomes = heap_create(Outcomes())
+    var server = TestServer(Waiter(outcomes))
+    var peer = server.connect()
+    peer.send(_get("/large"))
+    var count = 0
+    for _ in range(40):
+        server.settle()
+        count += len(peer.received())
+        server.advance(20_000)
+        if count > 1_000_000:
+            break
+    assert_true(count > 1_000_000, String(count))
+    _end(server^, [peer])
+    heap_destroy(outcomes)
+
+
+def test_handler_that_waits_too_long_is_500() raises:
+    var outcomes = heap_create(Outcomes())
+    var server = TestServer(Waiter(outcomes))
+    var peer = server.connect()
+    peer.send(_get("/sleep?100000"))
+    server.settle()
+    server.advance(59_900)
+    assert_equal(len(peer.received()), 0)
+    server.advance(200)
+    assert_true(_text(server, peer).startswith("HTTP/1.1 500"))
+    assert_equal(outcomes[].cut_off, 1)
+    _end(server^, [peer])
+    heap_destroy(outcomes)
+
+
+def test_refused_peer_is_listened_to_for_a_while() raises:
+    var outcomes = heap_create(Outcomes())
+    var server = TestServer(Waiter(outcomes))
+    var peer = server.connect()
+    peer.send("bad\r\n\r\n")
+    server.settle()
+    # What still comes must not break the connection: the answer would be lost.
+    for _ in range(20):
+        peer.send("more of the same")
+        server.settle()
+    assert_false(peer.is_reset())
+    assert_true(_text(server, peer).startswith("HTTP/1.1 400"))
+    assert_equal(server.worker.state[].connections.lent(), 1)
+    server.advance(2_010)
+    assert_equal(server.worker.state[].connections.lent(), 0)
+    _end(server^, [peer])
+    heap_destroy(outcomes)
+
+
+def test_connections_over_the_limit_wait() raises:
+    var outcomes = heap_create(Outcomes())
+    # The slab rounds up to whole chunks of 64.
+    var server = TestServer(
+        Waiter(outcomes),
+        config=ServerConfig(log=LogSink.nowhere(), max_connections=64),
+    )
+    var peers = List[Peer]()
+    for _ in range(64):
+        peers.append(server.connect())
+        server.settle()
+    var late = server.connect()
+    late.send(_get("/"))
+    server.settle()
+    assert_equal(server.worker.state[].connections.lent(), 64)
+    assert_equal(len(late.received()), 0)
+    peers[7].close()
+    server.advance(1000)
+    var answer = _text(server, late)
+    peers.append(late)
+    assert_true(
+        answer.startswith("HTTP/1.1 200") or late.is_closed(),
+        "the late one waits for ever",
+    )
+    _end(server^, peers)
+    heap_destroy(outcomes)
+
+
+def test_requests_over_the_limit_are_503() raises:
+    var outcomes = heap_create(Outcomes())
+    var server = TestServer(
+        Waiter(outcomes),
+        config=ServerConfig(log=LogSink.nowhere(), max_requests_in_flight=1),
+    )
+    var first = server.connect()
+    var second = server.connect()
+    first.send(_get("/sleep?1000"))
+    server.settle()
+    second.send(_get("/"))
+    server.settle()
+    var refused = String(StringSlice(unsafe_from_utf8=Span(second.received())))
+    assert_true(refused.startswith("HTTP/1.1 503"), refused)
+    assert_true(refused.find("\r\nRetry-After: 1\r\n") > 0)
+    assert_true(_text(server, first).startswith("HTTP/1.1 200"))
+    second.send(_get("/"))
+    assert_true(_text(server, second).startswith("HTTP/1.1 200"))
+    _end(server^, [first, second])
+    heap_destroy(outcomes)
+
+
+def test_last_request_of_a_connection_says_so() raises:
+    var outcomes = heap_create(Outcomes())
+    var server = TestServer(
+        Waiter(outcomes),
+        config=ServerConfig(log=LogSink.nowhere(), max_keepalive_requests=3),
+    )
+    var peer = server.connect()
+    for i in range(3):
+        assert_false(peer.is_closed())
+        peer.send(_get("/"))
+        var closes = _text(server, peer).find("Connection: close") > 0
+        assert_equal(closes, i == 2)
+    assert_true(peer.is_closed())
+    _end(server^, [peer])
+    heap_destroy(outcomes)
+
+
+def test_requests_wait_where_receive_buffers_run_out() raises:
+    var outcomes = heap_create(Outcomes())
+    var server = TestServer(
+        Waiter(outcomes),
+        reactor=ReactorConfig(receive_buffers_max=64, fibers_max=1024),
+    )
+    var peers = List[Peer]()
+    for _ in range(100):
+        var peer = server.connect()
+        peer.send(_get("/sleep?1000"))
+        peers.append(peer)
+    server.settle()
+    assert_equal(outcomes[].begun, 64)
+    for peer in peers:
+        assert_true(_text(server, peer).startswith("HTTP/1.1 200"))
+    assert_equal(outcomes[].finished, 100)
+    _end(server^, peers)
+    heap_destroy(outcomes)
+
+
+def test_failing_accepts_are_tried_again() raises:
+    var outcomes = heap_create(Outcomes())
+    var server = TestServer(
+        Waiter(outcomes), faults=SimulatedFaults(accept_errors=700)
+    )
+    var peers = List[Peer]()
+    for _ in range(20):
+        var peer = server.connect()
+        peer.send(_get("/"))
+        peers.append(peer)
+    for peer in peers:
+        assert_true(_text(server, peer).startswith("HTTP/1.1 200"))
+    assert_true(server.network.faults().accept_errors > 10)
+    _end(server^, peers)
+    heap_destroy(outcomes)
+
+
+def _get(target: StringSlice) -> String:
+    return String("GET ", target, " HTTP/1.1\r\nHost: a\r\n\r\n")
+
+
+def _text(server: TestServer[Waiter], peer: Peer) -> String:
+    var octets = server.receive(peer)
+    return String(StringSlice(unsafe_from_utf8=Span(octets)))
+
+
+def _end(var server: TestServer[Waiter], peers: List[Peer]) raises:
+    for peer in peers:
+        peer.close()
+    server.stop()
+    assert_equal(server.remains(), "")
+    assert_equal(server.network.open_count(), 1, "only the listener is open")
+    _ = server^
+
+
+comptime TESTS = __functions_in_module()
