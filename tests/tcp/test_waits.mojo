@@ -10,6 +10,7 @@ from flare.runtime.private_loop import begin_private_loop, end_private_loop
 from flare.runtime.reactor import ReactorConfig
 from flare.runtime.task import spawn
 from flare.runtime.wait import deadline_in, sleep
+from flare.sys.socket import send_octets
 from flare.tcp import TcpListener, TcpStream
 from tests.tcp.loops import (
     SharedListener,
@@ -47,6 +48,10 @@ def test_a_cancelled_read_raises_and_the_stream_stays_usable() raises:
 
 def test_a_cancelled_accept_and_connect_raise() raises:
     on_each_backend(_cancelled_accept)
+
+
+def test_a_wait_that_was_ended_leaves_nothing_behind_for_the_number() raises:
+    on_each_backend(_number_used_again)
 
 
 def test_closing_twice_closes_once() raises:
@@ -239,6 +244,33 @@ def _cancelled_accept() raises:
         _ = connecting^.join()
     _ = first^
     _ = full^
+
+
+def _number_used_again() raises:
+    var descriptor = Int32(-1)
+    var into = List[UInt8](length=8, fill=0)
+    for round in range(3):
+        var ends = connected()
+        if round > 0:
+            assert_equal(ends.client.descriptor(), descriptor)
+        descriptor = ends.client.descriptor()
+        ends.client.set_read_timeout_ms(2)
+        with assert_raises(contains="net.timeout read"):
+            _ = ends.client.read(Span(into))
+        ends.client.set_read_timeout_ms(2000)
+        var server = ends.server.descriptor()
+
+        def answer() raises {var server} -> Int:
+            sleep(2)
+            return send_octets(server, "x".as_bytes())
+
+        var answering = spawn(answer)
+        assert_equal(ends.client.read(Span(into)), 1)
+        assert_equal(answering^.join(), 1)
+        with assert_raises(contains="net.timeout read"):
+            ends.client.set_read_timeout_ms(2)
+            _ = ends.client.read(Span(into))
+        _ = ends^
 
 
 def _close_twice() raises:
