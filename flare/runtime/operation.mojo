@@ -28,10 +28,6 @@ struct OperationKind(Equatable, TrivialRegisterPassable):
     """Connect a socket to the address at `address`."""
     comptime POLL = Self(5)
     """Wait for readiness; `length` is the set of poll events."""
-    comptime RECEIVE_FROM = Self(6)
-    """Receive one datagram; the sender is written to `second`."""
-    comptime SEND_TO = Self(7)
-    """Send one datagram to the address at `second`."""
 
     var value: UInt8
     """The number of the kind."""
@@ -93,8 +89,6 @@ struct OperationState(Movable):
     var length: Int
     """How many octets, or the set of poll events. For `RECEIVE` the most that
     may come, 0 for as many as the buffer holds."""
-    var second: Optional[OctetPointer]
-    """The socket address of `RECEIVE_FROM` and `SEND_TO`."""
     var next: Optional[PointerTo[OperationState]]
     """The next operation in the reactor's submit list."""
     var owner: Optional[Erased]
@@ -120,7 +114,6 @@ struct OperationState(Movable):
         self.buffer = None
         self.address = None
         self.length = 0
-        self.second = None
         self.next = None
         self.owner = None
         self.complete = _ignore

@@ -351,7 +351,6 @@ struct FiberSocket(TrivialRegisterPassable):
         operation.state[].multishot = False
         operation.state[].more_follows = False
         operation.state[].buffer = None
-        operation.state[].second = None
         # The closing thread sets its mark first and looks for waiters then, so
         # one of the two sees the other.
         if not self.is_open():
