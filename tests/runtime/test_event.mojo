@@ -4,12 +4,16 @@ from std.testing import assert_equal, assert_false, assert_raises, assert_true
 
 from flare.core import Erased, heap_create, heap_destroy
 from flare.runtime.backend import BackendKind
-from flare.runtime.event import Event
+from flare.runtime.event import Event, _drain_counter
 from flare.runtime.reactor import ReactorConfig
 from flare.runtime.scheduler import Scheduler
 from flare.runtime.task import JoinHandle, spawn
 from flare.runtime.wait import deadline_in, sleep
-from flare.sys.file import close_descriptor, open_event_descriptor
+from flare.sys.file import (
+    close_descriptor,
+    open_event_descriptor,
+    read_descriptor,
+)
 from flare.sys.thread import join_thread, start_thread
 from tests.runtime.loop import Log, Loop
 
@@ -151,6 +155,19 @@ def test_a_thread_without_a_loop_may_set_it() raises:
     assert_equal(handle^.join(), 1)
     join_thread(started[1])
     heap_destroy(other)
+
+
+def test_draining_the_counter_of_a_set_flag_raises_it_again() raises:
+    # A `clear` whose read comes after the write of a later `set`.
+    var event = Event()
+    event.set()
+    _drain_counter(event._state)
+    var counter = List[UInt8](length=8, fill=0)
+    var descriptor = event._state[].descriptor
+    assert_equal(read_descriptor(descriptor, Span(counter)), 8)
+    event.clear()
+    assert_true(read_descriptor(descriptor, Span(counter)) < 0)
+    assert_false(event.is_set())
 
 
 def test_the_last_name_closes_the_descriptor() raises:
