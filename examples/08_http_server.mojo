@@ -3,20 +3,7 @@
 # Prints: not found: /nowhere
 """Serves three routes from one function, asks itself, and stops by handle."""
 
-from flare.http import (
-    Handler,
-    HttpServer,
-    Request,
-    Response,
-    ServerHandle,
-    bad_request,
-    created,
-    no_content,
-    not_found,
-    ok,
-    ok_json,
-)
-from flare.net import SocketAddr
+from flare.prelude import *
 from flare.tcp import TcpStream
 
 
@@ -31,10 +18,7 @@ struct Site(Handler):
             return ok("hello")
         if req.path == "/people" and req.method == "POST":
             # Waits for the content, while the worker serves others.
-            var name = req.text()
-            if name.byte_length() == 0:
-                return bad_request("a name is missing")
-            return created(String("welcome, ", name))
+            return created("welcome, " + req.text())
         if req.path == "/people":
             return ok_json('{"people": 1}')
         if req.path == "/stop":

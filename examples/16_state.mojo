@@ -3,31 +3,18 @@
 # Prints: all workers answered 4 requests
 """Counts requests: per worker without a lock, and per process with one."""
 
-from flare.http import (
-    App,
-    Handler,
-    Request,
-    Response,
-    Router,
-    Shared,
-    State,
-    ok,
-)
+from flare.prelude import *
 from flare.testing import TestClient
 
 
 @fieldwise_init
 struct Counters(Copyable):
-    """Holds what handlers remember; each worker has a copy of its own."""
-
     var hits: Int
     var total: Shared[Int]
 
 
 @fieldwise_init
 struct CountHits[H: Handler](Handler):
-    """Counts each request before the handler inside answers it."""
-
     var inner: Self.H
 
     def serve(self, req: Request) raises -> Response:

@@ -3,27 +3,13 @@
 # Prints: GET /secret -> 200 the secret
 """Wraps a router in handlers of our own and of the library."""
 
-from flare.http import (
-    AddHeader,
-    Handler,
-    LogSink,
-    Logger,
-    Request,
-    Response,
-    Router,
-    SecurityHeaders,
-    ok,
-    unauthorized,
-)
-from flare.message import HeaderMap
+from flare.http import AddHeader, LogSink, Logger, SecurityHeaders, unauthorized
+from flare.prelude import *
 from flare.testing import TestClient
 
 
 @fieldwise_init
 struct RequireAuth[H: Handler](Handler):
-    """Lets requests in that carry the token; middleware is a handler that
-    holds a handler."""
-
     var inner: Self.H
     var token: String
 
