@@ -12,14 +12,18 @@ from pathlib import Path
 class LineResult(unittest.TestResult):
     """Prints one line per test, and the traceback after a failure."""
 
+    _started = time.monotonic()
+    _reported = False
+
     def startTest(self, test: unittest.TestCase) -> None:
         super().startTest(test)
         self._started = time.monotonic()
         self._reported = False
 
     def _line(self, outcome: str, test: unittest.TestCase) -> None:
-        name = test.id().split(".")[-1]
-        seconds = time.monotonic() - getattr(self, "_started", 0.0)
+        # What stands for a failing setUpClass is named `setUpClass (a.B)`.
+        name = test.id().split(" ")[0].split(".")[-1]
+        seconds = time.monotonic() - self._started
         print(f"    {outcome} [ {seconds:.3f} ] {name}", flush=True)
         self._reported = True
 

@@ -85,9 +85,8 @@ class WheelTest(unittest.TestCase):
         for program, expected in programs:
             with self.subTest(program=program):
                 (self.folder / "program.mojo").write_text(program)
-                printed = self.run_program(
-                    [f"{venv}/bin/mojo", "run", "program.mojo"]
-                )
+                self.run_program([f"{venv}/bin/mojo", "build", "program.mojo"])
+                printed = self.run_program([f"{self.folder}/program"])
                 self.assertEqual(printed, expected)
 
     def run_program(self, command, folder=None, **variables):
