@@ -172,6 +172,11 @@ class WithSubject(unittest.TestCase):
             raise AssertionError(
                 f"{found - cls.descriptors_before} descriptors leaked"
             )
+        code = cls.subject.stop()
+        if code != 0:
+            raise AssertionError(
+                f"exit code {code}: {cls.subject.log()[-50:]}"
+            )
 
     @classmethod
     def _settled_descriptors(cls, wanted=0):
