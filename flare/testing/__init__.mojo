@@ -1,3 +1,4 @@
 """Tests handlers, servers and reactors without a network."""
 
 from .test_client import TestClient
+from .test_server import TestServer

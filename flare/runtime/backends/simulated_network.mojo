@@ -274,18 +274,6 @@ struct SimulatedNetwork(TrivialRegisterPassable):
                 next = pending.not_before_ms
         return next
 
-    def backlog(self, listener: Int32) -> Int:
-        """Counts the connections that wait to be accepted.
-
-        Args:
-            listener: A listener.
-
-        Returns:
-            The count.
-        """
-        var index = self.find(listener)
-        return len(self.socket(index)[].backlog) if index >= 0 else 0
-
     def completions(self) -> Int:
         """Counts the completions so far.
 
