@@ -4,6 +4,7 @@ from std.testing import assert_equal, assert_raises, assert_true
 
 from flare.core import Erased, PointerTo, heap_create, heap_destroy
 from flare.runtime.current import current_reactor
+from flare.runtime.event import Event
 from flare.runtime.scheduler import Scheduler, default_worker_count
 from flare.runtime.wait import sleep
 from flare.sys.thread import allowed_cpus, set_affinity
@@ -69,6 +70,8 @@ def test_the_default_is_at_least_one_and_at_most_the_allowed_cpus() raises:
 
 def test_each_worker_waits_on_a_loop_of_its_own() raises:
     var seen = heap_create(_Seen())
+    for _ in range(4):
+        seen[].arrived.append(Event())
     Scheduler.start(4, False, _wait, seen.unsafe_bitcast[NoneType]())
     for index in range(4):
         assert_equal(seen[].runs[index], 1)
@@ -81,10 +84,12 @@ struct _Seen(Movable):
     # Each worker writes to its own place; the join orders the reads after it.
     var runs: List[Int]
     var cpus: List[Int]
+    var arrived: List[Event]
 
     def __init__(out self):
         self.runs = List[Int](length=256, fill=0)
         self.cpus = List[Int](length=256, fill=-1)
+        self.arrived = List[Event]()
 
 
 def _note(argument: Erased, index: Int):
@@ -98,6 +103,10 @@ def _wait(argument: Erased, index: Int):
     var seen = argument.unsafe_bitcast[_Seen]()
     try:
         sleep(1)
+        seen[].arrived[index].set()
+        # The loops of all exist at once.
+        for i in range(4):
+            seen[].arrived[i].wait()
         seen[].runs[index] += 1
     except:
         pass
