@@ -7,7 +7,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from loopback.subject import WithSubject, build, on_each_backend  # noqa: E402
+from loopback.subject import (  # noqa: E402
+    BACKENDS,
+    Subject,
+    WithSubject,
+    build,
+    on_each_backend,
+)
 
 HELLO = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 # The small limits of the subject.
@@ -244,6 +250,24 @@ class Connections:
         for client in held:
             client.close()
         self.expect_answers_still()
+
+
+class Descriptors(unittest.TestCase):
+    def test_a_server_without_descriptors_serves_on_when_it_has_some(self):
+        for backend in BACKENDS:
+            with self.subTest(backend=backend):
+                subject = Subject(backend, descriptors_max=40)
+                self.addCleanup(subject.stop)
+                clients = [subject.connect() for _ in range(60)]
+                for client in clients:
+                    self.addCleanup(client.close)
+                    client.send(HELLO)
+                for client in clients:
+                    # The later ones wait until the earlier ones have gone.
+                    self.assertEqual(client.answer().body, b"hello")
+                    client.close()
+                self.assertEqual(subject.statistics()["connections"], 1)
+                self.assertEqual(subject.stop(), 0)
 
 
 if __name__ == "__main__":

@@ -57,9 +57,13 @@ def build():
 class Subject:
     """Is one process of the server under test."""
 
-    def __init__(self, backend, *options):
+    def __init__(self, backend, *options, descriptors_max=None):
+        command = [build(), "--backend", backend, *options]
+        if descriptors_max:
+            limit = f'ulimit -n {descriptors_max}; exec "$@"'
+            command = ["sh", "-c", limit, "sh", *command]
         self.process = subprocess.Popen(
-            [build(), "--backend", backend, *options],
+            command,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
