@@ -37,6 +37,7 @@ struct PathParameters(Movable):
         self._entries.clear()
         self._decoded.clear()
 
+    @always_inline
     def append(mut self, name: Span[UInt8, _], value: Span[UInt8, _]):
         """Adds a parameter whose value needs no decoding.
 
@@ -50,6 +51,7 @@ struct PathParameters(Movable):
             )
         )
 
+    @always_inline
     def append_decoded(
         mut self,
         name: Span[UInt8, _],
@@ -90,6 +92,7 @@ struct PathParameters(Movable):
         """
         return len(self._entries)
 
+    @always_inline
     def value_at(self, index: Int) -> Optional[Span[UInt8, origin_of(self)]]:
         """Gives a parameter by its place in the pattern.
 
