@@ -173,6 +173,9 @@ def _plan(mut draws: Draws, number: Int) -> PlannedRequest:
         var count = draws.below(12)
         if draws.strikes(100):
             count = 5000 + draws.below(20_000)
+        elif draws.strikes(60):
+            # More than the server reads ahead of a handler.
+            count = 70_000 + draws.below(100_000)
         for i in range(count):
             content += chr(97 + (number + i) % 26)
     var is_last = draws.strikes(80)
