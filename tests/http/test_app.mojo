@@ -13,7 +13,7 @@ from flare.http import (
     State,
     ok,
 )
-from flare.runtime import Scheduler, sleep
+from flare.runtime import Scheduler, sleep, spawn
 from flare.testing import TestClient
 from tests.http.support import asked
 
@@ -88,6 +88,21 @@ def test_each_worker_builds_its_own_state_once() raises:
     assert_equal(asked(first, "/"), "200 worker 0 asked 2")
     var second = TestClient(app^)
     assert_equal(asked(second, "/"), "200 worker 0 asked 1")
+
+
+def test_a_request_waits_for_the_state_that_another_builds() raises:
+    var client = heap_create(TestClient(App.per_worker[_build](_BuiltRouter())))
+
+    def ask() raises {var client} -> String:
+        return asked(client[], "/")
+
+    var first = spawn(ask)
+    var second = spawn(ask)
+    var texts = [first^.join(), second^.join()]
+    sort(texts)
+    assert_equal(texts[0], "200 worker 0 asked 1")
+    assert_equal(texts[1], "200 worker 0 asked 2")
+    heap_destroy(client)
 
 
 def test_a_state_that_cannot_be_built_is_500() raises:
