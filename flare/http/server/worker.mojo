@@ -58,6 +58,7 @@ struct Worker(TrivialRegisterPassable):
             .unsafe_bitcast[NoneType]()
         )
         self._resume_accepting()
+        self._count()
 
     def turn(self):
         """Runs one turn of the worker's loop."""
