@@ -152,6 +152,13 @@ class Signals(unittest.TestCase):
                     client.expect_end()
                     self.expect_exit(subject)
 
+    def test_a_signal_right_behind_the_start_ends_the_server(self):
+        for _ in range(5):
+            for subject in self.each():
+                subject.await_log(b"listening")
+                subject.process.terminate()
+                self.expect_exit(subject)
+
     def test_a_parked_request_is_finished_and_says_close(self):
         for subject in self.each():
             with subject.connect() as client:

@@ -159,6 +159,18 @@ struct ServerHandle(Copyable, Movable):
         if stopping:
             worker.stop()
 
+    def running_workers(self) -> Int:
+        """Counts the workers that have entered and not left.
+
+        Returns:
+            The count.
+        """
+        var shared = self._shared
+        shared[].lock.acquire()
+        var count = len(shared[].workers)
+        shared[].lock.release()
+        return count
+
     def leave(self, worker: Worker):
         """Notes that a worker has ended.
 

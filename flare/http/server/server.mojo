@@ -24,6 +24,8 @@ from .worker import Worker
 from .worker_state import WorkerState
 
 comptime _WORKERS_MAX = 256
+# How often the first worker looks whether the others have ended.
+comptime _LAST_WORKERS_MS = 10
 
 
 struct HttpServer(Movable):
@@ -225,6 +227,8 @@ struct HttpServer(Movable):
         var shared = heap_create(plan^)
         try:
             self._open_listeners(shared)
+            if shared[].config.handle_signals:
+                shared[].signals = SignalWatch.open(self._handle)
             var access_log = shared[].config.access_log
             if access_log:
                 shared[].access_queue = AccessQueue.begin(
@@ -242,6 +246,8 @@ struct HttpServer(Movable):
             if problem < 0:
                 raise Error(NetError.from_errno("serve", problem))
         finally:
+            if shared[].signals:
+                shared[].signals.value().close()
             if shared[].access_queue:
                 shared[].access_queue.value().end()
             heap_destroy(shared)
@@ -268,6 +274,7 @@ struct _Plan(Movable):
     var access_queue: Optional[AccessQueue]
     # Written by a worker that cannot start, under the lock of the handle.
     var problem: Int
+    var signals: Optional[SignalWatch]
 
     def __init__(
         out self,
@@ -283,6 +290,7 @@ struct _Plan(Movable):
         self.listeners = List[RawSocket]()
         self.access_queue = None
         self.problem = 0
+        self.signals = None
 
 
 def _problem_text(config: ServerConfig) -> String:
@@ -339,16 +347,19 @@ def _run_worker(argument: Erased, index: Int):
             worker.listen(
                 plan[].listeners[(index - 1) * count + i].descriptor()
             )
-    var signals = Optional[SignalWatch](None)
+    var watches = index == 0 and Bool(plan[].signals)
     if index == 0:
         _announce(plan, opened[0], worker)
-        if plan[].config.handle_signals:
-            signals = SignalWatch.begin(worker, plan[].handle)
+    if watches:
+        plan[].signals.value().begin(worker)
     plan[].handle.enter(worker)
     worker.run()
+    if watches:
+        # The second signal must reach the workers that still finish.
+        while plan[].handle.running_workers() > 1:
+            reactor.turn(_LAST_WORKERS_MS)
+        plan[].signals.value().end()
     plan[].handle.leave(worker)
-    if signals:
-        signals.value().end()
     worker.destroy()
 
 

@@ -28,7 +28,8 @@ struct _WatchState(Movable):
     var descriptor_before: Int32
     var terminate_before: PointerTo[SavedAction]
     var interrupt_before: PointerTo[SavedAction]
-    var worker: Worker
+    # None while no loop reads.
+    var worker: Optional[Worker]
     var handle: ServerHandle
     var signals: Int
     var ending: Bool
@@ -37,7 +38,6 @@ struct _WatchState(Movable):
         out self,
         reader: Int32,
         writer: Int32,
-        worker: Worker,
         handle: ServerHandle,
     ):
         self.operation = OperationState(OperationKind.READ)
@@ -47,7 +47,7 @@ struct _WatchState(Movable):
         self.descriptor_before = set_signal_descriptor(writer)
         self.terminate_before = catch_signal(SIGTERM)[1]
         self.interrupt_before = catch_signal(SIGINT)[1]
-        self.worker = worker
+        self.worker = None
         self.handle = handle.copy()
         self.signals = 0
         self.ending = False
@@ -57,17 +57,18 @@ struct _WatchState(Movable):
 struct SignalWatch(TrivialRegisterPassable):
     """Watches for the signals that end a server.
 
-    The first one shuts the server down, the second ends it at once.
+    The first one shuts the server down, the second ends it at once. They are
+    caught before the first worker serves and until the last one has ended;
+    what comes before a loop reads waits for it.
     """
 
     var _state: PointerTo[_WatchState]
 
     @staticmethod
-    def begin(worker: Worker, handle: ServerHandle) -> Optional[Self]:
-        """Takes over SIGTERM and SIGINT until `end`.
+    def open(handle: ServerHandle) -> Optional[Self]:
+        """Takes over SIGTERM and SIGINT until `close`.
 
         Args:
-            worker: The worker whose loop watches.
             handle: Stops the server.
 
         Returns:
@@ -77,34 +78,43 @@ struct SignalWatch(TrivialRegisterPassable):
         var writer = Int32(-1)
         if open_socket_pair(AF_UNIX, SOCK_STREAM, reader, writer) < 0:
             return None
-        var watch = Self(
-            heap_create(_WatchState(reader, writer, worker, handle))
-        )
-        ref operation = watch._state[].operation
-        operation.descriptor = reader
-        operation.owner = watch._state.unsafe_bitcast[NoneType]()
+        return Self(heap_create(_WatchState(reader, writer, handle)))
+
+    def begin(self, worker: Worker):
+        """Acts on signals from now on.
+
+        Args:
+            worker: The worker whose loop reads them.
+        """
+        var w = self._state
+        w[].worker = worker
+        ref operation = w[].operation
+        operation.descriptor = w[].reader
+        operation.owner = w.unsafe_bitcast[NoneType]()
         operation.complete = _on_signal
         operation.address = (
-            watch._state[]
-            .octets.unsafe_ptr()
-            .unsafe_origin_cast[MutUntrackedOrigin]()
+            w[].octets.unsafe_ptr().unsafe_origin_cast[MutUntrackedOrigin]()
         )
         operation.length = 16
-        worker.state[].reactor.submit(watch._operation())
-        return watch
+        worker.state[].reactor.submit(self._operation())
 
     def end(self):
-        """Gives the signals their actions back."""
+        """Ends what `begin` began; called on the worker's thread."""
+        var w = self._state
+        w[].ending = True
+        var reactor = w[].worker.value().state[].reactor
+        reactor.cancel(self._operation())
+        while not self._operation().is_idle():
+            reactor.turn(10)
+        w[].worker = None
+
+    def close(self):
+        """Gives the signals their actions back; no loop reads any more."""
         var w = self._state
         restore_signal(SIGTERM, w[].terminate_before)
         restore_signal(SIGINT, w[].interrupt_before)
         _ = set_signal_descriptor(w[].descriptor_before)
-        w[].ending = True
-        var reactor = w[].worker.state[].reactor
-        reactor.cancel(self._operation())
-        while not self._operation().is_idle():
-            reactor.turn(10)
-        reactor.close(w[].reader)
+        _ = close_descriptor(w[].reader)
         _ = close_descriptor(w[].writer)
         heap_destroy(w)
 
@@ -126,4 +136,4 @@ def _on_signal(operation: Operation):
         w[].handle.shutdown()
     else:
         w[].handle.shutdown_now()
-    w[].worker.state[].reactor.submit(operation)
+    w[].worker.value().state[].reactor.submit(operation)
