@@ -92,7 +92,13 @@ def _run(seed: Int, mut total: _Total) raises:
     _converse(server, clients, draws)
     var problem = String()
     for client in clients:
-        problem += _judge(client, config.half_close_allowed, runs[], total)
+        problem += _judge(
+            client,
+            config.half_close_allowed,
+            faults.resets > 0,
+            runs[],
+            total,
+        )
         if draws.strikes(700):
             client.peer.close()
     server.stop()
@@ -138,6 +144,7 @@ def _converse(
 def _judge(
     client: Client,
     half_close_allowed: Bool,
+    may_break: Bool,
     runs: List[Int],
     mut total: _Total,
 ) -> String:
@@ -182,8 +189,11 @@ def _judge(
         total.closed += 1
         if not client.peer.is_closed():
             return "an answer is missing and the connection open; "
+        # A reset by the server itself is no excuse.
         if not (
-            client.peer.is_reset()
+            client.has_left
+            or may_break
+            and client.peer.is_reset()
             or client.ends_early
             and not half_close_allowed
         ):

@@ -163,7 +163,6 @@ def _plan(mut draws: Draws, number: Int) -> PlannedRequest:
     ]
     var kind = String(kinds[draws.below(len(kinds))])
     var wait_ms = draws.below(40) if draws.strikes(400) else 0
-    var target = String("/", kind, "/", number, "/", wait_ms)
     var method = String("GET")
     var content = String()
     if draws.strikes(150):
@@ -176,8 +175,11 @@ def _plan(mut draws: Draws, number: Int) -> PlannedRequest:
         elif draws.strikes(60):
             # More than the server reads ahead of a handler.
             count = 70_000 + draws.below(100_000)
+            kind = "late"
+            wait_ms = 100 + draws.below(400)
         for i in range(count):
             content += chr(97 + (number + i) % 26)
+    var target = String("/", kind, "/", number, "/", wait_ms)
     var is_last = draws.strikes(80)
     var version = String("1.1")
     var fields = String("Host: a\r\n")
