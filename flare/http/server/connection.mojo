@@ -352,11 +352,7 @@ struct Connection(TrivialRegisterPassable):
             and not worker_of(c)[].config.half_close_allowed
         ):
             self._peer_is_gone()
-        if (
-            worker_of(c)[].stopping
-            and not c[].exchange
-            and not has_output(c)
-        ):
+        if worker_of(c)[].stopping and not c[].exchange and not has_output(c):
             self._end()
         if c[].stage == Stage.OPEN:
             adjust_receive(c)
