@@ -35,9 +35,12 @@ def test_every_request_is_answered_once_in_order_or_its_connection_closed() rais
                     seed,
                     ": ",
                     e,
-                    "\n    repeat it: mojo run -D SEED=",
+                    (
+                        "\n    repeat it: python3 tools/run_tests.py --only"
+                        " tests/server"
+                    ),
+                    " -D SEED=",
                     seed,
-                    " -I . tests/server/all.mojo",
                 )
             )
     if failures:
