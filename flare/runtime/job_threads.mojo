@@ -120,6 +120,7 @@ struct JobThreads(TrivialRegisterPassable):
         )
         if started[0] == 0:
             self._state[].threads.append(started[1])
+            self._state[].idle += 1
         return started[0]
 
     def _append(self, job: Job):
@@ -134,12 +135,11 @@ struct JobThreads(TrivialRegisterPassable):
     def _take(self) -> Optional[Job]:
         var s = self._state
         s[].lock.acquire()
-        s[].idle += 1
         while s[].count == 0 and not s[].ending:
             s[].lock.wait()
-        s[].idle -= 1
         var job = Optional[Job](None)
         if s[].count > 0:
+            s[].idle -= 1
             job = s[].jobs[s[].first]
             s[].first = (s[].first + 1) % JOBS_MAX
             s[].count -= 1
@@ -154,6 +154,10 @@ def _run_thread(argument: Erased) abi("C") -> Optional[Erased]:
         if not job:
             return None
         job.value().run(job.value().argument)
+        # Before the answer: whoever gets it finds this thread for its next job.
+        threads._state[].lock.acquire()
+        threads._state[].idle += 1
+        threads._state[].lock.release()
         threads._state[].reactor.post(job.value().done, job.value().argument)
 
 
