@@ -177,6 +177,7 @@ struct Fiber(Equatable, TrivialRegisterPassable):
             self._refuse_to_wait()
             return CANCELLED
         if not self._arm(timeout_ms):
+            self.yield_turn()
             return TIMED_OUT
         var operation = self.operation()
         operation.state[].owner = self.state.unsafe_bitcast[NoneType]()
@@ -204,6 +205,7 @@ struct Fiber(Equatable, TrivialRegisterPassable):
             self._refuse_to_wait()
             return CANCELLED
         if not self._arm(timeout_ms):
+            self.yield_turn()
             return TIMED_OUT
         self.suspend()
         self._disarm()
@@ -290,6 +292,8 @@ struct Fiber(Equatable, TrivialRegisterPassable):
             self.reactor().cancel(operation)
 
     def _arm(self, timeout_ms: Int) -> Bool:
+        # Where it is too late already the caller yields: a body that tries
+        # again and again must not keep the loop from everything else.
         self.state[].expired = False
         var deadline = self.state[].deadline_ms
         if timeout_ms == NO_DEADLINE and deadline == NO_DEADLINE:

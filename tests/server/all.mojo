@@ -8,6 +8,7 @@ from tests.server import (
     test_refusals,
     test_simulated,
     test_splits,
+    test_stubborn,
 )
 
 
@@ -31,6 +32,10 @@ def main() raises:
         failures.append(String(e))
     try:
         TestSuite.discover_tests[test_splits.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_stubborn.TESTS]().run()
     except e:
         failures.append(String(e))
     if failures:

@@ -49,7 +49,6 @@ from .output import (
 from .read_ahead import (
     READ_AHEAD_OCTETS,
     adjust_receive,
-    feed_starved,
     receive_operation,
     watch_operation,
 )
@@ -266,6 +265,7 @@ struct Connection(TrivialRegisterPassable):
                 x[].started_ms + w[].config.handler_timeout_ms,
             )
             if fiber:
+                fiber.unsafe_value().state[].lost = w[].functions.lost
                 x[].fiber = fiber
                 fibers.resume(fiber.unsafe_value())
                 return True
@@ -294,8 +294,6 @@ struct Connection(TrivialRegisterPassable):
         c[].exchange = None
         take_head_back(c, w[].reactor.buffers(), x)
         w[].give_exchange(x)
-        if len(w[].starved) > 0:
-            feed_starved(w)
 
     def _drop_exchange(self):
         if self.state[].exchange and not self.state[].running:
@@ -365,6 +363,12 @@ struct Connection(TrivialRegisterPassable):
             set_deadline(
                 c, Wait.PEER_READS, worker_of(c)[].config.write_timeout_ms
             )
+        if (
+            c[].stage == Stage.LINGERING
+            and not c[].starved
+            and receive_operation(c).is_idle()
+        ):
+            worker_of(c)[].reactor.submit(receive_operation(c))
         if c[].stage == Stage.CLOSING:
             self._close()
 
@@ -456,7 +460,7 @@ def exchange_functions() -> ExchangeFunctions:
     Returns:
         The functions.
     """
-    return ExchangeFunctions(_on_demand, _peer_address, _on_finished)
+    return ExchangeFunctions(_on_demand, _peer_address, _on_finished, _on_lost)
 
 
 @always_inline
@@ -558,3 +562,31 @@ def _peer_address(owner: Erased) raises -> SocketAddr:
     if not address:
         raise Error(NetError(NetError.UNSUPPORTED, "peer_address"))
     return address.value()
+
+
+def _on_lost(task: Erased):
+    """Gives a handler up that ignored being cancelled for too long.
+
+    Its fiber never runs again. The exchange stays, because the handler's
+    stack refers to it; the connection, which is closing, does not.
+    """
+    var x = task.unsafe_bitcast[ExchangeState]()
+    var connection = _of(x[].source.value().owner)
+    var c = connection.state
+    var w = worker_of(c)
+    w[].config.log.line(
+        String(
+            "flare: worker ",
+            w[].index,
+            " request ",
+            x[].request_id,
+            " ignored being cancelled; its fiber is lost",
+        )
+    )
+    c[].running = False
+    w[].in_flight -= 1
+    c[].exchange = None
+    if c[].input_shared:
+        c[].input = None
+        c[].input_shared = False
+    connection._settle()

@@ -171,6 +171,13 @@ struct ServerHandle(Copyable, Movable):
         shared[].lock.release()
         return count
 
+    def finish(self):
+        """Notes that `serve` returns: a later one serves again."""
+        var shared = self._shared
+        shared[].lock.acquire()
+        shared[].stopping = False
+        shared[].lock.release()
+
     def leave(self, worker: Worker):
         """Notes that a worker has ended.
 

@@ -83,12 +83,20 @@ def feed_starved(w: PointerTo[WorkerState]):
             c.value()[].starved = False
             if c.value()[].stage == Stage.OPEN:
                 adjust_receive(c.value())
+            elif (
+                c.value()[].stage == Stage.LINGERING
+                and receive_operation(c.value()).is_idle()
+            ):
+                w[].reactor.submit(receive_operation(c.value()))
 
 
 @always_inline
 def _is_full(c: PointerTo[ConnectionState]) -> Bool:
-    # Nobody consumes these while earlier answers lie unsent.
-    if len(window(c)) >= READ_AHEAD_OCTETS:
+    # Nobody consumes these while earlier answers lie unsent. A head may be
+    # longer: it is consumed when it is whole.
+    if len(window(c)) >= max(
+        READ_AHEAD_OCTETS, c[].h1.limits.head_octets_max()
+    ):
         return True
     if not c[].running:
         return False

@@ -251,6 +251,7 @@ struct HttpServer(Movable):
             if shared[].access_queue:
                 shared[].access_queue.value().end()
             heap_destroy(shared)
+            self._handle.finish()
 
     def _open_listeners(self, plan: PointerTo[_Plan]) raises:
         for _ in range(1, len(plan[].handlers)):
@@ -272,7 +273,7 @@ struct _Plan(Movable):
     var first_listeners: List[Int32]
     var listeners: List[RawSocket]
     var access_queue: Optional[AccessQueue]
-    # Written by a worker that cannot start, under the lock of the handle.
+    # Written by a worker that cannot start, read when all have ended.
     var problem: Int
     var signals: Optional[SignalWatch]
 

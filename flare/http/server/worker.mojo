@@ -10,6 +10,7 @@ from flare.runtime.current import current_reactor, set_current_reactor
 from flare.runtime.operation import CANCELLED, Operation
 
 from .connection import Connection
+from .read_ahead import feed_starved
 from .statistics import WorkerStatistics
 from .worker_state import ListenerState, WorkerState
 
@@ -64,6 +65,8 @@ struct Worker(TrivialRegisterPassable):
         """Runs one turn of the worker's loop."""
         var w = self.state
         w[].reactor.turn(self._turn_limit_ms())
+        if len(w[].starved) > 0 and not w[].reactor.buffers().is_exhausted():
+            feed_starved(w)
         self._count()
         if w[].stopping and w[].reactor.now_ms() >= w[].stop_deadline_ms:
             self.abort_all()

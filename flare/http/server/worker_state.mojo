@@ -40,6 +40,8 @@ struct ExchangeFunctions(TrivialRegisterPassable):
     """Finds the address of the peer."""
     var finished: FiberFunction
     """Called when the handler has returned."""
+    var lost: FiberFunction
+    """Called when a cancelled handler goes on waiting for too long."""
 
 
 struct ListenerState(Movable):
