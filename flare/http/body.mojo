@@ -12,6 +12,8 @@ from flare.core import (
 )
 from flare.sys.thread_cell import thread_recycler
 
+from .exchange import NOT_UTF8
+
 comptime _Content = Variant[String, List[UInt8], _Copy]
 comptime _KEPT_OCTETS_MAX = 64 * 1024
 
@@ -136,11 +138,16 @@ struct Body(Movable, Sized):
             )
         return pointer
 
-    def text(self) -> StringSlice[origin_of(self)]:
+    def text(self) raises -> StringSlice[origin_of(self)]:
         """Views the content as text.
 
         Returns:
-            A view that lives as long as the content; its octets need not be
-            valid UTF-8.
+            A view that lives as long as the content.
+
+        Raises:
+            An error `http.not_utf8 …` if the content is not UTF-8.
         """
-        return StringSlice(unsafe_from_utf8=self.octets())
+        try:
+            return StringSlice(from_utf8=self.octets())
+        except:
+            raise Error(NOT_UTF8, " the content")

@@ -12,6 +12,9 @@ from flare.runtime.fiber import Fiber
 
 from .path_parameters import PathParameters
 
+comptime NOT_UTF8: StaticString = "http.not_utf8"
+"""How the error begins that reports octets of a peer which are no text."""
+
 
 @fieldwise_init
 struct ContentSource(TrivialRegisterPassable):
@@ -48,6 +51,9 @@ struct ExchangeState(Movable):
     """The handler has asked for it."""
     var content_status: Int
     """What to answer because the content is bad, or 0."""
+    var rejected_status: Int
+    """What to answer if the error reaches the server that was raised because
+    the peer sent something else than the handler asked for, or 0."""
     var source: Optional[ContentSource]
     """How more content is waited for; none where it is complete."""
     var waiter: Optional[Fiber]
@@ -55,7 +61,7 @@ struct ExchangeState(Movable):
     var fiber: Optional[Fiber]
     """The fiber that runs the handler."""
     var request_id: Int
-    """Counted by the worker."""
+    """Counted by the worker from 1; 0 until the head is complete."""
     var worker: Int
     """The index of the worker."""
     var app_state: Optional[Erased]
@@ -73,7 +79,7 @@ struct ExchangeState(Movable):
     var peer_gone: Bool
     """The peer left before the answer was sent."""
     var started_ms: Int
-    """When the head was complete, by the reactor's clock."""
+    """When the head was complete, by the reactor's clock; 0 until then."""
 
     def __init__(out self):
         """Makes an empty block."""
@@ -87,6 +93,7 @@ struct ExchangeState(Movable):
         self.content_complete = False
         self.content_wanted = False
         self.content_status = 0
+        self.rejected_status = 0
         self.source = None
         self.waiter = None
         self.fiber = None
@@ -110,13 +117,31 @@ struct ExchangeState(Movable):
         self.content_complete = False
         self.content_wanted = False
         self.content_status = 0
+        self.rejected_status = 0
         self.source = None
         self.waiter = None
         self.fiber = None
+        self.request_id = 0
+        self.started_ms = 0
         self.app_state = None
         self.route = ""
         self.read_buffer = None
         self.peer_gone = False
+
+    def status_of(self, error: Error) -> Int:
+        """Tells how an error is answered that the handler did not catch.
+
+        Args:
+            error: The error.
+
+        Returns:
+            400 if the peer's octets are no text, which is no fault of the
+            handler; else 500.
+        """
+        # The text tells the error from a later one of another cause.
+        if self.rejected_status != 0 and String(error).startswith(NOT_UTF8):
+            return self.rejected_status
+        return 500
 
     @always_inline
     def window(self) -> Span[UInt8, ImmUntrackedOrigin]:

@@ -9,7 +9,7 @@ from flare.net import NetError, SocketAddr
 from flare.runtime.operation import CANCELLED
 from flare.runtime.wait import waiting_fiber
 
-from .exchange import Exchange
+from .exchange import NOT_UTF8, Exchange
 from .extract import Extractor
 
 
@@ -76,12 +76,13 @@ struct RequestBody[origin: ImmOrigin](ImplicitlyCopyable):
         """Waits for the whole content.
 
         Returns:
-            A view of it as text; its octets need not be valid UTF-8.
+            A view of it as text.
 
         Raises:
-            What `octets` raises.
+            What `octets` raises, and an error `http.not_utf8 …`, answered 400
+            where nobody catches it, if the content is not UTF-8.
         """
-        return StringSlice(unsafe_from_utf8=self.octets())
+        return _text_of(self._exchange, self.octets(), "the content")
 
     def declared_octets(self) -> Optional[Int]:
         """Tells what Content-Length says.
@@ -182,7 +183,7 @@ struct Request(Extractor, Movable):
             member: The name `url`.
 
         Returns:
-            A view that lives as long as the request.
+            A view that lives as long as the request: visible ASCII.
         """
         return rebind[StringSlice[origin_of(self)]](
             self._exchange[].head.target_text(self._exchange[].window())
@@ -245,14 +246,32 @@ struct Request(Extractor, Movable):
 
         Raises:
             An error `http.no_such_parameter` if the route has no parameter of
+            that name, and `http.not_utf8 …`, answered 400 where nobody catches
+            it, if the value is not UTF-8.
+        """
+        return _text_of(
+            self._exchange, self.param_octets(name), "a parameter of the path"
+        )
+
+    def param_octets(
+        self, name: StringSlice
+    ) raises -> Span[UInt8, origin_of(self)]:
+        """Gives what a parameter of the route matched, text or not.
+
+        Args:
+            name: The name in the route's pattern.
+
+        Returns:
+            A view that lives as long as the request; escapes are decoded.
+
+        Raises:
+            An error `http.no_such_parameter` if the route has no parameter of
             that name.
         """
         var found = self._exchange[].parameters.find(name.as_bytes())
         if not found:
             raise Error("http.no_such_parameter ", name)
-        return StringSlice(
-            unsafe_from_utf8=rebind[Span[UInt8, origin_of(self)]](found.value())
-        )
+        return rebind[Span[UInt8, origin_of(self)]](found.value())
 
     def query_parameters(self) -> QueryParameters[origin_of(self)]:
         """Reads the query as `name=value` pairs.
@@ -266,18 +285,14 @@ struct Request(Extractor, Movable):
         """Waits for the whole content.
 
         Returns:
-            A view of it as text; its octets need not be valid UTF-8.
+            A view of it as text.
 
         Raises:
             An error `http.content …` if the peer leaves, sends bad octets or
-            sends more than the limit.
+            sends more than the limit, and `http.not_utf8 …`, answered 400
+            where nobody catches it, if the content is not UTF-8.
         """
-        _await_content(self._exchange)
-        return StringSlice(
-            unsafe_from_utf8=rebind[Span[UInt8, origin_of(self)]](
-                self._exchange[].content_octets()
-            )
-        )
+        return self.body.text()
 
     def peer(self) raises -> SocketAddr:
         """Finds the address of the peer; asks the kernel at each call.
@@ -333,6 +348,18 @@ struct Request(Extractor, Movable):
             It is used again when the response has been sent.
         """
         return self._exchange
+
+
+def _text_of[
+    origin: ImmOrigin
+](
+    exchange: Exchange, octets: Span[UInt8, origin], what: StaticString
+) raises -> StringSlice[origin]:
+    try:
+        return StringSlice(from_utf8=octets)
+    except:
+        exchange[].rejected_status = 400
+        raise Error(NOT_UTF8, " ", what)
 
 
 def _await_content(exchange: Exchange) raises:

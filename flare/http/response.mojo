@@ -38,11 +38,14 @@ struct Response(Movable):
         """
         return Status.is_successful(self.status)
 
-    def text(self) -> StringSlice[origin_of(self.body)]:
+    def text(self) raises -> StringSlice[origin_of(self.body)]:
         """Views the content as text.
 
         Returns:
             A view that lives as long as the response.
+
+        Raises:
+            An error `http.not_utf8 …` if the content is not UTF-8.
         """
         return self.body.text()
 

@@ -100,11 +100,16 @@ struct FieldSection[origin: ImmOrigin](ImplicitlyCopyable, Iterable, Sized):
     def value(self, index: Int) -> StringSlice[Self.origin]:
         """Gives the value of one field line without the space around it.
 
+        A value may hold octets above 0x7F (obs-text, RFC 9110 section 5.5) and
+        need not be UTF-8: check it with `StringSlice(from_utf8=…)` before it
+        is read by code points. In what a parser has read, CR LF follows it in
+        the same buffer, so that a cut sequence ends there.
+
         Args:
             index: The line, from 0.
 
         Returns:
-            A view of the value; its octets need not be valid UTF-8.
+            A view of the value.
         """
         ref line = self.lines[index]
         return StringSlice(

@@ -184,8 +184,10 @@ struct TestClient[H: Handler](Movable):
         try:
             return self._handler.serve(Request(unsafe_exchange=exchange))
         except e:
-            print("flare: the handler raised:", e)
-            return error_response(500)
+            var status = exchange[].status_of(e)
+            if status == 500:
+                print("flare: the handler raised:", e)
+            return error_response(status)
 
 
 def request_octets(

@@ -73,12 +73,12 @@ def asked_octets[
         Status, value of Allow if there is one, and content.
 
     Raises:
-        Nothing.
+        If the content is not UTF-8.
     """
     return _described(client.request_octets(octets.as_bytes()))
 
 
-def _described(response: Response) -> String:
+def _described(response: Response) raises -> String:
     var text = String(response.status)
     var allow = response.headers.get("Allow")
     if allow:

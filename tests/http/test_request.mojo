@@ -2,10 +2,20 @@
 
 from std.testing import assert_equal, assert_false, assert_raises, assert_true
 
-from flare.http import Handler, HttpVersion, Method, Request, Response, ok
+from flare.http import (
+    Body,
+    Handler,
+    HttpVersion,
+    Method,
+    NoState,
+    Request,
+    Response,
+    Router,
+    ok,
+)
 from flare.message import HeaderMap
 from flare.testing import TestClient
-from tests.http.support import asked_octets
+from tests.http.support import asked, asked_octets
 
 
 def test_members_are_read_like_fields() raises:
@@ -72,6 +82,43 @@ def test_the_content_is_read_as_text_and_octets() raises:
             ),
         ),
         "200 hello 5 declared -1",
+    )
+
+
+def test_octets_that_are_not_utf8_are_never_given_as_text() raises:
+    # Each is cut off or malformed: walking over it would leave the view.
+    for bad in ["%F0", "a%F0%9F%98", "%80", "%C0%AF", "%ED%A0%80", "%FF"]:
+        var octets = _decoded(bad)
+        assert_equal(
+            asked(TestClient(_routed()), String("/text/", bad)),
+            "400 Bad Request",
+            bad,
+        )
+        assert_equal(
+            asked(TestClient(_routed()), String("/octets/", bad)),
+            String("200 ", len(octets)),
+            bad,
+        )
+        var content = Body(Span(octets))
+        assert_equal(TestClient(_text).post("/", content).status, 400, bad)
+        assert_equal(TestClient(_body_text).post("/", content).status, 400, bad)
+        var echoed = TestClient(_octets).post("/", Body(Span(octets)))
+        assert_equal(echoed.status, 200, bad)
+        with assert_raises(contains="http.not_utf8"):
+            _ = echoed.text()
+    assert_equal(
+        asked(TestClient(_routed()), "/text/%F0%9F%98%80"), "200 \U0001F600"
+    )
+    assert_equal(TestClient(_text).post("/", "\U0001F600").text(), "\U0001F600")
+
+
+def test_an_error_after_one_about_utf8_is_still_a_500() raises:
+    assert_equal(
+        asked(TestClient(_other_error), "/", "POST"), "200 empty is text"
+    )
+    assert_equal(
+        TestClient(_other_error).post("/", Body(Span([UInt8(0xF0)]))).status,
+        500,
     )
 
 
@@ -148,6 +195,54 @@ def _content(req: Request) raises -> Response:
             req.body.declared_octets().or_else(-1),
         )
     )
+
+
+def _decoded(text: StringSlice) raises -> List[UInt8]:
+    var octets = List[UInt8]()
+    var at = 0
+    while at < text.byte_length():
+        if text.as_bytes()[at] == UInt8(ord("%")):
+            octets.append(UInt8(atol(text[byte = at + 1 : at + 3], 16)))
+            at += 3
+        else:
+            octets.append(text.as_bytes()[at])
+            at += 1
+    return octets^
+
+
+def _routed() raises -> Router[NoState]:
+    var router = Router()
+    router.get("/text/:word", _parameter)
+    router.get("/octets/:word", _parameter_octets)
+    return router^
+
+
+def _parameter(req: Request) raises -> Response:
+    return ok(req.param("word"))
+
+
+def _parameter_octets(req: Request) raises -> Response:
+    return ok(String(len(req.param_octets("word"))))
+
+
+def _text(req: Request) raises -> Response:
+    return ok(req.text())
+
+
+def _body_text(req: Request) raises -> Response:
+    return ok(req.body.text())
+
+
+def _octets(req: Request) raises -> Response:
+    return ok(Body(req.body.octets()))
+
+
+def _other_error(req: Request) raises -> Response:
+    try:
+        _ = req.text()
+    except:
+        raise Error("something else")
+    return ok("empty is text")
 
 
 def _peer(req: Request) raises -> Response:

@@ -55,7 +55,8 @@ struct Logger[H: Handler](Handler):
             self._write(req, response.status, start_ns)
             return response^
         except e:
-            self._write(req, 500, start_ns)
+            var status = req.unsafe_exchange()[].status_of(e)
+            self._write(req, status, start_ns)
             raise e^
 
     @no_inline

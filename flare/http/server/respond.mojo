@@ -62,10 +62,11 @@ def _answer(x: Exchange, var response: Response):
 
 @no_inline
 def _answer_error(x: Exchange, error: Error):
+    var status = x[].status_of(error)
     # A handler that was cut off fails by no fault of its own.
-    if not x[].peer_gone and x[].content_status == 0:
+    if status == 500 and not x[].peer_gone and x[].content_status == 0:
         _report(x, error)
-    _answer(x, error_response(500))
+    _answer(x, error_response(status))
 
 
 def _report(x: Exchange, error: Error):
