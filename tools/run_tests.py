@@ -180,6 +180,9 @@ class Runner:
             output += NOT_LISTED_ADVICE
         if finished.code != 0 and outcome.failed == 0:
             output += f"\nexit code {finished.code}, though no test failed\n"
+            if lost:
+                output += f"{lost.total()} tests were not reported, and pass"
+                output += f" when they run alone: {', '.join(sorted(lost))}\n"
             outcome.failed = 1
         if outcome.failed:
             outcome.output = output

@@ -66,6 +66,16 @@ def test_that_aborts() raises:
 
 comptime TESTS = __functions_in_module()
 '''
+EXITING = ABORTING.replace(
+    """    var items: List[Int] = [1]
+    items[len(items) + 1] = 3
+""",
+    """    from std.sys import argv, exit
+
+    if len(argv()) == 1:
+        exit(3)
+""",
+).replace("assert_equal(1, 2)", "assert_equal(2, 2)")
 FAILING = ABORTING.replace("items[len(items) + 1] = 3", "assert_equal(3, 3)")
 LOST = '''"""Is left out of the list by the compiler."""
 
@@ -132,6 +142,12 @@ class RunnerTest(unittest.TestCase):
         self.assertEqual((outcome.passed, outcome.failed), (3, 2))
         self.assertIn("test_that_aborts alone: exit code", outcome.output)
         self.assertNotIn("test_three alone", outcome.output)
+
+    def test_tests_that_fail_only_together_count_as_one_failure(self):
+        outcome = self.suite(EXITING)
+        self.assertEqual((outcome.passed, outcome.failed), (5, 1))
+        self.assertIn("exit code 3, though no test failed", outcome.output)
+        self.assertIn("3 tests were not reported", outcome.output)
 
     def test_tests_that_the_compiler_leaves_out_fail(self):
         outcome = self.suite(LOST)
