@@ -3,9 +3,11 @@
 from std.testing import TestSuite
 
 from tests.server import (
+    test_access_log,
     test_exchanges,
     test_limits,
     test_refusals,
+    test_replaced_answers,
     test_simulated,
     test_splits,
     test_stubborn,
@@ -14,6 +16,10 @@ from tests.server import (
 
 def main() raises:
     var failures = List[String]()
+    try:
+        TestSuite.discover_tests[test_access_log.TESTS]().run()
+    except e:
+        failures.append(String(e))
     try:
         TestSuite.discover_tests[test_exchanges.TESTS]().run()
     except e:
@@ -24,6 +30,10 @@ def main() raises:
         failures.append(String(e))
     try:
         TestSuite.discover_tests[test_refusals.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_replaced_answers.TESTS]().run()
     except e:
         failures.append(String(e))
     try:

@@ -51,7 +51,8 @@ struct AccessRecord(Copyable, Movable, Writable):
     var worker: Int
     """The index of the worker."""
     var request_id: Int
-    """The number that the request's log lines carry."""
+    """The number that the request's log lines carry; 0 if it was refused before
+    its head was whole."""
     var method: Method
     """The method; `OTHER` for extensions."""
     var status: Int
@@ -110,6 +111,9 @@ struct AccessRecord(Copyable, Movable, Writable):
         """
         writer.write(self.unix_seconds, " worker=", self.worker)
         writer.write(" id=", self.request_id, " ", self.method, " ")
+        # A refused request has no target, and a line always has all its parts.
+        if self.target_octets == 0:
+            writer.write("-")
         writer.write(self.target())
         if self.target_octets > RECORD_TARGET_OCTETS:
             writer.write("...")

@@ -56,8 +56,8 @@ def _output(c: PointerTo[ConnectionState]) -> PointerTo[Buffer]:
 def write_response(c: PointerTo[ConnectionState], var response: Response):
     """Writes a response to the request in progress.
 
-    One that cannot be a message (framing fields of the handler's own that
-    contradict its content) becomes a 500.
+    One that cannot be a final response (its status is not 200 to 599, or
+    framing fields of the handler's own contradict its content) becomes a 500.
 
     Args:
         c: The connection.
@@ -70,6 +70,12 @@ def write_response(c: PointerTo[ConnectionState], var response: Response):
             # not known, so that nothing may follow (RFC 9110 section 10.1.1).
             machine(c).close_after_exchange()
             c[].lingers = True
+    if response.status < 200 or response.status > 599:
+        # An interim response is none, and 101 would hand the connection over.
+        worker_of(c)[].config.log.line(
+            "flare: a response was refused: its status is not 200 to 599"
+        )
+        response = error_response(500)
     try:
         _write(c, response^)
     except e:
@@ -129,8 +135,11 @@ def _record(c: PointerTo[ConnectionState], status: Int, octets: Int):
     record.request_id = x.request_id
     record.status = status
     record.response_octets = octets
-    record.duration_ms = max(w[].reactor.now_ms() - x.started_ms, 0)
-    # The head of a refused request is not whole: nothing of it can be named.
+    record.duration_ms = 0
+    if x.started_ms != 0:
+        record.duration_ms = max(w[].reactor.now_ms() - x.started_ms, 0)
+    # What is refused before its handler runs is not named: its head may be cut
+    # off, and its octets are dropped already.
     record.method = x.head.method if c[].running else Method.OTHER
     record.set_target(
         x.head.target_text(x.window())
