@@ -49,7 +49,9 @@ struct Shared[T: Deinitable & Movable](ImplicitlyCopyable):
         """Calls a function with the value while no other thread has it.
 
         The function may not wait, as that would hold up whole workers: every
-        wait in it raises. It should be short.
+        wait in it raises. Only on a thread that neither serves nor has waited
+        before does a wait block, and with it all who update the value. It
+        should be short.
 
         Parameters:
             R: What the function returns.
