@@ -112,6 +112,20 @@ def test_octets_that_are_not_utf8_are_never_given_as_text() raises:
     assert_equal(TestClient(_text).post("/", "\U0001F600").text(), "\U0001F600")
 
 
+def test_a_target_holds_visible_ascii_only() raises:
+    # So `url`, `path` and `query` are text without being checked again.
+    for place in ["/", "/?", "http://h/"]:
+        for octet in range(256):
+            var request = List[UInt8](String("GET ", place, "a").as_bytes())
+            request.append(UInt8(octet))
+            request.extend(" HTTP/1.1\r\nHost: h\r\n\r\n".as_bytes())
+            var answer = TestClient(_members).request_octets(Span(request))
+            if octet < 0x21 or octet > 0x7E:
+                assert_equal(answer.status, 400, String(place, octet))
+            elif chr(octet).is_ascii_digit():
+                assert_equal(answer.status, 200, String(place, octet))
+
+
 def test_an_error_after_one_about_utf8_is_still_a_500() raises:
     assert_equal(
         asked(TestClient(_other_error), "/", "POST"), "200 empty is text"
