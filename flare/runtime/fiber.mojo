@@ -474,10 +474,12 @@ struct FiberQueue(TrivialRegisterPassable):
             fiber.state[].phase = _READY
             self.state[].main_is_ready = True
             return
+        # A script may turn its loop itself: it is current again afterwards.
+        var before = self.state[].current
         fiber.state[].phase = _RUNNING
         self.state[].current = fiber
         resume_stack(fiber._context(), Int(fiber.state))
-        self.state[].current = None
+        self.state[].current = before
         if fiber.state[].phase == _IDLE:
             var finished = fiber.state[].finished
             var task = fiber.state[].task

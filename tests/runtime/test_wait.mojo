@@ -137,6 +137,18 @@ def test_inside_a_loop_but_outside_a_fiber_waiting_is_an_error() raises:
     loop.close()
 
 
+def test_a_script_that_turns_its_loop_itself_can_still_wait() raises:
+    def body() raises {} -> Int:
+        return 7
+
+    sleep(0)
+    var handle = spawn(body)
+    current_fiber().value().reactor().turn(0)
+    assert_true(handle.is_done())
+    sleep(1)
+    assert_equal(handle^.join(), 7)
+
+
 @no_inline
 def _deadline_ms() -> Int:
     return current_fiber().value().state[].deadline_ms
