@@ -50,7 +50,7 @@ def main() raises:
     show("DELETE", "/users", client.delete("/users"))
 
 
-def show(method: StringSlice, target: StringSlice, response: Response):
+def show(method: StringSlice, target: StringSlice, response: Response) raises:
     print(method, target, "->", response.status, response.text())
     var allow = response.headers.get("Allow")
     if allow:
