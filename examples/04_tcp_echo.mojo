@@ -1,4 +1,4 @@
-# Run: mojo run -I . examples/04_tcp_echo.mojo
+# Run: mojo build -I . -o /tmp/tcp_echo examples/04_tcp_echo.mojo && /tmp/tcp_echo
 # Prints: client: Hello
 """Echoes lines over TCP: a listener and a client in one script."""
 
