@@ -47,6 +47,6 @@ def main() raises:
     show(client.get("/secret", headers))
 
 
-def show(response: Response):
+def show(response: Response) raises:
     print("GET /secret ->", response.status, response.text())
     print(response.headers)
