@@ -156,6 +156,8 @@ class WithSubject(unittest.TestCase):
     def setUpClass(cls):
         cls.subject = Subject(cls.backend, *cls.options)
         cls.addClassCleanup(cls.subject.stop)
+        if "--workers" in cls.options:
+            cls._await_both_workers()
         # The first request makes what later ones use again.
         cls.subject.statistics()
         found = cls.subject.statistics()
@@ -183,6 +185,18 @@ class WithSubject(unittest.TestCase):
             raise AssertionError(
                 f"exit code {code}: {cls.subject.log()[-50:]}"
             )
+
+    @classmethod
+    def _await_both_workers(cls):
+        # One that begins late would open its descriptors after the count.
+        seen = set()
+        deadline = time.monotonic() + 10
+        while len(seen) < 2 and time.monotonic() < deadline:
+            with cls.subject.connect() as client:
+                client.send(b"GET /raise HTTP/1.1\r\nHost: a\r\n\r\n")
+                client.answer()
+            lines = cls.subject.await_log(rb"worker \d+ request")
+            seen = {re.search(rb"worker (\d+)", x)[1] for x in lines}
 
     @classmethod
     def _settled_descriptors(cls, wanted=0):
