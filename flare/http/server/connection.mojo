@@ -214,7 +214,7 @@ struct Connection(TrivialRegisterPassable):
             w[].functions.peer_address,
         )
         w[].next_request_id += 1
-        WorkerStatistics.add(_counter(w, 2), 1)
+        WorkerStatistics.add(Pointer(to=w[].statistics[].requests), 1)
         if c[].requests >= w[].config.max_keepalive_requests or w[].stopping:
             machine(c).close_after_exchange()
 
@@ -302,7 +302,7 @@ struct Connection(TrivialRegisterPassable):
     def _refuse(self, error: H1Error) -> Bool:
         """Answers a peer that broke the protocol or a limit."""
         var c = self.state
-        WorkerStatistics.add(_counter(worker_of(c), 5), 1)
+        WorkerStatistics.add(Pointer(to=worker_of(c)[].statistics[].refused), 1)
         c[].lingers = True
         drop_input(c, worker_of(c)[].reactor.buffers())
         c[].gathered.clear()
@@ -409,7 +409,9 @@ struct Connection(TrivialRegisterPassable):
         forget_deadline(c)
         reactor.close(c[].descriptor)
         _ = w[].connections.give(c[].slot)
-        WorkerStatistics.set(_counter(w, 1), w[].connections.lent())
+        WorkerStatistics.set(
+            Pointer(to=w[].statistics[].connections), w[].connections.lent()
+        )
         w[].slot_freed(w.unsafe_bitcast[NoneType]())
 
     def _expire(self):
@@ -466,10 +468,6 @@ def exchange_functions() -> ExchangeFunctions:
 @always_inline
 def _of(owner: Erased) -> Connection:
     return Connection(owner.unsafe_bitcast[ConnectionState]())
-
-
-def _counter(w: PointerTo[WorkerState], index: Int) -> PointerTo[Int64]:
-    return w[].statistics.unsafe_bitcast[Int64]().unsafe_offset(index)
 
 
 def _on_receive(operation: Operation):

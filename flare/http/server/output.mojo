@@ -126,7 +126,7 @@ def _record(c: PointerTo[ConnectionState], status: Int, octets: Int):
     var slot = w[].access_ring.value().next_slot()
     if not slot:
         WorkerStatistics.add(
-            w[].statistics.unsafe_bitcast[Int64]().unsafe_offset(9), 1
+            Pointer(to=w[].statistics[].access_records_dropped), 1
         )
         return
     ref record = slot.value()[]

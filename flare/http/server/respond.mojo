@@ -71,9 +71,7 @@ def _answer_error(x: Exchange, error: Error):
 
 def _report(x: Exchange, error: Error):
     var w = worker_of(_connection(x))
-    WorkerStatistics.add(
-        w[].statistics.unsafe_bitcast[Int64]().unsafe_offset(4), 1
-    )
+    WorkerStatistics.add(Pointer(to=w[].statistics[].handler_errors), 1)
     var text = String(error)
     var line = String(
         "flare: worker ", w[].index, " request ", x[].request_id, " raised: "

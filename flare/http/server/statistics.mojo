@@ -39,7 +39,7 @@ struct WorkerStatistics(ImplicitlyCopyable):
 
     @staticmethod
     @always_inline
-    def set(counter: PointerTo[Int64], value: Int):
+    def set(counter: Pointer[mut=True, Int64, _], value: Int):
         """Writes a counter so that another thread may read it.
 
         Args:
@@ -50,7 +50,7 @@ struct WorkerStatistics(ImplicitlyCopyable):
 
     @staticmethod
     @always_inline
-    def add(counter: PointerTo[Int64], change: Int):
+    def add(counter: Pointer[mut=True, Int64, _], change: Int):
         """Changes a counter that only the calling thread writes.
 
         Args:

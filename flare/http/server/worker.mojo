@@ -168,27 +168,33 @@ struct Worker(TrivialRegisterPassable):
         w[].stop_deadline_ms = w[].reactor.now_ms() + 10
 
     @always_inline
-    def _counter(self, index: Int) -> PointerTo[Int64]:
-        return (
-            self.state[].statistics.unsafe_bitcast[Int64]().unsafe_offset(index)
-        )
-
-    @always_inline
     def _count(self):
         var w = self.state
-        WorkerStatistics.set(self._counter(3), w[].in_flight)
         WorkerStatistics.set(
-            self._counter(6), w[].reactor.state[].fibers.busy()
+            Pointer(to=w[].statistics[].requests_in_flight), w[].in_flight
         )
-        WorkerStatistics.set(self._counter(7), w[].reactor.buffers().lent())
         WorkerStatistics.set(
-            self._counter(8), w[].reactor.timers().armed_count()
+            Pointer(to=w[].statistics[].fibers),
+            w[].reactor.state[].fibers.busy(),
+        )
+        WorkerStatistics.set(
+            Pointer(to=w[].statistics[].receive_buffers),
+            w[].reactor.buffers().lent(),
+        )
+        WorkerStatistics.set(
+            Pointer(to=w[].statistics[].timers),
+            w[].reactor.timers().armed_count(),
         )
 
     @always_inline
     def _count_accepted(self):
-        WorkerStatistics.add(self._counter(0), 1)
-        WorkerStatistics.set(self._counter(1), self.state[].connections.lent())
+        var w = self.state
+        WorkerStatistics.add(
+            Pointer(to=w[].statistics[].connections_accepted), 1
+        )
+        WorkerStatistics.set(
+            Pointer(to=w[].statistics[].connections), w[].connections.lent()
+        )
 
     def _pause_accepting(self):
         var w = self.state
