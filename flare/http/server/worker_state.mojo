@@ -88,6 +88,10 @@ struct WorkerState(Movable):
     """Exchanges that nobody uses."""
     var spare_outputs: List[Buffer]
     """Output buffers that nobody uses."""
+    var lent_exchanges: Int
+    """Exchanges in use; what never comes back shows here."""
+    var lent_outputs: Int
+    """Output buffers in use."""
     var starved: List[SlotHandle]
     """Connections that found no free receive buffer."""
     var in_flight: Int
@@ -148,6 +152,8 @@ struct WorkerState(Movable):
         self.functions = functions
         self.spare_exchanges = List[Exchange]()
         self.spare_outputs = List[Buffer](capacity=_SPARE_MAX)
+        self.lent_exchanges = 0
+        self.lent_outputs = 0
         self.starved = List[SlotHandle]()
         self.in_flight = 0
         self.next_request_id = 1
@@ -172,6 +178,7 @@ struct WorkerState(Movable):
             The block, ready for a new head.
         """
         var exchange: Exchange
+        self.lent_exchanges += 1
         if len(self.spare_exchanges) > 0:
             exchange = self.spare_exchanges.pop()
         else:
@@ -185,6 +192,7 @@ struct WorkerState(Movable):
         Args:
             exchange: What `take_exchange` returned.
         """
+        self.lent_exchanges -= 1
         if exchange[].content.capacity() > _SPARE_CONTENT_OCTETS_MAX:
             exchange[].content = Buffer()
         if exchange[].gathered.capacity() > 0:
@@ -198,6 +206,7 @@ struct WorkerState(Movable):
         Returns:
             An empty buffer with memory.
         """
+        self.lent_outputs += 1
         if len(self.spare_outputs) > 0:
             return self.spare_outputs.pop()
         return Buffer(capacity=OUTPUT_OCTETS)
@@ -209,6 +218,7 @@ struct WorkerState(Movable):
         Args:
             buffer: The buffer; one that has grown is freed.
         """
+        self.lent_outputs -= 1
         if (
             buffer.capacity() == OUTPUT_OCTETS
             and len(self.spare_outputs) < _SPARE_MAX
