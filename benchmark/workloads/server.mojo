@@ -1,0 +1,136 @@
+"""Serves what the workloads ask for (benchmark/workloads/*/run).
+
+Every size and delay is the client's choice: the figures come from outside.
+"""
+
+from std.sys import argv
+
+from flare.http import (
+    Handler,
+    HttpServer,
+    Request,
+    Response,
+    Router,
+    ServerConfig,
+    ServerHandle,
+    ok,
+)
+from flare.http.server.statistics import WorkerStatistics
+from flare.net import SocketAddr
+from flare.runtime import BackendKind, sleep
+from flare.sys.clock import monotonic_ms
+
+# Ten thousand parked handlers must fit with room to spare.
+comptime _REQUESTS_IN_FLIGHT_MAX = 16_384
+
+
+def at_once(req: Request) raises -> Response:
+    return ok("Hello, World!")
+
+
+def parked(req: Request) raises -> Response:
+    sleep(Int(req.param("ms")))
+    return ok("Hello, World!")
+
+
+def held(req: Request) raises -> Response:
+    # Keeps the worker from its loop, so that others must queue.
+    var end = monotonic_ms() + Int(req.param("ms"))
+    while monotonic_ms() < end:
+        pass
+    return ok("Hello, World!")
+
+
+def content(req: Request) raises -> Response:
+    return ok(List[UInt8](length=Int(req.param("octets")), fill=120))
+
+
+def length(req: Request) raises -> Response:
+    return ok(String(len(req.body.octets())))
+
+
+@fieldwise_init
+struct Statistics(Handler):
+    """Answers with the sums of the workers' counters."""
+
+    var handle: ServerHandle
+
+    def serve(self, req: Request) raises -> Response:
+        return ok(_sums(self.handle))
+
+
+def main() raises:
+    var config = ServerConfig(max_requests_in_flight=_REQUESTS_IN_FLIGHT_MAX)
+    var workers = 1
+    var port = 0
+    var options = argv()
+    for i in range(1, len(options) - 1, 2):
+        if options[i] == "--port":
+            port = Int(options[i + 1])
+        elif options[i] == "--backend":
+            config.backend = _backend(options[i + 1])
+        elif options[i] == "--workers":
+            workers = Int(options[i + 1])
+        elif options[i] == "--backlog":
+            config.listen_backlog = Int(options[i + 1])
+        else:
+            raise Error("unknown option ", options[i])
+    if len(options) % 2 == 0:
+        raise Error("no value for ", options[len(options) - 1])
+    var server = HttpServer.bind(SocketAddr.localhost(UInt16(port)), config^)
+    var handle = server.handle()
+    print(server.local_address().port, flush=True)
+    server.serve(_routes(handle), num_workers=workers)
+    # The last counters: what was read must have been answered.
+    print(_sums(handle), end="", flush=True)
+
+
+def _backend(name: StringSlice) raises -> BackendKind:
+    if name == "io_uring":
+        return BackendKind.IO_URING
+    if name == "epoll":
+        return BackendKind.EPOLL
+    raise Error("the backend is io_uring or epoll")
+
+
+def _routes(handle: ServerHandle) raises -> Router[]:
+    var router = Router()
+    router.get("/", at_once)
+    router.get("/parked/:ms", parked)
+    router.get("/held/:ms", held)
+    router.get("/content/:octets", content)
+    router.post("/length", length)
+    router.get("/statistics", Statistics(handle.copy()))
+    return router^
+
+
+def _sums(handle: ServerHandle) -> String:
+    var sum = WorkerStatistics()
+    for each in handle.statistics():
+        sum.connections_accepted += each.connections_accepted
+        sum.connections += each.connections
+        sum.requests += each.requests
+        sum.requests_in_flight += each.requests_in_flight
+        sum.refused += each.refused
+        sum.fibers += each.fibers
+        sum.receive_buffers += each.receive_buffers
+        sum.timers += each.timers
+    return String(
+        "connections_accepted=",
+        sum.connections_accepted,
+        "\nconnections=",
+        sum.connections,
+        "\nrequests=",
+        sum.requests,
+        "\nrequests_in_flight=",
+        sum.requests_in_flight,
+        "\nrefused=",
+        sum.refused,
+        "\nfibers=",
+        sum.fibers,
+        "\nreceive_buffers=",
+        sum.receive_buffers,
+        "\ntimers=",
+        sum.timers,
+        "\n",
+    )
