@@ -1,4 +1,4 @@
-# Run: mojo build -I . -o /tmp/addresses examples/01_addresses.mojo && /tmp/addresses
+# Run: mojo run -I . examples/01_addresses.mojo
 # Prints: [2001:db8::1]:443
 """Parses addresses, asks what they are for, and prints them canonically."""
 

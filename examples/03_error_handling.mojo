@@ -1,4 +1,4 @@
-# Run: mojo build -I . -o /tmp/error_handling examples/03_error_handling.mojo && /tmp/error_handling
+# Run: mojo run -I . examples/03_error_handling.mojo
 # Prints: net.refused connect
 """Mixes our errors with others in one `try` and reads the fields of ours."""
 

@@ -1,4 +1,4 @@
-# Run: mojo build -I . -o /tmp/tcp_echo examples/04_tcp_echo.mojo && /tmp/tcp_echo
+# Run: mojo run -I . examples/04_tcp_echo.mojo
 # Prints: client: Hello
 """Echoes lines over TCP: a listener and a client in one script."""
 

@@ -1,4 +1,4 @@
-# Run: mojo build -I . -o /tmp/http_server examples/08_http_server.mojo && /tmp/http_server
+# Run: mojo run -I . examples/08_http_server.mojo
 # Prints: {"people": 1}
 # Prints: not found: /nowhere
 """Serves three routes from one function, asks itself, and stops by handle."""

@@ -1,4 +1,4 @@
-# Run: mojo build -I . -o /tmp/reactor examples/14_reactor.mojo && /tmp/reactor
+# Run: mojo run -I . examples/14_reactor.mojo
 # Prints: 3 lines
 """Speaks a protocol of its own on a reactor: callbacks, no fibers."""
 

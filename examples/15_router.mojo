@@ -1,4 +1,4 @@
-# Run: mojo build -I . -o /tmp/router examples/15_router.mojo && /tmp/router
+# Run: mojo run -I . examples/15_router.mojo
 # Prints: GET /users/7 -> 200 user 7
 # Prints: GET /items/4?page=2 -> 200 item 4, page 2
 # Prints: GET /items/four -> 400 a value is not a number

@@ -1,4 +1,4 @@
-# Run: mojo build -I . -o /tmp/state examples/16_state.mojo && /tmp/state
+# Run: mojo run -I . examples/16_state.mojo
 # Prints: this worker answered 3 requests
 # Prints: all workers answered 4 requests
 """Counts requests: per worker without a lock, and per process with one."""

@@ -1,4 +1,4 @@
-# Run: mojo build -I . -o /tmp/multicore examples/17_multicore.mojo && /tmp/multicore
+# Run: mojo run -I . examples/17_multicore.mojo
 # Prints: every worker has ended
 """Serves on one worker for each CPU, asks itself, and stops by handle."""
 

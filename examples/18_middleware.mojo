@@ -1,4 +1,4 @@
-# Run: mojo build -I . -o /tmp/middleware examples/18_middleware.mojo && /tmp/middleware
+# Run: mojo run -I . examples/18_middleware.mojo
 # Prints: GET /secret -> 401 unauthorized
 # Prints: GET /secret -> 200 the secret
 """Wraps a router in handlers of our own and of the library."""

@@ -1,4 +1,4 @@
-# Run: mojo build -I . -o /tmp/demo examples/demo.mojo && /tmp/demo [--port N] [--workers N] [--backend B]
+# Run: mojo run -I . examples/demo.mojo [--port N] [--workers N] [--backend B]
 """Serves a few routes to try a client or a load generator on."""
 
 from std.sys import argv

@@ -217,6 +217,18 @@ struct ThreadExit:
             external_call["pthread_setspecific", c_int](c_uint(key), value)
         )
 
+    @staticmethod
+    def get(key: Int) -> Int:
+        """Reads what the calling thread hands to the function when it ends.
+
+        Args:
+            key: What `open` returned.
+
+        Returns:
+            The value, at first 0.
+        """
+        return external_call["pthread_getspecific", Int](c_uint(key))
+
 
 comptime ThreadExitFunction = def(Int) abi("C") thin -> None
 """The function called with a thread's value when the thread ends."""

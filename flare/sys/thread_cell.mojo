@@ -1,13 +1,24 @@
 """Keeps two words per thread: the reactor that it runs, and its recycler.
 
-A `.tbss` symbol read through the thread pointer: one load, where a pthread key
-costs a call.
+In what a linker made they are a thread-local symbol: two instructions, where a
+pthread key costs a call. `mojo run` loads code without a linker, and its loader
+gives such a symbol one place for all threads; there a key finds the words.
 """
 
+from std.ffi import _Global, external_call
+from std.os import abort
 from std.sys import inlined_assembly
 from std.sys.info import CompilationTarget
 
-from flare.core import PointerTo, Recycler, RecyclerState
+from flare.core import (
+    PointerTo,
+    Recycler,
+    RecyclerState,
+    heap_create,
+    heap_destroy,
+)
+
+from .thread import ThreadExit
 
 comptime _DATA = (
     '.pushsection .tbss.flare_thread_cell,"awT",@nobits\n.p2align 4\n'
@@ -15,10 +26,47 @@ comptime _DATA = (
     ".type flare_thread_cell,@object\n.size flare_thread_cell,16\n"
     "flare_thread_cell: .zero 16\n.popsection\n"
 )
+# A routine of its own, because what is called here may use the stack as any
+# function does. The linker defines `__ehdr_start`, the loader of `mojo run`
+# does not. Between `data16` and the call stand the octets by which the linker
+# knows the general form of the access, and for a program writes the short one.
+comptime _X86 = (
+    ".ifndef flare_thread_cell_address\n"
+    '.pushsection .text.flare_thread_cell_address,"axG",@progbits,'
+    "flare_thread_cell_address,comdat\n.p2align 4\n"
+    ".weak __ehdr_start\n.hidden __ehdr_start\n"
+    ".weak flare_thread_cell_address\n.hidden flare_thread_cell_address\n"
+    ".type flare_thread_cell_address,@function\nflare_thread_cell_address:\n"
+    "movq __ehdr_start@GOTPCREL(%rip), %rax\ntestq %rax, %rax\nje 1f\n"
+    "subq $$8, %rsp\n"
+    "data16\nleaq flare_thread_cell@tlsgd(%rip), %rdi\n"
+    ".value 0x6666\nrex64\ncall __tls_get_addr@PLT\n"
+    "addq $$8, %rsp\n1: retq\n"
+    ".size flare_thread_cell_address,.-flare_thread_cell_address\n"
+    ".popsection\n.endif\n"
+)
+
+
+struct _KeyedCell(Movable):
+    # The words of one thread where no linker made the program.
+    var words: Array[Int, 2]
+    var key: Int
+    var rounds: Int
+
+    def __init__(out self, key: Int):
+        self.words = Array[Int, 2](fill=0)
+        self.key = key
+        self.rounds = 0
+
+
+comptime _KEY = _Global[
+    StorageType=Int, "flare_thread_cell_key", _open_cell_key
+]
 
 
 @no_inline
 def _thread_cell() -> Int:
+    # 0 where the words are to be found by the key.
     comptime if CompilationTarget.has_neon():
         return inlined_assembly[
             _DATA
@@ -29,21 +77,21 @@ def _thread_cell() -> Int:
             constraints="=r,~{x9}",
         ]()
     else:
-        return inlined_assembly[
-            _DATA
-            + "movq flare_thread_cell@gottpoff(%rip), $0\naddq %fs:0, $0\n",
-            Int,
-            constraints="=r,~{flags}",
-        ]()
+        inlined_assembly[_DATA + _X86, NoneType, constraints=""]()
+        return external_call["flare_thread_cell_address", Int]()
 
 
+@always_inline
 def thread_word() -> PointerTo[Int]:
     """Gives the address of the calling thread's word, at first zero.
 
     Returns:
         The address, valid on this thread until it ends.
     """
-    return PointerTo[Int](unsafe_from_address=_thread_cell())
+    var address = _thread_cell()
+    if address == 0:
+        address = _keyed_cell()
+    return PointerTo[Int](unsafe_from_address=address)
 
 
 @always_inline
@@ -68,3 +116,34 @@ def set_thread_recycler(recycler: Optional[Recycler]):
     thread_word()[unsafe_offset=1] = Int(
         recycler.value().state
     ) if recycler else 0
+
+
+def _open_cell_key() -> Int:
+    return ThreadExit.open(_on_thread_exit)
+
+
+@no_inline
+def _keyed_cell() -> Int:
+    var key = -1
+    try:
+        key = _KEY.get_or_create_ptr()[]
+    except:
+        pass
+    if key < 0:
+        abort("flare: the process has no thread key left")
+    var found = ThreadExit.get(key)
+    if found == 0:
+        found = Int(heap_create(_KeyedCell(key)))
+        if ThreadExit.set(key, found) < 0:
+            abort("flare: no memory for the words of a thread")
+    return found
+
+
+def _on_thread_exit(address: Int) abi("C"):
+    var cell = PointerTo[_KeyedCell](unsafe_from_address=address)
+    cell[].rounds += 1
+    # The functions of other keys, which may run later in this round, still
+    # need the words. POSIX promises four rounds.
+    if cell[].rounds < 3 and ThreadExit.set(cell[].key, address) == 0:
+        return
+    heap_destroy(cell)

@@ -30,9 +30,9 @@ def build(name, folder):
 class Server:
     """Runs one way to serve, on a port that the kernel chooses."""
 
-    def __init__(self, binary, way):
+    def __init__(self, *command):
         self.process = subprocess.Popen(
-            [binary, way, "0"], stderr=subprocess.PIPE, text=True
+            [*command, "0"], stderr=subprocess.PIPE, text=True
         )
         self.port = self._port()
         self.client = http.client.HTTPConnection(
@@ -44,7 +44,8 @@ class Server:
             found = re.search(r"listening on 127\.0\.0\.1:(\d+)", line)
             if found:
                 return int(found[1])
-        raise AssertionError(f"ended with {self.process.wait()} before serving")
+        code = self.process.wait(ANSWER_SECONDS_MAX)
+        raise AssertionError(f"ended with {code} before serving")
 
     def __enter__(self):
         return self
@@ -136,6 +137,35 @@ class Servers(unittest.TestCase):
         with Server(self.binary, "comptime") as server:
             self.assertEqual(server.ask("GET", "/any"), (200, "hello"))
             self.assertEqual(server.ask("POST", "/", b"x" * 65537)[0], 413)
+            self.assertEqual(server.stop(), 0)
+
+
+class JustInTime(unittest.TestCase):
+    """What `mojo run` loads has no linker behind it."""
+
+    def assert_prints(self, name, text):
+        finished = subprocess.run(
+            [MOJO, "run", "-I", ROOT, ROOT / "examples" / name],
+            capture_output=True, text=True, timeout=BUILD_SECONDS_MAX,
+        )
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        self.assertIn(text, finished.stdout)
+
+    def test_a_script_waits(self):
+        self.assert_prints("04_tcp_echo.mojo", "client: and goodbye")
+
+    def test_a_reactor_turns(self):
+        self.assert_prints("14_reactor.mojo", "3 lines")
+
+    def test_each_worker_has_a_loop_of_its_own(self):
+        self.assert_prints("17_multicore.mojo", "hello from one of the workers")
+
+    def test_four_workers_answer_and_stop(self):
+        program = PROGRAMS / "servers.mojo"
+        with Server(MOJO, "run", "-I", ROOT, program, "workers") as server:
+            for _ in range(40):
+                self.assertEqual(server.ask("GET", "/"), (200, "hello"))
+                server.client.close()
             self.assertEqual(server.stop(), 0)
 
 

@@ -2,13 +2,17 @@
 
 from std.testing import TestSuite
 
-from tests.sys import test_socket
+from tests.sys import test_socket, test_thread_cell
 
 
 def main() raises:
     var failures = List[String]()
     try:
         TestSuite.discover_tests[test_socket.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_thread_cell.TESTS]().run()
     except e:
         failures.append(String(e))
     if failures:
