@@ -124,11 +124,11 @@ def _open_cell_key() -> Int:
 
 @no_inline
 def _keyed_cell() -> Int:
-    var key = -1
+    var key: Int
     try:
         key = _KEY.get_or_create_ptr()[]
     except:
-        pass
+        key = -1
     if key < 0:
         abort("flare: the process has no thread key left")
     var found = ThreadExit.get(key)
