@@ -7,7 +7,11 @@ from flare.core import PointerTo, heap_create, heap_destroy
 from flare.runtime.current import current_fiber, current_reactor
 from flare.runtime.fiber import Fiber
 from flare.sys.thread import Lock
-from flare.sys.thread_cell import thread_word
+from flare.sys.thread_cell import (
+    set_thread_may_begin_loop,
+    thread_may_begin_loop,
+    thread_word,
+)
 
 
 struct _SharedState[T: Deinitable & Movable](Movable):
@@ -49,9 +53,7 @@ struct Shared[T: Deinitable & Movable](ImplicitlyCopyable):
         """Calls a function with the value while no other thread has it.
 
         The function may not wait, as that would hold up whole workers: every
-        wait in it raises. Only on a thread that neither serves nor has waited
-        before does a wait block, and with it all who update the value. It
-        should be short.
+        wait in it raises, on every thread. It should be short.
 
         Parameters:
             R: What the function returns.
@@ -68,11 +70,11 @@ struct Shared[T: Deinitable & Movable](ImplicitlyCopyable):
             lock updates the same value, and what the function raises.
         """
         var state = self._state
-        var fiber = _acquire(state)
+        var outside = _acquire(state)
         try:
             return f(state[].value)
         finally:
-            _release(state, fiber)
+            _release(state, outside)
 
     def update[F: def(mut Self.T) raises -> None](self, f: F) raises:
         """Calls a function that returns nothing.
@@ -87,11 +89,11 @@ struct Shared[T: Deinitable & Movable](ImplicitlyCopyable):
             What the other form of `update` raises.
         """
         var state = self._state
-        var fiber = _acquire(state)
+        var outside = _acquire(state)
         try:
             f(state[].value)
         finally:
-            _release(state, fiber)
+            _release(state, outside)
 
     def update[
         R: Deinitable & Movable, //
@@ -111,36 +113,45 @@ struct Shared[T: Deinitable & Movable](ImplicitlyCopyable):
             What the other form of `update` raises.
         """
         var state = self._state
-        var fiber = _acquire(state)
+        var outside = _acquire(state)
         try:
             return function(state[].value)
         finally:
-            _release(state, fiber)
+            _release(state, outside)
+
+
+@fieldwise_init
+struct _Outside(ImplicitlyCopyable):
+    # What the thread may do again after an update.
+    var fiber: Optional[Fiber]
+    var may_begin_loop: Bool
 
 
 def _acquire[
     T: Deinitable & Movable
-](state: ArcPointer[_SharedState[T]]) raises -> Optional[Fiber]:
-    # The fiber that may not wait until `_release`; none outside a loop.
+](state: ArcPointer[_SharedState[T]]) raises -> _Outside:
     var word = UInt64(Int(thread_word()))
     if _load(state[].holder) == word:
         raise Error("http.shared_again the value is being updated already")
-    var fiber = Optional[Fiber](None)
+    var outside = _Outside(None, thread_may_begin_loop())
     if current_reactor():
-        fiber = current_fiber()
+        outside.fiber = current_fiber()
         _set_current(None)
+    else:
+        set_thread_may_begin_loop(False)
     state[].lock.acquire()
     _store(state[].holder, word)
-    return fiber
+    return outside
 
 
 def _release[
     T: Deinitable & Movable
-](state: ArcPointer[_SharedState[T]], fiber: Optional[Fiber]):
+](state: ArcPointer[_SharedState[T]], outside: _Outside):
     _store(state[].holder, 0)
     state[].lock.release()
-    if fiber:
-        _set_current(fiber)
+    set_thread_may_begin_loop(outside.may_begin_loop)
+    if outside.fiber:
+        _set_current(outside.fiber)
 
 
 def _set_current(fiber: Optional[Fiber]):

@@ -46,7 +46,8 @@ def current_fiber() -> Optional[Fiber]:
 
     Returns:
         The fiber, or the thread's main context where the loop is private; none
-        inside a loop but outside a fiber, or if no loop could be made.
+        inside a loop but outside a fiber, where waiting is refused, or if no
+        loop could be made.
     """
     var word = thread_word()[]
     if word == 0:

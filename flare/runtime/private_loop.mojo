@@ -8,6 +8,7 @@ from std.ffi import _Global
 
 from flare.core import PointerTo, heap_create, heap_destroy
 from flare.sys.thread import ThreadExit
+from flare.sys.thread_cell import thread_may_begin_loop
 
 from .current import current_reactor, set_current_reactor
 from .fiber import Fiber, FiberState
@@ -15,6 +16,7 @@ from .reactor import Reactor, ReactorConfig, ReactorState
 from .start import open_reactor
 
 comptime _EBUSY = -16
+comptime _EDEADLK = -35
 
 
 # One key serves all threads: a process may have 1,024.
@@ -35,10 +37,13 @@ def begin_private_loop(config: ReactorConfig) -> Tuple[Int, Optional[Fiber]]:
 
     Returns:
         0 and the thread's main context; or the negated errno and none, which is
-        EBUSY if the thread has a loop.
+        EBUSY if the thread has a loop, EDEADLK if it holds what others wait
+        for.
     """
     if current_reactor():
         return (_EBUSY, None)
+    if not thread_may_begin_loop():
+        return (_EDEADLK, None)
     var opened = open_reactor(config)
     if not opened[1]:
         return (opened[0], None)

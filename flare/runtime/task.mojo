@@ -10,6 +10,7 @@ from std.atomic import Atomic, Ordering
 
 from flare.core import Erased, PointerTo, heap_create, heap_destroy
 from flare.net import NetError
+from flare.sys.thread_cell import thread_may_begin_loop
 
 from .current import current_fiber, current_reactor
 from .fiber import NO_DEADLINE, Fiber
@@ -125,7 +126,11 @@ struct JoinHandle[T: Movable & Deinitable](Movable):
         return result.take()
 
     def detach(deinit self):
-        """Lets the fiber run to its end; what it returns or raises is dropped.
+        """Lets the fiber run to its end.
+
+        What it returns or raises then reaches nobody, as nobody can ask for it:
+        a body whose failure matters catches the error and logs it. So it is for
+        a fiber whose handle was dropped.
         """
         _leave(self._outcome, _HANDLE_GONE)
 
@@ -174,7 +179,8 @@ def spawn[
     var parent = current_fiber()
     var reactor = current_reactor()
     if not reactor:
-        raise Error(NetError.from_errno("spawn", _NO_MEMORY))
+        var why = _NO_MEMORY if thread_may_begin_loop() else _DEADLOCK
+        raise Error(NetError.from_errno("spawn", why))
     var task = heap_create(_Task[T, F](body^))
     var block = task.unsafe_bitcast[NoneType]()
     var started = (

@@ -17,7 +17,8 @@ def waiting_fiber(operation: StaticString) raises -> Fiber:
         The calling fiber, or the main context of a thread without a loop.
 
     Raises:
-        NetError: If the thread runs a loop and the caller is not a fiber.
+        NetError: If the thread runs a loop and the caller is not a fiber, or
+            if the caller holds what others wait for.
     """
     var fiber = current_fiber()
     if not fiber:

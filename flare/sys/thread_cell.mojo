@@ -1,4 +1,4 @@
-"""Keeps two words per thread: the reactor that it runs, and its recycler.
+"""Keeps words per thread: its reactor, its recycler, whether it may wait.
 
 In what a linker made they are a thread-local symbol: two instructions, where a
 pthread key costs a call. `mojo run` loads code without a linker, and its loader
@@ -23,8 +23,8 @@ from .thread import ThreadExit
 comptime _DATA = (
     '.pushsection .tbss.flare_thread_cell,"awT",@nobits\n.p2align 4\n'
     ".weak flare_thread_cell\n.hidden flare_thread_cell\n"
-    ".type flare_thread_cell,@object\n.size flare_thread_cell,16\n"
-    "flare_thread_cell: .zero 16\n.popsection\n"
+    ".type flare_thread_cell,@object\n.size flare_thread_cell,24\n"
+    "flare_thread_cell: .zero 24\n.popsection\n"
 )
 # A routine of its own, because what is called here may use the stack as any
 # function does. The linker defines `__ehdr_start`, the loader of `mojo run`
@@ -49,12 +49,12 @@ comptime _X86 = (
 
 struct _KeyedCell(Movable):
     # The words of one thread where no linker made the program.
-    var words: Array[Int, 2]
+    var words: Array[Int, 3]
     var key: Int
     var rounds: Int
 
     def __init__(out self, key: Int):
-        self.words = Array[Int, 2](fill=0)
+        self.words = Array[Int, 3](fill=0)
         self.key = key
         self.rounds = 0
 
@@ -92,6 +92,24 @@ def thread_word() -> PointerTo[Int]:
     if address == 0:
         address = _keyed_cell()
     return PointerTo[Int](unsafe_from_address=address)
+
+
+def thread_may_begin_loop() -> Bool:
+    """Tells whether a wait may give the calling thread a loop.
+
+    Returns:
+        False from `set_thread_may_begin_loop(False)` to the opposite.
+    """
+    return thread_word()[unsafe_offset=2] == 0
+
+
+def set_thread_may_begin_loop(is_allowed: Bool):
+    """Says whether a wait may give the calling thread a loop.
+
+    Args:
+        is_allowed: True at first.
+    """
+    thread_word()[unsafe_offset=2] = 0 if is_allowed else 1
 
 
 @always_inline

@@ -14,6 +14,7 @@ from flare.http import (
     ok,
 )
 from flare.runtime import Scheduler, sleep, spawn
+from flare.sys.thread import join_thread, start_thread
 from flare.testing import TestClient
 from tests.http.support import asked
 
@@ -158,6 +159,19 @@ def test_an_update_may_not_wait() raises:
     sleep(0)
 
 
+def test_an_update_may_not_wait_where_nothing_has_waited() raises:
+    # A worker that is asked before its loop begins, or a thread of the user's.
+    var refusals = heap_create(_Refusals(Shared(_Counters(0))))
+    var thread = start_thread(_update_bare, refusals.unsafe_bitcast[NoneType]())
+    assert_equal(thread[0], 0)
+    join_thread(thread[1])
+    assert_equal(refusals[].sleep, "net.other sleep errno=35")
+    assert_equal(refusals[].nested, "net.other sleep errno=35")
+    assert_equal(refusals[].spawn, "net.other spawn errno=35")
+    assert_equal(refusals[].after, "no error")
+    heap_destroy(refusals)
+
+
 def _router() raises -> Router[_Counters]:
     var router = Router[_Counters]()
     router.get("/plain", _plain)
@@ -194,6 +208,53 @@ def _raises(mut counters: _Counters) raises:
 def _waits(mut counters: _Counters) raises:
     counters.hits += 1
     sleep(1)
+
+
+@fieldwise_init
+struct _Refusals(Movable):
+    var shared: Shared[_Counters]
+    var sleep: String
+    var nested: String
+    var spawn: String
+    var after: String
+
+    def __init__(out self, var shared: Shared[_Counters]):
+        self = Self(shared^, "", "", "", "")
+
+
+def _update_bare(argument: Erased) abi("C") -> Optional[Erased]:
+    var refusals = argument.unsafe_bitcast[_Refusals]()
+    refusals[].sleep = _refusal(refusals[].shared, _waits)
+    refusals[].nested = _refusal(refusals[].shared, _waits_after_another)
+    refusals[].spawn = _refusal(refusals[].shared, _spawns)
+    try:
+        sleep(0)
+        refusals[].after = "no error"
+    except e:
+        refusals[].after = String(e)
+    return None
+
+
+def _refusal(
+    shared: Shared[_Counters], body: def(mut _Counters) raises thin -> None
+) -> String:
+    try:
+        shared.update(body)
+    except e:
+        return String(e)
+    return "no error"
+
+
+def _waits_after_another(mut counters: _Counters) raises:
+    Shared(_Counters(0)).update(_add_one)
+    sleep(0)
+
+
+def _spawns(mut counters: _Counters) raises:
+    def body() raises {}:
+        pass
+
+    spawn(body).join()
 
 
 def _count_up(argument: Erased, index: Int):
