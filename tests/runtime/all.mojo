@@ -9,6 +9,7 @@ from tests.runtime import (
     test_cpu_quota,
     test_event,
     test_fiber,
+    test_loop,
     test_mailbox,
     test_scheduler,
     test_task,
@@ -41,6 +42,10 @@ def main() raises:
         failures.append(String(e))
     try:
         TestSuite.discover_tests[test_fiber.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_loop.TESTS]().run()
     except e:
         failures.append(String(e))
     try:

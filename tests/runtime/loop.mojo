@@ -7,12 +7,18 @@ from flare.runtime.start import open_reactor
 
 
 struct Loop(Movable):
-    """Makes a reactor the thread's current one until `close`."""
+    """Makes a reactor the thread's current one until `close`.
+
+    A test that fails before leaves the reactor behind, for its fibers may still
+    need it, but not as the loop of the tests after it.
+    """
 
     var reactor: Reactor
     """The reactor."""
     var before: Optional[Reactor]
     """The thread's loop around it."""
+    var is_open: Bool
+    """Whether `close` is still to come."""
 
     def __init__(out self, config: ReactorConfig) raises:
         """Opens the reactor.
@@ -28,7 +34,13 @@ struct Loop(Movable):
             raise Error("no reactor: errno ", -opened[0])
         self.reactor = opened[1].value()
         self.before = current_reactor()
+        self.is_open = True
         set_current_reactor(self.reactor)
+
+    def __deinit__(deinit self):
+        """Makes the loop around it current if a test has failed."""
+        if self.is_open:
+            set_current_reactor(self.before)
 
     def turn(self, wait_ms: Int = 100):
         """Runs one turn.
@@ -62,8 +74,9 @@ struct Loop(Movable):
         """Makes the reactor current again."""
         set_current_reactor(self.reactor)
 
-    def close(self):
+    def close(mut self):
         """Destroys the reactor."""
+        self.is_open = False
         set_current_reactor(self.before)
         self.reactor.destroy()
 

@@ -290,7 +290,7 @@ struct _Stage(Movable):
         self.state[].log.lines[].clear()
         return lines^
 
-    def close(self, with_log: Bool = True):
+    def close(mut self, with_log: Bool = True):
         self.loop.close()
         _ = close_descriptor(self.state[].ours)
         _ = close_descriptor(self.state[].theirs)
