@@ -23,7 +23,6 @@ def main() raises:
     # Port 0: the kernel chooses a free one.
     var listener = TcpListener.bind(SocketAddr.localhost(0))
     # What is set here holds for the connections that it accepts.
-    listener.set_no_delay(True)
     listener.set_keep_alive(KeepAlive(60, 10, 5))
     var address = listener.local_address()
     print("listening on", address)

@@ -30,7 +30,7 @@ from flare.sys.socket_constants import (
     TCP_NODELAY,
 )
 
-from .error import checked
+from .error import NetError, checked
 
 
 @fieldwise_init
@@ -123,6 +123,9 @@ trait SocketOptions:
     def set_no_delay(self, enabled: Bool) raises:
         """Sends small segments at once instead of gathering them (RFC 896).
 
+        `TcpStream` and `TcpListener` start with it enabled, other sockets do
+        not.
+
         Args:
             enabled: Whether they go out at once.
 
@@ -150,13 +153,20 @@ trait SocketOptions:
     def set_linger(self, seconds: Optional[Int]) raises:
         """Says what closing does with octets that are not yet sent.
 
+        The kernel can also wait in `close` until they are sent. That is refused
+        because it would hold the thread, and with it all that it serves; write,
+        `end_sending` and read to the end to learn that all have arrived.
+
         Args:
-            seconds: How long closing waits for them; 0 drops them and resets
-                the connection; none sends them in the background.
+            seconds: None sends them in the background, as by default; 0 drops
+                them and resets the connection.
 
         Raises:
-            Error: `net.closed option`.
+            Error: `net.closed option`; `net.unsupported option` for any other
+                number.
         """
+        if seconds and seconds.value() != 0:
+            raise NetError(NetError.UNSUPPORTED, "option")
         _ = checked("option", set_socket_linger(self.descriptor(), seconds))
 
     def set_send_buffer_octets(self, octets: Int) raises:

@@ -14,8 +14,9 @@ from .stream import TcpStream
 struct TcpListener(Movable, SocketOptions):
     """Owns a listening socket and closes it at the end of its life.
 
-    Options that are set on it hold for the connections that it accepts. One
-    fiber accepts at a time; an idle listener may be moved to another thread.
+    Options that are set on it hold for the connections that it accepts; like
+    those of `connect` they send small segments at once unless
+    `set_no_delay(False)` says otherwise. One fiber accepts at a time; an idle listener may be moved to another thread.
     """
 
     comptime BACKLOG_DEFAULT = 1024
@@ -83,6 +84,7 @@ struct TcpListener(Movable, SocketOptions):
             socket.set_reuse_port(True)
         if not address.ip.is_v4():
             socket.set_v6_only(v6_only)
+        socket.set_no_delay(True)
         socket.bind(address)
         socket.listen(backlog)
         return Self(unsafe_descriptor=socket^.into_descriptor())

@@ -29,6 +29,11 @@ struct TcpStream(Movable, Reader, SocketOptions, Writer):
     second reader or a second writer gets `net.other … errno=16` (EBUSY). An
     idle stream may be moved to another thread. Every function that fails raises
     an error whose text `NetError.of` reads.
+
+    What is written goes out at once: delaying small segments (RFC 896) is off,
+    as together with delayed acknowledgements it holds back the second of two
+    small writes. So put together what belongs together, or turn it on with
+    `set_no_delay(False)`.
     """
 
     var _socket: FiberSocket
@@ -94,6 +99,7 @@ struct TcpStream(Movable, Reader, SocketOptions, Writer):
         var stream = Self(
             unsafe_socket=FiberSocket.create(Int32(opened), address)
         )
+        stream.set_no_delay(True)
         stream._socket.connect(address, timeout_ms.or_else(NO_DEADLINE))
         return stream^
 

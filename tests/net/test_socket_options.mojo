@@ -101,6 +101,18 @@ def test_no_linger_time_resets_the_peer() raises:
     _ = listener^
 
 
+def test_waiting_in_close_is_refused() raises:
+    var socket = RawSocket.tcp_v4()
+    for seconds in [1, -1, 65_536]:
+        with assert_raises(contains="net.unsupported option"):
+            socket.set_linger(seconds)
+    socket.set_linger(0)
+    socket.set_linger(None)
+    socket.close()
+    with assert_raises(contains="net.closed option"):
+        socket.set_linger(0)
+
+
 def test_v6_only_belongs_to_v6() raises:
     var v6 = RawSocket.tcp_v6()
     v6.set_v6_only(True)

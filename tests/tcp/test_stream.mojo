@@ -6,6 +6,7 @@ from flare.io import BufReader, copy
 from flare.net import NetError, SocketAddr
 from flare.runtime.task import spawn
 from flare.runtime.wait import deadline_in, sleep
+from flare.sys.socket_constants import IPPROTO_TCP, TCP_NODELAY
 from flare.tcp import TcpListener, TcpStream
 from tests.tcp.loops import (
     Shared,
@@ -63,6 +64,10 @@ def test_octets_of_a_local_are_sent_and_received() raises:
 
 def test_a_stream_names_both_its_addresses() raises:
     on_each_backend(_addresses)
+
+
+def test_small_writes_go_out_at_once_unless_told_otherwise() raises:
+    on_each_backend(_no_delay)
 
 
 def _one_octet() raises:
@@ -262,6 +267,20 @@ def _read_parked(
     stream: TcpStream, into: Span[mut=True, UInt8, _]
 ) raises -> Int:
     return stream.read(into)
+
+
+def _no_delay() raises:
+    var listener = TcpListener.bind(SocketAddr.localhost(0))
+    var client = TcpStream.connect(listener.local_address())
+    var server = listener.accept()
+    assert_equal(client.option(IPPROTO_TCP, TCP_NODELAY), 1)
+    assert_equal(server.option(IPPROTO_TCP, TCP_NODELAY), 1)
+    listener.set_no_delay(False)
+    var delaying = TcpStream.connect(listener.local_address())
+    delaying.set_no_delay(False)
+    assert_equal(delaying.option(IPPROTO_TCP, TCP_NODELAY), 0)
+    var delayed = listener.accept()
+    assert_equal(delayed.option(IPPROTO_TCP, TCP_NODELAY), 0)
 
 
 def _addresses() raises:
