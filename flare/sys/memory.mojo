@@ -44,6 +44,19 @@ def map_private(octets: Int) -> Int:
     return _map(octets, 0x22, -1, 0)
 
 
+def map_shared_anonymous(octets: Int) -> Int:
+    """Maps zeroed memory that this process shares with those it forks.
+
+    Args:
+        octets: The length.
+
+    Returns:
+        The address, or the negated errno.
+    """
+    # MAP_SHARED | MAP_ANONYMOUS
+    return _map(octets, 0x21, -1, 0)
+
+
 def map_stack(octets: Int, guard_octets: Int) -> Int:
     """Maps a stack whose lowest part ends the process when it is touched.
 

@@ -130,14 +130,37 @@ def restore_signal(number: Int, saved: PointerTo[SavedAction]):
         number: The signal.
         saved: What `catch_signal` or `ignore_signal` returned.
     """
-    var unused = heap_create(SavedAction())
-    _ = _sigaction(number, saved, unused)
-    heap_destroy(unused)
+    _ = _sigaction(number, saved, None)
     heap_destroy(saved)
 
 
+def set_action(number: Int, action: PointerTo[SavedAction]) -> Int:
+    """Says what a signal does from now on.
+
+    Args:
+        number: The signal.
+        action: The action; it stays the caller's.
+
+    Returns:
+        0, or the negated errno.
+    """
+    return _sigaction(number, action, None)
+
+
+def action_of_signal(number: Int, into: PointerTo[SavedAction]):
+    """Reads what a signal does now.
+
+    Args:
+        number: The signal.
+        into: Where to put the action.
+    """
+    _ = _sigaction(number, None, into)
+
+
 def _sigaction(
-    number: Int, action: PointerTo[SavedAction], saved: PointerTo[SavedAction]
+    number: Int,
+    action: Optional[PointerTo[SavedAction]],
+    saved: Optional[PointerTo[SavedAction]],
 ) -> Int:
     return result_or_errno(
         Int(external_call["sigaction", c_int](c_int(number), action, saved))

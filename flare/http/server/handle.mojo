@@ -1,14 +1,24 @@
 """Lets any thread watch a server and stop it."""
 
 from std.memory import ArcPointer
+from std.sys import size_of
 
 from flare.core import Erased, PointerTo, heap_create, heap_destroy
 from flare.net import SocketAddr
+from flare.sys.memory import at_address, map_shared_anonymous, unmap
+from flare.sys.process import fork_process
+from flare.sys.socket import send_octets
+from flare.sys.socket_constants import MSG_DONTWAIT
 from flare.sys.thread import Lock
 
 from .statistics import WorkerStatistics
 from .worker import Worker
 from .worker_state import WorkerState
+
+comptime ORDER_STOP: UInt8 = 128
+"""Finish what is in flight; signals have lower numbers."""
+comptime ORDER_STOP_NOW: UInt8 = 129
+"""Cut off what is in flight."""
 
 
 struct ServerShared(Movable):
@@ -24,6 +34,13 @@ struct ServerShared(Movable):
     """The counters of all workers there ever were; on cache lines apart."""
     var stopping: Bool
     """`shutdown` was called."""
+    var orders: Int32
+    """Where a supervisor reads orders; -1 if there is none."""
+    var shared_counters: Int
+    """The address of memory that processes share, with the first counters; 0 if
+    there is none."""
+    var shared_count: Int
+    """How many counters lie there."""
 
     def __init__(out self, var addresses: List[SocketAddr]):
         """Describes a server that does not serve yet.
@@ -36,11 +53,16 @@ struct ServerShared(Movable):
         self.workers = List[PointerTo[WorkerState]]()
         self.statistics = List[PointerTo[WorkerStatistics]]()
         self.stopping = False
+        self.orders = -1
+        self.shared_counters = 0
+        self.shared_count = 0
 
     def __deinit__(deinit self):
         """Frees the counters and the lock."""
-        for counters in self.statistics:
-            heap_destroy(counters.unsafe_bitcast[_PaddedStatistics]())
+        for i in range(self.shared_count, len(self.statistics)):
+            heap_destroy(self.statistics[i].unsafe_bitcast[_PaddedStatistics]())
+        if self.shared_counters != 0:
+            _ = unmap(self.shared_counters, self.shared_count * _PADDED_OCTETS)
         self.lock.destroy()
 
 
@@ -52,6 +74,9 @@ struct _PaddedStatistics(Movable):
     def __init__(out self):
         self.statistics = WorkerStatistics()
         self.padding = Array[UInt64, 8](fill=0)
+
+
+comptime _PADDED_OCTETS = size_of[_PaddedStatistics]()
 
 
 struct ServerHandle(Copyable, Movable):
@@ -95,6 +120,7 @@ struct ServerHandle(Copyable, Movable):
             shared[].stopping = True
             for worker in shared[].workers:
                 worker[].reactor.post(_stop, worker.unsafe_bitcast[NoneType]())
+            _send_order(shared[].orders, ORDER_STOP)
         shared[].lock.release()
 
     def shutdown_now(self):
@@ -107,6 +133,7 @@ struct ServerHandle(Copyable, Movable):
         shared[].lock.acquire()
         for worker in shared[].workers:
             worker[].reactor.post(_stop_now, worker.unsafe_bitcast[NoneType]())
+        _send_order(shared[].orders, ORDER_STOP_NOW)
         shared[].lock.release()
 
     def statistics(self) -> List[WorkerStatistics]:
@@ -171,6 +198,50 @@ struct ServerHandle(Copyable, Movable):
         shared[].lock.release()
         return count
 
+    def send_orders_to(self, descriptor: Int32) -> Bool:
+        """Says who else is to be told of `shutdown`, besides own workers.
+
+        Args:
+            descriptor: A socket, or -1 for nobody.
+
+        Returns:
+            True if `shutdown` was called already.
+        """
+        var shared = self._shared
+        shared[].lock.acquire()
+        shared[].orders = descriptor
+        var stopping = shared[].stopping
+        shared[].lock.release()
+        return stopping
+
+    def share_counters(self, workers: Int):
+        """Moves the counters to memory that forked processes share.
+
+        Args:
+            workers: How many workers there will be.
+        """
+        var shared = self._shared
+        shared[].lock.acquire()
+        ref s = shared[]
+        var count = max(workers, len(s.statistics))
+        if count > s.shared_count:
+            var base = map_shared_anonymous(count * _PADDED_OCTETS)
+            if base > 0:
+                _move_counters(s, base, count)
+        shared[].lock.release()
+
+    def fork(self) -> Int:
+        """Forks the process while no other thread changes what handles share.
+
+        Returns:
+            What `fork_process` returns.
+        """
+        var shared = self._shared
+        shared[].lock.acquire()
+        var process = fork_process()
+        shared[].lock.release()
+        return process
+
     def finish(self):
         """Notes that `serve` returns: a later one serves again."""
         var shared = self._shared
@@ -191,6 +262,34 @@ struct ServerHandle(Copyable, Movable):
                 _ = shared[].workers.pop(i)
                 break
         shared[].lock.release()
+
+
+def _send_order(descriptor: Int32, order: UInt8):
+    if descriptor >= 0:
+        # Nobody waits for room: who does not read any more is ending.
+        _ = send_octets(descriptor, [order], MSG_DONTWAIT)
+
+
+def _move_counters(mut s: ServerShared, base: Int, count: Int):
+    for i in range(count):
+        var target = (
+            at_address(base)
+            .unsafe_offset(i * _PADDED_OCTETS)
+            .unsafe_bitcast[_PaddedStatistics]()
+        )
+        target.unsafe_write(_PaddedStatistics())
+        if i < len(s.statistics):
+            var old = s.statistics[i].unsafe_bitcast[_PaddedStatistics]()
+            target[].statistics = old[].statistics
+            if i >= s.shared_count:
+                heap_destroy(old)
+            s.statistics[i] = target.unsafe_bitcast[WorkerStatistics]()
+        else:
+            s.statistics.append(target.unsafe_bitcast[WorkerStatistics]())
+    if s.shared_counters != 0:
+        _ = unmap(s.shared_counters, s.shared_count * _PADDED_OCTETS)
+    s.shared_counters = base
+    s.shared_count = count
 
 
 def _stop(worker: Erased):

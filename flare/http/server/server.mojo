@@ -1,31 +1,17 @@
 """Opens a server's sockets and runs its workers."""
 
 from flare.core import Erased, PointerTo, heap_create, heap_destroy
-from flare.http.exchange import ExchangeState
 from flare.http.handler import FnHandler, Handler, HandlerFunction
-from flare.http.request import Request
-from flare.http.response import Response
-from flare.net import NetError, RawSocket, SocketAddr
-from flare.runtime.backend import BackendKind
-from flare.runtime.fiber import FiberFunction
-from flare.runtime.reactor import ReactorConfig
-from flare.runtime.scheduler import Scheduler
-from flare.runtime.start import open_reactor
-from flare.sys.errno import errno_name
+from flare.net import RawSocket, SocketAddr
 from flare.sys.limits import raise_descriptor_limit
 
-from .access_queue import AccessQueue
 from .config import ServerConfig
-from .connection import exchange_functions
 from .handle import ServerHandle
+from .plan import ServePlan, run_workers
 from .respond import run_comptime_handler, run_handler
-from .signals import SignalWatch
-from .worker import Worker
-from .worker_state import WorkerState
+from .supervise import supervise_workers
 
 comptime _WORKERS_MAX = 256
-# How often the first worker looks whether the others have ended.
-comptime _LAST_WORKERS_MS = 10
 
 
 struct HttpServer(Movable):
@@ -130,6 +116,7 @@ struct HttpServer(Movable):
         *,
         num_workers: Int = 1,
         pin_cores: Bool = True,
+        supervise: Bool = False,
     ) raises:
         """Answers requests with a function until the server is stopped.
 
@@ -139,13 +126,20 @@ struct HttpServer(Movable):
                 is the first of them.
             pin_cores: Whether each of several workers keeps to one of the CPUs
                 that the process may use.
+            supervise: Whether each worker is a process of its own, which is
+                started again when it dies.
 
         Raises:
             NetError: If a worker cannot start.
             An error `http.bad_workers` if the number is out of bounds.
+            An error `http.worker_died` if a supervised worker died five times
+            and never served.
         """
         self.serve(
-            FnHandler(handler), num_workers=num_workers, pin_cores=pin_cores
+            FnHandler(handler),
+            num_workers=num_workers,
+            pin_cores=pin_cores,
+            supervise=supervise,
         )
 
     def serve[
@@ -156,8 +150,18 @@ struct HttpServer(Movable):
         *,
         num_workers: Int = 1,
         pin_cores: Bool = True,
+        supervise: Bool = False,
     ) raises:
         """Answers requests with a handler until the server is stopped.
+
+        Under `supervise` the calling process answers nothing. It holds the
+        listening sockets, forks a process for each worker, and forks another
+        one when a worker dies: only the connections of that worker are lost,
+        and those that wait for it in the listen queue are answered by the next
+        one. What handlers share (`Shared`, the state of an `App`) is then
+        shared within a worker only, and a new process begins with what it was
+        when `serve` was called. Call it before the program starts threads: a
+        forked process has none of them, but the locks that they held.
 
         Parameters:
             H: The type of the handler.
@@ -168,10 +172,14 @@ struct HttpServer(Movable):
                 is the first of them.
             pin_cores: Whether each of several workers keeps to one of the CPUs
                 that the process may use.
+            supervise: Whether each worker is a process of its own, which is
+                started again when it dies.
 
         Raises:
             NetError: If a worker cannot start.
             An error `http.bad_workers` if the number is out of bounds.
+            An error `http.worker_died` if a supervised worker died five times
+            and never served.
         """
         if num_workers < 1 or num_workers > _WORKERS_MAX:
             raise Error("http.bad_workers must be 1 to 256: ", num_workers)
@@ -179,18 +187,30 @@ struct HttpServer(Movable):
         for _ in range(num_workers - 1):
             handlers.append(heap_create(handler.copy()))
         handlers.append(heap_create(handler^))
-        var plan = _Plan(self._config, run_handler[H], self._handle)
+        var plan = ServePlan(
+            self._config,
+            run_handler[H],
+            self._handle,
+            pin=pin_cores and num_workers > 1,
+            supervised=supervise,
+        )
         for own in handlers:
             plan.handlers.append(own.unsafe_bitcast[NoneType]())
         try:
-            self._run(plan^, pin_cores and num_workers > 1)
+            self._run(plan^)
         finally:
             for own in handlers:
                 heap_destroy(own)
 
     def serve_comptime[
         H: Handler, //, handler: H, config: ServerConfig
-    ](self, *, num_workers: Int = 1, pin_cores: Bool = True) raises:
+    ](
+        self,
+        *,
+        num_workers: Int = 1,
+        pin_cores: Bool = True,
+        supervise: Bool = False,
+    ) raises:
         """Answers requests with a handler that is known when building.
 
         The call of the handler is direct, and a configuration that contradicts
@@ -205,93 +225,50 @@ struct HttpServer(Movable):
         Args:
             num_workers: How many threads serve, 1 to 256.
             pin_cores: Whether each of several workers keeps to one CPU.
+            supervise: Whether each worker is a process of its own, which is
+                started again when it dies; see `serve`.
 
         Raises:
             NetError: If a worker cannot start.
             An error `http.bad_workers` if the number is out of bounds.
+            An error `http.worker_died` if a supervised worker died five times
+            and never served.
         """
         comptime assert not config.first_problem(), _problem_text(config)
         if num_workers < 1 or num_workers > _WORKERS_MAX:
             raise Error("http.bad_workers must be 1 to 256: ", num_workers)
-        var plan = _Plan(
+        var plan = ServePlan(
             materialize[config](),
             run_comptime_handler[handler],
             self._handle,
+            pin=pin_cores and num_workers > 1,
+            supervised=supervise,
         )
         for _ in range(num_workers):
             plan.handlers.append(Erased(unsafe_from_address=64))
-        self._run(plan^, pin_cores and num_workers > 1)
+        self._run(plan^)
 
-    def _run(self, var plan: _Plan, pin: Bool) raises:
+    def _run(self, var plan: ServePlan) raises:
         _ = raise_descriptor_limit()
         var shared = heap_create(plan^)
         try:
             self._open_listeners(shared)
-            if shared[].config.handle_signals:
-                shared[].signals = SignalWatch.open(self._handle)
-            var access_log = shared[].config.access_log
-            if access_log:
-                shared[].access_queue = AccessQueue.begin(
-                    access_log.value(), len(shared[].handlers)
-                )
-                if not shared[].access_queue:
-                    raise Error("http.no_thread for the access log")
-            Scheduler.start(
-                len(shared[].handlers),
-                pin,
-                _run_worker,
-                shared.unsafe_bitcast[NoneType](),
-            )
-            var problem = shared[].problem
-            if problem < 0:
-                raise Error(NetError.from_errno("serve", problem))
+            if shared[].supervised:
+                supervise_workers(shared)
+            else:
+                run_workers(shared)
         finally:
-            if shared[].signals:
-                shared[].signals.value().close()
-            if shared[].access_queue:
-                shared[].access_queue.value().end()
             heap_destroy(shared)
             self._handle.finish()
 
-    def _open_listeners(self, plan: PointerTo[_Plan]) raises:
-        for _ in range(1, len(plan[].handlers)):
+    def _open_listeners(self, plan: PointerTo[ServePlan]) raises:
+        for _ in range(1, plan[].worker_count()):
             for address in self._handle.local_addresses():
                 plan[].listeners.append(
                     _listen(address, plan[].config.listen_backlog, True)
                 )
         for i in range(len(self._listeners)):
             plan[].first_listeners.append(self._listeners[i].descriptor())
-
-
-struct _Plan(Movable):
-    """Holds what the workers of one `serve` share; they only read it."""
-
-    var config: ServerConfig
-    var run: FiberFunction
-    var handle: ServerHandle
-    var handlers: List[Erased]
-    var first_listeners: List[Int32]
-    var listeners: List[RawSocket]
-    var access_queue: Optional[AccessQueue]
-    # Written by a worker that cannot start, read when all have ended.
-    var problem: Int
-    var signals: Optional[SignalWatch]
-
-    def __init__(
-        out self,
-        config: ServerConfig,
-        run: FiberFunction,
-        handle: ServerHandle,
-    ):
-        self.config = config.copy()
-        self.run = run
-        self.handle = handle.copy()
-        self.handlers = List[Erased]()
-        self.first_listeners = List[Int32]()
-        self.listeners = List[RawSocket]()
-        self.access_queue = None
-        self.problem = 0
-        self.signals = None
 
 
 def _problem_text(config: ServerConfig) -> String:
@@ -315,67 +292,3 @@ def _listen(
     socket.set_no_delay(True)
     socket.listen(backlog)
     return socket^
-
-
-def _run_worker(argument: Erased, index: Int):
-    var plan = argument.unsafe_bitcast[_Plan]()
-    var opened = open_reactor(ReactorConfig(backend=plan[].config.backend))
-    if not opened[1]:
-        plan[].problem = opened[0]
-        plan[].handle.shutdown()
-        return
-    var reactor = opened[1].value()
-    var worker = Worker(
-        heap_create(
-            WorkerState(
-                reactor,
-                plan[].config,
-                index,
-                plan[].handle.counters(index),
-                plan[].run,
-                plan[].handlers[index],
-                exchange_functions(),
-            )
-        )
-    )
-    if plan[].access_queue:
-        worker.state[].access_ring = plan[].access_queue.value().ring(index)
-    var count = len(plan[].first_listeners)
-    for i in range(count):
-        if index == 0:
-            worker.listen(plan[].first_listeners[i])
-        else:
-            worker.listen(
-                plan[].listeners[(index - 1) * count + i].descriptor()
-            )
-    var watches = index == 0 and Bool(plan[].signals)
-    if index == 0:
-        _announce(plan, opened[0], worker)
-    if watches:
-        plan[].signals.value().begin(worker)
-    plan[].handle.enter(worker)
-    worker.run()
-    if watches:
-        # The second signal must reach the workers that still finish.
-        while plan[].handle.running_workers() > 1:
-            reactor.turn(_LAST_WORKERS_MS)
-        plan[].signals.value().end()
-    plan[].handle.leave(worker)
-    worker.destroy()
-
-
-def _announce(plan: PointerTo[_Plan], passed_over: Int, worker: Worker):
-    var kind = worker.state[].reactor.backend_kind()
-    var line = String("flare: listening on")
-    for address in plan[].handle.local_addresses():
-        line.write(" ", address)
-    line.write(
-        ", ",
-        len(plan[].handlers),
-        " worker" if len(plan[].handlers) == 1 else " workers",
-        " on ",
-        kind,
-    )
-    if passed_over < 0:
-        line.write(" (io_uring: ", errno_name(-passed_over), ")")
-    plan[].config.log.line(line)

@@ -1,4 +1,8 @@
-"""Stops a server on SIGTERM and SIGINT while it serves."""
+"""Brings orders to stop to a server: signals, and words of other processes.
+
+An order is one octet on a socket. A signal is one octet too, its number, so
+that one reader serves both.
+"""
 
 from flare.core import Erased, PointerTo, heap_create, heap_destroy
 from flare.runtime.operation import Operation, OperationKind, OperationState
@@ -17,105 +21,122 @@ from flare.sys.socket_constants import SOCK_STREAM
 
 from .handle import ServerHandle
 from .worker import Worker
-from .worker_state import WorkerState
+
+comptime _OCTETS_MAX = 16
 
 
-struct _WatchState(Movable):
-    var operation: OperationState
-    var octets: List[UInt8]
-    var reader: Int32
-    var writer: Int32
+struct _CaughtState(Movable):
     var descriptor_before: Int32
     var terminate_before: PointerTo[SavedAction]
     var interrupt_before: PointerTo[SavedAction]
-    # None while no loop reads.
-    var worker: Optional[Worker]
-    var handle: ServerHandle
-    var signals: Int
-    var ending: Bool
 
-    def __init__(
-        out self,
-        reader: Int32,
-        writer: Int32,
-        handle: ServerHandle,
-    ):
-        self.operation = OperationState(OperationKind.READ)
-        self.octets = List[UInt8](length=16, fill=0)
-        self.reader = reader
-        self.writer = writer
+    def __init__(out self, writer: Int32):
         self.descriptor_before = set_signal_descriptor(writer)
         self.terminate_before = catch_signal(SIGTERM)[1]
         self.interrupt_before = catch_signal(SIGINT)[1]
-        self.worker = None
-        self.handle = handle.copy()
-        self.signals = 0
-        self.ending = False
 
 
 @fieldwise_init
-struct SignalWatch(TrivialRegisterPassable):
-    """Watches for the signals that end a server.
+struct OrderSocket(ImplicitlyCopyable):
+    """Is where orders to stop the server arrive."""
 
-    The first one shuts the server down, the second ends it at once. They are
-    caught before the first worker serves and until the last one has ended;
-    what comes before a loop reads waits for it.
-    """
-
-    var _state: PointerTo[_WatchState]
+    var reader: Int32
+    """Where they are read."""
+    var writer: Int32
+    """Where they are written."""
+    var _caught: Optional[PointerTo[_CaughtState]]
 
     @staticmethod
-    def open(handle: ServerHandle) -> Optional[Self]:
-        """Takes over SIGTERM and SIGINT until `close`.
+    def open(*, catches_signals: Bool) -> Optional[Self]:
+        """Opens the socket.
 
         Args:
-            handle: Stops the server.
+            catches_signals: Whether SIGTERM and SIGINT write to it, until
+                `close`. Signals that come before somebody reads wait for it.
 
         Returns:
-            The watch, or none if no descriptor could be had.
+            The socket, or none if no descriptor could be had.
         """
         var reader = Int32(-1)
         var writer = Int32(-1)
         if open_socket_pair(AF_UNIX, SOCK_STREAM, reader, writer) < 0:
             return None
-        return Self(heap_create(_WatchState(reader, writer, handle)))
+        var caught = Optional[PointerTo[_CaughtState]](None)
+        if catches_signals:
+            caught = heap_create(_CaughtState(writer))
+        return Self(reader, writer, caught)
 
-    def begin(self, worker: Worker):
-        """Acts on signals from now on.
+    def close(self):
+        """Gives the signals their actions back; nobody reads any more."""
+        if self._caught:
+            var caught = self._caught.value()
+            restore_signal(SIGTERM, caught[].terminate_before)
+            restore_signal(SIGINT, caught[].interrupt_before)
+            _ = set_signal_descriptor(caught[].descriptor_before)
+            heap_destroy(caught)
+        _ = close_descriptor(self.reader)
+        _ = close_descriptor(self.writer)
+
+
+struct _WatchState(Movable):
+    var operation: OperationState
+    var octets: List[UInt8]
+    var worker: Worker
+    var handle: ServerHandle
+    var orders: Int
+    var ending: Bool
+
+    def __init__(out self, worker: Worker, handle: ServerHandle):
+        self.operation = OperationState(OperationKind.READ)
+        self.octets = List[UInt8](length=_OCTETS_MAX, fill=0)
+        self.worker = worker
+        self.handle = handle.copy()
+        self.orders = 0
+        self.ending = False
+
+
+@fieldwise_init
+struct OrderWatch(TrivialRegisterPassable):
+    """Obeys orders in a worker's loop.
+
+    The first one shuts the server down, the second ends it at once.
+    """
+
+    var _state: PointerTo[_WatchState]
+
+    @staticmethod
+    def begin(worker: Worker, reader: Int32, handle: ServerHandle) -> Self:
+        """Obeys orders from now on.
 
         Args:
-            worker: The worker whose loop reads them.
+            worker: The worker whose loop reads them; called on its thread.
+            reader: Where they are read; open until `end`.
+            handle: Stops the server.
+
+        Returns:
+            The watch.
         """
-        var w = self._state
-        w[].worker = worker
+        var w = heap_create(_WatchState(worker, handle))
         ref operation = w[].operation
-        operation.descriptor = w[].reader
+        operation.descriptor = reader
         operation.owner = w.unsafe_bitcast[NoneType]()
-        operation.complete = _on_signal
+        operation.complete = _on_octets
         operation.address = (
             w[].octets.unsafe_ptr().unsafe_origin_cast[MutUntrackedOrigin]()
         )
-        operation.length = 16
-        worker.state[].reactor.submit(self._operation())
+        operation.length = _OCTETS_MAX
+        var watch = Self(w)
+        worker.state[].reactor.submit(watch._operation())
+        return watch
 
     def end(self):
         """Ends what `begin` began; called on the worker's thread."""
         var w = self._state
         w[].ending = True
-        var reactor = w[].worker.value().state[].reactor
+        var reactor = w[].worker.state[].reactor
         reactor.cancel(self._operation())
         while not self._operation().is_idle():
             reactor.turn(10)
-        w[].worker = None
-
-    def close(self):
-        """Gives the signals their actions back; no loop reads any more."""
-        var w = self._state
-        restore_signal(SIGTERM, w[].terminate_before)
-        restore_signal(SIGINT, w[].interrupt_before)
-        _ = set_signal_descriptor(w[].descriptor_before)
-        _ = close_descriptor(w[].reader)
-        _ = close_descriptor(w[].writer)
         heap_destroy(w)
 
     @always_inline
@@ -127,13 +148,16 @@ struct SignalWatch(TrivialRegisterPassable):
         )
 
 
-def _on_signal(operation: Operation):
+def _on_octets(operation: Operation):
     var w = operation.state[].owner.value().unsafe_bitcast[_WatchState]()
-    if operation.result() <= 0 or w[].ending:
+    var count = operation.result()
+    if w[].ending or count < 0:
         return
-    w[].signals += operation.result()
-    if w[].signals == 1:
+    # The end means that whoever gave the orders is gone.
+    w[].orders += count if count > 0 else 2
+    if w[].orders == 1:
         w[].handle.shutdown()
     else:
         w[].handle.shutdown_now()
-    w[].worker.value().state[].reactor.submit(operation)
+    if count > 0:
+        w[].worker.state[].reactor.submit(operation)

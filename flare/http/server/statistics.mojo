@@ -64,6 +64,19 @@ struct WorkerStatistics(ImplicitlyCopyable):
         )
 
     @staticmethod
+    def forget_present(counters: PointerTo[Self]):
+        """Notes that a worker is gone, and with it all that it held.
+
+        Args:
+            counters: The worker's counters; nobody else writes them any more.
+        """
+        Self.set(Pointer(to=counters[].connections), 0)
+        Self.set(Pointer(to=counters[].requests_in_flight), 0)
+        Self.set(Pointer(to=counters[].fibers), 0)
+        Self.set(Pointer(to=counters[].receive_buffers), 0)
+        Self.set(Pointer(to=counters[].timers), 0)
+
+    @staticmethod
     def snapshot(source: PointerTo[Self]) -> Self:
         """Reads all counters; from any thread.
 

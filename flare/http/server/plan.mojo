@@ -1,0 +1,271 @@
+"""Runs the workers of a server on threads of this process."""
+
+from flare.core import Erased, PointerTo, heap_create
+from flare.net import NetError, RawSocket
+from flare.runtime.fiber import FiberFunction
+from flare.runtime.reactor import ReactorConfig
+from flare.runtime.scheduler import Scheduler
+from flare.runtime.start import open_reactor
+from flare.sys.errno import ENOMEM, errno_name
+from flare.sys.fatal_signal import AlternateStack
+from flare.sys.thread import allowed_cpus, pin_to_cpu
+
+from .abort_line import AbortLine
+from .access_queue import AccessQueue
+from .config import ServerConfig
+from .connection import exchange_functions
+from .handle import ServerHandle
+from .signals import OrderSocket, OrderWatch
+from .worker import Worker
+from .worker_state import WorkerState
+
+# How often the first worker looks whether the others have ended.
+comptime _LAST_WORKERS_MS = 10
+
+
+struct ServePlan(Movable):
+    """Holds what the workers of one `serve` share; they only read it."""
+
+    var config: ServerConfig
+    """The limits."""
+    var run: FiberFunction
+    """Runs the handler of an exchange."""
+    var handle: ServerHandle
+    """Watches and stops the server."""
+    var pin: Bool
+    """Whether each worker keeps to one CPU."""
+    var supervised: Bool
+    """Whether each worker is a process of its own."""
+    var handlers: List[Erased]
+    """One handler for each worker."""
+    var first_listeners: List[Int32]
+    """The sockets of worker 0, which the server keeps."""
+    var listeners: List[RawSocket]
+    """Those of the other workers, in their order."""
+    var access_queue: Optional[AccessQueue]
+    """Where records of requests go, if anywhere."""
+    var abort_line: Optional[AbortLine]
+    """Names the request that ends the process."""
+    var orders: Int32
+    """Where orders to stop are read; -1 if there are none."""
+    var first_worker: Int
+    """The worker that runs on the calling thread; it obeys the orders."""
+    var announces: Bool
+    """Whether that worker says where the server listens."""
+    var began: def(Int32) thin -> None
+    """Called with `orders` when the first worker's loop begins."""
+    var problem: Int
+    """The negated errno of a worker that could not start, or 0. It is read when
+    all have ended."""
+
+    def __init__(
+        out self,
+        config: ServerConfig,
+        run: FiberFunction,
+        handle: ServerHandle,
+        *,
+        pin: Bool,
+        supervised: Bool,
+    ):
+        """Makes a plan without handlers and sockets.
+
+        Args:
+            config: The limits.
+            run: Runs the handler of an exchange.
+            handle: Watches and stops the server.
+            pin: Whether each worker keeps to one CPU.
+            supervised: Whether each worker is a process of its own.
+        """
+        self.config = config.copy()
+        self.run = run
+        self.handle = handle.copy()
+        self.pin = pin
+        self.supervised = supervised
+        self.handlers = List[Erased]()
+        self.first_listeners = List[Int32]()
+        self.listeners = List[RawSocket]()
+        self.access_queue = None
+        self.abort_line = None
+        self.orders = -1
+        self.first_worker = 0
+        self.announces = True
+        self.began = _nothing
+        self.problem = 0
+
+    def worker_count(self) -> Int:
+        """Counts the workers.
+
+        Returns:
+            The count.
+        """
+        return len(self.handlers)
+
+
+def run_workers(plan: PointerTo[ServePlan]) raises:
+    """Runs all workers on threads of this process, until the server stops.
+
+    Args:
+        plan: What they share.
+
+    Raises:
+        NetError: If a worker cannot start.
+        An error `http.no_thread` if the access log cannot have a thread.
+    """
+    var orders = Optional[OrderSocket](None)
+    if plan[].config.handle_signals:
+        orders = OrderSocket.open(catches_signals=True)
+        if orders:
+            plan[].orders = orders.value().reader
+    try:
+        if not _begin(plan):
+            raise Error("http.no_thread for the access log")
+        Scheduler.start(
+            plan[].worker_count(),
+            plan[].pin,
+            _run_worker,
+            plan.unsafe_bitcast[NoneType](),
+        )
+    finally:
+        _end(plan)
+        if orders:
+            orders.value().close()
+    if plan[].problem < 0:
+        raise Error(NetError.from_errno("serve", plan[].problem))
+
+
+def run_one_worker(plan: PointerTo[ServePlan], index: Int) -> Int:
+    """Runs one worker in a process of its own, until the server stops.
+
+    Args:
+        plan: What it needs.
+        index: Its number.
+
+    Returns:
+        0, or the negated errno for which it could not start.
+    """
+    plan[].first_worker = index
+    if plan[].pin:
+        var cpus = allowed_cpus()
+        # A sandbox may forbid it; the worker is as right on any CPU.
+        _ = pin_to_cpu(cpus[index % len(cpus)])
+    if not _begin(plan):
+        return -ENOMEM
+    _run_worker(plan.unsafe_bitcast[NoneType](), index)
+    _end(plan)
+    return plan[].problem
+
+
+def _begin(plan: PointerTo[ServePlan]) -> Bool:
+    # A program that keeps its signals to itself keeps those of faults too.
+    if plan[].config.handle_signals:
+        plan[].abort_line = AbortLine.open(
+            plan[].worker_count(), supervised=plan[].supervised
+        )
+    var access_log = plan[].config.access_log
+    if access_log:
+        plan[].access_queue = AccessQueue.begin(
+            access_log.value(),
+            1 if plan[].supervised else plan[].worker_count(),
+        )
+        return Bool(plan[].access_queue)
+    return True
+
+
+def _end(plan: PointerTo[ServePlan]):
+    if plan[].access_queue:
+        plan[].access_queue.value().end()
+        plan[].access_queue = None
+    if plan[].abort_line:
+        plan[].abort_line.value().close()
+        plan[].abort_line = None
+
+
+def _run_worker(argument: Erased, index: Int):
+    var plan = argument.unsafe_bitcast[ServePlan]()
+    var opened = open_reactor(ReactorConfig(backend=plan[].config.backend))
+    if not opened[1]:
+        plan[].problem = opened[0]
+        plan[].handle.shutdown()
+        return
+    var reactor = opened[1].value()
+    var worker = Worker(
+        heap_create(
+            WorkerState(
+                reactor,
+                plan[].config,
+                index,
+                plan[].handle.counters(index),
+                plan[].run,
+                plan[].handlers[index],
+                exchange_functions(),
+            )
+        )
+    )
+    if plan[].access_queue:
+        worker.state[].access_ring = (
+            plan[].access_queue.value().ring(0 if plan[].supervised else index)
+        )
+    _listen(plan, worker, index)
+    var stack = AlternateStack.install()
+    if plan[].abort_line:
+        plan[].abort_line.value().enter(worker.state)
+    if index == plan[].first_worker:
+        _run_first(plan, worker, opened[0])
+    else:
+        plan[].handle.enter(worker)
+        worker.run()
+    if plan[].abort_line:
+        plan[].abort_line.value().leave(worker.state)
+    stack.remove()
+    plan[].handle.leave(worker)
+    worker.destroy()
+
+
+def _run_first(plan: PointerTo[ServePlan], worker: Worker, passed_over: Int):
+    if plan[].announces:
+        _announce(plan, passed_over, worker)
+    var watch = Optional[OrderWatch](None)
+    if plan[].orders >= 0:
+        watch = OrderWatch.begin(worker, plan[].orders, plan[].handle)
+        plan[].began(plan[].orders)
+    plan[].handle.enter(worker)
+    worker.run()
+    if watch:
+        # The second order must reach the workers that still finish.
+        while plan[].handle.running_workers() > 1:
+            worker.state[].reactor.turn(_LAST_WORKERS_MS)
+        watch.value().end()
+
+
+def _listen(plan: PointerTo[ServePlan], worker: Worker, index: Int):
+    var count = len(plan[].first_listeners)
+    for i in range(count):
+        if index == 0:
+            worker.listen(plan[].first_listeners[i])
+        else:
+            worker.listen(
+                plan[].listeners[(index - 1) * count + i].descriptor()
+            )
+
+
+def _announce(plan: PointerTo[ServePlan], passed_over: Int, worker: Worker):
+    var kind = worker.state[].reactor.backend_kind()
+    var line = String("flare: listening on")
+    for address in plan[].handle.local_addresses():
+        line.write(" ", address)
+    line.write(
+        ", ",
+        plan[].worker_count(),
+        " worker" if plan[].worker_count() == 1 else " workers",
+        " on ",
+        kind,
+    )
+    if passed_over < 0:
+        line.write(" (io_uring: ", errno_name(-passed_over), ")")
+    if plan[].supervised:
+        line.write(", supervised")
+    plan[].config.log.line(line)
+
+
+def _nothing(orders: Int32):
+    pass

@@ -1,0 +1,54 @@
+"""Decides when a worker that died is started again."""
+
+comptime TRIES_MAX = 5
+"""How often a worker that has never served is started."""
+
+comptime _LONG_LIFE_MS = 1000
+comptime _LONG_LIFE_REQUESTS = 100
+comptime _SHORTEST_MS = 10
+comptime _LONGEST_SERVING_MS = 50
+comptime _LONGEST_MS = 5000
+
+
+struct RestartDelay(Copyable, Movable):
+    """Remembers how often a worker died early, and slows its restarts down.
+
+    A worker that gets to serve is back within 50 ms, however often it dies:
+    whoever can make it die must not be able to keep it from the others. One
+    that dies before it serves waits up to 5 s, since nobody gains by more
+    tries.
+    """
+
+    var early_deaths: Int
+    """Deaths in a row, each after a short life."""
+
+    def __init__(out self):
+        """Begins without a death."""
+        self.early_deaths = 0
+
+    def after_death(
+        mut self, *, served: Bool, lived_ms: Int, requests: Int
+    ) -> Int:
+        """Counts a death.
+
+        Args:
+            served: Whether the worker got to serve.
+            lived_ms: How long it lived.
+            requests: How many requests it was asked.
+
+        Returns:
+            How many milliseconds to wait before the next start.
+        """
+        if served and (
+            lived_ms >= _LONG_LIFE_MS or requests >= _LONG_LIFE_REQUESTS
+        ):
+            self.early_deaths = 0
+            return 0
+        self.early_deaths += 1
+        if self.early_deaths == 1:
+            return 0
+        var doublings = min(self.early_deaths - 2, 16)
+        return min(
+            _SHORTEST_MS << doublings,
+            _LONGEST_SERVING_MS if served else _LONGEST_MS,
+        )

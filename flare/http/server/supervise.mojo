@@ -1,0 +1,366 @@
+"""Runs each worker in a process of its own, and starts again what dies.
+
+The calling process is the supervisor. It opens all listening sockets before it
+forks and keeps them, so that connections wait in their queues while a worker is
+dead. A socket pair joins it to each worker: orders to stop go one way, the
+word that the worker serves comes the other way, and the end of the stream says
+that the worker is gone. Signals are the supervisor's business alone: those that
+reach a worker, because they were sent to all processes of a terminal or a
+service, are dropped there.
+"""
+
+from flare.core import PointerTo
+from flare.net import NetError
+from flare.sys.clock import monotonic_ms
+from flare.sys.errno import errno_name
+from flare.sys.fatal_signal import fatal_signal_name
+from flare.sys.file import close_descriptor
+from flare.sys.process import (
+    SIGKILL,
+    PollEntry,
+    ProcessEnd,
+    block_signals,
+    end_with_parent,
+    exit_process,
+    process_id,
+    send_signal,
+    set_signal_mask,
+    wait_for_end,
+    wait_readable,
+)
+from flare.sys.signal import SIGINT, SIGTERM, set_signal_descriptor
+from flare.sys.socket import open_socket_pair, receive_octets, send_octets
+from flare.sys.socket_address import AF_UNIX
+from flare.sys.socket_constants import MSG_DONTWAIT, SOCK_STREAM
+
+from .handle import ORDER_STOP, ORDER_STOP_NOW
+from .plan import ServePlan, run_one_worker
+from .restart_delay import TRIES_MAX, RestartDelay
+from .signals import OrderSocket
+from .statistics import WorkerStatistics
+
+# What a worker says; orders to stop are said in both directions.
+comptime _SERVING: UInt8 = 130
+comptime _FAILED: UInt8 = 131
+
+comptime _STOPPING = 1
+comptime _STOPPING_NOW = 2
+# What a worker may take beyond the deadline that it keeps itself.
+comptime _GRACE_MS = 1000
+
+
+def supervise_workers(plan: PointerTo[ServePlan]) raises:
+    """Runs all workers as processes, until the server stops.
+
+    Args:
+        plan: What they share; its sockets are open.
+
+    Raises:
+        NetError: If a process or a worker cannot start.
+        An error `http.worker_died` if a worker died five times and never
+        served.
+    """
+    var orders = OrderSocket.open(catches_signals=plan[].config.handle_signals)
+    if not orders:
+        raise Error("http.no_descriptor for the supervisor")
+    var supervisor = _Supervisor(plan, orders.value())
+    try:
+        supervisor.run()
+    finally:
+        _ = plan[].handle.send_orders_to(-1)
+        orders.value().close()
+
+
+struct _Child(Copyable, Movable):
+    # 0 while there is none.
+    var process: Int
+    var channel: Int32
+    var started_ms: Int
+    # When to start it again, while there is none.
+    var due_ms: Int
+    var starts: Int
+    var serves: Bool
+    var has_ever_served: Bool
+    # The negated errno for which the last start failed, or 0.
+    var problem: Int
+    var errno_follows: Bool
+    var requests_before: Int
+    var delay: RestartDelay
+
+    def __init__(out self):
+        self.process = 0
+        self.channel = -1
+        self.started_ms = 0
+        self.due_ms = 0
+        self.starts = 0
+        self.serves = False
+        self.has_ever_served = False
+        self.problem = 0
+        self.errno_follows = False
+        self.requests_before = 0
+        self.delay = RestartDelay()
+
+
+struct _Supervisor(Movable):
+    var plan: PointerTo[ServePlan]
+    var orders: OrderSocket
+    var children: List[_Child]
+    # 0, `_STOPPING` or `_STOPPING_NOW`.
+    var stage: Int
+    var kill_at_ms: Int
+    # Why the server gives up.
+    var failure: Optional[Error]
+
+    def __init__(out self, plan: PointerTo[ServePlan], orders: OrderSocket):
+        self.plan = plan
+        self.orders = orders
+        self.children = List[_Child](
+            length=plan[].worker_count(), fill=_Child()
+        )
+        self.stage = 0
+        self.kill_at_ms = Int.MAX
+        self.failure = None
+
+    def run(mut self) raises:
+        self.plan[].handle.share_counters(len(self.children))
+        if self.plan[].handle.send_orders_to(self.orders.writer):
+            self._stop(_STOPPING)
+        while True:
+            if self.stage == 0:
+                self._start_due()
+            if self.stage != 0 and self._running() == 0:
+                break
+            self._wait()
+            if monotonic_ms() >= self.kill_at_ms:
+                self._kill()
+        if self.failure:
+            raise self.failure.value().copy()
+
+    def _running(self) -> Int:
+        var count = 0
+        for child in self.children:
+            count += 1 if child.process != 0 else 0
+        return count
+
+    def _start_due(mut self):
+        var now = monotonic_ms()
+        for i in range(len(self.children)):
+            if self.children[i].process == 0 and self.children[i].due_ms <= now:
+                self._start(i)
+
+    def _start(mut self, index: Int):
+        ref child = self.children[index]
+        var own_end = Int32(-1)
+        var its_end = Int32(-1)
+        child.starts += 1
+        child.serves = False
+        child.problem = 0
+        child.errno_follows = False
+        child.started_ms = monotonic_ms()
+        child.requests_before = self._requests(index)
+        var opened = open_socket_pair(AF_UNIX, SOCK_STREAM, own_end, its_end)
+        if opened < 0:
+            child.problem = opened
+            self._plan_restart(index, "cannot be started")
+            return
+        # Until the child has a place of its own for signals, they would seem
+        # to have come to the supervisor.
+        var mask = block_signals([SIGTERM, SIGINT])
+        var parent = process_id()
+        var process = self.plan[].handle.fork()
+        if process == 0:
+            self._become(index, parent, its_end, own_end, mask)
+        set_signal_mask(mask)
+        _ = close_descriptor(its_end)
+        if process < 0:
+            _ = close_descriptor(own_end)
+            child.problem = process
+            self._plan_restart(index, "cannot be started")
+            return
+        child.process = process
+        child.channel = own_end
+
+    def _become(
+        self,
+        index: Int,
+        parent: Int,
+        channel: Int32,
+        parent_end: Int32,
+        mask: UInt64,
+    ):
+        """Is the whole life of a worker's process."""
+        _ = set_signal_descriptor(-1)
+        set_signal_mask(mask)
+        if not end_with_parent(parent):
+            exit_process(1)
+        _ = close_descriptor(parent_end)
+        _ = close_descriptor(self.orders.reader)
+        _ = close_descriptor(self.orders.writer)
+        for child in self.children:
+            if child.process != 0:
+                # An end of it in another process would hide its death.
+                _ = close_descriptor(child.channel)
+        _ = self.plan[].handle.send_orders_to(channel)
+        self.plan[].orders = channel
+        self.plan[].announces = (
+            index == 0 and not self.children[index].has_ever_served
+        )
+        self.plan[].began = _say_that_it_serves
+        var problem = run_one_worker(self.plan, index)
+        if problem < 0:
+            _send(channel, [_FAILED, UInt8(-problem & 255)])
+        exit_process(0 if problem == 0 else 1)
+
+    def _wait(mut self):
+        var entries = List[PollEntry](capacity=len(self.children) + 1)
+        entries.append(PollEntry(self.orders.reader))
+        var until = self.kill_at_ms
+        for child in self.children:
+            # poll(2) passes over a negative descriptor.
+            entries.append(PollEntry(child.channel))
+            if child.process == 0 and self.stage == 0:
+                until = min(until, child.due_ms)
+        var timeout = -1
+        if until != Int.MAX:
+            timeout = max(until - monotonic_ms(), 0)
+        if wait_readable(entries, timeout) <= 0:
+            return
+        for i in range(len(self.children)):
+            if entries[i + 1].is_ready():
+                self._hear(i)
+        if entries[0].is_ready():
+            self._obey()
+
+    def _obey(mut self):
+        var octets = Array[UInt8, 64](fill=0)
+        var count = receive_octets(
+            self.orders.reader, Span(octets), MSG_DONTWAIT
+        )
+        for i in range(count):
+            if octets[i] == ORDER_STOP:
+                self._stop(_STOPPING)
+            elif octets[i] == ORDER_STOP_NOW:
+                self._stop(_STOPPING_NOW)
+            else:
+                self._stop(min(self.stage + 1, _STOPPING_NOW))
+
+    def _hear(mut self, index: Int):
+        var octets = Array[UInt8, 64](fill=0)
+        var count = receive_octets(
+            self.children[index].channel, Span(octets), MSG_DONTWAIT
+        )
+        if count <= 0:
+            self._bury(index)
+            return
+        for i in range(count):
+            ref child = self.children[index]
+            if child.errno_follows:
+                child.errno_follows = False
+                child.problem = -Int(octets[i])
+            elif octets[i] == _SERVING:
+                child.serves = True
+                child.has_ever_served = True
+            elif octets[i] == _FAILED:
+                child.errno_follows = True
+            elif octets[i] == ORDER_STOP:
+                self._stop(_STOPPING)
+            elif octets[i] == ORDER_STOP_NOW:
+                self._stop(_STOPPING_NOW)
+
+    def _bury(mut self, index: Int):
+        ref child = self.children[index]
+        _ = close_descriptor(child.channel)
+        # A handler may have closed the channel of a process that lives on.
+        _ = send_signal(child.process, SIGKILL)
+        var end = wait_for_end(child.process)
+        var text = String("(process ", child.process, ") ", _describe(end))
+        child.process = 0
+        child.channel = -1
+        WorkerStatistics.forget_present(self.plan[].handle.counters(index))
+        if self.stage == 0:
+            self._plan_restart(index, text)
+        elif end.exit_code() != 0 and self.stage == _STOPPING:
+            self._log(index, text + " while it stopped")
+
+    def _plan_restart(mut self, index: Int, text: String):
+        ref child = self.children[index]
+        var now = monotonic_ms()
+        var delay = child.delay.after_death(
+            served=child.serves,
+            lived_ms=now - child.started_ms,
+            requests=self._requests(index) - child.requests_before,
+        )
+        child.due_ms = now + delay
+        if not child.has_ever_served and child.starts >= TRIES_MAX:
+            self._give_up(index, text)
+            return
+        var line = String("flare: worker ", index, " ", text)
+        if child.problem < 0:
+            line.write(" (", errno_name(-child.problem), ")")
+        line.write(" after ", now - child.started_ms, " ms; restarting")
+        if delay > 0:
+            line.write(" in ", delay, " ms")
+        self.plan[].config.log.line(line)
+
+    def _give_up(mut self, index: Int, text: String):
+        var problem = self.children[index].problem
+        if problem < 0:
+            self.failure = Error(NetError.from_errno("serve", problem))
+        else:
+            self.failure = Error(
+                "http.worker_died worker ",
+                index,
+                " ",
+                text,
+                " before it served, ",
+                TRIES_MAX,
+                " times",
+            )
+        self._stop(_STOPPING_NOW)
+
+    def _stop(mut self, stage: Int):
+        if stage <= self.stage:
+            return
+        while self.stage < stage:
+            self.stage += 1
+            for child in self.children:
+                if child.process != 0:
+                    # A worker counts orders, as it counts signals.
+                    _send(child.channel, [ORDER_STOP])
+        self.kill_at_ms = monotonic_ms() + _GRACE_MS
+        if self.stage == _STOPPING:
+            self.kill_at_ms += self.plan[].config.shutdown_timeout_ms
+
+    def _kill(mut self):
+        self.kill_at_ms = Int.MAX
+        for i in range(len(self.children)):
+            if self.children[i].process != 0:
+                self._log(i, "does not stop; it is killed")
+                _ = send_signal(self.children[i].process, SIGKILL)
+
+    def _requests(self, index: Int) -> Int:
+        var counters = self.plan[].handle.counters(index)
+        return Int(WorkerStatistics.snapshot(counters).requests)
+
+    def _log(self, index: Int, text: String):
+        self.plan[].config.log.line(String("flare: worker ", index, " ", text))
+
+
+def _describe(end: ProcessEnd) -> String:
+    if end.signal() != 0:
+        var name = fatal_signal_name(end.signal())
+        if name == "a signal":
+            return String("died of signal ", end.signal())
+        return String("died of ", name)
+    if end.exit_code() >= 0:
+        return String("ended with exit code ", end.exit_code())
+    return "ended"
+
+
+def _say_that_it_serves(channel: Int32):
+    _send(channel, [_SERVING])
+
+
+def _send(channel: Int32, octets: List[UInt8]):
+    # Nobody waits for room: whoever does not read any more is ending.
+    _ = send_octets(channel, octets, MSG_DONTWAIT)

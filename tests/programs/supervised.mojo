@@ -1,0 +1,232 @@
+"""Serves handlers that end their process (tests/python/test_loopback_abort.py,
+tests/python/test_loopback_supervise.py).
+
+Options: the backend, `--workers N`, `--alone` (not supervised), `--no-signals`,
+`--short` (little time to stop), `--dies-at-start`, `--stop-on-input`,
+`--comptime` (`serve_comptime`).
+"""
+
+from std.ffi import c_int, external_call
+from std.os import abort
+from std.sys import argv, stderr
+
+from flare.core import Erased, heap_create
+from flare.http import (
+    FnHandler,
+    Handler,
+    HttpServer,
+    LogSink,
+    Request,
+    Response,
+    Router,
+    ServerConfig,
+    ServerHandle,
+    ok,
+)
+from flare.net import SocketAddr
+from flare.runtime import BackendKind, blocking, sleep, spawn
+from flare.sys.file import read_descriptor
+from flare.sys.process import parent_process_id, process_id
+from flare.sys.thread import start_thread
+
+
+def who(req: Request) raises -> Response:
+    var x = req.unsafe_exchange()
+    return ok(String(process_id(), " ", x[].worker, " ", x[].request_id))
+
+
+def delay(req: Request) raises -> Response:
+    sleep(Int(req.param("ms")))
+    return ok("waited")
+
+
+def nth(req: Request) raises -> Response:
+    if req.unsafe_exchange()[].request_id % Int(req.param("n")) == 0:
+        _bad_index()
+    return ok("alive")
+
+
+def bad_index(req: Request) raises -> Response:
+    _bad_index()
+    return ok("impossible")
+
+
+def late_bad_index(req: Request) raises -> Response:
+    sleep(Int(req.param("ms")))
+    _bad_index()
+    return ok("impossible")
+
+
+def overflow(req: Request) raises -> Response:
+    return ok(String(_recurse(0)))
+
+
+def division(req: Request) raises -> Response:
+    return ok(String(Int.MIN // (Int(req.param("one")) - 2)))
+
+
+def c_abort(req: Request) raises -> Response:
+    external_call["abort", NoneType]()
+    return ok("impossible")
+
+
+def exit(req: Request) raises -> Response:
+    external_call["_exit", NoneType](c_int(3))
+    return ok("impossible")
+
+
+def busy(req: Request) raises -> Response:
+    while parent_process_id() > 0:
+        pass
+    return ok("impossible")
+
+
+def in_task(req: Request) raises -> Response:
+    def body() raises {} -> Int:
+        sleep(1)
+        _bad_index()
+        return 0
+
+    var task = spawn(body)
+    return ok(String(task^.join()))
+
+
+def in_thread(req: Request) raises -> Response:
+    def body() raises {} -> Int:
+        _bad_index()
+        return 0
+
+    return ok(String(blocking(body)))
+
+
+@fieldwise_init
+struct Stop(Handler):
+    """Stops the server, at once or not."""
+
+    var handle: ServerHandle
+    var now: Bool
+
+    def serve(self, req: Request) raises -> Response:
+        if self.now:
+            self.handle.shutdown_now()
+        else:
+            self.handle.shutdown()
+        return ok("stopping")
+
+
+@fieldwise_init
+struct Statistics(Handler):
+    """Answers with the counters of each worker."""
+
+    var handle: ServerHandle
+
+    def serve(self, req: Request) raises -> Response:
+        var text = String()
+        for each in self.handle.statistics():
+            text.write(
+                each.connections_accepted,
+                " ",
+                each.connections,
+                " ",
+                each.requests,
+                " ",
+                each.fibers,
+                "\n",
+            )
+        return ok(text)
+
+
+def main() raises:
+    var config = ServerConfig()
+    config.backend = (
+        BackendKind.EPOLL if argv()[1] == "epoll" else BackendKind.IO_URING
+    )
+    config.handle_signals = not _has("--no-signals")
+    if _has("--short"):
+        config.shutdown_timeout_ms = 200
+    if _has("--dies-at-start"):
+        config.log = LogSink(_abort_at_start)
+    var server = HttpServer.bind(SocketAddr.localhost(0), config^)
+    print(server.local_address().port, flush=True)
+    if _has("--stop-on-input"):
+        _ = start_thread(
+            _stop_on_input,
+            heap_create(server.handle()).unsafe_bitcast[NoneType](),
+        )
+    var workers = 1
+    for i in range(len(argv())):
+        if argv()[i] == "--workers":
+            workers = Int(argv()[i + 1])
+    # What a stream still holds must not be written once by each process.
+    print("before", end=" ")
+    if _has("--comptime"):
+        server.serve_comptime[_WHO, ServerConfig()](
+            num_workers=workers, supervise=True
+        )
+    else:
+        server.serve(
+            _routes(server.handle()),
+            num_workers=workers,
+            supervise=not _has("--alone"),
+        )
+    print("after", flush=True)
+    for counters in server.handle().statistics():
+        print(counters.requests, counters.connections, flush=True)
+
+
+comptime _WHO: FnHandler = FnHandler(who)
+
+
+def _has(option: StringSlice) -> Bool:
+    for each in argv():
+        if each == option:
+            return True
+    return False
+
+
+def _routes(handle: ServerHandle) raises -> Router[]:
+    var router = Router()
+    router.get("/", who)
+    router.get("/delay/:ms", delay)
+    router.get("/nth/:n", nth)
+    router.get("/index/:text", bad_index)
+    router.route("DESCRIBE", "/index/:text", bad_index)
+    router.get("/late-index/:ms", late_bad_index)
+    router.get("/overflow", overflow)
+    router.get("/divide/:one", division)
+    router.get("/abort", c_abort)
+    router.get("/exit", exit)
+    router.get("/busy", busy)
+    router.get("/in-task", in_task)
+    router.get("/in-thread", in_thread)
+    router.get("/stop", Stop(handle.copy(), False))
+    router.get("/stop-now", Stop(handle.copy(), True))
+    router.get("/statistics", Statistics(handle.copy()))
+    return router^
+
+
+@no_inline
+def _bad_index():
+    var numbers: List[Int] = [1]
+    print(numbers[len(argv()) + 1])
+
+
+@no_inline
+def _recurse(n: Int) -> Int:
+    var frame = Array[Int, 64](fill=n)
+    if n < 0:
+        return 0
+    return _recurse(n + 1) + frame[n % 64]
+
+
+def _abort_at_start(line: StringSlice[ImmUntrackedOrigin]):
+    if line.startswith("flare: listening"):
+        abort("at start")
+    print(line, file=stderr)
+
+
+def _stop_on_input(argument: Erased) abi("C") -> Optional[Erased]:
+    var octets = List[UInt8](length=1, fill=0)
+    _ = read_descriptor(0, Span(octets))
+    argument.unsafe_bitcast[ServerHandle]()[].shutdown()
+    return None
