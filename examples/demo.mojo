@@ -4,16 +4,21 @@
 from std.sys import argv
 
 from flare.http import (
+    HttpDate,
     HttpServer,
     Request,
     Response,
+    ResponseStream,
     Router,
     ServerConfig,
     bad_request,
     ok,
 )
 from flare.net import SocketAddr
-from flare.runtime import BackendKind, sleep
+from flare.runtime import BackendKind, sleep, unix_seconds
+
+comptime UPLOAD_OCTETS_MAX = 1 << 40
+comptime PIECE_OCTETS = 64 * 1024
 
 
 def home(req: Request) raises -> Response:
@@ -44,6 +49,46 @@ def delay(req: Request) raises -> Response:
     return ok(String("waited ", duration_ms, " ms\n"))
 
 
+def upload(req: Request) raises -> Response:
+    req.body.set_octets_max(UPLOAD_OCTETS_MAX)
+    var piece = List[UInt8](length=PIECE_OCTETS, fill=0)
+    var octets = 0
+    while True:
+        var count = req.body.read(Span(piece))
+        if count == 0:
+            return ok(String(octets, "\n"))
+        octets += count
+
+
+def download(req: Request) raises -> Response:
+    var octets: Int
+    try:
+        octets = Int(req.param("octets"))
+    except:
+        return bad_request("the length is a number of octets\n")
+    if octets < 0 or octets > UPLOAD_OCTETS_MAX:
+        return bad_request("the length is 0 to 1099511627776 octets\n")
+
+    def write_all(req: Request, stream: ResponseStream) raises {var octets}:
+        var piece = List[UInt8](length=PIECE_OCTETS, fill=120)
+        var left = octets
+        while left > 0:
+            left -= stream.write(Span(piece)[: min(left, PIECE_OCTETS)])
+
+    return Response.stream(write_all, length=octets)
+
+
+def clock(req: Request) raises -> Response:
+    return Response.stream(tick, content_type="text/plain")
+
+
+def tick(req: Request, stream: ResponseStream) raises:
+    # It ends when the client leaves: the next wait or write then fails.
+    for _ in range(24 * 3600):
+        stream.write_text(String(HttpDate(unix_seconds()), "\n"))
+        sleep(1000)
+
+
 def main() raises:
     var port = 8080
     var workers = 1
@@ -67,6 +112,9 @@ def main() raises:
     router.post("/echo", echo)
     router.get("/users/:id", user)
     router.get("/delay/:ms", delay)
+    router.post("/upload", upload)
+    router.get("/download/:octets", download)
+    router.get("/clock", clock)
     HttpServer.bind(
         SocketAddr.any_v4(UInt16(port)), ServerConfig(backend=backend)
     ).serve(router^, num_workers=workers)

@@ -44,7 +44,9 @@ from .middleware import (
 )
 from .rejection import Rejection
 from .request import HttpVersion, Request
+from .request_body import RequestBody
 from .response import Response
+from .response_stream import ResponseStream
 from .router import Router
 from .server import (
     AccessLog,
@@ -57,3 +59,4 @@ from .server import (
 from .shared import Shared
 from .state import NoState, State
 from .text_value import FromText
+from .upgraded_stream import UpgradedStream

@@ -12,9 +12,10 @@ from flare.core import (
 )
 from flare.sys.thread_cell import thread_recycler
 
-from .exchange import NOT_UTF8
+from .exchange import NOT_UTF8, Exchange
+from .stream_function import StreamFunction
 
-comptime _Content = Variant[String, List[UInt8], _Copy]
+comptime _Content = Variant[String, List[UInt8], _Copy, StreamFunction]
 comptime _KEPT_OCTETS_MAX = 64 * 1024
 
 
@@ -109,8 +110,35 @@ struct Body(Movable, Sized):
         """
         self._content = _Copy(octets)
 
+    def __init__(out self, *, var stream: StreamFunction):
+        """Takes over a function that writes the content bit by bit.
+
+        Args:
+            stream: The function.
+        """
+        self._content = stream^
+
+    def is_stream(self) -> Bool:
+        """Tells whether a function writes the content while it is sent.
+
+        Returns:
+            True if there are no octets yet.
+        """
+        return self._content.isa[StreamFunction]()
+
+    def run_stream(self, exchange: Exchange) raises:
+        """Calls the function that writes the content; it may wait.
+
+        Args:
+            exchange: The exchange; `is_stream` is true.
+
+        Raises:
+            What the function raises.
+        """
+        self._content[StreamFunction].run(exchange)
+
     def __len__(self) -> Int:
-        """Counts the octets.
+        """Counts the octets; a streamed content has none yet.
 
         Returns:
             The count.
@@ -132,6 +160,8 @@ struct Body(Movable, Sized):
             pointer = rebind[Span[UInt8, origin_of(self)]](
                 self._content[_Copy].buffer[].span()
             )
+        elif self.is_stream():
+            pointer = Span[UInt8, origin_of(self)]()
         else:
             pointer = rebind[Span[UInt8, origin_of(self)]](
                 Span(self._content[List[UInt8]])

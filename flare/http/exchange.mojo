@@ -2,30 +2,103 @@
 
 The block belongs to a worker's pool and is used again, so that a request
 allocates nothing. Whoever makes an exchange (a connection, a test) says through
-`ContentSource` how the content of the request is to be waited for.
+`Carrier` how the content of the request is waited for and how a response that
+is written bit by bit gets away.
 """
 
 from flare.core import Buffer, Erased, OctetPointer, PointerTo
+from flare.message import HeaderMap
 from flare.net import SocketAddr
 from flare.proto.h1 import Head
 from flare.runtime.fiber import Fiber
 
 from .path_parameters import PathParameters
 
+from std.memory import unsafe_memcpy
+
 comptime NOT_UTF8: StaticString = "http.not_utf8"
 """How the error begins that reports octets of a peer which are no text."""
 
 
+comptime CUT_OFF: StaticString = "http.content cut off"
+"""How the error begins that reports a peer which left too early."""
+
+
 @fieldwise_init
-struct ContentSource(TrivialRegisterPassable):
-    """Says how the content of a request gets here."""
+struct CarrierFunctions(TrivialRegisterPassable):
+    """Holds what carries the octets of an exchange; `owner` comes first."""
+
+    var demand: def(Erased) thin -> None
+    """Called when a handler wants content: it may have to be asked for."""
+    var peer_address: def(Erased) raises thin -> SocketAddr
+    """Finds the address of the peer."""
+    var inform: def(Erased, Int, PointerTo[HeaderMap]) raises thin -> None
+    """Sends an interim response with these fields."""
+    var write: def(Erased, OctetPointer, Int) raises thin -> Int
+    """Takes octets of a streamed response, and parks while there is no room;
+    the head goes first. Without octets it only lets the head go."""
+    var read_upgraded: def(Erased, OctetPointer, Int) raises thin -> Int
+    """Reads octets behind an upgrade, and parks while there are none."""
+    var write_upgraded: def(Erased, OctetPointer, Int) raises thin -> Int
+    """Takes octets behind an upgrade, and parks while there is no room."""
+
+
+@fieldwise_init
+struct Carrier(TrivialRegisterPassable):
+    """Says how the octets of a request and its response get here and away."""
 
     var owner: Erased
     """The connection."""
-    var demand: def(Erased) thin -> None
-    """Called when a handler wants the content: it may have to be asked for."""
-    var peer_address: def(Erased) raises thin -> SocketAddr
-    """Finds the address of the peer."""
+    var functions: PointerTo[CarrierFunctions]
+    """What it does."""
+
+
+struct StreamState(Movable):
+    """Holds a response that is written bit by bit while it lasts."""
+
+    var status: Int
+    """The status of the head."""
+    var headers: HeaderMap
+    """The fields of the head."""
+    var length: Int
+    """The length of the content, or -1 if only its end will show it."""
+    var trailers: HeaderMap
+    """The fields behind the content."""
+    var is_head_due: Bool
+    """The head was not written yet."""
+    var is_open: Bool
+    """The function that writes the response, or speaks the other protocol,
+    runs."""
+    var is_upgraded: Bool
+    """The connection belongs to another protocol now."""
+    var written: Int
+    """Octets of content that were taken."""
+    var waiter: Optional[Fiber]
+    """The fiber that waits for room."""
+    var read_timeout_ms: Int
+    """The longest wait of one read behind an upgrade."""
+
+    def __init__(out self):
+        """Makes the state of a response that is not streamed."""
+        self.status = 0
+        self.headers = HeaderMap()
+        self.length = -1
+        self.trailers = HeaderMap()
+        self.is_head_due = False
+        self.is_open = False
+        self.is_upgraded = False
+        self.written = 0
+        self.waiter = None
+        self.read_timeout_ms = 0
+
+    def end(mut self):
+        """Forgets the response: what still holds the stream finds it over."""
+        self.is_head_due = False
+        self.is_open = False
+        self.is_upgraded = False
+        self.waiter = None
+        self.headers = HeaderMap()
+        self.trailers = HeaderMap()
 
 
 struct ExchangeState(Movable):
@@ -45,21 +118,40 @@ struct ExchangeState(Movable):
     """The whole content, where it lies behind the head already."""
     var content_view_octets: Int
     """The length of that view."""
+    var content_taken: Int
+    """Octets of `content`, or of the view, that were read as a stream."""
+    var content_received: Int
+    """Octets of content that came, those included that were read."""
+    var content_octets_max: Int
+    """How much content the request may carry."""
     var content_complete: Bool
     """All of the content has come."""
-    var content_wanted: Bool
-    """The handler has asked for it."""
+    var content_whole: Bool
+    """The handler has asked for all of it at once, so that it is kept."""
+    var content_streamed: Bool
+    """The handler reads it bit by bit, so that what was read is dropped."""
+    var content_budget_ms: Int
+    """How long the content may still be waited for; arrivals add to it."""
+    var content_awaited_ms: Int
+    """When the present wait for content began."""
+    var trailers: Buffer
+    """The octets of the trailer section, to which `head.trailers` refers."""
     var content_status: Int
     """What to answer because the content is bad, or 0."""
     var rejected_status: Int
     """What to answer if the error reaches the server that was raised because
     the peer sent something else than the handler asked for, or 0."""
-    var source: Optional[ContentSource]
-    """How more content is waited for; none where it is complete."""
+    var carrier: Optional[Carrier]
+    """The connection; none where the content is complete and nobody listens
+    before the response is whole."""
     var waiter: Optional[Fiber]
     """The fiber that waits for content."""
     var fiber: Optional[Fiber]
     """The fiber that runs the handler."""
+    var deadline_ms: Int
+    """When the waits of the handler are over that are not for its peer."""
+    var stream: StreamState
+    """The response, where it is written bit by bit."""
     var request_id: Int
     """Counted by the worker from 1; 0 until the head is complete."""
     var worker: Int
@@ -88,15 +180,24 @@ struct ExchangeState(Movable):
         self.octet_count = 0
         self.parameters = PathParameters()
         self.content = Buffer()
+        self.trailers = Buffer()
+        self.stream = StreamState()
         self.content_view = None
         self.content_view_octets = 0
+        self.content_taken = 0
+        self.content_received = 0
+        self.content_octets_max = Int.MAX
         self.content_complete = False
-        self.content_wanted = False
+        self.content_whole = False
+        self.content_streamed = False
+        self.content_budget_ms = 0
+        self.content_awaited_ms = 0
         self.content_status = 0
         self.rejected_status = 0
-        self.source = None
+        self.carrier = None
         self.waiter = None
         self.fiber = None
+        self.deadline_ms = Int.MAX
         self.request_id = 0
         self.worker = 0
         self.app_state = None
@@ -112,15 +213,23 @@ struct ExchangeState(Movable):
         """Forgets the last request; memory stays for the next one."""
         self.parameters.clear()
         self.content.clear()
+        self.trailers.clear()
         self.content_view = None
         self.content_view_octets = 0
+        self.content_taken = 0
+        self.content_received = 0
+        self.content_octets_max = Int.MAX
         self.content_complete = False
-        self.content_wanted = False
+        self.content_whole = False
+        self.content_streamed = False
+        self.content_budget_ms = 0
+        self.content_awaited_ms = 0
         self.content_status = 0
         self.rejected_status = 0
-        self.source = None
+        self.carrier = None
         self.waiter = None
         self.fiber = None
+        self.deadline_ms = Int.MAX
         self.request_id = 0
         self.started_ms = 0
         self.app_state = None
@@ -157,6 +266,48 @@ struct ExchangeState(Movable):
             length=self.octet_count,
         )
 
+    def is_content_too_large(self) -> Bool:
+        """Tells whether more content came, or was announced, than may be read.
+
+        Returns:
+            True if it must not be handed over.
+        """
+        return (
+            max(self.head.content_length, self.content_received)
+            > self.content_octets_max
+        )
+
+    def take_content(mut self, into: Span[mut=True, UInt8, _]) -> Int:
+        """Moves content that has come into memory of the reader.
+
+        Args:
+            into: Where to put it.
+
+        Returns:
+            How many octets; 0 if none is there.
+        """
+        var source = self.content_octets()[self.content_taken :]
+        var count = min(len(source), len(into))
+        if count == 0:
+            return 0
+        unsafe_memcpy(
+            dest=into.unsafe_ptr(), src=source.unsafe_ptr(), count=count
+        )
+        self.content_taken += count
+        if count == len(source) and not self.content_whole:
+            self.content.clear()
+            if not self.content_view:
+                self.content_taken = 0
+        return count
+
+    def trailer_octets(self) -> Span[UInt8, ImmUntrackedOrigin]:
+        """Views the trailer section.
+
+        Returns:
+            The view; valid while the exchange lives.
+        """
+        return _untracked(self.trailers)
+
     def content_octets(self) -> Span[UInt8, ImmUntrackedOrigin]:
         """Views the content that has come so far.
 
@@ -170,13 +321,15 @@ struct ExchangeState(Movable):
                 .unsafe_origin_cast[ImmUntrackedOrigin](),
                 length=self.content_view_octets,
             )
-        var octets = self.content.span()
-        return Span[UInt8, ImmUntrackedOrigin](
-            unsafe_ptr=octets.unsafe_ptr().unsafe_origin_cast[
-                ImmUntrackedOrigin
-            ](),
-            length=len(octets),
-        )
+        return _untracked(self.content)
+
+
+def _untracked(buffer: Buffer) -> Span[UInt8, ImmUntrackedOrigin]:
+    var octets = buffer.span()
+    return Span[UInt8, ImmUntrackedOrigin](
+        unsafe_ptr=octets.unsafe_ptr().unsafe_origin_cast[ImmUntrackedOrigin](),
+        length=len(octets),
+    )
 
 
 comptime Exchange = PointerTo[ExchangeState]

@@ -4,13 +4,13 @@ A request is one handle. Every member reads through it, and every view carries
 the request's origin, so that none outlives it.
 """
 
-from flare.message import FieldSection, Method, QueryParameters
+from flare.core import heap_create, heap_destroy
+from flare.message import FieldSection, HeaderMap, Method, QueryParameters
 from flare.net import NetError, SocketAddr
-from flare.runtime.operation import CANCELLED
-from flare.runtime.wait import waiting_fiber
 
-from .exchange import NOT_UTF8, Exchange
+from .exchange import Exchange
 from .extract import Extractor
+from .request_body import RequestBody, text_of
 
 
 @fieldwise_init
@@ -45,55 +45,6 @@ struct HttpVersion(Comparable, ImplicitlyCopyable, Writable):
             writer: The destination.
         """
         writer.write("HTTP/", self.major, ".", self.minor)
-
-
-@fieldwise_init
-struct RequestBody[origin: ImmOrigin](ImplicitlyCopyable):
-    """Reads the content of a request; made by `req.body`.
-
-    Parameters:
-        origin: The request that keeps the octets alive.
-    """
-
-    var _exchange: Exchange
-
-    def octets(self) raises -> Span[UInt8, Self.origin]:
-        """Waits for the whole content.
-
-        Returns:
-            A view that lives as long as the request.
-
-        Raises:
-            An error `http.content …` if the peer leaves, sends bad octets or
-            sends more than the limit.
-        """
-        _await_content(self._exchange)
-        return rebind[Span[UInt8, Self.origin]](
-            self._exchange[].content_octets()
-        )
-
-    def text(self) raises -> StringSlice[Self.origin]:
-        """Waits for the whole content.
-
-        Returns:
-            A view of it as text.
-
-        Raises:
-            What `octets` raises, and an error `http.not_utf8 …`, answered 400
-            where nobody catches it, if the content is not UTF-8.
-        """
-        return _text_of(self._exchange, self.octets(), "the content")
-
-    def declared_octets(self) -> Optional[Int]:
-        """Tells what Content-Length says.
-
-        Returns:
-            The length, or none if there is no Content-Length.
-        """
-        var length = self._exchange[].head.content_length
-        if length < 0:
-            return None
-        return length
 
 
 struct Request(Extractor, Movable):
@@ -249,7 +200,7 @@ struct Request(Extractor, Movable):
             that name, and `http.not_utf8 …`, answered 400 where nobody catches
             it, if the value is not UTF-8.
         """
-        return _text_of(
+        return text_of(
             self._exchange, self.param_octets(name), "a parameter of the path"
         )
 
@@ -304,10 +255,34 @@ struct Request(Extractor, Movable):
             NetError: If the connection is gone, or the request did not come
                 over a network.
         """
-        var source = self._exchange[].source
-        if not source:
+        var carrier = self._exchange[].carrier
+        if not carrier:
             raise Error(NetError(NetError.CLOSED, "peer_address"))
-        return source.value().peer_address(source.value().owner)
+        return carrier.value().functions[].peer_address(carrier.value().owner)
+
+    def inform(self, status: Int, headers: HeaderMap = HeaderMap()) raises:
+        """Sends an interim response, such as 103 (Early Hints) with Link
+        fields; an HTTP/1.0 client gets nothing.
+
+        Args:
+            status: 102 to 199. A 100 goes out by itself when content is read.
+            headers: Its fields.
+
+        Raises:
+            An error `http.bad_inform …` if it is none or comes too late, and
+            `http.content cut off` if the peer left.
+        """
+        var carrier = self._exchange[].carrier
+        if not carrier:
+            return
+        # A call through a pointer may not see what lies on this stack.
+        var fields = heap_create(headers.copy())
+        try:
+            carrier.value().functions[].inform(
+                carrier.value().owner, status, fields
+            )
+        finally:
+            heap_destroy(fields)
 
     def id(self) -> Int:
         """Tells the number under which the log knows the request.
@@ -348,40 +323,3 @@ struct Request(Extractor, Movable):
             It is used again when the response has been sent.
         """
         return self._exchange
-
-
-def _text_of[
-    origin: ImmOrigin
-](
-    exchange: Exchange, octets: Span[UInt8, origin], what: StaticString
-) raises -> StringSlice[origin]:
-    try:
-        return StringSlice(from_utf8=octets)
-    except:
-        exchange[].rejected_status = 400
-        raise Error(NOT_UTF8, " ", what)
-
-
-def _await_content(exchange: Exchange) raises:
-    if exchange[].content_complete:
-        return
-    exchange[].content_wanted = True
-    var fiber = waiting_fiber("read")
-    while not exchange[].content_complete:
-        if exchange[].content_status != 0:
-            raise Error("http.content bad, status ", exchange[].content_status)
-        if exchange[].peer_gone or not exchange[].source:
-            raise Error("http.content cut off: the peer left")
-        var source = exchange[].source.value()
-        source.demand(source.owner)
-        if exchange[].content_complete:
-            return
-        if exchange[].content_status != 0:
-            continue
-        exchange[].waiter = fiber
-        var result = fiber.wait()
-        exchange[].waiter = None
-        if result == CANCELLED:
-            raise Error("http.content cut off: the request was cancelled")
-        if result < 0:
-            raise Error(NetError.from_errno("read", result))

@@ -7,6 +7,10 @@ content is taken over, not copied, where it can be.
 from flare.message import HeaderMap, Status
 
 from .body import Body
+from .request import Request
+from .response_stream import ResponseStream, StreamedResponse
+from .stream_function import StreamFunction
+from .upgraded_stream import UpgradedConnection, UpgradedStream
 
 
 struct Response(Movable):
@@ -29,6 +33,80 @@ struct Response(Movable):
         self.status = status
         self.headers = HeaderMap()
         self.body = body^
+
+    @staticmethod
+    def stream[
+        F: def(Request, ResponseStream) raises -> None
+    ](
+        var function: F,
+        *,
+        status: Int = Status.OK,
+        length: Optional[Int] = None,
+        content_type: StringSlice = "application/octet-stream",
+    ) raises -> Self:
+        """Makes a response whose content a function writes while it is sent.
+
+        The function runs on the handler's fiber after handler and middleware
+        have returned, with the request still alive, and at the pace of its
+        reader. The handler's deadline ends with the handler: from then on each
+        write has one. If it raises before the first octet, the answer is 500;
+        later it breaks the connection off, so that no peer takes what came for
+        the whole. It is not called in the answer to HEAD.
+
+        Parameters:
+            F: The type of the function.
+
+        Args:
+            function: Writes the content; a closure owns what it captures.
+            status: The status code, 200 to 599.
+            length: How much it will write, if that is known: it becomes the
+                Content-Length. Else the content is chunked.
+            content_type: The value of Content-Type.
+
+        Returns:
+            The response.
+
+        Raises:
+            An error `message.bad_header_value` if the type is none.
+        """
+        var response = Self(
+            status,
+            Body(stream=StreamFunction(StreamedResponse[F](function^))),
+        )
+        response.headers.set("Content-Type", content_type)
+        if length:
+            response.headers.set("Content-Length", String(length.value()))
+        return response^
+
+    @staticmethod
+    def upgrade[
+        F: def(Request, UpgradedStream) raises -> None
+    ](protocol: StringSlice, var function: F) raises -> Self:
+        """Makes a response that turns the connection over to another protocol.
+
+        A request that does not offer the protocol, or carries content, is
+        answered 426 instead. The function runs on the handler's fiber after
+        the 101 and has no deadline but that of each read and write.
+
+        Parameters:
+            F: The type of the function.
+
+        Args:
+            protocol: The name in the field Upgrade.
+            function: Speaks the protocol; a closure owns what it captures.
+
+        Returns:
+            The response.
+
+        Raises:
+            An error `message.bad_header_value` if the name is none.
+        """
+        var response = Self(
+            Status.SWITCHING_PROTOCOLS,
+            Body(stream=StreamFunction(UpgradedConnection[F](function^))),
+        )
+        response.headers.set("Upgrade", protocol)
+        return response^
 
     def ok(self) -> Bool:
         """Tells whether the status stands for success.

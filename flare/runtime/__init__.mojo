@@ -1,5 +1,7 @@
 """Runs fibers, timers and operations of the kernel, one loop per worker."""
 
+from flare.sys.clock import unix_ms, unix_seconds
+
 from .backend import Backend, BackendKind, Completions
 from .blocking import blocking
 from .buffer_pool import BufferPool

@@ -111,6 +111,15 @@ trait Backend(TrivialRegisterPassable):
         """
         ...
 
+    def reset(self, descriptor: Int32):
+        """Closes a descriptor that no operation uses, so that the peer reads a
+        reset instead of an end.
+
+        Args:
+            descriptor: A connected socket.
+        """
+        ...
+
     def now_ms(self) -> Int:
         """Reads the backend's clock.
 

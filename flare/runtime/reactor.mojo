@@ -135,6 +135,8 @@ struct ReactorState(Movable):
     """Runs one turn."""
     var close_descriptor: def(Erased, Int32) thin -> None
     """Closes a descriptor through the backend."""
+    var reset_descriptor: def(Erased, Int32) thin -> None
+    """Closes a descriptor with a reset through the backend."""
     var end_sending_on: def(Erased, Int32) thin -> None
     """Ends our side of a connection through the backend."""
     var read_peer_address: def(
@@ -220,6 +222,7 @@ struct Reactor(Equatable, TrivialRegisterPassable):
                     backend=heap_create(backend).unsafe_bitcast[NoneType](),
                     turn_once=_turn[B],
                     close_descriptor=_close[B],
+                    reset_descriptor=_reset[B],
                     end_sending_on=_end_sending[B],
                     read_peer_address=_peer_address[B],
                     read_clock=_now[B],
@@ -305,6 +308,14 @@ struct Reactor(Equatable, TrivialRegisterPassable):
             descriptor: The descriptor.
         """
         self.state[].close_descriptor(self.state[].backend, descriptor)
+
+    def reset(self, descriptor: Int32):
+        """Closes a descriptor that no operation uses with a reset.
+
+        Args:
+            descriptor: A connected socket.
+        """
+        self.state[].reset_descriptor(self.state[].backend, descriptor)
 
     def end_sending(self, descriptor: Int32):
         """Tells the peer that nothing more is sent; receiving goes on.
@@ -553,6 +564,10 @@ def _no_helpers(helpers: Erased):
 
 def _close[B: Backend](backend: Erased, descriptor: Int32):
     backend.unsafe_bitcast[B]()[].close(descriptor)
+
+
+def _reset[B: Backend](backend: Erased, descriptor: Int32):
+    backend.unsafe_bitcast[B]()[].reset(descriptor)
 
 
 def _end_sending[B: Backend](backend: Erased, descriptor: Int32):

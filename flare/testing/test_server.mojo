@@ -8,7 +8,7 @@ unless something waits for it, so a test of timeouts takes no time.
 from flare.core import PointerTo, heap_create, heap_destroy
 from flare.http.handler import FnHandler, Handler, HandlerFunction
 from flare.http.server.config import ServerConfig
-from flare.http.server.connection import exchange_functions
+from flare.http.server.carrier import exchange_functions
 from flare.http.server.log import LogSink
 from flare.http.server.respond import run_handler
 from flare.http.server.statistics import WorkerStatistics

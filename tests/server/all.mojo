@@ -10,6 +10,7 @@ from tests.server import (
     test_replaced_answers,
     test_simulated,
     test_splits,
+    test_streams,
     test_stubborn,
 )
 
@@ -42,6 +43,10 @@ def main() raises:
         failures.append(String(e))
     try:
         TestSuite.discover_tests[test_splits.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_streams.TESTS]().run()
     except e:
         failures.append(String(e))
     try:

@@ -48,30 +48,44 @@ def test_head_that_takes_too_long_is_408() raises:
     heap_destroy(outcomes)
 
 
-def test_content_may_be_slow_but_not_stop() raises:
-    var outcomes = heap_create(Outcomes())
-    var server = TestServer(
-        Waiter(outcomes),
-        config=ServerConfig(
-            log=LogSink.nowhere(), handler_timeout_ms=1_000_000
-        ),
-    )
-    var slow = server.connect()
-    var stops = server.connect()
-    for peer in [slow, stops]:
-        peer.send("POST /read HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\n")
-    server.settle()
-    for i in range(4):
-        server.advance(20_000)
-        slow.send(String(i))
+def test_content_may_be_slow_but_neither_stop_nor_dribble() raises:
+    # Octets that come every ten seconds, and whether they are enough: 240 a
+    # second are asked for once 30 s are used up.
+    var rows: List[Tuple[String, Int, Bool]] = [
+        ("nothing comes", 0, False),
+        ("an octet now and then", 1, False),
+        ("a tenth of the lowest rate", 240, False),
+        ("more than the lowest rate", 2600, True),
+    ]
+    for row in rows:
+        var outcomes = heap_create(Outcomes())
+        var server = TestServer(
+            Waiter(outcomes), config=ServerConfig(log=LogSink.nowhere())
+        )
+        var peer = server.connect()
+        var length = max(row[1], 1) * 20
+        peer.send(
+            String(
+                "POST /read HTTP/1.1\r\nHost: a\r\nContent-Length: ",
+                length,
+                "\r\n\r\n",
+            )
+        )
         server.settle()
-    assert_true(_text(server, slow).find("content 0123") > 0)
-    var answer = _text(server, stops)
-    assert_true(answer.startswith("HTTP/1.1 408"), answer)
-    assert_true(stops.is_closed())
-    assert_equal(outcomes[].cut_off, 1)
-    _end(server^, [slow, stops])
-    heap_destroy(outcomes)
+        for _ in range(20):
+            server.advance(10_000)
+            if not peer.is_closed():
+                peer.send(String("x") * row[1])
+            server.settle()
+        var answer = _text(server, peer)
+        var expected: StaticString = "HTTP/1.1 408"
+        if row[2]:
+            expected = "HTTP/1.1 200"
+        assert_true(answer.startswith(expected), String(row[0], answer))
+        assert_equal(peer.is_closed(), not row[2], row[0])
+        assert_equal(outcomes[].cut_off, 0 if row[2] else 1, row[0])
+        _end(server^, [peer])
+        heap_destroy(outcomes)
 
 
 def test_peer_that_does_not_read_is_left_after_the_write_timeout() raises:
@@ -102,6 +116,20 @@ def test_peer_that_reads_slowly_gets_everything() raises:
         if count > 1_000_000:
             break
     assert_true(count > 1_000_000, String(count))
+    _end(server^, [peer])
+    heap_destroy(outcomes)
+
+
+def test_peer_that_reads_an_octet_now_and_then_is_left() raises:
+    var outcomes = heap_create(Outcomes())
+    var server = TestServer(Waiter(outcomes))
+    var peer = server.connect()
+    peer.send(_get("/large"))
+    server.settle()
+    for _ in range(8):
+        _ = peer.received(1)
+        server.advance(10_000)
+    assert_equal(server.worker.state[].connections.lent(), 0)
     _end(server^, [peer])
     heap_destroy(outcomes)
 

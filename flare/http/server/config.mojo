@@ -46,8 +46,8 @@ struct ServerConfig(Copyable, Movable):
     var max_target_size: Int
     """Octets of a request target; 8 KiB by default. More is answered 414."""
     var max_body_size: Int
-    """Octets of a request's content; 10 MiB by default. More is answered
-    413."""
+    """Octets of a request's content; 10 MiB by default. More is answered 413,
+    unless the handler allows more (`req.body.set_octets_max`)."""
     var max_keepalive_requests: Int
     """Requests on one connection; 100,000 by default, so that connections move
     to other workers now and then."""
@@ -63,11 +63,21 @@ struct ServerConfig(Copyable, Movable):
     """How long a request head may take from its first octet on; 10 s by
     default. The answer is 408."""
     var body_timeout_ms: Int
-    """How long a handler waits for more content; 30 s by default."""
+    """How long a handler waits for more content; 30 s by default. The answer is
+    408."""
+    var body_octets_per_second_min: Int
+    """What content must come at while a handler waits for it, once the time of
+    `body_timeout_ms` is used up; 240 by default, so that an octet now and then
+    does not hold a handler for hours."""
     var write_timeout_ms: Int
     """How long a peer may take no octets; 30 s by default."""
+    var write_octets_per_second_min: Int
+    """What a peer must read at, once the time of `write_timeout_ms` is used up;
+    240 by default."""
     var handler_timeout_ms: Int
-    """How long the waits of one handler may last in all; 60 s by default."""
+    """How long the waits of one handler may last in all, those for its content
+    not counted; 60 s by default. It ends with the handler: a function that
+    writes a stream has a deadline for each write."""
     var linger_timeout_ms: Int
     """How long octets of a refused peer are read and dropped, so that it gets
     to read the answer; 2 s by default."""
@@ -101,7 +111,9 @@ struct ServerConfig(Copyable, Movable):
         idle_timeout_ms: Int = 60_000,
         head_timeout_ms: Int = 10_000,
         body_timeout_ms: Int = 30_000,
+        body_octets_per_second_min: Int = 240,
         write_timeout_ms: Int = 30_000,
+        write_octets_per_second_min: Int = 240,
         handler_timeout_ms: Int = 60_000,
         linger_timeout_ms: Int = 2_000,
         shutdown_timeout_ms: Int = 10_000,
@@ -125,7 +137,9 @@ struct ServerConfig(Copyable, Movable):
             idle_timeout_ms: The wait for a next request.
             head_timeout_ms: The wait for a whole head.
             body_timeout_ms: The wait for more content.
+            body_octets_per_second_min: The slowest that content may come.
             write_timeout_ms: The wait for a peer to take octets.
+            write_octets_per_second_min: The slowest that a peer may read.
             handler_timeout_ms: The waits of one handler in all.
             linger_timeout_ms: How long a refused peer is listened to.
             shutdown_timeout_ms: How long requests may take at the end.
@@ -146,7 +160,9 @@ struct ServerConfig(Copyable, Movable):
         self.idle_timeout_ms = idle_timeout_ms
         self.head_timeout_ms = head_timeout_ms
         self.body_timeout_ms = body_timeout_ms
+        self.body_octets_per_second_min = body_octets_per_second_min
         self.write_timeout_ms = write_timeout_ms
+        self.write_octets_per_second_min = write_octets_per_second_min
         self.handler_timeout_ms = handler_timeout_ms
         self.linger_timeout_ms = linger_timeout_ms
         self.shutdown_timeout_ms = shutdown_timeout_ms
@@ -171,7 +187,13 @@ struct ServerConfig(Copyable, Movable):
             _Count(self.idle_timeout_ms, "idle_timeout_ms"),
             _Count(self.head_timeout_ms, "head_timeout_ms"),
             _Count(self.body_timeout_ms, "body_timeout_ms"),
+            _Count(
+                self.body_octets_per_second_min, "body_octets_per_second_min"
+            ),
             _Count(self.write_timeout_ms, "write_timeout_ms"),
+            _Count(
+                self.write_octets_per_second_min, "write_octets_per_second_min"
+            ),
             _Count(self.handler_timeout_ms, "handler_timeout_ms"),
             _Count(self.linger_timeout_ms, "linger_timeout_ms"),
             _Count(self.shutdown_timeout_ms, "shutdown_timeout_ms"),
@@ -211,5 +233,6 @@ struct ServerConfig(Copyable, Movable):
         limits.request_target_octets_max = UInt32(self.max_target_size)
         limits.field_section_octets_max = UInt32(self.max_header_size)
         limits.field_lines_max = UInt32(self.max_header_fields)
-        limits.body_octets_max = self.max_body_size
+        # Enforced where content is handed over: a handler may allow more.
+        limits.body_octets_max = Int.MAX
         return limits

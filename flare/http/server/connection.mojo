@@ -12,17 +12,20 @@ operation is in flight and no fiber uses it.
 
 from flare.core import Erased, PointerTo, SlotHandle
 from flare.http.builders import error_response, service_unavailable
-from flare.http.exchange import ContentSource, Exchange, ExchangeState
-from flare.net import NetError, RawSocket, SocketAddr
+from flare.http.exchange import Carrier, Exchange
 from flare.proto.h1 import H1Error, H1Event
 from flare.proto.h1.state import SideState
+from flare.runtime.fiber import Fiber
 from flare.runtime.operation import CANCELLED, NO_BUFFERS, Operation
-from flare.sys.socket_address import SocketAddressStorage
 
 from .connection_state import ConnectionState, Stage, Wait
 from .deadline import (
     arm_timer,
+    await_content,
+    await_reader,
     choose_deadline,
+    count_content,
+    count_read_by_peer,
     forget_deadline,
     set_deadline,
 )
@@ -35,6 +38,7 @@ from .input import (
     window,
 )
 from .output import (
+    STREAM_OCTETS_MAX,
     count_sent,
     drop_output,
     flush,
@@ -43,7 +47,6 @@ from .output import (
     release_output,
     send_operation,
     worker_of,
-    write_continue,
     write_response,
 )
 from .read_ahead import (
@@ -53,7 +56,7 @@ from .read_ahead import (
     watch_operation,
 )
 from .statistics import WorkerStatistics
-from .worker_state import ExchangeFunctions, WorkerState
+from .worker_state import WorkerState
 
 comptime _DRAINED_OCTETS_MAX = 256 * 1024
 comptime _UNSENT_OCTETS_MAX = 256 * 1024
@@ -105,8 +108,11 @@ struct Connection(TrivialRegisterPassable):
             .unsafe_origin_cast[MutUntrackedOrigin]()
             .unsafe_bitcast[NoneType]()
         )
+        c[].send_budget_ms = worker[].config.write_timeout_ms
         worker[].reactor.submit(receive_operation(c))
-        set_deadline(c, Wait.NEXT_REQUEST, worker[].config.idle_timeout_ms)
+        if worker[].stopping:
+            machine(c).close_after_exchange()
+        choose_deadline(c)
         return True
 
     def process(self):
@@ -119,7 +125,7 @@ struct Connection(TrivialRegisterPassable):
         self.state[].processing = False
         if self.state[].stage <= Stage.LAST_SEND:
             flush(self.state)
-        self._settle()
+        self.settle()
 
     def _advance(self) -> Bool:
         """Handles one event of the protocol.
@@ -131,6 +137,11 @@ struct Connection(TrivialRegisterPassable):
         if c[].stage != Stage.OPEN:
             return False
         var octets = window(c)
+        if c[].upgraded:
+            # The octets belong to the handler.
+            if c[].exchange and (len(octets) > 0 or c[].peer_ended):
+                _wake(c[].exchange.unsafe_value()[].waiter)
+            return False
         if not c[].exchange:
             if len(octets) == 0 and not c[].peer_ended:
                 return False
@@ -141,9 +152,7 @@ struct Connection(TrivialRegisterPassable):
         if c[].running and (
             x[].content_complete
             or x[].content_status != 0
-            or (
-                not x[].content_wanted and len(x[].content) >= READ_AHEAD_OCTETS
-            )
+            or (not x[].content_whole and len(x[].content) >= READ_AHEAD_OCTETS)
         ):
             return False
         try:
@@ -170,7 +179,9 @@ struct Connection(TrivialRegisterPassable):
                 return self._drain(event)
             self._add_content(x, event)
             consume(c, pool, event.consumed)
-            return True
+            return x[].content_status == 0
+        if event.kind == H1Event.TRAILERS and (c[].running or c[].starting):
+            x[].trailers.append(window(c)[: event.consumed])
         consume(c, pool, event.consumed)
         if event.kind == H1Event.END_OF_MESSAGE:
             x[].content_complete = True
@@ -179,8 +190,7 @@ struct Connection(TrivialRegisterPassable):
             if not c[].running:
                 self._drop_exchange()
                 return True
-            if x[].waiter:
-                x[].waiter.value().wake()
+            _wake(x[].waiter)
             return False
         if event.kind == H1Event.TRAILERS:
             return True
@@ -208,11 +218,14 @@ struct Connection(TrivialRegisterPassable):
         x[].worker = w[].index
         x[].request_id = w[].next_request_id
         x[].started_ms = w[].reactor.now_ms()
-        x[].source = ContentSource(
+        x[].carrier = Carrier(
             c.unsafe_bitcast[NoneType](),
-            w[].functions.demand,
-            w[].functions.peer_address,
+            Pointer(to=w[].functions.carrier).unsafe_origin_cast[
+                MutUntrackedOrigin
+            ](),
         )
+        x[].content_octets_max = w[].config.max_body_size
+        x[].content_budget_ms = w[].config.body_timeout_ms
         w[].next_request_id += 1
         WorkerStatistics.add(Pointer(to=w[].statistics[].requests), 1)
         if c[].requests >= w[].config.max_keepalive_requests or w[].stopping:
@@ -222,6 +235,12 @@ struct Connection(TrivialRegisterPassable):
     def _add_content(self, x: Exchange, event: H1Event):
         var c = self.state
         var octets = window(c)[event.start : event.start + event.length]
+        x[].content_received += event.length
+        if x[].content_received > x[].content_octets_max and (
+            x[].content_whole or x[].content_streamed
+        ):
+            self.refuse_content(413)
+            return
         # Content that lies whole behind its head is not copied.
         if (
             event.length == x[].head.content_length
@@ -233,8 +252,11 @@ struct Connection(TrivialRegisterPassable):
         else:
             x[].content.append(octets)
         if x[].waiter:
-            # The wait for content is counted anew from each arrival.
-            set_deadline(c, Wait.CONTENT, worker_of(c)[].config.body_timeout_ms)
+            count_content(c, event.length)
+            if x[].content_streamed:
+                _wake(x[].waiter)
+            else:
+                await_content(c)
 
     def _drain(self, event: H1Event) -> Bool:
         """Drops content that came after its response was written."""
@@ -265,16 +287,17 @@ struct Connection(TrivialRegisterPassable):
                 x[].started_ms + w[].config.handler_timeout_ms,
             )
             if fiber:
+                x[].deadline_ms = fiber.unsafe_value().state[].deadline_ms
                 fiber.unsafe_value().state[].lost = w[].functions.lost
                 x[].fiber = fiber
                 fibers.resume(fiber.unsafe_value())
                 return True
         write_response(c, service_unavailable())
-        self._finish_exchange(x)
+        self.finish_exchange(x)
         return True
 
     @always_inline
-    def _finish_exchange(self, x: Exchange):
+    def finish_exchange(self, x: Exchange):
         """Ends a request whose response is written."""
         var c = self.state
         var w = worker_of(c)
@@ -282,7 +305,10 @@ struct Connection(TrivialRegisterPassable):
         w[].in_flight -= 1
         c[].drained = 0
         self._give_exchange(x)
-        if machine(c).wants_close() and c[].stage == Stage.OPEN:
+        if c[].upgraded and c[].stage == Stage.OPEN:
+            c[].lingers = True
+            self._end()
+        elif machine(c).wants_close() and c[].stage == Stage.OPEN:
             if len(window(c)) > 0 or c[].h1.request == SideState.BODY:
                 c[].lingers = True
             self._end()
@@ -316,14 +342,22 @@ struct Connection(TrivialRegisterPassable):
         if c[].running:
             # The handler has the content it will get; its answer is replaced.
             x[].content_status = status
-            if x[].waiter:
-                x[].waiter.value().wake()
+            _wake(x[].waiter)
             return False
         c[].starting = False
         write_response(c, error_response(status))
         self._give_exchange(x)
         self._end()
         return False
+
+    def refuse_content(self, status: Int):
+        """Gives the content up that a handler waits for or was to get.
+
+        Args:
+            status: What answers the request, whatever the handler returns.
+        """
+        machine(self.state).stop_receiving()
+        _ = self._refuse(H1Error.peer(status, "the content"))
 
     def _end(self):
         """Closes once all that was written is sent."""
@@ -340,18 +374,20 @@ struct Connection(TrivialRegisterPassable):
             var x = c[].exchange.value()
             x[].peer_gone = True
             x[].fiber.value().cancel()
+            # Fibers that the handler has spawned may wait for the peer too.
+            _wake(x[].waiter)
+            _wake(x[].stream.waiter)
 
-    def _settle(self):
+    def settle(self):
         """Decides what the connection waits for next, or ends it."""
         var c = self.state
         if (
             c[].peer_ended
             and c[].running
+            and not c[].upgraded
             and not worker_of(c)[].config.half_close_allowed
         ):
             self._peer_is_gone()
-        if worker_of(c)[].stopping and not c[].exchange and not has_output(c):
-            self._end()
         if c[].stage == Stage.OPEN:
             adjust_receive(c)
             choose_deadline(c)
@@ -360,9 +396,7 @@ struct Connection(TrivialRegisterPassable):
             self._end_sending()
         # What the peer still sends does not prolong its time to read.
         if c[].stage == Stage.LAST_SEND and c[].wait != Wait.PEER_READS:
-            set_deadline(
-                c, Wait.PEER_READS, worker_of(c)[].config.write_timeout_ms
-            )
+            await_reader(c)
         if (
             c[].stage == Stage.LINGERING
             and not c[].starved
@@ -407,7 +441,10 @@ struct Connection(TrivialRegisterPassable):
         drop_input(c, reactor.buffers())
         drop_output(c)
         forget_deadline(c)
-        reactor.close(c[].descriptor)
+        if c[].resets:
+            reactor.reset(c[].descriptor)
+        else:
+            reactor.close(c[].descriptor)
         _ = w[].connections.give(c[].slot)
         WorkerStatistics.set(
             Pointer(to=w[].statistics[].connections), w[].connections.lent()
@@ -431,38 +468,35 @@ struct Connection(TrivialRegisterPassable):
                 # The handler has what it waited for.
                 c[].wait = Wait.NOTHING
                 return
-            machine(c).stop_receiving()
-            _ = self._refuse(H1Error.peer(408, "the content took too long"))
+            self.refuse_content(408)
         elif c[].wait == Wait.NEXT_REQUEST:
+            # A request that has just set out must not meet a reset.
+            c[].lingers = worker_of(c)[].stopping
             self._end()
         else:
             self._peer_is_gone()
-        self._settle()
+        self.settle()
 
     def stop(self):
-        """Lets the request in progress be the last one."""
+        """Lets the request in progress, or one on its way, be the last."""
         var c = self.state
         if c[].stage != Stage.OPEN:
             return
         machine(c).close_after_exchange()
-        self._settle()
+        if c[].wait == Wait.NEXT_REQUEST:
+            c[].wait = Wait.NOTHING
+        self.settle()
 
     def abort(self):
         """Ends at once, whatever is in progress."""
         self._peer_is_gone()
-        self._settle()
+        self.settle()
 
 
-def exchange_functions() -> ExchangeFunctions:
-    """Names what an exchange calls back.
-
-    They reach `process`, which starts exchanges: the compiler resolves such a
-    circle only where it goes through values, so the worker keeps them.
-
-    Returns:
-        The functions.
-    """
-    return ExchangeFunctions(_on_demand, _peer_address, _on_finished, _on_lost)
+@always_inline
+def _wake(fiber: Optional[Fiber]):
+    if fiber:
+        fiber.unsafe_value().wake()
 
 
 @always_inline
@@ -501,7 +535,7 @@ def _on_peer_left(operation: Operation):
     # Without a handler that waits, the end of what is received tells as much.
     if operation.result() > 0 and connection.state[].running:
         connection._peer_is_gone()
-    connection._settle()
+    connection.settle()
 
 
 def _on_sent(operation: Operation):
@@ -510,81 +544,22 @@ def _on_sent(operation: Operation):
     if operation.result() <= 0:
         if c[].stage != Stage.CLOSING or operation.result() != CANCELLED:
             connection._peer_is_gone()
-        connection._settle()
+        connection.settle()
         return
     count_sent(c, operation.result())
-    c[].wait = Wait.NOTHING
+    count_read_by_peer(c, operation.result())
     if c[].stage == Stage.CLOSING:
-        connection._settle()
+        connection.settle()
         return
     flush(c)
+    if c[].running and len(c[].output) < STREAM_OCTETS_MAX:
+        _wake(c[].exchange.unsafe_value()[].stream.waiter)
     if operation.is_idle():
         release_output(c)
         connection.process()
     else:
-        connection._settle()
+        connection.settle()
 
 
 def _on_timer(owner: Erased):
     _of(owner)._expire()
-
-
-def _on_demand(owner: Erased):
-    var connection = _of(owner)
-    var c = connection.state
-    var x = c[].exchange.value()
-    if (
-        x[].head.expects_continue
-        and len(x[].content) == 0
-        and not x[].content_view
-    ):
-        x[].head.expects_continue = False
-        write_continue(c)
-    connection.process()
-
-
-def _on_finished(task: Erased):
-    var x = task.unsafe_bitcast[ExchangeState]()
-    var connection = _of(x[].source.value().owner)
-    connection._finish_exchange(x)
-    connection.process()
-
-
-def _peer_address(owner: Erased) raises -> SocketAddr:
-    var storage = SocketAddressStorage()
-    var c = _of(owner).state
-    var result = worker_of(c)[].reactor.peer_address(c[].descriptor, storage)
-    if result < 0:
-        raise Error(NetError.from_errno("peer_address", result))
-    var address = SocketAddr.from_storage(storage)
-    if not address:
-        raise Error(NetError(NetError.UNSUPPORTED, "peer_address"))
-    return address.value()
-
-
-def _on_lost(task: Erased):
-    """Gives a handler up that ignored being cancelled for too long.
-
-    Its fiber never runs again. The exchange stays, because the handler's
-    stack refers to it; the connection, which is closing, does not.
-    """
-    var x = task.unsafe_bitcast[ExchangeState]()
-    var connection = _of(x[].source.value().owner)
-    var c = connection.state
-    var w = worker_of(c)
-    w[].config.log.line(
-        String(
-            "flare: worker ",
-            w[].index,
-            " request ",
-            x[].request_id,
-            " ignored being cancelled; its fiber is lost",
-        )
-    )
-    c[].running = False
-    w[].in_flight -= 1
-    c[].exchange = None
-    if c[].input_shared:
-        c[].input = None
-        c[].input_shared = False
-    connection._settle()

@@ -77,6 +77,10 @@ struct ConnectionState(Movable):
     """The peer will send no more."""
     var lingers: Bool
     """The last answer goes to a peer that may still be sending."""
+    var resets: Bool
+    """It ends with a reset: what was sent is not the whole."""
+    var upgraded: Bool
+    """It belongs to another protocol, which a handler speaks."""
     var input_shared: Bool
     """The exchange uses the buffer at `input` too."""
     var input: Optional[OctetPointer]
@@ -103,6 +107,11 @@ struct ConnectionState(Movable):
     """How many requests the connection has carried."""
     var deadline_ms: Int
     """When the present wait is over."""
+    var send_budget_ms: Int
+    """How long the peer may still take for what is sent; what it takes adds to
+    it."""
+    var send_began_ms: Int
+    """When the present wait for the peer to read began."""
     var timer: TimerEntry
     """Armed at `deadline_ms` or earlier: a later deadline does not touch it."""
     var timer_task: TimerTask
@@ -132,6 +141,8 @@ struct ConnectionState(Movable):
         self.starved = False
         self.peer_ended = False
         self.lingers = False
+        self.resets = False
+        self.upgraded = False
         self.input_shared = False
         self.input = None
         self.input_start = 0
@@ -145,6 +156,8 @@ struct ConnectionState(Movable):
         self.drained = 0
         self.requests = 0
         self.deadline_ms = 0
+        self.send_budget_ms = 0
+        self.send_began_ms = 0
         self.timer = TimerEntry(None, TIMER_OF_TASK)
         self.timer_task = TimerTask(worker, _nothing)
 

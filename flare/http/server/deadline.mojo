@@ -2,6 +2,10 @@
 
 A connection has one timer. A deadline that moves to later, as the idle deadline
 does at each request, leaves the timer alone: it looks again when it fires.
+
+Content and what is sent have a budget each: waiting uses it up, and each octet
+that moves adds the time that it may take at the lowest rate, up to the timeout.
+So neither a peer that stops nor one that dribbles holds a connection for long.
 """
 
 from flare.core import PointerTo
@@ -9,6 +13,10 @@ from flare.runtime.timer_wheel import TimerEntry
 
 from .connection_state import ConnectionState, Wait
 from .output import send_operation, worker_of
+
+comptime STOPPING_IDLE_MS = 100
+"""How long a stopping server still waits for a request that may be on its way
+already; what comes later meets the end of the connection."""
 
 
 @always_inline
@@ -24,17 +32,100 @@ def choose_deadline(c: PointerTo[ConnectionState]):
     ref config = worker_of(c)[].config
     if not send_operation(c).is_idle():
         if c[].wait != Wait.PEER_READS:
-            set_deadline(c, Wait.PEER_READS, config.write_timeout_ms)
+            await_reader(c)
     elif c[].running:
-        if not c[].exchange.value()[].waiter:
+        if c[].upgraded or not c[].exchange.unsafe_value()[].waiter:
             c[].wait = Wait.NOTHING
         elif c[].wait != Wait.CONTENT:
-            set_deadline(c, Wait.CONTENT, config.body_timeout_ms)
+            await_content(c)
     elif c[].exchange:
         if c[].wait != Wait.HEAD:
             set_deadline(c, Wait.HEAD, config.head_timeout_ms)
     elif c[].wait != Wait.NEXT_REQUEST:
-        set_deadline(c, Wait.NEXT_REQUEST, config.idle_timeout_ms)
+        set_deadline(
+            c,
+            Wait.NEXT_REQUEST,
+            STOPPING_IDLE_MS if worker_of(
+                c
+            )[].stopping else config.idle_timeout_ms,
+        )
+
+
+@always_inline
+def await_reader(c: PointerTo[ConnectionState]):
+    """Begins to wait for the peer to read what is sent.
+
+    Args:
+        c: The connection.
+    """
+    c[].send_began_ms = worker_of(c)[].reactor.now_ms()
+    set_deadline(c, Wait.PEER_READS, c[].send_budget_ms)
+
+
+@always_inline
+def count_read_by_peer(c: PointerTo[ConnectionState], count: Int):
+    """Ends a wait for the peer to read.
+
+    Args:
+        c: The connection.
+        count: How many octets it took, at least 1.
+    """
+    ref w = worker_of(c)[]
+    if c[].wait == Wait.PEER_READS:
+        c[].send_budget_ms = _budget(
+            c[].send_budget_ms,
+            w.reactor.now_ms() - c[].send_began_ms,
+            count,
+            w.config.write_octets_per_second_min,
+            w.config.write_timeout_ms,
+        )
+    c[].wait = Wait.NOTHING
+
+
+def await_content(c: PointerTo[ConnectionState]):
+    """Begins to wait for content of the request in progress.
+
+    Args:
+        c: The connection, whose handler runs.
+    """
+    ref x = c[].exchange.value()[]
+    x.content_awaited_ms = worker_of(c)[].reactor.now_ms()
+    set_deadline(c, Wait.CONTENT, x.content_budget_ms)
+
+
+def count_content(c: PointerTo[ConnectionState], count: Int):
+    """Ends a wait for content.
+
+    Args:
+        c: The connection, whose handler waits.
+        count: How many octets came.
+    """
+    if c[].wait != Wait.CONTENT:
+        return
+    ref w = worker_of(c)[]
+    ref x = c[].exchange.value()[]
+    x.content_budget_ms = _budget(
+        x.content_budget_ms,
+        w.reactor.now_ms() - x.content_awaited_ms,
+        count,
+        w.config.body_octets_per_second_min,
+        w.config.body_timeout_ms,
+    )
+    c[].wait = Wait.NOTHING
+
+
+@always_inline
+def _budget(
+    budget_ms: Int,
+    waited_ms: Int,
+    octets: Int,
+    octets_per_second_min: Int,
+    timeout_ms: Int,
+) -> Int:
+    return min(
+        budget_ms - waited_ms + octets * 1000 // octets_per_second_min,
+        timeout_ms,
+    )
 
 
 @always_inline

@@ -13,6 +13,10 @@ from .connection_state import ConnectionState, Stage
 from .statistics import WorkerStatistics
 from .worker_state import WorkerState
 
+comptime STREAM_OCTETS_MAX = 64 * 1024
+"""What may gather of a streamed response behind a send before its function
+waits."""
+
 comptime COPY_OCTETS_MAX = 32 * 1024
 """Content up to this size is copied behind its head, so that one send carries
 both; a longer one is sent from where it lies."""
@@ -47,7 +51,15 @@ def worker_of(c: PointerTo[ConnectionState]) -> PointerTo[WorkerState]:
 
 
 @always_inline
-def _output(c: PointerTo[ConnectionState]) -> PointerTo[Buffer]:
+def output_of(c: PointerTo[ConnectionState]) -> PointerTo[Buffer]:
+    """Names the buffer in which a connection gathers what is to be sent.
+
+    Args:
+        c: The connection.
+
+    Returns:
+        The buffer; it has memory.
+    """
     if c[].output.capacity() == 0:
         c[].output = worker_of(c)[].take_output()
     return Pointer(to=c[].output).unsafe_origin_cast[MutUntrackedOrigin]()
@@ -64,12 +76,7 @@ def write_response(c: PointerTo[ConnectionState], var response: Response):
         response: The response.
     """
     if c[].exchange:
-        ref x = c[].exchange.unsafe_value()[]
-        if x.head.expects_continue and not x.content_complete and c[].running:
-            # The client was not told to send its content: whether it will is
-            # not known, so that nothing may follow (RFC 9110 section 10.1.1).
-            machine(c).close_after_exchange()
-            c[].lingers = True
+        _close_if_never_asked(c, c[].exchange.unsafe_value())
     if response.status < 200 or response.status > 599:
         # An interim response is none, and 101 would hand the connection over.
         worker_of(c)[].config.log.line(
@@ -89,10 +96,74 @@ def write_response(c: PointerTo[ConnectionState], var response: Response):
             c[].stage = Stage.CLOSING
 
 
+@always_inline
+def _close_if_never_asked(c: PointerTo[ConnectionState], x: Exchange):
+    if x[].head.expects_continue and not x[].content_complete and c[].running:
+        # The client was not told to send its content: whether it will is not
+        # known, so that nothing may follow (RFC 9110 section 10.1.1).
+        machine(c).close_after_exchange()
+        c[].lingers = True
+
+
+def write_stream_head(
+    c: PointerTo[ConnectionState], x: Exchange
+) raises H1Error:
+    """Writes the head of a streamed response, or the 101 of an upgrade.
+
+    Args:
+        c: The connection.
+        x: The exchange, which has the head.
+
+    Raises:
+        H1Error: If its fields contradict one another; nothing is written then.
+    """
+    var w = worker_of(c)
+    w[].refresh_date()
+    _close_if_never_asked(c, x)
+    machine(c).send_response_head(
+        x[].stream.status,
+        x[].stream.headers,
+        BodyLength.UNKNOWN,
+        Span(w[].date),
+        output_of(c),
+    )
+    x[].stream.is_head_due = False
+
+
+def end_stream(c: PointerTo[ConnectionState], x: Exchange) raises H1Error:
+    """Ends a streamed response whose function has returned.
+
+    Args:
+        c: The connection.
+        x: The exchange.
+
+    Raises:
+        H1Error: If the content falls short of its Content-Length, or a field
+            may not be a trailer.
+    """
+    if x[].stream.is_head_due:
+        write_stream_head(c, x)
+    if len(x[].stream.trailers) > 0:
+        machine(c).send_trailers(x[].stream.trailers, output_of(c))
+    machine(c).send_end(output_of(c))
+
+
+def record_access(c: PointerTo[ConnectionState], status: Int, octets: Int):
+    """Hands a record of an answered request to the access log, if there is one.
+
+    Args:
+        c: The connection.
+        status: The status of the response.
+        octets: The length of its content.
+    """
+    if worker_of(c)[].access_ring:
+        _record(c, status, octets)
+
+
 def _write(
     c: PointerTo[ConnectionState], var response: Response
 ) raises H1Error:
-    var output = _output(c)
+    var output = output_of(c)
     var w = worker_of(c)
     w[].refresh_date()
     var length = len(response.body)
@@ -114,8 +185,7 @@ def _write(
         c[].large = response^.into_body()
         c[].large_sent = 0
     h1.send_end(output)
-    if w[].access_ring:
-        _record(c, response_status, length)
+    record_access(c, response_status, length)
 
 
 def _record(c: PointerTo[ConnectionState], status: Int, octets: Int):
@@ -156,7 +226,7 @@ def write_continue(c: PointerTo[ConnectionState]):
         c: The connection.
     """
     try:
-        machine(c).send_informational(100, _output(c))
+        machine(c).send_informational(100, output_of(c))
     except:
         # Too late for it: the response has begun.
         return

@@ -13,7 +13,7 @@ from flare.sys.thread import allowed_cpus, pin_to_cpu
 from .abort_line import AbortLine
 from .access_queue import AccessQueue
 from .config import ServerConfig
-from .connection import exchange_functions
+from .carrier import exchange_functions
 from .handle import ServerHandle
 from .signals import OrderSocket, OrderWatch
 from .worker import Worker

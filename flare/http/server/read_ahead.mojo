@@ -102,7 +102,7 @@ def _is_full(c: PointerTo[ConnectionState]) -> Bool:
         return False
     ref x = c[].exchange.unsafe_value()[]
     return (
-        not x.content_wanted
+        not x.content_whole
         and not x.content_complete
         and len(x.content) >= READ_AHEAD_OCTETS
     )
@@ -115,6 +115,6 @@ def _watch(c: PointerTo[ConnectionState]):
         return
     # Errors and resets are reported whatever is asked for.
     c[].watch.length = 0
-    if not worker_of(c)[].config.half_close_allowed:
+    if not worker_of(c)[].config.half_close_allowed and not c[].upgraded:
         c[].watch.length = POLL_PEER_CLOSED
     worker_of(c)[].reactor.submit(watch_operation(c))

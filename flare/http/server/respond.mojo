@@ -1,6 +1,6 @@
 """Runs a handler on a fiber and writes what it returns."""
 
-from flare.core import Erased, PointerTo, write_escaped
+from flare.core import Erased, PointerTo
 from flare.http.builders import error_response
 from flare.http.exchange import Exchange, ExchangeState
 from flare.http.handler import Handler
@@ -8,8 +8,8 @@ from flare.http.request import Request
 from flare.http.response import Response
 
 from .connection_state import ConnectionState
-from .output import worker_of, write_response
-from .statistics import WorkerStatistics
+from .output import write_response
+from .stream import answer_with_stream, report_error
 
 
 def run_handler[H: Handler](task: Erased):
@@ -48,7 +48,7 @@ def run_comptime_handler[H: Handler, //, handler: H](task: Erased):
 
 @always_inline
 def _connection(x: Exchange) -> PointerTo[ConnectionState]:
-    return x[].source.unsafe_value().owner.unsafe_bitcast[ConnectionState]()
+    return x[].carrier.unsafe_value().owner.unsafe_bitcast[ConnectionState]()
 
 
 @always_inline
@@ -57,7 +57,10 @@ def _answer(x: Exchange, var response: Response):
         return
     if x[].content_status != 0:
         response = error_response(x[].content_status)
-    write_response(_connection(x), response^)
+    if response.body.is_stream():
+        answer_with_stream(_connection(x), x, response^)
+    else:
+        write_response(_connection(x), response^)
 
 
 @no_inline
@@ -65,16 +68,5 @@ def _answer_error(x: Exchange, error: Error):
     var status = x[].status_of(error)
     # A handler that was cut off fails by no fault of its own.
     if status == 500 and not x[].peer_gone and x[].content_status == 0:
-        _report(x, error)
+        report_error(x, error)
     _answer(x, error_response(status))
-
-
-def _report(x: Exchange, error: Error):
-    var w = worker_of(_connection(x))
-    WorkerStatistics.add(Pointer(to=w[].statistics[].handler_errors), 1)
-    var text = String(error)
-    var line = String(
-        "flare: worker ", w[].index, " request ", x[].request_id, " raised: "
-    )
-    write_escaped(text.as_bytes(), line)
-    w[].config.log.line(line)

@@ -11,9 +11,8 @@ from flare.core import (
     heap_create,
     heap_destroy,
 )
-from flare.http.exchange import Exchange, ExchangeState
+from flare.http.exchange import CarrierFunctions, Exchange, ExchangeState
 from flare.message import HTTP_DATE_OCTETS, write_http_date
-from flare.net import SocketAddr
 from flare.runtime.fiber import FiberFunction
 from flare.runtime.operation import OperationKind, OperationState
 from flare.runtime.reactor import TIMER_OF_TASK, Reactor, TimerTask
@@ -32,12 +31,10 @@ comptime _SPARE_CONTENT_OCTETS_MAX = 256 * 1024
 
 @fieldwise_init
 struct ExchangeFunctions(TrivialRegisterPassable):
-    """Holds what an exchange calls back on its connection."""
+    """Holds what an exchange and its fiber call back."""
 
-    var demand: def(Erased) thin -> None
-    """Called when a handler wants the content."""
-    var peer_address: def(Erased) raises thin -> SocketAddr
-    """Finds the address of the peer."""
+    var carrier: CarrierFunctions
+    """What carries the octets of exchanges."""
     var finished: FiberFunction
     """Called when the handler has returned."""
     var lost: FiberFunction

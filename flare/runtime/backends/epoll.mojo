@@ -34,6 +34,7 @@ from flare.sys.socket import (
     receive_octets,
     send_octets,
     set_non_blocking,
+    set_socket_linger,
     shut_down_socket,
     socket_option,
 )
@@ -292,6 +293,16 @@ struct EpollBackend(Backend):
         """
         self._forget(descriptor)
         _ = close_descriptor(descriptor)
+
+    def reset(self, descriptor: Int32):
+        """Closes a descriptor with a reset.
+
+        Args:
+            descriptor: A connected socket.
+        """
+        # Closing without lingering drops what is unsent and sends the reset.
+        _ = set_socket_linger(descriptor, 0)
+        self.close(descriptor)
 
     def now_ms(self) -> Int:
         """Reads the monotonic clock.

@@ -163,6 +163,17 @@ struct SimulatedBackend(Backend):
                 self.network.state[].misuses += 1
         self.network.close(index)
 
+    def reset(self, descriptor: Int32):
+        """Closes a descriptor with a reset.
+
+        Args:
+            descriptor: The socket.
+        """
+        var index = self.network.find(descriptor)
+        if index >= 0:
+            self.network.reset(index)
+        self.close(descriptor)
+
     def now_ms(self) -> Int:
         """Reads the network's clock.
 

@@ -444,17 +444,33 @@ struct Peer(TrivialRegisterPassable):
         """
         self.send(text.as_bytes())
 
-    def received(self) -> List[UInt8]:
+    def received(self, octets_max: Int = Int.MAX) -> List[UInt8]:
         """Takes what has arrived.
+
+        Args:
+            octets_max: How much to take; the rest stays in the way of more.
 
         Returns:
             The octets since the last call.
         """
         var octets = List[UInt8]()
         if self._is_mine():
-            octets.extend(self._socket()[].inbound.span())
-            self._socket()[].inbound.clear()
+            ref inbound = self._socket()[].inbound
+            var count = min(len(inbound), octets_max)
+            octets.extend(inbound.span()[:count])
+            inbound.consume(count)
         return octets^
+
+    def room(self) -> Int:
+        """Tells how much may be on its way before a sender is held back.
+
+        Returns:
+            Octets; 0 if the other end must receive first.
+        """
+        var other = self._socket()[].other if self._is_mine() else -1
+        if other < 0:
+            return 0
+        return max(WINDOW_OCTETS - len(self.network.socket(other)[].inbound), 0)
 
     def end_sending(self):
         """Sends no more; receiving goes on."""

@@ -27,7 +27,11 @@ from flare.sys.io_uring import (
     SubmissionEntry,
     Uring,
 )
-from flare.sys.socket import peer_socket_address, shut_down_socket
+from flare.sys.socket import (
+    peer_socket_address,
+    set_socket_linger,
+    shut_down_socket,
+)
 from flare.sys.socket_address import SocketAddressStorage
 from flare.sys.socket_constants import SHUT_WR
 from flare.runtime.backend import Backend, Completions
@@ -235,6 +239,16 @@ struct UringBackend(Backend):
         var entry = SubmissionEntry(OP_CLOSE, descriptor, _UNWATCHED)
         entry.flags = SQE_SKIP_SUCCESS
         self.state[].ring.push(entry)
+
+    def reset(self, descriptor: Int32):
+        """Closes a descriptor with a reset.
+
+        Args:
+            descriptor: A connected socket.
+        """
+        # Closing without lingering drops what is unsent and sends the reset.
+        _ = set_socket_linger(descriptor, 0)
+        self.close(descriptor)
 
     def now_ms(self) -> Int:
         """Reads the monotonic clock.

@@ -1,0 +1,219 @@
+"""Lets a handler read the content of its request, whole or bit by bit.
+
+Content that is read bit by bit is dropped behind the reader, and the peer is
+held back while the handler does not read: a request may carry more than there
+is memory.
+"""
+
+from flare.io import Reader
+from flare.message import FieldLine, FieldSection
+from flare.net import NetError
+from flare.runtime.fiber import NO_DEADLINE, Fiber
+from flare.runtime.operation import CANCELLED
+from flare.runtime.wait import waiting_fiber
+
+from .exchange import CUT_OFF, NOT_UTF8, Exchange
+
+comptime _CONTENT_TOO_LARGE = 413
+
+
+@fieldwise_init
+struct RequestBody[origin: ImmOrigin](ImplicitlyCopyable, Reader):
+    """Reads the content of a request; made by `req.body`.
+
+    Parameters:
+        origin: The request that keeps the octets alive.
+    """
+
+    var _exchange: Exchange
+
+    def read(self, into: Span[mut=True, UInt8, _]) raises -> Int:
+        """Reads content that has come, and waits only while there is none.
+
+        What was read is dropped: `octets` and `text` cannot follow.
+
+        Args:
+            into: Where to put the octets.
+
+        Returns:
+            How many came, at most the length of `into`; 0 at the end of the
+            content, or if `into` is empty.
+
+        Raises:
+            An error `http.content …` if the peer leaves, sends bad octets or
+            sends more than the limit.
+        """
+        if len(into) == 0:
+            return 0
+        var x = self._exchange
+        if not x[].content_whole:
+            x[].content_streamed = True
+        _check_size(x)
+        while True:
+            var count = x[].take_content(into)
+            if count > 0 or x[].content_complete:
+                return count
+            _await_more(x)
+
+    def octets(self) raises -> Span[UInt8, Self.origin]:
+        """Waits for the whole content.
+
+        Returns:
+            A view that lives as long as the request.
+
+        Raises:
+            An error `http.content …` if the peer leaves, sends bad octets or
+            sends more than the limit, or if content was taken by `read`.
+        """
+        var x = self._exchange
+        if x[].content_streamed:
+            raise Error("http.content was read as a stream")
+        x[].content_whole = True
+        _check_size(x)
+        while not x[].content_complete:
+            _await_more(x)
+        return rebind[Span[UInt8, Self.origin]](x[].content_octets())
+
+    def text(self) raises -> StringSlice[Self.origin]:
+        """Waits for the whole content.
+
+        Returns:
+            A view of it as text.
+
+        Raises:
+            What `octets` raises, and an error `http.not_utf8 …`, answered 400
+            where nobody catches it, if the content is not UTF-8.
+        """
+        return text_of(self._exchange, self.octets(), "the content")
+
+    def trailers(self) raises -> FieldSection[Self.origin]:
+        """Waits for the fields that follow the content (RFC 9110 section 6.5).
+
+        Returns:
+            A view that lives as long as the request; mostly empty, and always
+            where the content is not chunked.
+
+        Raises:
+            What `octets` raises, and an error `http.content …` if `read` has
+            begun and has not come to the end.
+        """
+        var x = self._exchange
+        if not x[].content_complete:
+            if x[].content_streamed:
+                raise Error("http.content is not read to its end")
+            _ = self.octets()
+        if len(x[].trailers) == 0:
+            # The table may still hold the lines of an earlier request.
+            return FieldSection[Self.origin](
+                Span[UInt8, Self.origin](), Span[FieldLine, Self.origin]()
+            )
+        return rebind[FieldSection[Self.origin]](
+            x[].head.trailer_fields(x[].trailer_octets())
+        )
+
+    def declared_octets(self) -> Optional[Int]:
+        """Tells what Content-Length says.
+
+        Returns:
+            The length, or none if there is no Content-Length.
+        """
+        var length = self._exchange[].head.content_length
+        if length < 0:
+            return None
+        return length
+
+    def set_octets_max(self, octets_max: Int):
+        """Says how much content this request may carry, before it is read.
+
+        Args:
+            octets_max: The bound, instead of the server's `max_body_size`. What
+                `octets` and `text` read is held in memory, what `read` reads
+                is not.
+        """
+        self._exchange[].content_octets_max = max(octets_max, 0)
+
+
+def text_of[
+    origin: ImmOrigin
+](
+    exchange: Exchange, octets: Span[UInt8, origin], what: StaticString
+) raises -> StringSlice[origin]:
+    """Views octets of the peer as text, or lets the answer be 400.
+
+    Parameters:
+        origin: What keeps the octets alive.
+
+    Args:
+        exchange: The request.
+        octets: The octets.
+        what: What they are, for the error.
+
+    Returns:
+        The text.
+
+    Raises:
+        An error `http.not_utf8 …`.
+    """
+    try:
+        return StringSlice(from_utf8=octets)
+    except:
+        exchange[].rejected_status = 400
+        raise Error(NOT_UTF8, " ", what)
+
+
+def _check_size(x: Exchange) raises:
+    if not x[].is_content_too_large():
+        return
+    if x[].carrier and not x[].content_complete:
+        # The connection gives up on the rest.
+        x[].carrier.value().functions[].demand(x[].carrier.value().owner)
+    x[].content_status = _CONTENT_TOO_LARGE
+    _check_content(x)
+
+
+def _check_content(x: Exchange) raises:
+    if x[].content_status != 0:
+        raise Error("http.content bad, status ", x[].content_status)
+
+
+def _await_more(x: Exchange) raises:
+    # Returns when something has come, and perhaps a little early.
+    _check_content(x)
+    if x[].peer_gone or not x[].carrier:
+        raise Error(CUT_OFF, ": the peer left")
+    if x[].waiter:
+        raise Error("http.content is awaited by another fiber")
+    var fiber = waiting_fiber("read")
+    var received = x[].content_received
+    var carrier = x[].carrier.value()
+    # The connection sees who waits, and so which deadline applies.
+    x[].waiter = fiber
+    carrier.functions[].demand(carrier.owner)
+    var result = 0
+    if (
+        x[].content_received == received
+        and not x[].content_complete
+        and x[].content_status == 0
+        and not x[].peer_gone
+    ):
+        result = _wait(x, fiber)
+    x[].waiter = None
+    _check_content(x)
+    if result == CANCELLED:
+        raise Error(CUT_OFF, ": the request was cancelled")
+    if result < 0:
+        raise Error(NetError.from_errno("read", result))
+
+
+def _wait(x: Exchange, fiber: Fiber) -> Int:
+    # The peer has deadlines of its own: its time does not count as the
+    # handler's, unless the program has set a deadline around the call.
+    var outer_ms = fiber.state[].deadline_ms
+    if outer_ms != x[].deadline_ms or outer_ms == NO_DEADLINE:
+        return fiber.wait()
+    var began_ms = fiber.reactor().now_ms()
+    fiber.state[].deadline_ms = NO_DEADLINE
+    var result = fiber.wait()
+    x[].deadline_ms = outer_ms + fiber.reactor().now_ms() - began_ms
+    fiber.state[].deadline_ms = x[].deadline_ms
+    return result

@@ -1,0 +1,228 @@
+"""Carries octets between an exchange and its connection.
+
+All of it but `_on_finished` and `_on_lost` runs on the fiber of a handler, so
+that it may wait: for content, for room in the output, for an upgraded peer.
+"""
+
+from flare.core import Erased, OctetPointer, PointerTo
+from flare.http.exchange import (
+    CUT_OFF,
+    CarrierFunctions,
+    Exchange,
+    ExchangeState,
+)
+from flare.message import HeaderMap
+from flare.net import NetError, SocketAddr
+from flare.runtime.operation import CANCELLED
+from flare.runtime.wait import waiting_fiber
+from flare.sys.socket_address import SocketAddressStorage
+from std.memory import unsafe_memcpy
+
+from .connection import Connection
+from .connection_state import ConnectionState, Stage, Wait
+from .deadline import choose_deadline
+from .input import consume, window
+from .output import (
+    STREAM_OCTETS_MAX,
+    flush,
+    machine,
+    output_of,
+    worker_of,
+    write_continue,
+    write_stream_head,
+)
+from .read_ahead import adjust_receive
+from .worker_state import ExchangeFunctions
+
+comptime _CONTENT_TOO_LARGE = 413
+
+
+def exchange_functions() -> ExchangeFunctions:
+    """Names what an exchange calls back.
+
+    They reach `process`, which starts exchanges: the compiler resolves such a
+    circle only where it goes through values, so the worker keeps them.
+
+    Returns:
+        The functions.
+    """
+    return ExchangeFunctions(
+        CarrierFunctions(
+            _on_demand,
+            _peer_address,
+            _inform,
+            _write_content,
+            _read_upgraded,
+            _write_upgraded,
+        ),
+        _on_finished,
+        _on_lost,
+    )
+
+
+@always_inline
+def _of(owner: Erased) -> PointerTo[ConnectionState]:
+    return owner.unsafe_bitcast[ConnectionState]()
+
+
+def _on_demand(owner: Erased):
+    var c = _of(owner)
+    var x = c[].exchange.value()
+    if c[].wait == Wait.CONTENT:
+        # A new wait begins, however long ago the last one was set.
+        c[].wait = Wait.NOTHING
+    if x[].is_content_too_large():
+        Connection(c).refuse_content(_CONTENT_TOO_LARGE)
+    elif (
+        x[].head.expects_continue
+        and len(x[].content) == 0
+        and not x[].content_view
+    ):
+        x[].head.expects_continue = False
+        write_continue(c)
+    Connection(c).process()
+
+
+def _peer_address(owner: Erased) raises -> SocketAddr:
+    var storage = SocketAddressStorage()
+    var c = _of(owner)
+    var result = worker_of(c)[].reactor.peer_address(c[].descriptor, storage)
+    if result < 0:
+        raise Error(NetError.from_errno("peer_address", result))
+    var address = SocketAddr.from_storage(storage)
+    if not address:
+        raise Error(NetError(NetError.UNSUPPORTED, "peer_address"))
+    return address.value()
+
+
+def _inform(owner: Erased, status: Int, fields: PointerTo[HeaderMap]) raises:
+    var c = _of(owner)
+    _check_peer(c, c[].exchange.value())
+    try:
+        machine(c).send_informational(status, fields[], output_of(c))
+    except e:
+        raise Error("http.bad_inform ", e.reason)
+    _send(c)
+
+
+def _write_content(
+    owner: Erased, octets: OctetPointer, count: Int
+) raises -> Int:
+    var c = _of(owner)
+    var x = c[].exchange.value()
+    _await_room(c, x)
+    if x[].stream.is_head_due:
+        try:
+            write_stream_head(c, x)
+        except e:
+            raise Error("http.bad_content ", e.reason)
+    var output = output_of(c)
+    var taken = min(count, max(STREAM_OCTETS_MAX - len(output[]), 1))
+    if taken > 0:
+        try:
+            machine(c).send_data(Span(unsafe_ptr=octets, length=taken), output)
+        except e:
+            raise Error("http.bad_content ", e.reason)
+        x[].stream.written += taken
+    _send(c)
+    return taken
+
+
+def _write_upgraded(
+    owner: Erased, octets: OctetPointer, count: Int
+) raises -> Int:
+    var c = _of(owner)
+    _await_room(c, c[].exchange.value())
+    var output = output_of(c)
+    var taken = min(count, STREAM_OCTETS_MAX - len(output[]))
+    output[].append(Span(unsafe_ptr=octets, length=taken))
+    _send(c)
+    return taken
+
+
+def _read_upgraded(owner: Erased, into: OctetPointer, count: Int) raises -> Int:
+    var c = _of(owner)
+    var x = c[].exchange.value()
+    while True:
+        var octets = window(c)
+        if len(octets) > 0:
+            var taken = min(len(octets), count)
+            unsafe_memcpy(dest=into, src=octets.unsafe_ptr(), count=taken)
+            consume(c, worker_of(c)[].reactor.buffers(), taken)
+            if c[].receive_paused and c[].stage == Stage.OPEN:
+                adjust_receive(c)
+            return taken
+        _check_peer(c, x)
+        if c[].peer_ended:
+            return 0
+        if x[].waiter:
+            raise Error("http.busy another fiber reads")
+        var fiber = waiting_fiber("read")
+        x[].waiter = fiber
+        var result = fiber.wait(x[].stream.read_timeout_ms)
+        x[].waiter = None
+        if result == CANCELLED:
+            raise Error(CUT_OFF, ": the connection broke or the server stops")
+        if result < 0:
+            raise Error(NetError.from_errno("read", result))
+
+
+def _await_room(c: PointerTo[ConnectionState], x: Exchange) raises:
+    _check_peer(c, x)
+    while len(c[].output) >= STREAM_OCTETS_MAX:
+        if x[].stream.waiter:
+            raise Error("http.busy another fiber writes")
+        var fiber = waiting_fiber("write")
+        x[].stream.waiter = fiber
+        var result = fiber.wait()
+        x[].stream.waiter = None
+        if result == CANCELLED:
+            raise Error(CUT_OFF, ": the peer left or does not read")
+        if result < 0:
+            raise Error(NetError.from_errno("write", result))
+        _check_peer(c, x)
+
+
+def _check_peer(c: PointerTo[ConnectionState], x: Exchange) raises:
+    if x[].peer_gone or c[].stage != Stage.OPEN:
+        raise Error(CUT_OFF, ": the peer left")
+
+
+def _send(c: PointerTo[ConnectionState]):
+    flush(c)
+    # The loop does not look at the connection when its handler parks.
+    choose_deadline(c)
+
+
+def _on_finished(task: Erased):
+    var x = task.unsafe_bitcast[ExchangeState]()
+    var connection = Connection(_of(x[].carrier.value().owner))
+    connection.finish_exchange(x)
+    connection.process()
+
+
+def _on_lost(task: Erased):
+    """Gives a handler up that ignored being cancelled for too long.
+
+    Its fiber never runs again. The exchange stays, because the handler's
+    stack refers to it; the connection, which is closing, does not.
+    """
+    var x = task.unsafe_bitcast[ExchangeState]()
+    var c = _of(x[].carrier.value().owner)
+    var w = worker_of(c)
+    w[].config.log.line(
+        String(
+            "flare: worker ",
+            w[].index,
+            " request ",
+            x[].request_id,
+            " ignored being cancelled; its fiber is lost",
+        )
+    )
+    c[].running = False
+    w[].in_flight -= 1
+    c[].exchange = None
+    if c[].input_shared:
+        c[].input = None
+        c[].input_shared = False
+    Connection(c).settle()

@@ -1,0 +1,156 @@
+"""Runs the function that writes a response bit by bit, or speaks another protocol.
+
+It runs on the fiber of the handler, after handler and middleware have returned
+and while the request still lives.
+"""
+
+from flare.core import PointerTo, write_escaped
+from flare.http.body import Body
+from flare.http.builders import error_response
+from flare.http.exchange import Exchange
+from flare.http.response import Response
+from flare.message import Status
+from flare.proto.h1.head import BodyKind
+from flare.runtime.fiber import NO_DEADLINE
+
+from .connection_state import ConnectionState, Stage
+from .output import (
+    end_stream,
+    machine,
+    output_of,
+    record_access,
+    worker_of,
+    write_response,
+    write_stream_head,
+)
+from .statistics import WorkerStatistics
+
+
+def answer_with_stream(
+    c: PointerTo[ConnectionState], x: Exchange, var response: Response
+):
+    """Answers a request with a response whose content a function writes.
+
+    Args:
+        c: The connection.
+        x: The exchange.
+        response: The response; its content is a stream.
+    """
+    var is_upgrade = response.status == Status.SWITCHING_PROTOCOLS
+    if is_upgrade and not _can_upgrade(c, x, response):
+        write_response(c, _upgrade_required(response))
+        return
+    ref stream = x[].stream
+    stream.status = response.status
+    swap(stream.headers, response.headers)
+    stream.is_head_due = True
+    stream.is_open = True
+    stream.written = 0
+    stream.read_timeout_ms = worker_of(c)[].config.idle_timeout_ms
+    var content = response^.into_body()
+    try:
+        if is_upgrade:
+            _upgrade(c, x, content)
+        else:
+            _write(c, x, content)
+        record_access(c, x[].stream.status, x[].stream.written)
+    except e:
+        _break_off(c, x, e)
+    # What its function holds dies on the fiber, before the stream is over: its
+    # end may wait.
+    _ = content^
+    x[].stream.end()
+
+
+def report_error(x: Exchange, error: Error):
+    """Logs and counts what a handler raised.
+
+    Args:
+        x: The exchange.
+        error: The error.
+    """
+    var c = x[].carrier.value().owner.unsafe_bitcast[ConnectionState]()
+    var w = worker_of(c)
+    WorkerStatistics.add(Pointer(to=w[].statistics[].handler_errors), 1)
+    var text = String(error)
+    var line = String(
+        "flare: worker ", w[].index, " request ", x[].request_id, " raised: "
+    )
+    write_escaped(text.as_bytes(), line)
+    w[].config.log.line(line)
+
+
+def _write(c: PointerTo[ConnectionState], x: Exchange, content: Body) raises:
+    _lift_deadline(x)
+    if machine(c).response_allows_body(x[].stream.status):
+        content.run_stream(x)
+        if x[].peer_gone:
+            return
+    try:
+        end_stream(c, x)
+    except e:
+        raise Error("http.bad_content ", e.reason)
+
+
+def _upgrade(c: PointerTo[ConnectionState], x: Exchange, content: Body) raises:
+    try:
+        write_stream_head(c, x)
+    except e:
+        raise Error("http.bad_upgrade ", e.reason)
+    c[].upgraded = True
+    _lift_deadline(x)
+    content.run_stream(x)
+
+
+def _lift_deadline(x: Exchange):
+    # From here on each read and each write has a deadline of its own.
+    x[].deadline_ms = NO_DEADLINE
+    x[].fiber.value().state[].deadline_ms = NO_DEADLINE
+
+
+@no_inline
+def _break_off(c: PointerTo[ConnectionState], x: Exchange, error: Error):
+    if x[].peer_gone:
+        return
+    # Where the content is at fault its own status says so.
+    var status = x[].content_status
+    if status == 0:
+        status = x[].status_of(error)
+        report_error(x, error)
+    if x[].stream.is_head_due:
+        write_response(c, error_response(status))
+        return
+    record_access(c, x[].stream.status, x[].stream.written)
+    # The peer must not take what came for the whole.
+    c[].resets = True
+    c[].stage = Stage.CLOSING
+
+
+def _can_upgrade(
+    c: PointerTo[ConnectionState], x: Exchange, response: Response
+) -> Bool:
+    if not x[].head.wants_upgrade or x[].head.body != BodyKind.NONE:
+        return False
+    var wanted = response.headers.get("Upgrade")
+    if not wanted:
+        return False
+    var offered = x[].head.fields(x[].window())
+    var at = offered.find("Upgrade")
+    while at < len(offered):
+        for name in offered.value(at).split(","):
+            if name.strip().lower() == wanted.value().lower():
+                return True
+        at = offered.find("Upgrade", at + 1)
+    return False
+
+
+def _upgrade_required(response: Response) -> Response:
+    var answer = error_response(Status.UPGRADE_REQUIRED)
+    var protocol = response.headers.get("Upgrade")
+    try:
+        if protocol:
+            answer.headers.set("Upgrade", protocol.value())
+            answer.headers.set("Connection", "upgrade")
+    except:
+        debug_assert(False, "what was a field value is one")
+    return answer^

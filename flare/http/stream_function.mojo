@@ -1,0 +1,70 @@
+"""Erases the type of a function that writes a response bit by bit.
+
+The function, a closure perhaps, lies on the heap. Whoever runs it hands it the
+exchange, in which the rest of the world is found.
+"""
+
+from flare.core import Erased, PointerTo, heap_create, heap_destroy
+
+from .exchange import Exchange
+
+
+trait ExchangeTask(Deinitable, Movable):
+    """Does something with an exchange, on the fiber of its handler."""
+
+    @staticmethod
+    def run(task: PointerTo[Self], exchange: Exchange) raises capturing:
+        """Does it.
+
+        Args:
+            task: What to do.
+            exchange: The exchange.
+
+        Raises:
+            Anything: the response breaks off.
+        """
+        ...
+
+
+struct StreamFunction(Movable):
+    """Owns an `ExchangeTask` whose type nobody needs to know."""
+
+    var _task: Erased
+    var _run: def(Erased, Exchange) raises thin -> None
+    var _destroy: def(Erased) thin -> None
+
+    def __init__[T: ExchangeTask](out self, var task: T):
+        """Takes a task over.
+
+        Parameters:
+            T: The type of the task.
+
+        Args:
+            task: What to do.
+        """
+        self._task = heap_create(task^).unsafe_bitcast[NoneType]()
+        self._run = _run[T]
+        self._destroy = _destroy[T]
+
+    def __deinit__(deinit self):
+        """Destroys the task."""
+        self._destroy(self._task)
+
+    def run(self, exchange: Exchange) raises:
+        """Runs the task; it may wait.
+
+        Args:
+            exchange: The exchange.
+
+        Raises:
+            What the task raises.
+        """
+        self._run(self._task, exchange)
+
+
+def _run[T: ExchangeTask](task: Erased, exchange: Exchange) raises:
+    T.run(task.unsafe_bitcast[T](), exchange)
+
+
+def _destroy[T: ExchangeTask](task: Erased):
+    heap_destroy(task.unsafe_bitcast[T]())
