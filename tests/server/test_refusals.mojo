@@ -7,8 +7,8 @@ runs. The rows beside them, which differ in one point, are served.
 from std.testing import assert_equal, assert_true
 
 from flare.core import PointerTo, heap_create, heap_destroy
-from flare.http.builders import ok
-from flare.http.handler import Handler
+from flare.http.builders import no_content, ok
+from flare.http.handler import FnHandler, Handler
 from flare.http.request import Request
 from flare.http.response import Response
 from flare.testing.test_server import TestServer
@@ -229,6 +229,31 @@ def test_what_looks_like_framing_elsewhere_is_not() raises:
     rows.check()
 
 
+def test_refusal_is_no_answer_to_the_request_before_it() raises:
+    # What had no content, by its method or by its status, says nothing of it.
+    for request in ["HEAD / HTTP/1.1\r\n", "GET /none HTTP/1.1\r\n"]:
+        var server = TestServer(FnHandler(_answer_nothing))
+        var octets = server.exchange(
+            (request + "Host: a\r\n\r\nGET /bad HTTP/1.1\r\n\r\n").as_bytes()
+        )
+        server.stop()
+        _ = server^
+        var answers = read_answers(Span(octets), [True])
+        assert_equal(len(answers), 2)
+        assert_equal(answers[1].status, 400)
+        assert_true(answers[1].is_whole, "the content of the 400 is missing")
+
+
+def test_refusal_of_a_head_request_has_no_content() raises:
+    var server = TestServer(FnHandler(_answer_nothing))
+    var octets = server.exchange("HEAD / HTTP/1.1\r\n\r\n".as_bytes())
+    server.stop()
+    _ = server^
+    var answers = read_answers(Span(octets), [True])
+    assert_equal(len(answers), 1)
+    assert_equal(answers[0].status, 400)
+
+
 def test_requests_before_a_bad_one_are_answered() raises:
     var runs = heap_create(0)
     var server = TestServer(_Counted(runs))
@@ -263,6 +288,10 @@ struct _Row(Copyable, Movable):
     var name: String
     var status: Int
     var request: String
+
+
+def _answer_nothing(req: Request) raises -> Response:
+    return no_content()
 
 
 struct _Rows(Movable):

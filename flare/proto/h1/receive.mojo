@@ -61,8 +61,11 @@ def next_request(
     if not _is_resumed(state, window, head):
         head[].begin(Int(state))
     if head[].progress.part < HeadProgress.LINE:
+        # A head that is refused is answered too, and not as the last one was.
+        s.is_bodiless = False
         if not read_request_line(window, head, s.limits):
             return _need_octets_of_head(state, head)
+        s.is_bodiless = head[].method == Method.HEAD
     var end = read_fields[False](
         window,
         head,
@@ -75,7 +78,6 @@ def next_request(
     _finish_head(state, head)
     ref h = head[]
     s.method = h.method
-    s.is_bodiless = h.method == Method.HEAD
     s.keep_alive = h.keep_alive and not s.is_last
     s.wants_upgrade = h.wants_upgrade
     s.stream_id += 1
