@@ -17,7 +17,7 @@ from flare.http import (
 from flare.net import SocketAddr
 from flare.runtime import BackendKind, sleep, unix_seconds
 
-comptime UPLOAD_OCTETS_MAX = 1 << 40
+comptime OCTETS_MAX = 1 << 40
 comptime PIECE_OCTETS = 64 * 1024
 
 
@@ -50,7 +50,7 @@ def delay(req: Request) raises -> Response:
 
 
 def upload(req: Request) raises -> Response:
-    req.body.set_octets_max(UPLOAD_OCTETS_MAX)
+    req.body.set_octets_max(OCTETS_MAX)
     var piece = List[UInt8](length=PIECE_OCTETS, fill=0)
     var octets = 0
     while True:
@@ -61,12 +61,12 @@ def upload(req: Request) raises -> Response:
 
 
 def download(req: Request) raises -> Response:
-    var octets: Int
+    var octets = -1
     try:
         octets = Int(req.param("octets"))
     except:
-        return bad_request("the length is a number of octets\n")
-    if octets < 0 or octets > UPLOAD_OCTETS_MAX:
+        pass
+    if octets < 0 or octets > OCTETS_MAX:
         return bad_request("the length is 0 to 1099511627776 octets\n")
 
     def write_all(req: Request, stream: ResponseStream) raises {var octets}:
@@ -83,7 +83,6 @@ def clock(req: Request) raises -> Response:
 
 
 def tick(req: Request, stream: ResponseStream) raises:
-    # It ends when the client leaves: the next wait or write then fails.
     for _ in range(24 * 3600):
         stream.write_text(String(HttpDate(unix_seconds()), "\n"))
         sleep(1000)

@@ -472,8 +472,9 @@ def _write_octets(req: Request, stream: ResponseStream) raises:
         var line = String("line ", i % 10, "\n")
         if left > 100_000:
             line = String("x") * 100_000
-        stream.write_all(line.as_bytes())
-        left -= line.byte_length()
+        var count = min(left, line.byte_length())
+        stream.write_all(line.as_bytes()[:count])
+        left -= count
         i += 1
 
 
