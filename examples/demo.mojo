@@ -6,12 +6,12 @@ from std.sys import argv
 from flare.http import (
     HttpDate,
     HttpServer,
+    Path,
     Request,
     Response,
     ResponseStream,
     Router,
     ServerConfig,
-    bad_request,
     ok,
 )
 from flare.net import SocketAddr
@@ -37,14 +37,8 @@ def user(req: Request) raises -> Response:
     return ok(String("user ", req.param("id"), "\n"))
 
 
-def delay(req: Request) raises -> Response:
-    var duration_ms: Int
-    try:
-        duration_ms = Int(req.param("ms"))
-    except:
-        return bad_request("the delay is a number of milliseconds\n")
-    if duration_ms < 0 or duration_ms > 60_000:
-        return bad_request("the delay is 0 to 60000 milliseconds\n")
+def delay(ms: Path[Int]) raises -> Response:
+    var duration_ms = min(max(ms.value, 0), 60_000)
     sleep(duration_ms)
     return ok(String("waited ", duration_ms, " ms\n"))
 
@@ -52,22 +46,16 @@ def delay(req: Request) raises -> Response:
 def upload(req: Request) raises -> Response:
     req.body.set_octets_max(OCTETS_MAX)
     var piece = List[UInt8](length=PIECE_OCTETS, fill=0)
-    var octets = 0
-    while True:
-        var count = req.body.read(Span(piece))
-        if count == 0:
-            return ok(String(octets, "\n"))
-        octets += count
+    var total = 0
+    var count = req.body.read(Span(piece))
+    while count > 0:
+        total += count
+        count = req.body.read(Span(piece))
+    return ok(String(total, "\n"))
 
 
-def download(req: Request) raises -> Response:
-    var octets = -1
-    try:
-        octets = Int(req.param("octets"))
-    except:
-        pass
-    if octets < 0 or octets > OCTETS_MAX:
-        return bad_request("the length is 0 to 1099511627776 octets\n")
+def download(count: Path[Int]) raises -> Response:
+    var octets = min(max(count.value, 0), OCTETS_MAX)
 
     def write_all(req: Request, stream: ResponseStream) raises {var octets}:
         var piece = List[UInt8](length=PIECE_OCTETS, fill=120)
@@ -89,9 +77,7 @@ def tick(req: Request, stream: ResponseStream) raises:
 
 
 def main() raises:
-    var port = 8080
-    var workers = 1
-    var backend = BackendKind.AUTOMATIC
+    var port, workers, backend = 8080, 1, BackendKind.AUTOMATIC
     var options = argv()
     for i in range(1, len(options) - 1, 2):
         if options[i] == "--port":
@@ -110,9 +96,9 @@ def main() raises:
     router.get("/plaintext", short)
     router.post("/echo", echo)
     router.get("/users/:id", user)
-    router.get("/delay/:ms", delay)
+    router.get[delay]("/delay/:ms")
     router.post("/upload", upload)
-    router.get("/download/:octets", download)
+    router.get[download]("/download/:octets")
     router.get("/clock", clock)
     HttpServer.bind(
         SocketAddr.any_v4(UInt16(port)), ServerConfig(backend=backend)
@@ -120,8 +106,7 @@ def main() raises:
 
 
 def _backend(name: StringSlice) raises -> BackendKind:
-    if name == "io_uring":
-        return BackendKind.IO_URING
-    if name == "epoll":
-        return BackendKind.EPOLL
+    for kind in [BackendKind.IO_URING, BackendKind.EPOLL]:
+        if String(kind) == name:
+            return kind
     raise Error("the backend is io_uring or epoll")
