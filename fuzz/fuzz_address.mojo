@@ -161,7 +161,7 @@ def _fuzz_ip(octets: Span[UInt8, _], mut histogram: Histogram) raises:
     if IpAddr.parse(canonical) != ip:
         raise Error("the canonical text reads differently: ", canonical)
     _check_canonical(ip, canonical)
-    histogram.count("read v6" if ip.is_v6() else "read v4")
+    histogram.count_whole("read v6" if ip.is_v6() else "read v4")
 
 
 def _check_canonical(ip: IpAddr, text: String) raises:
@@ -207,7 +207,7 @@ def _fuzz_socket(octets: Span[UInt8, _], mut histogram: Histogram) raises:
         raise Error("the canonical text reads differently: ", address)
     if SocketAddr.from_storage(address.to_storage()).value() != address:
         raise Error("the kernel's layout changes ", address)
-    histogram.count("read socket address")
+    histogram.count_whole("read socket address")
 
 
 def fuzz_address(mut random: Random, mut histogram: Histogram) raises:

@@ -43,7 +43,7 @@ def fuzz_buf_reader(mut random: Random, mut histogram: Histogram) raises:
         if at == len(octets):
             if reader.read_line(0):
                 raise Error("there is more than all octets")
-            histogram.count("read to the end")
+            histogram.count_whole("read to the end")
             return
     histogram.count("many calls")
 

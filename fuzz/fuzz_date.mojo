@@ -47,7 +47,7 @@ def fuzz_date(mut random: Random, mut histogram: Histogram) raises:
         if is_whole:
             raise Error("refused the date of ", seconds)
         return
-    histogram.count("accepted")
+    histogram.count_whole("accepted")
     var read = date.value().seconds
     if is_whole and read != seconds:
         raise Error("read ", read, " instead of ", seconds)

@@ -109,7 +109,10 @@ def _count(lines: List[String], mut histogram: Histogram):
             outcome = "cut off"
         elif line.startswith("! "):
             outcome += ", refused"
-    histogram.count(outcome)
+    if outcome.startswith("complete"):
+        histogram.count_whole(outcome)
+    else:
+        histogram.count(outcome)
 
 
 def main() raises:

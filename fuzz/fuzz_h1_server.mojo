@@ -121,8 +121,10 @@ def _count(lines: List[String], reference: Reference, mut histogram: Histogram):
             outcome = ", then cut off"
         elif line.startswith("! "):
             outcome = String(", then ") + String(line[byte=2:])
-    var name = String("complete: ", min(messages, 1))
-    histogram.count(name + outcome)
+    if messages > 0:
+        histogram.count_whole("complete: 1" + outcome)
+    else:
+        histogram.count("complete: 0" + outcome)
 
 
 def main() raises:

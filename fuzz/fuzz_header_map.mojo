@@ -28,9 +28,9 @@ def fuzz_header_map(mut random: Random, mut histogram: Histogram) raises:
     if program.accepted == 0:
         histogram.count("nothing inserted")
     elif program.refused == 0:
-        histogram.count("all insertions taken")
+        histogram.count_whole("all insertions taken")
     else:
-        histogram.count("some insertions taken, some refused")
+        histogram.count_whole("some insertions taken, some refused")
 
 
 def main() raises:

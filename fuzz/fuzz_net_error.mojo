@@ -63,7 +63,7 @@ def fuzz_net_error(mut random: Random, mut histogram: Histogram) raises:
     if random.chance(40):
         histogram.input(text.as_bytes())
         _check_intact(error, text)
-        histogram.count("intact, read")
+        histogram.count_whole("intact, read")
         return
     var octets = mutate(text.as_bytes(), random)
     histogram.input(octets)
@@ -75,7 +75,7 @@ def fuzz_net_error(mut random: Random, mut histogram: Histogram) raises:
     var again = String(read.value())
     if damaged != again and not damaged.startswith(again + ": "):
         raise Error("this text is not its own: ", again)
-    histogram.count("damaged, read")
+    histogram.count_whole("damaged, read")
 
 
 def main() raises:

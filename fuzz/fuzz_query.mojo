@@ -57,7 +57,7 @@ def main() raises:
     Raises:
         Error: If the command line is wrong.
     """
-    run(fuzz_query)
+    run(fuzz_query, has_whole_inputs=False)
 
 
 def _check_parameters(octets: List[UInt8]) raises:

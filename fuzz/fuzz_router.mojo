@@ -219,7 +219,11 @@ def fuzz_router(mut random: Random, mut histogram: Histogram) raises:
         input.append(UInt8(ord(" ")))
         input.extend(Span(path))
         histogram.input(input)
-        histogram.count(String(one.check(method, path)))
+        var answer = String(one.check(method, path))
+        if answer == "FOUND":
+            histogram.count_whole(answer)
+        else:
+            histogram.count(answer)
 
 
 def main() raises:

@@ -60,10 +60,12 @@ def fuzz_text_value(mut random: Random, mut histogram: Histogram) raises:
         Span(octets), False, "18446744073709551615", ""
     )
     _check_others(Span(octets))
-    if as_int:
-        histogram.count("Int and UInt64" if as_unsigned else "Int")
+    if as_unsigned and not as_int:
+        histogram.count_whole("UInt64")
+    elif as_int:
+        histogram.count_whole("Int and UInt64" if as_unsigned else "Int")
     else:
-        histogram.count("UInt64" if as_unsigned else "no integer")
+        histogram.count("no integer")
 
 
 def main() raises:

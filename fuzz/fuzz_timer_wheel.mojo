@@ -42,11 +42,11 @@ def fuzz_timer_wheel(mut random: Random, mut histogram: Histogram) raises:
     if outcome.fired == 0:
         histogram.count("nothing fired")
     elif outcome.longest_jump_ms >= 1 << 24:
-        histogram.count("fired, with a jump over 2^24 ms")
+        histogram.count_whole("fired, with a jump over 2^24 ms")
     elif outcome.longest_jump_ms >= 64:
-        histogram.count("fired, with a jump over 64 ms")
+        histogram.count_whole("fired, with a jump over 64 ms")
     else:
-        histogram.count("fired, small steps only")
+        histogram.count_whole("fired, small steps only")
 
 
 def main() raises:

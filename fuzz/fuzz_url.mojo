@@ -76,7 +76,10 @@ def _check_host(octets: List[UInt8], mut histogram: Histogram) raises:
     var accepted = valid_host(Span(octets))
     if accepted != accepts_authority(Span(octets)):
         raise Error("valid_host is ", accepted)
-    histogram.count("host accepted" if accepted else "host refused")
+    if accepted:
+        histogram.count_whole("host accepted")
+    else:
+        histogram.count("host refused")
 
 
 def _check_url(octets: List[UInt8], mut histogram: Histogram) raises:
@@ -91,7 +94,7 @@ def _check_url(octets: List[UInt8], mut histogram: Histogram) raises:
         if e.offset < 0 or e.offset > len(octets):
             raise Error("the offset of the error is ", e.offset)
         return
-    histogram.count("url accepted")
+    histogram.count_whole("url accepted")
     if not accepts_url(Span(octets)):
         raise Error("accepted what is no URL")
     _check_parts(url)
@@ -146,7 +149,7 @@ def _check_target(
         if e.offset < 0 or e.offset > len(octets):
             raise Error("the offset of the error is ", e.offset)
         return
-    histogram.count("target accepted")
+    histogram.count_whole("target accepted")
     if not expected:
         raise Error("accepted what is no target")
     var joined = List[UInt8]()
@@ -185,7 +188,7 @@ def _check_reference(
         if accepts_url(Span(joined)):
             raise Error("refused a reference: ", e)
         return
-    histogram.count("reference accepted")
+    histogram.count_whole("reference accepted")
     if not accepts_url(Span(joined)):
         raise Error("accepted what is no reference")
     if not url.has_origin_of(Url.parse_octets(Span(joined))):

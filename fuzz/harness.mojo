@@ -14,6 +14,12 @@ from flare.core import write_escaped
 
 from .random import Random, mutate, splice
 
+comptime WHOLE_PERCENT_MIN = 30
+"""How many of the runs must have an outcome of `count_whole`: harnesses whose
+inputs are refused at the first octet test nothing behind it."""
+comptime _RUNS_JUDGED_MIN = 1000
+comptime _TOO_FEW_WHOLE = 3
+
 comptime Fuzz = def(mut Random, mut Histogram) raises thin -> None
 """Does one run: builds an input, feeds it, counts the outcome.
 
@@ -26,6 +32,8 @@ struct Histogram(Movable):
 
     var _names: List[String]
     var _counts: List[Int]
+    var _run_is_whole: Bool
+    var _whole_runs: Int
     var _input: List[UInt8]
     var _is_shown: Bool
 
@@ -33,6 +41,8 @@ struct Histogram(Movable):
         """Makes an empty histogram."""
         self._names = []
         self._counts = []
+        self._run_is_whole = False
+        self._whole_runs = 0
         self._input = []
         self._is_shown = False
 
@@ -48,6 +58,29 @@ struct Histogram(Movable):
                 return
         self._names.append(String(outcome))
         self._counts.append(1)
+
+    def count_whole(mut self, outcome: StringSlice):
+        """Counts an outcome of an input that was read to its end.
+
+        Args:
+            outcome: Its name, such as `complete`.
+        """
+        if not self._run_is_whole:
+            self._run_is_whole = True
+            self._whole_runs += 1
+        self.count(outcome)
+
+    def begin_run(mut self):
+        """Ends one run and begins the next."""
+        self._run_is_whole = False
+
+    def whole_runs(self) -> Int:
+        """Tells how many runs had an input that was read to its end.
+
+        Returns:
+            The count.
+        """
+        return self._whole_runs
 
     def input(mut self, octets: Span[UInt8, _]):
         """Remembers the input of the current run for the report of a finding.
@@ -152,13 +185,15 @@ def parse_options(arguments: List[String]) raises -> Options:
     return options^
 
 
-def run(fuzz: Fuzz) raises:
+def run(fuzz: Fuzz, *, has_whole_inputs: Bool = True) raises:
     """Runs a harness as its command line says and exits.
 
-    The exit code is 0 if the invariant held in every run, 1 for a finding.
+    The exit code is 0 if the invariant held in every run, 1 for a finding, 3
+    if fewer than `WHOLE_PERCENT_MIN` of at least 1,000 runs were whole.
 
     Args:
         fuzz: Does one run.
+        has_whole_inputs: False where nothing is ever refused or cut short.
 
     Raises:
         Error: If the command line is wrong or no child can be started.
@@ -172,7 +207,7 @@ def run(fuzz: Fuzz) raises:
     if options.only_run >= 0:
         code = _repeat(fuzz, options, options.only_run, program)
     else:
-        code = _supervise(fuzz, options, program)
+        code = _supervise(fuzz, options, program, has_whole_inputs)
     if code != 0:
         exit(code)
 
@@ -192,7 +227,11 @@ def _repeat(fuzz: Fuzz, options: Options, number: Int, program: String) -> Int:
 
 
 def _run_all(
-    fuzz: Fuzz, options: Options, program: String, record_path: String
+    fuzz: Fuzz,
+    options: Options,
+    program: String,
+    has_whole_inputs: Bool,
+    record_path: String,
 ) raises -> Int:
     var histogram = Histogram()
     var record = open(record_path, "w")
@@ -201,6 +240,7 @@ def _run_all(
         record.write(number, "\n")
         var random = Random(options.seed, number)
         _set_alarm(options)
+        histogram.begin_run()
         try:
             fuzz(random, histogram)
         except e:
@@ -209,10 +249,17 @@ def _run_all(
             return 1
     print(histogram.table(), end="")
     print(options.runs, "runs, seed", options.seed, "no finding")
+    if has_whole_inputs and options.runs >= _RUNS_JUDGED_MIN:
+        var percent = histogram.whole_runs() * 100 // options.runs
+        if percent < WHOLE_PERCENT_MIN:
+            print(t"only {percent} % of the runs were whole")
+            return _TOO_FEW_WHOLE
     return 0
 
 
-def _supervise(fuzz: Fuzz, options: Options, program: String) raises -> Int:
+def _supervise(
+    fuzz: Fuzz, options: Options, program: String, has_whole_inputs: Bool
+) raises -> Int:
     var record = NamedTemporaryFile(prefix="flare_fuzz_")
     var child = external_call["fork", Int32]()
     if child < 0:
@@ -220,7 +267,9 @@ def _supervise(fuzz: Fuzz, options: Options, program: String) raises -> Int:
     if child == 0:
         var code: Int32 = 2
         try:
-            code = Int32(_run_all(fuzz, options, program, record.name))
+            code = Int32(
+                _run_all(fuzz, options, program, has_whole_inputs, record.name)
+            )
         except e:
             print(e)
         external_call["_exit", NoneType](code)

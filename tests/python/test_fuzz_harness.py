@@ -23,12 +23,31 @@ def _one(mut random: Random, mut histogram: Histogram) raises:
         _ = octets[len(octets) + draw]
     while draw == 2:
         random.state += 1
-    histogram.count("complete" if draw < 900 else "refused")
+    if draw < 900:
+        histogram.count_whole("complete")
+        histogram.count_whole("complete again")
+    else:
+        histogram.count("refused")
 
 
 def main() raises:
     run(_one)
 '''
+# Nothing is found, and a quarter of the inputs is whole.
+POOR = HARNESS.replace("random.below(1000)", "3 + random.below(997)").replace(
+    "draw < 900", "draw < 250"
+)
+
+
+def build(text, folder):
+    source = Path(folder) / "fuzz_sample.mojo"
+    source.write_text(text)
+    binary = source.with_suffix("")
+    command = [MOJO, "build", "-I", ROOT, "-o", binary, source]
+    built = run([str(part) for part in command], 600)
+    if built.code != 0:
+        raise AssertionError(built.output)
+    return binary
 
 
 class HarnessTest(unittest.TestCase):
@@ -36,13 +55,7 @@ class HarnessTest(unittest.TestCase):
     def setUpClass(cls):
         holder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(holder.cleanup)
-        source = Path(holder.name) / "fuzz_sample.mojo"
-        source.write_text(HARNESS)
-        cls.binary = source.with_suffix("")
-        command = [MOJO, "build", "-I", ROOT, "-o", cls.binary, source]
-        built = run([str(part) for part in command], 600)
-        if built.code != 0:
-            raise AssertionError(built.output)
+        cls.binary = build(HARNESS, holder.name)
 
     def harness(self, *arguments):
         command = [str(self.binary), "--run-seconds-max", "1", *arguments]
@@ -86,6 +99,15 @@ class HarnessTest(unittest.TestCase):
                 command.split(), cwd=ROOT, capture_output=True
             )
             self.assertNotEqual(again.returncode, 0)
+
+    def test_too_few_whole_inputs_fail(self):
+        with tempfile.TemporaryDirectory() as folder:
+            binary = str(build(POOR, folder))
+            judged = run([binary, "--runs", "1000"], 120)
+            self.assertEqual(judged.code, 3, judged.output)
+            self.assertIn(" % of the runs were whole", judged.output)
+            few = run([binary, "--runs", "999"], 120)
+            self.assertEqual(few.code, 0, few.output)
 
     def test_unknown_option_exits_with_an_error(self):
         self.assertNotEqual(self.harness("--turns", "5").code, 0)
