@@ -103,6 +103,52 @@ trait Backend(TrivialRegisterPassable):
         """
         ...
 
+    def accept_now(self, listener: Int32) -> Int:
+        """Accepts one connection that waits already; never waits for one.
+
+        Args:
+            listener: A listening socket that no operation uses.
+
+        Returns:
+            The descriptor; EAGAIN if nobody waits, however few descriptors are
+            left, or another negated errno.
+        """
+        ...
+
+    def hold_back(self, listener: Int32, held: Bool):
+        """Decides whether new connections may enter a listen queue.
+
+        What waits in it stays, and peers that are held back try again later.
+
+        Args:
+            listener: A listening socket.
+            held: True to keep new connections off, False to let them come.
+        """
+        ...
+
+    def turn_away(
+        self,
+        listener: Int32,
+        mut spare: Int32,
+        answer: Span[UInt8, ImmStaticOrigin],
+    ) -> Int:
+        """Accepts one connection, sends a short answer and closes it at once.
+
+        What has arrived is read before, because closing with octets unread
+        would take the answer from the peer.
+
+        Args:
+            listener: A listening socket that no operation uses.
+            spare: A descriptor to close and open again for it, because no other
+                may be left; -1 where there is none.
+            answer: All that the peer gets.
+
+        Returns:
+            0 if somebody was answered, EAGAIN if nobody waits, or another
+            negated errno.
+        """
+        ...
+
     def close(self, descriptor: Int32):
         """Closes a descriptor that no operation uses.
 

@@ -18,10 +18,12 @@ from flare.sys.socket_address import SocketAddressStorage
 from flare.sys.thread_cell import thread_word
 
 from .backend import Backend, BackendKind, Completions
+from .backend_functions import BackendFunctions
 from .buffer_pool import BufferPool
 from .fiber import Fiber, FiberQueue
 from .mailbox import Mailbox
 from .operation import CANCELLED, Completion, Operation, OperationState
+from .reactor_config import ReactorConfig
 from .timer_wheel import TimerEntry, TimerWheel
 
 comptime RECEIVE_BUFFER_OCTETS = 4096
@@ -34,6 +36,9 @@ comptime LARGE_BUFFER_OCTETS = 65536
 comptime _ROUNDS_MAX = 8
 # More than a fiber may refuse to end for before it counts as leaked.
 comptime _ENDING_TURNS_MAX = 4000
+
+comptime SLOW_TURN_MS = 100
+"""A turn that takes so long keeps everybody else waiting: nothing it runs may."""
 
 comptime TIMER_OF_FIBER = 0
 """The tag of a timer whose owner is a fiber."""
@@ -51,76 +56,6 @@ struct TimerTask(TrivialRegisterPassable):
     """Called in the reactor's turn, never on a fiber."""
 
 
-struct ReactorConfig(Copyable, Movable):
-    """Bounds what one reactor may hold."""
-
-    var backend: BackendKind
-    """The kernel interface; automatic by default."""
-    var receive_buffers_max: Int
-    """Buffers of 4 KiB that received octets may occupy. 16,384 by default:
-    64 MiB, room for as many parked requests."""
-    var large_buffers_max: Int
-    """Buffers of 64 KiB for reads of more than 4 KiB; without one such a read
-    is served in smaller pieces. 256 by default: 16 MiB."""
-    var fibers_max: Int
-    """Fibers that may exist at once; 65,536 by default, a third of what the
-    kernel's limit on mappings allows without guard regions."""
-    var stack_octets: Int
-    """The address space of a fiber's stack, its guard included. 256 KiB by
-    default; resident memory grows by use, one page at first."""
-    var guard_octets: Int
-    """The part of the stack that ends the process when touched; 64 KiB by
-    default, because frames smaller than it cannot jump over it."""
-
-    def __init__(
-        out self,
-        *,
-        backend: BackendKind = BackendKind.AUTOMATIC,
-        receive_buffers_max: Int = 16384,
-        large_buffers_max: Int = 256,
-        fibers_max: Int = 65536,
-        stack_octets: Int = 256 * 1024,
-        guard_octets: Int = 64 * 1024,
-    ):
-        """Takes the defaults for what is not given.
-
-        Args:
-            backend: The kernel interface.
-            receive_buffers_max: Buffers that received octets may occupy.
-            large_buffers_max: Buffers for reads of more than 4 KiB.
-            fibers_max: Fibers that may exist at once.
-            stack_octets: The address space of a fiber's stack.
-            guard_octets: The part of it that must not be touched.
-        """
-        self.backend = backend
-        self.receive_buffers_max = receive_buffers_max
-        self.large_buffers_max = large_buffers_max
-        self.fibers_max = fibers_max
-        self.stack_octets = stack_octets
-        self.guard_octets = guard_octets
-
-    def first_problem(self) -> Optional[StaticString]:
-        """Finds a value that cannot work.
-
-        Returns:
-            What is wrong with which field, or none.
-        """
-        if self.receive_buffers_max < 64:
-            return StaticString("receive_buffers_max must be at least 64")
-        if self.fibers_max < 1:
-            return StaticString("fibers_max must be at least 1")
-        if self.guard_octets < 4096 or self.guard_octets % 4096 != 0:
-            return StaticString("guard_octets must be whole pages, at least 1")
-        if (
-            self.stack_octets % 4096 != 0
-            or self.stack_octets < self.guard_octets + 32768
-        ):
-            return StaticString(
-                "stack_octets must be whole pages, 32 KiB above guard_octets"
-            )
-        return None
-
-
 @fieldwise_init
 struct ReactorState(Movable):
     """Holds what a reactor consists of. Only the runtime touches it."""
@@ -133,22 +68,8 @@ struct ReactorState(Movable):
     """The backend; the functions below know its type."""
     var turn_once: def(Reactor, Int) thin -> None
     """Runs one turn."""
-    var close_descriptor: def(Erased, Int32) thin -> None
-    """Closes a descriptor through the backend."""
-    var reset_descriptor: def(Erased, Int32) thin -> None
-    """Closes a descriptor with a reset through the backend."""
-    var end_sending_on: def(Erased, Int32) thin -> None
-    """Ends our side of a connection through the backend."""
-    var read_peer_address: def(
-        Erased, Int32, mut SocketAddressStorage
-    ) thin -> Int
-    """Reads the address of a peer through the backend."""
-    var read_clock: def(Erased) thin -> Int
-    """Reads the backend's clock."""
-    var read_wall_clock: def(Erased) thin -> Int
-    """Reads the wall clock."""
-    var destroy_backend: def(Erased) thin -> None
-    """Frees the backend."""
+    var functions: BackendFunctions
+    """What is called on the backend outside of a turn."""
     var submit_first: Optional[PointerTo[OperationState]]
     """The oldest operation that is queued."""
     var submit_last: Optional[PointerTo[OperationState]]
@@ -161,6 +82,12 @@ struct ReactorState(Movable):
     """The deadlines of fibers and of other waiters."""
     var now_ms: Int
     """The backend's clock as last read."""
+    var busy_since_ms: Int
+    """When the reactor waited last."""
+    var slow_turn_owner: Erased
+    """Handed to the function below."""
+    var on_slow_turn: def(Erased, Int) thin -> None
+    """Called with the duration of a turn that was slow."""
     var wall_seconds: Int
     """The wall clock as read in this turn."""
     var buffers: BufferPool
@@ -221,19 +148,16 @@ struct Reactor(Equatable, TrivialRegisterPassable):
                     backend_kind=kind,
                     backend=heap_create(backend).unsafe_bitcast[NoneType](),
                     turn_once=_turn[B],
-                    close_descriptor=_close[B],
-                    reset_descriptor=_reset[B],
-                    end_sending_on=_end_sending[B],
-                    read_peer_address=_peer_address[B],
-                    read_clock=_now[B],
-                    read_wall_clock=_wall[B],
-                    destroy_backend=_destroy[B],
+                    functions=BackendFunctions.of[B](),
                     submit_first=None,
                     submit_last=None,
                     cancels=List[Operation](capacity=64),
                     completions=List[Completion](capacity=1024),
                     timers=TimerWheel.create(now_ms),
                     now_ms=now_ms,
+                    busy_since_ms=now_ms,
+                    slow_turn_owner=Erased(unsafe_from_address=64),
+                    on_slow_turn=_no_watch,
                     wall_seconds=backend.wall_seconds(),
                     buffers=buffers,
                     large_buffers=BufferPool.create(
@@ -266,7 +190,7 @@ struct Reactor(Equatable, TrivialRegisterPassable):
         self.state[].mailbox.close(self)
         self.state[].fibers.destroy()
         self.state[].timers.destroy()
-        self.state[].destroy_backend(self.state[].backend)
+        self.state[].functions.destroy(self.state[].backend)
         self.state[].buffers.destroy()
         self.state[].large_buffers.destroy()
         self.state[].recycler.destroy()
@@ -307,7 +231,7 @@ struct Reactor(Equatable, TrivialRegisterPassable):
         Args:
             descriptor: The descriptor.
         """
-        self.state[].close_descriptor(self.state[].backend, descriptor)
+        self.state[].functions.close(self.state[].backend, descriptor)
 
     def reset(self, descriptor: Int32):
         """Closes a descriptor that no operation uses with a reset.
@@ -315,7 +239,7 @@ struct Reactor(Equatable, TrivialRegisterPassable):
         Args:
             descriptor: A connected socket.
         """
-        self.state[].reset_descriptor(self.state[].backend, descriptor)
+        self.state[].functions.reset(self.state[].backend, descriptor)
 
     def end_sending(self, descriptor: Int32):
         """Tells the peer that nothing more is sent; receiving goes on.
@@ -323,7 +247,7 @@ struct Reactor(Equatable, TrivialRegisterPassable):
         Args:
             descriptor: A connected socket without a send in flight.
         """
-        self.state[].end_sending_on(self.state[].backend, descriptor)
+        self.state[].functions.end_sending(self.state[].backend, descriptor)
 
     def peer_address(
         self, descriptor: Int32, mut address: SocketAddressStorage
@@ -337,8 +261,51 @@ struct Reactor(Equatable, TrivialRegisterPassable):
         Returns:
             0, or a negated errno.
         """
-        return self.state[].read_peer_address(
+        return self.state[].functions.peer_address(
             self.state[].backend, descriptor, address
+        )
+
+    def accept_now(self, listener: Int32) -> Int:
+        """Accepts one connection that waits already; never waits for one.
+
+        Args:
+            listener: A listening socket that no operation uses.
+
+        Returns:
+            The descriptor; EAGAIN if nobody waits, however few descriptors are
+            left, or another negated errno.
+        """
+        return self.state[].functions.accept_now(self.state[].backend, listener)
+
+    def hold_back(self, listener: Int32, held: Bool):
+        """Decides whether new connections may enter a listen queue.
+
+        Args:
+            listener: A listening socket.
+            held: True to keep new connections off, False to let them come.
+        """
+        self.state[].functions.hold_back(self.state[].backend, listener, held)
+
+    def turn_away(
+        self,
+        listener: Int32,
+        mut spare: Int32,
+        answer: Span[UInt8, ImmStaticOrigin],
+    ) -> Int:
+        """Accepts one connection, sends a short answer and closes it at once.
+
+        Args:
+            listener: A listening socket that no operation uses.
+            spare: A descriptor to close and open again for it, because no other
+                may be left; -1 where there is none.
+            answer: All that the peer gets.
+
+        Returns:
+            0 if somebody was answered, EAGAIN if nobody waits, or another
+            negated errno.
+        """
+        return self.state[].functions.turn_away(
+            self.state[].backend, listener, spare, answer
         )
 
     def turn(self, wait_ms: Int = -1):
@@ -355,7 +322,9 @@ struct Reactor(Equatable, TrivialRegisterPassable):
         Returns:
             Milliseconds of a clock that never goes back.
         """
-        self.state[].now_ms = self.state[].read_clock(self.state[].backend)
+        self.state[].now_ms = self.state[].functions.now_ms(
+            self.state[].backend
+        )
         return self.state[].now_ms
 
     @always_inline
@@ -419,6 +388,19 @@ struct Reactor(Equatable, TrivialRegisterPassable):
             argument: Handed to it.
         """
         self.state[].mailbox.post(function, argument)
+
+    def watch_slow_turns(
+        self, function: def(Erased, Int) thin -> None, owner: Erased
+    ):
+        """Lets a function know of turns that take `SLOW_TURN_MS` or longer.
+
+        Args:
+            function: Called with `owner` and the duration in milliseconds, on
+                the reactor's thread and not on a fiber.
+            owner: Handed to it.
+        """
+        self.state[].on_slow_turn = function
+        self.state[].slow_turn_owner = owner
 
     def has_work(self) -> Bool:
         """Tells whether anything is queued, in flight, armed or ready.
@@ -527,11 +509,21 @@ struct Reactor(Equatable, TrivialRegisterPassable):
             or self.state[].mailbox.has_mail()
         ):
             return 0
+        self._end_work(self.refresh_now_ms())
         var deadline = self.state[].timers.next_deadline_ms()
         if not deadline:
             return wait_ms
-        var limit = max(deadline.value() - self.refresh_now_ms(), 0)
+        var limit = max(deadline.value() - self.state[].now_ms, 0)
         return limit if wait_ms < 0 else min(limit, wait_ms)
+
+    @always_inline
+    def _end_work(self, now_ms: Int):
+        # Here and not at the end of a turn, which would have to read the clock
+        # once more.
+        var busy_ms = now_ms - self.state[].busy_since_ms
+        self.state[].busy_since_ms = now_ms
+        if busy_ms >= SLOW_TURN_MS:
+            self.state[].on_slow_turn(self.state[].slow_turn_owner, busy_ms)
 
 
 def _turn[B: Backend](reactor: Reactor, wait_ms: Int):
@@ -545,11 +537,14 @@ def _turn[B: Backend](reactor: Reactor, wait_ms: Int):
             break
         reactor._dispatch()
     var completions = Pointer(to=reactor.state[].completions)
+    var limit_ms = reactor._wait_limit_ms(wait_ms)
     backend.collect(
-        reactor._wait_limit_ms(wait_ms),
-        completions.unsafe_origin_cast[MutUntrackedOrigin](),
+        limit_ms, completions.unsafe_origin_cast[MutUntrackedOrigin]()
     )
     reactor.state[].now_ms = backend.now_ms()
+    if limit_ms == 0:
+        reactor._end_work(reactor.state[].now_ms)
+    reactor.state[].busy_since_ms = reactor.state[].now_ms
     reactor.state[].wall_seconds = backend.wall_seconds()
     reactor._dispatch()
     reactor._fire_timers()
@@ -562,33 +557,5 @@ def _no_helpers(helpers: Erased):
     pass
 
 
-def _close[B: Backend](backend: Erased, descriptor: Int32):
-    backend.unsafe_bitcast[B]()[].close(descriptor)
-
-
-def _reset[B: Backend](backend: Erased, descriptor: Int32):
-    backend.unsafe_bitcast[B]()[].reset(descriptor)
-
-
-def _end_sending[B: Backend](backend: Erased, descriptor: Int32):
-    backend.unsafe_bitcast[B]()[].end_sending(descriptor)
-
-
-def _peer_address[
-    B: Backend
-](backend: Erased, descriptor: Int32, mut address: SocketAddressStorage) -> Int:
-    return backend.unsafe_bitcast[B]()[].peer_address(descriptor, address)
-
-
-def _now[B: Backend](backend: Erased) -> Int:
-    return backend.unsafe_bitcast[B]()[].now_ms()
-
-
-def _wall[B: Backend](backend: Erased) -> Int:
-    return backend.unsafe_bitcast[B]()[].wall_seconds()
-
-
-def _destroy[B: Backend](backend: Erased):
-    var typed = backend.unsafe_bitcast[B]()
-    typed[].destroy()
-    heap_destroy(typed)
+def _no_watch(owner: Erased, busy_ms: Int):
+    pass

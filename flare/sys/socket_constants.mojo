@@ -37,6 +37,10 @@ comptime SO_LINGER = 13
 """What closing does with octets that are not yet sent."""
 comptime SO_REUSEPORT = 15
 """Binds several sockets to one address; the kernel spreads the work."""
+comptime SO_ATTACH_FILTER = 26
+"""Lets a program for the kernel decide which packets reach the socket."""
+comptime SO_DETACH_FILTER = 27
+"""Takes that program away."""
 comptime SO_DOMAIN = 39
 """Reads the address family."""
 comptime SO_INCOMING_CPU = 49

@@ -6,6 +6,7 @@ from tests.server import (
     test_access_log,
     test_exchanges,
     test_limits,
+    test_overload,
     test_refusals,
     test_replaced_answers,
     test_simulated,
@@ -27,6 +28,10 @@ def main() raises:
         failures.append(String(e))
     try:
         TestSuite.discover_tests[test_limits.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_overload.TESTS]().run()
     except e:
         failures.append(String(e))
     try:

@@ -199,6 +199,9 @@ def _judge(
             and client.peer.is_reset()
             or client.ends_early
             and not half_close_allowed
+            # While somebody waits to be accepted, any answer may be the last.
+            or whole > 0
+            and answers[whole - 1].closes
         ):
             return String(
                 "closed after ", whole, " of ", len(client.requests), "; "

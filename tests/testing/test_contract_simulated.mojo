@@ -4,6 +4,7 @@ from flare.testing.contract import SimulatedWorld
 from flare.testing.contract import (
     cancelling,
     connecting,
+    listening,
     receiving,
     sending,
     turning,
@@ -82,6 +83,22 @@ def test_refused_connect_says_so() raises:
 
 def test_address_of_the_peer_is_known() raises:
     connecting.address_of_the_peer_is_known[_World]()
+
+
+def test_accepting_now_takes_who_waits() raises:
+    listening.accepting_now_takes_who_waits[_World]()
+
+
+def test_accepting_now_alternates_with_accepts() raises:
+    listening.accepting_now_alternates_with_accepts[_World]()
+
+
+def test_held_back_connections_do_not_enter_the_queue() raises:
+    listening.held_back_connections_do_not_enter_the_queue[_World]()
+
+
+def test_who_is_turned_away_reads_the_answer() raises:
+    listening.who_is_turned_away_reads_the_answer[_World]()
 
 
 def test_poll_reports_readiness() raises:

@@ -57,6 +57,13 @@ struct ServerConfig(Copyable, Movable):
     var max_requests_in_flight: Int
     """Requests of one worker that are being answered; 8,192 by default. Over it
     the answer is 503."""
+    var max_receive_buffers: Int
+    """Buffers of 4 KiB that received octets of one worker may occupy; 16,384 by
+    default: 64 MiB. At the limit connections wait to be read."""
+    var overload_timeout_ms: Int
+    """How long who wants to connect is left waiting while descriptors or memory
+    are used up and no connection ends; 5 s by default. Then the answer is
+    503."""
     var idle_timeout_ms: Int
     """How long a connection may wait for its next request; 60 s by default."""
     var head_timeout_ms: Int
@@ -108,6 +115,8 @@ struct ServerConfig(Copyable, Movable):
         max_keepalive_requests: Int = 100_000,
         max_connections: Int = 16_384,
         max_requests_in_flight: Int = 8_192,
+        max_receive_buffers: Int = 16_384,
+        overload_timeout_ms: Int = 5_000,
         idle_timeout_ms: Int = 60_000,
         head_timeout_ms: Int = 10_000,
         body_timeout_ms: Int = 30_000,
@@ -134,6 +143,8 @@ struct ServerConfig(Copyable, Movable):
             max_keepalive_requests: Requests on one connection.
             max_connections: Connections of one worker.
             max_requests_in_flight: Requests of one worker being answered.
+            max_receive_buffers: Buffers for received octets of one worker.
+            overload_timeout_ms: The wait of who cannot be accepted.
             idle_timeout_ms: The wait for a next request.
             head_timeout_ms: The wait for a whole head.
             body_timeout_ms: The wait for more content.
@@ -157,6 +168,8 @@ struct ServerConfig(Copyable, Movable):
         self.max_keepalive_requests = max_keepalive_requests
         self.max_connections = max_connections
         self.max_requests_in_flight = max_requests_in_flight
+        self.max_receive_buffers = max_receive_buffers
+        self.overload_timeout_ms = overload_timeout_ms
         self.idle_timeout_ms = idle_timeout_ms
         self.head_timeout_ms = head_timeout_ms
         self.body_timeout_ms = body_timeout_ms
@@ -184,6 +197,7 @@ struct ServerConfig(Copyable, Movable):
             _Count(self.max_keepalive_requests, "max_keepalive_requests"),
             _Count(self.max_connections, "max_connections"),
             _Count(self.max_requests_in_flight, "max_requests_in_flight"),
+            _Count(self.overload_timeout_ms, "overload_timeout_ms"),
             _Count(self.idle_timeout_ms, "idle_timeout_ms"),
             _Count(self.head_timeout_ms, "head_timeout_ms"),
             _Count(self.body_timeout_ms, "body_timeout_ms"),
@@ -213,6 +227,8 @@ struct ServerConfig(Copyable, Movable):
             return ConfigProblem(
                 "max_target_size", "must be 64 to 65,535 octets"
             )
+        if self.max_receive_buffers < 64:
+            return ConfigProblem("max_receive_buffers", "must be at least 64")
         if self.max_body_size < self.max_header_size:
             return ConfigProblem(
                 "max_body_size", "must be at least max_header_size"

@@ -182,7 +182,12 @@ def _end(plan: PointerTo[ServePlan]):
 
 def _run_worker(argument: Erased, index: Int):
     var plan = argument.unsafe_bitcast[ServePlan]()
-    var opened = open_reactor(ReactorConfig(backend=plan[].config.backend))
+    var opened = open_reactor(
+        ReactorConfig(
+            backend=plan[].config.backend,
+            receive_buffers_max=plan[].config.max_receive_buffers,
+        )
+    )
     if not opened[1]:
         plan[].problem = opened[0]
         plan[].handle.shutdown()

@@ -32,10 +32,13 @@ struct WorkerStatistics(ImplicitlyCopyable):
     """Timers armed now."""
     var access_records_dropped: Int64
     """Records of requests that found the access log full, since the start."""
+    var slow_turns: Int64
+    """Turns of the loop that took 100 ms or longer, since the start: what runs
+    without waiting keeps all other requests of the worker waiting."""
 
     def __init__(out self):
         """Counts from zero."""
-        self = Self(0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+        self = Self(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 
     @staticmethod
     @always_inline
@@ -89,7 +92,7 @@ struct WorkerStatistics(ImplicitlyCopyable):
         var copy = Self()
         var from_counter = source.unsafe_bitcast[Int64]()
         var to_counter = Pointer(to=copy).unsafe_bitcast[Int64]()
-        for i in range(10):
+        for i in range(11):
             to_counter[unsafe_offset=i] = Atomic[Int64].load[
                 ordering=Ordering.RELAXED
             ](from_counter.unsafe_offset(i))

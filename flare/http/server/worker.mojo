@@ -7,14 +7,19 @@ from flare.core import (
     heap_destroy,
 )
 from flare.runtime.current import current_reactor, set_current_reactor
-from flare.runtime.operation import CANCELLED, Operation
 
+from .accepting import (
+    admit,
+    begin_accepting,
+    close_spare,
+    end_accepting,
+    give_up_accepting,
+    has_ended,
+)
 from .connection import Connection
 from .read_ahead import feed_starved
 from .statistics import WorkerStatistics
-from .worker_state import ListenerState, WorkerState
-
-comptime _ACCEPT_PAUSE_MS = 100
+from .worker_state import SLOW_TURN_LOG_MS, ListenerState, WorkerState
 
 
 @fieldwise_init
@@ -35,7 +40,6 @@ struct Worker(TrivialRegisterPassable):
             ListenerState(descriptor, w.unsafe_bitcast[NoneType]())
         )
         listener[].accept.owner = listener.unsafe_bitcast[NoneType]()
-        listener[].accept.complete = _on_accept
         w[].listeners.append(listener)
 
     def run(self):
@@ -50,15 +54,10 @@ struct Worker(TrivialRegisterPassable):
     def begin(self):
         """Begins to accept connections."""
         var w = self.state
-        w[].accept_task.owner = w.unsafe_bitcast[NoneType]()
-        w[].accept_task.fire = _on_accept_timer
-        w[].slot_freed = _on_slot_freed
-        w[].accept_timer.owner = (
-            Pointer(to=w[].accept_task)
-            .unsafe_origin_cast[MutUntrackedOrigin]()
-            .unsafe_bitcast[NoneType]()
+        w[].reactor.watch_slow_turns(
+            _on_slow_turn, w.unsafe_bitcast[NoneType]()
         )
-        self._resume_accepting()
+        begin_accepting(w)
         self._count()
 
     def turn(self):
@@ -72,7 +71,7 @@ struct Worker(TrivialRegisterPassable):
             self.abort_all()
 
     def stop(self):
-        """Begins to end: no new connection, and no new request on old ones.
+        """Begins to end: those who wait already are the last to be served.
 
         Called on the worker's thread.
         """
@@ -83,23 +82,16 @@ struct Worker(TrivialRegisterPassable):
         w[].stop_deadline_ms = (
             w[].reactor.refresh_now_ms() + w[].config.shutdown_timeout_ms
         )
-        self._cancel_accepts()
-        while len(w[].waiting) > 0:
-            w[].reactor.close(w[].waiting.pop())
-        if w[].accept_timer.is_armed():
-            w[].reactor.timers().cancel(
-                Pointer(to=w[].accept_timer).unsafe_origin_cast[
-                    MutUntrackedOrigin
-                ]()
-            )
         for slot in w[].connections.handles():
             var c = w[].connections.find(slot)
             if c:
                 Connection(c.value()).stop()
+        end_accepting(w)
 
     def destroy(self):
         """Frees the worker and its reactor; `run` has returned."""
         var w = self.state
+        close_spare(w)
         w[].free_spares()
         w[].reactor.destroy()
         w[].connections.destroy()
@@ -114,11 +106,7 @@ struct Worker(TrivialRegisterPassable):
         Returns:
             False if there is no room for it.
         """
-        var w = self.state
-        if not Connection.begin(w, descriptor):
-            return False
-        self._count_accepted()
-        return True
+        return admit(self.state, descriptor)
 
     def is_done(self) -> Bool:
         """Tells whether the worker has ended.
@@ -126,31 +114,7 @@ struct Worker(TrivialRegisterPassable):
         Returns:
             True after `stop`, when no connection is left.
         """
-        var w = self.state
-        if not w[].stopping or w[].connections.lent() > 0:
-            return False
-        for listener in w[].listeners:
-            if not _accept_of(listener).is_idle():
-                return False
-        return True
-
-    def end_turn(self):
-        """Keeps the present turn from waiting: nothing more may happen."""
-        var w = self.state
-        w[].reactor.post(_nothing, w.unsafe_bitcast[NoneType]())
-
-    def _resume_accepting(self):
-        var w = self.state
-        w[].accept_paused = False
-        if w[].stopping:
-            return
-        for listener in w[].listeners:
-            if _accept_of(listener).is_idle():
-                w[].reactor.submit(_accept_of(listener))
-
-    def _cancel_accepts(self):
-        for listener in self.state[].listeners:
-            self.state[].reactor.cancel(_accept_of(listener))
+        return has_ended(self.state)
 
     def _turn_limit_ms(self) -> Int:
         var w = self.state
@@ -161,6 +125,7 @@ struct Worker(TrivialRegisterPassable):
     def abort_all(self):
         """Ends every connection at once; after `stop`."""
         var w = self.state
+        give_up_accepting(w)
         for slot in w[].connections.handles():
             var c = w[].connections.find(slot)
             if c:
@@ -186,72 +151,21 @@ struct Worker(TrivialRegisterPassable):
             w[].reactor.timers().armed_count(),
         )
 
-    @always_inline
-    def _count_accepted(self):
-        var w = self.state
-        WorkerStatistics.add(
-            Pointer(to=w[].statistics[].connections_accepted), 1
-        )
-        WorkerStatistics.set(
-            Pointer(to=w[].statistics[].connections), w[].connections.lent()
-        )
 
-    def _pause_accepting(self):
-        var w = self.state
-        w[].accept_paused = True
-        self._cancel_accepts()
-        w[].reactor.timers().arm(
-            Pointer(to=w[].accept_timer).unsafe_origin_cast[
-                MutUntrackedOrigin
-            ](),
-            w[].reactor.now_ms() + _ACCEPT_PAUSE_MS,
+def _on_slow_turn(owner: Erased, busy_ms: Int):
+    var w = owner.unsafe_bitcast[WorkerState]()
+    WorkerStatistics.add(Pointer(to=w[].statistics[].slow_turns), 1)
+    var now_ms = w[].reactor.now_ms()
+    if now_ms - w[].slow_turn_logged_ms < SLOW_TURN_LOG_MS:
+        return
+    w[].slow_turn_logged_ms = now_ms
+    w[].config.log.line(
+        String(
+            "flare: worker ",
+            w[].index,
+            " was busy for ",
+            busy_ms,
+            " ms in one turn; its newest request is ",
+            w[].next_request_id - 1,
         )
-
-
-@always_inline
-def _accept_of(listener: PointerTo[ListenerState]) -> Operation:
-    return Operation(
-        Pointer(to=listener[].accept).unsafe_origin_cast[MutUntrackedOrigin]()
     )
-
-
-def _on_accept(operation: Operation):
-    var listener = (
-        operation.state[].owner.value().unsafe_bitcast[ListenerState]()
-    )
-    var worker = Worker(listener[].worker.unsafe_bitcast[WorkerState]())
-    var w = worker.state
-    var result = operation.result()
-    if result >= 0:
-        if not worker.add(Int32(result)):
-            # What was accepted already is served when a slot is free; later
-            # ones stay in the listen queue.
-            w[].waiting.append(Int32(result))
-            w[].accept_paused = True
-            worker._cancel_accepts()
-    elif result != CANCELLED:
-        # No descriptor or no memory is left, or the peer gave up already.
-        worker._pause_accepting()
-    if worker.is_done():
-        worker.end_turn()
-    elif operation.is_idle() and not w[].accept_paused and not w[].stopping:
-        w[].reactor.submit(operation)
-
-
-def _on_slot_freed(owner: Erased):
-    var worker = Worker(owner.unsafe_bitcast[WorkerState]())
-    var w = worker.state
-    if worker.is_done():
-        worker.end_turn()
-    elif len(w[].waiting) > 0:
-        _ = worker.add(w[].waiting.pop(0))
-    elif w[].accept_paused and not w[].accept_timer.is_armed():
-        worker._resume_accepting()
-
-
-def _nothing(owner: Erased):
-    pass
-
-
-def _on_accept_timer(owner: Erased):
-    Worker(owner.unsafe_bitcast[WorkerState]())._resume_accepting()

@@ -25,6 +25,8 @@ from .statistics import WorkerStatistics
 
 comptime OUTPUT_OCTETS = 16384
 """The size that output buffers begin with."""
+comptime SLOW_TURN_LOG_MS = 1000
+"""The shortest time between two lines about slow turns."""
 comptime _SPARE_MAX = 256
 comptime _SPARE_CONTENT_OCTETS_MAX = 256 * 1024
 
@@ -48,6 +50,8 @@ struct ListenerState(Movable):
     """The multishot accept."""
     var worker: Erased
     """The worker."""
+    var is_drained: Bool
+    """Nobody waited when the stopping worker looked last."""
 
     def __init__(out self, descriptor: Int32, worker: Erased):
         """Describes a socket from which nothing was accepted yet.
@@ -60,6 +64,7 @@ struct ListenerState(Movable):
         self.accept.descriptor = descriptor
         self.accept.multishot = True
         self.worker = worker
+        self.is_drained = False
 
 
 struct WorkerState(Movable):
@@ -110,9 +115,17 @@ struct WorkerState(Movable):
     var accept_paused: Bool
     """No connection is accepted for now."""
     var accept_timer: TimerEntry
-    """Ends the pause after accepting failed."""
+    """Armed while somebody may wait who cannot be accepted."""
     var accept_task: TimerTask
     """What that timer calls."""
+    var accepting_ended: Bool
+    """Nobody is accepted any more, not even who waits."""
+    var stuck_since_ms: Int
+    """Since when nobody could be accepted though somebody waits, or -1."""
+    var spare_descriptor: Int32
+    """Given up to answer somebody when no other descriptor is left, or -1."""
+    var slow_turn_logged_ms: Int
+    """When a slow turn was logged last."""
     var statistics: PointerTo[WorkerStatistics]
     """Counters that other threads may read."""
     var access_ring: Optional[AccessRing]
@@ -165,6 +178,10 @@ struct WorkerState(Movable):
         self.accept_task = TimerTask(
             reactor.state.unsafe_bitcast[NoneType](), _nothing
         )
+        self.accepting_ended = False
+        self.stuck_since_ms = -1
+        self.spare_descriptor = -1
+        self.slow_turn_logged_ms = -SLOW_TURN_LOG_MS
         self.statistics = statistics
         self.access_ring = None
 

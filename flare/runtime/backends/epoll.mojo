@@ -27,6 +27,7 @@ from flare.sys.epoll import (
 )
 from flare.sys.errno import EAGAIN, EBADF, EINPROGRESS, EINTR
 from flare.sys.file import close_descriptor
+from flare.sys.listener import hold_connections_back
 from flare.sys.socket import (
     accept_socket,
     connect_socket,
@@ -57,53 +58,14 @@ from flare.runtime.operation import (
     OperationKind,
 )
 
+from .epoll_interest import Interest
+from .kernel_listener import accept_and_answer, accept_waiting
+
 comptime _EVENTS = 512
 comptime _ACCEPTS_PER_TURN = 64
 
 comptime _READ_EVENTS = EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR
 comptime _WRITE_EVENTS = EPOLLOUT | EPOLLHUP | EPOLLERR
-
-
-@fieldwise_init
-struct _Interest(ImplicitlyCopyable):
-    """Knows one descriptor: who waits for what, and what is ready."""
-
-    var reader: Optional[Operation]
-    var writer: Optional[Operation]
-    var poller: Optional[Operation]
-    var registered: Bool
-    # The registration ends with the last operation.
-    var transient: Bool
-    var readable: Bool
-    var writable: Bool
-    # The peer has ended its side: the end is still to be read after the
-    # octets, though no further edge will say so.
-    var ended: Bool
-    # Neither side can go on: polls report it whatever they ask for.
-    var broken: Bool
-    # Whether octets wait can be asked, which a poll needs where it finds some
-    # that no edge announces any more.
-    var peekable: Bool
-    var queued: Bool
-
-    def __init__(out self):
-        self = Self(
-            reader=None,
-            writer=None,
-            poller=None,
-            registered=False,
-            transient=False,
-            readable=False,
-            writable=True,
-            ended=False,
-            broken=False,
-            peekable=False,
-            queued=False,
-        )
-
-    @always_inline
-    def is_used(self) -> Bool:
-        return Bool(self.reader) or Bool(self.writer) or Bool(self.poller)
 
 
 struct EpollBackendState(Movable):
@@ -113,7 +75,7 @@ struct EpollBackendState(Movable):
     """The epoll descriptor."""
     var buffers: BufferPool
     """Where receive buffers come from."""
-    var interests: List[_Interest]
+    var interests: List[Interest]
     """One entry per descriptor number."""
     var retry: List[Int32]
     """Descriptors with an operation that can go on without an event."""
@@ -129,7 +91,7 @@ struct EpollBackendState(Movable):
         """
         self.epoll = epoll
         self.buffers = buffers
-        self.interests = List[_Interest]()
+        self.interests = List[Interest]()
         self.retry = List[Int32](capacity=_EVENTS)
         self.events = heap_create(_EventArray()).unsafe_bitcast[EpollEvent]()
 
@@ -285,6 +247,45 @@ struct EpollBackend(Backend):
         """
         return peer_socket_address(descriptor, address)
 
+    def accept_now(self, listener: Int32) -> Int:
+        """Accepts one connection that waits already.
+
+        Args:
+            listener: A listening socket.
+
+        Returns:
+            The descriptor, or a negated errno.
+        """
+        return accept_waiting(listener)
+
+    def hold_back(self, listener: Int32, held: Bool):
+        """Filters what begins a connection, or lets it pass.
+
+        Args:
+            listener: A listening socket.
+            held: Whether new connections are kept off.
+        """
+        # Without filters in the kernel the queue goes on taking connections.
+        _ = hold_connections_back(listener, held)
+
+    def turn_away(
+        self,
+        listener: Int32,
+        mut spare: Int32,
+        answer: Span[UInt8, ImmStaticOrigin],
+    ) -> Int:
+        """Accepts, answers and closes without waiting.
+
+        Args:
+            listener: A listening socket.
+            spare: A descriptor to close and open again for it.
+            answer: All that the peer gets.
+
+        Returns:
+            0, or a negated errno.
+        """
+        return accept_and_answer(listener, spare, answer)
+
     def close(self, descriptor: Int32):
         """Closes a descriptor and forgets it.
 
@@ -330,7 +331,7 @@ struct EpollBackend(Backend):
         ref o = operation.state[]
         ref interest = self.state[].interests[Int(o.descriptor)]
         var queued = interest.queued
-        interest = _Interest()
+        interest = Interest()
         interest.queued = queued
         if o.kind == OperationKind.SEND:
             interest.writer = operation
@@ -352,20 +353,20 @@ struct EpollBackend(Backend):
         interest.readable = False
         var problem = self._add(o.descriptor)
         if problem < 0:
-            interest = _Interest()
+            interest = Interest()
             interest.queued = queued
             _complete(operation, problem, False, completions)
 
     def _know(self, descriptor: Int32):
         while len(self.state[].interests) <= Int(descriptor):
-            self.state[].interests.append(_Interest())
+            self.state[].interests.append(Interest())
 
     def _register(self, descriptor: Int32) -> Int:
         ref interest = self.state[].interests[Int(descriptor)]
         if interest.registered:
             return 0
         var queued = interest.queued
-        interest = _Interest()
+        interest = Interest()
         interest.queued = queued
         return self._add(descriptor)
 

@@ -21,6 +21,7 @@ from flare.runtime.operation import (
     OperationKind,
 )
 from flare.sys.errno import (
+    EAGAIN,
     EBADF,
     ECONNREFUSED,
     ECONNRESET,
@@ -146,6 +147,66 @@ struct SimulatedBackend(Backend):
         if other < 0:
             return -ENOTCONN
         address = address_of(other)
+        return 0
+
+    def accept_now(self, listener: Int32) -> Int:
+        """Accepts one connection that waits already.
+
+        Args:
+            listener: A listening socket.
+
+        Returns:
+            The descriptor, or a negated errno.
+        """
+        var index = self.network.find(listener)
+        if index < 0:
+            return -EBADF
+        ref backlog = self.network.socket(index)[].backlog
+        if len(backlog) == 0:
+            return -EAGAIN
+        ref s = self.network.state[]
+        if s.draws.strikes(s.faults.accept_errors):
+            s.counts.accept_errors += 1
+            return -EMFILE
+        return Int(descriptor_of(backlog.pop(0)))
+
+    def hold_back(self, listener: Int32, held: Bool):
+        """Lets new connections break, or come.
+
+        Args:
+            listener: A listening socket.
+            held: Whether new connections are kept off.
+        """
+        var index = self.network.find(listener)
+        if index >= 0:
+            self.network.socket(index)[].holds_back = held
+
+    def turn_away(
+        self,
+        listener: Int32,
+        mut spare: Int32,
+        answer: Span[UInt8, ImmStaticOrigin],
+    ) -> Int:
+        """Accepts, answers and closes; no fault strikes.
+
+        Args:
+            listener: A listening socket.
+            spare: Not used: only faults use descriptors up.
+            answer: All that the peer gets.
+
+        Returns:
+            0, or a negated errno.
+        """
+        ref backlog = self.network.socket(self.network.find(listener))[].backlog
+        if len(backlog) == 0:
+            return -EAGAIN
+        var index = backlog.pop(0)
+        ref socket = self.network.socket(index)[]
+        socket.inbound.clear()
+        if socket.other >= 0:
+            self.network.socket(socket.other)[].inbound.append(answer)
+            self.network.socket(socket.other)[].arrivals += 1
+        self.network.close(index)
         return 0
 
     def close(self, descriptor: Int32):

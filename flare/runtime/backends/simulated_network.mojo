@@ -26,6 +26,8 @@ struct SimulatedSocket(Movable):
     """Somebody owns the descriptor."""
     var is_listener: Bool
     """It accepts connections."""
+    var holds_back: Bool
+    """It takes no new connections for now."""
     var generation: Int
     """Grows each time the descriptor is used again."""
     var other: Int
@@ -47,6 +49,7 @@ struct SimulatedSocket(Movable):
         """Makes an unused socket."""
         self.is_open = False
         self.is_listener = False
+        self.holds_back = False
         self.generation = 0
         self.other = -1
         self.inbound = Buffer()
@@ -60,6 +63,7 @@ struct SimulatedSocket(Movable):
         """Forgets the last user of the descriptor."""
         self.is_open = True
         self.is_listener = False
+        self.holds_back = False
         self.generation += 1
         self.other = -1
         self.inbound.clear()
@@ -347,10 +351,11 @@ struct SimulatedNetwork(TrivialRegisterPassable):
 
         Args:
             near: An open socket.
-            listener: The listener; without one the connection is broken.
+            listener: The listener; without one, or while it holds back, the
+                connection is broken.
         """
         var at = self.find(listener)
-        if at < 0:
+        if at < 0 or self.socket(at)[].holds_back:
             self.socket(near)[].is_reset = True
             return
         var far = self.open()

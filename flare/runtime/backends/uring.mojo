@@ -27,6 +27,7 @@ from flare.sys.io_uring import (
     SubmissionEntry,
     Uring,
 )
+from flare.sys.listener import hold_connections_back
 from flare.sys.socket import (
     peer_socket_address,
     set_socket_linger,
@@ -37,6 +38,8 @@ from flare.sys.socket_constants import SHUT_WR
 from flare.runtime.backend import Backend, Completions
 from flare.runtime.buffer_pool import BufferPool
 from flare.runtime.operation import Completion, Operation, OperationKind
+
+from .kernel_listener import accept_and_answer, accept_waiting
 
 comptime _SUBMISSIONS = 1024
 comptime _COMPLETIONS = 8192
@@ -229,6 +232,45 @@ struct UringBackend(Backend):
             0, or a negated errno.
         """
         return peer_socket_address(descriptor, address)
+
+    def accept_now(self, listener: Int32) -> Int:
+        """Accepts one connection that waits already.
+
+        Args:
+            listener: A listening socket.
+
+        Returns:
+            The descriptor, or a negated errno.
+        """
+        return accept_waiting(listener)
+
+    def hold_back(self, listener: Int32, held: Bool):
+        """Filters what begins a connection, or lets it pass.
+
+        Args:
+            listener: A listening socket.
+            held: Whether new connections are kept off.
+        """
+        # Without filters in the kernel the queue goes on taking connections.
+        _ = hold_connections_back(listener, held)
+
+    def turn_away(
+        self,
+        listener: Int32,
+        mut spare: Int32,
+        answer: Span[UInt8, ImmStaticOrigin],
+    ) -> Int:
+        """Accepts, answers and closes without waiting.
+
+        Args:
+            listener: A listening socket.
+            spare: A descriptor to close and open again for it.
+            answer: All that the peer gets.
+
+        Returns:
+            0, or a negated errno.
+        """
+        return accept_and_answer(listener, spare, answer)
 
     def close(self, descriptor: Int32):
         """Queues the closing of a descriptor.

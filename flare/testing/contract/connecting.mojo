@@ -32,13 +32,13 @@ def multishot_accept_goes_on[W: ReactorWorld]() raises:
     accept.submit()
     var ends = List[Int32]()
     for i in range(5):
-        ends.append(_connect(scene, listener, 0))
+        ends.append(connect(scene, listener, 0))
         scene.expect_count(accept, i + 1)
         assert_true(accept.last() >= 0)
         assert_equal(accept.state[].finals, 0)
         ends.append(Int32(accept.last()))
-    _check_connected(scene, ends[0], ends[1])
-    _check_connected(scene, ends[9], ends[8])
+    check_connected(scene, ends[0], ends[1])
+    check_connected(scene, ends[9], ends[8])
     accept.cancel()
     scene.finish(accept)
     assert_equal(accept.last(), CANCELLED)
@@ -59,8 +59,8 @@ def single_accept_takes_one[W: ReactorWorld]() raises:
     """
     var scene = Scene[W]()
     var listener = scene.world.listen()
-    var first = _connect(scene, listener, 0)
-    var second = _connect(scene, listener, 0)
+    var first = connect(scene, listener, 0)
+    var second = connect(scene, listener, 0)
     var accept = scene.watch(OperationKind.ACCEPT, listener)
     accept.submit()
     scene.finish(accept)
@@ -72,8 +72,8 @@ def single_accept_takes_one[W: ReactorWorld]() raises:
     var one = Int32(accept.state[].results[0])
     var other = Int32(accept.state[].results[1])
     assert_true(one != other)
-    _check_connected(scene, first, one)
-    _check_connected(scene, second, other)
+    check_connected(scene, first, one)
+    check_connected(scene, second, other)
     for end in [first, second, one, other, listener]:
         scene.close(end)
     scene^.end()
@@ -117,7 +117,7 @@ def address_of_the_peer_is_known[W: ReactorWorld]() raises:
     """
     var scene = Scene[W]()
     var listener = scene.world.listen()
-    var near = _connect(scene, listener, 0)
+    var near = connect(scene, listener, 0)
     var storage = SocketAddressStorage()
     assert_equal(scene.world.reactor().peer_address(near, storage), 0)
     assert_true(storage.family() != 0)
@@ -222,9 +222,25 @@ def unknown_descriptor_is_an_error[W: ReactorWorld]() raises:
     scene^.end()
 
 
-def _connect[
+def connect[
     W: ReactorWorld
 ](mut scene: Scene[W], listener: Int32, expected: Int) raises -> Int32:
+    """Connects a new socket.
+
+    Parameters:
+        W: The world it is played in.
+
+    Args:
+        scene: The scene.
+        listener: Where to connect to.
+        expected: What connecting must report.
+
+    Returns:
+        The socket.
+
+    Raises:
+        Error: If it reports something else.
+    """
     var descriptor = scene.world.socket()
     var watch = scene.watch(OperationKind.CONNECT, descriptor)
     var storage = heap_create(scene.world.address(listener))
@@ -237,9 +253,22 @@ def _connect[
     return descriptor
 
 
-def _check_connected[
+def check_connected[
     W: ReactorWorld
 ](mut scene: Scene[W], one: Int32, other: Int32) raises:
+    """Checks that what one socket sends arrives at the other.
+
+    Parameters:
+        W: The world it is played in.
+
+    Args:
+        scene: The scene.
+        one: The socket that sends.
+        other: The one that receives.
+
+    Raises:
+        Error: If it does not arrive.
+    """
     scene.deliver(one, "ping")
     var receive = scene.receive(other, multishot=True)
     scene.expect(receive, 4)

@@ -1,0 +1,371 @@
+"""Accepts the connections of a worker: all it has room for, and who waits last.
+
+Where slots, descriptors or memory have run out accepting pauses, and goes on
+when a connection has ended. While somebody waits, room is made: responses say
+that they are the last on their connections, and connections that have idled for
+a second end, the longest idle first. If nothing can be accepted for
+`overload_timeout_ms` even so, those who wait are answered 503 by means of a
+descriptor that is kept for it.
+
+A worker that stops keeps new connections off and answers those that wait.
+"""
+
+from flare.core import Erased, PointerTo
+from flare.runtime.operation import CANCELLED, Operation
+from flare.runtime.timer_wheel import TimerEntry
+from flare.sys.errno import (
+    EAGAIN,
+    ECONNABORTED,
+    ECONNRESET,
+    EHOSTDOWN,
+    EHOSTUNREACH,
+    EINTR,
+    ENETDOWN,
+    ENETUNREACH,
+    ENOPROTOOPT,
+    EPERM,
+    EPROTO,
+    ETIMEDOUT,
+)
+from flare.sys.file import close_descriptor, open_event_descriptor
+
+from .connection import Connection
+from .connection_state import ConnectionState, Stage, Wait
+from .output import machine
+from .statistics import WorkerStatistics
+from .worker_state import ListenerState, WorkerState
+
+comptime _PAUSE_MS = 100
+# A client that sends one request after another is not taken for idle.
+comptime _IDLE_MS_MIN = 1000
+comptime _ENDED_MAX = 16
+comptime _TURNED_AWAY_MAX = 64
+comptime _ACCEPTS_MAX = 1024
+# What `_accept_waiting` returns when no slot is free.
+comptime _NO_SLOT = 1
+
+comptime _ANSWER: StaticString = (
+    "HTTP/1.1 503 Service Unavailable\r\n"
+    "Retry-After: 1\r\n"
+    "Content-Length: 0\r\n"
+    "Connection: close\r\n\r\n"
+)
+
+
+def begin_accepting(w: PointerTo[WorkerState]):
+    """Lets connections come in, unless the worker was stopped already.
+
+    Args:
+        w: The worker.
+    """
+    w[].accept_task.owner = w.unsafe_bitcast[NoneType]()
+    w[].accept_task.fire = _on_timer
+    w[].slot_freed = _on_slot_freed
+    w[].accept_timer.owner = (
+        Pointer(to=w[].accept_task)
+        .unsafe_origin_cast[MutUntrackedOrigin]()
+        .unsafe_bitcast[NoneType]()
+    )
+    w[].spare_descriptor = Int32(max(open_event_descriptor(), -1))
+    if w[].stopping:
+        return
+    for listener in w[].listeners:
+        listener[].accept.complete = _on_accept
+        w[].reactor.hold_back(listener[].accept.descriptor, False)
+    _resume(w)
+
+
+def admit(w: PointerTo[WorkerState], descriptor: Int32) -> Bool:
+    """Begins a connection on an accepted socket.
+
+    Args:
+        w: The worker.
+        descriptor: The socket; it belongs to the worker if there is room.
+
+    Returns:
+        False if no slot is free.
+    """
+    if not Connection.begin(w, descriptor):
+        return False
+    w[].stuck_since_ms = -1
+    WorkerStatistics.add(Pointer(to=w[].statistics[].connections_accepted), 1)
+    WorkerStatistics.set(
+        Pointer(to=w[].statistics[].connections), w[].connections.lent()
+    )
+    return True
+
+
+def end_accepting(w: PointerTo[WorkerState]):
+    """Keeps new connections off; those that wait become the last ones.
+
+    Args:
+        w: The worker, which has begun to stop.
+    """
+    for listener in w[].listeners:
+        w[].reactor.hold_back(listener[].accept.descriptor, True)
+    _cancel_accepts(w)
+    _cancel_timer(w)
+    _accept_last(w)
+
+
+def give_up_accepting(w: PointerTo[WorkerState]):
+    """Leaves those who wait to themselves: the time of the worker is over.
+
+    Args:
+        w: The worker, which stops.
+    """
+    w[].accepting_ended = True
+    while len(w[].waiting) > 0:
+        w[].reactor.close(w[].waiting.pop())
+    _cancel_timer(w)
+
+
+def has_ended(w: PointerTo[WorkerState]) -> Bool:
+    """Tells whether a worker has stopped and nobody is left.
+
+    Args:
+        w: The worker.
+
+    Returns:
+        True if no connection is open and none waits to be accepted.
+    """
+    if not w[].stopping or w[].connections.lent() > 0 or len(w[].waiting) > 0:
+        return False
+    for listener in w[].listeners:
+        if not _accept_of(listener).is_idle():
+            return False
+        if not listener[].is_drained and not w[].accepting_ended:
+            return False
+    return True
+
+
+def close_spare(w: PointerTo[WorkerState]):
+    """Gives the descriptor up that was kept for answers.
+
+    Args:
+        w: The worker.
+    """
+    if w[].spare_descriptor >= 0:
+        _ = close_descriptor(w[].spare_descriptor)
+    w[].spare_descriptor = -1
+
+
+def _resume(w: PointerTo[WorkerState]):
+    w[].accept_paused = False
+    for listener in w[].listeners:
+        if _accept_of(listener).is_idle():
+            w[].reactor.submit(_accept_of(listener))
+
+
+def _pause(w: PointerTo[WorkerState]):
+    w[].accept_paused = True
+    _cancel_accepts(w)
+    _arm_timer(w)
+
+
+def _cancel_accepts(w: PointerTo[WorkerState]):
+    for listener in w[].listeners:
+        w[].reactor.cancel(_accept_of(listener))
+
+
+def _on_accept(operation: Operation):
+    var listener = (
+        operation.state[].owner.value().unsafe_bitcast[ListenerState]()
+    )
+    var w = listener[].worker.unsafe_bitcast[WorkerState]()
+    var result = operation.result()
+    if result >= 0:
+        if not admit(w, Int32(result)):
+            # What was accepted already is served when a slot is free; later
+            # ones stay in the listen queue.
+            w[].waiting.append(Int32(result))
+            _pause(w)
+    elif result != CANCELLED and not _peer_gave_up(result):
+        _pause(w)
+    if w[].stopping:
+        _go_on_ending(w)
+    elif operation.is_idle() and not w[].accept_paused:
+        w[].reactor.submit(operation)
+
+
+def _on_slot_freed(owner: Erased):
+    var w = owner.unsafe_bitcast[WorkerState]()
+    if len(w[].waiting) > 0:
+        if admit(w, w[].waiting[0]):
+            _ = w[].waiting.pop(0)
+    elif w[].stopping:
+        if w[].connections.lent() == 0:
+            # Handshakes that had begun may have ended since.
+            for listener in w[].listeners:
+                listener[].is_drained = False
+        _go_on_ending(w)
+    elif w[].accept_paused:
+        _resume(w)
+
+
+def _on_timer(owner: Erased):
+    var w = owner.unsafe_bitcast[WorkerState]()
+    if w[].stopping:
+        _go_on_ending(w)
+    elif len(w[].waiting) > 0:
+        _ = _make_room(w)
+        _arm_timer(w)
+    elif w[].accept_paused:
+        _try_again(w)
+
+
+def _try_again(w: PointerTo[WorkerState]):
+    """Accepts who waits, and makes room if that fails still."""
+    for listener in w[].listeners:
+        if not _accept_of(listener).is_idle():
+            _arm_timer(w)
+            return
+        var result = _accept_waiting(w, listener)
+        if result == _NO_SLOT:
+            return
+        if result == -EAGAIN:
+            continue
+        if w[].stuck_since_ms < 0:
+            w[].stuck_since_ms = w[].reactor.now_ms()
+        if not _make_room(w):
+            _turn_away(w, listener)
+        _arm_timer(w)
+        return
+    # Nobody waits, whatever may be used up.
+    w[].stuck_since_ms = -1
+    _resume(w)
+
+
+def _go_on_ending(w: PointerTo[WorkerState]):
+    _accept_last(w)
+    if has_ended(w):
+        # Nothing more may happen: the present turn must not wait.
+        w[].reactor.post(_nothing, w.unsafe_bitcast[NoneType]())
+
+
+def _accept_last(w: PointerTo[WorkerState]):
+    if w[].accepting_ended:
+        return
+    for listener in w[].listeners:
+        if listener[].is_drained or not _accept_of(listener).is_idle():
+            continue
+        var result = _accept_waiting(w, listener)
+        if result == -EAGAIN:
+            listener[].is_drained = True
+        elif result != _NO_SLOT:
+            _arm_timer(w)
+            return
+    _cancel_timer(w)
+
+
+def _accept_waiting(
+    w: PointerTo[WorkerState], listener: PointerTo[ListenerState]
+) -> Int:
+    """Accepts those who wait, as far as there is room.
+
+    Returns:
+        EAGAIN if nobody waits any more, `_NO_SLOT`, or the negated errno of
+        what is used up.
+    """
+    for _ in range(_ACCEPTS_MAX):
+        if (
+            len(w[].waiting) > 0
+            or w[].connections.lent() >= w[].config.max_connections
+        ):
+            return _NO_SLOT
+        var result = w[].reactor.accept_now(listener[].accept.descriptor)
+        if result >= 0:
+            _ = admit(w, Int32(result))
+        elif not _peer_gave_up(result):
+            return result
+    return -EINTR
+
+
+def _make_room(w: PointerTo[WorkerState]) -> Bool:
+    """Lets connections end, now or after their next response.
+
+    Returns:
+        True if some end now.
+    """
+    var slots = w[].connections.handles()
+    var idle = List[Int]()
+    for i in range(len(slots)):
+        var c = w[].connections.find(slots[i]).value()
+        if _has_idled(w, c):
+            # Sorts by time, and still tells which one it is.
+            idle.append((c[].deadline_ms << 24) | i)
+        elif c[].stage == Stage.OPEN:
+            machine(c).close_after_exchange()
+    sort(idle)
+    for i in range(min(len(idle), _ENDED_MAX)):
+        var slot = slots[idle[i] & 0xFFFFFF]
+        Connection(w[].connections.find(slot).value()).abort()
+    return len(idle) > 0
+
+
+def _has_idled(
+    w: PointerTo[WorkerState], c: PointerTo[ConnectionState]
+) -> Bool:
+    if c[].stage != Stage.OPEN or c[].wait != Wait.NEXT_REQUEST:
+        return False
+    var since_ms = c[].deadline_ms - w[].config.idle_timeout_ms
+    return w[].reactor.now_ms() - since_ms >= _IDLE_MS_MIN
+
+
+def _turn_away(w: PointerTo[WorkerState], listener: PointerTo[ListenerState]):
+    """Answers those who wait with the descriptor that is kept for it."""
+    var stuck_ms = w[].reactor.now_ms() - w[].stuck_since_ms
+    if stuck_ms < w[].config.overload_timeout_ms:
+        return
+    for _ in range(_TURNED_AWAY_MAX):
+        var result = w[].reactor.turn_away(
+            listener[].accept.descriptor,
+            w[].spare_descriptor,
+            _ANSWER.as_bytes(),
+        )
+        if result < 0:
+            return
+        WorkerStatistics.add(Pointer(to=w[].statistics[].refused), 1)
+
+
+def _peer_gave_up(result: Int) -> Bool:
+    """Tells errors of one connection that is gone (accept(2))."""
+    return (
+        result == -ECONNABORTED
+        or result == -EPROTO
+        or result == -ECONNRESET
+        or result == -ETIMEDOUT
+        or result == -ENETDOWN
+        or result == -ENETUNREACH
+        or result == -EHOSTDOWN
+        or result == -EHOSTUNREACH
+        or result == -ENOPROTOOPT
+        or result == -EPERM
+        or result == -EINTR
+    )
+
+
+def _arm_timer(w: PointerTo[WorkerState]):
+    if not w[].accept_timer.is_armed():
+        w[].reactor.timers().arm(_timer_of(w), w[].reactor.now_ms() + _PAUSE_MS)
+
+
+def _cancel_timer(w: PointerTo[WorkerState]):
+    if w[].accept_timer.is_armed():
+        w[].reactor.timers().cancel(_timer_of(w))
+
+
+@always_inline
+def _timer_of(w: PointerTo[WorkerState]) -> PointerTo[TimerEntry]:
+    return Pointer(to=w[].accept_timer).unsafe_origin_cast[MutUntrackedOrigin]()
+
+
+@always_inline
+def _accept_of(listener: PointerTo[ListenerState]) -> Operation:
+    return Operation(
+        Pointer(to=listener[].accept).unsafe_origin_cast[MutUntrackedOrigin]()
+    )
+
+
+def _nothing(owner: Erased):
+    pass

@@ -1,0 +1,101 @@
+"""Erases the type of a backend for what is called outside of a turn."""
+
+from flare.core import Erased, heap_destroy
+from flare.sys.socket_address import SocketAddressStorage
+
+from .backend import Backend
+
+
+@fieldwise_init
+struct BackendFunctions(TrivialRegisterPassable):
+    """Holds the methods of one backend; each takes its erased address."""
+
+    var accept_now: def(Erased, Int32) thin -> Int
+    """Accepts a connection that waits already."""
+    var hold_back: def(Erased, Int32, Bool) thin -> None
+    """Decides whether new connections may enter a listen queue."""
+    var turn_away: def(
+        Erased, Int32, mut Int32, Span[UInt8, ImmStaticOrigin]
+    ) thin -> Int
+    """Answers one who wants to connect, and closes."""
+    var close: def(Erased, Int32) thin -> None
+    """Closes a descriptor."""
+    var reset: def(Erased, Int32) thin -> None
+    """Closes a descriptor with a reset."""
+    var end_sending: def(Erased, Int32) thin -> None
+    """Ends our side of a connection."""
+    var peer_address: def(Erased, Int32, mut SocketAddressStorage) thin -> Int
+    """Reads the address of a peer."""
+    var now_ms: def(Erased) thin -> Int
+    """Reads the clock."""
+    var destroy: def(Erased) thin -> None
+    """Frees the backend."""
+
+    @staticmethod
+    def of[B: Backend]() -> Self:
+        """Names the methods of a type of backend.
+
+        Parameters:
+            B: The type of the backend.
+
+        Returns:
+            Its methods.
+        """
+        return Self(
+            _accept_now[B],
+            _hold_back[B],
+            _turn_away[B],
+            _close[B],
+            _reset[B],
+            _end_sending[B],
+            _peer_address[B],
+            _now_ms[B],
+            _destroy[B],
+        )
+
+
+def _accept_now[B: Backend](backend: Erased, listener: Int32) -> Int:
+    return backend.unsafe_bitcast[B]()[].accept_now(listener)
+
+
+def _hold_back[B: Backend](backend: Erased, listener: Int32, held: Bool):
+    backend.unsafe_bitcast[B]()[].hold_back(listener, held)
+
+
+def _turn_away[
+    B: Backend
+](
+    backend: Erased,
+    listener: Int32,
+    mut spare: Int32,
+    answer: Span[UInt8, ImmStaticOrigin],
+) -> Int:
+    return backend.unsafe_bitcast[B]()[].turn_away(listener, spare, answer)
+
+
+def _close[B: Backend](backend: Erased, descriptor: Int32):
+    backend.unsafe_bitcast[B]()[].close(descriptor)
+
+
+def _reset[B: Backend](backend: Erased, descriptor: Int32):
+    backend.unsafe_bitcast[B]()[].reset(descriptor)
+
+
+def _end_sending[B: Backend](backend: Erased, descriptor: Int32):
+    backend.unsafe_bitcast[B]()[].end_sending(descriptor)
+
+
+def _peer_address[
+    B: Backend
+](backend: Erased, descriptor: Int32, mut address: SocketAddressStorage) -> Int:
+    return backend.unsafe_bitcast[B]()[].peer_address(descriptor, address)
+
+
+def _now_ms[B: Backend](backend: Erased) -> Int:
+    return backend.unsafe_bitcast[B]()[].now_ms()
+
+
+def _destroy[B: Backend](backend: Erased):
+    var typed = backend.unsafe_bitcast[B]()
+    typed[].destroy()
+    heap_destroy(typed)

@@ -1,0 +1,85 @@
+"""Asks listening sockets what waits in their queue, and keeps new peers off.
+
+Every function returns what the kernel returned: a result that is not negative,
+or the negated error number of `flare.sys.errno`.
+"""
+
+from std.ffi import c_int, c_uint, external_call
+
+from .file import result_or_errno
+from .socket_constants import SO_ATTACH_FILTER, SO_DETACH_FILTER, SOL_SOCKET
+
+comptime _POLLIN = 1
+comptime _LOAD_OCTET: UInt64 = 0x30
+comptime _AND: UInt64 = 0x54
+comptime _JUMP_IF_EQUAL: UInt64 = 0x15
+comptime _RETURN: UInt64 = 0x06
+comptime _TCP_FLAGS_OFFSET: UInt64 = 13
+comptime _TCP_SYN: UInt64 = 0x02
+comptime _TCP_SYN_AND_ACK: UInt64 = 0x12
+comptime _WHOLE_PACKET: UInt64 = 0xFFFFFFFF
+comptime _INSTRUCTIONS = 5
+
+
+def has_connection_waiting(descriptor: Int32) -> Bool:
+    """Tells whether a connection can be accepted at once (poll(2)).
+
+    Accepting cannot tell: where no descriptor is left it fails alike, whether
+    somebody waits or not.
+
+    Args:
+        descriptor: A listening socket.
+
+    Returns:
+        True if one waits.
+    """
+    var request = UInt64(UInt32(descriptor)) | UInt64(_POLLIN) << 32
+    var ready = external_call["poll", c_int](
+        Pointer(to=request), UInt(1), c_int(0)
+    )
+    return ready > 0
+
+
+def hold_connections_back(descriptor: Int32, held: Bool) -> Int:
+    """Decides whether new connections may enter a listen queue (socket(7)).
+
+    A filter drops what begins a connection: the peer's kernel tries again a
+    second later, and finds the socket closed or the filter gone. Connections
+    whose handshake has begun still enter the queue, and none that waits in it
+    is harmed, which closing the socket would reset.
+
+    Args:
+        descriptor: A listening TCP socket.
+        held: True to keep new connections off, False to let them come again.
+
+    Returns:
+        0, or a negated errno.
+    """
+    var instructions = Array[UInt64, _INSTRUCTIONS](fill=_RETURN)
+    instructions[0] = _LOAD_OCTET | _TCP_FLAGS_OFFSET << 32
+    instructions[1] = _AND | _TCP_SYN_AND_ACK << 32
+    # The last instruction but one keeps the packet, the last one drops it.
+    instructions[2] = _JUMP_IF_EQUAL | UInt64(1) << 16 | _TCP_SYN << 32
+    instructions[3] = _RETURN | _WHOLE_PACKET << 32
+    var program = _Program(_INSTRUCTIONS, Pointer(to=instructions))
+    return result_or_errno(
+        Int(
+            external_call["setsockopt", c_int](
+                descriptor,
+                c_int(SOL_SOCKET),
+                c_int(SO_ATTACH_FILTER if held else SO_DETACH_FILTER),
+                Pointer(to=program),
+                c_uint(16),
+            )
+        )
+    )
+
+
+# The origin travels with the address: otherwise the compiler may leave the
+# instructions unwritten when the kernel reads them.
+@fieldwise_init
+struct _Program[T: AnyType, //, origin: Origin[mut=...]](
+    TrivialRegisterPassable
+):
+    var count: UInt64
+    var instructions: Pointer[Self.T, Self.origin]
