@@ -1,9 +1,9 @@
-"""Serves handlers that end their process (tests/python/test_loopback_abort.py,
-tests/python/test_loopback_supervise.py).
+"""Serves handlers that end their process
+(tests/python/test_loopback_supervise.py).
 
 Options: the backend, `--workers N`, `--alone` (not supervised), `--no-signals`,
 `--short` (little time to stop), `--dies-at-start`, `--stop-on-input`,
-`--comptime` (`serve_comptime`).
+`--comptime` (`serve_comptime`), `--twice` (serves again), `--bad-index-after`.
 """
 
 from std.ffi import c_int, external_call
@@ -157,8 +157,19 @@ def main() raises:
     for i in range(len(argv())):
         if argv()[i] == "--workers":
             workers = Int(argv()[i + 1])
-    # What a stream still holds must not be written once by each process.
-    print("before", end=" ")
+    # A stream of C keeps this until it is flushed, in each process.
+    var text = String("held back")
+    _ = external_call["puts", c_int](text.as_c_string_span().ptr())
+    for _ in range(2 if _has("--twice") else 1):
+        _serve(server, workers)
+        print("after", flush=True)
+    for counters in server.handle().statistics():
+        print(counters.requests, counters.connections, flush=True)
+    if _has("--bad-index-after"):
+        _bad_index()
+
+
+def _serve(server: HttpServer, workers: Int) raises:
     if _has("--comptime"):
         server.serve_comptime[_WHO, ServerConfig()](
             num_workers=workers, supervise=True
@@ -169,9 +180,6 @@ def main() raises:
             num_workers=workers,
             supervise=not _has("--alone"),
         )
-    print("after", flush=True)
-    for counters in server.handle().statistics():
-        print(counters.requests, counters.connections, flush=True)
 
 
 comptime _WHO: FnHandler = FnHandler(who)

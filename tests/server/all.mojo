@@ -9,6 +9,7 @@ from tests.server import (
     test_overload,
     test_refusals,
     test_replaced_answers,
+    test_restart_delay,
     test_simulated,
     test_splits,
     test_streams,
@@ -40,6 +41,10 @@ def main() raises:
         failures.append(String(e))
     try:
         TestSuite.discover_tests[test_replaced_answers.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_restart_delay.TESTS]().run()
     except e:
         failures.append(String(e))
     try:

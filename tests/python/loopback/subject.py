@@ -25,17 +25,17 @@ HELD = ("connections", "requests_in_flight", "fibers", "receive_buffers")
 
 
 @functools.lru_cache
-def build():
-    """Builds the server under test unless it is newer than its sources."""
+def build(source=SOURCE):
+    """Builds a server under test unless it is newer than its sources."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    program = FOLDER / "subject"
-    with open(FOLDER / "lock", "w") as lock:
+    program = FOLDER / source.stem
+    with open(f"{program}.lock", "w") as lock:
         # Test files run at the same time; the first one builds for all.
         fcntl.flock(lock, fcntl.LOCK_EX)
-        sources = [SOURCE, *(ROOT / "flare").rglob("*.mojo")]
+        sources = [source, *(ROOT / "flare").rglob("*.mojo")]
         newest = max(path.stat().st_mtime_ns for path in sources)
         stamp = f"{newest} {len(sources)}"
-        stamp_file = FOLDER / "stamp"
+        stamp_file = Path(f"{program}.stamp")
         if (
             program.exists()
             and stamp_file.exists()
@@ -43,7 +43,7 @@ def build():
         ):
             return program
         finished = subprocess.run(
-            [MOJO, "build", "-I", ROOT, "-o", program, SOURCE],
+            [MOJO, "build", "-I", ROOT, "-o", program, source],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             timeout=BUILD_SECONDS_MAX,
@@ -57,8 +57,10 @@ def build():
 class Subject:
     """Is one process of the server under test."""
 
-    def __init__(self, backend, *options, descriptors_max=None):
-        command = [build(), "--backend", backend, *options]
+    def __init__(
+        self, backend, *options, descriptors_max=None, command=None, **popen
+    ):
+        command = command or [build(), "--backend", backend, *options]
         if descriptors_max:
             limit = f'ulimit -n {descriptors_max}; exec "$@"'
             command = ["sh", "-c", limit, "sh", *command]
@@ -66,6 +68,7 @@ class Subject:
             command,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            **popen,
         )
         self._log = []
         self._changed = threading.Condition()
