@@ -28,6 +28,11 @@ def at_once(req: Request) raises -> Response:
     return ok("Hello, World!")
 
 
+def after_10_ms(req: Request) raises -> Response:
+    sleep(10)
+    return ok("Hello, World!")
+
+
 def parked(req: Request) raises -> Response:
     sleep(Int(req.param("ms")))
     return ok("Hello, World!")
@@ -96,6 +101,7 @@ def _backend(name: StringSlice) raises -> BackendKind:
 def _routes(handle: ServerHandle) raises -> Router[]:
     var router = Router()
     router.get("/", at_once)
+    router.get("/after-10-ms", after_10_ms)
     router.get("/parked/:ms", parked)
     router.get("/held/:ms", held)
     router.get("/content/:octets", content)
