@@ -8,20 +8,19 @@ what the machine refuses is answered as a server answers it.
 from flare.core import Buffer, PointerTo, heap_create, heap_destroy
 from flare.http.body import Body
 from flare.http.builders import error_response
-from flare.http.exchange import Exchange, ExchangeState
 from flare.http.handler import FnHandler, Handler, HandlerFunction
-from flare.http.request import Request
 from flare.http.response import Response
 from flare.message import HeaderMap
 from flare.proto.h1 import (
     BodyLength,
     H1Error,
-    H1Event,
     H1Limits,
     H1Machine,
     H1State,
     Role,
 )
+
+from .handler_call import HandlerCall
 
 
 struct TestClient[H: Handler](Movable):
@@ -29,12 +28,21 @@ struct TestClient[H: Handler](Movable):
 
     A handler that waits parks the calling thread, as in a script.
 
+    The function of a streamed response runs to its end, and the response has
+    the whole content. Where it raises, or contradicts its length, before the
+    head is out, the answer is 500; later the request raises `http.broken_off`.
+    An upgrade gives a response of 101: its function finds a peer that has said
+    what stands behind the request and no more, and what it writes is the
+    content. Interim responses (`req.inform`) are checked and dropped.
+
     Parameters:
         H: The type of the handler.
     """
 
     var _handler: Self.H
     var _limits: H1Limits
+    # Methods take `self`, so what they change lies elsewhere.
+    var _trailers: PointerTo[HeaderMap]
 
     def __init__(out self, var handler: Self.H):
         """Makes a client of a handler: a router, an `App`, middleware.
@@ -44,6 +52,7 @@ struct TestClient[H: Handler](Movable):
         """
         self._handler = handler^
         self._limits = H1Limits()
+        self._trailers = heap_create(HeaderMap())
 
     def __init__(out self: TestClient[FnHandler], function: HandlerFunction):
         """Makes a client of a plain function.
@@ -53,6 +62,11 @@ struct TestClient[H: Handler](Movable):
         """
         self._handler = FnHandler(function)
         self._limits = H1Limits()
+        self._trailers = heap_create(HeaderMap())
+
+    def __deinit__(deinit self):
+        """Ends the client."""
+        heap_destroy(self._trailers)
 
     def get(
         self, target: StringSlice, headers: HeaderMap = HeaderMap()
@@ -67,7 +81,8 @@ struct TestClient[H: Handler](Movable):
             What the handler answered.
 
         Raises:
-            H1Error: If the arguments cannot be a request.
+            H1Error: If the arguments cannot be a request; and an error
+                `http.broken_off …` if the response broke off midway.
         """
         return self.request("GET", target, Body(), headers)
 
@@ -84,7 +99,8 @@ struct TestClient[H: Handler](Movable):
             What the handler answered.
 
         Raises:
-            H1Error: If the arguments cannot be a request.
+            H1Error: If the arguments cannot be a request; and an error
+                `http.broken_off …` if the response broke off midway.
         """
         return self.request("DELETE", target, Body(), headers)
 
@@ -105,7 +121,8 @@ struct TestClient[H: Handler](Movable):
             What the handler answered.
 
         Raises:
-            H1Error: If the arguments cannot be a request.
+            H1Error: If the arguments cannot be a request; and an error
+                `http.broken_off …` if the response broke off midway.
         """
         return self.request("POST", target, body, headers)
 
@@ -126,7 +143,8 @@ struct TestClient[H: Handler](Movable):
             What the handler answered.
 
         Raises:
-            H1Error: If the arguments cannot be a request.
+            H1Error: If the arguments cannot be a request; and an error
+                `http.broken_off …` if the response broke off midway.
         """
         return self.request("PUT", target, body, headers)
 
@@ -150,44 +168,52 @@ struct TestClient[H: Handler](Movable):
             refusal if a server would not have called it.
 
         Raises:
-            H1Error: If the arguments cannot be a request.
+            H1Error: If the arguments cannot be a request; and an error
+                `http.broken_off …` if the response broke off midway.
         """
         var octets = request_octets(method, target, body, headers)
         return self.request_octets(octets.span())
 
-    def request_octets(self, octets: Span[UInt8, _]) -> Response:
+    def request_octets(self, octets: Span[UInt8, _]) raises -> Response:
         """Sends a request as its octets stand, good or bad.
 
         Args:
-            octets: One whole request.
+            octets: One whole request; behind one that offers an upgrade, what
+                its peer says in the other protocol before it ends its side.
 
         Returns:
             What the handler answered; 500 if it raised, and the status of the
             refusal if a server would not have called it.
-        """
-        var window = Buffer(capacity=max(len(octets), 1))
-        window.append(octets)
-        var machine = H1Machine(heap_create(H1State(Role.SERVER, self._limits)))
-        var exchange = heap_create(ExchangeState())
-        exchange[].begin()
-        exchange[].request_id = 1
-        var status = _read_request(machine, exchange, window)
-        var response = error_response(status)
-        if status == 200:
-            response = self._answer(exchange)
-        heap_destroy(exchange)
-        heap_destroy(machine.state)
-        _ = window^
-        return response^
 
-    def _answer(self, exchange: Exchange) -> Response:
+        Raises:
+            An error `http.broken_off …` if the response broke off midway.
+        """
+        self._trailers[] = HeaderMap()
+        var call = HandlerCall.begin(octets, self._limits)
         try:
-            return self._handler.serve(Request(unsafe_exchange=exchange))
+            return self._answer(call)
+        finally:
+            call.end()
+
+    def trailers(self) -> HeaderMap:
+        """Tells which fields followed the content of the last response.
+
+        Returns:
+            The fields; none where the response was not streamed, or its length
+            was given.
+        """
+        return self._trailers[].copy()
+
+    def _answer(self, call: HandlerCall) raises -> Response:
+        var refusal = call.read_request()
+        if refusal != 200:
+            return error_response(refusal)
+        var response: Response
+        try:
+            response = self._handler.serve(call.request())
         except e:
-            var status = exchange[].status_of(e)
-            if status == 500:
-                print("flare: the handler raised:", e)
-            return error_response(status)
+            return call.error_answer(e)
+        return call.answer(response^, self._trailers)
 
 
 def request_octets(
@@ -232,34 +258,3 @@ def request_octets(
     if problem:
         raise Error(problem.value())
     return octets^
-
-
-def _read_request(
-    machine: H1Machine, exchange: Exchange, window: Buffer
-) -> Int:
-    # The status of the refusal, or 200.
-    var octets = window.span()
-    var at = 0
-    var head = Pointer(to=exchange[].head).unsafe_origin_cast[
-        MutUntrackedOrigin
-    ]()
-    while True:
-        var event: H1Event
-        try:
-            event = machine.next_event(octets[at:], head)
-        except e:
-            return e.status if e.status >= 400 else 400
-        if event.kind == H1Event.REQUEST_HEAD:
-            exchange[].octets = window.unsafe_front().unsafe_offset(at)
-            exchange[].octet_count = event.consumed
-        elif event.kind == H1Event.DATA:
-            exchange[].content.append(
-                octets[at + event.start : at + event.start + event.length]
-            )
-        elif event.kind == H1Event.END_OF_MESSAGE:
-            exchange[].content_complete = True
-            return 200
-        elif event.kind != H1Event.TRAILERS:
-            # A whole request was promised: a server would wait, then refuse.
-            return 408
-        at += event.consumed

@@ -6,6 +6,8 @@ from flare.http.builders import created, no_content, ok
 from flare.http.handler import Handler
 from flare.http.request import Request
 from flare.http.response import Response
+from flare.http.response_stream import ResponseStream
+from flare.http.upgraded_stream import UpgradedStream
 from flare.message import HeaderMap
 from flare.runtime.wait import sleep
 from flare.testing.test_client import TestClient
@@ -85,6 +87,104 @@ def test_chunked_content_is_decoded() raises:
     assert_equal(String(response.text()), "POST /  none h abcde")
 
 
+def test_content_is_read_bit_by_bit_up_to_the_limit() raises:
+    var client = TestClient(_count)
+    var rows: List[Tuple[String, Int, Int]] = [
+        ("/", 300_000, 200),
+        ("/?limit=5", 5, 200),
+        ("/?limit=5", 6, 413),
+        ("/", 10 << 20, 200),
+        ("/", (10 << 20) + 1, 413),
+        ("/?limit=20000000", (10 << 20) + 1, 200),
+        ("/unread", (10 << 20) + 1, 200),
+    ]
+    for row in rows:
+        var response = client.post(row[0], String("x") * row[1])
+        assert_equal(response.status, row[2], String(row[0], " ", row[1]))
+        if row[2] == 200:
+            assert_equal(String(response.text()), String(row[1]))
+
+
+def test_trailers_of_a_request_are_there() raises:
+    var client = TestClient(_sum_of_request)
+    comptime REQUEST: StaticString = (
+        "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+        "3\r\nabc\r\n0\r\nX-Sum: 17\r\n\r\n"
+    )
+    var response = client.request_octets(REQUEST.as_bytes())
+    assert_equal(String(response.text()), "17")
+
+
+def test_a_streamed_response_is_whole() raises:
+    var client = TestClient(_stream)
+    var response = client.get("/lines")
+    assert_equal(response.status, 202)
+    assert_equal(String(response.text()), "line 0\nline 1\nline 2\n")
+    assert_equal(
+        String(response.headers.get("content-type").value()), "text/plain"
+    )
+    assert_equal(String(client.trailers().get("x-count").value()), "3")
+    # Those of one response are not those of the next one.
+    response = client.get("/counted")
+    assert_equal(String(response.text()), "abc")
+    assert_equal(String(response.headers.get("content-length").value()), "3")
+    assert_equal(len(client.trailers()), 0)
+
+
+def test_no_function_is_called_in_the_answer_to_head() raises:
+    var client = TestClient(_stream)
+    var response = client.request("HEAD", "/raises")
+    assert_equal(response.status, 200)
+    assert_equal(len(response.body), 0)
+
+
+def test_a_stream_that_fails_is_500_or_broken_off() raises:
+    var client = TestClient(_stream)
+    assert_equal(client.get("/raises").status, 500)
+    assert_equal(client.get("/bad_status").status, 500)
+    for path in ["/raises_later", "/short", "/long", "/bad_trailer"]:
+        with assert_raises(contains="http.broken_off "):
+            _ = client.get(path)
+    with assert_raises(contains="on purpose"):
+        _ = client.get("/raises_later")
+    # Nothing of it is left in the next answer.
+    assert_equal(String(client.get("/counted").text()), "abc")
+
+
+def test_a_stream_reads_the_request_while_it_answers() raises:
+    var client = TestClient(_stream)
+    assert_equal(String(client.post("/echo", "both ways").text()), "both ways")
+
+
+def test_an_upgrade_is_101_and_speaks_to_what_follows_the_request() raises:
+    var client = TestClient(_upgrade)
+    comptime REQUEST: StaticString = (
+        "GET / HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\n"
+        "Upgrade: other, Shout\r\n\r\nhello"
+    )
+    var response = client.request_octets(REQUEST.as_bytes())
+    assert_equal(response.status, 101)
+    assert_equal(String(response.headers.get("upgrade").value()), "shout")
+    assert_equal(String(response.text()), "HELLO!")
+
+
+def test_an_upgrade_that_was_not_offered_is_426() raises:
+    var client = TestClient(_upgrade)
+    var headers = HeaderMap()
+    headers.set("Connection", "upgrade")
+    for protocol in ["whisper", "shouts"]:
+        headers.set("Upgrade", protocol)
+        var response = client.get("/", headers)
+        assert_equal(response.status, 426)
+        assert_equal(String(response.headers.get("upgrade").value()), "shout")
+
+
+def test_interim_responses_are_checked_and_dropped() raises:
+    var client = TestClient(_inform)
+    assert_equal(String(client.get("/103").text()), "page")
+    assert_equal(client.get("/200").status, 500)
+
+
 def _hello(req: Request) raises -> Response:
     return ok(String("hello ", req.path))
 
@@ -101,6 +201,107 @@ def _slow(req: Request) raises -> Response:
     sleep(1)
     sleep(0)
     return no_content()
+
+
+def _count(req: Request) raises -> Response:
+    if req.path == "/unread":
+        return ok(String(req.body.declared_octets().value()))
+    var limit = req.query_parameters().get("limit")
+    if limit:
+        req.body.set_octets_max(Int(limit.value()))
+    var piece = List[UInt8](length=100_000, fill=0)
+    var count = 0
+    while True:
+        var read = req.body.read(Span(piece))
+        if read == 0:
+            return ok(String(count))
+        count += read
+
+
+def _sum_of_request(req: Request) raises -> Response:
+    return ok(String(req.body.trailers().get("X-Sum").value()))
+
+
+def _stream(req: Request) raises -> Response:
+    if req.path == "/lines":
+        return Response.stream(_lines, status=202, content_type="text/plain")
+    if req.path == "/counted":
+        return Response.stream(_three_octets, length=3)
+    if req.path == "/raises":
+        return Response.stream(_raise)
+    if req.path == "/raises_later":
+        return Response.stream(_raise_later)
+    if req.path == "/short":
+        return Response.stream(_three_octets, length=4)
+    if req.path == "/long":
+        return Response.stream(_two_writes, length=3)
+    if req.path == "/bad_status":
+        return Response.stream(_three_octets, status=99)
+    if req.path == "/bad_trailer":
+        return Response.stream(_bad_trailer)
+    return Response.stream(_echo)
+
+
+def _lines(req: Request, stream: ResponseStream) raises:
+    for i in range(3):
+        stream.write_text(String("line ", i, "\n"))
+        sleep(0)
+    stream.set_trailer("X-Count", "3")
+
+
+def _three_octets(req: Request, stream: ResponseStream) raises:
+    stream.set_trailer("X-Sum", "dropped where the length is given")
+    stream.write_text("abc")
+
+
+def _two_writes(req: Request, stream: ResponseStream) raises:
+    stream.write_text("ab")
+    stream.write_text("cd")
+
+
+def _raise(req: Request, stream: ResponseStream) raises:
+    raise Error("on purpose")
+
+
+def _raise_later(req: Request, stream: ResponseStream) raises:
+    stream.flush()
+    raise Error("on purpose")
+
+
+def _bad_trailer(req: Request, stream: ResponseStream) raises:
+    stream.write_text("abc")
+    stream.set_trailer("Content-Length", "3")
+
+
+def _echo(req: Request, stream: ResponseStream) raises:
+    var piece = List[UInt8](length=4, fill=0)
+    while True:
+        var count = req.body.read(Span(piece))
+        if count == 0:
+            return
+        stream.write_all(Span(piece)[:count])
+
+
+def _upgrade(req: Request) raises -> Response:
+    return Response.upgrade("shout", _shout)
+
+
+def _shout(req: Request, stream: UpgradedStream) raises:
+    var piece = List[UInt8](length=4, fill=0)
+    while True:
+        var count = stream.read(Span(piece))
+        if count == 0:
+            stream.write_all("!".as_bytes())
+            return
+        var text = StringSlice(from_utf8=Span(piece)[:count])
+        stream.write_all(text.upper().as_bytes())
+
+
+def _inform(req: Request) raises -> Response:
+    var hints = HeaderMap()
+    hints.set("Link", "</a.css>")
+    req.inform(Int(req.path[byte=1:]), hints)
+    return ok("page")
 
 
 @fieldwise_init

@@ -37,8 +37,8 @@ def answer_with_stream(
         response: The response; its content is a stream.
     """
     var is_upgrade = response.status == Status.SWITCHING_PROTOCOLS
-    if is_upgrade and not _can_upgrade(c, x, response):
-        write_response(c, _upgrade_required(response))
+    if is_upgrade and not can_upgrade(x, response):
+        write_response(c, upgrade_required(response))
         return
     ref stream = x[].stream
     stream.status = response.status
@@ -78,6 +78,51 @@ def report_error(x: Exchange, error: Error):
     )
     write_escaped(text.as_bytes(), line)
     w[].config.log.line(line)
+
+
+def can_upgrade(x: Exchange, response: Response) -> Bool:
+    """Tells whether a request offers what a response upgrades to.
+
+    Args:
+        x: The exchange.
+        response: The response; its status is 101.
+
+    Returns:
+        False if it must be answered 426.
+    """
+    if not x[].head.wants_upgrade or x[].head.body != BodyKind.NONE:
+        return False
+    var wanted = response.headers.get("Upgrade")
+    if not wanted:
+        return False
+    var offered = x[].head.fields(x[].window())
+    var at = offered.find("Upgrade")
+    while at < len(offered):
+        for name in offered.value(at).split(","):
+            if name.strip().lower() == wanted.value().lower():
+                return True
+        at = offered.find("Upgrade", at + 1)
+    return False
+
+
+def upgrade_required(response: Response) -> Response:
+    """Answers a request that does not offer what a response upgrades to.
+
+    Args:
+        response: The response.
+
+    Returns:
+        A 426 that names the protocol.
+    """
+    var answer = error_response(Status.UPGRADE_REQUIRED)
+    var protocol = response.headers.get("Upgrade")
+    try:
+        if protocol:
+            answer.headers.set("Upgrade", protocol.value())
+            answer.headers.set("Connection", "upgrade")
+    except:
+        debug_assert(False, "what was a field value is one")
+    return answer^
 
 
 def _write(c: PointerTo[ConnectionState], x: Exchange, content: Body) raises:
@@ -124,33 +169,3 @@ def _break_off(c: PointerTo[ConnectionState], x: Exchange, error: Error):
     # The peer must not take what came for the whole.
     c[].resets = True
     c[].stage = Stage.CLOSING
-
-
-def _can_upgrade(
-    c: PointerTo[ConnectionState], x: Exchange, response: Response
-) -> Bool:
-    if not x[].head.wants_upgrade or x[].head.body != BodyKind.NONE:
-        return False
-    var wanted = response.headers.get("Upgrade")
-    if not wanted:
-        return False
-    var offered = x[].head.fields(x[].window())
-    var at = offered.find("Upgrade")
-    while at < len(offered):
-        for name in offered.value(at).split(","):
-            if name.strip().lower() == wanted.value().lower():
-                return True
-        at = offered.find("Upgrade", at + 1)
-    return False
-
-
-def _upgrade_required(response: Response) -> Response:
-    var answer = error_response(Status.UPGRADE_REQUIRED)
-    var protocol = response.headers.get("Upgrade")
-    try:
-        if protocol:
-            answer.headers.set("Upgrade", protocol.value())
-            answer.headers.set("Connection", "upgrade")
-    except:
-        debug_assert(False, "what was a field value is one")
-    return answer^

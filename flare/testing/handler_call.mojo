@@ -1,0 +1,324 @@
+"""Carries one request to a handler and its response back, in memory.
+
+The server's end of the HTTP/1.1 machine reads the request and checks what is
+streamed in answer, so that a handler meets the same rules as behind a server.
+"""
+
+from flare.core import (
+    Buffer,
+    Erased,
+    OctetPointer,
+    PointerTo,
+    heap_create,
+    heap_destroy,
+)
+from flare.http.body import Body
+from flare.http.builders import error_response
+from flare.http.exchange import (
+    Carrier,
+    CarrierFunctions,
+    Exchange,
+    ExchangeState,
+)
+from flare.http.request import Request
+from flare.http.response import Response
+from flare.http.server.stream import can_upgrade, upgrade_required
+from flare.message import HeaderMap, Status
+from flare.net import NetError, SocketAddr
+from flare.proto.h1 import (
+    BodyLength,
+    H1Event,
+    H1Limits,
+    H1Machine,
+    H1State,
+    Role,
+)
+
+comptime BROKEN_OFF: StaticString = "http.broken_off"
+"""How the error begins that reports a response which broke off midway."""
+
+
+struct HandlerCallState(Movable):
+    """Holds one request and its response."""
+
+    var received: Buffer
+    """The octets of the request, and what follows it."""
+    var received_taken: Int
+    """How many of them were read."""
+    var machine: H1Machine
+    """The server's end."""
+    var exchange: Exchange
+    """The request as the handler sees it."""
+    var functions: CarrierFunctions
+    """What the exchange calls."""
+    var sent: Buffer
+    """What the machine wrote last; only its rules matter here."""
+    var content: List[UInt8]
+    """The content of a streamed response, as its function wrote it."""
+
+    def __init__(out self, octets: Span[UInt8, _], limits: H1Limits):
+        """Takes a request.
+
+        Args:
+            octets: The octets of the request.
+            limits: What the machine takes.
+        """
+        self.received = Buffer(capacity=max(len(octets), 1))
+        self.received.append(octets)
+        self.received_taken = 0
+        var machine_limits = limits
+        # Enforced where content is handed over: a handler may allow more.
+        machine_limits.body_octets_max = Int.MAX
+        self.machine = H1Machine(
+            heap_create(H1State(Role.SERVER, machine_limits))
+        )
+        self.exchange = heap_create(ExchangeState())
+        self.exchange[].begin()
+        self.exchange[].request_id = 1
+        self.exchange[].content_octets_max = limits.body_octets_max
+        self.functions = CarrierFunctions(
+            _demand,
+            _peer_address,
+            _inform,
+            _write,
+            _read_upgraded,
+            _write_upgraded,
+        )
+        self.sent = Buffer()
+        self.content = List[UInt8]()
+
+    def __deinit__(deinit self):
+        """Frees the request."""
+        heap_destroy(self.exchange)
+        heap_destroy(self.machine.state)
+
+
+@fieldwise_init
+struct HandlerCall(TrivialRegisterPassable):
+    """Names one request to a handler."""
+
+    var state: PointerTo[HandlerCallState]
+    """The heap state."""
+
+    @staticmethod
+    def begin(octets: Span[UInt8, _], limits: H1Limits) -> Self:
+        """Takes a request, to be ended by `end`.
+
+        Args:
+            octets: The octets of one whole request; behind one that offers an
+                upgrade, what its peer says in the other protocol.
+            limits: What the machine takes.
+
+        Returns:
+            The call.
+        """
+        var call = Self(heap_create(HandlerCallState(octets, limits)))
+        ref s = call.state[]
+        s.exchange[].carrier = Carrier(
+            call.state.unsafe_bitcast[NoneType](),
+            Pointer(to=s.functions).unsafe_origin_cast[MutUntrackedOrigin](),
+        )
+        return call
+
+    def end(self):
+        """Frees the call."""
+        heap_destroy(self.state)
+
+    def request(self) -> Request:
+        """Gives the request to hand to a handler.
+
+        Returns:
+            The request, which lives as long as the call.
+        """
+        return Request(unsafe_exchange=self.state[].exchange)
+
+    def read_request(self) -> Int:
+        """Reads the request.
+
+        Returns:
+            The status of the refusal, or 200.
+        """
+        ref s = self.state[]
+        var x = s.exchange
+        var head = Pointer(to=x[].head).unsafe_origin_cast[MutUntrackedOrigin]()
+        var octets = s.received.span()
+        while True:
+            var at = s.received_taken
+            var event: H1Event
+            try:
+                event = s.machine.next_event(octets[at:], head)
+            except e:
+                return e.status if e.status >= 400 else 400
+            s.received_taken += event.consumed
+            if event.kind == H1Event.REQUEST_HEAD:
+                x[].octets = s.received.unsafe_front().unsafe_offset(at)
+                x[].octet_count = event.consumed
+            elif event.kind == H1Event.DATA:
+                x[].content_received += event.length
+                x[].content.append(
+                    octets[at + event.start : at + event.start + event.length]
+                )
+            elif event.kind == H1Event.TRAILERS:
+                x[].trailers.append(octets[at : at + event.consumed])
+            elif event.kind == H1Event.END_OF_MESSAGE:
+                x[].content_complete = True
+                return 200
+            else:
+                # A whole request was promised: a server would wait, then
+                # refuse.
+                return 408
+
+    def error_answer(self, error: Error) -> Response:
+        """Answers a request whose handler raised; says so on standard output.
+
+        Args:
+            error: What it raised.
+
+        Returns:
+            The response of a server.
+        """
+        var x = self.state[].exchange
+        if x[].content_status != 0:
+            return error_response(x[].content_status)
+        var status = x[].status_of(error)
+        if status == 500:
+            print("flare: the handler raised:", error)
+        return error_response(status)
+
+    def answer(
+        self, var response: Response, trailers: PointerTo[HeaderMap]
+    ) raises -> Response:
+        """Turns what a handler returned into what its peer gets.
+
+        Args:
+            response: The response of the handler.
+            trailers: Where the trailers go.
+
+        Returns:
+            The response; a streamed one has its whole content.
+
+        Raises:
+            An error `http.broken_off …` if the function of a streamed response
+            fails when its head is out.
+        """
+        var x = self.state[].exchange
+        if x[].content_status != 0:
+            return error_response(x[].content_status)
+        if not response.body.is_stream():
+            return response^
+        var is_upgrade = response.status == Status.SWITCHING_PROTOCOLS
+        if is_upgrade and not can_upgrade(x, response):
+            return upgrade_required(response)
+        ref stream = x[].stream
+        stream.status = response.status
+        swap(stream.headers, response.headers)
+        stream.is_head_due = True
+        stream.is_open = True
+        var function = response^.into_body()
+        try:
+            self._run(function, is_upgrade, trailers)
+        except e:
+            if x[].stream.is_head_due:
+                return self.error_answer(e)
+            raise Error(BROKEN_OFF, " ", e)
+        # What its function holds dies before the stream is over.
+        _ = function^
+        var content = List[UInt8]()
+        swap(content, self.state[].content)
+        var whole = Response(x[].stream.status, Body(content^))
+        swap(whole.headers, x[].stream.headers)
+        x[].stream.end()
+        return whole^
+
+    def _run(
+        self, function: Body, is_upgrade: Bool, trailers: PointerTo[HeaderMap]
+    ) raises:
+        var s = self.state
+        var x = s[].exchange
+        if is_upgrade:
+            _write_head(s)
+        if is_upgrade or s[].machine.response_allows_body(x[].stream.status):
+            function.run_stream(x)
+        if is_upgrade:
+            return
+        if x[].stream.is_head_due:
+            _write_head(s)
+        var sent = _cleared(s)
+        try:
+            s[].machine.send_trailers(x[].stream.trailers, sent)
+            if len(sent[]) > 0:
+                swap(trailers[], x[].stream.trailers)
+            s[].machine.send_end(sent)
+        except e:
+            raise Error("http.bad_content ", e.reason)
+
+
+@always_inline
+def _of(owner: Erased) -> PointerTo[HandlerCallState]:
+    return owner.unsafe_bitcast[HandlerCallState]()
+
+
+def _cleared(s: PointerTo[HandlerCallState]) -> PointerTo[Buffer]:
+    s[].sent.clear()
+    return Pointer(to=s[].sent).unsafe_origin_cast[MutUntrackedOrigin]()
+
+
+def _write_head(s: PointerTo[HandlerCallState]) raises:
+    ref stream = s[].exchange[].stream
+    try:
+        s[].machine.send_response_head(
+            stream.status,
+            stream.headers,
+            BodyLength.UNKNOWN,
+            Span[UInt8, ImmUntrackedOrigin](),
+            _cleared(s),
+        )
+    except e:
+        raise Error("http.bad_content ", e.reason)
+    stream.is_head_due = False
+
+
+def _demand(owner: Erased):
+    # All of the content is there before the handler is called.
+    pass
+
+
+def _peer_address(owner: Erased) raises -> SocketAddr:
+    raise Error(NetError(NetError.CLOSED, "peer_address"))
+
+
+def _inform(owner: Erased, status: Int, fields: PointerTo[HeaderMap]) raises:
+    var s = _of(owner)
+    try:
+        s[].machine.send_informational(status, fields[], _cleared(s))
+    except e:
+        raise Error("http.bad_inform ", e.reason)
+
+
+def _write(owner: Erased, octets: OctetPointer, count: Int) raises -> Int:
+    var s = _of(owner)
+    if s[].exchange[].stream.is_head_due:
+        _write_head(s)
+    var content = Span(unsafe_ptr=octets, length=count)
+    try:
+        s[].machine.send_data(content, _cleared(s))
+    except e:
+        raise Error("http.bad_content ", e.reason)
+    s[].content.extend(content)
+    return count
+
+
+def _read_upgraded(owner: Erased, into: OctetPointer, count: Int) raises -> Int:
+    var s = _of(owner)
+    var octets = s[].received.span()[s[].received_taken :]
+    var taken = min(len(octets), count)
+    Span(unsafe_ptr=into, length=taken).copy_from(octets[:taken])
+    s[].received_taken += taken
+    return taken
+
+
+def _write_upgraded(
+    owner: Erased, octets: OctetPointer, count: Int
+) raises -> Int:
+    _of(owner)[].content.extend(Span(unsafe_ptr=octets, length=count))
+    return count
