@@ -10,6 +10,7 @@ from flare.http import (
     HttpServer,
     Request,
     Response,
+    ResponseStream,
     Router,
     ServerConfig,
     ServerHandle,
@@ -20,8 +21,12 @@ from flare.net import SocketAddr
 from flare.runtime import BackendKind, sleep
 from flare.sys.clock import monotonic_ms
 
+from checksum import Checksum, ContentSource
+
 # Ten thousand parked handlers must fit with room to spare.
 comptime _REQUESTS_IN_FLIGHT_MAX = 16_384
+comptime _UPLOAD_OCTETS_MAX = 1 << 40
+comptime _PIECE_OCTETS = 64 * 1024
 
 
 def at_once(req: Request) raises -> Response:
@@ -52,6 +57,54 @@ def content(req: Request) raises -> Response:
 
 def length(req: Request) raises -> Response:
     return ok(String(len(req.body.octets())))
+
+
+def upload(req: Request) raises -> Response:
+    return ok(_read_all(req, Optional[Int](None)))
+
+
+def slow_upload(req: Request) raises -> Response:
+    return ok(_read_all(req, Int(req.param("ms"))))
+
+
+def _read_all(req: Request, pause_ms: Optional[Int]) raises -> String:
+    req.body.set_octets_max(_UPLOAD_OCTETS_MAX)
+    var sum = Checksum()
+    var piece = List[UInt8](length=_PIECE_OCTETS, fill=0)
+    var total = 0
+    var reads = 0
+    while True:
+        var count = req.body.read(Span(piece))
+        if count == 0:
+            return String(total, " ", sum.value(), " ", reads)
+        sum.add(Span(piece)[:count])
+        total += count
+        reads += 1
+        if pause_ms:
+            sleep(pause_ms.value())
+
+
+def download(req: Request) raises -> Response:
+    # Chunked: the checksum follows the content.
+    return Response.stream(_write_content)
+
+
+def download_of_known_length(req: Request) raises -> Response:
+    return Response.stream(_write_content, length=Int(req.param("octets")))
+
+
+def _write_content(req: Request, stream: ResponseStream) raises:
+    var left = Int(req.param("octets"))
+    var source = ContentSource()
+    var sum = Checksum()
+    var piece = List[UInt8](length=_PIECE_OCTETS, fill=0)
+    while left > 0:
+        source.fill(Span(piece))
+        var octets = Span(piece)[: min(left, _PIECE_OCTETS)]
+        sum.add(octets)
+        stream.write_all(octets)
+        left -= len(octets)
+    stream.set_trailer("Checksum", String(sum.value()))
 
 
 @fieldwise_init
@@ -106,6 +159,10 @@ def _routes(handle: ServerHandle) raises -> Router[]:
     router.get("/held/:ms", held)
     router.get("/content/:octets", content)
     router.post("/length", length)
+    router.post("/upload", upload)
+    router.post("/upload/:ms", slow_upload)
+    router.get("/download/:octets", download)
+    router.get("/download-known/:octets", download_of_known_length)
     router.get("/statistics", Statistics(handle.copy()))
     return router^
 
