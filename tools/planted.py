@@ -7,10 +7,10 @@ copy of the tree; fuzz/fuzz_<module>.mojo must then exit with 1.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import re
 import shutil
 import sys
-import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -79,10 +79,13 @@ def plant(fault: Fault, root: Path, copy: Path) -> None:
 
 def try_fault(fault: Fault, runs: int) -> tuple[bool, str]:
     """Plants a fault, runs its harness and tells whether it was found."""
-    holder = Path(tempfile.mkdtemp(prefix="flare_planted_"))
+    # Always the same place: the paths in a binary are part of the key by which
+    # the compiler finds again what it has built before.
+    holder = ROOT / "build/planted" / fault.path.parent.name / fault.path.stem
+    shutil.rmtree(holder, ignore_errors=True)
     try:
         copy = holder / "tree"
-        copy.mkdir()
+        copy.mkdir(parents=True)
         plant(fault, ROOT, copy)
         binary = holder / fault.harness
         source = copy / "fuzz" / f"{fault.harness}.mojo"
@@ -106,6 +109,18 @@ def try_fault(fault: Fault, runs: int) -> tuple[bool, str]:
         return False, str(error)
     finally:
         shutil.rmtree(holder)
+
+
+def one_for_each(paths: list[Path], root: Path) -> list[Path]:
+    """Chooses a fault for each harness, another when their sources change."""
+    chosen = []
+    for folder in sorted({path.parent for path in paths}):
+        faults = sorted(path for path in paths if path.parent == folder)
+        digest = hashlib.sha256()
+        for path in faults:
+            digest.update((root / parse_fault(path).file).read_bytes())
+        chosen.append(faults[digest.digest()[0] % len(faults)])
+    return chosen
 
 
 def few_faults(root: Path) -> list[str]:
@@ -141,12 +156,17 @@ def main() -> int:
     parser.add_argument("--only", default="", metavar="PATTERN")
     parser.add_argument("--runs", type=int, default=RUNS_MAX)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument(
+        "--sample", action="store_true", help="one fault for each harness"
+    )
     options = parser.parse_args()
     paths = [
         path
         for path in sorted((ROOT / "fuzz/planted").glob("*/*.fault"))
         if re.search(options.only, path.as_posix())
     ]
+    if options.sample:
+        paths = one_for_each(paths, ROOT)
     with ThreadPoolExecutor(options.jobs) as pool:
         found = list(pool.map(lambda path: report(path, options.runs), paths))
     problems = few_faults(ROOT)

@@ -1,10 +1,12 @@
-"""Tests how tools/planted.py reads and plants faults."""
+"""Tests how tools/planted.py reads and plants faults, and plants some."""
 
+import sys
 import tempfile
 import unittest
 from pathlib import Path
 
-from planted import FaultError, few_faults, parse_fault, plant
+from planted import FaultError, few_faults, one_for_each, parse_fault, plant
+from run_tests import ROOT, run
 
 FAULT = """file flare/net/a.mojo
 why the bound is one too high
@@ -71,6 +73,21 @@ class PlantedTest(unittest.TestCase):
             with self.assertRaisesRegex(FaultError, "occurs [02] times"):
                 plant(self.fault(), self.root, self.copy)
 
+    def test_each_harness_has_one_fault_in_a_sample_that_changes(self):
+        for name in ("y", "z"):
+            self.write(f"fuzz/planted/a/{name}.fault", FAULT)
+        self.write("fuzz/planted/b/x.fault", FAULT)
+        paths = sorted((self.root / "fuzz/planted").glob("*/*.fault"))
+        chosen = set()
+        for i in range(50):
+            self.write("flare/net/a.mojo", f"version {i}")
+            sample = one_for_each(paths, self.root)
+            self.assertEqual(sample, one_for_each(paths, self.root))
+            folders = [path.parent.name for path in sample]
+            self.assertEqual(folders, ["a", "b"])
+            chosen.update(sample)
+        self.assertEqual(chosen, set(paths))
+
     def test_harness_needs_three_faults(self):
         self.write("fuzz/fuzz_a.mojo", "")
         for name in ("y", "z"):
@@ -81,3 +98,18 @@ class PlantedTest(unittest.TestCase):
     def test_faults_need_a_harness(self):
         problems = few_faults(self.root)
         self.assertEqual(problems, ["fuzz/planted/a: it has no harness"])
+
+
+class TreeTest(unittest.TestCase):
+    def test_every_fault_can_be_planted(self):
+        paths = sorted((ROOT / "fuzz/planted").glob("*/*.fault"))
+        self.assertEqual(few_faults(ROOT), [])
+        for path in paths:
+            name = path.relative_to(ROOT).as_posix()
+            with self.subTest(name), tempfile.TemporaryDirectory() as folder:
+                plant(parse_fault(path), ROOT, Path(folder))
+
+    def test_each_harness_finds_one_of_its_faults(self):
+        tool = str(ROOT / "tools/planted.py")
+        finished = run([sys.executable, tool, "--sample"], 800)
+        self.assertEqual(finished.code, 0, finished.output)
