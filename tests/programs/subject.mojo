@@ -17,6 +17,7 @@ from flare.http import (
 from flare.http.server.statistics import WorkerStatistics
 from flare.net import SocketAddr
 from flare.runtime import BackendKind, sleep
+from flare.sys.clock import monotonic_ms
 
 
 def home(req: Request) raises -> Response:
@@ -49,6 +50,13 @@ def user(req: Request) raises -> Response:
 def delay(req: Request) raises -> Response:
     _wait(req)
     return ok(String("waited ", req.param("ms")))
+
+
+def busy(req: Request) raises -> Response:
+    var until = monotonic_ms() + Int(req.param("ms"))
+    while monotonic_ms() < until:
+        pass
+    return ok("busy")
 
 
 def sleep0(req: Request) raises -> Response:
@@ -107,6 +115,7 @@ struct Statistics(Handler):
             sum.fibers += each.fibers
             sum.receive_buffers += each.receive_buffers
             sum.timers += each.timers
+            sum.slow_turns += each.slow_turns
         return ok(
             String(
                 "connections_accepted=",
@@ -127,6 +136,8 @@ struct Statistics(Handler):
                 sum.receive_buffers,
                 "\ntimers=",
                 sum.timers,
+                "\nslow_turns=",
+                sum.slow_turns,
                 "\n",
             )
         )
@@ -139,6 +150,9 @@ def main() raises:
     var small_limits = False
     var half_close_allowed = False
     var connections_max = Optional[Int](None)
+    var receive_buffers_max = Optional[Int](None)
+    var overload_timeout_ms = Optional[Int](None)
+    var serves = 1
     var options = argv()
     var i = 1
     while i < len(options):
@@ -154,6 +168,15 @@ def main() raises:
         elif options[i] == "--connections":
             i += 1
             connections_max = Int(options[i])
+        elif options[i] == "--receive-buffers":
+            i += 1
+            receive_buffers_max = Int(options[i])
+        elif options[i] == "--overload-timeout":
+            i += 1
+            overload_timeout_ms = Int(options[i])
+        elif options[i] == "--serves":
+            i += 1
+            serves = Int(options[i])
         elif options[i] == "--workers":
             i += 1
             workers = Int(options[i])
@@ -168,9 +191,18 @@ def main() raises:
     config.half_close_allowed = half_close_allowed
     if connections_max:
         config.max_connections = connections_max.value()
+    if receive_buffers_max:
+        config.max_receive_buffers = receive_buffers_max.value()
+    if overload_timeout_ms:
+        config.overload_timeout_ms = overload_timeout_ms.value()
     var server = HttpServer.bind(SocketAddr.localhost(UInt16(port)), config^)
     print(server.local_address().port, flush=True)
-    server.serve(_routes(server.handle()), num_workers=workers)
+    for i in range(serves):
+        if i > 0:
+            # The test has its moment between the two.
+            print("served", flush=True)
+            _ = input()
+        server.serve(_routes(server.handle()), num_workers=workers)
 
 
 def _small_limits() -> ServerConfig:
@@ -207,6 +239,7 @@ def _routes(handle: ServerHandle) raises -> Router[]:
     router.post("/users/:id", user)
     router.route("DESCRIBE", "/users/:id", user)
     router.get("/delay/:ms", delay)
+    router.get("/busy/:ms", busy)
     router.get("/sleep0", sleep0)
     router.get("/big/:octets", big)
     router.get("/headers", headers)
