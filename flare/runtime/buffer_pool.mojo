@@ -23,6 +23,8 @@ struct BufferPoolState(Movable):
     """How many buffers there may be."""
     var count: Int
     """How many buffers there are."""
+    var offered: Int
+    """Of those that are lent: how many wait for whatever arrives next."""
 
     def __init__(out self, buffer_octets: Int, count_max: Int):
         """Makes a pool without memory.
@@ -36,6 +38,7 @@ struct BufferPoolState(Movable):
         self.buffer_octets = buffer_octets
         self.count_max = count_max
         self.count = 0
+        self.offered = 0
 
 
 @fieldwise_init
@@ -93,16 +96,34 @@ struct BufferPool(TrivialRegisterPassable):
         """
         return self.state[].buffer_octets
 
-    def is_exhausted(self) -> Bool:
-        """Tells whether the limit is reached and every buffer is lent.
+    @always_inline
+    def offer(self, change: Int):
+        """Counts the buffers that a backend has lent to the kernel in advance.
+
+        Args:
+            change: How many more; negative where octets have come in some.
+        """
+        self.state[].offered += change
+
+    def available(self) -> Int:
+        """Counts what receives may still be completed in.
 
         Returns:
-            True if `take` would give none.
+            The buffers that can be taken, and those on offer.
         """
         return (
-            len(self.state[].free) == 0
-            and self.state[].count >= self.state[].count_max
+            len(self.state[].free)
+            + max(self.state[].count_max - self.state[].count, 0)
+            + self.state[].offered
         )
+
+    def is_exhausted(self) -> Bool:
+        """Tells whether nothing can be received before a buffer is given back.
+
+        Returns:
+            True if the limit is reached and every buffer holds octets.
+        """
+        return self.available() <= 0
 
     def lent(self) -> Int:
         """Counts the buffers in use.

@@ -5,7 +5,7 @@ is received, and the peer's kernel holds it back. A peer that leaves meanwhile
 would go unnoticed, so that it is polled for instead.
 """
 
-from flare.core import PointerTo, SlotHandle
+from flare.core import Erased, PointerTo, SlotHandle
 from flare.runtime.operation import POLL_PEER_CLOSED, Operation
 
 from .connection_state import ConnectionState, Stage
@@ -72,11 +72,19 @@ def adjust_receive(c: PointerTo[ConnectionState]):
 def feed_starved(w: PointerTo[WorkerState]):
     """Lets connections receive again that found no free buffer.
 
+    As many as there are buffers, the longest waiting first: to let all of them
+    try for one would cost their square.
+
     Args:
         w: The worker.
     """
-    var waiting = List[SlotHandle]()
-    swap(waiting, w[].starved)
+    var count = min(w[].reactor.buffers().available(), len(w[].starved))
+    var waiting = List[SlotHandle](w[].starved[:count])
+    var rest = List[SlotHandle](w[].starved[count:])
+    w[].starved = rest^
+    if len(w[].starved) > 0:
+        # They may find nothing to receive: then it is the turn of the others.
+        w[].reactor.post(_nothing, w.unsafe_bitcast[NoneType]())
     for slot in waiting:
         var c = w[].connections.find(slot)
         if c:
@@ -88,6 +96,10 @@ def feed_starved(w: PointerTo[WorkerState]):
                 and receive_operation(c.value()).is_idle()
             ):
                 w[].reactor.submit(receive_operation(c.value()))
+
+
+def _nothing(owner: Erased):
+    pass
 
 
 @always_inline

@@ -184,6 +184,9 @@ struct UringBackend(Backend):
             completions: Where to put them.
         """
         var ring = self.state[].ring
+        # Who found none before must find what was given back since.
+        if len(self.state[].missing) > 0:
+            self._refill()
         _ = ring.enter(0 if timeout_ms == 0 else 1, timeout_ms)
         var count = ring.ready()
         var picked = False
@@ -197,6 +200,7 @@ struct UringBackend(Backend):
                 buffer = self.state[].lent[id]
                 self.state[].lent[id] = None
                 self.state[].missing.append(id)
+                self.state[].buffers.offer(-1)
                 picked = True
             completions[].append(
                 Completion(
@@ -326,6 +330,7 @@ struct UringBackend(Backend):
                 break
             var id = self.state[].missing.pop()
             self.state[].lent[id] = buffer
+            self.state[].buffers.offer(1)
             self.state[].buffer_ring.give(
                 id, buffer.value(), self.state[].buffers.buffer_octets()
             )
