@@ -235,6 +235,7 @@ struct TestServer[H: Handler](Movable):
         _note(text, "connections", w.connections.lent())
         _note(text, "requests", w.in_flight)
         _note(text, "receive buffers", w.reactor.buffers().lent())
+        _note(text, "large buffers", w.reactor.large_buffers().lent())
         _note(text, "fibers", w.reactor.state[].fibers.busy())
         _note(text, "timers", w.reactor.timers().armed_count())
         _note(text, "operations", w.reactor.state[].in_flight)

@@ -16,7 +16,12 @@ from flare.http.exchange import Carrier, Exchange
 from flare.proto.h1 import H1Error, H1Event
 from flare.proto.h1.state import SideState
 from flare.runtime.fiber import Fiber
-from flare.runtime.operation import CANCELLED, NO_BUFFERS, Operation
+from flare.runtime.operation import (
+    CANCELLED,
+    NO_BUFFERS,
+    Operation,
+    OperationKind,
+)
 
 from .connection_state import ConnectionState, Stage, Wait
 from .deadline import (
@@ -53,6 +58,7 @@ from .read_ahead import (
     READ_AHEAD_OCTETS,
     adjust_receive,
     receive_operation,
+    submit_receive,
     watch_operation,
 )
 from .statistics import WorkerStatistics
@@ -402,7 +408,7 @@ struct Connection(TrivialRegisterPassable):
             and not c[].starved
             and receive_operation(c).is_idle()
         ):
-            worker_of(c)[].reactor.submit(receive_operation(c))
+            submit_receive(c)
         if c[].stage == Stage.CLOSING:
             self._close()
 
@@ -417,7 +423,7 @@ struct Connection(TrivialRegisterPassable):
         worker_of(c)[].reactor.end_sending(c[].descriptor)
         set_deadline(c, Wait.PEER_ENDS, worker_of(c)[].config.linger_timeout_ms)
         if receive_operation(c).is_idle():
-            worker_of(c)[].reactor.submit(receive_operation(c))
+            submit_receive(c)
 
     def _close(self):
         var c = self.state
@@ -509,12 +515,22 @@ def _on_receive(operation: Operation):
     var c = connection.state
     var w = worker_of(c)
     var result = operation.result()
+    var is_large = operation.state[].kind == OperationKind.READ
+    if is_large and (result <= 0 or c[].stage != Stage.OPEN):
+        w[].reactor.large_buffers().give(operation.state[].address.value())
     if result > 0:
-        var buffer = operation.state[].buffer.value()
         if c[].stage == Stage.OPEN:
-            receive_octets(c, w[].reactor.buffers(), buffer, result)
+            var buffer = (
+                operation.state[]
+                .address if is_large else operation.state[]
+                .buffer
+            )
+            receive_octets(
+                c, w[].reactor.buffers(), buffer.value(), result, is_large
+            )
         else:
-            w[].reactor.buffers().give(buffer)
+            if not is_large:
+                w[].reactor.buffers().give(operation.state[].buffer.value())
             c[].lingers = True
     elif result == 0:
         c[].peer_ended = True

@@ -85,6 +85,8 @@ struct ConnectionState(Movable):
     """The exchange uses the buffer at `input` too."""
     var input: Optional[OctetPointer]
     """The receive buffer that holds the window, if one does."""
+    var input_large: Bool
+    """It is one of the large buffers."""
     var input_start: Int
     """Where the window begins in it."""
     var input_end: Int
@@ -145,6 +147,7 @@ struct ConnectionState(Movable):
         self.upgraded = False
         self.input_shared = False
         self.input = None
+        self.input_large = False
         self.input_start = 0
         self.input_end = 0
         self.gathered = Buffer()

@@ -11,6 +11,7 @@ from flare.http.exchange import Exchange
 from flare.runtime.buffer_pool import BufferPool
 
 from .connection_state import ConnectionState
+from .worker_state import WorkerState
 
 
 @always_inline
@@ -63,7 +64,9 @@ def drop_input(c: PointerTo[ConnectionState], pool: BufferPool):
         pool: Where receive buffers go.
     """
     if c[].input:
-        if not c[].input_shared:
+        if c[].input_large:
+            _large_buffers(c).give(c[].input.unsafe_value())
+        elif not c[].input_shared:
             pool.give(c[].input.unsafe_value())
         c[].input = None
         c[].input_shared = False
@@ -75,6 +78,7 @@ def receive_octets(
     pool: BufferPool,
     buffer: OctetPointer,
     count: Int,
+    is_large: Bool,
 ):
     """Adds received octets behind the window.
 
@@ -83,16 +87,25 @@ def receive_octets(
         pool: Where receive buffers go.
         buffer: A receive buffer that the connection now owns.
         count: How many octets it holds.
+        is_large: It is one of the large buffers.
     """
     if not c[].input and len(c[].gathered) == 0:
         c[].input = buffer
+        c[].input_large = is_large
         c[].input_shared = False
         c[].input_start = 0
         c[].input_end = count
         return
     _gather(c, pool)
     c[].gathered.append(Span(unsafe_ptr=buffer, length=count))
-    pool.give(buffer)
+    if is_large:
+        _large_buffers(c).give(buffer)
+    else:
+        pool.give(buffer)
+
+
+def _large_buffers(c: PointerTo[ConnectionState]) -> BufferPool:
+    return c[].worker.unsafe_bitcast[WorkerState]()[].reactor.large_buffers()
 
 
 def _gather(c: PointerTo[ConnectionState], pool: BufferPool):
@@ -113,6 +126,9 @@ def hand_head_over(
         head_octets: The length of the head.
     """
     x[].octet_count = head_octets
+    if c[].input_large and c[].input:
+        # Too dear to be kept for the length of a request.
+        _gather(c, _large_buffers(c))
     if c[].input:
         x[].octets = c[].input.unsafe_value().unsafe_offset(c[].input_start)
         x[].read_buffer = c[].input

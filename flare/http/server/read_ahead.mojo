@@ -6,7 +6,12 @@ would go unnoticed, so that it is polled for instead.
 """
 
 from flare.core import Erased, PointerTo, SlotHandle
-from flare.runtime.operation import POLL_PEER_CLOSED, Operation
+from flare.runtime.operation import (
+    POLL_PEER_CLOSED,
+    Operation,
+    OperationKind,
+)
+from flare.runtime.reactor import LARGE_BUFFER_OCTETS
 
 from .connection_state import ConnectionState, Stage
 from .input import window
@@ -56,7 +61,9 @@ def adjust_receive(c: PointerTo[ConnectionState]):
     """
     var reactor = worker_of(c)[].reactor
     var paused = _is_full(c)
-    if paused and not c[].receive_paused:
+    if (paused and not c[].receive_paused) or (
+        c[].receive.multishot and _reads_in_large(c)
+    ):
         reactor.cancel(receive_operation(c))
     c[].receive_paused = paused
     if paused:
@@ -66,7 +73,45 @@ def adjust_receive(c: PointerTo[ConnectionState]):
         and not c[].peer_ended
         and not c[].starved
     ):
-        reactor.submit(receive_operation(c))
+        submit_receive(c)
+
+
+@always_inline
+def submit_receive(c: PointerTo[ConnectionState]):
+    """Begins to receive, which goes on until it is cancelled.
+
+    Long content that a handler reads bit by bit is received once for each time
+    that the handler waits, in large pieces: nothing piles up here, and the
+    kernel is asked less often.
+
+    Args:
+        c: The connection, whose receive is idle.
+    """
+    var reactor = worker_of(c)[].reactor
+    c[].receive.kind = OperationKind.RECEIVE
+    c[].receive.multishot = True
+    c[].receive.address = None
+    c[].receive.length = 0
+    if _reads_in_large(c):
+        var large = reactor.large_buffers().take()
+        if large:
+            c[].receive.kind = OperationKind.READ
+            c[].receive.multishot = False
+            c[].receive.address = large
+            c[].receive.length = LARGE_BUFFER_OCTETS
+    reactor.submit(receive_operation(c))
+
+
+@always_inline
+def _reads_in_large(c: PointerTo[ConnectionState]) -> Bool:
+    if not c[].running or c[].stage != Stage.OPEN or c[].upgraded:
+        return False
+    ref x = c[].exchange.unsafe_value()[]
+    return (
+        x.content_streamed
+        and not x.content_complete
+        and max(x.head.content_length, x.content_received) > READ_AHEAD_OCTETS
+    )
 
 
 def feed_starved(w: PointerTo[WorkerState]):
@@ -95,7 +140,7 @@ def feed_starved(w: PointerTo[WorkerState]):
                 c.value()[].stage == Stage.LINGERING
                 and receive_operation(c.value()).is_idle()
             ):
-                w[].reactor.submit(receive_operation(c.value()))
+                submit_receive(c.value())
 
 
 def _nothing(owner: Erased):
@@ -113,6 +158,8 @@ def _is_full(c: PointerTo[ConnectionState]) -> Bool:
     if not c[].running:
         return False
     ref x = c[].exchange.unsafe_value()[]
+    if _reads_in_large(c) and not x.waiter:
+        return True
     return (
         not x.content_whole
         and not x.content_complete
