@@ -198,7 +198,7 @@ struct _Supervisor(Movable):
         _ = close_descriptor(self.orders.writer)
         for child in self.children:
             if child.process != 0:
-                # An end of it in another process would hide its death.
+                # An end of it here would hide the supervisor's end from it.
                 _ = close_descriptor(child.channel)
         _ = self.plan[].handle.send_orders_to(channel)
         self.plan[].orders = channel
