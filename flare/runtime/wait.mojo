@@ -41,13 +41,9 @@ def sleep(duration_ms: Int) raises:
             raise Error(NetError.from_errno("sleep", -fiber.wait(0)))
         fiber.yield_turn()
         return
-    var now = fiber.reactor().refresh_now_ms()
-    var until = now + duration_ms
-    var own_deadline = fiber.state[].deadline_ms
-    var result = fiber.wait(duration_ms)
-    if result == CANCELLED:
+    if fiber.wait(duration_ms) == CANCELLED:
         raise Error(NetError.from_errno("sleep", -CANCELLED))
-    if own_deadline < until:
+    if fiber.state[].deadline_ms <= fiber.reactor().now_ms():
         raise Error(NetError.from_errno("sleep", -TIMED_OUT))
 
 
