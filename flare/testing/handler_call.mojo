@@ -48,7 +48,7 @@ struct HandlerCallState(Movable):
     var machine: H1Machine
     """The server's end."""
     var exchange: Exchange
-    """The request as the handler sees it."""
+    """The request as the handler sees it; it belongs to the caller."""
     var functions: CarrierFunctions
     """What the exchange calls."""
     var sent: Buffer
@@ -56,12 +56,15 @@ struct HandlerCallState(Movable):
     var content: List[UInt8]
     """The content of a streamed response, as its function wrote it."""
 
-    def __init__(out self, octets: Span[UInt8, _], limits: H1Limits):
+    def __init__(
+        out self, octets: Span[UInt8, _], limits: H1Limits, exchange: Exchange
+    ):
         """Takes a request.
 
         Args:
             octets: The octets of the request.
             limits: What the machine takes.
+            exchange: An empty block for the request.
         """
         self.received = Buffer(capacity=max(len(octets), 1))
         self.received.append(octets)
@@ -72,10 +75,8 @@ struct HandlerCallState(Movable):
         self.machine = H1Machine(
             heap_create(H1State(Role.SERVER, machine_limits))
         )
-        self.exchange = heap_create(ExchangeState())
-        self.exchange[].begin()
-        self.exchange[].request_id = 1
-        self.exchange[].content_octets_max = limits.body_octets_max
+        self.exchange = exchange
+        exchange[].content_octets_max = limits.body_octets_max
         self.functions = CarrierFunctions(
             _demand,
             _peer_address,
@@ -88,8 +89,7 @@ struct HandlerCallState(Movable):
         self.content = List[UInt8]()
 
     def __deinit__(deinit self):
-        """Frees the request."""
-        heap_destroy(self.exchange)
+        """Frees the machine."""
         heap_destroy(self.machine.state)
 
 
@@ -101,27 +101,33 @@ struct HandlerCall(TrivialRegisterPassable):
     """The heap state."""
 
     @staticmethod
-    def begin(octets: Span[UInt8, _], limits: H1Limits) -> Self:
+    def begin(
+        octets: Span[UInt8, _], limits: H1Limits, exchange: Exchange
+    ) -> Self:
         """Takes a request, to be ended by `end`.
 
         Args:
             octets: The octets of one whole request; behind one that offers an
                 upgrade, what its peer says in the other protocol.
             limits: What the machine takes.
+            exchange: An empty block for the request, with its number.
 
         Returns:
             The call.
         """
-        var call = Self(heap_create(HandlerCallState(octets, limits)))
+        var call = Self(heap_create(HandlerCallState(octets, limits, exchange)))
         ref s = call.state[]
-        s.exchange[].carrier = Carrier(
+        exchange[].carrier = Carrier(
             call.state.unsafe_bitcast[NoneType](),
             Pointer(to=s.functions).unsafe_origin_cast[MutUntrackedOrigin](),
         )
         return call
 
     def end(self):
-        """Frees the call."""
+        """Frees the call; its block may serve another one."""
+        var x = self.state[].exchange
+        x[].carrier = None
+        x[].stream.end()
         heap_destroy(self.state)
 
     def request(self) -> Request:
@@ -227,7 +233,6 @@ struct HandlerCall(TrivialRegisterPassable):
         swap(content, self.state[].content)
         var whole = Response(x[].stream.status, Body(content^))
         swap(whole.headers, x[].stream.headers)
-        x[].stream.end()
         return whole^
 
     def _run(

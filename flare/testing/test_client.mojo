@@ -8,6 +8,7 @@ what the machine refuses is answered as a server answers it.
 from flare.core import Buffer, PointerTo, heap_create, heap_destroy
 from flare.http.body import Body
 from flare.http.builders import error_response
+from flare.http.exchange import Exchange, ExchangeState
 from flare.http.handler import FnHandler, Handler, HandlerFunction
 from flare.http.response import Response
 from flare.message import HeaderMap
@@ -21,6 +22,33 @@ from flare.proto.h1 import (
 )
 
 from .handler_call import HandlerCall
+
+
+struct _ClientState(Movable):
+    var trailers: HeaderMap
+    # A stream that a program has kept finds its block, and that it is over.
+    var free_exchanges: List[Exchange]
+    var requests: Int
+
+    def __init__(out self):
+        self.trailers = HeaderMap()
+        self.free_exchanges = List[Exchange]()
+        self.requests = 0
+
+    def __deinit__(deinit self):
+        for exchange in self.free_exchanges:
+            heap_destroy(exchange)
+
+    def take_exchange(mut self) -> Exchange:
+        self.requests += 1
+        var exchange: Exchange
+        if len(self.free_exchanges) > 0:
+            exchange = self.free_exchanges.pop()
+        else:
+            exchange = heap_create(ExchangeState())
+        exchange[].begin()
+        exchange[].request_id = self.requests
+        return exchange
 
 
 struct TestClient[H: Handler](Movable):
@@ -42,7 +70,7 @@ struct TestClient[H: Handler](Movable):
     var _handler: Self.H
     var _limits: H1Limits
     # Methods take `self`, so what they change lies elsewhere.
-    var _trailers: PointerTo[HeaderMap]
+    var _state: PointerTo[_ClientState]
 
     def __init__(out self, var handler: Self.H):
         """Makes a client of a handler: a router, an `App`, middleware.
@@ -52,7 +80,7 @@ struct TestClient[H: Handler](Movable):
         """
         self._handler = handler^
         self._limits = H1Limits()
-        self._trailers = heap_create(HeaderMap())
+        self._state = heap_create(_ClientState())
 
     def __init__(out self: TestClient[FnHandler], function: HandlerFunction):
         """Makes a client of a plain function.
@@ -62,11 +90,11 @@ struct TestClient[H: Handler](Movable):
         """
         self._handler = FnHandler(function)
         self._limits = H1Limits()
-        self._trailers = heap_create(HeaderMap())
+        self._state = heap_create(_ClientState())
 
     def __deinit__(deinit self):
         """Ends the client."""
-        heap_destroy(self._trailers)
+        heap_destroy(self._state)
 
     def get(
         self, target: StringSlice, headers: HeaderMap = HeaderMap()
@@ -188,12 +216,14 @@ struct TestClient[H: Handler](Movable):
         Raises:
             An error `http.broken_off …` if the response broke off midway.
         """
-        self._trailers[] = HeaderMap()
-        var call = HandlerCall.begin(octets, self._limits)
+        self._state[].trailers = HeaderMap()
+        var exchange = self._state[].take_exchange()
+        var call = HandlerCall.begin(octets, self._limits, exchange)
         try:
             return self._answer(call)
         finally:
             call.end()
+            self._state[].free_exchanges.append(exchange)
 
     def trailers(self) -> HeaderMap:
         """Tells which fields followed the content of the last response.
@@ -202,7 +232,7 @@ struct TestClient[H: Handler](Movable):
             The fields; none where the response was not streamed, or its length
             was given.
         """
-        return self._trailers[].copy()
+        return self._state[].trailers.copy()
 
     def _answer(self, call: HandlerCall) raises -> Response:
         var refusal = call.read_request()
@@ -213,7 +243,12 @@ struct TestClient[H: Handler](Movable):
             response = self._handler.serve(call.request())
         except e:
             return call.error_answer(e)
-        return call.answer(response^, self._trailers)
+        return call.answer(
+            response^,
+            Pointer(to=self._state[].trailers).unsafe_origin_cast[
+                MutUntrackedOrigin
+            ](),
+        )
 
 
 def request_octets(

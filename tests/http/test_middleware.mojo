@@ -74,7 +74,7 @@ def test_each_response_has_a_request_id() raises:
     var headers = HeaderMap()
     headers.set("X-Request-Id", "from-outside")
     var other = _value(client.get("/", headers), "X-Request-Id")
-    assert_equal(other, text)
+    assert_true(other.endswith("-0-2"), other)
 
 
 def test_an_incoming_request_id_is_kept_only_where_trusted() raises:

@@ -2,6 +2,7 @@
 
 from std.testing import assert_equal, assert_raises
 
+from flare.core import PointerTo, heap_create, heap_destroy
 from flare.http.builders import created, no_content, ok
 from flare.http.handler import Handler
 from flare.http.request import Request
@@ -136,6 +137,7 @@ def test_no_function_is_called_in_the_answer_to_head() raises:
     var response = client.request("HEAD", "/raises")
     assert_equal(response.status, 200)
     assert_equal(len(response.body), 0)
+    assert_equal(client.get("/no_content").status, 204)
 
 
 def test_a_stream_that_fails_is_500_or_broken_off() raises:
@@ -154,6 +156,17 @@ def test_a_stream_that_fails_is_500_or_broken_off() raises:
 def test_a_stream_reads_the_request_while_it_answers() raises:
     var client = TestClient(_stream)
     assert_equal(String(client.post("/echo", "both ways").text()), "both ways")
+
+
+def test_a_stream_kept_beyond_its_end_is_refused() raises:
+    var kept = heap_create(_Memory())
+    var client = TestClient(_Keep(kept))
+    assert_equal(String(client.get("/keep").text()), "kept")
+    with assert_raises(contains="http.stream_over"):
+        kept[].stream.value().write_text("late")
+    # Nor may it write into another response.
+    assert_equal(String(client.get("/write").text()), "http.stream_over")
+    heap_destroy(kept)
 
 
 def test_an_upgrade_is_101_and_speaks_to_what_follows_the_request() raises:
@@ -229,6 +242,8 @@ def _stream(req: Request) raises -> Response:
         return Response.stream(_three_octets, length=3)
     if req.path == "/raises":
         return Response.stream(_raise)
+    if req.path == "/no_content":
+        return Response.stream(_raise, status=204)
     if req.path == "/raises_later":
         return Response.stream(_raise_later)
     if req.path == "/short":
@@ -302,6 +317,36 @@ def _inform(req: Request) raises -> Response:
     hints.set("Link", "</a.css>")
     req.inform(Int(req.path[byte=1:]), hints)
     return ok("page")
+
+
+struct _Memory(Movable):
+    var stream: Optional[ResponseStream]
+
+    def __init__(out self):
+        self.stream = None
+
+
+@fieldwise_init
+struct _Keep(Handler):
+    var memory: PointerTo[_Memory]
+
+    def serve(self, req: Request) raises -> Response:
+        var memory = self.memory
+
+        def keep(req: Request, stream: ResponseStream) raises {var memory}:
+            memory[].stream = stream
+            stream.write_text("kept")
+
+        def write(req: Request, stream: ResponseStream) raises {var memory}:
+            try:
+                memory[].stream.value().write_text("late")
+            except e:
+                var text = String(e)
+                stream.write_text(text[byte = : text.find(" ")])
+
+        if req.path == "/keep":
+            return Response.stream(keep)
+        return Response.stream(write)
 
 
 @fieldwise_init
