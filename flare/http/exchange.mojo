@@ -20,6 +20,11 @@ comptime NOT_UTF8: StaticString = "http.not_utf8"
 """How the error begins that reports octets of a peer which are no text."""
 
 
+comptime OVER: StaticString = "http.stream_over the request has ended"
+"""The error of who uses the content of a request, or the stream of its
+response, when the request is over."""
+
+
 comptime CUT_OFF: StaticString = "http.content cut off"
 """How the error begins that reports a peer which left too early."""
 
@@ -69,8 +74,6 @@ struct StreamState(Movable):
     var is_open: Bool
     """The function that writes the response, or speaks the other protocol,
     runs."""
-    var is_upgraded: Bool
-    """The connection belongs to another protocol now."""
     var written: Int
     """Octets of content that were taken."""
     var waiter: Optional[Fiber]
@@ -86,7 +89,6 @@ struct StreamState(Movable):
         self.trailers = HeaderMap()
         self.is_head_due = False
         self.is_open = False
-        self.is_upgraded = False
         self.written = 0
         self.waiter = None
         self.read_timeout_ms = 0
@@ -95,8 +97,6 @@ struct StreamState(Movable):
         """Forgets the response: what still holds the stream finds it over."""
         self.is_head_due = False
         self.is_open = False
-        self.is_upgraded = False
-        self.waiter = None
         self.headers = HeaderMap()
         self.trailers = HeaderMap()
 
@@ -148,12 +148,11 @@ struct ExchangeState(Movable):
     """The fiber that waits for content."""
     var fiber: Optional[Fiber]
     """The fiber that runs the handler."""
-    var deadline_ms: Int
-    """When the waits of the handler are over that are not for its peer."""
     var stream: StreamState
     """The response, where it is written bit by bit."""
     var request_id: Int
-    """Counted by the worker from 1; 0 until the head is complete."""
+    """Counted by the worker from 1; 0 until the head is complete, and when the
+    request is over: what still holds the block sees that it is not its own."""
     var worker: Int
     """The index of the worker."""
     var app_state: Optional[Erased]
@@ -197,7 +196,6 @@ struct ExchangeState(Movable):
         self.carrier = None
         self.waiter = None
         self.fiber = None
-        self.deadline_ms = Int.MAX
         self.request_id = 0
         self.worker = 0
         self.app_state = None
@@ -229,13 +227,22 @@ struct ExchangeState(Movable):
         self.carrier = None
         self.waiter = None
         self.fiber = None
-        self.deadline_ms = Int.MAX
         self.request_id = 0
         self.started_ms = 0
         self.app_state = None
         self.route = ""
         self.read_buffer = None
         self.peer_gone = False
+
+    def end(mut self):
+        """Says that the request is over, and wakes who still waits for it."""
+        self.request_id = 0
+        if self.waiter:
+            self.waiter.unsafe_value().wake()
+        if self.stream.waiter:
+            self.stream.waiter.unsafe_value().wake()
+        self.waiter = None
+        self.stream.waiter = None
 
     def status_of(self, error: Error) -> Int:
         """Tells how an error is answered that the handler did not catch.

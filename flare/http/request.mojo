@@ -122,7 +122,9 @@ struct Request(Extractor, Movable):
         Returns:
             A view that lives as long as the request.
         """
-        return RequestBody[origin_of(self)](self._exchange)
+        return RequestBody[origin_of(self)](
+            self._exchange, self._exchange[].request_id
+        )
 
     @always_inline
     def __getattr__(

@@ -8,11 +8,13 @@ is memory.
 from flare.io import Reader
 from flare.message import FieldLine, FieldSection
 from flare.net import NetError
+from flare.runtime.current import current_reactor
+from flare.runtime.deadline import set_run_deadline
 from flare.runtime.fiber import NO_DEADLINE, Fiber
 from flare.runtime.operation import CANCELLED
 from flare.runtime.wait import waiting_fiber
 
-from .exchange import CUT_OFF, NOT_UTF8, Exchange
+from .exchange import CUT_OFF, NOT_UTF8, OVER, Exchange
 
 comptime _CONTENT_TOO_LARGE = 413
 
@@ -26,6 +28,7 @@ struct RequestBody[origin: ImmOrigin](ImplicitlyCopyable, Reader):
     """
 
     var _exchange: Exchange
+    var _request_id: Int
 
     def read(self, into: Span[mut=True, UInt8, _]) raises -> Int:
         """Reads content that has come, and waits only while there is none.
@@ -41,11 +44,14 @@ struct RequestBody[origin: ImmOrigin](ImplicitlyCopyable, Reader):
 
         Raises:
             An error `http.content …` if the peer leaves, sends bad octets or
-            sends more than the limit.
+            sends more than the limit, and `http.stream_over` if the request has
+            ended.
         """
+        var x = self._exchange
+        self._check()
+        _check_thread(x)
         if len(into) == 0:
             return 0
-        var x = self._exchange
         if not x[].content_whole:
             x[].content_streamed = True
         _check_size(x)
@@ -66,6 +72,7 @@ struct RequestBody[origin: ImmOrigin](ImplicitlyCopyable, Reader):
             sends more than the limit, or if content was taken by `read`.
         """
         var x = self._exchange
+        self._check()
         if x[].content_streamed:
             raise Error("http.content was read as a stream")
         x[].content_whole = True
@@ -98,6 +105,7 @@ struct RequestBody[origin: ImmOrigin](ImplicitlyCopyable, Reader):
             begun and has not come to the end.
         """
         var x = self._exchange
+        self._check()
         if not x[].content_complete:
             if x[].content_streamed:
                 raise Error("http.content is not read to its end")
@@ -130,7 +138,14 @@ struct RequestBody[origin: ImmOrigin](ImplicitlyCopyable, Reader):
                 `octets` and `text` read is held in memory, what `read` reads
                 is not.
         """
-        self._exchange[].content_octets_max = max(octets_max, 0)
+        if self._exchange[].request_id == self._request_id:
+            self._exchange[].content_octets_max = max(octets_max, 0)
+
+    @always_inline
+    def _check(self) raises:
+        # The block may serve another request by now.
+        if self._exchange[].request_id != self._request_id:
+            raise Error(OVER)
 
 
 def text_of[
@@ -183,7 +198,9 @@ def _await_more(x: Exchange) raises:
         raise Error(CUT_OFF, ": the peer left")
     if x[].waiter:
         raise Error("http.content is awaited by another fiber")
+    _check_thread(x)
     var fiber = waiting_fiber("read")
+    var request_id = x[].request_id
     var received = x[].content_received
     var carrier = x[].carrier.value()
     # The connection sees who waits, and so which deadline applies.
@@ -197,6 +214,9 @@ def _await_more(x: Exchange) raises:
         and not x[].peer_gone
     ):
         result = _wait(x, fiber)
+        if x[].request_id != request_id:
+            # The handler has ended, and this fiber has outlived it.
+            raise Error(OVER)
     x[].waiter = None
     _check_content(x)
     if result == CANCELLED:
@@ -207,13 +227,35 @@ def _await_more(x: Exchange) raises:
 
 def _wait(x: Exchange, fiber: Fiber) -> Int:
     # The peer has deadlines of its own: its time does not count as the
-    # handler's, unless the program has set a deadline around the call.
-    var outer_ms = fiber.state[].deadline_ms
-    if outer_ms != x[].deadline_ms or outer_ms == NO_DEADLINE:
+    # handler's. What the program has set around the call counts.
+    var run_deadline_ms = fiber.state[].run_deadline_ms
+    if run_deadline_ms == NO_DEADLINE:
         return fiber.wait()
+    var request_id = x[].request_id
     var began_ms = fiber.reactor().now_ms()
-    fiber.state[].deadline_ms = NO_DEADLINE
+    set_run_deadline(fiber, NO_DEADLINE)
     var result = fiber.wait()
-    x[].deadline_ms = outer_ms + fiber.reactor().now_ms() - began_ms
-    fiber.state[].deadline_ms = x[].deadline_ms
+    var waited_ms = fiber.reactor().now_ms() - began_ms
+    set_run_deadline(fiber, run_deadline_ms + waited_ms)
+    if x[].request_id == request_id and x[].fiber:
+        _extend(x[].fiber.value(), fiber, waited_ms)
     return result
+
+
+def _extend(handler: Fiber, reader: Fiber, waited_ms: Int):
+    # A handler that joins a fiber which reads waits for its content too.
+    ref state = handler.state[]
+    if handler != reader and state.run_deadline_ms != NO_DEADLINE:
+        state.run_deadline_ms += waited_ms
+
+
+@always_inline
+def _check_thread(x: Exchange) raises:
+    if not x[].fiber:
+        return
+    var reactor = current_reactor()
+    if (
+        not reactor
+        or reactor.unsafe_value() != x[].fiber.unsafe_value().reactor()
+    ):
+        raise Error("runtime.wrong_thread")

@@ -3,6 +3,7 @@
 from flare.core import OctetPointer
 from flare.core import PointerTo
 from flare.io import Writer
+from flare.message import Status
 
 from .exchange import CUT_OFF, Exchange
 from .request import Request
@@ -146,8 +147,11 @@ struct StreamedResponse[F: def(Request, ResponseStream) raises -> None](
             exchange: The exchange.
 
         Raises:
-            What the function raises.
+            What the function raises, and an error `http.bad_content` if the
+            status is 101.
         """
+        if exchange[].stream.status == Status.SWITCHING_PROTOCOLS:
+            raise Error("http.bad_content a 101 has none")
         task[].function(
             Request(unsafe_exchange=exchange),
             ResponseStream(unsafe_exchange=exchange),

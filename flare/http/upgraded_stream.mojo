@@ -2,6 +2,7 @@
 
 from flare.core import OctetPointer, PointerTo
 from flare.io import Reader, Writer
+from flare.message import Status
 
 from .exchange import CUT_OFF, Exchange
 from .request import Request
@@ -136,8 +137,12 @@ struct UpgradedConnection[F: def(Request, UpgradedStream) raises -> None](
             exchange: The exchange.
 
         Raises:
-            What the function raises.
+            What the function raises, and an error `http.bad_upgrade` if the
+            status was changed.
         """
+        if exchange[].stream.status != Status.SWITCHING_PROTOCOLS:
+            # A middleware has changed it: there is no 101 to write behind.
+            raise Error("http.bad_upgrade the status is not 101")
         task[].function(
             Request(unsafe_exchange=exchange),
             UpgradedStream(unsafe_exchange=exchange),

@@ -19,7 +19,8 @@ from flare.sys.file import (
 )
 
 from .backend import BackendKind
-from .fiber import NO_DEADLINE, Fiber
+from .deadline import begin_exemption, end_exemption
+from .fiber import Fiber
 from .operation import POLL_IN, OperationKind
 from .wait import waiting_fiber
 
@@ -121,14 +122,13 @@ struct Event(ImplicitlyCopyable):
             if duplicate < 0:
                 raise Error(NetError.from_errno("wait", duplicate))
             descriptor = Int32(duplicate)
-        var deadline_ms = fiber.state[].deadline_ms
-        fiber.state[].deadline_ms = NO_DEADLINE
+        begin_exemption(fiber)
         var result = 0
         while result >= 0 and not _is_set(self._state):
             result = _poll(fiber, descriptor)
             if result >= 0 and not _is_set(self._state):
                 _drain_counter(self._state)
-        fiber.state[].deadline_ms = deadline_ms
+        end_exemption(fiber)
         if own:
             _ = close_descriptor(descriptor)
         if result < 0:

@@ -70,7 +70,12 @@ struct FiberState(Movable):
     var next: Optional[PointerTo[FiberState]]
     """The next fiber in the ready list."""
     var deadline_ms: Int
-    """No wait of the fiber lasts longer; `NO_DEADLINE` if there is none."""
+    """No wait of the fiber lasts longer: the earlier of the next two, unless
+    the present wait is exempt."""
+    var run_deadline_ms: Int
+    """The deadline of the whole run; `NO_DEADLINE` if there is none."""
+    var scope_deadline_ms: Int
+    """The deadline of the blocks it is in; `NO_DEADLINE` if there is none."""
     var phase: UInt8
     """Whether it is idle, ready, running or parked."""
     var is_main: Bool
@@ -102,6 +107,8 @@ struct FiberState(Movable):
         self.lost = _nothing
         self.next = None
         self.deadline_ms = NO_DEADLINE
+        self.run_deadline_ms = NO_DEADLINE
+        self.scope_deadline_ms = NO_DEADLINE
         self.phase = _IDLE
         self.is_main = octets == 0
         self.cancelled = False
@@ -453,6 +460,8 @@ struct FiberQueue(TrivialRegisterPassable):
         f.finished = finished
         f.lost = _nothing
         f.deadline_ms = deadline_ms
+        f.run_deadline_ms = deadline_ms
+        f.scope_deadline_ms = NO_DEADLINE
         f.phase = _READY
         f.cancelled = False
         f.generation += 1

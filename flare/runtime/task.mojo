@@ -13,6 +13,7 @@ from flare.net import NetError
 from flare.sys.thread_cell import thread_may_begin_loop
 
 from .current import current_fiber, current_reactor
+from .deadline import set_scope_deadline
 from .fiber import NO_DEADLINE, Fiber
 from .operation import CANCELLED
 from .reactor import Reactor
@@ -191,13 +192,15 @@ def spawn[
             _run[_Task[T, F]],
             block,
             _finish[_Task[T, F]],
-            parent.value().state[].deadline_ms if parent else NO_DEADLINE,
+            parent.value().state[].run_deadline_ms if parent else NO_DEADLINE,
         )
     )
     if not started:
         heap_destroy(task)
         raise Error(NetError.from_errno("spawn", _NO_MEMORY))
     var fiber = started.value()
+    if parent:
+        set_scope_deadline(fiber, parent.value().state[].scope_deadline_ms)
     var outcome = _outcome_of(task)
     outcome[].task = block
     outcome[].destroy = _destroy[_Task[T, F]]

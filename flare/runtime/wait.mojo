@@ -3,6 +3,7 @@
 from flare.net import NetError
 
 from .current import current_fiber
+from .deadline import begin_exemption, end_exemption, set_scope_deadline
 from .fiber import NO_DEADLINE, Fiber
 from .operation import CANCELLED, NO_FIBER, TIMED_OUT
 
@@ -56,10 +57,9 @@ def wait_without_deadline(fiber: Fiber) -> Int:
     Returns:
         0, or `CANCELLED`.
     """
-    var deadline_ms = fiber.state[].deadline_ms
-    fiber.state[].deadline_ms = NO_DEADLINE
+    begin_exemption(fiber)
     var result = fiber.wait()
-    fiber.state[].deadline_ms = deadline_ms
+    end_exemption(fiber)
     return result
 
 
@@ -70,7 +70,7 @@ struct DeadlineScope(ImplicitlyCopyable):
     var duration_ms: Int
     """How long the block may wait in all."""
     var outer_ms: Int
-    """The deadline around the block."""
+    """The deadline of the blocks around it."""
 
     def __enter__(mut self) raises:
         """Sets the deadline, unless an outer one is earlier.
@@ -79,17 +79,20 @@ struct DeadlineScope(ImplicitlyCopyable):
             NetError: If the thread runs a loop and the caller is not a fiber.
         """
         var fiber = waiting_fiber("wait")
-        self.outer_ms = fiber.state[].deadline_ms
-        fiber.state[].deadline_ms = min(
-            self.outer_ms,
-            fiber.reactor().refresh_now_ms() + self.duration_ms,
+        self.outer_ms = fiber.state[].scope_deadline_ms
+        set_scope_deadline(
+            fiber,
+            min(
+                self.outer_ms,
+                fiber.reactor().refresh_now_ms() + self.duration_ms,
+            ),
         )
 
     def __exit__(mut self):
         """Restores the deadline around the block."""
         var fiber = current_fiber()
         if fiber:
-            fiber.value().state[].deadline_ms = self.outer_ms
+            set_scope_deadline(fiber.value(), self.outer_ms)
 
 
 def deadline_in(duration_ms: Int) -> DeadlineScope:

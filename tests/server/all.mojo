@@ -4,6 +4,8 @@ from std.testing import TestSuite
 
 from tests.server import (
     test_access_log,
+    test_deadlines,
+    test_departures,
     test_exchanges,
     test_limits,
     test_overload,
@@ -12,6 +14,7 @@ from tests.server import (
     test_restart_delay,
     test_simulated,
     test_splits,
+    test_stream_rules,
     test_streams,
     test_stubborn,
 )
@@ -21,6 +24,14 @@ def main() raises:
     var failures = List[String]()
     try:
         TestSuite.discover_tests[test_access_log.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_deadlines.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_departures.TESTS]().run()
     except e:
         failures.append(String(e))
     try:
@@ -53,6 +64,10 @@ def main() raises:
         failures.append(String(e))
     try:
         TestSuite.discover_tests[test_splits.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_stream_rules.TESTS]().run()
     except e:
         failures.append(String(e))
     try:

@@ -7,12 +7,14 @@ that it may wait: for content, for room in the output, for an upgraded peer.
 from flare.core import Erased, OctetPointer, PointerTo
 from flare.http.exchange import (
     CUT_OFF,
+    OVER,
     CarrierFunctions,
     Exchange,
     ExchangeState,
 )
 from flare.message import HeaderMap
 from flare.net import NetError, SocketAddr
+from flare.runtime.current import current_reactor
 from flare.runtime.operation import CANCELLED
 from flare.runtime.wait import waiting_fiber
 from flare.sys.socket_address import SocketAddressStorage
@@ -97,7 +99,8 @@ def _peer_address(owner: Erased) raises -> SocketAddr:
 
 def _inform(owner: Erased, status: Int, fields: PointerTo[HeaderMap]) raises:
     var c = _of(owner)
-    _check_peer(c, c[].exchange.value())
+    _check_thread(c)
+    _await_room(c, c[].exchange.value())
     try:
         machine(c).send_informational(status, fields[], output_of(c))
     except e:
@@ -109,6 +112,7 @@ def _write_content(
     owner: Erased, octets: OctetPointer, count: Int
 ) raises -> Int:
     var c = _of(owner)
+    _check_thread(c)
     var x = c[].exchange.value()
     _await_room(c, x)
     if x[].stream.is_head_due:
@@ -132,6 +136,7 @@ def _write_upgraded(
     owner: Erased, octets: OctetPointer, count: Int
 ) raises -> Int:
     var c = _of(owner)
+    _check_thread(c)
     _await_room(c, c[].exchange.value())
     var output = output_of(c)
     var taken = min(count, STREAM_OCTETS_MAX - len(output[]))
@@ -142,7 +147,9 @@ def _write_upgraded(
 
 def _read_upgraded(owner: Erased, into: OctetPointer, count: Int) raises -> Int:
     var c = _of(owner)
+    _check_thread(c)
     var x = c[].exchange.value()
+    var request_id = x[].request_id
     while True:
         var octets = window(c)
         if len(octets) > 0:
@@ -160,6 +167,7 @@ def _read_upgraded(owner: Erased, into: OctetPointer, count: Int) raises -> Int:
         var fiber = waiting_fiber("read")
         x[].waiter = fiber
         var result = fiber.wait(x[].stream.read_timeout_ms)
+        _check_not_over(x, request_id)
         x[].waiter = None
         if result == CANCELLED:
             raise Error(CUT_OFF, ": the connection broke or the server stops")
@@ -169,18 +177,35 @@ def _read_upgraded(owner: Erased, into: OctetPointer, count: Int) raises -> Int:
 
 def _await_room(c: PointerTo[ConnectionState], x: Exchange) raises:
     _check_peer(c, x)
+    var request_id = x[].request_id
     while len(c[].output) >= STREAM_OCTETS_MAX:
         if x[].stream.waiter:
             raise Error("http.busy another fiber writes")
         var fiber = waiting_fiber("write")
         x[].stream.waiter = fiber
         var result = fiber.wait()
+        _check_not_over(x, request_id)
         x[].stream.waiter = None
         if result == CANCELLED:
             raise Error(CUT_OFF, ": the peer left or does not read")
         if result < 0:
             raise Error(NetError.from_errno("write", result))
         _check_peer(c, x)
+
+
+@always_inline
+def _check_thread(c: PointerTo[ConnectionState]) raises:
+    var reactor = current_reactor()
+    if not reactor or reactor.unsafe_value() != worker_of(c)[].reactor:
+        raise Error("runtime.wrong_thread")
+
+
+@always_inline
+def _check_not_over(x: Exchange, request_id: Int) raises:
+    # A fiber that the handler has spawned may outlive it: then neither the
+    # exchange nor the connection is its own.
+    if x[].request_id != request_id:
+        raise Error(OVER)
 
 
 def _check_peer(c: PointerTo[ConnectionState], x: Exchange) raises:
@@ -222,6 +247,8 @@ def _on_lost(task: Erased):
     c[].running = False
     w[].in_flight -= 1
     c[].exchange = None
+    x[].end()
+    x[].carrier = None
     if c[].input_shared:
         c[].input = None
         c[].input_shared = False

@@ -267,7 +267,8 @@ struct Connection(TrivialRegisterPassable):
     def _drain(self, event: H1Event) -> Bool:
         """Drops content that came after its response was written."""
         var c = self.state
-        c[].drained += event.length
+        # Chunk sizes and extensions count too.
+        c[].drained += event.consumed
         consume(c, worker_of(c)[].reactor.buffers(), event.consumed)
         if c[].drained <= _DRAINED_OCTETS_MAX:
             return True
@@ -293,7 +294,6 @@ struct Connection(TrivialRegisterPassable):
                 x[].started_ms + w[].config.handler_timeout_ms,
             )
             if fiber:
-                x[].deadline_ms = fiber.unsafe_value().state[].deadline_ms
                 fiber.unsafe_value().state[].lost = w[].functions.lost
                 x[].fiber = fiber
                 fibers.resume(fiber.unsafe_value())
@@ -340,15 +340,16 @@ struct Connection(TrivialRegisterPassable):
         c[].gathered.clear()
         var x = c[].exchange.value()
         var status = error.status if error.status >= 400 else 400
+        if c[].running:
+            # The handler has the content it will get; its answer is replaced,
+            # unless it has begun.
+            x[].content_status = status
+            _wake(x[].waiter)
+            return False
         if c[].h1.response == SideState.DONE:
             # Only the rest of a request whose answer is written is at fault.
             self._give_exchange(x)
             self._end()
-            return False
-        if c[].running:
-            # The handler has the content it will get; its answer is replaced.
-            x[].content_status = status
-            _wake(x[].waiter)
             return False
         c[].starting = False
         write_response(c, error_response(status))

@@ -66,13 +66,9 @@ def adjust_receive(c: PointerTo[ConnectionState]):
     ):
         reactor.cancel(receive_operation(c))
     c[].receive_paused = paused
-    if paused:
+    if paused or c[].peer_ended:
         _watch(c)
-    elif (
-        receive_operation(c).is_idle()
-        and not c[].peer_ended
-        and not c[].starved
-    ):
+    elif receive_operation(c).is_idle() and not c[].starved:
         submit_receive(c)
 
 
@@ -168,12 +164,16 @@ def _is_full(c: PointerTo[ConnectionState]) -> Bool:
 
 
 def _watch(c: PointerTo[ConnectionState]):
-    if not c[].running or c[].peer_ended:
+    if not c[].running:
         return
     if not watch_operation(c).is_idle():
         return
     # Errors and resets are reported whatever is asked for.
     c[].watch.length = 0
-    if not worker_of(c)[].config.half_close_allowed and not c[].upgraded:
+    if not (
+        c[].peer_ended
+        or c[].upgraded
+        or worker_of(c)[].config.half_close_allowed
+    ):
         c[].watch.length = POLL_PEER_CLOSED
     worker_of(c)[].reactor.submit(watch_operation(c))

@@ -11,6 +11,7 @@ from flare.http.exchange import Exchange
 from flare.http.response import Response
 from flare.message import Status
 from flare.proto.h1.head import BodyKind
+from flare.runtime.deadline import set_run_deadline
 from flare.runtime.fiber import NO_DEADLINE
 
 from .connection_state import ConnectionState, Stage
@@ -149,8 +150,7 @@ def _upgrade(c: PointerTo[ConnectionState], x: Exchange, content: Body) raises:
 
 def _lift_deadline(x: Exchange):
     # From here on each read and each write has a deadline of its own.
-    x[].deadline_ms = NO_DEADLINE
-    x[].fiber.value().state[].deadline_ms = NO_DEADLINE
+    set_run_deadline(x[].fiber.value(), NO_DEADLINE)
 
 
 @no_inline

@@ -207,6 +207,7 @@ struct WorkerState(Movable):
             exchange: What `take_exchange` returned.
         """
         self.lent_exchanges -= 1
+        exchange[].end()
         if exchange[].content.capacity() > _SPARE_CONTENT_OCTETS_MAX:
             exchange[].content = Buffer()
         if exchange[].gathered.capacity() > 0:

@@ -42,6 +42,7 @@ from .simulated_network import (
     descriptor_of,
 )
 
+comptime _POLL_ERROR = 8
 comptime _TURNS_PER_MS = 100
 
 
@@ -459,7 +460,9 @@ struct SimulatedBackend(Backend):
             events |= POLL_PEER_CLOSED
         if not socket.is_listener and self._has_room(index):
             events |= POLL_OUT
-        return events & pending.operation.state[].length
+        events &= pending.operation.state[].length
+        # Errors are reported whatever is asked for (poll(2)).
+        return events | _POLL_ERROR if socket.is_reset else events
 
     def _has_room(self, index: Int) -> Bool:
         ref socket = self.network.socket(index)[]
