@@ -2,7 +2,7 @@
 (tests/python/test_loopback_supervise.py).
 
 Options: the backend, `--workers N`, `--alone` (not supervised), `--no-signals`,
-`--short` (little time to stop), `--dies-at-start`, `--stop-on-input`,
+`--short` (little time to stop), `--dies-at-start`, `--hangs-at-start`, `--stop-on-input`,
 `--comptime` (`serve_comptime`), `--twice` (serves again), `--bad-index-after`.
 """
 
@@ -18,6 +18,7 @@ from flare.http import (
     LogSink,
     Request,
     Response,
+    ResponseStream,
     Router,
     ServerConfig,
     ServerHandle,
@@ -25,8 +26,11 @@ from flare.http import (
 )
 from flare.net import SocketAddr
 from flare.runtime import BackendKind, blocking, sleep, spawn
-from flare.sys.file import read_descriptor
+from flare.sys.file import read_descriptor, write_descriptor
 from flare.sys.process import parent_process_id, process_id
+from flare.sys.socket import open_socket_pair
+from flare.sys.socket_address import AF_UNIX
+from flare.sys.socket_constants import SOCK_STREAM
 from flare.sys.thread import start_thread
 
 
@@ -79,6 +83,16 @@ def busy(req: Request) raises -> Response:
     while parent_process_id() > 0:
         pass
     return ok("impossible")
+
+
+def streamed(req: Request) raises -> Response:
+    return Response.stream(_write_some)
+
+
+def _write_some(req: Request, stream: ResponseStream) raises:
+    stream.write_text("some")
+    sleep(1)
+    _bad_index()
 
 
 def in_task(req: Request) raises -> Response:
@@ -144,15 +158,14 @@ def main() raises:
     config.handle_signals = not _has("--no-signals")
     if _has("--short"):
         config.shutdown_timeout_ms = 200
+    if _has("--hangs-at-start"):
+        config.log = LogSink(_hang_at_start)
     if _has("--dies-at-start"):
         config.log = LogSink(_abort_at_start)
     var server = HttpServer.bind(SocketAddr.localhost(0), config^)
     print(server.local_address().port, flush=True)
     if _has("--stop-on-input"):
-        _ = start_thread(
-            _stop_on_input,
-            heap_create(server.handle()).unsafe_bitcast[NoneType](),
-        )
+        _start_stopper(server.handle())
     var workers = 1
     for i in range(len(argv())):
         if argv()[i] == "--workers":
@@ -205,6 +218,7 @@ def _routes(handle: ServerHandle) raises -> Router[]:
     router.get("/abort", c_abort)
     router.get("/exit", exit)
     router.get("/busy", busy)
+    router.get("/streamed", streamed)
     router.get("/in-task", in_task)
     router.get("/in-thread", in_thread)
     router.get("/stop", Stop(handle.copy(), False))
@@ -233,8 +247,35 @@ def _abort_at_start(line: StringSlice[ImmUntrackedOrigin]):
     print(line, file=stderr)
 
 
-def _stop_on_input(argument: Erased) abi("C") -> Optional[Erased]:
+def _hang_at_start(line: StringSlice[ImmUntrackedOrigin]):
+    while line.startswith("flare: listening") and parent_process_id() > 0:
+        pass
+    print(line, file=stderr)
+
+
+@fieldwise_init
+struct _Stopper(Movable):
+    var handle: ServerHandle
+    var waits: Int32
+
+
+def _start_stopper(handle: ServerHandle):
+    var reader = Int32(-1)
+    var writer = Int32(-1)
+    _ = open_socket_pair(
+        AF_UNIX, SOCK_STREAM, reader, writer, non_blocking=False
+    )
+    var stopper = heap_create(_Stopper(handle.copy(), writer))
+    _ = start_thread(_stop_on_input, stopper.unsafe_bitcast[NoneType]())
+    # What the thread allocates must not coincide with a fork.
     var octets = List[UInt8](length=1, fill=0)
+    _ = read_descriptor(reader, Span(octets))
+
+
+def _stop_on_input(argument: Erased) abi("C") -> Optional[Erased]:
+    var stopper = argument.unsafe_bitcast[_Stopper]()
+    var octets = List[UInt8](length=1, fill=0)
+    _ = write_descriptor(stopper[].waits, Span(octets))
     _ = read_descriptor(0, Span(octets))
-    argument.unsafe_bitcast[ServerHandle]()[].shutdown()
+    stopper[].handle.shutdown()
     return None

@@ -178,6 +178,11 @@ class AbortLine(Faults):
         for _ in self.expect("/late-index/5", signal.SIGILL, where):
             pass
 
+    def test_a_request_whose_answer_is_streamed_is_named(self):
+        where = ("worker 0", r" in request 2 \(GET /streamed\)")
+        for _ in self.expect("/streamed", signal.SIGILL, where):
+            pass
+
     def test_a_fault_in_a_task_is_outside_of_requests(self):
         where = ("worker 0", " outside of any request")
         for _ in self.expect("/in-task", signal.SIGILL, where):
@@ -247,6 +252,16 @@ class Restart(Faults):
                 r"^flare: worker 0 \(process \d+\) ended with exit code 3"
                 r" after \d+ ms; restarting\n$",
             )
+
+    def test_a_worker_is_missed_where_nobody_may_ask_how_it_ended(self):
+        # A process that ignores SIGCHLD has no children to wait for.
+        for subject in self.each(
+            preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        ):
+            before = self.ask(subject, "/").split()[0]
+            self.fail_on(subject, "/index/a")
+            self.assertNotEqual(self.ask(subject, "/").split()[0], before)
+            subject.await_log(rb"\(process \d+\) ended after \d+ ms; restarting")
 
     def test_the_next_answer_comes_soon_after_each_death(self):
         for subject in self.each():
@@ -370,6 +385,26 @@ class Restart(Faults):
             ]
             self.assertEqual(delays, [None, "10", "20", "40"])
             self.assertNotIn("after\n", output)
+
+    def test_a_worker_that_hangs_at_its_start_is_started_again(self):
+        subject = self.start("io_uring", "--hangs-at-start")
+        started = time.monotonic()
+        deadline = started + 20
+        while len(self.lines(subject)) < 2 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        self.assertGreater(time.monotonic() - started, 4)
+        self.assertRegex(
+            "".join(self.lines(subject)),
+            r"^flare: worker 0 does not begin to serve; it is killed\n"
+            r"flare: worker 0 \(process \d+\) died of SIGKILL after"
+            r" \d+ ms; restarting\n$",
+        )
+        # The next one hangs too: only the second signal ends it.
+        subject.process.terminate()
+        with self.assertRaises(subprocess.TimeoutExpired):
+            subject.process.wait(0.1)
+        subject.process.terminate()
+        self.assertEqual(subject.process.wait(10), 0)
 
     def test_a_supervisor_that_cannot_fork_says_why(self):
         # A process that may have six descriptors gets no channel to a worker.

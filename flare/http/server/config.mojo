@@ -95,7 +95,9 @@ struct ServerConfig(Copyable, Movable):
     """False by default: a peer that ends its side while a handler waits counts
     as gone."""
     var handle_signals: Bool
-    """True by default: SIGTERM and SIGINT stop the server while it serves."""
+    """True by default: while the server serves, SIGTERM and SIGINT stop it, and
+    a fault (SIGSEGV and the like) says which request ends the process. False
+    leaves all signals alone."""
     var listen_backlog: Int
     """Connections that may wait to be accepted; 4,096 by default."""
     var backend: BackendKind

@@ -223,7 +223,10 @@ def _run_worker(argument: Erased, index: Int):
         plan[].abort_line.value().leave(worker.state)
     stack.remove()
     plan[].handle.leave(worker)
-    worker.destroy()
+    # The end of the process frees all, and cannot wait for a lock of the
+    # allocator that some thread held when the process was forked.
+    if not plan[].supervised:
+        worker.destroy()
 
 
 def _run_first(plan: PointerTo[ServePlan], worker: Worker, passed_over: Int):

@@ -133,7 +133,7 @@ struct HttpServer(Movable):
             NetError: If a worker cannot start.
             An error `http.bad_workers` if the number is out of bounds.
             An error `http.worker_died` if a supervised worker died five times
-            and never served.
+            and never served, or `http.no_descriptor` to supervise with.
         """
         self.serve(
             FnHandler(handler),
@@ -160,8 +160,9 @@ struct HttpServer(Movable):
         and those that wait for it in the listen queue are answered by the next
         one. What handlers share (`Shared`, the state of an `App`) is then
         shared within a worker only, and a new process begins with what it was
-        when `serve` was called. Call it before the program starts threads: a
-        forked process has none of them, but the locks that they held.
+        when `serve` was called. Other threads of the calling process should
+        wait while it serves: a forked process has none of them, but the locks
+        that they held, such as the allocator's.
 
         Parameters:
             H: The type of the handler.
@@ -179,7 +180,7 @@ struct HttpServer(Movable):
             NetError: If a worker cannot start.
             An error `http.bad_workers` if the number is out of bounds.
             An error `http.worker_died` if a supervised worker died five times
-            and never served.
+            and never served, or `http.no_descriptor` to supervise with.
         """
         if num_workers < 1 or num_workers > _WORKERS_MAX:
             raise Error("http.bad_workers must be 1 to 256: ", num_workers)
@@ -232,7 +233,7 @@ struct HttpServer(Movable):
             NetError: If a worker cannot start.
             An error `http.bad_workers` if the number is out of bounds.
             An error `http.worker_died` if a supervised worker died five times
-            and never served.
+            and never served, or `http.no_descriptor` to supervise with.
         """
         comptime assert not config.first_problem(), _problem_text(config)
         if num_workers < 1 or num_workers > _WORKERS_MAX:

@@ -45,6 +45,9 @@ comptime _FAILED: UInt8 = 131
 
 comptime _STOPPING = 1
 comptime _STOPPING_NOW = 2
+# A worker that does not serve by then hangs: perhaps in a lock of the allocator
+# that another thread of the supervisor held when it forked.
+comptime _START_MS = 5000
 # What a worker may take beyond the deadline that it keeps itself.
 comptime _GRACE_MS = 1000
 
@@ -58,7 +61,7 @@ def supervise_workers(plan: PointerTo[ServePlan]) raises:
     Raises:
         NetError: If a process or a worker cannot start.
         An error `http.worker_died` if a worker died five times and never
-        served.
+        served, or `http.no_descriptor`.
     """
     var orders = OrderSocket.open(catches_signals=plan[].config.handle_signals)
     if not orders:
@@ -81,6 +84,7 @@ struct _Child(Copyable, Movable):
     var starts: Int
     var serves: Bool
     var has_ever_served: Bool
+    var is_killed: Bool
     # The negated errno for which the last start failed, or 0.
     var problem: Int
     var errno_follows: Bool
@@ -95,6 +99,7 @@ struct _Child(Copyable, Movable):
         self.starts = 0
         self.serves = False
         self.has_ever_served = False
+        self.is_killed = False
         self.problem = 0
         self.errno_follows = False
         self.requests_before = 0
@@ -132,7 +137,8 @@ struct _Supervisor(Movable):
                 break
             self._wait()
             if monotonic_ms() >= self.kill_at_ms:
-                self._kill()
+                self._kill_all()
+            self._kill_hanging()
         if self.failure:
             raise self.failure.value().copy()
 
@@ -154,6 +160,7 @@ struct _Supervisor(Movable):
         var its_end = Int32(-1)
         child.starts += 1
         child.serves = False
+        child.is_killed = False
         child.problem = 0
         child.errno_follows = False
         child.started_ms = monotonic_ms()
@@ -218,8 +225,11 @@ struct _Supervisor(Movable):
         for child in self.children:
             # poll(2) passes over a negative descriptor.
             entries.append(PollEntry(child.channel))
-            if child.process == 0 and self.stage == 0:
-                until = min(until, child.due_ms)
+            if child.process == 0:
+                if self.stage == 0:
+                    until = min(until, child.due_ms)
+            elif not child.serves and not child.is_killed:
+                until = min(until, child.started_ms + _START_MS)
         var timeout = -1
         if until != Int.MAX:
             timeout = max(until - monotonic_ms(), 0)
@@ -331,12 +341,26 @@ struct _Supervisor(Movable):
         if self.stage == _STOPPING:
             self.kill_at_ms += self.plan[].config.shutdown_timeout_ms
 
-    def _kill(mut self):
+    def _kill_all(mut self):
         self.kill_at_ms = Int.MAX
         for i in range(len(self.children)):
             if self.children[i].process != 0:
                 self._log(i, "does not stop; it is killed")
                 _ = send_signal(self.children[i].process, SIGKILL)
+
+    def _kill_hanging(mut self):
+        var now = monotonic_ms()
+        for i in range(len(self.children)):
+            ref child = self.children[i]
+            if (
+                child.process != 0
+                and not child.serves
+                and not child.is_killed
+                and now >= child.started_ms + _START_MS
+            ):
+                child.is_killed = True
+                self._log(i, "does not begin to serve; it is killed")
+                _ = send_signal(child.process, SIGKILL)
 
     def _requests(self, index: Int) -> Int:
         var counters = self.plan[].handle.counters(index)
