@@ -126,6 +126,7 @@ struct HandlerCall(TrivialRegisterPassable):
     def end(self):
         """Frees the call; its block may serve another one."""
         var x = self.state[].exchange
+        x[].end()
         x[].carrier = None
         x[].stream.end()
         heap_destroy(self.state)

@@ -6,6 +6,7 @@ from flare.core import PointerTo, heap_create, heap_destroy
 from flare.http.builders import created, no_content, ok
 from flare.http.handler import Handler
 from flare.http.request import Request
+from flare.http.request_body import RequestBody
 from flare.http.response import Response
 from flare.http.response_stream import ResponseStream
 from flare.http.upgraded_stream import UpgradedStream
@@ -162,8 +163,12 @@ def test_a_stream_kept_beyond_its_end_is_refused() raises:
     var kept = heap_create(_Memory())
     var client = TestClient(_Keep(kept))
     assert_equal(String(client.get("/keep").text()), "kept")
-    with assert_raises(contains="http.stream_over"):
-        kept[].stream.value().write_text("late")
+    for _ in range(2):
+        with assert_raises(contains="http.stream_over"):
+            kept[].stream.value().write_text("late")
+        with assert_raises(contains="http.stream_over"):
+            _ = kept[].body.value().octets()
+        assert_equal(client.get("/no").status, 500)
     # Nor may it write into another response.
     assert_equal(String(client.get("/write").text()), "http.stream_over")
     heap_destroy(kept)
@@ -321,9 +326,11 @@ def _inform(req: Request) raises -> Response:
 
 struct _Memory(Movable):
     var stream: Optional[ResponseStream]
+    var body: Optional[RequestBody[ImmUntrackedOrigin]]
 
     def __init__(out self):
         self.stream = None
+        self.body = None
 
 
 @fieldwise_init
@@ -335,6 +342,7 @@ struct _Keep(Handler):
 
         def keep(req: Request, stream: ResponseStream) raises {var memory}:
             memory[].stream = stream
+            memory[].body = rebind[RequestBody[ImmUntrackedOrigin]](req.body)
             stream.write_text("kept")
 
         def write(req: Request, stream: ResponseStream) raises {var memory}:
@@ -346,6 +354,8 @@ struct _Keep(Handler):
 
         if req.path == "/keep":
             return Response.stream(keep)
+        if req.path == "/no":
+            raise Error("on purpose")
         return Response.stream(write)
 
 
