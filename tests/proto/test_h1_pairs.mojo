@@ -31,6 +31,8 @@ def test_what_one_sends_the_other_receives_whole_and_in_pieces() raises:
                 assert_true(pair.server.can_reuse())
                 assert_equal(pair.client.stream_id(), 8)
                 assert_equal(pair.server.stream_id(), 8)
+                # A copied handle does not keep what it points at.
+                _ = pair^
 
 
 def test_a_large_body_passes_in_pieces_of_any_size() raises:
@@ -70,6 +72,7 @@ def test_both_ends_agree_that_a_connection_closes() raises:
         pair.exchange("GET", _NONE, 200, 5)
         assert_true(pair.client.wants_close())
         assert_true(pair.server.wants_close())
+        _ = pair^
 
 
 def test_both_ends_agree_on_an_upgrade() raises:
