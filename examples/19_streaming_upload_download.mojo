@@ -1,4 +1,4 @@
-# Run: mojo run -I . examples/19_streaming_upload_download.mojo
+# Run: mojo build -I . -o /tmp/streaming_upload_download examples/19_streaming_upload_download.mojo && /tmp/streaming_upload_download
 # Prints: uploaded 20000000 octets
 # Prints: downloaded 20000000 octets
 """Reads a content and writes one bit by bit: neither is ever held whole."""

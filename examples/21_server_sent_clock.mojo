@@ -1,4 +1,4 @@
-# Run: mojo run -I . examples/21_server_sent_clock.mojo
+# Run: mojo build -I . -o /tmp/server_sent_clock examples/21_server_sent_clock.mojo && /tmp/server_sent_clock
 # Prints: client: data: tick 2
 # Prints: server: the client left
 """Sends events for as long as the client listens (text/event-stream)."""
