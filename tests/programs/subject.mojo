@@ -1,22 +1,34 @@
 """Serves what the loopback tests ask for (tests/python/test_loopback_*.py)."""
 
 from std.sys import argv, stderr
+from std.time import sleep as sleep_thread
 
 from flare.http import (
     Handler,
+    HeaderMap,
     HttpServer,
     Request,
     Response,
+    ResponseStream,
     Router,
     ServerConfig,
     ServerHandle,
+    UpgradedStream,
     no_content,
     not_found,
     ok,
 )
 from flare.http.server.statistics import WorkerStatistics
 from flare.net import SocketAddr
-from flare.runtime import BackendKind, sleep
+from flare.runtime import (
+    BackendKind,
+    Cancel,
+    Event,
+    blocking,
+    deadline_in,
+    sleep,
+    spawn,
+)
 from flare.sys.clock import monotonic_ms
 
 
@@ -95,6 +107,117 @@ def fail(req: Request) raises -> Response:
 
 def split(req: Request) raises -> Response:
     return ok("split").with_header("X-Split", "a\r\nX-Injected: b")
+
+
+# A whole number of periods of the content that is streamed out.
+comptime PIECE_OCTETS = 251 * 256
+
+
+@fieldwise_init
+struct Adler(ImplicitlyCopyable):
+    """Sums octets up as zlib.adler32 does (RFC 1950)."""
+
+    var count: Int
+    var low: UInt32
+    var high: UInt32
+
+    def __init__(out self):
+        self = Self(0, 1, 0)
+
+    def add(mut self, octets: Span[UInt8, _]):
+        self.count += len(octets)
+        for octet in octets:
+            self.low = (self.low + UInt32(octet)) % 65521
+            self.high = (self.high + self.low) % 65521
+
+    def text(self) -> String:
+        return String(self.count, " ", (self.high << 16) | self.low)
+
+
+def sum_up(req: Request) raises -> Response:
+    return ok(_sum_of(req, 0).text())
+
+
+def sum_up_slowly(req: Request) raises -> Response:
+    return ok(_sum_of(req, Int(req.param("ms"))).text())
+
+
+def sum_with_trailer(req: Request) raises -> Response:
+    var sum = _sum_of(req, 0)
+    var stated = req.body.trailers().get("X-Sum")
+    var text = String(sum.text(), " ")
+    if stated:
+        text += stated.value()
+
+    def write(req: Request, stream: ResponseStream) raises {var text}:
+        stream.write_text(text)
+        stream.set_trailer("X-Octets", String(text.byte_length()))
+
+    return Response.stream(write)
+
+
+def stream_counted(req: Request) raises -> Response:
+    return Response.stream(_write_pattern, length=Int(req.param("octets")))
+
+
+def stream_chunked(req: Request) raises -> Response:
+    return Response.stream(_write_pattern)
+
+
+def stream_broken(req: Request) raises -> Response:
+    return Response.stream(_write_and_raise)
+
+
+def both_ways(req: Request) raises -> Response:
+    return Response.stream(_write_what_is_read)
+
+
+def hints(req: Request) raises -> Response:
+    var fields = HeaderMap()
+    fields.set("Link", "</style.css>; rel=preload")
+    req.inform(103, fields)
+    return ok("page")
+
+
+def shout(req: Request) raises -> Response:
+    return Response.upgrade("shout", _shout)
+
+
+def read_in(req: Request) raises -> Response:
+    var piece = List[UInt8](length=100, fill=0)
+    try:
+        with deadline_in(Int(req.param("ms"))):
+            while req.body.read(Span(piece)) > 0:
+                pass
+    except e:
+        return ok(String(e))
+    return ok("all came")
+
+
+def write_in(req: Request) raises -> Response:
+    return Response.stream(_write_in)
+
+
+def wait(req: Request) raises -> Response:
+    try:
+        _wait_for(req)
+    except e:
+        print("cut off:", e, file=stderr)
+        raise e^
+    print("went on", file=stderr)
+    return ok("went on")
+
+
+def endless(req: Request) raises -> Response:
+    return Response.stream(_write_for_ever)
+
+
+def use_on_thread(req: Request) raises -> Response:
+    return Response.stream(_use_on_thread)
+
+
+def raw(req: Request) raises -> Response:
+    return Response.upgrade("raw", _use_raw)
 
 
 @fieldwise_init
@@ -250,6 +373,21 @@ def _routes(handle: ServerHandle) raises -> Router[]:
     router.get("/raise", fail)
     router.post("/raise", fail)
     router.get("/split", split)
+    router.post("/sum", sum_up)
+    router.post("/sum-slowly/:ms", sum_up_slowly)
+    router.post("/sum-trailer", sum_with_trailer)
+    router.get("/stream/:octets", stream_counted)
+    router.get("/chunks/:octets", stream_chunked)
+    router.get("/broken/:octets", stream_broken)
+    router.post("/both", both_ways)
+    router.get("/hints", hints)
+    router.get("/shout", shout)
+    router.post("/read-in/:ms", read_in)
+    router.get("/write-in/:ms", write_in)
+    router.post("/wait/:what", wait)
+    router.get("/endless", endless)
+    router.post("/thread", use_on_thread)
+    router.get("/raw/:what", raw)
     router.get("/statistics", Statistics(handle.copy()))
     return router^
 
@@ -257,6 +395,147 @@ def _routes(handle: ServerHandle) raises -> Router[]:
 def _wait(req: Request) raises:
     try:
         sleep(Int(req.param("ms")))
+    except e:
+        print("cut off:", e, file=stderr)
+        raise e^
+
+
+def _sum_of(req: Request, pause_ms: Int) raises -> Adler:
+    req.body.set_octets_max(1 << 40)
+    var sum = Adler()
+    var piece = List[UInt8](length=PIECE_OCTETS, fill=0)
+    while True:
+        if pause_ms > 0:
+            sleep(pause_ms)
+        var count = req.body.read(Span(piece))
+        if count == 0:
+            return sum
+        sum.add(Span(piece)[:count])
+
+
+def _write_pattern(req: Request, stream: ResponseStream) raises:
+    var piece = List[UInt8](capacity=PIECE_OCTETS)
+    for i in range(PIECE_OCTETS):
+        piece.append(UInt8(i % 251))
+    var left = Int(req.param("octets"))
+    while left > 0:
+        var count = min(left, PIECE_OCTETS)
+        stream.write_all(Span(piece)[:count])
+        left -= count
+
+
+def _write_and_raise(req: Request, stream: ResponseStream) raises:
+    _write_pattern(req, stream)
+    raise Error("on purpose")
+
+
+def _write_what_is_read(req: Request, stream: ResponseStream) raises:
+    stream.flush()
+    req.body.set_octets_max(1 << 40)
+    var piece = List[UInt8](length=PIECE_OCTETS, fill=0)
+    while True:
+        var count = req.body.read(Span(piece))
+        if count == 0:
+            return
+        stream.write_all(Span(piece)[:count])
+
+
+def _shout(req: Request, stream: UpgradedStream) raises:
+    var piece = List[UInt8](length=1000, fill=0)
+    while True:
+        var count = stream.read(Span(piece))
+        if count == 0:
+            stream.write_all("bye".as_bytes())
+            return
+        for i in range(count):
+            if piece[i] >= 97 and piece[i] <= 122:
+                piece[i] -= 32
+        stream.write_all(Span(piece)[:count])
+
+
+def _write_in(req: Request, stream: ResponseStream) raises:
+    try:
+        with deadline_in(Int(req.param("ms"))):
+            while True:
+                stream.write_all(Span(List[UInt8](length=5000, fill=120)))
+    except e:
+        print("cut off:", e, file=stderr)
+        raise e^
+
+
+def _wait_for(req: Request) raises:
+    var what = req.param("what")
+    if what == "sleep":
+        sleep(50_000)
+    elif what == "event":
+        Event().wait()
+    elif what == "join":
+        var child = spawn(_sleep_and_tell)
+        child^.join()
+    elif what == "blocking":
+        var cancel = Cancel.current()
+
+        def compute() raises {var cancel}:
+            for _ in range(20_000):
+                if cancel.is_cancelled():
+                    print("a thread saw it", file=stderr)
+                    return
+                sleep_thread(0.001)
+
+        blocking(compute)
+    elif what == "octets":
+        _ = req.body.octets()
+    else:
+        _ = _sum_of(req, 0)
+
+
+def _sleep_and_tell() raises:
+    try:
+        sleep(50_000)
+    except e:
+        print("child cut off:", e, file=stderr)
+        raise e^
+
+
+def _write_for_ever(req: Request, stream: ResponseStream) raises:
+    try:
+        while True:
+            stream.write_all(Span(List[UInt8](length=5000, fill=120)))
+    except e:
+        print("cut off:", e, file=stderr)
+        raise e^
+
+
+def _use_on_thread(req: Request, stream: ResponseStream) raises:
+    # A loop's streams belong to its thread.
+    var body = req.body
+
+    def write() raises {var stream}:
+        stream.write_text("written")
+
+    def read() raises {var body}:
+        var piece = List[UInt8](length=10, fill=0)
+        _ = body.read(Span(piece))
+
+    try:
+        blocking(write)
+    except e:
+        stream.write_text(String("write ", e, "\n"))
+    try:
+        blocking(read)
+    except e:
+        stream.write_text(String("read ", e, "\n"))
+
+
+def _use_raw(req: Request, stream: UpgradedStream) raises:
+    var piece = List[UInt8](length=5000, fill=120)
+    try:
+        if req.param("what") == "sleep":
+            sleep(50_000)
+        while req.param("what") == "write":
+            stream.write_all(Span(piece))
+        while stream.read(Span(piece)) > 0:
+            pass
     except e:
         print("cut off:", e, file=stderr)
         raise e^
