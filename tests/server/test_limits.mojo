@@ -235,6 +235,34 @@ def test_last_request_of_a_connection_says_so() raises:
     heap_destroy(outcomes)
 
 
+def test_peer_that_did_not_ask_for_the_end_is_listened_to_for_a_moment() raises:
+    # What it sent before it knew would reset the connection, and the reset
+    # would take the answer with it.
+    var outcomes = heap_create(Outcomes())
+    var server = TestServer(
+        Waiter(outcomes),
+        config=ServerConfig(log=LogSink.nowhere(), max_keepalive_requests=1),
+    )
+    var silent = server.connect()
+    var eager = server.connect()
+    var closing = server.connect()
+    silent.send(_get("/"))
+    eager.send(_get("/"))
+    closing.send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+    server.settle()
+    assert_equal(server.worker.state[].connections.lent(), 2)
+    eager.send(_get("/"))
+    server.advance(110)
+    assert_equal(server.worker.state[].connections.lent(), 1)
+    assert_false(eager.is_reset())
+    assert_true(_text(server, eager).startswith("HTTP/1.1 200"))
+    server.advance(2000)
+    assert_equal(server.worker.state[].connections.lent(), 0)
+    assert_equal(outcomes[].begun, 3)
+    _end(server^, [silent, eager, closing])
+    heap_destroy(outcomes)
+
+
 def test_requests_wait_where_receive_buffers_run_out() raises:
     var outcomes = heap_create(Outcomes())
     var server = TestServer(

@@ -66,6 +66,9 @@ from .worker_state import WorkerState
 
 comptime _DRAINED_OCTETS_MAX = 256 * 1024
 comptime _UNSENT_OCTETS_MAX = 256 * 1024
+# How long a peer that was told of the end, and may have sent more before it
+# knew, is listened to if nothing comes.
+comptime _SILENCE_MS = 100
 
 
 @fieldwise_init
@@ -310,6 +313,7 @@ struct Connection(TrivialRegisterPassable):
         c[].running = False
         w[].in_flight -= 1
         c[].drained = 0
+        var may_send_more = x[].head.keep_alive
         self._give_exchange(x)
         if c[].upgraded and c[].stage == Stage.OPEN:
             c[].lingers = True
@@ -317,6 +321,7 @@ struct Connection(TrivialRegisterPassable):
         elif machine(c).wants_close() and c[].stage == Stage.OPEN:
             if len(window(c)) > 0 or c[].h1.request == SideState.BODY:
                 c[].lingers = True
+            c[].may_send_more = may_send_more
             self._end()
 
     @always_inline
@@ -415,14 +420,17 @@ struct Connection(TrivialRegisterPassable):
 
     def _end_sending(self):
         var c = self.state
-        if not c[].lingers or c[].peer_ended:
+        if c[].peer_ended or not (c[].lingers or c[].may_send_more):
             c[].stage = Stage.CLOSING
             return
         # Closing with octets unread would reset the connection, and the reset
         # would take the answer with it before the peer has read it.
         c[].stage = Stage.LINGERING
         worker_of(c)[].reactor.end_sending(c[].descriptor)
-        set_deadline(c, Wait.PEER_ENDS, worker_of(c)[].config.linger_timeout_ms)
+        var timeout_ms = worker_of(c)[].config.linger_timeout_ms
+        if not c[].lingers:
+            timeout_ms = min(timeout_ms, _SILENCE_MS)
+        set_deadline(c, Wait.PEER_ENDS, timeout_ms)
         if receive_operation(c).is_idle():
             submit_receive(c)
 
@@ -532,6 +540,8 @@ def _on_receive(operation: Operation):
         else:
             if not is_large:
                 w[].reactor.buffers().give(operation.state[].buffer.value())
+            if c[].stage == Stage.LINGERING and not c[].lingers:
+                set_deadline(c, Wait.PEER_ENDS, w[].config.linger_timeout_ms)
             c[].lingers = True
     elif result == 0:
         c[].peer_ended = True

@@ -77,6 +77,9 @@ struct ConnectionState(Movable):
     """The peer will send no more."""
     var lingers: Bool
     """The last answer goes to a peer that may still be sending."""
+    var may_send_more: Bool
+    """The peer did not ask for the end: it may have sent a request that nobody
+    has received."""
     var resets: Bool
     """It ends with a reset: what was sent is not the whole."""
     var upgraded: Bool
@@ -143,6 +146,7 @@ struct ConnectionState(Movable):
         self.starved = False
         self.peer_ended = False
         self.lingers = False
+        self.may_send_more = False
         self.resets = False
         self.upgraded = False
         self.input_shared = False
