@@ -9,7 +9,7 @@ SOURCES := $(shell find flare examples -name '*.mojo' 2>/dev/null)
 ARGS ?=
 # Runs per harness of `make fuzz`, seeds of `make simulate`.
 RUNS ?= 1000000
-SEEDS ?= 1000
+SEEDS ?= 100000
 
 # Nothing here sends reports or needs a crash handler.
 export MODULAR_CRASH_REPORTING_ENABLED := false
@@ -55,8 +55,10 @@ fuzz-planted: $(SETUP) ## checks that each harness finds its planted faults
 test-asan: $(SETUP) ## runs the Mojo tests under AddressSanitizer
 	@$(PYTHON) tools/run_tests.py --asan $(ARGS)
 
-simulate: $(SETUP) ## runs the simulated network with SEEDS seeds
-	@$(PYTHON) tools/run_tests.py --only tests/server -D SEEDS=$(SEEDS)
+simulate: $(SETUP) ## simulates SEEDS servers, or repeats the one of RUN
+	@mkdir -p build/fuzz
+	@$(MOJO) build -I . -o build/fuzz/fuzz_server fuzz/fuzz_server.mojo
+	@build/fuzz/fuzz_server $(if $(RUN),--only-run $(RUN),--runs $(SEEDS))
 
 bench: $(SETUP) ## builds and runs every micro benchmark
 	@sh tools/bench.sh $(MOJO)

@@ -46,18 +46,19 @@ struct Histogram(Movable):
         self._input = []
         self._is_shown = False
 
-    def count(mut self, outcome: StringSlice):
-        """Counts one occurrence of an outcome.
+    def count(mut self, outcome: StringSlice, times: Int = 1):
+        """Counts the occurrences of an outcome.
 
         Args:
             outcome: Its name, such as `complete` or the reason of an error.
+            times: How often it occurred.
         """
         for i in range(len(self._names)):
             if self._names[i] == outcome:
-                self._counts[i] += 1
+                self._counts[i] += times
                 return
         self._names.append(String(outcome))
-        self._counts.append(1)
+        self._counts.append(times)
 
     def count_whole(mut self, outcome: StringSlice):
         """Counts an outcome of an input that was read to its end.
@@ -92,6 +93,14 @@ struct Histogram(Movable):
         self._input.extend(octets)
         if self._is_shown:
             print(self._input_text())
+
+    def is_shown(self) -> Bool:
+        """Tells whether one run is repeated, to be looked at.
+
+        Returns:
+            False where many runs are counted.
+        """
+        return self._is_shown
 
     def occurrences(self, outcome: StringSlice) -> Int:
         """Tells how often an outcome occurred.

@@ -221,8 +221,22 @@ struct TestServer[H: Handler](Movable):
         self.network.limit_clock(Int.MAX)
 
     def stop(self):
-        """Stops the server and waits for its end, as `shutdown` does."""
+        """Stops the server and waits for its end, as `shutdown` does.
+
+        Connections that nobody has accepted break, as they do when the
+        listener is closed.
+        """
         _stop(self.worker)
+        self.network.break_waiting(self.listener)
+
+    def begin_stop(self):
+        """Asks the server to stop, and returns at once."""
+        self.worker.stop()
+
+    def abort(self):
+        """Cuts everything off, as the second signal does; after
+        `begin_stop`."""
+        self.worker.abort_all()
 
     def remains(self) -> String:
         """Lists what the server still holds; call it after `stop`.
@@ -233,8 +247,20 @@ struct TestServer[H: Handler](Movable):
         ref w = self.worker.state[]
         var text = String()
         _note(text, "connections", w.connections.lent())
+        _note(text, "sockets without a connection", len(w.waiting))
         _note(text, "requests", w.in_flight)
-        _note(text, "receive buffers", w.reactor.buffers().lent())
+        _note(text, "exchanges", w.lent_exchanges)
+        _note(text, "output buffers", w.lent_outputs)
+        _note(
+            text,
+            "receive buffers",
+            w.reactor.buffers().lent() - self.network.withheld_buffers(),
+        )
+        _note(
+            text,
+            "receive buffers given back twice",
+            _doubled(w.reactor.buffers()),
+        )
         _note(text, "large buffers", w.reactor.large_buffers().lent())
         _note(text, "fibers", w.reactor.state[].fibers.busy())
         _note(text, "timers", w.reactor.timers().armed_count())
@@ -278,6 +304,18 @@ def _stop(worker: Worker):
     while not worker.is_done() and turns < _TURNS_MAX:
         _turn(worker)
         turns += 1
+
+
+def _doubled(buffers: BufferPool) -> Int:
+    var addresses = List[Int]()
+    for buffer in buffers.state[].free:
+        addresses.append(Int(buffer))
+    sort(addresses)
+    var count = 0
+    for i in range(1, len(addresses)):
+        if addresses[i] == addresses[i - 1]:
+            count += 1
+    return count
 
 
 def _note(mut text: String, name: StringSlice, count: Int):

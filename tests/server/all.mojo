@@ -12,7 +12,6 @@ from tests.server import (
     test_refusals,
     test_replaced_answers,
     test_restart_delay,
-    test_simulated,
     test_splits,
     test_stream_rules,
     test_streams,
@@ -56,10 +55,6 @@ def main() raises:
         failures.append(String(e))
     try:
         TestSuite.discover_tests[test_restart_delay.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_simulated.TESTS]().run()
     except e:
         failures.append(String(e))
     try:

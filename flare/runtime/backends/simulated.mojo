@@ -13,9 +13,6 @@ from flare.runtime.buffer_pool import BufferPool
 from flare.runtime.operation import (
     CANCELLED,
     NO_BUFFERS,
-    POLL_IN,
-    POLL_OUT,
-    POLL_PEER_CLOSED,
     Completion,
     Operation,
     OperationKind,
@@ -26,24 +23,33 @@ from flare.sys.errno import (
     ECONNREFUSED,
     ECONNRESET,
     EMFILE,
+    ENFILE,
+    ENOMEM,
     ENOTCONN,
     EOPNOTSUPP,
     EPIPE,
 )
 from flare.sys.socket_address import SocketAddressStorage
-from std.memory import unsafe_memcpy
+from std.memory import unsafe_memcpy, unsafe_memset
 
+from .simulated_faults import DROUGHT_BUFFERS_MAX
 from .simulated_network import (
     FIRST_WALL_SECONDS,
     WINDOW_OCTETS,
-    PendingOperation,
     SimulatedNetwork,
+)
+from .simulated_readiness import can_complete, poll_events
+from .simulated_socket import (
+    PendingOperation,
     address_of,
     descriptor_of,
+    index_of,
 )
+from .simulated_trace import kind_name
 
-comptime _POLL_ERROR = 8
 comptime _TURNS_PER_MS = 100
+# What the octets behind those received hold: whoever reads them shows it.
+comptime _GARBAGE: UInt8 = 0xA5
 
 
 @fieldwise_init
@@ -66,10 +72,8 @@ struct SimulatedBackend(Backend):
         ref s = self.network.state[]
         if self.network.find(operation.state[].descriptor) < 0:
             s.misuses += 1
-        if operation.state[].sequence > 1 and s.draws.strikes(
-            s.faults.stale_completions
-        ):
-            s.counts.stale_completions += 1
+        self._note("submits", operation, Int(operation.state[].sequence))
+        if s.draws.strikes(s.faults.stale_completions):
             self._append_stale(operation, completions)
         s.pending.append(
             PendingOperation(
@@ -86,7 +90,9 @@ struct SimulatedBackend(Backend):
         """
         for i in range(len(self.network.state[].pending)):
             ref pending = self.network.state[].pending[i]
-            if pending.operation == operation:
+            if pending.operation == operation and not pending.cancelled:
+                self._note("cancels", operation)
+                self.network.state[].counts.cancels += 1
                 pending.cancelled = True
 
     def collect(self, timeout_ms: Int, completions: Completions):
@@ -98,6 +104,7 @@ struct SimulatedBackend(Backend):
             completions: Where to put completions.
         """
         ref s = self.network.state[]
+        _ = self._end_drought()
         var limit = s.clock_limit_ms
         if timeout_ms >= 0:
             limit = min(limit, s.now_ms + timeout_ms)
@@ -113,7 +120,8 @@ struct SimulatedBackend(Backend):
                 return
             s.now_ms = next
             ready = self._ready()
-            if next == limit:
+            # Who waits for a buffer is served by the turn, not by a completion.
+            if next == limit or self._end_drought():
                 break
         self._complete_some(ready, completions)
 
@@ -127,6 +135,7 @@ struct SimulatedBackend(Backend):
         if index < 0:
             self.network.state[].misuses += 1
             return
+        self.network.note("ends sending", "", index)
         self.network.end_sending(index)
 
     def peer_address(
@@ -167,9 +176,10 @@ struct SimulatedBackend(Backend):
             return -EAGAIN
         ref s = self.network.state[]
         if s.draws.strikes(s.faults.accept_errors):
-            s.counts.accept_errors += 1
-            return -EMFILE
-        return Int(descriptor_of(backlog.pop(0)))
+            return self._accept_error()
+        var accepted = backlog.pop(0)
+        self.network.note("accepts now", "", accepted)
+        return Int(descriptor_of(accepted))
 
     def hold_back(self, listener: Int32, held: Bool):
         """Lets new connections break, or come.
@@ -202,6 +212,7 @@ struct SimulatedBackend(Backend):
         if len(backlog) == 0:
             return -EAGAIN
         var index = backlog.pop(0)
+        self.network.note("turns away", "", index)
         ref socket = self.network.socket(index)[]
         socket.inbound.clear()
         if socket.other >= 0:
@@ -223,6 +234,7 @@ struct SimulatedBackend(Backend):
         for pending in self.network.state[].pending:
             if pending.operation.state[].descriptor == descriptor:
                 self.network.state[].misuses += 1
+        self.network.note("closes", "", index)
         self.network.close(index)
 
     def reset(self, descriptor: Int32):
@@ -263,7 +275,9 @@ struct SimulatedBackend(Backend):
         var ready = List[Int]()
         for i in range(len(s.pending)):
             ref pending = s.pending[i]
-            if not pending.cancelled and not self._can_complete(pending):
+            if not pending.cancelled and not can_complete(
+                self.network, pending
+            ):
                 continue
             if not pending.is_delay_drawn:
                 pending.is_delay_drawn = True
@@ -290,6 +304,7 @@ struct SimulatedBackend(Backend):
         var count = len(order)
         if count > 1 and s.draws.strikes(s.faults.reordered):
             s.counts.reordered += 1
+            self.network.note("chance reorders", "", -1, count)
             for i in range(count - 1, 0, -1):
                 order.swap_elements(i, s.draws.below(i + 1))
             count = 1 + s.draws.below(count)
@@ -310,12 +325,12 @@ struct SimulatedBackend(Backend):
         pending.not_before_ms = 0
         ref o = pending.operation.state[]
         if pending.cancelled:
-            if not self._can_complete(pending) or not s.draws.strikes(
+            if not can_complete(self.network, pending) or not s.draws.strikes(
                 s.faults.late_cancels
             ):
                 return self._finish(pending, CANCELLED, completions)
             s.counts.late_cancels += 1
-        elif not self._can_complete(pending):
+        elif not can_complete(self.network, pending):
             # An earlier completion of this turn took what was there.
             return True
         var index = self.network.find(o.descriptor)
@@ -332,7 +347,7 @@ struct SimulatedBackend(Backend):
         if o.kind == OperationKind.POLL:
             pending.seen = self.network.socket(index)[].arrivals
             return self._report(
-                pending, self._poll(pending, index), completions
+                pending, poll_events(self.network, pending, index), completions
             )
         return self._finish(pending, -EOPNOTSUPP, completions)
 
@@ -345,8 +360,7 @@ struct SimulatedBackend(Backend):
         ref s = self.network.state[]
         ref o = pending.operation.state[]
         if s.draws.strikes(s.faults.resets):
-            s.counts.resets += 1
-            self.network.reset(index)
+            self.network.strike(index)
         ref socket = self.network.socket(index)[]
         if socket.is_reset:
             return self._finish(pending, -ECONNRESET, completions)
@@ -356,6 +370,8 @@ struct SimulatedBackend(Backend):
         var buffer = Optional[OctetPointer](None)
         var room = o.length
         if o.kind == OperationKind.RECEIVE:
+            if s.draws.strikes(s.faults.droughts):
+                self._begin_drought()
             if s.draws.strikes(s.faults.missing_buffers):
                 s.counts.missing_buffers += 1
             else:
@@ -374,6 +390,8 @@ struct SimulatedBackend(Backend):
             dest=target, src=socket.inbound.span().unsafe_ptr(), count=count
         )
         socket.inbound.consume(count)
+        if buffer and count < room:
+            unsafe_memset(target.unsafe_offset(count), _GARBAGE, room - count)
         return self._report(pending, count, completions, buffer)
 
     def _send(
@@ -385,8 +403,7 @@ struct SimulatedBackend(Backend):
         ref s = self.network.state[]
         ref o = pending.operation.state[]
         if s.draws.strikes(s.faults.resets):
-            s.counts.resets += 1
-            self.network.reset(index)
+            self.network.strike(index)
         ref socket = self.network.socket(index)[]
         if socket.is_reset or socket.sending_ended:
             return self._finish(
@@ -422,8 +439,7 @@ struct SimulatedBackend(Backend):
     ) -> Bool:
         ref s = self.network.state[]
         if s.draws.strikes(s.faults.accept_errors):
-            s.counts.accept_errors += 1
-            return self._finish(pending, -EMFILE, completions)
+            return self._finish(pending, self._accept_error(), completions)
         var accepted = self.network.socket(index)[].backlog.pop(0)
         return self._report(pending, Int(descriptor_of(accepted)), completions)
 
@@ -446,51 +462,6 @@ struct SimulatedBackend(Backend):
         self.network.join(index, descriptor_of(at))
         return self._finish(pending, 0, completions)
 
-    def _poll(self, pending: PendingOperation, index: Int) -> Int:
-        ref socket = self.network.socket(index)[]
-        var events = 0
-        if (
-            len(socket.inbound) > 0
-            or socket.has_ended
-            or socket.is_reset
-            or len(socket.backlog) > 0
-        ):
-            events |= POLL_IN
-        if socket.has_ended or socket.is_reset:
-            events |= POLL_PEER_CLOSED
-        if not socket.is_listener and self._has_room(index):
-            events |= POLL_OUT
-        events &= pending.operation.state[].length
-        # Errors are reported whatever is asked for (poll(2)).
-        return events | _POLL_ERROR if socket.is_reset else events
-
-    def _has_room(self, index: Int) -> Bool:
-        ref socket = self.network.socket(index)[]
-        if socket.other < 0 or socket.is_reset or socket.sending_ended:
-            return True
-        return len(self.network.socket(socket.other)[].inbound) < WINDOW_OCTETS
-
-    def _can_complete(self, pending: PendingOperation) -> Bool:
-        ref o = pending.operation.state[]
-        var index = self.network.find(o.descriptor)
-        if index < 0:
-            return True
-        ref socket = self.network.socket(index)[]
-        if o.kind == OperationKind.RECEIVE or o.kind == OperationKind.READ:
-            return (
-                len(socket.inbound) > 0 or socket.has_ended or socket.is_reset
-            )
-        if o.kind == OperationKind.SEND:
-            return self._has_room(index)
-        if o.kind == OperationKind.ACCEPT:
-            return len(socket.backlog) > 0
-        if o.kind == OperationKind.POLL:
-            return (
-                self._poll(pending, index) != 0
-                and pending.seen != socket.arrivals
-            )
-        return True
-
     def _report(
         self,
         pending: PendingOperation,
@@ -502,6 +473,7 @@ struct SimulatedBackend(Backend):
         # final completion follows.
         var more = pending.operation.state[].multishot
         self.network.state[].completions += 1
+        self._note("completes", pending.operation, result)
         completions[].append(
             Completion(
                 pending.operation,
@@ -520,6 +492,7 @@ struct SimulatedBackend(Backend):
         completions: Completions,
     ) -> Bool:
         self.network.state[].completions += 1
+        self._note("finishes", pending.operation, result)
         completions[].append(
             Completion(
                 pending.operation,
@@ -532,15 +505,77 @@ struct SimulatedBackend(Backend):
         return False
 
     def _append_stale(self, operation: Operation, completions: Completions):
+        # An answer to an earlier submission of the operation, or to one of
+        # whoever used its block before.
+        ref s = self.network.state[]
+        var sequence = Int(operation.state[].sequence)
+        s.counts.stale_completions += 1
+        if sequence > 1 and s.draws.strikes(500):
+            sequence -= 1 + s.draws.below(min(sequence - 1, 3))
+        else:
+            s.counts.stale_to_new_users += 1
+            sequence += 1 + s.draws.below(5)
         var buffer = Optional[OctetPointer](None)
         if operation.state[].kind == OperationKind.RECEIVE:
             buffer = self.buffers.take()
+        self._note("chance answers again", operation, sequence)
         completions[].append(
             Completion(
                 operation,
-                operation.state[].sequence - 1,
-                Int32(self.network.state[].draws.below(64)),
-                False,
+                UInt32(sequence),
+                Int32(s.draws.below(64)),
+                s.draws.strikes(500),
                 buffer,
             )
         )
+
+    def _accept_error(self) -> Int:
+        ref s = self.network.state[]
+        s.counts.accept_errors += 1
+        var chosen = s.draws.below(3)
+        if chosen == 0:
+            s.counts.accepts_emfile += 1
+            return -EMFILE
+        if chosen == 1:
+            s.counts.accepts_enfile += 1
+            return -ENFILE
+        s.counts.accepts_enomem += 1
+        return -ENOMEM
+
+    def _begin_drought(self):
+        ref s = self.network.state[]
+        if (
+            len(s.withheld) > 0
+            or self.buffers.state[].count_max > DROUGHT_BUFFERS_MAX
+        ):
+            return
+        while True:
+            var buffer = self.buffers.take()
+            if not buffer:
+                break
+            s.withheld.append(buffer.value())
+        if len(s.withheld) == 0:
+            return
+        s.counts.droughts += 1
+        s.drought_until_ms = s.now_ms + 1 + s.draws.below(s.faults.delay_ms_max)
+        self.network.note("chance takes buffers", "", -1, len(s.withheld))
+
+    def _end_drought(self) -> Bool:
+        # True if buffers were given back.
+        ref s = self.network.state[]
+        if len(s.withheld) == 0 or s.now_ms < s.drought_until_ms:
+            return False
+        self.network.note("buffers are back", "", -1, len(s.withheld))
+        while len(s.withheld) > 0:
+            self.buffers.give(s.withheld.pop())
+        return True
+
+    @always_inline
+    def _note(self, what: StaticString, operation: Operation, value: Int = 0):
+        if self.network.state[].trace.is_on:
+            self.network.note(
+                what,
+                kind_name(operation.state[].kind),
+                index_of(operation.state[].descriptor),
+                value,
+            )

@@ -4,6 +4,8 @@ Every decision is drawn from one SplitMix64 stream, so a seed repeats a whole
 run, on any machine.
 """
 
+comptime DROUGHT_BUFFERS_MAX = 256
+"""The largest pool of buffers that a drought empties."""
 comptime _GAMMA: UInt64 = 0x9E3779B97F4A7C15
 
 
@@ -22,8 +24,11 @@ struct SimulatedFaults(Copyable, Movable):
     """The connection of a receive or a send breaks."""
     var missing_buffers: Int
     """A receive finds no buffer."""
+    var droughts: Int
+    """At a receive all buffers that are left are taken away for up to
+    `delay_ms_max`; only of a pool of at most `DROUGHT_BUFFERS_MAX`."""
     var accept_errors: Int
-    """Accepting fails because the process has too many descriptors."""
+    """Accepting fails because descriptors or memory have run out."""
     var late_cancels: Int
     """A cancellation comes after the result that it was to prevent."""
     var stale_completions: Int
@@ -40,6 +45,7 @@ struct SimulatedFaults(Copyable, Movable):
         reordered: Int = 0,
         resets: Int = 0,
         missing_buffers: Int = 0,
+        droughts: Int = 0,
         accept_errors: Int = 0,
         late_cancels: Int = 0,
         stale_completions: Int = 0,
@@ -54,6 +60,7 @@ struct SimulatedFaults(Copyable, Movable):
             reordered: Turns whose completions come in any order.
             resets: Connections that break.
             missing_buffers: Receives that find no buffer.
+            droughts: Receives at which the pool of buffers runs dry.
             accept_errors: Accepts that fail.
             late_cancels: Cancellations that come too late.
             stale_completions: Answers to earlier submissions.
@@ -65,6 +72,7 @@ struct SimulatedFaults(Copyable, Movable):
         self.reordered = reordered
         self.resets = resets
         self.missing_buffers = missing_buffers
+        self.droughts = droughts
         self.accept_errors = accept_errors
         self.late_cancels = late_cancels
         self.stale_completions = stale_completions
@@ -88,14 +96,25 @@ struct SimulatedFaults(Copyable, Movable):
             reordered=500,
             resets=resets,
             missing_buffers=50,
-            accept_errors=50,
+            droughts=30,
+            accept_errors=120,
             late_cancels=500,
             stale_completions=200,
         )
 
 
 @fieldwise_init
-struct SimulatedFaultCounts(ImplicitlyCopyable, Writable):
+struct FaultCount(ImplicitlyCopyable):
+    """Says how often one kind of fault struck."""
+
+    var name: StaticString
+    """The kind."""
+    var count: Int
+    """How often."""
+
+
+@fieldwise_init
+struct SimulatedFaultCounts(ImplicitlyCopyable):
     """Counts the faults that struck."""
 
     var short_receives: Int
@@ -110,59 +129,51 @@ struct SimulatedFaultCounts(ImplicitlyCopyable, Writable):
     """Connections that broke."""
     var missing_buffers: Int
     """Receives that found no buffer."""
+    var droughts: Int
+    """Times at which the pool of buffers ran dry."""
     var accept_errors: Int
-    """Accepts that failed."""
+    """Accepts that failed, for any of the three next reasons."""
+    var accepts_emfile: Int
+    """Accepts that failed: the process has too many descriptors."""
+    var accepts_enfile: Int
+    """Accepts that failed: the system has too many descriptors."""
+    var accepts_enomem: Int
+    """Accepts that failed: the kernel has no memory."""
+    var cancels: Int
+    """Operations in flight that were cancelled."""
     var late_cancels: Int
     """Cancellations that came too late."""
     var stale_completions: Int
     """Answers to earlier submissions."""
+    var stale_to_new_users: Int
+    """Such answers to an operation whose block was used again."""
 
     def __init__(out self):
         """Counts from zero."""
-        self = Self(0, 0, 0, 0, 0, 0, 0, 0, 0)
+        self = Self(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 
-    def add(mut self, other: Self):
-        """Adds the counts of another run.
+    def rows(self) -> List[FaultCount]:
+        """Lists the counts.
 
-        Args:
-            other: The counts.
+        Returns:
+            A name and a count for each fault.
         """
-        self.short_receives += other.short_receives
-        self.short_sends += other.short_sends
-        self.delays += other.delays
-        self.reordered += other.reordered
-        self.resets += other.resets
-        self.missing_buffers += other.missing_buffers
-        self.accept_errors += other.accept_errors
-        self.late_cancels += other.late_cancels
-        self.stale_completions += other.stale_completions
-
-    def write_to(self, mut writer: Some[Writer]):
-        """Writes one line.
-
-        Args:
-            writer: The destination.
-        """
-        writer.write(
-            "short receives ",
-            self.short_receives,
-            ", short sends ",
-            self.short_sends,
-            ", delays ",
-            self.delays,
-            ", reordered turns ",
-            self.reordered,
-            ", resets ",
-            self.resets,
-            ", missing buffers ",
-            self.missing_buffers,
-            ", accept errors ",
-            self.accept_errors,
-            ", late cancels ",
-            self.late_cancels,
-            ", stale completions ",
-            self.stale_completions,
-        )
+        return [
+            FaultCount("short receives", self.short_receives),
+            FaultCount("short sends", self.short_sends),
+            FaultCount("delays", self.delays),
+            FaultCount("reordered", self.reordered),
+            FaultCount("resets", self.resets),
+            FaultCount("missing buffers", self.missing_buffers),
+            FaultCount("droughts", self.droughts),
+            FaultCount("accepts emfile", self.accepts_emfile),
+            FaultCount("accepts enfile", self.accepts_enfile),
+            FaultCount("accepts enomem", self.accepts_enomem),
+            FaultCount("cancels", self.cancels),
+            FaultCount("late cancels", self.late_cancels),
+            FaultCount("stale completions", self.stale_completions),
+            FaultCount("stale to new users", self.stale_to_new_users),
+        ]
 
 
 struct Draws(Copyable, Movable):

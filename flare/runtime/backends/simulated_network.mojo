@@ -5,90 +5,23 @@ which reaches it through operations, or to a test, which reaches it through
 `Peer`. Descriptors are numbers that no kernel knows, the lowest free one first.
 """
 
-from flare.core import Buffer, PointerTo, heap_create, heap_destroy
-from flare.runtime.operation import Operation
+from flare.core import OctetPointer, PointerTo, heap_create, heap_destroy
 from flare.sys.socket_address import SocketAddressStorage
 
 from .simulated_faults import Draws, SimulatedFaultCounts, SimulatedFaults
+from .simulated_socket import (
+    PendingOperation,
+    SimulatedSocket,
+    address_of,
+    descriptor_of,
+    index_of,
+)
+from .simulated_trace import Trace, TraceEvent
 
-comptime FIRST_DESCRIPTOR = 1_000_000
-"""The lowest descriptor; a kernel call on one fails, it hits nothing real."""
 comptime WINDOW_OCTETS = 64 * 1024
 """How much a socket holds that nobody has received yet."""
 comptime FIRST_WALL_SECONDS = 784_111_777
 """The wall clock at the start: Sun, 06 Nov 1994 08:49:37 GMT."""
-
-
-struct SimulatedSocket(Movable):
-    """Holds one end of a connection, or a listener."""
-
-    var is_open: Bool
-    """Somebody owns the descriptor."""
-    var is_listener: Bool
-    """It accepts connections."""
-    var holds_back: Bool
-    """It takes no new connections for now."""
-    var generation: Int
-    """Grows each time the descriptor is used again."""
-    var other: Int
-    """The index of the other end, or -1 if it is closed."""
-    var inbound: Buffer
-    """What has arrived and was not received."""
-    var arrivals: Int
-    """Grows with all that a poll would report."""
-    var has_ended: Bool
-    """Nothing more will arrive."""
-    var sending_ended: Bool
-    """Nothing more may be sent."""
-    var is_reset: Bool
-    """The connection broke."""
-    var backlog: List[Int]
-    """The ends that wait to be accepted."""
-
-    def __init__(out self):
-        """Makes an unused socket."""
-        self.is_open = False
-        self.is_listener = False
-        self.holds_back = False
-        self.generation = 0
-        self.other = -1
-        self.inbound = Buffer()
-        self.arrivals = 0
-        self.has_ended = False
-        self.sending_ended = False
-        self.is_reset = False
-        self.backlog = []
-
-    def begin(mut self):
-        """Forgets the last user of the descriptor."""
-        self.is_open = True
-        self.is_listener = False
-        self.holds_back = False
-        self.generation += 1
-        self.other = -1
-        self.inbound.clear()
-        self.has_ended = False
-        self.sending_ended = False
-        self.is_reset = False
-        self.backlog.clear()
-
-
-@fieldwise_init
-struct PendingOperation(ImplicitlyCopyable):
-    """Remembers an operation in flight."""
-
-    var operation: Operation
-    """The operation."""
-    var sequence: UInt32
-    """Its submission."""
-    var cancelled: Bool
-    """Its end was asked for."""
-    var is_delay_drawn: Bool
-    """Chance has decided whether its next completion is delayed."""
-    var not_before_ms: Int
-    """When the next completion may come."""
-    var seen: Int
-    """The arrivals that a poll has reported."""
 
 
 struct SimulatedNetworkState(Movable):
@@ -115,6 +48,12 @@ struct SimulatedNetworkState(Movable):
     var misuses: Int
     """How often a descriptor was closed with an operation in flight, or was
     used without being open."""
+    var withheld: List[OctetPointer]
+    """Receive buffers that a drought has taken away."""
+    var drought_until_ms: Int
+    """When they are given back."""
+    var trace: Trace
+    """What happened last."""
 
     def __init__(out self, seed: Int, faults: SimulatedFaults):
         """Makes a network without sockets.
@@ -133,6 +72,9 @@ struct SimulatedNetworkState(Movable):
         self.working_turns = 0
         self.completions = 0
         self.misuses = 0
+        self.withheld = []
+        self.drought_until_ms = 0
+        self.trace = Trace()
 
 
 @fieldwise_init
@@ -265,12 +207,14 @@ struct SimulatedNetwork(TrivialRegisterPassable):
         return self.state[].now_ms
 
     def next_delay_ms(self) -> Optional[Int]:
-        """Tells when the earliest delay is over.
+        """Tells when the earliest delay or drought is over.
 
         Returns:
-            A time, or none if no completion is delayed.
+            A time, or none if nothing is delayed.
         """
         var next = Optional[Int](None)
+        if len(self.state[].withheld) > 0:
+            next = self.state[].drought_until_ms
         for pending in self.state[].pending:
             if pending.not_before_ms > self.state[].now_ms and (
                 not next or pending.not_before_ms < next.value()
@@ -285,6 +229,35 @@ struct SimulatedNetwork(TrivialRegisterPassable):
             The count.
         """
         return self.state[].completions
+
+    def withheld_buffers(self) -> Int:
+        """Counts the receive buffers that a drought has taken away.
+
+        Returns:
+            The count.
+        """
+        return len(self.state[].withheld)
+
+    @always_inline
+    def note(
+        self,
+        what: StaticString,
+        which: StaticString = "",
+        socket: Int = -1,
+        value: Int = 0,
+    ):
+        """Adds an event to the trace, if one is wanted.
+
+        Args:
+            what: What happened.
+            which: To what kind of operation.
+            socket: To which socket.
+            value: A count, a result or a number.
+        """
+        if self.state[].trace.is_on:
+            self.state[].trace.note(
+                TraceEvent(self.state[].now_ms, what, which, socket, value)
+            )
 
     def limit_clock(self, limit_ms: Int):
         """Keeps the clock from going further, until the next call.
@@ -386,6 +359,20 @@ struct SimulatedNetwork(TrivialRegisterPassable):
         if other >= 0:
             self._break(other)
 
+    def strike(self, index: Int):
+        """Lets chance break a connection.
+
+        Args:
+            index: Either end.
+        """
+        self.state[].counts.resets += 1
+        self.note("chance resets", "", index)
+        self.socket(index)[].is_struck = True
+        var other = self.socket(index)[].other
+        if other >= 0:
+            self.socket(other)[].is_struck = True
+        self.reset(index)
+
     def close(self, index: Int):
         """Frees a descriptor.
 
@@ -395,10 +382,20 @@ struct SimulatedNetwork(TrivialRegisterPassable):
         Args:
             index: An open socket.
         """
-        for waiting in self.socket(index)[].backlog:
+        self.break_waiting(descriptor_of(index))
+        self._end(index)
+
+    def break_waiting(self, listener: Int32):
+        """Breaks the connections that nobody has accepted.
+
+        Args:
+            listener: An open socket.
+        """
+        ref backlog = self.socket(self.find(listener))[].backlog
+        while len(backlog) > 0:
+            var waiting = backlog.pop()
             self.reset(waiting)
             self._end(waiting)
-        self._end(index)
 
     def _end(self, index: Int):
         ref socket = self.socket(index)[]
@@ -438,6 +435,7 @@ struct Peer(TrivialRegisterPassable):
         var other = self._other()
         if other < 0 or self._socket()[].sending_ended:
             return
+        self.network.note("client sends", "", self.index, len(octets))
         self.network.socket(other)[].inbound.append(octets)
         self.network.socket(other)[].arrivals += 1
 
@@ -464,7 +462,17 @@ struct Peer(TrivialRegisterPassable):
             var count = min(len(inbound), octets_max)
             octets.extend(inbound.span()[:count])
             inbound.consume(count)
+            if count > 0:
+                self.network.note("client reads", "", self.index, count)
         return octets^
+
+    def has_arrivals(self) -> Bool:
+        """Tells whether `received` would give octets.
+
+        Returns:
+            True if so.
+        """
+        return self._is_mine() and len(self._socket()[].inbound) > 0
 
     def room(self) -> Int:
         """Tells how much may be on its way before a sender is held back.
@@ -480,16 +488,19 @@ struct Peer(TrivialRegisterPassable):
     def end_sending(self):
         """Sends no more; receiving goes on."""
         if self._is_mine():
+            self.network.note("client ends", "", self.index)
             self.network.end_sending(self.index)
 
     def reset(self):
         """Breaks the connection."""
         if self._is_mine():
+            self.network.note("client resets", "", self.index)
             self.network.reset(self.index)
 
     def close(self):
         """Closes this end; nothing happens the second time."""
         if self._is_mine():
+            self.network.note("client closes", "", self.index)
             self.network.close(self.index)
 
     def is_closed(self) -> Bool:
@@ -506,6 +517,17 @@ struct Peer(TrivialRegisterPassable):
             socket.inbound
         ) == 0
 
+    def has_ended(self) -> Bool:
+        """Tells whether the other end sends no more, read or not.
+
+        Returns:
+            True if it has ended or broken the connection.
+        """
+        if not self._is_mine():
+            return True
+        ref socket = self._socket()[]
+        return socket.has_ended or socket.is_reset
+
     def is_reset(self) -> Bool:
         """Tells whether the connection broke.
 
@@ -513,6 +535,14 @@ struct Peer(TrivialRegisterPassable):
             True after a reset by either end or by the network.
         """
         return self._is_mine() and self._socket()[].is_reset
+
+    def is_struck(self) -> Bool:
+        """Tells whether chance broke the connection.
+
+        Returns:
+            False if it holds, or if either end broke it.
+        """
+        return self._is_mine() and self._socket()[].is_struck
 
     def _is_mine(self) -> Bool:
         ref socket = self._socket()[]
@@ -525,42 +555,3 @@ struct Peer(TrivialRegisterPassable):
         if not self._is_mine() or self._socket()[].is_reset:
             return -1
         return self._socket()[].other
-
-
-def descriptor_of(index: Int) -> Int32:
-    """Tells the descriptor of a socket.
-
-    Args:
-        index: The socket.
-
-    Returns:
-        Its descriptor.
-    """
-    return Int32(FIRST_DESCRIPTOR + index)
-
-
-def index_of(descriptor: Int32) -> Int:
-    """Tells the index of a descriptor.
-
-    Args:
-        descriptor: Any number.
-
-    Returns:
-        The index, which need not exist.
-    """
-    return Int(descriptor) - FIRST_DESCRIPTOR
-
-
-def address_of(index: Int) -> SocketAddressStorage:
-    """Makes the address of a socket.
-
-    Args:
-        index: The socket.
-
-    Returns:
-        An address of 10.0.0.0/8 and port 80.
-    """
-    var octets = Array[UInt8, 4](fill=10)
-    for i in range(3):
-        octets[3 - i] = UInt8((index >> (8 * i)) & 255)
-    return SocketAddressStorage.v4(octets, 80)

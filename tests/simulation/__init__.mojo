@@ -1,0 +1,1 @@
+"""Lets seeds decide what a server on a simulated network goes through."""

@@ -1,0 +1,163 @@
+"""Answers the numbered requests of a simulated run, and keeps a ledger.
+
+Each request has a number of its own. The ledger counts how often the handler
+ran for it, and the answer says the number, so that an answer which is missing,
+doubled, swapped or damaged shows.
+"""
+
+from flare.core import PointerTo
+from flare.http.builders import no_content, ok
+from flare.http.handler import Handler
+from flare.http.request import Request
+from flare.http.response import Response
+from flare.runtime.backends.simulated_network import SimulatedNetwork
+from flare.runtime.cancel import Cancel
+from flare.runtime.task import spawn
+from flare.runtime.wait import deadline_in, sleep
+
+comptime DEADLINE_MS = 10
+"""The bound around the wait of requests of the kind `deadline`."""
+comptime LARGE_OCTETS = 50_000
+"""The content of answers of the kind `large`."""
+comptime HUGE_OCTETS = 300_000
+"""The content of answers of the kind `huge`."""
+
+
+struct Ledger(Movable):
+    """Counts what handlers did."""
+
+    var runs: List[Int]
+    """How often one began, for each number."""
+    var ended: List[Int]
+    """How often one ended, for each number."""
+    var cut_off: Int
+    """Handlers that were cancelled while they waited."""
+    var went_on: Int
+    """Waits that succeeded in a handler that had been cancelled."""
+    var waits: Int
+    """Waits that were longer than nothing."""
+    var network: Optional[SimulatedNetwork]
+    """Where to leave a trace."""
+
+    def __init__(out self, count: Int):
+        """Begins before the first request.
+
+        Args:
+            count: How many requests there are.
+        """
+        self.runs = List[Int](length=count, fill=0)
+        self.ended = List[Int](length=count, fill=0)
+        self.cut_off = 0
+        self.went_on = 0
+        self.waits = 0
+        self.network = None
+
+    def note(self, what: StaticString, number: Int):
+        """Leaves a trace.
+
+        Args:
+            what: What happened.
+            number: To which request.
+        """
+        if self.network:
+            self.network.value().note(what, "", -1, number)
+
+
+@fieldwise_init
+struct NumberedHandler(Handler):
+    """Answers `/<kind>/<number>/<milliseconds>`."""
+
+    var ledger: PointerTo[Ledger]
+    """What it did; belongs to the test."""
+
+    def serve(self, req: Request) raises -> Response:
+        """Answers one request.
+
+        Args:
+            req: The request.
+
+        Returns:
+            Its number and its content.
+
+        Raises:
+            Error: For requests of the kind `raise`, and if a wait fails.
+        """
+        var parts = req.path.split("/")
+        var kind = String(parts[1])
+        var number = Int(parts[2])
+        self.ledger[].runs[number] += 1
+        self.ledger[].note("handler begins", number)
+        try:
+            var response = self._answer(req, kind, number, Int(parts[3]))
+            self._end(number)
+            return response^
+        except e:
+            self._end(number)
+            raise e^
+
+    def _end(self, number: Int) raises:
+        self.ledger[].ended[number] += 1
+        self.ledger[].note("handler ends", number)
+        if Cancel.current().is_cancelled():
+            self.ledger[].cut_off += 1
+
+    def _answer(
+        self, req: Request, kind: String, number: Int, wait_ms: Int
+    ) raises -> Response:
+        if kind == "unread":
+            self._pause(wait_ms)
+            return ok(String(number, ":"))
+        if kind == "late":
+            self._pause(wait_ms)
+        var content = String(req.text())
+        if kind == "raise":
+            raise Error("on purpose")
+        if kind == "deadline":
+            return self._bounded(number, wait_ms)
+        if kind == "spawn":
+            return ok(String(number, ":", _spawned(wait_ms), content))
+        if kind == "stubborn":
+            self._ignore_failures(wait_ms)
+        elif kind != "late":
+            self._pause(wait_ms)
+        if kind == "none":
+            return no_content()
+        if kind == "large":
+            return ok(String(number, ":", "l" * LARGE_OCTETS))
+        if kind == "huge":
+            return ok(String(number, ":", "h" * HUGE_OCTETS))
+        return ok(String(number, ":", content))
+
+    def _pause(self, wait_ms: Int) raises:
+        if wait_ms == 0:
+            return
+        self.ledger[].waits += 1
+        var was_cancelled = Cancel.current().is_cancelled()
+        sleep(wait_ms)
+        if was_cancelled:
+            self.ledger[].went_on += 1
+
+    def _bounded(self, number: Int, wait_ms: Int) raises -> Response:
+        try:
+            with deadline_in(DEADLINE_MS):
+                self._pause(wait_ms)
+        except:
+            Cancel.current().raise_if_cancelled()
+            return ok(String(number, ":too late"))
+        return ok(String(number, ":in time"))
+
+    def _ignore_failures(self, wait_ms: Int):
+        for _ in range(3):
+            try:
+                self._pause(1 + wait_ms)
+            except:
+                continue
+
+
+def _spawned(wait_ms: Int) raises -> Int:
+    def body() raises {var wait_ms} -> Int:
+        sleep(wait_ms)
+        return wait_ms
+
+    var task = spawn(body)
+    return task^.join()

@@ -1,0 +1,181 @@
+"""Compares what a client got with what it may get."""
+
+from flare.core import PointerTo
+
+from tests.server.answers import Answer
+
+from .client import Client
+from .handler import Ledger
+from .plan import PlannedRequest
+from .scenario import Scenario
+from .tally import Tally
+
+comptime _INTERNAL: StaticString = "Internal Server Error"
+
+
+def judge(
+    client: Client,
+    scenario: Scenario,
+    ledger: PointerTo[Ledger],
+    mut tally: Tally,
+) -> String:
+    """Finds what is wrong with the answers of a client.
+
+    Args:
+        client: The client, at the end.
+        scenario: What may have gone wrong.
+        ledger: What the handlers did.
+        tally: Counts answers.
+
+    Returns:
+        An empty text if all is well.
+    """
+    for request in client.requests:
+        if ledger[].runs[request.number] > 1:
+            return String("request ", request.number, " ran twice; ")
+    ref answers = client.answers.answers
+    if len(answers) > len(client.requests):
+        return "more answers than requests; "
+    for i in range(len(answers)):
+        ref request = client.requests[i]
+        var runs = ledger[].runs[request.number]
+        if not _fits(answers[i], request, runs, scenario, client, tally):
+            return String("answer ", i, _mismatch(answers[i], request))
+        if answers[i].closes and i + 1 < len(answers):
+            return String("an answer behind the last one, ", i, "; ")
+    tally.add("answers", len(answers))
+    if len(answers) < len(client.requests):
+        return _judge_missing(client, scenario, ledger, tally)
+    if client.answers.has_rest() and not _is_refused_head(client):
+        return "octets behind the last answer; "
+    return ""
+
+
+def _is_refused_head(client: Client) -> Bool:
+    # Before its method is read nobody knows that it must have no content.
+    var last = len(client.requests) - 1
+    return (
+        client.requests[last].is_head
+        and client.stalls_at >= 0
+        and client.answers.answers[last].status == 408
+    )
+
+
+def _fits(
+    answer: Answer,
+    request: PlannedRequest,
+    runs: Int,
+    scenario: Scenario,
+    client: Client,
+    mut tally: Tally,
+) -> Bool:
+    var has_content = not request.is_head
+    if answer.status == 503 and scenario.may_refuse() and runs == 0:
+        if scenario.few_fibers:
+            tally.add("503, fibers or room may have run out")
+        elif scenario.few_requests:
+            tally.add("503, too many requests")
+        else:
+            tally.add("503, nobody could be accepted")
+        return True
+    if answer.status == 408:
+        tally.add("408")
+        return client.stalls_at >= 0
+    if request.kind == "bad":
+        tally.add("refused requests")
+        return answer.status == request.status and runs == 0
+    if runs != 1:
+        return False
+    if answer.status == 500 and (
+        scenario.short_handlers
+        or (scenario.few_fibers and request.kind == "spawn")
+    ):
+        tally.add("500 after a deadline or without a fiber")
+        return answer.content == (_INTERNAL if has_content else StaticString())
+    return answer.status == request.status and answer.content == request.content
+
+
+def _judge_missing(
+    client: Client,
+    scenario: Scenario,
+    ledger: PointerTo[Ledger],
+    mut tally: Tally,
+) -> String:
+    """Finds out why answers are missing."""
+    ref answers = client.answers.answers
+    var whole = len(answers)
+    if not client.is_finished:
+        return String(
+            "an answer is missing and the connection open, after ",
+            whole,
+            " of ",
+            len(client.requests),
+            "; ",
+        )
+    if client.has_left:
+        return ""
+    ref request = client.requests[whole]
+    var problem = _judge_rest(client, scenario, ledger)
+    if problem != "":
+        return problem
+    tally.add("connections closed early")
+    if scenario.abort_at >= 0 or client.was_struck:
+        return ""
+    if client.ends_early and not scenario.config.half_close_allowed:
+        return ""
+    if client.stalls_at >= 0 or client.never_reads:
+        return ""
+    var has_run = ledger[].runs[request.number] > 0
+    if not has_run and (scenario.stop_at >= 0 or scenario.is_crowded):
+        return ""
+    if not has_run and whole == scenario.requests_per_connection:
+        return ""
+    # Content that nobody asked for may never come (RFC 9110 section 10.1.1).
+    if not has_run and whole > 0 and answers[whole - 1].closes:
+        ref last = client.requests[whole - 1]
+        if last.expects and (
+            answers[whole - 1].status >= 500 or last.kind == "unread"
+        ):
+            return ""
+    return String(
+        "closed after ",
+        whole,
+        " of ",
+        len(client.requests),
+        ", though request ",
+        request.number,
+        (" ran; " if has_run else " did not run; "),
+    )
+
+
+def _judge_rest(
+    client: Client, scenario: Scenario, ledger: PointerTo[Ledger]
+) -> String:
+    """Checks the part of an answer that arrived before the connection ended."""
+    if not client.answers.has_rest():
+        return ""
+    ref request = client.requests[len(client.answers.answers)]
+    var rest = client.answers.rest(request.is_head)
+    if rest.status != request.status or rest.status >= 400:
+        return ""
+    if ledger[].runs[request.number] != 1:
+        return String("a part of answer ", request.number, " without a run; ")
+    if not request.content.startswith(rest.content):
+        return String("a part of answer ", request.number, " is another's; ")
+    return ""
+
+
+def _mismatch(answer: Answer, request: PlannedRequest) -> String:
+    return String(
+        " to ",
+        request.octets[byte = : min(request.octets.byte_length(), 40)],
+        " is ",
+        answer.status,
+        " of ",
+        answer.content.byte_length(),
+        " octets, not ",
+        request.status,
+        " of ",
+        request.content.byte_length(),
+        "; ",
+    )

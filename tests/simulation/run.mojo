@@ -1,0 +1,257 @@
+"""Runs one seed: a server, a network with faults, clients, and the end.
+
+Invariants: a request is answered once or its connection ends, with a reason;
+answers come in order and belong to their requests; a handler whose client has
+left waits no more; and when the server has ended nothing is left of it.
+"""
+
+from flare.core import PointerTo, heap_create, heap_destroy
+from flare.testing.test_server import TestServer
+
+from fuzz.random import Random
+
+from .handler import Ledger, NumberedHandler
+from .judge import judge
+from .scenario import Scenario
+from .tally import Tally
+
+# Who reads slowly reads all after so many steps in which nothing happened, and
+# after more of them so much time passes that every deadline of the server does.
+comptime _PATIENT_STEPS = 20
+comptime _QUIET_STEPS = 60
+comptime _SLOW_STEPS = 40
+comptime _SLOW_STEP_MS = 50
+comptime _LONG_STEP_MS = 1000
+comptime _LONG_STEPS = 10
+comptime _STEPS_QUIET_MAX = 150
+comptime _STEPS_MAX = 20_000
+
+comptime _Server = TestServer[NumberedHandler]
+
+
+def seed_of(mut random: Random) -> Int:
+    """Draws the seed of a run.
+
+    Args:
+        random: The stream of the run.
+
+    Returns:
+        Any number that is not negative.
+    """
+    return Int(random.next() >> 2)
+
+
+def check_seed(seed: Int, mut tally: Tally, is_printed: Bool = False) raises:
+    """Runs a seed; if something is wrong, runs it again to tell how it came.
+
+    Args:
+        seed: The seed.
+        tally: Counts what happened.
+        is_printed: Print each event when it happens.
+
+    Raises:
+        Error: If an invariant does not hold: what is wrong, and the trace.
+    """
+    var first = simulate(seed, tally, is_printed, is_printed)
+    if is_printed:
+        print(first.trace)
+    var problem = first.problem
+    if problem == "":
+        return
+    var unused = Tally()
+    var again = simulate(seed, unused, True, False)
+    if again.problem != problem:
+        problem += " (another time: " + again.problem + ")"
+    raise Error(
+        problem,
+        "\n    what was decided, and the last events of ",
+        again.event_count,
+        ":\n",
+        again.trace,
+    )
+
+
+@fieldwise_init
+struct Outcome(Movable):
+    """Says what came of a run."""
+
+    var problem: String
+    """What is wrong; empty if nothing is."""
+    var trace: String
+    """The last events, if they were wanted."""
+    var digest: UInt64
+    """Depends on all events."""
+    var event_count: Int
+    """How many events there were."""
+
+
+def simulate(
+    seed: Int, mut tally: Tally, is_traced: Bool, is_printed: Bool
+) -> Outcome:
+    """Runs a seed once.
+
+    Args:
+        seed: Decides everything.
+        tally: Counts what happened.
+        is_traced: Remember the last events.
+        is_printed: Print each event when it happens.
+
+    Returns:
+        What came of it. Where something is wrong the server is left as it is:
+        ending it might end the process.
+    """
+    var scenario = Scenario(seed)
+    var ledger = heap_create(Ledger(scenario.request_count))
+    var server = heap_create(
+        TestServer(
+            NumberedHandler(ledger),
+            seed=seed,
+            faults=scenario.faults,
+            config=scenario.config,
+            reactor=scenario.reactor,
+        )
+    )
+    ref trace = server[].network.state[].trace
+    trace.is_on = is_traced
+    trace.is_printed = is_printed
+    ledger[].network = server[].network
+    var problem = String()
+    _converse(server, scenario, tally)
+    scenario.is_crowded = (
+        scenario.few_slots or server[].network.faults().accept_errors > 0
+    )
+    for ref client in scenario.clients:
+        client.read()
+        problem += judge(client, scenario, ledger, tally)
+    problem += _end(server, scenario, ledger)
+    _count(server, scenario, ledger, tally)
+    var outcome = Outcome(problem, trace.text(), trace.digest, trace.count)
+    if problem == "":
+        heap_destroy(server)
+        heap_destroy(ledger)
+    elif is_traced:
+        outcome.trace = scenario.text() + outcome.trace
+    return outcome^
+
+
+def _converse(
+    server: PointerTo[_Server], mut scenario: Scenario, mut tally: Tally
+):
+    var draws = scenario.draws.copy()
+    var quiet = 0
+    var waiting = 0
+    for step in range(_STEPS_MAX):
+        if step == scenario.stop_at:
+            tally.add("stops in the middle")
+            server[].begin_stop()
+        if step == scenario.abort_at:
+            tally.add("ends that cut everything off")
+            server[].abort()
+        if server[].worker.is_done():
+            server[].stop()
+        var is_busy = False
+        var is_finished = True
+        for ref client in scenario.clients:
+            if not client.peer and step >= client.connects_at:
+                client.peer = server[].connect()
+            var had = client.received_count()
+            client.act(draws, quiet > _PATIENT_STEPS)
+            is_busy = is_busy or client.is_sending()
+            is_busy = is_busy or client.received_count() > had
+            is_finished = is_finished and client.is_finished
+        quiet = 0 if is_busy else quiet + 1
+        if is_finished or quiet > _STEPS_QUIET_MAX:
+            return
+        if draws.strikes(500):
+            server[].settle()
+        else:
+            server[].turn_now()
+        if quiet > _QUIET_STEPS + _SLOW_STEPS:
+            _let_time_pass(server, scenario)
+        elif quiet > _QUIET_STEPS:
+            server[].advance(_SLOW_STEP_MS)
+        elif draws.strikes(300):
+            server[].advance(1 + draws.below(30))
+        var now_waiting = len(server[].worker.state[].waiting)
+        tally.add(
+            "connections that waited for a slot", max(now_waiting - waiting, 0)
+        )
+        waiting = now_waiting
+
+
+def _let_time_pass(server: PointerTo[_Server], scenario: Scenario):
+    """Lets much time pass, or less if a client gets something."""
+    for _ in range(_LONG_STEPS):
+        server[].advance(_LONG_STEP_MS)
+        for ref client in scenario.clients:
+            if client.has_something_to_read():
+                return
+
+
+def _end(
+    server: PointerTo[_Server], scenario: Scenario, ledger: PointerTo[Ledger]
+) -> String:
+    """Ends the server and looks for what is left."""
+    server[].stop()
+    if not server[].worker.is_done():
+        return String("the server does not end: ", server[].remains(), "; ")
+    # What a dropped task still does, it does in the next turns.
+    server[].settle()
+    var problem = String()
+    for ref client in scenario.clients:
+        if not client.peer:
+            continue
+        if not client.peer.value().is_closed():
+            problem += "a connection is open after the end; "
+        client.peer.value().close()
+    var remains = server[].remains()
+    if remains != "":
+        problem += String("left over: ", remains, "; ")
+    # The listener belongs to whoever bound it.
+    var left = server[].network.open_count() - 1
+    if left != 0:
+        problem += String(left, " open sockets; ")
+    if ledger[].went_on > 0:
+        problem += "a handler waited after it had been cancelled; "
+    for number in range(scenario.request_count):
+        if ledger[].runs[number] != ledger[].ended[number]:
+            problem += String("handler ", number, " never ended; ")
+    return problem^
+
+
+def _count(
+    server: PointerTo[_Server],
+    scenario: Scenario,
+    ledger: PointerTo[Ledger],
+    mut tally: Tally,
+):
+    for row in server[].network.faults().rows():
+        tally.add(row.name, row.count)
+    tally.add("runs")
+    tally.add("requests", scenario.request_count)
+    tally.add("slots used again", _slots_used_again(server))
+    tally.add("handlers that waited", ledger[].waits)
+    tally.add("handlers cut off", ledger[].cut_off)
+    for ref client in scenario.clients:
+        tally.add("requests sent before the last answer", client.pipelined)
+        tally.add(
+            "clients that reset",
+            Int(client.has_left and client.leaves_by_reset),
+        )
+        tally.add(
+            "clients that closed",
+            Int(client.has_left and not client.leaves_by_reset),
+        )
+        tally.add(
+            "clients that ended early",
+            Int(client.ends_early and client.sent == len(client.octets)),
+        )
+        tally.add("clients that stalled", Int(client.stalls_at == client.sent))
+        tally.add("clients that never read", Int(client.never_reads))
+
+
+def _slots_used_again(server: PointerTo[_Server]) -> Int:
+    var count = 0
+    for generation in server[].worker.state[].connections.state[].generations:
+        count += max(Int(generation) // 2 - 1, 0)
+    return count
