@@ -307,7 +307,11 @@ struct Connection(TrivialRegisterPassable):
 
     @always_inline
     def finish_exchange(self, x: Exchange):
-        """Ends a request whose response is written."""
+        """Ends a request whose response is written.
+
+        Args:
+            x: The request.
+        """
         var c = self.state
         var w = worker_of(c)
         c[].running = False
