@@ -103,15 +103,16 @@ class Limits:
 
     def test_a_body_that_goes_on_is_waited_for(self):
         client = self.connect()
-        client.send(upload(b"/echo", 6))
+        client.send(upload(b"/echo", 600))
         client.socket.settimeout(0.1)
         for _ in range(6):
-            # Each piece comes in time, all of them take longer than one may.
+            # Each piece comes in time and at more than the lowest rate; all of
+            # them take longer than one may.
             with self.assertRaises(TimeoutError):
                 client.head()
-            client.send(b"a")
+            client.send(b"a" * 100)
         client.socket.settimeout(10)
-        self.assertEqual(client.answer().body, b"aaaaaa")
+        self.assertEqual(client.answer().body, b"a" * 600)
 
     def test_a_handler_that_has_its_body_may_take_longer(self):
         client = self.connect()
