@@ -265,6 +265,20 @@ def test_abort_at_each_point_of_a_stream_leaves_nothing() raises:
             _end(server^, [peer])
 
 
+def test_http_1_0_stream_that_is_cut_off_ends_with_a_reset() raises:
+    for is_stopped in [True, False]:
+        var server = _server()
+        var peer = server.connect()
+        peer.send("GET /endless HTTP/1.0\r\n\r\n")
+        server.settle()
+        if is_stopped:
+            server.stop()
+        else:
+            server.advance(31_000)
+        assert_true(peer.is_reset())
+        _end(server^, [peer])
+
+
 def test_interim_responses_wait_for_their_reader() raises:
     var server = _server()
     var peer = server.connect()

@@ -46,6 +46,7 @@ from .output import (
     STREAM_OCTETS_MAX,
     count_sent,
     drop_output,
+    ends_with_close,
     flush,
     has_output,
     machine,
@@ -57,6 +58,7 @@ from .output import (
 from .read_ahead import (
     READ_AHEAD_OCTETS,
     adjust_receive,
+    has_left,
     receive_operation,
     submit_receive,
     watch_operation,
@@ -460,7 +462,7 @@ struct Connection(TrivialRegisterPassable):
         drop_input(c, reactor.buffers())
         drop_output(c)
         forget_deadline(c)
-        if c[].resets:
+        if c[].resets or ends_with_close(c):
             reactor.reset(c[].descriptor)
         else:
             reactor.close(c[].descriptor)
@@ -564,7 +566,7 @@ def _on_receive(operation: Operation):
 def _on_peer_left(operation: Operation):
     var connection = _of(operation.state[].owner.unsafe_value())
     # Without a handler that waits, the end of what is received tells as much.
-    if operation.result() > 0 and connection.state[].running:
+    if has_left(connection.state) and connection.state[].running:
         connection._peer_is_gone()
     connection.settle()
 

@@ -75,6 +75,8 @@ struct ConnectionState(Movable):
     """The pool of receive buffers was empty."""
     var peer_ended: Bool
     """The peer will send no more."""
+    var watch_spent: Bool
+    """A poll would only report that the peer has ended its side."""
     var lingers: Bool
     """The last answer goes to a peer that may still be sending."""
     var may_send_more: Bool
@@ -145,6 +147,7 @@ struct ConnectionState(Movable):
         self.receive_paused = False
         self.starved = False
         self.peer_ended = False
+        self.watch_spent = False
         self.lingers = False
         self.may_send_more = False
         self.resets = False

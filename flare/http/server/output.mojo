@@ -7,6 +7,8 @@ from flare.http.exchange import Exchange
 from flare.http.response import Response
 from flare.message import Method
 from flare.proto.h1 import BodyLength, H1Error, H1Machine
+from flare.proto.h1.head import BodyKind
+from flare.proto.h1.state import SideState
 from flare.runtime.operation import Operation
 
 from .connection_state import ConnectionState, Stage
@@ -248,6 +250,24 @@ def has_output(c: PointerTo[ConnectionState]) -> Bool:
         or len(c[].sending) > 0
         or Bool(c[].large)
         or not send_operation(c).is_idle()
+    )
+
+
+@always_inline
+def ends_with_close(c: PointerTo[ConnectionState]) -> Bool:
+    """Tells whether only the end of the connection ends the response.
+
+    To its client, one of HTTP/1.0, an orderly end makes what came the whole.
+
+    Args:
+        c: The connection.
+
+    Returns:
+        True until such a response is complete.
+    """
+    return (
+        c[].h1.response == SideState.BODY
+        and c[].h1.send_body == BodyKind.UNTIL_CLOSE
     )
 
 

@@ -18,6 +18,8 @@ from .input import window
 from .output import worker_of
 from .worker_state import WorkerState
 
+# POLLERR and POLLHUP.
+comptime _POLL_BROKEN = 8 | 16
 comptime READ_AHEAD_OCTETS = 64 * 1024
 """What may lie unread, as octets or as content, before receiving pauses."""
 
@@ -110,6 +112,24 @@ def _reads_in_large(c: PointerTo[ConnectionState]) -> Bool:
     )
 
 
+def has_left(c: PointerTo[ConnectionState]) -> Bool:
+    """Reads what a poll for the peer's departure has reported.
+
+    Args:
+        c: The connection, whose poll is complete.
+
+    Returns:
+        True if the peer has left.
+    """
+    var result = watch_operation(c).result()
+    if result > 0 and c[].watch.length == 0 and result & _POLL_BROKEN == 0:
+        # io_uring reports the end of a peer's side whatever is asked for, at
+        # once and each time: from now on only receiving and sending tell.
+        c[].watch_spent = True
+        return False
+    return result > 0
+
+
 def feed_starved(w: PointerTo[WorkerState]):
     """Lets connections receive again that found no free buffer.
 
@@ -164,7 +184,7 @@ def _is_full(c: PointerTo[ConnectionState]) -> Bool:
 
 
 def _watch(c: PointerTo[ConnectionState]):
-    if not c[].running:
+    if not c[].running or c[].watch_spent:
         return
     if not watch_operation(c).is_idle():
         return
