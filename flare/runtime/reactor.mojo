@@ -20,7 +20,8 @@ from flare.sys.thread_cell import thread_word
 from .backend import Backend, BackendKind, Completions
 from .backend_functions import BackendFunctions
 from .buffer_pool import BufferPool
-from .fiber import Fiber, FiberQueue
+from .fiber import Fiber
+from .fiber_queue import FiberQueue
 from .mailbox import Mailbox
 from .operation import CANCELLED, Completion, Operation, OperationState
 from .reactor_config import ReactorConfig

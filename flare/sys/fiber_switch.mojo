@@ -12,6 +12,8 @@ from std.sys.info import CompilationTarget
 
 from flare.core import PointerTo
 
+from .memory import prefetch_lines
+
 comptime _X86 = (
     "pushq %rbp\npushq %rbx\npushq %r12\npushq %r13\npushq %r14\npushq %r15\n"
     "movq %rsp, (%rdi)\nmovq %rsi, %rsp\n"
@@ -46,6 +48,12 @@ comptime _TAIL = (
 
 comptime FiberEntry = def(Int) abi("C") thin -> None
 """The function a fresh stack begins with; it never returns."""
+
+# Together less than a page, so that a shallow stack still dirties only one.
+comptime _COLOURS = 12
+comptime _COLOUR_OCTETS = 256
+# What a handler that waits has on its stack.
+comptime _PREFETCHED_LINES = 16
 
 
 struct StackContext(Movable):
@@ -125,7 +133,10 @@ def prepare_stack(context: PointerTo[StackContext], entry: FiberEntry):
     """
     var begin = entry
     var address = Pointer(to=begin).unsafe_bitcast[Int]()[]
-    var top = (context[].base + context[].octets) & ~63
+    # Tops that stood at one offset of their pages would share few sets of the
+    # caches, and parked stacks would push each other out of them.
+    var colour = context[].base // context[].octets % _COLOURS * _COLOUR_OCTETS
+    var top = (context[].base + context[].octets - colour) & ~63
     comptime if CompilationTarget.has_neon():
         context[].own = top - 160
         PointerTo[Int](unsafe_from_address=top - 160 + 88)[] = address
@@ -157,6 +168,16 @@ def resume_stack(context: PointerTo[StackContext], argument: Int):
         Pointer(to=context[].resumer), context[].own, argument
     )
     _arrive(context[].resumer_shadow, 0, 0)
+
+
+@always_inline
+def prefetch_stack(context: PointerTo[StackContext]):
+    """Fetches what a suspended stack touches first when it goes on.
+
+    Args:
+        context: The stack.
+    """
+    prefetch_lines[_PREFETCHED_LINES](context[].own)
 
 
 @always_inline

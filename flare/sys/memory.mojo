@@ -4,6 +4,7 @@ Each function returns what the kernel returned, or the negated errno.
 """
 
 from std.ffi import c_int, external_call
+from std.sys.intrinsics import PrefetchOptions, prefetch
 
 from flare.core import OctetPointer
 
@@ -11,6 +12,9 @@ from .file import result_or_errno
 
 comptime PAGE_OCTETS = 4096
 """The granularity of a mapping."""
+
+comptime LINE_OCTETS = 64
+"""The size of a cache line."""
 
 comptime _READ_WRITE = 3
 comptime _MADV_GUARD_INSTALL = 102
@@ -144,3 +148,19 @@ def _map(octets: Int, flags: Int, descriptor: Int32, offset: Int) -> Int:
             offset,
         )
     )
+
+
+@always_inline
+def prefetch_lines[count: Int](address: Int):
+    """Lets the processor fetch what is needed soon, and goes on meanwhile.
+
+    Parameters:
+        count: How many cache lines.
+
+    Args:
+        address: The first octet; any address will do, mapped or not.
+    """
+    comptime for line in range(count):
+        prefetch[PrefetchOptions().for_read().high_locality().to_data_cache()](
+            OctetPointer(unsafe_from_address=address + line * LINE_OCTETS)
+        )

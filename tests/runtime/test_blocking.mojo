@@ -170,7 +170,7 @@ def test_threads_and_waiting_jobs_are_bounded() raises:
     door.await_visitors(JOB_THREADS_MAX)
     for _ in range(JOBS_MAX):
         handles.append(spawn(waits))
-    loop.turn(0)
+        loop.turn(0)
     assert_equal(JobThreads.of(loop.reactor).threads(), JOB_THREADS_MAX)
     assert_equal(loop.busy(), JOB_THREADS_MAX + JOBS_MAX)
     var refused = spawn(waits)

@@ -6,9 +6,11 @@ from flare.core import Erased, PointerTo, heap_create, heap_destroy
 from flare.runtime.backend import BackendKind
 from flare.runtime.current import current_fiber
 from flare.runtime.fiber import NO_DEADLINE, Fiber, FiberFunction
+from flare.runtime.fiber_queue import RESUMED_PER_TURN_MAX
 from flare.runtime.operation import CANCELLED, TIMED_OUT, OperationKind
 from flare.runtime.reactor import ReactorConfig
 from flare.sys.file import close_descriptor
+from flare.sys.memory import PAGE_OCTETS
 from flare.sys.socket import open_socket_pair, send_octets
 from flare.sys.socket_address import AF_UNIX
 from flare.sys.socket_constants import SOCK_STREAM
@@ -155,6 +157,52 @@ def test_fibers_that_yield_take_turns_and_leave_the_kernel_its_own() raises:
             assert_equal(_count_until(lines, String("yield ", n)), 2)
         assert_true(read_at >= 0 and read_at < len(lines) - 2)
         stage.close()
+
+
+def test_a_turn_resumes_a_bounded_number_in_the_order_of_waking() raises:
+    comptime count = 2 * RESUMED_PER_TURN_MAX + 1
+    var stage = _Stage(ReactorConfig())
+    var fibers = List[Fiber]()
+    for _ in range(count):
+        fibers.append(stage.start(_park_and_name))
+    for i in range(count):
+        # In another order than that of starting.
+        fibers[i * 7 % count].wake()
+    var ended = List[String]()
+    for wanted in [RESUMED_PER_TURN_MAX, RESUMED_PER_TURN_MAX, 1, 0]:
+        stage.turn()
+        var lines = stage.take()
+        assert_equal(len(lines), wanted)
+        ended += lines^
+    for i in range(count):
+        assert_equal(ended[i], _name_of(fibers[i * 7 % count]))
+    stage.close()
+
+
+def test_a_fiber_that_yields_lets_all_that_were_ready_before_it_run() raises:
+    var stage = _Stage(ReactorConfig())
+    _ = stage.start(_yield_three_times)
+    for _ in range(2 * RESUMED_PER_TURN_MAX):
+        stage.start(_park).wake()
+    _ = stage.take()
+    while stage.loop.busy() > 0:
+        stage.turn()
+    var lines = stage.take()
+    # It yielded before the others were woken, and again behind all of them.
+    assert_equal(lines[0], "yield 1")
+    assert_equal(lines[2 * RESUMED_PER_TURN_MAX + 1], "yield 2")
+    stage.close()
+
+
+def test_stacks_begin_at_many_offsets_of_their_pages() raises:
+    var stage = _Stage(ReactorConfig())
+    var offsets = List[Int]()
+    for _ in range(24):
+        var own = stage.start(_park).state[].context.own % PAGE_OCTETS
+        if own not in offsets:
+            offsets.append(own)
+    assert_true(len(offsets) > 6, String(len(offsets)))
+    stage.close(with_log=False)
 
 
 def test_locals_survive_a_wait_that_is_not_inlined() raises:
@@ -311,6 +359,15 @@ def _wait(timeout_ms: Int = NO_DEADLINE) -> Int:
 def _park(task: Erased):
     _stage(task)[].log.add("begin")
     _stage(task)[].log.add(String("end ", _wait()))
+
+
+def _park_and_name(task: Erased):
+    _ = _wait()
+    _stage(task)[].log.add(_name_of(current_fiber().value()))
+
+
+def _name_of(fiber: Fiber) -> String:
+    return String(Int(fiber.state))
 
 
 def _park_twice(task: Erased):

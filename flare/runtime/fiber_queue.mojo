@@ -1,0 +1,300 @@
+"""Starts, resumes and pools the fibers of one reactor.
+
+A turn resumes the fibers that are ready in the order in which they became so,
+a bounded number at a time.
+"""
+
+from flare.core import Erased, PointerTo, heap_create, heap_destroy
+from flare.sys.fiber_switch import (
+    StackContext,
+    arrive_on_stack,
+    emit_switch,
+    prefetch_stack,
+    prepare_stack,
+    resume_stack,
+    suspend_stack,
+)
+from flare.sys.memory import map_stack, prefetch_lines, unmap
+
+from .fiber import (
+    NO_DEADLINE,
+    Fiber,
+    FiberFunction,
+    FiberPhase,
+    FiberState,
+)
+from .reactor import Reactor, ReactorConfig
+
+comptime RESUMED_PER_TURN_MAX = 32
+"""How many fibers one turn resumes."""
+comptime _TASK_LINES = 8
+
+
+struct FiberQueueState(Movable):
+    """Holds a reactor's fibers. Only `FiberQueue` touches it."""
+
+    var stack_octets: Int
+    """The address space of a stack."""
+    var guard_octets: Int
+    """The part of it that must not be touched."""
+    var fibers_max: Int
+    """How many fibers may exist."""
+    var all: List[Fiber]
+    """Every fiber with a stack."""
+    var idle: List[Fiber]
+    """Fibers that run nothing."""
+    var current: Optional[Fiber]
+    """The fiber that runs now."""
+    var ready_first: Optional[PointerTo[FiberState]]
+    """The fiber that waits longest to go on."""
+    var ready_last: Optional[PointerTo[FiberState]]
+    """The fiber that became ready last."""
+    var main_is_ready: Bool
+    """The thread's main context goes on after the present turn."""
+    var leaked: Int
+    """Fibers that ignored being cancelled."""
+
+    def __init__(out self, config: ReactorConfig):
+        """Makes a set without fibers.
+
+        Args:
+            config: The bounds.
+        """
+        self.stack_octets = config.stack_octets
+        self.guard_octets = config.guard_octets
+        self.fibers_max = config.fibers_max
+        self.all = List[Fiber]()
+        self.idle = List[Fiber]()
+        self.current = None
+        self.ready_first = None
+        self.ready_last = None
+        self.main_is_ready = False
+        self.leaked = 0
+
+
+@fieldwise_init
+struct FiberQueue(TrivialRegisterPassable):
+    """Starts, resumes and pools the fibers of one reactor."""
+
+    var state: PointerTo[FiberQueueState]
+    """The heap state."""
+
+    @staticmethod
+    def create(config: ReactorConfig) -> Self:
+        """Makes a set without fibers.
+
+        Args:
+            config: The bounds.
+
+        Returns:
+            A handle.
+        """
+        emit_switch()
+        return Self(heap_create(FiberQueueState(config)))
+
+    def destroy(self):
+        """Unmaps every stack; what leaked on them is lost with them."""
+        for fiber in self.state[].all:
+            if fiber.state[].phase != FiberPhase.IDLE:
+                fiber.report_lost()
+        for fiber in self.state[].all:
+            _ = unmap(fiber.state[].context.base, fiber.state[].context.octets)
+            heap_destroy(fiber.state)
+        heap_destroy(self.state)
+
+    def start(
+        self,
+        reactor: Reactor,
+        run: FiberFunction,
+        task: Erased,
+        finished: FiberFunction = _nothing,
+        deadline_ms: Int = NO_DEADLINE,
+    ) -> Optional[Fiber]:
+        """Takes a fiber that will run a function; `resume` begins it.
+
+        Args:
+            reactor: The reactor this set belongs to.
+            run: The function.
+            task: Its argument.
+            finished: Called by the loop with `task` when `run` has returned.
+            deadline_ms: No wait of the fiber lasts longer.
+
+        Returns:
+            The fiber, or none at the limit or when memory has run out.
+        """
+        if len(self.state[].idle) == 0 and not self._grow(reactor):
+            return None
+        var fiber = self.state[].idle.pop()
+        ref f = fiber.state[]
+        f.run = run
+        f.task = task
+        f.finished = finished
+        f.lost = _nothing
+        f.deadline_ms = deadline_ms
+        f.run_deadline_ms = deadline_ms
+        f.scope_deadline_ms = NO_DEADLINE
+        f.phase = FiberPhase.READY
+        f.cancelled = False
+        f.generation += 1
+        f.cancelled_waits = 0
+        return fiber
+
+    @always_inline
+    def resume(self, fiber: Fiber):
+        """Runs a fiber until it waits or returns.
+
+        Args:
+            fiber: A fiber that was started or is parked, or the thread's main
+                context, which goes on after the present turn.
+
+        Safety:
+            The caller is the loop, not a fiber.
+        """
+        if fiber.state[].is_main:
+            fiber.state[].phase = FiberPhase.READY
+            self.state[].main_is_ready = True
+            return
+        # A script may turn its loop itself: it is current again afterwards.
+        var before = self.state[].current
+        fiber.state[].phase = FiberPhase.RUNNING
+        self.state[].current = fiber
+        resume_stack(fiber.context(), Int(fiber.state))
+        self.state[].current = before
+        if fiber.state[].phase == FiberPhase.IDLE:
+            var finished = fiber.state[].finished
+            var task = fiber.state[].task
+            self.state[].idle.append(fiber)
+            finished(task)
+
+    def append_ready(self, fiber: Fiber):
+        """Lets a fiber go on in the next turn.
+
+        Args:
+            fiber: A fiber that was started, is parked or yields.
+        """
+        fiber.state[].phase = FiberPhase.READY
+        if fiber.state[].is_main:
+            self.state[].main_is_ready = True
+            return
+        # What `_prefetch` reads has left the caches too.
+        prefetch_lines[1](Int(fiber.context()))
+        fiber.state[].next = None
+        if self.state[].ready_last:
+            self.state[].ready_last.value()[].next = fiber.state
+        else:
+            self.state[].ready_first = fiber.state
+        self.state[].ready_last = fiber.state
+
+    def run_ready(self):
+        """Resumes the fibers that are ready now, up to 32 of them.
+
+        Those that become ready meanwhile, and those beyond, go on in the next
+        turn: fibers which only yield cannot keep the loop from the kernel, and
+        where a thousand sleeps end at once the first answers are on their way
+        while the last are written.
+        """
+        var last = self.state[].ready_last
+        for _ in range(RESUMED_PER_TURN_MAX):
+            if not self.state[].ready_first:
+                return
+            var fiber = Fiber(self.state[].ready_first.value())
+            self.state[].ready_first = fiber.state[].next
+            if fiber.state[].next:
+                _prefetch(Fiber(fiber.state[].next.value()))
+            else:
+                self.state[].ready_last = None
+            self.resume(fiber)
+            if fiber.state == last.unsafe_value():
+                return
+
+    @always_inline
+    def has_ready(self) -> Bool:
+        """Tells whether a fiber can go on.
+
+        Returns:
+            True if the next turn should not wait.
+        """
+        return Bool(self.state[].ready_first) or self.state[].main_is_ready
+
+    @always_inline
+    def current(self) -> Optional[Fiber]:
+        """Tells which fiber runs now.
+
+        Returns:
+            The fiber, or none inside the loop itself.
+        """
+        return self.state[].current
+
+    def set_current(self, fiber: Optional[Fiber]):
+        """Says which fiber runs now.
+
+        Args:
+            fiber: The thread's main context, or none while it turns the loop.
+        """
+        self.state[].current = fiber
+
+    def cancel_all(self):
+        """Asks every fiber to end."""
+        for i in range(len(self.state[].all)):
+            var fiber = self.state[].all[i]
+            if fiber.state[].phase != FiberPhase.IDLE:
+                fiber.cancel()
+
+    def count_leaked(self):
+        """Counts a fiber that ignored being cancelled for too long."""
+        self.state[].leaked += 1
+
+    def leaked(self) -> Int:
+        """Counts the fibers that ignored being cancelled for too long.
+
+        Returns:
+            The count; their stacks are never used again.
+        """
+        return self.state[].leaked
+
+    def busy(self) -> Int:
+        """Counts the fibers that run something.
+
+        Returns:
+            The count.
+        """
+        return len(self.state[].all) - len(self.state[].idle)
+
+    @no_inline
+    def _grow(self, reactor: Reactor) -> Bool:
+        ref s = self.state[]
+        if len(s.all) >= s.fibers_max:
+            return False
+        var base = map_stack(s.stack_octets, s.guard_octets)
+        if base < 0:
+            return False
+        var fiber = Fiber(
+            heap_create(FiberState(reactor, base, s.stack_octets))
+        )
+        prepare_stack(fiber.context(), _entry)
+        s.all.append(fiber)
+        # Giving a fiber back never allocates.
+        s.idle.reserve(s.all.capacity())
+        s.idle.append(fiber)
+        return True
+
+
+@always_inline
+def _prefetch(fiber: Fiber):
+    # What was parked for long has left the caches: it is fetched while the
+    # fiber before it runs.
+    prefetch_stack(fiber.context())
+    prefetch_lines[_TASK_LINES](Int(fiber.state[].task))
+
+
+def _entry(argument: Int) abi("C"):
+    var fiber = Fiber(PointerTo[FiberState](unsafe_from_address=argument))
+    arrive_on_stack(fiber.context())
+    while True:
+        fiber.state[].run(fiber.state[].task)
+        fiber.state[].phase = FiberPhase.IDLE
+        suspend_stack(fiber.context())
+
+
+def _nothing(task: Erased):
+    pass
