@@ -84,16 +84,19 @@ struct Client(Copyable, Movable):
             may_misbehave: It may leave, stall or not read.
         """
         self.closes = draws.strikes(700)
+        # The end of an upgraded connection is asked for like that.
+        if self.requests[len(self.requests) - 1].kind == "upgrade":
+            self.ends_early = True
         self.reads_slowly = draws.strikes(150)
         if draws.strikes(400):
             self.connects_at = draws.below(60)
         if not may_misbehave:
             return
-        self.ends_early = draws.strikes(250)
+        self.ends_early = self.ends_early or draws.strikes(250)
         if draws.strikes(200):
             self.leaves_at = draws.below(len(self.octets)) + 1
             self.leaves_by_reset = draws.strikes(500)
-        elif draws.strikes(150):
+        elif draws.strikes(280):
             self.stalls_at = draws.below(len(self.octets))
         elif draws.strikes(100):
             self.never_reads = True
@@ -134,7 +137,7 @@ struct Client(Copyable, Movable):
             return
         self.was_struck = self.was_struck or self.peer.value().is_struck()
         self.answers.add(Span(self.peer.value().received()))
-        while self.answers.read_one(self._is_head()):
+        while not self.is_upgraded() and self.answers.read_one(self._is_head()):
             pass
         if self.peer.value().is_closed():
             self.is_finished = True
@@ -144,6 +147,38 @@ struct Client(Copyable, Movable):
         if self.is_finished and self.closes:
             # Whatever comes now is too much, and is still looked at.
             self.peer.value().close()
+
+    def may_be_cut_off(self) -> Bool:
+        """Tells whether it has no right to all of its answers.
+
+        Returns:
+            True if it left, stalled or did not read, or if chance struck.
+        """
+        return (
+            self.has_left
+            or self.was_struck
+            or self.stalls_at >= 0
+            or self.never_reads
+        )
+
+    def is_upgraded(self) -> Bool:
+        """Tells whether what follows is another protocol.
+
+        Returns:
+            True after a 101.
+        """
+        var count = len(self.answers.answers)
+        return count > 0 and self.answers.answers[count - 1].status == 101
+
+    def raw(self) -> StringSlice[origin_of(self.answers.octets)]:
+        """Views what has come behind the last whole answer.
+
+        Returns:
+            Octets of the other protocol, after a 101.
+        """
+        return StringSlice(
+            unsafe_from_utf8=Span(self.answers.octets)[self.answers.at :]
+        )
 
     def has_something_to_read(self) -> Bool:
         """Tells whether octets wait for it that it will read.

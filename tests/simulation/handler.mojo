@@ -10,10 +10,12 @@ from flare.http.builders import no_content, ok
 from flare.http.handler import Handler
 from flare.http.request import Request
 from flare.http.response import Response
-from flare.runtime.backends.simulated_network import SimulatedNetwork
 from flare.runtime.cancel import Cancel
 from flare.runtime.task import spawn
 from flare.runtime.wait import deadline_in, sleep
+
+from .ledger import Ledger, pause
+from .streams import read_in_pieces, upgrade, write_in_pieces
 
 comptime DEADLINE_MS = 10
 """The bound around the wait of requests of the kind `deadline`."""
@@ -23,49 +25,9 @@ comptime HUGE_OCTETS = 300_000
 """The content of answers of the kind `huge`."""
 
 
-struct Ledger(Movable):
-    """Counts what handlers did."""
-
-    var runs: List[Int]
-    """How often one began, for each number."""
-    var ended: List[Int]
-    """How often one ended, for each number."""
-    var cut_off: Int
-    """Handlers that were cancelled while they waited."""
-    var went_on: Int
-    """Waits that succeeded in a handler that had been cancelled."""
-    var waits: Int
-    """Waits that were longer than nothing."""
-    var network: Optional[SimulatedNetwork]
-    """Where to leave a trace."""
-
-    def __init__(out self, count: Int):
-        """Begins before the first request.
-
-        Args:
-            count: How many requests there are.
-        """
-        self.runs = List[Int](length=count, fill=0)
-        self.ended = List[Int](length=count, fill=0)
-        self.cut_off = 0
-        self.went_on = 0
-        self.waits = 0
-        self.network = None
-
-    def note(self, what: StaticString, number: Int):
-        """Leaves a trace.
-
-        Args:
-            what: What happened.
-            number: To which request.
-        """
-        if self.network:
-            self.network.value().note(what, "", -1, number)
-
-
 @fieldwise_init
 struct NumberedHandler(Handler):
-    """Answers `/<kind>/<number>/<milliseconds>`."""
+    """Answers `/<kind>/<number>/<milliseconds>`, and more for streams."""
 
     var ledger: PointerTo[Ledger]
     """What it did; belongs to the test."""
@@ -104,11 +66,17 @@ struct NumberedHandler(Handler):
     def _answer(
         self, req: Request, kind: String, number: Int, wait_ms: Int
     ) raises -> Response:
+        if kind == "pieces" or kind == "trailed":
+            return read_in_pieces(self.ledger, req, number)
+        if kind == "upgrade":
+            return upgrade(self.ledger)
+        if kind in ("lines", "counted", "summed", "broken", "mirror"):
+            return write_in_pieces(self.ledger, kind, req, number)
         if kind == "unread":
-            self._pause(wait_ms)
+            pause(self.ledger, wait_ms)
             return ok(String(number, ":"))
         if kind == "late":
-            self._pause(wait_ms)
+            pause(self.ledger, wait_ms)
         var content = String(req.text())
         if kind == "raise":
             raise Error("on purpose")
@@ -119,7 +87,7 @@ struct NumberedHandler(Handler):
         if kind == "stubborn":
             self._ignore_failures(wait_ms)
         elif kind != "late":
-            self._pause(wait_ms)
+            pause(self.ledger, wait_ms)
         if kind == "none":
             return no_content()
         if kind == "large":
@@ -128,19 +96,10 @@ struct NumberedHandler(Handler):
             return ok(String(number, ":", "h" * HUGE_OCTETS))
         return ok(String(number, ":", content))
 
-    def _pause(self, wait_ms: Int) raises:
-        if wait_ms == 0:
-            return
-        self.ledger[].waits += 1
-        var was_cancelled = Cancel.current().is_cancelled()
-        sleep(wait_ms)
-        if was_cancelled:
-            self.ledger[].went_on += 1
-
     def _bounded(self, number: Int, wait_ms: Int) raises -> Response:
         try:
             with deadline_in(DEADLINE_MS):
-                self._pause(wait_ms)
+                pause(self.ledger, wait_ms)
         except:
             Cancel.current().raise_if_cancelled()
             return ok(String(number, ":too late"))
@@ -149,7 +108,7 @@ struct NumberedHandler(Handler):
     def _ignore_failures(self, wait_ms: Int):
         for _ in range(3):
             try:
-                self._pause(1 + wait_ms)
+                pause(self.ledger, 1 + wait_ms)
             except:
                 continue
 

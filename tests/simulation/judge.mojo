@@ -5,7 +5,7 @@ from flare.core import PointerTo
 from tests.server.answers import Answer
 
 from .client import Client
-from .handler import Ledger
+from .ledger import Ledger
 from .plan import PlannedRequest
 from .scenario import Scenario
 from .tally import Tally
@@ -34,9 +34,10 @@ def judge(
         if ledger[].runs[request.number] > 1:
             return String("request ", request.number, " ran twice; ")
     ref answers = client.answers.answers
-    if len(answers) > len(client.requests):
+    var count = len(client.requests)
+    if len(answers) > count and not _is_refused_upgrade(client):
         return "more answers than requests; "
-    for i in range(len(answers)):
+    for i in range(min(len(answers), count)):
         ref request = client.requests[i]
         var runs = ledger[].runs[request.number]
         if not _fits(answers[i], request, runs, scenario, client, tally):
@@ -44,11 +45,40 @@ def judge(
         if answers[i].closes and i + 1 < len(answers):
             return String("an answer behind the last one, ", i, "; ")
     tally.add("answers", len(answers))
-    if len(answers) < len(client.requests):
+    if len(answers) < count:
         return _judge_missing(client, scenario, ledger, tally)
+    if client.is_upgraded():
+        return _judge_upgraded(client, scenario, tally)
     if client.answers.has_rest() and not _is_refused_head(client):
         return "octets behind the last answer; "
     return ""
+
+
+def _judge_upgraded(
+    client: Client, scenario: Scenario, mut tally: Tally
+) -> String:
+    """Compares what came behind a 101 with what must come."""
+    ref wanted = client.requests[len(client.requests) - 1].content
+    if client.raw() == wanted:
+        tally.add("upgraded connections")
+        return ""
+    if not wanted.startswith(client.raw()):
+        return "an upgraded connection gave something else; "
+    if client.may_be_cut_off() or scenario.stop_at >= 0:
+        return ""
+    return "an upgraded connection was cut off; "
+
+
+def _is_refused_upgrade(client: Client) -> Bool:
+    # What follows the request is no request.
+    var last = len(client.requests) - 1
+    ref answers = client.answers.answers
+    return (
+        len(answers) == last + 2
+        and client.requests[last].kind == "upgrade"
+        and answers[last].status >= 500
+        and answers[last + 1].status >= 400
+    )
 
 
 def _is_refused_head(client: Client) -> Bool:
@@ -84,15 +114,37 @@ def _fits(
     if request.kind == "bad":
         tally.add("refused requests")
         return answer.status == request.status and runs == 0
-    if runs != 1:
-        return False
+    if runs != 1 or request.kind == "broken":
+        return answer.status == 500 and scenario.short_handlers and runs == 1
     if answer.status == 500 and (
         scenario.short_handlers
         or (scenario.few_fibers and request.kind == "spawn")
     ):
         tally.add("500 after a deadline or without a fiber")
         return answer.content == (_INTERNAL if has_content else StaticString())
-    return answer.status == request.status and answer.content == request.content
+    if request.kind == "upgrade":
+        return answer.status == 101
+    if answer.status != request.status or answer.content != request.content:
+        return False
+    _count_stream(request, tally)
+    if request.kind != "summed" or request.is_head:
+        return True
+    return answer.trailers == String("X-Sum: ", request.number, "\r\n")
+
+
+def _count_stream(request: PlannedRequest, mut tally: Tally):
+    if request.kind == "pieces":
+        tally.add("contents read in pieces")
+    elif request.kind == "trailed":
+        tally.add("contents read with trailers")
+    elif request.kind == "lines":
+        tally.add("answers written in chunks")
+    elif request.kind == "counted":
+        tally.add("answers written of known length")
+    elif request.kind == "summed":
+        tally.add("answers written with trailers")
+    elif request.kind == "mirror":
+        tally.add("answers written while reading")
 
 
 def _judge_missing(
@@ -119,12 +171,15 @@ def _judge_missing(
     if problem != "":
         return problem
     tally.add("connections closed early")
-    if scenario.abort_at >= 0 or client.was_struck:
+    if scenario.abort_at >= 0 or client.may_be_cut_off():
         return ""
     if client.ends_early and not scenario.config.half_close_allowed:
         return ""
-    if client.stalls_at >= 0 or client.never_reads:
-        return ""
+    for later in client.requests[whole:]:
+        # The reset takes along what was not read yet.
+        if later.kind == "broken" and ledger[].runs[later.number] > 0:
+            tally.add("answers broken off")
+            return ""
     var has_run = ledger[].runs[request.number] > 0
     if not has_run and (scenario.stop_at >= 0 or scenario.is_crowded):
         return ""
@@ -134,7 +189,7 @@ def _judge_missing(
     if not has_run and whole > 0 and answers[whole - 1].closes:
         ref last = client.requests[whole - 1]
         if last.expects and (
-            answers[whole - 1].status >= 500 or last.kind == "unread"
+            answers[whole - 1].status >= 500 or not last.reads()
         ):
             return ""
     return String(

@@ -4,6 +4,8 @@ from flare.core import write_escaped
 from flare.runtime.backends.simulated_faults import Draws
 
 from .handler import DEADLINE_MS, HUGE_OCTETS, LARGE_OCTETS
+from .letters import letters, raised
+from .streams import FAREWELL
 
 comptime WAIT_MS_MAX = 40
 """The longest that most handlers wait."""
@@ -29,6 +31,14 @@ struct PlannedRequest(Copyable, Movable):
     """The server closes the connection after it."""
     var expects: Bool
     """It waits for 100 (Continue), though its client does not."""
+
+    def reads(self) -> Bool:
+        """Tells whether the handler reads the content before it answers.
+
+        Returns:
+            False if it is not asked for, or not until the head is out.
+        """
+        return self.kind != "unread" and self.kind != "mirror"
 
     def line(self) -> String:
         """Describes the request.
@@ -63,6 +73,8 @@ def plan_requests(
     for _ in range(1 + draws.below(count_max)):
         if draws.strikes(25):
             requests.append(_plan_bad(draws, next_number))
+        elif draws.strikes(350):
+            requests.append(_plan_stream(draws, next_number))
         else:
             requests.append(_plan(draws, next_number))
         next_number += 1
@@ -191,23 +203,6 @@ def _plan_bad(mut draws: Draws, number: Int) -> PlannedRequest:
     return PlannedRequest(octets, number, "bad", False, status, "", True, False)
 
 
-def letters(number: Int, count: Int) -> String:
-    """Makes content up that differs between requests.
-
-    Args:
-        number: The number of the request.
-        count: How many octets.
-
-    Returns:
-        Letters.
-    """
-    var alphabet = String()
-    for i in range(26):
-        alphabet += chr(97 + (number + i) % 26)
-    var text = alphabet * (count // 26 + 1)
-    return String(text[byte=:count])
-
-
 def chunked(content: String, mut draws: Draws) -> String:
     """Cuts content into chunks (RFC 9112 section 7.1).
 
@@ -229,3 +224,74 @@ def chunked(content: String, mut draws: Draws) -> String:
         at += count
     text += "0\r\n\r\n"
     return text^
+
+
+def _plan_stream(mut draws: Draws, number: Int) -> PlannedRequest:
+    """Makes up a request whose content or answer is a stream."""
+    var kinds: List[StaticString] = [
+        "pieces",
+        "trailed",
+        "lines",
+        "counted",
+        "summed",
+        "mirror",
+        "broken",
+        "upgrade",
+    ]
+    var kind = String(kinds[draws.below(len(kinds))])
+    var is_last = kind == "broken" or kind == "upgrade"
+    var count = draws.below(4000)
+    if draws.strikes(80):
+        # More than is read ahead, and more than lies unsent.
+        count = 60_000 + draws.below(100_000)
+    var piece = 1 + draws.below(count // 8 + 20)
+    var wait_ms = draws.below(WAIT_MS_MAX) if draws.strikes(300) else 0
+    var is_head = False
+    var content = String()
+    var written = 0
+    if kind in ("lines", "counted", "summed", "broken"):
+        written = count
+        is_head = not is_last and draws.strikes(150)
+    elif kind != "upgrade":
+        content = letters(number, count)
+    if kind != "broken" and kind != "upgrade":
+        is_last = draws.strikes(60)
+    var fields = String("Host: a\r\n")
+    if is_last and kind != "upgrade":
+        fields += "Connection: close\r\n"
+    var framed = content
+    var expects = False
+    if kind == "trailed" or content != "" and draws.strikes(500):
+        fields += "Transfer-Encoding: chunked\r\n"
+        framed = chunked(content, draws)
+        if kind == "trailed":
+            # The last line end stands behind the trailer section.
+            var chunks = String(framed[byte = : framed.byte_length() - 2])
+            framed = String(chunks, "X-Sum: ", number, "\r\n\r\n")
+    elif content != "":
+        fields += String("Content-Length: ", count, "\r\n")
+    if framed != "":
+        expects = draws.strikes(200)
+        if expects:
+            fields += "Expect: 100-continue\r\n"
+    if kind == "upgrade":
+        fields += "Connection: upgrade\r\nUpgrade: mirror\r\n"
+        framed = letters(number, count)
+    var method = "HEAD" if is_head else ("POST" if content != "" else "GET")
+    var octets = String(method, " /", kind, "/", number, "/", wait_ms, "/")
+    octets += String(written, "/", piece, " HTTP/1.1\r\n", fields, "\r\n")
+    var answer = String(number, ":", content, letters(number, written))
+    if kind == "trailed":
+        answer += String(":", number)
+    elif kind == "upgrade":
+        answer = raised(framed) + FAREWELL
+    return PlannedRequest(
+        octets + framed,
+        number,
+        kind,
+        is_head,
+        101 if kind == "upgrade" else 200,
+        "" if is_head else answer,
+        is_last,
+        expects,
+    )

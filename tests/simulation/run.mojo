@@ -10,8 +10,9 @@ from flare.testing.test_server import TestServer
 
 from fuzz.random import Random
 
-from .handler import Ledger, NumberedHandler
+from .handler import NumberedHandler
 from .judge import judge
+from .ledger import Ledger
 from .scenario import Scenario
 from .tally import Tally
 
@@ -116,7 +117,7 @@ def simulate(
     trace.is_printed = is_printed
     ledger[].network = server[].network
     var problem = String()
-    _converse(server, scenario, tally)
+    _converse(server, scenario, ledger, tally)
     scenario.is_crowded = (
         scenario.few_slots or server[].network.faults().accept_errors > 0
     )
@@ -135,7 +136,10 @@ def simulate(
 
 
 def _converse(
-    server: PointerTo[_Server], mut scenario: Scenario, mut tally: Tally
+    server: PointerTo[_Server],
+    mut scenario: Scenario,
+    ledger: PointerTo[Ledger],
+    mut tally: Tally,
 ):
     var draws = scenario.draws.copy()
     var quiet = 0
@@ -143,6 +147,7 @@ def _converse(
     for step in range(_STEPS_MAX):
         if step == scenario.stop_at:
             tally.add("stops in the middle")
+            _count_stopped(ledger, tally)
             server[].begin_stop()
         if step == scenario.abort_at:
             tally.add("ends that cut everything off")
@@ -188,6 +193,12 @@ def _let_time_pass(server: PointerTo[_Server], scenario: Scenario):
                 return
 
 
+def _count_stopped(ledger: PointerTo[Ledger], mut tally: Tally):
+    tally.add("stops during a read in pieces", Int(ledger[].uploads > 0))
+    tally.add("stops during a streamed answer", Int(ledger[].downloads > 0))
+    tally.add("stops during an upgrade", Int(ledger[].upgrades > 0))
+
+
 def _end(
     server: PointerTo[_Server], scenario: Scenario, ledger: PointerTo[Ledger]
 ) -> String:
@@ -213,6 +224,8 @@ def _end(
         problem += String(left, " open sockets; ")
     if ledger[].went_on > 0:
         problem += "a handler waited after it had been cancelled; "
+    if ledger[].uploads + ledger[].downloads + ledger[].upgrades != 0:
+        problem += "a stream never ended; "
     for number in range(scenario.request_count):
         if ledger[].runs[number] != ledger[].ended[number]:
             problem += String("handler ", number, " never ended; ")

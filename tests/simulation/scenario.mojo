@@ -113,12 +113,12 @@ struct Scenario(Movable):
 
     def _draw_limits(mut self):
         if self.draws.strikes(300):
-            self.faults = SimulatedFaults.frequent(resets=25)
-        if self.draws.strikes(200):
+            self.faults = SimulatedFaults.frequent(resets=30)
+        if self.draws.strikes(220):
             # Descriptors have run out, and come back one at a time.
             self.faults.accept_errors = 900
             self.config.overload_timeout_ms = 100 + self.draws.below(200)
-        self.few_requests = self.draws.strikes(200)
+        self.few_requests = self.draws.strikes(250)
         if self.few_requests:
             self.config.max_requests_in_flight = 1 + self.draws.below(2)
         self.few_fibers = self.draws.strikes(200)
@@ -127,7 +127,7 @@ struct Scenario(Movable):
         self.few_slots = self.draws.strikes(400)
         if self.few_slots:
             self.config.max_connections = 1 + self.draws.below(2)
-        self.short_handlers = self.draws.strikes(150)
+        self.short_handlers = self.draws.strikes(300)
         if self.short_handlers:
             self.config.handler_timeout_ms = SHORT_HANDLER_MS
         if self.draws.strikes(150):
