@@ -249,6 +249,7 @@ def _on_lost(task: Erased):
     c[].exchange = None
     x[].end()
     x[].carrier = None
+    w[].lost_exchanges.append(x)
     if c[].input_shared:
         c[].input = None
         c[].input_shared = False

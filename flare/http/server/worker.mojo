@@ -94,6 +94,7 @@ struct Worker(TrivialRegisterPassable):
         close_spare(w)
         w[].free_spares()
         w[].reactor.destroy()
+        w[].free_lost()
         w[].connections.destroy()
         heap_destroy(w)
 

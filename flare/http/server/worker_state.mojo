@@ -88,6 +88,8 @@ struct WorkerState(Movable):
     """What exchanges call back."""
     var spare_exchanges: List[Exchange]
     """Exchanges that nobody uses."""
+    var lost_exchanges: List[Exchange]
+    """Exchanges to which the stacks of lost fibers refer."""
     var spare_outputs: List[Buffer]
     """Output buffers that nobody uses."""
     var lent_exchanges: Int
@@ -161,6 +163,7 @@ struct WorkerState(Movable):
         self.handler = handler
         self.functions = functions
         self.spare_exchanges = List[Exchange]()
+        self.lost_exchanges = List[Exchange]()
         self.spare_outputs = List[Buffer](capacity=_SPARE_MAX)
         self.lent_exchanges = 0
         self.lent_outputs = 0
@@ -248,6 +251,11 @@ struct WorkerState(Movable):
         if seconds != self.date_seconds:
             self.date_seconds = seconds
             write_http_date(seconds, Span(self.date))
+
+    def free_lost(mut self):
+        """Frees what lost fibers used; their stacks are gone."""
+        while len(self.lost_exchanges) > 0:
+            heap_destroy(self.lost_exchanges.pop())
 
     def free_spares(mut self):
         """Frees every block that nobody uses."""
