@@ -49,6 +49,8 @@ def judge(
         return _judge_missing(client, scenario, ledger, tally)
     if client.is_upgraded():
         return _judge_upgraded(client, scenario, tally)
+    if _is_refused_upgrade(client):
+        return ""
     if client.answers.has_rest() and not _is_refused_head(client):
         return "octets behind the last answer; "
     return ""
@@ -70,14 +72,13 @@ def _judge_upgraded(
 
 
 def _is_refused_upgrade(client: Client) -> Bool:
-    # What follows the request is no request.
+    # What follows the request is no request, and is answered as such.
     var last = len(client.requests) - 1
     ref answers = client.answers.answers
     return (
-        len(answers) == last + 2
+        len(answers) in (last + 1, last + 2)
         and client.requests[last].kind == "upgrade"
         and answers[last].status >= 500
-        and answers[last + 1].status >= 400
     )
 
 
