@@ -296,6 +296,29 @@ def test_upgraded_connection_belongs_to_the_function() raises:
     _end(server^, peer)
 
 
+def test_end_of_an_upgraded_peer_is_no_departure_after_read_ahead_was_full() raises:
+    var server = _server()
+    var peer = server.connect()
+    # While the first handler sleeps, so much lies unread that the peer's end
+    # is polled for; the poll outlives it.
+    peer.send(
+        "POST /slow?1000 HTTP/1.1\r\nHost: a\r\nContent-Length: 200000\r\n\r\n"
+    )
+    peer.send(String("x") * 200_000)
+    assert_true(_text(server.receive(peer)).endswith("\r\n\r\n200000"))
+    peer.send(
+        "GET /upgrade HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\n"
+        "Upgrade: shout\r\n\r\n"
+    )
+    server.settle()
+    assert_true(_text(peer.received()).startswith("HTTP/1.1 101"))
+    peer.send("more")
+    peer.end_sending()
+    assert_equal(_text(server.receive(peer)), "MOREbye")
+    assert_false(peer.is_reset())
+    _end(server^, peer)
+
+
 def test_upgrade_that_was_not_offered_is_426() raises:
     var rows: List[StaticString] = [
         "GET /upgrade HTTP/1.1\r\nHost: a\r\n\r\n",

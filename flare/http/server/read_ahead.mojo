@@ -122,7 +122,10 @@ def has_left(c: PointerTo[ConnectionState]) -> Bool:
         True if the peer has left.
     """
     var result = watch_operation(c).result()
-    if result > 0 and c[].watch.length == 0 and result & _POLL_BROKEN == 0:
+    # What was asked for before an upgrade does not count after it: there the
+    # end of a peer's side is the end of a stream.
+    var is_end_allowed = c[].watch.length == 0 or c[].upgraded
+    if result > 0 and is_end_allowed and result & _POLL_BROKEN == 0:
         # io_uring reports the end of a peer's side whatever is asked for, at
         # once and each time: from now on only receiving and sending tell.
         c[].watch_spent = True
