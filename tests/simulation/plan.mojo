@@ -244,7 +244,8 @@ def _plan_stream(mut draws: Draws, number: Int) -> PlannedRequest:
     if draws.strikes(80):
         # More than is read ahead, and more than lies unsent.
         count = 60_000 + draws.below(100_000)
-    var piece = 1 + draws.below(count // 8 + 20)
+    # Not so small that all the waits between them last for minutes.
+    var piece = 1 + count // 200 + draws.below(count // 8 + 20)
     var wait_ms = draws.below(WAIT_MS_MAX) if draws.strikes(300) else 0
     var is_head = False
     var content = String()
