@@ -113,6 +113,20 @@ def test_who_waits_when_the_server_stops_is_answered() raises:
     heap_destroy(outcomes)
 
 
+def test_accept_that_fails_after_everything_was_cut_off_leaves_no_timer() raises:
+    var outcomes = heap_create(Outcomes())
+    var server = TestServer(
+        Waiter(outcomes),
+        faults=SimulatedFaults(accept_errors=1000, late_cancels=1000),
+    )
+    server.turn_now()
+    var peer = server.connect()
+    server.begin_stop()
+    server.abort()
+    _end(server^, [peer])
+    heap_destroy(outcomes)
+
+
 def test_who_waits_for_a_slot_when_the_server_stops_is_answered() raises:
     var outcomes = heap_create(Outcomes())
     var server = _small(outcomes)

@@ -346,7 +346,7 @@ def _peer_gave_up(result: Int) -> Bool:
 
 
 def _arm_timer(w: PointerTo[WorkerState]):
-    if not w[].accept_timer.is_armed():
+    if not w[].accept_timer.is_armed() and not w[].accepting_ended:
         w[].reactor.timers().arm(_timer_of(w), w[].reactor.now_ms() + _PAUSE_MS)
 
 
