@@ -48,6 +48,32 @@ def test_head_that_takes_too_long_is_408() raises:
     heap_destroy(outcomes)
 
 
+def test_empty_lines_are_no_request_that_could_take_too_long() raises:
+    # What a client sends, whether an answer precedes the end, and when the end
+    # comes: after the idle timeout (60 s) or that of the head (10 s).
+    var rows: List[Tuple[String, String, Int]] = [
+        ("\r\n", "", 60_000),
+        ("\r\n\r\n", "", 60_000),
+        ("\r\nG", "HTTP/1.1 408", 10_000),
+        (_get("/") + "\r\n", "HTTP/1.1 200", 60_000),
+    ]
+    for row in rows:
+        var outcomes = heap_create(Outcomes())
+        var server = TestServer(Waiter(outcomes))
+        var peer = server.connect()
+        peer.send(row[0])
+        server.settle()
+        server.advance(row[2] - 10)
+        assert_false(peer.is_closed(), row[0])
+        server.advance(20)
+        var answer = _text(server, peer)
+        assert_true(answer.startswith(row[1]), answer)
+        assert_equal(answer.count("HTTP/1.1"), 0 if row[1] == "" else 1)
+        assert_true(peer.is_closed(), row[0])
+        _end(server^, [peer])
+        heap_destroy(outcomes)
+
+
 def test_content_may_be_slow_but_neither_stop_nor_dribble() raises:
     # Octets that come every ten seconds, and whether they are enough: 240 a
     # second are asked for once 30 s are used up.

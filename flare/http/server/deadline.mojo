@@ -9,9 +9,11 @@ So neither a peer that stops nor one that dribbles holds a connection for long.
 """
 
 from flare.core import PointerTo
+from flare.proto.h1.head import HeadProgress
 from flare.runtime.timer_wheel import TimerEntry
 
 from .connection_state import ConnectionState, Wait
+from .input import window
 from .output import send_operation, worker_of
 
 comptime STOPPING_IDLE_MS = 100
@@ -38,7 +40,7 @@ def choose_deadline(c: PointerTo[ConnectionState]):
             c[].wait = Wait.NOTHING
         elif c[].wait != Wait.CONTENT:
             await_content(c)
-    elif c[].exchange:
+    elif c[].exchange and _has_begun(c):
         if c[].wait != Wait.HEAD:
             set_deadline(c, Wait.HEAD, config.head_timeout_ms)
     elif c[].wait != Wait.NEXT_REQUEST:
@@ -49,6 +51,16 @@ def choose_deadline(c: PointerTo[ConnectionState]):
                 c
             )[].stopping else config.idle_timeout_ms,
         )
+
+
+@always_inline
+def _has_begun(c: PointerTo[ConnectionState]) -> Bool:
+    # Empty lines before a request line are skipped (RFC 9112 section 2.2):
+    # some clients send one behind their content, and owe nothing by it.
+    ref progress = c[].exchange.unsafe_value()[].head.progress
+    return progress.part != HeadProgress.START_LINE or Int(
+        progress.part_start
+    ) < len(window(c))
 
 
 @always_inline
