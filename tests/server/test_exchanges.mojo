@@ -5,6 +5,7 @@ from std.testing import assert_equal, assert_true
 from flare.core import heap_create, heap_destroy
 from flare.http.server.config import ServerConfig
 from flare.http.server.log import LogSink
+from flare.http.server.worker_state import SPARE_CONTENT_OCTETS_MAX
 from flare.testing.test_server import TestServer
 
 from tests.server.answers import read_answers
@@ -147,6 +148,31 @@ def test_stopping_finishes_requests_and_ends_idle_connections() raises:
     assert_equal(outcomes[].finished, 1)
     assert_equal(outcomes[].cut_off, 1)
     assert_equal(server.remains(), "")
+    _ = server^
+    heap_destroy(outcomes)
+
+
+def test_no_memory_for_long_content_is_kept_by_exchanges_at_rest() raises:
+    var outcomes = heap_create(Outcomes())
+    var server = TestServer(Waiter(outcomes))
+    for octets in [100, SPARE_CONTENT_OCTETS_MAX + 1, 100_000]:
+        var answer = server.exchange(
+            String(
+                "POST /read HTTP/1.1\r\nHost: a\r\nContent-Length: ",
+                octets,
+                "\r\n\r\n",
+                "c" * octets,
+            )
+        )
+        assert_true(answer.startswith("HTTP/1.1 200"), String(octets))
+    server.stop()
+    ref spares = server.worker.state[].spare_exchanges
+    assert_true(len(spares) > 0)
+    for exchange in spares:
+        assert_true(
+            exchange[].content.capacity() <= SPARE_CONTENT_OCTETS_MAX,
+            String(exchange[].content.capacity()),
+        )
     _ = server^
     heap_destroy(outcomes)
 

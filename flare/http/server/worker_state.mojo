@@ -28,7 +28,10 @@ comptime OUTPUT_OCTETS = 16384
 comptime SLOW_TURN_LOG_MS = 1000
 """The shortest time between two lines about slow turns."""
 comptime _SPARE_MAX = 256
-comptime _SPARE_CONTENT_OCTETS_MAX = 256 * 1024
+# In mixed traffic every exchange meets a long content some day: what each of
+# them kept would add up.
+comptime SPARE_CONTENT_OCTETS_MAX = 16 * 1024
+"""How much memory for content an exchange that nobody uses may keep."""
 
 
 @fieldwise_init
@@ -211,7 +214,7 @@ struct WorkerState(Movable):
         """
         self.lent_exchanges -= 1
         exchange[].end()
-        if exchange[].content.capacity() > _SPARE_CONTENT_OCTETS_MAX:
+        if exchange[].content.capacity() > SPARE_CONTENT_OCTETS_MAX:
             exchange[].content = Buffer()
         if exchange[].gathered.capacity() > 0:
             exchange[].gathered = Buffer()
