@@ -11,7 +11,6 @@ import time
 
 STEP_SECONDS = 0.002
 HEAD_BEGIN = b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Filler: "
-READ_REQUEST = b"GET /content/1048576 HTTP/1.1\r\nHost: localhost\r\n\r\n"
 UPLOAD_BEGIN = (
     b"POST /length HTTP/1.1\r\nHost: localhost\r\n"
     b"Content-Length: 100000\r\n\r\n" + b"u" * 1000
@@ -54,15 +53,16 @@ class SlowReader:
 
     done = 0
 
-    def __init__(self, port):
+    def __init__(self, port, path="/content/1048576"):
         self.port = port
+        self.request = f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n"
         self.socket = None
 
     def step(self):
         """Reads a little."""
         if self.socket is None:
             self.socket = _connect(self.port, receive_octets=4096)
-            self.socket.send(READ_REQUEST)
+            self.socket.send(self.request.encode())
             self.socket.setblocking(False)
             return
         try:

@@ -60,11 +60,14 @@ def pipelining(port):
     """Sends 16 requests at once, some of which wait."""
     paths = ["/", "/parked/1", "/content/5000", "/"] * 4
     sizes = [13, 13, 5000, 13] * 4
-    with Client(port) as client:
-        while True:
-            client.send(b"".join(request(path) for path in paths))
-            yield all(len(client.answer().body) == size for size in sizes)
-            time.sleep(PAUSE_SECONDS)
+    while True:
+        # Well under max_keepalive_requests: behind the last one a server
+        # closes, whatever was sent already.
+        with Client(port) as client:
+            for _ in range(1000):
+                client.send(b"".join(request(path) for path in paths))
+                yield all(len(client.answer().body) == size for size in sizes)
+                time.sleep(PAUSE_SECONDS)
 
 
 def streaming_up(port):
@@ -103,7 +106,7 @@ def parked(port):
 
 def leaving(port):
     """Leaves in the midst: while a handler waits, while content comes."""
-    paths = ["/parked/60000", f"/download/{1 << 30}", "/content/1048576"]
+    paths = ["/parked/60000", f"/download/{1 << 30}", "/content/100000"]
     while True:
         for path in paths:
             with Client(port) as client:
@@ -120,7 +123,9 @@ def leaving(port):
 def hostile(port):
     """Attacks, see hostile/attack.py."""
     crew = [Slowloris(port) for _ in range(50)]
-    crew += [SlowReader(port) for _ in range(50)]
+    # Streamed: what a reader leaves of a whole content stays in memory, and
+    # how many of them there are at a time is chance.
+    crew += [SlowReader(port, "/download/1048576") for _ in range(50)]
     crew += [Resetter(port) for _ in range(5)]
     while True:
         for one in crew:
