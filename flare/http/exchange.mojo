@@ -167,6 +167,8 @@ struct ExchangeState(Movable):
     """The receive buffer that holds the head, if it lies in one."""
     var gathered: Buffer
     """The octets of the head, if they came in several pieces."""
+    var peer_ended: Bool
+    """The peer has ended its side, which counts as leaving."""
     var peer_gone: Bool
     """The peer left before the answer was sent."""
     var started_ms: Int
@@ -204,6 +206,7 @@ struct ExchangeState(Movable):
         self.handler = Erased(unsafe_from_address=64)
         self.read_buffer = None
         self.gathered = Buffer()
+        self.peer_ended = False
         self.peer_gone = False
         self.started_ms = 0
 
@@ -232,6 +235,7 @@ struct ExchangeState(Movable):
         self.app_state = None
         self.route = ""
         self.read_buffer = None
+        self.peer_ended = False
         self.peer_gone = False
 
     def end(mut self):

@@ -219,6 +219,9 @@ def _await_more(x: Exchange) raises:
             raise Error(OVER)
     x[].waiter = None
     _check_content(x)
+    if x[].content_received > received or x[].content_complete:
+        # What came in front of the end of the peer counts.
+        return
     if result == CANCELLED:
         raise Error(CUT_OFF, ": the request was cancelled")
     if result < 0:

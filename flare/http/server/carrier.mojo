@@ -23,7 +23,7 @@ from std.memory import unsafe_memcpy
 from .connection import Connection
 from .connection_state import ConnectionState, Stage, Wait
 from .deadline import choose_deadline
-from .input import consume, window
+from .input import announces_too_much, consume, window
 from .output import (
     STREAM_OCTETS_MAX,
     flush,
@@ -73,7 +73,7 @@ def _on_demand(owner: Erased):
     if c[].wait == Wait.CONTENT:
         # A new wait begins, however long ago the last one was set.
         c[].wait = Wait.NOTHING
-    if x[].is_content_too_large():
+    if announces_too_much(c, x):
         Connection(c).refuse_content(_CONTENT_TOO_LARGE)
     elif (
         x[].head.expects_continue

@@ -7,6 +7,10 @@ from flare.runtime.backend import BackendKind
 from .log import AccessLog, LogSink
 
 
+# Far from where sums overflow; in milliseconds 24 days.
+comptime _COUNT_MAX = (1 << 31) - 1
+
+
 @fieldwise_init
 struct ConfigProblem(ImplicitlyCopyable, Writable):
     """Says which value of a configuration cannot work."""
@@ -216,8 +220,8 @@ struct ServerConfig(Copyable, Movable):
             _Count(self.listen_backlog, "listen_backlog"),
         ]
         for entry in counts:
-            if entry.value < 1:
-                return ConfigProblem(entry.field, "must be at least 1")
+            if entry.value < 1 or entry.value > _COUNT_MAX:
+                return ConfigProblem(entry.field, "must be 1 to 2,147,483,647")
         if self.max_header_size < 256 or self.max_header_size > 1 << 20:
             return ConfigProblem(
                 "max_header_size", "must be 256 octets to 1 MiB"

@@ -31,22 +31,20 @@ from .deadline import (
     choose_deadline,
     count_content,
     count_read_by_peer,
-    forget_deadline,
     set_deadline,
 )
+from .ending import close, drop_exchange, end_sending, give_exchange
 from .input import (
+    announces_too_much,
     consume,
     drop_input,
     hand_head_over,
     receive_octets,
-    take_head_back,
     window,
 )
 from .output import (
     STREAM_OCTETS_MAX,
     count_sent,
-    drop_output,
-    ends_with_close,
     flush,
     has_output,
     machine,
@@ -58,19 +56,16 @@ from .output import (
 from .read_ahead import (
     READ_AHEAD_OCTETS,
     adjust_receive,
+    has_ended_behind_content,
     has_left,
     receive_operation,
     submit_receive,
-    watch_operation,
 )
 from .statistics import WorkerStatistics
 from .worker_state import WorkerState
 
 comptime _DRAINED_OCTETS_MAX = 256 * 1024
 comptime _UNSENT_OCTETS_MAX = 256 * 1024
-# How long a peer that was told of the end, and may have sent more before it
-# knew, is listened to if nothing comes.
-comptime _SILENCE_MS = 100
 
 
 @fieldwise_init
@@ -199,20 +194,23 @@ struct Connection(TrivialRegisterPassable):
             if c[].starting:
                 return self._start(x)
             if not c[].running:
-                self._drop_exchange()
+                drop_exchange(c)
                 return True
             _wake(x[].waiter)
             return False
         if event.kind == H1Event.TRAILERS:
             return True
         if event.kind == H1Event.NEED_OCTETS:
+            if c[].running and announces_too_much(c, x):
+                self.refuse_content(413)
+                return False
             if c[].starting:
                 return self._start(x)
             if not c[].running and len(window(c)) == 0:
-                self._drop_exchange()
+                drop_exchange(c)
             return event.consumed > 0
         if event.kind == H1Event.GOING_AWAY:
-            self._drop_exchange()
+            drop_exchange(c)
             self._end()
             return False
         if event.kind == H1Event.RESET:
@@ -247,9 +245,7 @@ struct Connection(TrivialRegisterPassable):
         var c = self.state
         var octets = window(c)[event.start : event.start + event.length]
         x[].content_received += event.length
-        if x[].content_received > x[].content_octets_max and (
-            x[].content_whole or x[].content_streamed
-        ):
+        if announces_too_much(c, x):
             self.refuse_content(413)
             return
         # Content that lies whole behind its head is not copied.
@@ -278,7 +274,7 @@ struct Connection(TrivialRegisterPassable):
         if c[].drained <= _DRAINED_OCTETS_MAX:
             return True
         c[].lingers = True
-        self._drop_exchange()
+        drop_exchange(c)
         self._end()
         return False
 
@@ -320,7 +316,7 @@ struct Connection(TrivialRegisterPassable):
         w[].in_flight -= 1
         c[].drained = 0
         var may_send_more = x[].head.keep_alive
-        self._give_exchange(x)
+        give_exchange(c, x)
         if c[].upgraded and c[].stage == Stage.OPEN:
             c[].lingers = True
             self._end()
@@ -329,18 +325,6 @@ struct Connection(TrivialRegisterPassable):
                 c[].lingers = True
             c[].may_send_more = may_send_more
             self._end()
-
-    @always_inline
-    def _give_exchange(self, x: Exchange):
-        var c = self.state
-        var w = worker_of(c)
-        c[].exchange = None
-        take_head_back(c, w[].reactor.buffers(), x)
-        w[].give_exchange(x)
-
-    def _drop_exchange(self):
-        if self.state[].exchange and not self.state[].running:
-            self._give_exchange(self.state[].exchange.value())
 
     def _refuse(self, error: H1Error) -> Bool:
         """Answers a peer that broke the protocol or a limit."""
@@ -359,12 +343,12 @@ struct Connection(TrivialRegisterPassable):
             return False
         if c[].h1.response == SideState.DONE:
             # Only the rest of a request whose answer is written is at fault.
-            self._give_exchange(x)
+            give_exchange(c, x)
             self._end()
             return False
         c[].starting = False
         write_response(c, error_response(status))
-        self._give_exchange(x)
+        give_exchange(c, x)
         self._end()
         return False
 
@@ -396,6 +380,17 @@ struct Connection(TrivialRegisterPassable):
             _wake(x[].waiter)
             _wake(x[].stream.waiter)
 
+    def _peer_has_ended(self):
+        """Lets the next wait of the handler fail.
+
+        What came in front of the end counts, and an answer that needs no more
+        waiting is sent: the peer may still read.
+        """
+        var x = self.state[].exchange.value()
+        if not x[].peer_ended:
+            x[].peer_ended = True
+            x[].fiber.value().cancel()
+
     def settle(self):
         """Decides what the connection waits for next, or ends it."""
         var c = self.state
@@ -405,13 +400,13 @@ struct Connection(TrivialRegisterPassable):
             and not c[].upgraded
             and not worker_of(c)[].config.half_close_allowed
         ):
-            self._peer_is_gone()
+            self._peer_has_ended()
         if c[].stage == Stage.OPEN:
             adjust_receive(c)
             choose_deadline(c)
             return
         if c[].stage == Stage.LAST_SEND and not has_output(c):
-            self._end_sending()
+            end_sending(c)
         # What the peer still sends does not prolong its time to read.
         if c[].stage == Stage.LAST_SEND and c[].wait != Wait.PEER_READS:
             await_reader(c)
@@ -422,55 +417,7 @@ struct Connection(TrivialRegisterPassable):
         ):
             submit_receive(c)
         if c[].stage == Stage.CLOSING:
-            self._close()
-
-    def _end_sending(self):
-        var c = self.state
-        if c[].peer_ended or not (c[].lingers or c[].may_send_more):
-            c[].stage = Stage.CLOSING
-            return
-        # Closing with octets unread would reset the connection, and the reset
-        # would take the answer with it before the peer has read it.
-        c[].stage = Stage.LINGERING
-        worker_of(c)[].reactor.end_sending(c[].descriptor)
-        var timeout_ms = worker_of(c)[].config.linger_timeout_ms
-        if not c[].lingers:
-            timeout_ms = min(timeout_ms, _SILENCE_MS)
-        set_deadline(c, Wait.PEER_ENDS, timeout_ms)
-        if receive_operation(c).is_idle():
-            submit_receive(c)
-
-    def _close(self):
-        var c = self.state
-        var w = worker_of(c)
-        var reactor = w[].reactor
-        if not receive_operation(c).is_idle():
-            reactor.cancel(receive_operation(c))
-        if not send_operation(c).is_idle():
-            reactor.cancel(send_operation(c))
-        if not watch_operation(c).is_idle():
-            reactor.cancel(watch_operation(c))
-        if (
-            c[].running
-            or c[].processing
-            or not receive_operation(c).is_idle()
-            or not send_operation(c).is_idle()
-            or not watch_operation(c).is_idle()
-        ):
-            return
-        self._drop_exchange()
-        drop_input(c, reactor.buffers())
-        drop_output(c)
-        forget_deadline(c)
-        if c[].resets or ends_with_close(c):
-            reactor.reset(c[].descriptor)
-        else:
-            reactor.close(c[].descriptor)
-        _ = w[].connections.give(c[].slot)
-        WorkerStatistics.set(
-            Pointer(to=w[].statistics[].connections), w[].connections.lent()
-        )
-        w[].slot_freed(w.unsafe_bitcast[NoneType]())
+            close(c)
 
     def _expire(self):
         var c = self.state
@@ -565,9 +512,13 @@ def _on_receive(operation: Operation):
 
 def _on_peer_left(operation: Operation):
     var connection = _of(operation.state[].owner.unsafe_value())
+    var c = connection.state
     # Without a handler that waits, the end of what is received tells as much.
-    if has_left(connection.state) and connection.state[].running:
-        connection._peer_is_gone()
+    if c[].running:
+        if has_left(c):
+            connection._peer_is_gone()
+        elif has_ended_behind_content(c):
+            connection._peer_has_ended()
     connection.settle()
 
 

@@ -8,6 +8,8 @@ to the connection too while more octets lie behind the head.
 
 from flare.core import Buffer, OctetPointer, PointerTo
 from flare.http.exchange import Exchange
+from flare.proto.h1.chunk import ChunkPart
+from flare.proto.h1.head import BodyKind
 from flare.runtime.buffer_pool import BufferPool
 
 from .connection_state import ConnectionState
@@ -33,6 +35,28 @@ def window(c: PointerTo[ConnectionState]) -> Span[UInt8, MutUntrackedOrigin]:
         return Span[UInt8, MutUntrackedOrigin]()
     return Span[UInt8, MutUntrackedOrigin](
         unsafe_ptr=c[].gathered.unsafe_front(), length=len(c[].gathered)
+    )
+
+
+@always_inline
+def announces_too_much(c: PointerTo[ConnectionState], x: Exchange) -> Bool:
+    """Tells whether a handler asks for more content than it may have.
+
+    Args:
+        c: The connection, whose handler runs.
+        x: The exchange.
+
+    Returns:
+        True if more came, or was announced, also by the line of a chunk.
+    """
+    if not (x[].content_whole or x[].content_streamed):
+        return False
+    ref chunk = c[].h1.chunk
+    return x[].is_content_too_large() or (
+        x[].head.body == BodyKind.CHUNKED
+        and chunk.part == ChunkPart.DATA
+        and chunk.remaining
+        > UInt64(x[].content_octets_max - x[].content_received)
     )
 
 

@@ -119,18 +119,38 @@ def has_left(c: PointerTo[ConnectionState]) -> Bool:
         c: The connection, whose poll is complete.
 
     Returns:
-        True if the peer has left.
+        True if the connection broke.
     """
     var result = watch_operation(c).result()
-    # What was asked for before an upgrade does not count after it: there the
-    # end of a peer's side is the end of a stream.
-    var is_end_allowed = c[].watch.length == 0 or c[].upgraded
-    if result > 0 and is_end_allowed and result & _POLL_BROKEN == 0:
+    if result > 0 and result & _POLL_BROKEN == 0:
         # io_uring reports the end of a peer's side whatever is asked for, at
         # once and each time: from now on only receiving and sending tell.
         c[].watch_spent = True
         return False
     return result > 0
+
+
+def has_ended_behind_content(c: PointerTo[ConnectionState]) -> Bool:
+    """Tells whether the end of the peer's side, which a poll has reported,
+    follows upon the whole content of the request.
+
+    An end behind content that is still to be received has its turn when that
+    was received.
+
+    Args:
+        c: The connection, whose handler runs.
+
+    Returns:
+        True if the peer counts as leaving.
+    """
+    # What was asked for before an upgrade does not count after it: there the
+    # end of a peer's side is the end of a stream.
+    return (
+        c[].watch_spent
+        and c[].watch.length != 0
+        and not c[].upgraded
+        and c[].exchange.unsafe_value()[].content_complete
+    )
 
 
 def feed_starved(w: PointerTo[WorkerState]):

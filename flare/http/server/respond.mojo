@@ -7,7 +7,7 @@ from flare.http.handler import Handler
 from flare.http.request import Request
 from flare.http.response import Response
 
-from .connection_state import ConnectionState
+from .connection_state import ConnectionState, Stage
 from .output import write_response
 from .stream import answer_with_stream, report_error
 
@@ -65,6 +65,10 @@ def _answer(x: Exchange, var response: Response):
 
 @no_inline
 def _answer_error(x: Exchange, error: Error):
+    if x[].peer_ended:
+        # It was cut off: nobody is answered.
+        x[].peer_gone = True
+        _connection(x)[].stage = Stage.CLOSING
     var status = x[].status_of(error)
     # A handler that was cut off fails by no fault of its own.
     if status == 500 and not x[].peer_gone and x[].content_status == 0:

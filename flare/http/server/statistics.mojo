@@ -23,7 +23,8 @@ struct WorkerStatistics(ImplicitlyCopyable):
     var handler_errors: Int64
     """Handlers that raised, since the start."""
     var refused: Int64
-    """Requests that broke the protocol or a limit, since the start."""
+    """Requests that broke the protocol or a limit of their size or time, and
+    connections that were turned away unread, since the start."""
     var fibers: Int64
     """Fibers that run something now."""
     var receive_buffers: Int64

@@ -159,6 +159,11 @@ def _break_off(c: PointerTo[ConnectionState], x: Exchange, error: Error):
         return
     # Where the content is at fault its own status says so.
     var status = x[].content_status
+    if status == 0 and x[].peer_ended:
+        x[].peer_gone = True
+        c[].resets = True
+        c[].stage = Stage.CLOSING
+        return
     if status == 0:
         status = x[].status_of(error)
         report_error(x, error)
