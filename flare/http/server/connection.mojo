@@ -56,7 +56,7 @@ from .output import (
 from .read_ahead import (
     READ_AHEAD_OCTETS,
     adjust_receive,
-    has_ended_behind_content,
+    has_ended,
     has_left,
     receive_operation,
     submit_receive,
@@ -517,8 +517,12 @@ def _on_peer_left(operation: Operation):
     if c[].running:
         if has_left(c):
             connection._peer_is_gone()
-        elif has_ended_behind_content(c):
-            connection._peer_has_ended()
+        elif has_ended(c):
+            if c[].exchange.unsafe_value()[].content_complete:
+                connection._peer_has_ended()
+            else:
+                # Nobody reads what may still lie in front of the end.
+                connection._peer_is_gone()
     connection.settle()
 
 

@@ -69,7 +69,9 @@ def adjust_receive(c: PointerTo[ConnectionState]):
         reactor.cancel(receive_operation(c))
     c[].receive_paused = paused
     if paused or c[].peer_ended:
-        _watch(c)
+        # A handler that reads bit by bit meets the end where it stands.
+        if c[].peer_ended or not _reads_in_large(c):
+            _watch(c)
     elif receive_operation(c).is_idle() and not c[].starved:
         submit_receive(c)
 
@@ -130,12 +132,9 @@ def has_left(c: PointerTo[ConnectionState]) -> Bool:
     return result > 0
 
 
-def has_ended_behind_content(c: PointerTo[ConnectionState]) -> Bool:
-    """Tells whether the end of the peer's side, which a poll has reported,
-    follows upon the whole content of the request.
-
-    An end behind content that is still to be received has its turn when that
-    was received.
+def has_ended(c: PointerTo[ConnectionState]) -> Bool:
+    """Tells whether the poll has reported an end of the peer's side that counts
+    as leaving.
 
     Args:
         c: The connection, whose handler runs.
@@ -145,12 +144,7 @@ def has_ended_behind_content(c: PointerTo[ConnectionState]) -> Bool:
     """
     # What was asked for before an upgrade does not count after it: there the
     # end of a peer's side is the end of a stream.
-    return (
-        c[].watch_spent
-        and c[].watch.length != 0
-        and not c[].upgraded
-        and c[].exchange.unsafe_value()[].content_complete
-    )
+    return c[].watch_spent and c[].watch.length != 0 and not c[].upgraded
 
 
 def feed_starved(w: PointerTo[WorkerState]):
