@@ -28,7 +28,6 @@ from flare.sys.socket_constants import (
     TCP_KEEPIDLE,
     TCP_KEEPINTVL,
     TCP_NODELAY,
-    TCP_NOTSENT_LOWAT,
 )
 
 from .error import NetError, checked
@@ -134,20 +133,6 @@ trait SocketOptions:
             Error: `net.unsupported option` if the socket is not TCP.
         """
         self.set_option(IPPROTO_TCP, TCP_NODELAY, Int(enabled))
-
-    def set_unsent_octets_max(self, octets_max: Int) raises:
-        """Bounds what the kernel takes beyond what it can send now.
-
-        Without a bound it takes megabytes for a peer that reads slowly, and
-        shows progress only now and then.
-
-        Args:
-            octets_max: The bound; it does not limit what is on its way.
-
-        Raises:
-            Error: `net.unsupported option` if the socket is not TCP.
-        """
-        self.set_option(IPPROTO_TCP, TCP_NOTSENT_LOWAT, octets_max)
 
     def set_keep_alive(self, keep_alive: Optional[KeepAlive]) raises:
         """Sends probes on an idle connection, or stops doing so.

@@ -65,8 +65,6 @@ comptime TCP_USER_TIMEOUT = 18
 comptime TCP_FASTOPEN = 23
 """The queue length of fast open (RFC 7413)."""
 
-comptime TCP_NOTSENT_LOWAT = 25
-"""How much may lie unsent in the kernel before the socket counts as full."""
 comptime IP_TOS = 1
 """The type of service of IPv4 (RFC 2474)."""
 comptime IPV6_V6ONLY = 26

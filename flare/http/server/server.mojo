@@ -12,8 +12,6 @@ from .respond import run_comptime_handler, run_handler
 from .supervise import supervise_workers
 
 comptime _WORKERS_MAX = 256
-# Small enough that a peer which reads a few kilobytes a second is seen to read.
-comptime _UNSENT_OCTETS_MAX = 128 * 1024
 
 
 struct HttpServer(Movable):
@@ -293,6 +291,5 @@ def _listen(
     socket.set_reuse_port(True)
     # Accepted sockets inherit it.
     socket.set_no_delay(True)
-    socket.set_unsent_octets_max(_UNSENT_OCTETS_MAX)
     socket.listen(backlog)
     return socket^

@@ -124,11 +124,6 @@ class Client:
         if rest:
             raise AssertionError(f"octets before the close: {rest[:200]!r}")
 
-    def take_received(self):
-        """Gives what was received behind the last thing that was read."""
-        received, self._received = self._received, b""
-        return received
-
     def rest(self):
         """Reads until the server closes."""
         parts = []
