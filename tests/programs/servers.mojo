@@ -25,6 +25,10 @@ def hello(req: Request) raises -> Response:
     return ok("hello")
 
 
+def greet(req: Request) raises -> Response:
+    return ok("hello" if req.text().byte_length() == 0 else "content")
+
+
 def by_url(req: Request) raises -> Response:
     if req.url == "/":
         return ok("hello")
@@ -53,7 +57,7 @@ def count(req: Request) raises -> Response:
     return ok(String(counters[].hits))
 
 
-comptime HELLO: FnHandler = FnHandler(hello)
+comptime HELLO: FnHandler = FnHandler(greet)
 comptime CONFIG: ServerConfig = ServerConfig(
     max_header_size=4096,
     max_body_size=64 * 1024,

@@ -84,7 +84,9 @@ struct ServerConfig(Copyable, Movable):
     """How long a peer may take no octets; 30 s by default."""
     var write_octets_per_second_min: Int
     """What a peer must read at, once the time of `write_timeout_ms` is used up;
-    240 by default."""
+    240 by default. Its reading shows only when the kernel takes more to send,
+    for a full socket after up to a megabyte: a slower peer needs a longer
+    `write_timeout_ms`."""
     var handler_timeout_ms: Int
     """How long the waits of one handler may last in all, those for its content
     not counted; 60 s by default. It ends with the handler: a function that
