@@ -12,7 +12,7 @@ from std.tempfile import NamedTemporaryFile
 
 from flare.core import write_escaped
 
-from .random import Random, mutate, splice
+from .random import Random
 
 comptime WHOLE_PERCENT_MIN = 30
 """How many of the runs must have an outcome of `count_whole`: harnesses whose

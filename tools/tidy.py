@@ -38,6 +38,10 @@ BANNED_NAMES = re.compile(r"Manager|Helper|Util|Impl(?!icit)|_v2\b")
 ISSUE = re.compile(r"(?<![\w&])#\d+\b")
 DATE = re.compile(r"\b20[2-9]\d-[01]\d-[0-3]\d\b")
 SILENT_EXCEPT = re.compile(r"^[ \t]*except(?: \w+)?:\s*\n[ \t]*pass\b", re.M)
+DEFINED = re.compile(r"^\s*(?:struct|trait|def|comptime|var)\s+(\w+)", re.M)
+IMPORT = re.compile(
+    r"^ *from +[\w.]+ +import +(?:\((?P<many>[^)]*)\)|(?P<few>[^\n]*))", re.M
+)
 STACK_ARRAY = re.compile(
     r"\bArray\[\s*(?P<type>U?Int\d*)\s*,\s*(?P<count>[\w *]+?)\s*\]"
     r"|\b(?:unsafe_)?stack_allocation\[\s*(?P<octets>[\w *]+?)\s*[,\]]"
@@ -90,16 +94,32 @@ def check_words(source: Source) -> Found:
 
 def check_names(source: Source) -> Found:
     """Finds banned words in identifiers that the source defines."""
-    defined = re.compile(
-        r"^\s*(?:struct|trait|def|comptime|var)\s+(\w+)", re.MULTILINE
-    )
-    for match in defined.finditer(source.code):
+    for match in DEFINED.finditer(source.code):
         name = match.group(1)
         line = source.line_at(match.start(1))
         if banned := BANNED_NAMES.search(name):
             yield line, "name", f"{name} says {banned.group(0)}"
         if name.startswith("get_"):
             yield line, "name", f"{name} has the prefix get_"
+
+
+def check_imports(source: Source) -> Found:
+    """Finds imported names that nothing uses; a module that defines nothing
+    offers them to others.
+    """
+    if not DEFINED.search(source.code):
+        return
+    used = IMPORT.sub("", source.code)
+    for match in IMPORT.finditer(source.code):
+        for item in (match["many"] or match["few"]).split(","):
+            if not (names := item.split()) or names[-1] == "*":
+                continue
+            if not re.search(rf"\b{names[-1]}\b", used):
+                yield (
+                    source.line_at(match.start()),
+                    "unused-import",
+                    f"{names[-1]} is imported for nothing",
+                )
 
 
 def check_library(source: Source) -> Found:
@@ -212,7 +232,11 @@ def apply_ratchet(root: Path, findings: list[Finding]) -> list[Finding]:
 
 def mojo_checks(path: str) -> list[Callable[[Source], Found]]:
     """Chooses the checks of one source by the folder it lies in."""
-    checks: list[Callable[[Source], Found]] = [check_size, check_words]
+    checks: list[Callable[[Source], Found]] = [
+        check_size,
+        check_words,
+        check_imports,
+    ]
     folder = path.split("/")[0]
     if folder == "flare":
         checks += [check_names, check_library]

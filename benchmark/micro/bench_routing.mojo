@@ -3,7 +3,7 @@
 Prints nanoseconds per request, the best of five rounds over 10,000 requests.
 """
 
-from std.benchmark import black_box, keep
+from std.benchmark import keep
 from std.time import perf_counter_ns
 
 from flare.core import heap_create

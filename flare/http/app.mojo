@@ -7,7 +7,6 @@ state of their worker without a lock.
 from flare.core import PointerTo, heap_create, heap_destroy
 from flare.runtime.wait import sleep
 
-from .exchange import Exchange
 from .handler import Handler
 from .request import Request
 from .response import Response

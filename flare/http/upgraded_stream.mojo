@@ -1,10 +1,10 @@
 """Lets a function speak another protocol on the connection of a request."""
 
-from flare.core import OctetPointer, PointerTo
+from flare.core import PointerTo
 from flare.io import Reader, Writer
 from flare.message import Status
 
-from .exchange import CUT_OFF, Exchange
+from .exchange import Exchange
 from .request import Request
 from .stream_function import ExchangeTask
 

@@ -14,13 +14,7 @@ stay alive.
 from flare.core import Erased, PointerTo
 from flare.sys.fiber_switch import StackContext, suspend_stack
 
-from .operation import (
-    CANCELLED,
-    TIMED_OUT,
-    Operation,
-    OperationKind,
-    OperationState,
-)
+from .operation import CANCELLED, TIMED_OUT, Operation, OperationState
 from .reactor import TIMER_OF_FIBER, Reactor
 from .timer_wheel import TimerEntry
 

@@ -6,7 +6,6 @@ a bounded number at a time.
 
 from flare.core import Erased, PointerTo, heap_create, heap_destroy
 from flare.sys.fiber_switch import (
-    StackContext,
     arrive_on_stack,
     emit_switch,
     prefetch_stack,

@@ -17,7 +17,7 @@ from flare.core import (
 from flare.sys.socket_address import SocketAddressStorage
 from flare.sys.thread_cell import thread_word
 
-from .backend import Backend, BackendKind, Completions
+from .backend import Backend, BackendKind
 from .backend_functions import BackendFunctions
 from .buffer_pool import BufferPool
 from .fiber import Fiber
@@ -25,7 +25,7 @@ from .fiber_queue import FiberQueue
 from .mailbox import Mailbox
 from .operation import CANCELLED, Completion, Operation, OperationState
 from .reactor_config import ReactorConfig
-from .timer_wheel import TimerEntry, TimerWheel
+from .timer_wheel import TimerWheel
 
 comptime RECEIVE_BUFFER_OCTETS = 4096
 """The size of the buffers that receives are completed in: most heads fit, and

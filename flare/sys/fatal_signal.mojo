@@ -7,7 +7,6 @@ it allocates, locks or waits.
 """
 
 from std.atomic import Atomic, Ordering
-from std.builtin.globals import global_constant
 from std.ffi import _Global, c_int, external_call
 from std.sys import inlined_assembly
 from std.sys.info import CompilationTarget

@@ -5,7 +5,7 @@ what the caller must save, so only the callee-saved registers are pushed. MXCSR
 and the x87 control word are left alone; nothing here changes them.
 """
 
-from std.ffi import c_int, external_call
+from std.ffi import external_call
 from std.sys import inlined_assembly
 from std.sys.defines import is_defined
 from std.sys.info import CompilationTarget

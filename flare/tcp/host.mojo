@@ -1,7 +1,6 @@
 """Finds the addresses of a host that is given as a text."""
 
-from flare.net import IpAddr, NetError, SocketAddr
-from flare.net.address_syntax import AddressSyntaxError
+from flare.net import IpAddr, SocketAddr
 
 
 def host_addresses(host: StringSlice, port: UInt16) raises -> List[SocketAddr]:

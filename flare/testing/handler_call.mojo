@@ -14,12 +14,7 @@ from flare.core import (
 )
 from flare.http.body import Body
 from flare.http.builders import error_response
-from flare.http.exchange import (
-    Carrier,
-    CarrierFunctions,
-    Exchange,
-    ExchangeState,
-)
+from flare.http.exchange import Carrier, CarrierFunctions, Exchange
 from flare.http.request import Request
 from flare.http.response import Response
 from flare.http.server.stream import can_upgrade, upgrade_required

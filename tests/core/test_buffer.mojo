@@ -1,6 +1,6 @@
 """Tests for `flare.core.buffer`, against a list of octets."""
 
-from std.testing import assert_equal, assert_false, assert_true
+from std.testing import assert_equal, assert_true
 
 from flare.core import Buffer
 from fuzz.random import Random

@@ -19,7 +19,6 @@ from flare.core.octets import (
     lower_octet,
     write_escaped,
 )
-from flare.core import OctetPointer
 from flare.sys.memory import (
     PAGE_OCTETS,
     at_address,

@@ -1,7 +1,7 @@
 """Tests handlers that go around handlers."""
 
 from std.ffi import _Global
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_equal, assert_raises, assert_true
 
 from flare.http import (
     AddHeader,

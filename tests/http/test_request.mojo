@@ -4,7 +4,6 @@ from std.testing import assert_equal, assert_false, assert_raises, assert_true
 
 from flare.http import (
     Body,
-    Handler,
     HttpVersion,
     Method,
     NoState,
@@ -13,7 +12,6 @@ from flare.http import (
     Router,
     ok,
 )
-from flare.message import HeaderMap
 from flare.testing import TestClient
 from tests.http.support import asked, asked_octets
 

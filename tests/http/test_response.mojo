@@ -1,6 +1,6 @@
 """Tests responses, their contents, and the functions that build them."""
 
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_equal, assert_raises
 
 from flare.http import (
     Body,

@@ -1,7 +1,7 @@
 """Tests which handler answers, and what answers without one."""
 
 from std.memory import ArcPointer
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_equal, assert_raises
 
 from flare.http import Handler, Request, Response, Router, no_content, ok
 from flare.testing import TestClient

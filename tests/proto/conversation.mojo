@@ -17,8 +17,6 @@ from flare.proto.h1 import (
     H1Machine,
     H1State,
     Head,
-    Phase,
-    Role,
 )
 
 from tests.proto.transcript import Transcript

@@ -1,6 +1,6 @@
 """Tests for `flare.proto.h1.scan`."""
 
-from std.testing import assert_equal, assert_true
+from std.testing import assert_equal
 
 from flare.core import TOKEN_OCTETS
 from flare.proto.h1.scan import (

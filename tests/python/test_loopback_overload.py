@@ -15,6 +15,7 @@ from loopback.subject import (  # noqa: E402
     Subject,
     WithSubject,
     build,
+    delay,
     on_each_backend,
 )
 
@@ -28,10 +29,6 @@ CPU_SHARE_MAX = 0.05
 
 def setUpModule():
     build()
-
-
-def delay(milliseconds):
-    return b"GET /delay/%d HTTP/1.1\r\nHost: a\r\n\r\n" % milliseconds
 
 
 def cpu_seconds(subject):

@@ -16,6 +16,7 @@ from loopback.subject import (  # noqa: E402
     Subject,
     WithSubject,
     build,
+    delay,
     on_each_backend,
 )
 
@@ -24,10 +25,6 @@ HELLO = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 
 def setUpModule():
     build()
-
-
-def delay(milliseconds):
-    return b"GET /delay/%d HTTP/1.1\r\nHost: a\r\n\r\n" % milliseconds
 
 
 @on_each_backend

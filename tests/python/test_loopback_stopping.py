@@ -11,7 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from loopback.subject import BACKENDS, Subject, build  # noqa: E402
+from loopback.subject import BACKENDS, Subject, build, delay  # noqa: E402
 
 HELLO = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 CLOSING_HELLO = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
@@ -20,10 +20,6 @@ CONNECTIONS_MAX = 64
 
 def setUpModule():
     build()
-
-
-def delay(milliseconds):
-    return b"GET /delay/%d HTTP/1.1\r\nHost: a\r\n\r\n" % milliseconds
 
 
 def busy(milliseconds):

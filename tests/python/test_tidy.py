@@ -173,6 +173,20 @@ class WordTest(TreeTest):
 
 
 class LibraryTest(TreeTest):
+    def test_name_that_nothing_uses_is_not_imported(self):
+        self.flare("from flare.net import a, b\n\ndef f() -> Int:\n    return a")
+        self.assert_rules("unused-import")
+        self.flare("from .x import (\n    a,\n    b,\n)\n\nvar c = a # b")
+        self.assert_rules("unused-import")
+        self.flare("from .x import a as b\n\nvar c = a")
+        self.assert_rules("unused-import")
+
+    def test_names_that_are_used_or_offered_are_imported(self):
+        self.flare("from .x import a, b\n\ncomptime C = a\nvar d: b")
+        self.assert_rules()
+        self.flare("from .x import (\n    a,\n    b as c,\n)\n")
+        self.assert_rules()
+
     def test_external_call_belongs_to_sys(self):
         text = 'def f():\n    external_call["close", Int32](1)\n'
         self.flare(text)

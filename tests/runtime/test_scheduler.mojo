@@ -2,7 +2,7 @@
 
 from std.testing import assert_equal, assert_raises, assert_true
 
-from flare.core import Erased, PointerTo, heap_create, heap_destroy
+from flare.core import Erased, heap_create, heap_destroy
 from flare.runtime.current import current_reactor
 from flare.runtime.event import Event
 from flare.runtime.scheduler import Scheduler, default_worker_count

@@ -3,7 +3,7 @@
 The clock is virtual, so that minutes take no time.
 """
 
-from std.testing import assert_equal, assert_false, assert_true
+from std.testing import assert_equal, assert_true
 
 from flare.core import PointerTo, heap_create, heap_destroy
 from flare.http.builders import ok

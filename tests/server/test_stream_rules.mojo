@@ -2,7 +2,6 @@
 
 from std.testing import assert_equal, assert_false, assert_true
 
-from flare.core import PointerTo, heap_create, heap_destroy
 from flare.http.builders import ok
 from flare.http.handler import Handler
 from flare.http.request import Request

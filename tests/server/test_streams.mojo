@@ -328,6 +328,10 @@ def test_upgrade_that_was_not_offered_is_426() raises:
         ),
         "GET /upgrade HTTP/1.1\r\nHost: a\r\nUpgrade: shout\r\n\r\n",
         (
+            "GET /upgrade HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\n"
+            "Upgrade: shouts,,shou ,\tsho\xe9ut,\r\nUpgrade: shout/1\r\n\r\n"
+        ),
+        (
             "GET /upgrade HTTP/1.0\r\nConnection: upgrade\r\n"
             "Upgrade: shout\r\n\r\n"
         ),

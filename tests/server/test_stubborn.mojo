@@ -6,6 +6,7 @@ from flare.http.builders import ok
 from flare.http.handler import FnHandler
 from flare.http.request import Request
 from flare.http.response import Response
+from flare.http.response_stream import ResponseStream
 from flare.http.server.config import ServerConfig
 from flare.http.server.log import LogSink
 from flare.runtime.backends.simulated_network import Peer
@@ -35,12 +36,42 @@ def test_a_cancelled_handler_that_goes_on_waiting_is_given_up() raises:
     _run(server, 3)
     assert_equal(server.worker.state[].in_flight, 1)
     peer.reset()
-    _run(server, 1300)
-    assert_equal(server.worker.state[].in_flight, 0)
-    assert_equal(server.worker.state[].connections.lent(), 0)
-    server.stop()
-    assert_true(server.worker.is_done(), "the worker never ended")
-    assert_equal(server.worker.state[].reactor.state[].fibers.leaked(), 1)
+    _expect_given_up(server)
+    _ = server^
+
+
+def test_who_ends_sending_beside_such_a_handler_is_let_go() raises:
+    var server = TestServer(FnHandler(_serve), config=_config())
+    var peer = server.connect()
+    peer.send(_get("/stubborn"))
+    _run(server, 3)
+    peer.end_sending()
+    _expect_given_up(server)
+    assert_true(peer.is_closed(), "the connection stays open")
+    assert_equal(_text(peer), "")
+    _ = server^
+
+
+def test_what_follows_such_a_request_is_not_answered_in_its_place() raises:
+    var server = TestServer(FnHandler(_serve), config=_config())
+    var peer = server.connect()
+    peer.send(String(_get("/stubborn"), _get("/")))
+    _run(server, 3)
+    peer.end_sending()
+    _expect_given_up(server)
+    assert_equal(_text(peer), "")
+    _ = server^
+
+
+def test_a_half_of_a_stream_of_such_a_handler_does_not_end_well() raises:
+    var server = TestServer(FnHandler(_serve), config=_config())
+    var peer = server.connect()
+    peer.send("GET /stream HTTP/1.0\r\nHost: a\r\n\r\n")
+    _run(server, 3)
+    assert_true(_text(peer).endswith("\r\n\r\nhalf"), _text(peer))
+    peer.end_sending()
+    _expect_given_up(server)
+    assert_true(peer.is_reset(), "the half looks like the whole")
     _ = server^
 
 
@@ -57,7 +88,28 @@ def _serve(req: Request) raises -> Response:
                 sleep(5)
             except e:
                 continue
+    if req.path == "/stream":
+        return Response.stream(_half)
     return ok("hello")
+
+
+def _half(req: Request, stream: ResponseStream) raises:
+    stream.write_text("half")
+    while True:
+        try:
+            sleep(5)
+        except e:
+            continue
+
+
+def _expect_given_up(mut server: TestServer[_]) raises:
+    assert_equal(server.worker.state[].in_flight, 1)
+    _run(server, 1300)
+    assert_equal(server.worker.state[].in_flight, 0)
+    assert_equal(server.worker.state[].connections.lent(), 0)
+    server.stop()
+    assert_true(server.worker.is_done(), "the worker never ended")
+    assert_equal(server.worker.state[].reactor.state[].fibers.leaked(), 1)
 
 
 def _get(path: StaticString) -> String:

@@ -1,14 +1,13 @@
 """Checks processes, and the last word of one that a fault ends."""
 
-from std.ffi import c_int, external_call
+from std.ffi import external_call
 from std.testing import assert_equal, assert_false, assert_true
 
-from flare.core import Erased, PointerTo, heap_create, heap_destroy
+from flare.core import Erased, heap_create, heap_destroy
 from flare.sys.fatal_signal import (
     SIGABRT,
     SIGFPE,
     SIGILL,
-    AlternateStack,
     FatalSignals,
     fatal_signal_name,
 )
@@ -16,7 +15,6 @@ from flare.sys.file import close_descriptor, read_descriptor, write_descriptor
 from flare.sys.process import (
     SIGKILL,
     PollEntry,
-    ProcessEnd,
     block_signals,
     end_with_parent,
     exit_process,
@@ -33,7 +31,6 @@ from flare.sys.signal import (
     SavedAction,
     action_of_signal,
     catch_signal,
-    restore_signal,
     set_signal_descriptor,
 )
 from flare.sys.socket import open_socket_pair

@@ -6,7 +6,7 @@ from flare.net import NetError, SocketAddr
 from flare.runtime.task import JoinHandle, spawn
 from flare.tcp import TcpListener, TcpStream
 from flare.tcp.host import host_addresses
-from tests.tcp.loops import connected, octets_of, on_each_backend, read_to_end
+from tests.tcp.loops import octets_of, on_each_backend, read_to_end
 
 
 def test_a_refused_connect_names_the_address_and_the_errno() raises:

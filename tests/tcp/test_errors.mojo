@@ -1,6 +1,6 @@
 """Tests that one `try` takes our errors, a user's and those of the library."""
 
-from std.testing import assert_equal, assert_false, assert_true
+from std.testing import assert_equal, assert_true
 
 from flare.http import Response, Router, ok
 from flare.net import NetError, SocketAddr

@@ -5,7 +5,7 @@ from std.testing import assert_equal, assert_false, assert_raises, assert_true
 from flare.io import BufReader, copy
 from flare.net import NetError, SocketAddr
 from flare.runtime.task import spawn
-from flare.runtime.wait import deadline_in, sleep
+from flare.runtime.wait import sleep
 from flare.sys.socket_constants import IPPROTO_TCP, TCP_NODELAY
 from flare.tcp import TcpListener, TcpStream
 from tests.tcp.loops import (

@@ -1,10 +1,9 @@
 """Tests for sockets that change threads, and that threads share."""
 
 from std.atomic import Atomic
-from std.testing import assert_equal, assert_raises, assert_true
+from std.testing import assert_equal, assert_true
 
 from flare.core import Erased, PointerTo, heap_create, heap_destroy
-from flare.net import NetError, SocketAddr
 from flare.runtime.backend import BackendKind
 from flare.runtime.current import current_reactor
 from flare.runtime.private_loop import begin_private_loop
@@ -12,7 +11,6 @@ from flare.runtime.reactor import ReactorConfig
 from flare.runtime.task import spawn
 from flare.runtime.wait import sleep
 from flare.sys.thread import join_thread, start_thread
-from flare.tcp import TcpStream
 from tests.tcp.loops import (
     Shared,
     connected,

@@ -16,7 +16,6 @@ from tests.tcp.loops import (
     SharedListener,
     connected,
     connected_shared,
-    octets_of,
     on_each_backend,
     read_to_end,
 )

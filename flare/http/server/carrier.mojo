@@ -230,7 +230,8 @@ def _on_lost(task: Erased):
     """Gives a handler up that ignored being cancelled for too long.
 
     Its fiber never runs again. The exchange stays, because the handler's
-    stack refers to it; the connection, which is closing, does not.
+    stack refers to it; the connection, where the request can no longer be
+    answered, does not.
     """
     var x = task.unsafe_bitcast[ExchangeState]()
     var c = _of(x[].carrier.value().owner)
@@ -244,6 +245,10 @@ def _on_lost(task: Erased):
             " ignored being cancelled; its fiber is lost",
         )
     )
+    # What came next on it would be taken for the answer, and the half of a
+    # streamed one for the whole.
+    c[].resets = c[].resets or x[].stream.is_open
+    c[].stage = Stage.CLOSING
     c[].running = False
     w[].in_flight -= 1
     c[].exchange = None

@@ -10,7 +10,7 @@ A connection ends in stages (`Stage`) and its slot is free again only when no
 operation is in flight and no fiber uses it.
 """
 
-from flare.core import Erased, PointerTo, SlotHandle
+from flare.core import Erased, PointerTo
 from flare.http.builders import error_response, service_unavailable
 from flare.http.exchange import Carrier, Exchange
 from flare.proto.h1 import H1Error, H1Event
@@ -49,7 +49,6 @@ from .output import (
     has_output,
     machine,
     release_output,
-    send_operation,
     worker_of,
     write_response,
 )

@@ -1,6 +1,6 @@
 """Holds what a server remembers of one connection."""
 
-from flare.core import Buffer, Erased, OctetPointer, PointerTo, SlotHandle
+from flare.core import Buffer, Erased, OctetPointer, SlotHandle
 from flare.http.body import Body
 from flare.http.exchange import Exchange
 from flare.proto.h1 import H1Limits, H1State, Role

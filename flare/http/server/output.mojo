@@ -1,7 +1,6 @@
 """Sends what a connection has to say: one send in flight, the rest gathers."""
 
-from flare.core import Buffer, Erased, PointerTo
-from flare.http.body import Body
+from flare.core import Buffer, PointerTo
 from flare.http.builders import error_response
 from flare.http.exchange import Exchange
 from flare.http.response import Response
@@ -105,6 +104,17 @@ def _close_if_never_asked(c: PointerTo[ConnectionState], x: Exchange):
         # known, so that nothing may follow (RFC 9110 section 10.1.1).
         machine(c).close_after_exchange()
         c[].lingers = True
+
+
+def cut_off(c: PointerTo[ConnectionState], x: Exchange):
+    """Gives up an exchange whose peer has left: nobody is answered.
+
+    Args:
+        c: The connection.
+        x: The exchange.
+    """
+    x[].peer_gone = True
+    c[].stage = Stage.CLOSING
 
 
 def write_stream_head(

@@ -7,8 +7,8 @@ from flare.http.handler import Handler
 from flare.http.request import Request
 from flare.http.response import Response
 
-from .connection_state import ConnectionState, Stage
-from .output import write_response
+from .connection_state import ConnectionState
+from .output import cut_off, write_response
 from .stream import answer_with_stream, report_error
 
 
@@ -66,9 +66,7 @@ def _answer(x: Exchange, var response: Response):
 @no_inline
 def _answer_error(x: Exchange, error: Error):
     if x[].peer_ended:
-        # It was cut off: nobody is answered.
-        x[].peer_gone = True
-        _connection(x)[].stage = Stage.CLOSING
+        cut_off(_connection(x), x)
     var status = x[].status_of(error)
     # A handler that was cut off fails by no fault of its own.
     if status == 500 and not x[].peer_gone and x[].content_status == 0:

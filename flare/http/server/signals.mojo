@@ -4,7 +4,7 @@ An order is one octet on a socket. A signal is one octet too, its number, so
 that one reader serves both.
 """
 
-from flare.core import Erased, PointerTo, heap_create, heap_destroy
+from flare.core import PointerTo, heap_create, heap_destroy
 from flare.runtime.operation import Operation, OperationKind, OperationState
 from flare.sys.file import close_descriptor
 from flare.sys.signal import (

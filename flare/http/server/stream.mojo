@@ -10,15 +10,16 @@ from flare.http.builders import error_response
 from flare.http.exchange import Exchange
 from flare.http.response import Response
 from flare.message import Status
+from flare.proto.h1.grammar import lists_member
 from flare.proto.h1.head import BodyKind
 from flare.runtime.deadline import set_run_deadline
 from flare.runtime.fiber import NO_DEADLINE
 
 from .connection_state import ConnectionState, Stage
 from .output import (
+    cut_off,
     end_stream,
     machine,
-    output_of,
     record_access,
     worker_of,
     write_response,
@@ -96,13 +97,9 @@ def can_upgrade(x: Exchange, response: Response) -> Bool:
     var wanted = response.headers.get("Upgrade")
     if not wanted:
         return False
-    var offered = x[].head.fields(x[].window())
-    var at = offered.find("Upgrade")
-    while at < len(offered):
-        for name in offered.value(at).split(","):
-            if name.strip().lower() == wanted.value().lower():
-                return True
-        at = offered.find("Upgrade", at + 1)
+    for offered in x[].head.fields(x[].window()).values("Upgrade"):
+        if lists_member(offered.as_bytes(), wanted.value().as_bytes()):
+            return True
     return False
 
 
@@ -160,9 +157,8 @@ def _break_off(c: PointerTo[ConnectionState], x: Exchange, error: Error):
     # Where the content is at fault its own status says so.
     var status = x[].content_status
     if status == 0 and x[].peer_ended:
-        x[].peer_gone = True
         c[].resets = True
-        c[].stage = Stage.CLOSING
+        cut_off(c, x)
         return
     if status == 0:
         status = x[].status_of(error)

@@ -1,6 +1,5 @@
 """Holds what one worker of a server consists of."""
 
-from std.atomic import Atomic
 
 from flare.core import (
     Buffer,

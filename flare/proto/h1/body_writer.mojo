@@ -5,7 +5,7 @@ sending side, and the connection must close (RFC 9112 section 6.3).
 """
 
 from flare.core import Buffer, PointerTo
-from flare.message import FieldName, HeaderMap, known_field
+from flare.message import FieldName, HeaderMap
 
 from .connection import H1State, Role
 from .error import H1Error

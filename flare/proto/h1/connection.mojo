@@ -1,6 +1,5 @@
 """Holds what an HTTP/1.1 connection remembers between two calls."""
 
-from flare.core import PointerTo
 from flare.message import Method
 
 from .chunk import ChunkState

@@ -1,6 +1,13 @@
 """Reads the field values that decide about framing and persistence."""
 
-from flare.core import SPACE, TAB, equals_lower, find_octet, is_token
+from flare.core import (
+    SPACE,
+    TAB,
+    equals_ignoring_case,
+    equals_lower,
+    find_octet,
+    is_token,
+)
 
 from .error import H1Error
 
@@ -113,3 +120,22 @@ def parse_connection(value: Span[UInt8, _]) raises H1Error -> UInt8:
         if end == len(value):
             return options
         start = end + 1
+
+
+def lists_member(value: Span[UInt8, _], member: Span[UInt8, _]) -> Bool:
+    """Looks for a member of a comma-separated list (RFC 9110 section 5.6.1).
+
+    Args:
+        value: The field value; its octets need no checking before.
+        member: The member, in any case; neither empty nor with a comma.
+
+    Returns:
+        True if the list has it.
+    """
+    var start = 0
+    while start < len(value):
+        var end = find_octet(value, COMMA, start)
+        if equals_ignoring_case(trim_blanks(value[start:end]), member):
+            return True
+        start = end + 1
+    return False

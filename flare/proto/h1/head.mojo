@@ -4,7 +4,6 @@ A head owns no octets. Whoever keeps it also keeps the octets of the window,
 from its first octet on and in one piece, for as long as the views are used.
 """
 
-from flare.core import PointerTo
 from flare.message import FieldLine, FieldSection, Method, RequestTarget
 
 

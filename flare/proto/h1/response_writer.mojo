@@ -1,7 +1,7 @@
 """Writes response heads (RFC 9112 section 4, RFC 9110 section 15)."""
 
 from flare.core import Buffer, PointerTo
-from flare.message import FieldName, HeaderMap, Method, status_line
+from flare.message import FieldName, HeaderMap, status_line
 
 from .body_length import BodyLength
 from .connection import H1State

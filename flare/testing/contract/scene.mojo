@@ -2,13 +2,7 @@
 
 from std.testing import assert_equal, assert_true
 
-from flare.core import (
-    Erased,
-    OctetPointer,
-    PointerTo,
-    heap_create,
-    heap_destroy,
-)
+from flare.core import OctetPointer, PointerTo, heap_create, heap_destroy
 from flare.runtime.operation import (
     Operation,
     OperationKind,

@@ -8,7 +8,6 @@ from flare.runtime.current import (
     current_reactor,
     set_current_reactor,
 )
-from flare.runtime.operation import OperationKind
 from flare.runtime.reactor import TIMER_OF_TASK, Reactor, TimerTask
 from flare.runtime.timer_wheel import TimerEntry
 from flare.sys.limits import raise_descriptor_limit

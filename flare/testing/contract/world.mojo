@@ -1,6 +1,5 @@
 """Makes reactors and sockets for the contract, of every kind in one shape."""
 
-from flare.core import PointerTo, heap_create, heap_destroy
 from flare.runtime.backend import BackendKind
 from flare.runtime.backends.simulated import SimulatedBackend
 from flare.runtime.backends.simulated_faults import SimulatedFaults
@@ -280,6 +279,7 @@ struct SimulatedWorld[seed: Int](ReactorWorld):
             # What may fail by itself is no subject of the contract.
             faults.accept_errors = 0
             faults.missing_buffers = 0
+            faults.droughts = 0
         var network = SimulatedNetwork.create(Self.seed, faults)
         var buffers = BufferPool.create(
             RECEIVE_BUFFER_OCTETS, config.receive_buffers_max

@@ -149,6 +149,11 @@ class Subject:
         return self.process.returncode
 
 
+def delay(milliseconds):
+    """Makes a request that is answered after some time."""
+    return b"GET /delay/%d HTTP/1.1\r\nHost: a\r\n\r\n" % milliseconds
+
+
 class WithSubject(unittest.TestCase):
     """Starts one server for a class, and checks at the end that it is well."""
 
@@ -156,6 +161,12 @@ class WithSubject(unittest.TestCase):
     options = ()
 
     @classmethod
+    def check_time(self, started, seconds):
+        """Checks that something took a time, and not much more."""
+        elapsed = time.monotonic() - started
+        self.assertGreater(elapsed, seconds * 0.9)
+        self.assertLess(elapsed, seconds + 3)
+
     def setUpClass(cls):
         cls.subject = Subject(cls.backend, *cls.options)
         cls.addClassCleanup(cls.subject.stop)
