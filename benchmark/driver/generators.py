@@ -1,0 +1,165 @@
+"""Starts the load generators and reads what they counted."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .targets import BUILD, ROOT
+from .workloads import LEAN, WRK, Workload
+
+SCRIPTS = ROOT / "benchmark" / "load"
+LEAN_CLIENT = BUILD / "lean"
+# What a generator may need beyond the time it was given.
+_MARGIN_SECONDS = 60.0
+_UNITS_US = {"us": 1.0, "ms": 1e3, "s": 1e6, "m": 60e6}
+
+
+class LoadFailed(Exception):
+    """Says why a generator did not do its work."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """Holds what a generator counted."""
+
+    requests: int
+    seconds: float
+    errors: dict[str, int] = field(default_factory=dict)
+    # From a percentile such as "p99" to microseconds.
+    latency_us: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def rate(self) -> float:
+        """Gives the answers per second."""
+        return self.requests / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def error_count(self) -> int:
+        """Counts what went wrong, of whatever kind."""
+        return sum(self.errors.values())
+
+
+@dataclass(frozen=True)
+class Asking:
+    """Says where the generator runs and for how long."""
+
+    port: int
+    cores: tuple[int, ...]
+    seconds: float
+    # Files to upload lie here.
+    folder: Path
+    # Requests per second in all, or as many as are answered.
+    rate: float | None = None
+
+
+def command_of(workload: Workload, asking: Asking) -> list[str]:
+    """Gives the command that asks for the workload.
+
+    A fixed rate needs the lean client, whatever the workload names: wrk knows
+    none.
+    """
+    cores = ",".join(map(str, asking.cores))
+    pinned = ["taskset", "-c", cores]
+    if workload.generator == WRK and asking.rate is None:
+        return pinned + _wrk(workload, asking)
+    return pinned + _lean(workload, asking)
+
+
+def load(workload: Workload, asking: Asking) -> Load:
+    """Asks until the time is over; raises `LoadFailed`."""
+    command = command_of(workload, asking)
+    try:
+        finished = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=asking.seconds + _MARGIN_SECONDS,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise LoadFailed(f"{command[3]} did not end") from error
+    if finished.returncode != 0:
+        raise LoadFailed((finished.stderr or finished.stdout).strip()[-400:])
+    if Path(command[3]).name == WRK:
+        return parse_wrk(finished.stdout)
+    return parse_lean(finished.stdout)
+
+
+def _wrk(workload: Workload, asking: Asking) -> list[str]:
+    command = [
+        "wrk",
+        f"-t{workload.threads}",
+        f"-c{workload.connections}",
+        f"-d{max(1, round(asking.seconds))}s",
+        "--latency",
+    ]
+    if workload.depth > 1:
+        command += ["-s", str(SCRIPTS / "pipelined.lua")]
+    elif workload.close_percent:
+        command += ["-s", str(SCRIPTS / "mixed_keepalive.lua")]
+    return [*command, f"http://127.0.0.1:{asking.port}{workload.path}"]
+
+
+def _lean(workload: Workload, asking: Asking) -> list[str]:
+    command = [
+        str(LEAN_CLIENT),
+        "-c", str(workload.connections),
+        "-d", f"{asking.seconds:g}",
+    ]
+    if asking.rate is not None:
+        command += ["-R", f"{asking.rate:.0f}"]
+    elif workload.depth > 1:
+        command += ["-p", str(workload.depth)]
+    if workload.requests_per_connection:
+        command += ["-n", str(workload.requests_per_connection)]
+    if workload.close_percent:
+        command += ["--close-share", str(workload.close_percent)]
+    if workload.lengths_vary:
+        command.append("--lengths-vary")
+    if workload.method != "GET":
+        content = asking.folder / f"{workload.content_octets}.content"
+        if not content.exists():
+            content.write_bytes(b"x" * workload.content_octets)
+        command += ["-m", workload.method, "-b", str(content)]
+    return [*command, "127.0.0.1", str(asking.port), workload.path]
+
+
+def parse_wrk(output: str) -> Load:
+    """Reads what wrk prints."""
+    counted = re.search(r"(\d+) requests in ([\d.]+)(us|ms|s|m)\b", output)
+    if not counted:
+        raise LoadFailed(f"wrk printed no count: {output.strip()[-400:]}")
+    errors = {}
+    wrong = re.search(r"Non-2xx or 3xx responses: (\d+)", output)
+    if wrong:
+        errors["status"] = int(wrong[1])
+    for kind, count in re.findall(
+        r"(connect|read|write|timeout) (\d+)", output
+    ):
+        if int(count):
+            errors[kind] = int(count)
+    latency = {
+        f"p{share}": float(figure) * _UNITS_US[unit]
+        for share, figure, unit in re.findall(
+            r"^ +(\d+)% +([\d.]+)(us|ms|s|m)\b", output, re.M
+        )
+    }
+    seconds = float(counted[2]) * _UNITS_US[counted[3]] / 1e6
+    return Load(int(counted[1]), seconds, errors, latency)
+
+
+def parse_lean(output: str) -> Load:
+    """Reads the JSON object that the lean client prints."""
+    try:
+        found = json.loads(output)
+        return Load(
+            int(found["requests"]),
+            float(found["seconds"]),
+            {kind: n for kind, n in found["errors"].items() if n},
+            {name: float(us) for name, us in found["latency_us"].items()},
+        )
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise LoadFailed(f"{LEAN} printed {output!r}") from error

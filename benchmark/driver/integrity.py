@@ -1,0 +1,133 @@
+"""Compares each target's answers with the workload's, octet by octet.
+
+A target that answers something else, or less, does less work: its figures
+would be worth nothing. `Date`, `Server`, `Connection` and `Keep-Alive` are the
+server's own affair, and so is the case of names and of the reason phrase; all
+else of a head must be what the workload asks for, and nothing more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .answers import Answer, BadAnswer, Connection
+from .products import Pool
+from .workloads import Workload
+
+FREE_FIELDS = {"date", "server", "connection", "keep-alive"}
+TEXT = "text/plain"
+JSON = "application/json"
+OCTET_STREAM = "application/octet-stream"
+HELLO = b"Hello, World!"
+SIMPLE = b'{"message":"hi"}'
+# How many answers on one connection show that the order is kept.
+_ANSWERS = 3
+
+
+@dataclass(frozen=True)
+class Expected:
+    """Says which contents are right, in this order; of a cycle from anywhere.
+
+    The position at which a round robin begins is the server's own affair.
+    """
+
+    content_type: str
+    contents: tuple[bytes, ...]
+    is_cycle: bool = False
+    may_be_chunked: bool = False
+
+
+def expected_of(workload: Workload, pool: Pool) -> Expected:
+    """Gives what the answers to a workload must be."""
+    route = workload.route
+    if route == "plaintext" or route == "delay":
+        return Expected(TEXT, (HELLO,) * _ANSWERS)
+    if route == "simple":
+        return Expected(JSON, (SIMPLE,) * _ANSWERS)
+    if route == "upload":
+        length = str(workload.content_octets).encode()
+        return Expected(TEXT, (length,) * _ANSWERS)
+    if route == "download":
+        octets = int(workload.path.rsplit("/", 1)[1])
+        return Expected(
+            OCTET_STREAM, (b"x" * octets,) * _ANSWERS, may_be_chunked=True
+        )
+    if route == "read":
+        return Expected(JSON, pool.reads(), is_cycle=True)
+    if route == "list":
+        return Expected(JSON, pool.lists(), is_cycle=True)
+    if route == "compute":
+        return Expected(JSON, pool.computations(_ANSWERS))
+    raise ValueError(f"no route {route}")
+
+
+def head_problem(answer: Answer, expected: Expected) -> str | None:
+    """Says what is wrong with the head of an answer."""
+    version, _, rest = answer.status_line.partition(" ")
+    if version != "HTTP/1.1" or rest.lower() != "200 ok":
+        return f"the status line is {answer.status_line!r}"
+    length = ("content-length", str(len(answer.content)))
+    framings = [length]
+    if expected.may_be_chunked:
+        framings.append(("transfer-encoding", "chunked"))
+    found = sorted(
+        (name.lower(), value)
+        for name, value in answer.fields
+        if name.lower() not in FREE_FIELDS
+    )
+    wanted = [
+        sorted([("content-type", expected.content_type), framing])
+        for framing in framings
+    ]
+    if found not in wanted:
+        return f"the head has {found}, not {wanted[0]}"
+    return None
+
+
+def problem_of(answers: list[Answer], expected: Expected) -> str | None:
+    """Says what is wrong with answers that came one after another."""
+    for answer in answers:
+        if problem := head_problem(answer, expected):
+            return problem
+    contents = [answer.content for answer in answers]
+    wanted = list(expected.contents[: len(contents)])
+    if expected.is_cycle:
+        if contents[0] not in expected.contents:
+            return f"the content is none of the pool: {_excerpt(contents[0])}"
+        begin = expected.contents.index(contents[0])
+        count = len(expected.contents)
+        wanted = [
+            expected.contents[(begin + i) % count]
+            for i in range(len(contents))
+        ]
+    for number, (found, right) in enumerate(zip(contents, wanted), 1):
+        if found != right:
+            return (
+                f"answer {number} is {_excerpt(found)}"
+                f" and should be {_excerpt(right)}"
+            )
+    return None
+
+
+def gate(port: int, workload: Workload, pool: Pool) -> str | None:
+    """Asks a server that has answered nothing; says what is wrong with it."""
+    expected = expected_of(workload, pool)
+    content = b"x" * workload.content_octets
+    # Pipelined, where the workload is: the answers must come in order.
+    ahead = _ANSWERS if workload.depth > 1 else 1
+    try:
+        with Connection(port) as connection:
+            answers = []
+            while len(answers) < _ANSWERS:
+                for _ in range(ahead):
+                    connection.send(workload.method, workload.path, content)
+                answers += [connection.answer() for _ in range(ahead)]
+    except (BadAnswer, OSError) as error:
+        return str(error)
+    return problem_of(answers, expected)
+
+
+def _excerpt(content: bytes) -> str:
+    if len(content) <= 200:
+        return repr(content)
+    return f"{content[:80]!r}… of {len(content)} octets"

@@ -1,0 +1,244 @@
+"""Takes one figure of one target: the steps of which rounds are made."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import signal
+import subprocess
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from . import processes
+from .clients import IdleConnections, SlowClients
+from .generators import Asking, Load, LoadFailed, load
+from .rounds import Sample
+from .targets import Place, Running, Target, TargetFailed
+from .workloads import LEAN, SLOW_CLIENTS, Workload
+
+# One wrong answer in so many is an accident; more spoil the round.
+REQUESTS_PER_ERROR_MIN = 1000
+SLOW_CLIENTS_COUNT = 200
+SLOW_PAUSE_SECONDS = 0.1
+IDLE_FEW = 1_000
+IDLE_MANY = 11_000
+_IDLE_SETTLE_SECONDS = 1.0
+_CALLGRIND_REQUESTS = (2_000, 12_000)
+
+
+class NotMeasured(Exception):
+    """Says why a figure could not be taken."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Says where servers and generators run, and how long a round takes."""
+
+    place: Place
+    load_cores: tuple[int, ...]
+    seconds: float
+    warm_up_seconds: float
+    folder: Path
+    # Rounds count although the server had to wait for its core.
+    is_disturbed: bool = False
+
+    def asking(self, port: int, seconds: float | None = None) -> Asking:
+        """Gives what a generator needs to know."""
+        return Asking(
+            port, self.load_cores, seconds or self.seconds, self.folder
+        )
+
+
+def ask(running: Running, workload: Workload, asking: Asking) -> Load:
+    """Lets the workload's generator ask."""
+    if workload.rate is not None and asking.rate is None:
+        asking = replace(asking, rate=workload.rate)
+    if workload.generator == SLOW_CLIENTS:
+        with SlowClients(
+            running.port, SLOW_CLIENTS_COUNT, SLOW_PAUSE_SECONDS
+        ):
+            return load(workload, asking)
+    return load(workload, asking)
+
+
+def warm_up(setting: Setting, running: Running, workload: Workload) -> None:
+    """Asks for a while without counting; raises `LoadFailed`."""
+    ask(
+        running,
+        workload,
+        setting.asking(running.port, setting.warm_up_seconds),
+    )
+
+
+def cpu_sample(
+    setting: Setting,
+    running: Running,
+    workload: Workload,
+    rate: float | None = None,
+) -> Sample:
+    """Measures CPU time per request in one round, and latencies where the
+    rate is fixed."""
+    if not running.is_running():
+        return Sample({}, problem=f"the server has ended: {running.log_end()}")
+    stolen = processes.stolen_ticks(running.cores)
+    before = running.times()
+    try:
+        asking = replace(setting.asking(running.port), rate=rate)
+        counted = ask(running, workload, asking)
+    except LoadFailed as error:
+        return Sample({}, problem=str(error))
+    times = before.until(running.times())
+    figures = figures_of(counted, times)
+    figures["stolen_ticks"] = processes.stolen_ticks(running.cores) - stolen
+    return Sample(
+        figures,
+        counted.error_count,
+        problem_of(counted, times, setting.is_disturbed),
+    )
+
+
+def figures_of(
+    counted: Load, times: processes.Times | None
+) -> dict[str, float]:
+    """Gives the figures of a round."""
+    figures = {"rate": counted.rate, **counted.latency_us}
+    if times and counted.requests:
+        figures["cpu_us"] = times.run / 1000 / counted.requests
+        figures["waited"] = times.waited / max(times.run, 1)
+    return figures
+
+
+def problem_of(
+    counted: Load, times: processes.Times | None, is_disturbed: bool = False
+) -> str:
+    """Says why a round does not count, or nothing."""
+    if counted.requests == 0:
+        return "no request was answered"
+    if counted.error_count * REQUESTS_PER_ERROR_MIN > counted.requests:
+        return f"{counted.error_count} errors: {counted.errors}"
+    if times is None:
+        return "a thread of the server has ended"
+    if not times.is_undisturbed and not is_disturbed:
+        share = times.waited / max(times.run, 1)
+        return f"the server waited {share:.1%} of its run time for its core"
+    return ""
+
+
+def capacity(setting: Setting, running: Running, workload: Workload) -> float:
+    """Gives the rate that a target answers when the client never rests."""
+    saturating = replace(workload, generator=LEAN, rate=None)
+    seconds = max(1.0, setting.warm_up_seconds)
+    return load(saturating, setting.asking(running.port, seconds)).rate
+
+
+def memory_octets(
+    setting: Setting, target: Target, workload: Workload
+) -> float:
+    """Measures the peak memory of a fresh server under the workload."""
+    with target.run(setting.place) as running:
+        ask(running, workload, setting.asking(running.port))
+        return float(running.memory_octets("VmHWM"))
+
+
+def idle_octets(setting: Setting, target: Target, workload: Workload) -> float:
+    """Measures what an idle connection adds to the resident memory."""
+    with target.run(setting.place) as running:
+        with IdleConnections(running.port) as idle:
+            idle.grow(IDLE_FEW, workload.path, _IDLE_SETTLE_SECONDS)
+            few = running.memory_octets("VmRSS")
+            idle.grow(IDLE_MANY, workload.path, _IDLE_SETTLE_SECONDS)
+            many = running.memory_octets("VmRSS")
+    return (many - few) / (IDLE_MANY - IDLE_FEW)
+
+
+def system_calls(
+    setting: Setting, target: Target, workload: Workload
+) -> float:
+    """Counts the system calls per request, traced by strace."""
+    if not shutil.which("strace"):
+        raise NotMeasured("strace is missing: apt-get install strace")
+    summary = setting.folder / f"{target.name}.strace"
+    with target.run(setting.place) as running:
+        warm_up(setting, running, workload)
+        attached = [f"-p{member}" for member in running.process_ids()]
+        tracer = subprocess.Popen(
+            ["strace", "-c", "-f", "-o", str(summary), *attached],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+        try:
+            _await_attached(tracer)
+            counted = ask(running, workload, setting.asking(running.port))
+        finally:
+            tracer.send_signal(signal.SIGINT)
+            tracer.communicate(timeout=20)
+    if counted.requests == 0:
+        raise NotMeasured("no request was answered under strace")
+    return calls_in(summary.read_text()) / counted.requests
+
+
+def _await_attached(tracer: subprocess.Popen) -> None:
+    line = tracer.stderr.readline()
+    if b"attached" not in line:
+        raise NotMeasured(f"strace: {line.decode(errors='replace').strip()}")
+
+
+def calls_in(summary: str) -> int:
+    """Reads the sum of the calls that strace -c has counted."""
+    for line in summary.splitlines():
+        words = line.split()
+        if words and words[-1] == "total" and len(words) >= 5:
+            return int(words[3])
+    raise NotMeasured("strace printed no sum")
+
+
+def instructions(
+    setting: Setting, target: Target, workload: Workload
+) -> float:
+    """Counts the instructions per request, by callgrind.
+
+    What the start and the end of the server take is taken off as the
+    difference between a long and a short run.
+    """
+    if not shutil.which("valgrind"):
+        raise NotMeasured("valgrind is missing: apt-get install valgrind")
+    few, many = _CALLGRIND_REQUESTS
+    asked_few, taken_few = _callgrind(setting, target, workload, few)
+    asked_many, taken_many = _callgrind(setting, target, workload, many)
+    if asked_many <= asked_few:
+        raise NotMeasured("the runs under callgrind answered alike")
+    return (taken_many - taken_few) / (asked_many - asked_few)
+
+
+def _callgrind(
+    setting: Setting, target: Target, workload: Workload, rate: int
+) -> tuple[int, int]:
+    output = setting.folder / f"{target.name}.callgrind"
+    for old in setting.folder.glob(f"{output.name}.*"):
+        old.unlink()
+    place = replace(
+        setting.place,
+        wrapper=(
+            "valgrind", "--quiet", "--tool=callgrind", "--trace-children=yes",
+            f"--callgrind-out-file={output}.%p",
+        ),
+    )
+    try:
+        with target.run(place) as running:
+            asking = replace(setting.asking(running.port, 1.0), rate=rate)
+            counted = load(workload, asking)
+            time.sleep(0.5)
+    except (TargetFailed, LoadFailed) as error:
+        raise NotMeasured(f"under callgrind: {error}") from error
+    files = list(setting.folder.glob(f"{output.name}.*"))
+    taken = sum(instructions_in(file.read_text()) for file in files)
+    if taken == 0:
+        raise NotMeasured("callgrind wrote no sum")
+    return counted.requests, taken
+
+
+def instructions_in(profile: str) -> int:
+    """Reads the sum of a profile of callgrind."""
+    found = re.search(r"^(?:summary|totals): (\d+)", profile, re.M)
+    return int(found[1]) if found else 0

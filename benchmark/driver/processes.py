@@ -1,0 +1,132 @@
+"""Reads what a server's processes used: CPU time, waiting, memory.
+
+A server may be many threads and many processes; all of them count. Figures are
+differences between two readings, thread by thread.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+PROC = Path("/proc")
+# Above this share of its run time, somebody else had the server's core.
+WAITED_MAX = 0.02
+_STOP_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class Times:
+    """Holds nanoseconds of run time and of waiting for the core."""
+
+    run: int
+    waited: int
+
+    @property
+    def is_undisturbed(self) -> bool:
+        """Tells whether the core was the server's own."""
+        return self.run > 0 and self.waited < WAITED_MAX * self.run
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Holds run time and waiting of each thread at one moment."""
+
+    tasks: dict[tuple[int, int], tuple[int, int]]
+
+    def until(self, later: Reading) -> Times | None:
+        """Gives what was used up to `later`; none if a thread has ended,
+        because its share is lost with it."""
+        if not self.tasks.keys() <= later.tasks.keys():
+            return None
+        run = waited = 0
+        for task, (run_after, waited_after) in later.tasks.items():
+            run_before, waited_before = self.tasks.get(task, (0, 0))
+            run += run_after - run_before
+            waited += waited_after - waited_before
+        return Times(run, waited)
+
+
+def tree(process_id: int) -> list[int]:
+    """Gives a process and all that descend from it."""
+    found = [process_id]
+    for parent in found:
+        for children in PROC.glob(f"{parent}/task/*/children"):
+            try:
+                found += map(int, children.read_text().split())
+            except OSError:
+                # The thread has ended since it was listed.
+                continue
+    return found
+
+
+def read(process_id: int) -> Reading:
+    """Reads the times of all threads of a process and its descendants."""
+    tasks = {}
+    for member in tree(process_id):
+        for task in PROC.glob(f"{member}/task/*"):
+            try:
+                run, waited, _ = (task / "schedstat").read_text().split()
+            except (OSError, ValueError):
+                continue
+            tasks[member, int(task.name)] = (int(run), int(waited))
+    return Reading(tasks)
+
+
+def memory_octets(process_id: int, field: str = "VmHWM") -> int:
+    """Sums a line of the status of a process and its descendants."""
+    total = 0
+    for member in tree(process_id):
+        try:
+            status = (PROC / str(member) / "status").read_text()
+        except OSError:
+            continue
+        found = re.search(rf"^{field}:\s+(\d+) kB", status, re.M)
+        total += int(found[1]) * 1024 if found else 0
+    return total
+
+
+def stolen_ticks(cores: set[int]) -> int:
+    """Gives the clock ticks that a hypervisor kept from these cores."""
+    total = 0
+    for line in (PROC / "stat").read_text().splitlines():
+        found = re.match(r"cpu(\d+) (.*)", line)
+        if found and int(found[1]) in cores:
+            total += int(found[2].split()[7])
+    return total
+
+
+def stop(process: subprocess.Popen) -> None:
+    """Ends a process that we started, and what it has started."""
+    members = tree(process.pid)
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    # A server's children may outlive it; nobody else waits for them.
+    deadline = time.monotonic() + 1.0
+    rest = members[1:]
+    while rest and time.monotonic() < deadline:
+        rest = [member for member in rest if _is_running(member)]
+        time.sleep(0.01)
+    for member in rest:
+        try:
+            os.kill(member, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+
+
+def _is_running(process_id: int) -> bool:
+    try:
+        status = (PROC / str(process_id) / "status").read_text()
+    except OSError:
+        return False
+    return "State:\tZ" not in status

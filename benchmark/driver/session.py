@@ -1,0 +1,190 @@
+"""Measures one workload: gate, warm-up, paired rounds, runs of their own."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Callable
+
+from . import measures
+from .claims import NOT_MEASURED
+from .generators import LoadFailed
+from .integrity import gate
+from .measures import NotMeasured, Setting
+from .products import Pool
+from .results import Result
+from .rounds import Sample, alternate
+from .targets import Running, Target, TargetFailed
+from .workloads import (
+    CPU,
+    IDLE,
+    INSTRUCTIONS,
+    LATENCY,
+    MEMORY,
+    SYSTEM_CALLS,
+    Workload,
+)
+
+Say = Callable[[str], None]
+
+
+class Session:
+    """Measures workloads one after another, with the same targets."""
+
+    def __init__(
+        self,
+        setting: Setting,
+        pool: Pool,
+        rounds: int,
+        wanted: tuple[str, ...],
+        say: Say,
+    ):
+        self.setting = setting
+        self.pool = pool
+        self.rounds = rounds
+        self.wanted = wanted
+        self.say = say
+
+    def measure(self, workload: Workload, targets: list[Target]) -> Result:
+        """Measures one workload with all targets that answer it right."""
+        self.say(f"\n== {workload.name}: {workload.what}")
+        result = Result(workload, may_claim=not self.setting.is_disturbed)
+        wanted = [m for m in workload.measures if m in self.wanted]
+        paired = any(measure in wanted for measure in (CPU, LATENCY))
+        right = []
+        with ExitStack() as stack:
+            runs: dict[str, Running] = {}
+            for target in targets:
+                running = self._admit(target, workload, stack, result)
+                if running is None:
+                    continue
+                right.append(target)
+                if paired:
+                    runs[target.name] = running
+                else:
+                    running.stop()
+            if CPU in wanted and runs:
+                self._cpu(workload, runs, result)
+            if LATENCY in wanted and runs:
+                self._latency(workload, runs, result)
+        for measure, figure, take in (
+            (SYSTEM_CALLS, "system_calls", measures.system_calls),
+            (
+                MEMORY,
+                "memory_octets",
+                measures.idle_octets
+                if workload.generator == IDLE
+                else measures.memory_octets,
+            ),
+            (INSTRUCTIONS, "instructions", measures.instructions),
+        ):
+            if measure in wanted:
+                self._single(figure, take, workload, right, result)
+        for words, verdict in result.verdicts():
+            if verdict.outcome == NOT_MEASURED:
+                continue
+            ratio = f" ({verdict.ratio.median:.3f})" if verdict.ratio else ""
+            self.say(f"  {verdict.outcome:12} {words}{ratio}")
+        return result
+
+    def _admit(
+        self,
+        target: Target,
+        workload: Workload,
+        stack: ExitStack,
+        result: Result,
+    ) -> Running | None:
+        # Fresh: what it has answered before would move its counters.
+        try:
+            running = stack.enter_context(target.run(self.setting.place))
+            problem = gate(running.port, workload, self.pool)
+        except TargetFailed as error:
+            running, problem = None, str(error)
+        if problem:
+            if running:
+                running.stop()
+            result.left_out[target.name] = problem
+            self.say(f"  {target.name} is left out: {problem}")
+            return None
+        return running
+
+    def _cpu(
+        self, workload: Workload, runs: dict[str, Running], result: Result
+    ) -> None:
+        self._warm_up(workload, runs, result)
+        result.series[CPU] = alternate(
+            tuple(runs),
+            self.rounds,
+            lambda name: measures.cpu_sample(
+                self.setting, runs[name], workload
+            ),
+            self._line("cpu_us", "µs"),
+        )
+
+    def _warm_up(
+        self, workload: Workload, runs: dict[str, Running], result: Result
+    ) -> None:
+        for name in list(runs):
+            try:
+                measures.warm_up(self.setting, runs[name], workload)
+            except LoadFailed as error:
+                result.left_out[name] = str(error)
+                self.say(f"  {name} is left out: {error}")
+                runs.pop(name).stop()
+
+    def _latency(
+        self, workload: Workload, runs: dict[str, Running], result: Result
+    ) -> None:
+        rates = {}
+        for name, running in runs.items():
+            try:
+                rates[name] = measures.capacity(
+                    self.setting, running, workload
+                )
+            except LoadFailed as error:
+                result.notes.append(f"{name}: no latency: {error}")
+        if not rates or min(rates.values()) <= 0:
+            return
+        rate = max(1.0, min(rates.values()) * workload.rate_share)
+        result.latency_rate = rate
+        self.say(f"  latencies at {rate:.0f} requests/s")
+        result.series[LATENCY] = alternate(
+            tuple(rates),
+            self.rounds,
+            lambda name: measures.cpu_sample(
+                self.setting, runs[name], workload, rate
+            ),
+            self._line("p99", "µs"),
+        )
+
+    def _single(
+        self,
+        figure: str,
+        take: Callable[[Setting, Target, Workload], float],
+        workload: Workload,
+        targets: list[Target],
+        result: Result,
+    ) -> None:
+        found = result.single.setdefault(figure, {})
+        for target in targets:
+            try:
+                found[target.name] = take(self.setting, target, workload)
+            except (NotMeasured, TargetFailed, LoadFailed, OSError) as error:
+                result.notes.append(f"{target.name}: no {figure}: {error}")
+                self.say(f"  {target.name}: no {figure}: {error}")
+                continue
+            self.say(f"  {target.name} {figure} {found[target.name]:.2f}")
+
+    def _line(
+        self, figure: str, unit: str
+    ) -> Callable[[int, dict[str, Sample]], None]:
+        def say(number: int, line: dict[str, Sample]) -> None:
+            cells = []
+            for name, sample in sorted(line.items()):
+                if sample.problem:
+                    cells.append(f"{name} does not count: {sample.problem}")
+                else:
+                    found = sample.figures.get(figure, 0.0)
+                    cells.append(f"{name} {found:.2f} {unit}")
+            self.say(f"  round {number}: {'; '.join(cells)}")
+
+        return say

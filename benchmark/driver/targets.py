@@ -1,0 +1,164 @@
+"""Knows who can be measured: how each is built, started, asked and ended."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import processes
+from .workloads import FLARE
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build" / "benchmark"
+BASELINES = ROOT / "benchmark" / "baselines"
+# Nothing here sends reports or needs a crash handler.
+QUIET = {
+    "MODULAR_CRASH_REPORTING_ENABLED": "false",
+    "MODULAR_TELEMETRY_ENABLED": "false",
+}
+_START_SECONDS = 20.0
+_BUILD_SECONDS = 3600.0
+
+
+class TargetFailed(Exception):
+    """Says why a target cannot be measured."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """Names a server and the scripts that build and start it."""
+
+    name: str
+    start: tuple[str, ...]
+    build: tuple[str, ...]
+    # What stands behind the common arguments PORT WORKERS PRODUCTS.
+    options: tuple[str, ...] = ()
+
+    def prepare(self) -> None:
+        """Builds the server; raises `TargetFailed` where it cannot be."""
+        if not Path(self.start[0]).exists():
+            raise TargetFailed(f"there is no {self.start[0]}")
+        finished = subprocess.run(
+            self.build,
+            capture_output=True,
+            text=True,
+            env={**os.environ, **QUIET},
+            timeout=_BUILD_SECONDS,
+        )
+        if finished.returncode != 0:
+            output = (finished.stdout + finished.stderr).strip()
+            raise TargetFailed(f"not built: {output[-400:]}")
+
+    def run(self, place: Place) -> Running:
+        """Starts the server on the cores of `place`."""
+        return Running(self, place)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Says where and with what servers run."""
+
+    cores: tuple[int, ...]
+    workers: int
+    products: Path
+    logs: Path
+    # Such as valgrind, in front of the start script.
+    wrapper: tuple[str, ...] = ()
+
+
+class Running:
+    """Is a server that answers; a `with` block ends it."""
+
+    def __init__(self, target: Target, place: Place):
+        self.name = target.name
+        self.cores = set(place.cores)
+        self.port = free_port()
+        place.logs.mkdir(parents=True, exist_ok=True)
+        self._log_path = place.logs / f"{target.name}.log"
+        cores = ",".join(map(str, place.cores))
+        with open(self._log_path, "wb") as log:
+            self.process = subprocess.Popen(
+                ["taskset", "-c", cores, *place.wrapper, *target.start,
+                 str(self.port), str(place.workers), str(place.products),
+                 *target.options],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env={**os.environ, **QUIET},
+                start_new_session=True,
+            )
+        try:
+            self._await_answers()
+        except TargetFailed:
+            self.stop()
+            raise
+
+    def __enter__(self) -> Running:
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.stop()
+
+    def _await_answers(self) -> None:
+        deadline = time.monotonic() + _START_SECONDS
+        while time.monotonic() < deadline:
+            if self.process.poll() is not None:
+                raise TargetFailed(f"it ended at once: {self.log_end()}")
+            try:
+                socket.create_connection(("127.0.0.1", self.port), 1).close()
+                return
+            except OSError:
+                time.sleep(0.02)
+        raise TargetFailed(f"it does not listen: {self.log_end()}")
+
+    def log_end(self) -> str:
+        """Gives the end of what the server has printed."""
+        return self._log_path.read_text(errors="replace").strip()[-400:]
+
+    def is_running(self) -> bool:
+        """Tells whether the server's first process runs."""
+        return self.process.poll() is None
+
+    def times(self) -> processes.Reading:
+        """Reads the CPU time of all threads and child processes."""
+        return processes.read(self.process.pid)
+
+    def memory_octets(self, field: str = "VmHWM") -> int:
+        """Sums a memory figure over all processes."""
+        return processes.memory_octets(self.process.pid, field)
+
+    def process_ids(self) -> list[int]:
+        """Gives the ids of all processes."""
+        return processes.tree(self.process.pid)
+
+    def stop(self) -> None:
+        """Ends the server."""
+        processes.stop(self.process)
+
+
+def free_port() -> int:
+    """Finds a port on which nobody listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def target_of(name: str) -> Target:
+    """Gives the target of this name."""
+    if name in FLARE:
+        folder = ROOT / "benchmark" / "flare"
+        return Target(
+            name,
+            (str(folder / "start"),),
+            (str(folder / "build"),),
+            (name.removeprefix("flare_"),),
+        )
+    return Target(
+        name,
+        (str(BASELINES / name / "start"),),
+        (str(BASELINES / "build"), name),
+    )

@@ -1,0 +1,356 @@
+"""Says what is asked of the targets, and what is claimed of flare, as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+WRK = "wrk"
+LEAN = "lean"
+SLOW_CLIENTS = "slow_clients"
+IDLE = "idle"
+
+CPU = "cpu"
+SYSTEM_CALLS = "system_calls"
+MEMORY = "memory"
+LATENCY = "latency"
+INSTRUCTIONS = "instructions"
+MEASURES = (CPU, SYSTEM_CALLS, MEMORY, LATENCY, INSTRUCTIONS)
+
+# What is compared: a figure of the measure in front of it.
+FIGURES = {
+    "cpu_us": CPU,
+    "system_calls": SYSTEM_CALLS,
+    "memory_octets": MEMORY,
+    "p50": LATENCY,
+    "p99": LATENCY,
+    "p99.9": LATENCY,
+    "instructions": INSTRUCTIONS,
+}
+
+LIMITS = ("limit_io_uring", "limit_epoll")
+FLARE = ("flare_io_uring", "flare_epoll")
+PEERS = (
+    "nginx",
+    "net_http",
+    "fasthttp",
+    "fiber",
+    "fiber_prefork",
+    "hyper",
+    "axum",
+    "actix_web",
+    "ntex",
+    "may_minihttp",
+)
+TARGETS = (*LIMITS, *FLARE, *PEERS)
+# Stand for whoever shows the lowest figure in the run.
+BEST_OF_ALL = "the best of all"
+BEST_PEER = "the best peer"
+# Stands for no target: the bound is the figure itself.
+ABSOLUTE = ""
+
+_KIB = 1024
+_MIB = 1024 * _KIB
+_SIZES = (
+    ("4k", 4 * _KIB, 64),
+    ("64k", 64 * _KIB, 64),
+    ("1m", _MIB, 16),
+    ("16m", 16 * _MIB, 4),
+)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Says that a figure of one target is at most so much of another's."""
+
+    subject: str
+    bound: float
+    reference: str
+    figure: str = "cpu_us"
+    is_strict: bool = False
+
+    def __str__(self) -> str:
+        what = f"{self.figure}: {self.subject}"
+        if self.reference == ABSOLUTE:
+            return f"{what} ≤ {self.bound:g}"
+        if self.is_strict and self.bound == 1:
+            return f"{what} < {self.reference}"
+        return f"{what} ≤ {self.bound:.2f} × {self.reference}"
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Says what is asked for, by how many clients, and what is claimed."""
+
+    name: str
+    group: str
+    what: str
+    path: str
+    generator: str = WRK
+    method: str = "GET"
+    content_octets: int = 0
+    threads: int = 1
+    connections: int = 64
+    depth: int = 1
+    close_percent: int = 0
+    requests_per_connection: int | None = None
+    # The pool's products differ in length.
+    lengths_vary: bool = False
+    # Requests per second in all; none for as many as are answered.
+    rate: float | None = None
+    # Latency is measured at this share of the slowest target's capacity.
+    rate_share: float = 0.5
+    measures: tuple[str, ...] = MEASURES
+    claims: tuple[Claim, ...] = ()
+
+    @property
+    def route(self) -> str:
+        """Names the route, the first segment of the path."""
+        return self.path.split("/")[1]
+
+
+def ahead_of(subjects: tuple[str, ...], peers=PEERS) -> tuple[Claim, ...]:
+    """Claims that each subject costs less than each peer."""
+    return tuple(
+        Claim(subject, 1.0, peer, is_strict=True)
+        for subject in subjects
+        for peer in peers
+    )
+
+
+def near_limits(io_uring: float, epoll: float) -> tuple[Claim, ...]:
+    """Claims that each backend is near the limit of its kernel interface."""
+    return (
+        Claim("flare_io_uring", io_uring, "limit_io_uring"),
+        Claim("flare_epoll", epoll, "limit_epoll"),
+    )
+
+
+def _no_worse_p99() -> Claim:
+    return Claim("flare_io_uring", 1.0, BEST_PEER, figure="p99")
+
+
+_PLAINTEXT_CLAIMS = (
+    *near_limits(1.10, 1.12),
+    *ahead_of(FLARE, tuple(p for p in PEERS if p != "may_minihttp")),
+    *ahead_of(("flare_io_uring",), ("may_minihttp",)),
+)
+_SYSTEM_CALL_CLAIMS = (
+    Claim("flare_io_uring", 1.10, "limit_io_uring", figure="system_calls"),
+    Claim("flare_epoll", 1.10, "limit_epoll", figure="system_calls"),
+)
+
+
+def _plaintext() -> tuple[Workload, ...]:
+    what = "13 octets of text, `Hello, World!`"
+    return (
+        Workload(
+            "plaintext",
+            "plaintext",
+            what,
+            "/plaintext",
+            claims=(*_PLAINTEXT_CLAIMS, *_SYSTEM_CALL_CLAIMS),
+        ),
+        Workload(
+            "plaintext_c256",
+            "plaintext_c256",
+            f"{what}, 256 connections",
+            "/plaintext",
+            threads=8,
+            connections=256,
+        ),
+        Workload(
+            "plaintext_lean",
+            "plaintext_lean",
+            f"{what}, asked for by a client that leaves the server no rest",
+            "/plaintext",
+            generator=LEAN,
+            claims=_PLAINTEXT_CLAIMS,
+        ),
+        Workload(
+            "plaintext_tenth",
+            "plaintext_tenth",
+            f"{what}, at a tenth of the slowest target's capacity",
+            "/plaintext",
+            generator=LEAN,
+            rate_share=0.1,
+            measures=(LATENCY,),
+            claims=(
+                Claim("flare_io_uring", 1.05, "flare_epoll", figure="p50"),
+            ),
+        ),
+        Workload(
+            "pipelined",
+            "pipelined",
+            f"{what}, 16 requests at a time",
+            "/plaintext",
+            depth=16,
+            claims=(
+                Claim("flare_io_uring", 1.35, "limit_io_uring"),
+                *ahead_of(("flare_io_uring",)),
+            ),
+        ),
+        Workload(
+            "pipelined_c256",
+            "pipelined_c256",
+            f"{what}, 16 requests at a time, 256 connections",
+            "/plaintext",
+            threads=8,
+            connections=256,
+            depth=16,
+        ),
+    )
+
+
+def _connections() -> tuple[Workload, ...]:
+    return (
+        Workload(
+            "mixed_keepalive",
+            "mixed_keepalive",
+            "one request in five asks to close the connection",
+            "/plaintext",
+            close_percent=20,
+        ),
+        Workload(
+            "churn",
+            "churn",
+            "a connection per request",
+            "/plaintext",
+            generator=LEAN,
+            requests_per_connection=1,
+            claims=ahead_of(FLARE, ("nginx", "hyper")),
+        ),
+        Workload(
+            "limited",
+            "limited",
+            "a connection closes after 10 requests",
+            "/plaintext",
+            generator=LEAN,
+            requests_per_connection=10,
+            claims=ahead_of(FLARE, ("nginx", "hyper")),
+        ),
+    )
+
+
+def _products() -> tuple[Workload, ...]:
+    ahead = ahead_of(("flare_io_uring",))
+    return (
+        Workload(
+            "read",
+            "read",
+            "a product of about 4 KB out of 500",
+            "/read",
+            lengths_vary=True,
+            claims=(*near_limits(1.15, 1.15), *ahead, _no_worse_p99()),
+        ),
+        Workload(
+            "simple",
+            "simple",
+            'a small JSON text, `{"message":"hi"}`',
+            "/simple",
+            claims=(*near_limits(1.15, 1.15), *ahead, _no_worse_p99()),
+        ),
+        Workload(
+            "compute",
+            "compute",
+            "100 products sorted by price, and statistics of them",
+            "/compute",
+            lengths_vary=True,
+            claims=(*near_limits(1.10, 1.10), *ahead, _no_worse_p99()),
+        ),
+        Workload(
+            "list",
+            "list",
+            "25 products, about 100 KB",
+            "/list",
+            lengths_vary=True,
+            claims=(Claim("flare_io_uring", 1.05, BEST_OF_ALL), _no_worse_p99()),
+        ),
+    )
+
+
+def _transfers() -> tuple[Workload, ...]:
+    uploads = tuple(
+        Workload(
+            f"upload_{name}",
+            "upload",
+            f"{octets // _KIB} KiB of content read bit by bit",
+            "/upload",
+            generator=LEAN,
+            method="POST",
+            content_octets=octets,
+            connections=connections,
+        )
+        for name, octets, connections in _SIZES
+    )
+    downloads = tuple(
+        Workload(
+            f"download_{name}",
+            "download",
+            f"{octets // _KIB} KiB of content written bit by bit",
+            f"/download/{octets}",
+            generator=LEAN,
+            connections=connections,
+        )
+        for name, octets, connections in _SIZES
+    )
+    return uploads + downloads
+
+
+def _waits() -> tuple[Workload, ...]:
+    return (
+        Workload(
+            "delay",
+            "delay",
+            "a handler that waits for 10 ms, asked by 256 clients",
+            "/delay",
+            generator=LEAN,
+            connections=256,
+            measures=(CPU, MEMORY),
+        ),
+        Workload(
+            "slow_clients",
+            "slow_clients",
+            "a fixed rate of requests beside 200 clients that send their"
+            " heads octet by octet",
+            "/plaintext",
+            generator=SLOW_CLIENTS,
+            rate=5_000,
+            measures=(CPU,),
+        ),
+        Workload(
+            "idle",
+            "idle",
+            "resident memory per idle keep-alive connection, in octets",
+            "/plaintext",
+            generator=IDLE,
+            measures=(MEMORY,),
+            claims=tuple(
+                Claim(name, 1536.0, ABSOLUTE, figure="memory_octets")
+                for name in FLARE
+            ),
+        ),
+    )
+
+
+WORKLOADS = (
+    *_plaintext(),
+    *_connections(),
+    *_products(),
+    *_transfers(),
+    *_waits(),
+)
+QUICK = ("plaintext", "pipelined", "read", "simple")
+
+
+def chosen(names: list[str] | None) -> list[Workload]:
+    """Gives the workloads of these names or groups; all of them for none.
+
+    A name that none has raises `ValueError`.
+    """
+    if names is None:
+        return list(WORKLOADS)
+    known = {w.name for w in WORKLOADS} | {w.group for w in WORKLOADS}
+    for name in names:
+        if name not in known:
+            raise ValueError(f"no workload {name}; there are {sorted(known)}")
+    return [w for w in WORKLOADS if w.name in names or w.group in names]
