@@ -24,6 +24,7 @@ struct connection {
     bool sending;
     bool says_close;          /* the last request of the batch does */
     bool awaiting_end;
+    bool idle;                /* in the queue of those */
     uint64_t due;             /* when the first outstanding request was */
     struct response_reader reader;
 };

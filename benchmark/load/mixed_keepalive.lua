@@ -5,7 +5,8 @@ local keeping, closing
 
 init = function(arguments)
   keeping = wrk.format()
-  closing = wrk.format(nil, nil, { Connection = "close" })
+  wrk.headers["Connection"] = "close"
+  closing = wrk.format()
 end
 
 request = function()

@@ -127,9 +127,10 @@ static void write_request(struct text *text, const struct request *request,
     append_text(text, request->path);
     append_text(text, " HTTP/1.1\r\n");
     if (!request->has_host) {
-        append_text(text, "Host: ");
+        bool is_v6 = strchr(request->host, ':');
+        append_text(text, is_v6 ? "Host: [" : "Host: ");
         append_text(text, request->host);
-        append_text(text, ":");
+        append_text(text, is_v6 ? "]:" : ":");
         append_text(text, request->port);
         append_text(text, "\r\n");
     }

@@ -4,11 +4,11 @@ local upload
 init = function(arguments)
   if not arguments[1] then error("upload.lua: name a file behind --") end
   local file = assert(io.open(arguments[1], "rb"))
-  local content = file:read("*a")
+  wrk.method = "POST"
+  wrk.body = file:read("*a")
+  wrk.headers["Content-Type"] = "application/octet-stream"
   file:close()
-  upload = wrk.format("POST", nil, {
-    ["Content-Type"] = "application/octet-stream",
-  }, content)
+  upload = wrk.format()
 end
 
 request = function() return upload end

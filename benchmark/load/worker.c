@@ -48,6 +48,9 @@ static void go_on(struct worker *worker, struct connection *connection)
                     worker->options->pipeline);
         return;
     }
+    if (connection->idle)
+        return;
+    connection->idle = true;
     unsigned last = worker->idle_first + worker->idle_count++;
     worker->idle[last % worker->assignment->connections]
         = (unsigned)(connection - worker->connections);
@@ -171,17 +174,16 @@ static void take_end(struct worker *worker, struct connection *connection,
             worker->awaiting_end++;
         }
     }
-    bool is_idle = !connection->outstanding && !connection->awaiting_end;
-    if (result < 0 || !(connection->awaiting_end || is_idle)) {
+    if (result < 0 || !(connection->awaiting_end || connection->idle)) {
         lose(worker, connection, &counted->errors.broken);
         return;
     }
-    if (is_idle || !connection->says_close || connection->outstanding)
+    if (connection->idle || !connection->says_close || connection->outstanding)
         counted->closed_by_server++;
     drop_connection(worker, connection);
     if (connection->outstanding)
         carry_batch(worker, connection);
-    else if (!is_idle)
+    else
         go_on(worker, connection);
 }
 
@@ -272,6 +274,7 @@ static void send_due(struct worker *worker)
         unsigned index = worker->idle[worker->idle_first];
         worker->idle_first = (worker->idle_first + 1) % connections;
         worker->idle_count--;
+        worker->connections[index].idle = false;
         worker->due_count
             += start_batch(worker, &worker->connections[index], (uint64_t)due,
                            wanted);

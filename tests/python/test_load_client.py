@@ -5,6 +5,7 @@ import json
 import pathlib
 import re
 import socket
+import struct
 import subprocess
 import tempfile
 import threading
@@ -433,6 +434,31 @@ class LoadClient(unittest.TestCase):
                     self.assert_errors(result)
                     self.assertEqual(result["latency_us"]["count"], 200)
                     self.assertAlmostEqual(result["requests"], 200, delta=10)
+
+    def test_a_connection_may_end_while_it_idles(self):
+        for linger, kinds in (
+            (struct.pack("ii", 0, 0), ()), (struct.pack("ii", 1, 0), ["broken"])
+        ):
+            def serve_one(connection, reader):
+                connection.settimeout(0.01)
+                if connection.recv(65536):
+                    connection.sendall(HELLO)
+                    with contextlib.suppress(TimeoutError):
+                        connection.recv(1)
+                connection.setsockopt(
+                    socket.SOL_SOCKET, socket.SO_LINGER, linger
+                )
+                return False
+
+            with self.subTest(linger), CannedServer(None) as server:
+                server.serve_one = serve_one
+                result = self.load(server, "-R", "40", seconds="0.5")
+                self.assert_some(result, *kinds)
+                self.assertEqual(result["latency_us"]["count"], 20)
+                self.assertGreater(result["connections"], 16)
+                self.assertGreater(
+                    result["errors"]["broken"] + result["closed_by_server"], 12
+                )
 
     def test_a_stall_shows_in_the_latencies_of_a_fixed_rate(self):
         stalled = threading.Lock()
