@@ -159,7 +159,11 @@ def parse_lean(output: str) -> Load:
             int(found["requests"]),
             float(found["seconds"]),
             {kind: n for kind, n in found["errors"].items() if n},
-            {name: float(us) for name, us in found["latency_us"].items()},
+            {
+                name: float(us)
+                for name, us in found["latency_us"].items()
+                if name != "count"
+            },
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise LoadFailed(f"{LEAN} printed {output!r}") from error

@@ -115,7 +115,7 @@ def stop(process: subprocess.Popen) -> None:
     deadline = time.monotonic() + 1.0
     rest = members[1:]
     while rest and time.monotonic() < deadline:
-        rest = [member for member in rest if _is_running(member)]
+        rest = [member for member in rest if is_running(member)]
         time.sleep(0.01)
     for member in rest:
         try:
@@ -124,7 +124,8 @@ def stop(process: subprocess.Popen) -> None:
             continue
 
 
-def _is_running(process_id: int) -> bool:
+def is_running(process_id: int) -> bool:
+    """Tells whether a process runs; one that nobody waited for does not."""
     try:
         status = (PROC / str(process_id) / "status").read_text()
     except OSError:

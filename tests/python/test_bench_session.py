@@ -1,0 +1,230 @@
+"""Tests a whole run of the benchmark with small servers and its report."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+from benchmark.driver import command
+from benchmark.driver.answers import Connection
+from benchmark.driver.claims import (
+    DISTURBED,
+    FAIL,
+    NOT_MEASURED,
+    PASS,
+    TOO_FEW,
+)
+from benchmark.driver.generators import Load
+from benchmark.driver.measures import Setting
+from benchmark.driver.products import Pool
+from benchmark.driver.report import markdown, table
+from benchmark.driver.results import Result
+from benchmark.driver.rounds import Sample, Series
+from benchmark.driver.session import Session
+from benchmark.driver.targets import Place, Target
+from benchmark.driver.workloads import (
+    BEST_OF_ALL,
+    BEST_PEER,
+    CPU,
+    LATENCY,
+    MEMORY,
+    WORKLOADS,
+    Claim,
+    chosen,
+)
+
+SERVER = """\
+import socketserver, sys
+ANSWER = (b"HTTP/1.1 200 OK\\r\\nContent-Type: text/plain\\r\\n"
+          b"Content-Length: 13\\r\\n\\r\\n" + sys.argv[4].encode())
+class Handler(socketserver.StreamRequestHandler):
+    def handle(self):
+        while self.rfile.readline():
+            while self.rfile.readline() not in (b"\\r\\n", b""):
+                pass
+            self.wfile.write(ANSWER)
+class Server(socketserver.TCPServer):
+    allow_reuse_address = True
+Server(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+"""
+PLAINTEXT = chosen(["plaintext"])[0]
+
+
+def few_requests(workload, asking):
+    """Stands for a load generator: asks 40 times on one connection."""
+    with Connection(asking.port) as connection:
+        for _ in range(40):
+            connection.send(workload.method, workload.path)
+            connection.answer()
+    return Load(40, 0.1, {}, {"p50": 10.0, "p99": 20.0})
+
+
+class Sessions(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        asking = mock.patch("benchmark.driver.measures.load", few_requests)
+        asking.start()
+        self.addCleanup(asking.stop)
+        (self.folder / "server.py").write_text(SERVER)
+        (self.folder / "products.json").write_text("[\n]\n")
+
+    def target(self, name, *options):
+        server = self.folder / "server.py"
+        return Target(name, (sys.executable, str(server)), (), options)
+
+    def measure(self, targets, measures=(CPU, LATENCY, MEMORY), rounds=2):
+        products = self.folder / "products.json"
+        core = min(os.sched_getaffinity(0))
+        place = Place((core,), 1, products, self.folder / "logs")
+        setting = Setting(place, (core,), 0.1, 0.1, self.folder, True)
+        session = Session(
+            setting, Pool(products), rounds, measures, lambda _: None
+        )
+        return session.measure(PLAINTEXT, targets)
+
+    def test_targets_are_measured_and_wrong_ones_named(self):
+        result = self.measure([
+            self.target("flare_epoll", "Hello, World!"),
+            self.target("limit_epoll", "Hello, World!"),
+            self.target("nginx", "Hello, Wurld!"),
+            Target("hyper", ("/bin/false",), ()),
+        ])
+        self.assertEqual(result.targets(), ["flare_epoll", "limit_epoll"])
+        self.assertIn("Wurld", result.left_out["nginx"])
+        self.assertIn("ended at once", result.left_out["hyper"])
+        series = result.series[CPU]["flare_epoll"]
+        self.assertEqual((series.count, series.errors), (2, 0))
+        self.assertGreater(series.counted("cpu_us")[0], 0)
+        self.assertEqual(
+            result.series[LATENCY]["limit_epoll"].counted("p99"), [20.0, 20.0]
+        )
+        self.assertEqual(result.latency_rate, 200.0)
+        self.assertGreater(
+            result.figure("flare_epoll", "memory_octets"), 1 << 20
+        )
+        outcomes = {verdict.outcome for _, verdict in result.verdicts()}
+        self.assertEqual(outcomes, {DISTURBED, NOT_MEASURED})
+        text = markdown([result], {"processor": "a|b"})
+        self.assertIn("nginx: left out", text)
+        self.assertIn("| flare_epoll |", text)
+        self.assertIn("a\\|b", text)
+        json.dumps(result.as_data())
+
+    def test_a_target_that_cannot_be_started_leaves_the_others(self):
+        result = self.measure(
+            [
+                Target("ntex", ("/nowhere",), ()),
+                self.target("hyper", "Hello, World!"),
+            ],
+            (CPU,),
+            1,
+        )
+        self.assertEqual(result.targets(), ["hyper"])
+        self.assertEqual(list(result.left_out), ["ntex"])
+
+
+class Verdicts(unittest.TestCase):
+    def result(self, figure="cpu_us", measure=CPU, **figures):
+        series = {
+            name: Series([Sample({figure: value}) for value in values])
+            for name, values in figures.items()
+        }
+        return Result(PLAINTEXT, series={measure: series})
+
+    def outcome(self, result, *claim, **options):
+        words, verdict = result.verdict(Claim(*claim, **options))
+        return verdict.outcome, words
+
+    def test_claims_are_judged_by_the_paired_ratio(self):
+        result = self.result(
+            flare_io_uring=[1.1] * 11, limit_io_uring=[1.0] * 11
+        )
+        name = ("flare_io_uring", 1.2, "limit_io_uring")
+        self.assertEqual(self.outcome(result, *name)[0], PASS)
+        name = ("flare_io_uring", 1.05, "limit_io_uring")
+        self.assertEqual(self.outcome(result, *name)[0], FAIL)
+        name = ("flare_io_uring", 1.05, "nginx")
+        self.assertEqual(self.outcome(result, *name)[0], NOT_MEASURED)
+
+    def test_few_rounds_claim_nothing(self):
+        result = self.result(flare_epoll=[1.0] * 10, nginx=[2.0] * 10)
+        self.assertEqual(
+            self.outcome(result, "flare_epoll", 1.0, "nginx")[0], TOO_FEW
+        )
+
+    def test_the_best_is_found_among_those_who_may_be_it(self):
+        result = self.result(
+            flare_io_uring=[2.0] * 11,
+            flare_epoll=[1.0] * 11,
+            limit_epoll=[1.5] * 11,
+            nginx=[3.0] * 11,
+            hyper=[2.5] * 11,
+        )
+        outcome, words = self.outcome(
+            result, "flare_io_uring", 1.0, BEST_OF_ALL
+        )
+        self.assertEqual(outcome, FAIL)
+        self.assertIn("limit_epoll", words)
+        outcome, words = self.outcome(result, "flare_io_uring", 1.0, BEST_PEER)
+        self.assertEqual(outcome, PASS)
+        self.assertIn("hyper", words)
+
+    def test_single_figures_are_judged_by_their_ratio(self):
+        result = Result(PLAINTEXT)
+        result.single["system_calls"] = {"flare_epoll": 2.2, "limit_epoll": 2}
+        claim = ("flare_epoll", 1.1, "limit_epoll")
+        figure = "system_calls"
+        self.assertEqual(self.outcome(result, *claim, figure=figure)[0], PASS)
+        result.single["system_calls"]["flare_epoll"] = 2.21
+        self.assertEqual(self.outcome(result, *claim, figure=figure)[0], FAIL)
+
+    def test_every_claim_of_a_workload_can_be_said(self):
+        for workload in WORKLOADS:
+            for words, verdict in Result(workload).verdicts():
+                self.assertTrue(words)
+                self.assertEqual(verdict.outcome, NOT_MEASURED)
+
+
+class Commands(unittest.TestCase):
+    def test_servers_and_load_never_share_a_core(self):
+        problem = command.core_problem
+        self.assertIsNone(problem((0,), (1,), {0, 1}))
+        self.assertIsNotNone(problem((0, 1), (1,), {0, 1}))
+        self.assertIsNotNone(problem((0,), (2,), {0, 1}))
+
+    def test_a_quick_run_takes_few_workloads_and_a_full_one_all(self):
+        with mock.patch("os.sched_getaffinity", return_value={0, 1}):
+            quick = command.parse([])
+            full = command.parse(["--full"])
+        self.assertEqual(
+            [w.name for w in quick.workloads],
+            ["plaintext", "pipelined", "read", "simple"],
+        )
+        self.assertEqual(full.workloads, list(WORKLOADS))
+        self.assertNotIn(LATENCY, quick.measures)
+        self.assertIn(LATENCY, full.measures)
+
+    def test_the_program_explains_itself(self):
+        program = Path(command.__file__).parents[1] / "bench"
+        finished = subprocess.run(
+            [sys.executable, program, "--workloads", "none"],
+            capture_output=True, text=True, timeout=60,
+        )
+        self.assertEqual(finished.returncode, 2)
+        self.assertIn("no workload none", finished.stderr)
+
+
+class Tables(unittest.TestCase):
+    def test_cells_cannot_break_a_table(self):
+        text = table(["a"], [["x|y\nz"]])
+        self.assertEqual(text, "| a |\n|---|\n| x\\|y z |")
+
+
+if __name__ == "__main__":
+    unittest.main()
