@@ -1,0 +1,76 @@
+// Command fasthttp serves the benchmark with fasthttp.
+package main
+
+import (
+	"fmt"
+	"io"
+	"log"
+	"strconv"
+	"strings"
+	"time"
+
+	"baselines/catalogue"
+
+	"github.com/valyala/fasthttp"
+)
+
+func main() {
+	options := catalogue.OptionsFromFlags()
+	pool := catalogue.Load(options.Products)
+	hello := []byte("Hello, World!")
+	message := []byte(`{"message":"hi"}`)
+
+	handler := func(ctx *fasthttp.RequestCtx) {
+		switch path := string(ctx.Path()); path {
+		case "/plaintext":
+			answer(ctx, "text/plain", hello)
+		case "/simple":
+			answer(ctx, "application/json", message)
+		case "/read":
+			answer(ctx, "application/json", pool.Product())
+		case "/list":
+			answer(ctx, "application/json", pool.List())
+		case "/compute":
+			answer(ctx, "application/json", pool.Statistics())
+		case "/delay":
+			time.Sleep(10 * time.Millisecond)
+			answer(ctx, "text/plain", hello)
+		case "/upload":
+			upload(ctx)
+		default:
+			download(ctx, path)
+		}
+	}
+	server := &fasthttp.Server{
+		Handler:            handler,
+		StreamRequestBody:  true,
+		MaxRequestBodySize: 1 << 30,
+	}
+	address := fmt.Sprintf("127.0.0.1:%d", options.Port)
+	log.Fatal(server.ListenAndServe(address))
+}
+
+func answer(ctx *fasthttp.RequestCtx, mediaType string, content []byte) {
+	ctx.SetContentType(mediaType)
+	ctx.Response.SetBodyRaw(content)
+}
+
+func upload(ctx *fasthttp.RequestCtx) {
+	length, err := io.Copy(io.Discard, ctx.RequestBodyStream())
+	if err != nil {
+		ctx.Error("unreadable content", fasthttp.StatusBadRequest)
+		return
+	}
+	answer(ctx, "text/plain", strconv.AppendInt(nil, length, 10))
+}
+
+func download(ctx *fasthttp.RequestCtx, path string) {
+	text, found := strings.CutPrefix(path, "/download/")
+	octets, err := strconv.Atoi(text)
+	if !found || err != nil || octets < 0 {
+		ctx.NotFound()
+		return
+	}
+	ctx.SetContentType("application/octet-stream")
+	ctx.SetBodyStream(&catalogue.Filler{Remaining: octets}, octets)
+}

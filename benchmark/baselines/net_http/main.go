@@ -1,0 +1,72 @@
+// Command net_http serves the benchmark with Go's standard library.
+package main
+
+import (
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"strconv"
+	"time"
+
+	"baselines/catalogue"
+)
+
+func main() {
+	options := catalogue.OptionsFromFlags()
+	pool := catalogue.Load(options.Products)
+	hello := []byte("Hello, World!")
+	message := []byte(`{"message":"hi"}`)
+
+	http.HandleFunc("GET /plaintext", func(w http.ResponseWriter, r *http.Request) {
+		answer(w, "text/plain", hello)
+	})
+	http.HandleFunc("GET /simple", func(w http.ResponseWriter, r *http.Request) {
+		answer(w, "application/json", message)
+	})
+	http.HandleFunc("GET /read", func(w http.ResponseWriter, r *http.Request) {
+		answer(w, "application/json", pool.Product())
+	})
+	http.HandleFunc("GET /list", func(w http.ResponseWriter, r *http.Request) {
+		answer(w, "application/json", pool.List())
+	})
+	http.HandleFunc("GET /compute", func(w http.ResponseWriter, r *http.Request) {
+		answer(w, "application/json", pool.Statistics())
+	})
+	http.HandleFunc("GET /delay", func(w http.ResponseWriter, r *http.Request) {
+		time.Sleep(10 * time.Millisecond)
+		answer(w, "text/plain", hello)
+	})
+	http.HandleFunc("POST /upload", upload)
+	http.HandleFunc("GET /download/{octets}", download)
+
+	address := fmt.Sprintf("127.0.0.1:%d", options.Port)
+	log.Fatal(http.ListenAndServe(address, nil))
+}
+
+func answer(w http.ResponseWriter, mediaType string, content []byte) {
+	w.Header().Set("Content-Type", mediaType)
+	w.Header().Set("Content-Length", strconv.Itoa(len(content)))
+	w.Write(content)
+}
+
+func upload(w http.ResponseWriter, r *http.Request) {
+	length, err := io.Copy(io.Discard, r.Body)
+	if err != nil {
+		http.Error(w, "unreadable content", http.StatusBadRequest)
+		return
+	}
+	answer(w, "text/plain", strconv.AppendInt(nil, length, 10))
+}
+
+func download(w http.ResponseWriter, r *http.Request) {
+	octets, err := strconv.Atoi(r.PathValue("octets"))
+	if err != nil || octets < 0 {
+		http.NotFound(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Content-Length", strconv.Itoa(octets))
+	source := catalogue.Filler{Remaining: octets}
+	source.WriteTo(w)
+}
