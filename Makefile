@@ -60,10 +60,13 @@ simulate: $(SETUP) ## simulates SEEDS servers, or repeats the one of RUN
 	@$(MOJO) build -I . -o build/fuzz/fuzz_server fuzz/fuzz_server.mojo
 	@build/fuzz/fuzz_server $(if $(RUN),--only-run $(RUN),--runs $(SEEDS))
 
-bench: $(SETUP) ## builds and runs every micro benchmark
+bench: $(SETUP) ## micro benchmarks, and flare beside its peers in minutes
 	@sh tools/bench.sh $(MOJO)
+	@$(PYTHON) benchmark/bench $(ARGS)
 
-bench-full: bench ## runs the micro benchmarks and every workload
+bench-full: $(SETUP) ## the same with every workload and every figure: hours
+	@sh tools/bench.sh $(MOJO)
+	@$(PYTHON) benchmark/bench --full $(ARGS)
 	@for run in $(wildcard benchmark/workloads/*/run); do $$run || exit 1; done
 
 wheel: $(SETUP) ## builds the wheel into dist/

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from dataclasses import dataclass
 
-_TIMEOUT_SECONDS = 20.0
+_TIMEOUT_SECONDS = 10.0
 _HEAD_OCTETS_MAX = 64 * 1024
 
 

@@ -18,6 +18,7 @@ PROC = Path("/proc")
 # Above this share of its run time, somebody else had the server's core.
 WAITED_MAX = 0.02
 _STOP_SECONDS = 10.0
+_CHILDREN_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
@@ -112,16 +113,21 @@ def stop(process: subprocess.Popen) -> None:
             process.kill()
             process.wait()
     # A server's children may outlive it; nobody else waits for them.
-    deadline = time.monotonic() + 1.0
-    rest = members[1:]
-    while rest and time.monotonic() < deadline:
-        rest = [member for member in rest if is_running(member)]
-        time.sleep(0.01)
+    rest = _await_end(members[1:])
     for member in rest:
         try:
             os.kill(member, signal.SIGKILL)
         except ProcessLookupError:
             continue
+    _await_end(rest)
+
+
+def _await_end(members: list[int]) -> list[int]:
+    deadline = time.monotonic() + _CHILDREN_SECONDS
+    while members and time.monotonic() < deadline:
+        time.sleep(0.01)
+        members = [member for member in members if is_running(member)]
+    return members
 
 
 def is_running(process_id: int) -> bool:
