@@ -3,8 +3,10 @@
 from std.testing import TestSuite
 
 from tests.proto import (
+    test_h1_field_stops,
     test_h1_fixtures,
     test_h1_guard,
+    test_h1_known_name,
     test_h1_limits,
     test_h1_machine,
     test_h1_pairs,
@@ -16,11 +18,19 @@ from tests.proto import (
 def main() raises:
     var failures = List[String]()
     try:
+        TestSuite.discover_tests[test_h1_field_stops.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
         TestSuite.discover_tests[test_h1_fixtures.TESTS]().run()
     except e:
         failures.append(String(e))
     try:
         TestSuite.discover_tests[test_h1_guard.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_h1_known_name.TESTS]().run()
     except e:
         failures.append(String(e))
     try:

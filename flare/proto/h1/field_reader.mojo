@@ -3,16 +3,29 @@
 One pass finds and checks every octet. Refused are: a bare CR or LF, other
 control octets, a name that is not a token, white space before a name (so also
 line folding, section 5.2) and between name and colon.
+
+Lines that have arrived whole and are as they should be are taken in a loop of
+their own. It judges nothing: whatever it does not take, be it cut, refused or
+over a limit, the loop of `_read_on` sees from the front of its line.
 """
 
-from flare.core import COLON, CR, LF, PointerTo
+from flare.core import COLON, CR, LF, PointerTo, SPACE
 from flare.message import FieldLine, FieldName, known_field
 
 from .error import H1Error
+from .field_stops import FieldStops
 from .framing import is_framing, note_field
-from .grammar import is_blank
+from .grammar import is_blank, trim_blanks
 from .head import Head, HeadProgress
-from .scan import Window, not_field_content, not_token, scan
+from .known_name import OCTETS_BEFORE_COLON, known_name
+from .scan import (
+    CR_LF,
+    Window,
+    not_field_content,
+    not_token,
+    scan,
+    two_octets,
+)
 
 
 def read_fields[
@@ -41,6 +54,25 @@ def read_fields[
     Raises:
         H1Error: At the first octet that cannot be right.
     """
+    comptime if not is_trailer:
+        if head[].progress.part == HeadProgress.LINE:
+            var end = _take_whole_lines(
+                window, head, section_octets_max, lines_max
+            )
+            if end != 0:
+                return end
+    return _read_on[is_trailer](window, head, section_octets_max, lines_max)
+
+
+@no_inline
+def _read_on[
+    is_trailer: Bool
+](
+    window: Window,
+    head: PointerTo[Head],
+    section_octets_max: Int,
+    lines_max: Int,
+) raises H1Error -> Int:
     ref h = head[]
     var n = len(window)
     var bound = Int(h.progress.section_start) + section_octets_max
@@ -97,6 +129,73 @@ def read_fields[
     h.progress.scanned = UInt32(at)
     h.progress.part_start = UInt32(line_start)
     h.progress.name_octets = UInt32(name_octets)
+    return 0
+
+
+def _take_whole_lines(
+    window: Window,
+    head: PointerTo[Head],
+    section_octets_max: Int,
+    lines_max: Int,
+) raises H1Error -> Int:
+    # Gives the end of the section, or 0 if it must be read on from where the
+    # progress stands.
+    ref h = head[]
+    var n = len(window)
+    var p = window.unsafe_ptr()
+    var at = Int(h.progress.scanned)
+    var limit = min(n, Int(h.progress.section_start) + section_octets_max)
+    if at < OCTETS_BEFORE_COLON or at >= limit:
+        return 0
+    var count = len(h.lines)
+    var room = min(h.lines.capacity(), lines_max)
+    var stops = FieldStops(window, at)
+    while count < room:
+        var colon = stops.name_end(window, at)
+        var end = stops.value_end(window, colon + 1)
+        var value = colon + 1
+        if (
+            end + 2 > limit
+            or p[unsafe_offset=colon] != COLON
+            or colon == at
+            or two_octets(p, end) != CR_LF
+        ):
+            break
+        if p[unsafe_offset=value] == SPACE:
+            value += 1
+        var value_octets = end - value
+        if p[unsafe_offset=value] <= SPACE or p[unsafe_offset=end - 1] <= SPACE:
+            var trimmed = trim_blanks(window[value:end])
+            value = Int(trimmed.unsafe_ptr()) - Int(p)
+            value_octets = len(trimmed)
+        h.lines.unsafe_ptr().unsafe_offset(count).unsafe_write(
+            FieldLine(
+                UInt32(at),
+                UInt32(colon - at),
+                UInt32(value),
+                UInt32(value_octets),
+            )
+        )
+        var id = known_name(p, at, colon)
+        if is_framing(id):
+            note_field(
+                head,
+                id,
+                Span(unsafe_ptr=p.unsafe_offset(value), length=value_octets),
+                count,
+            )
+        h.known |= FieldName.bit(id)
+        count += 1
+        at = end + 2
+        if count == room and room < lines_max:
+            h.lines.resize(unsafe_uninit_length=count)
+            h.lines.reserve(2 * count)
+            room = min(h.lines.capacity(), lines_max)
+    h.known &= ~FieldName.bit(FieldName.UNKNOWN)
+    h.lines.resize(unsafe_uninit_length=count)
+    if at + 2 <= n and two_octets(p, at) == CR_LF:
+        return at + 2
+    h.progress.scanned = UInt32(at)
     return 0
 
 

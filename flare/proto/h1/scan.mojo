@@ -15,6 +15,9 @@ comptime _Lanes16 = SIMD[DType.bool, 16]
 comptime Window = Span[mut=False, UInt8, _]
 """The received octets; their owner keeps them in place during a call."""
 
+comptime CR_LF: UInt16 = 0x0A0D
+"""CR LF as `two_octets` loads it."""
+
 comptime Stops = def(_Octets16) thin -> _Lanes16
 """Tells which octets of a vector end a scan."""
 
@@ -35,6 +38,22 @@ def window_of[
         The same octets.
     """
     return octets
+
+
+@always_inline
+def two_octets(p: Pointer[mut=False, UInt8, _], at: Int) -> UInt16:
+    """Loads two octets, the first as the lower one.
+
+    Args:
+        p: The front of the window.
+        at: Where they lie.
+
+    Returns:
+        The octets.
+    """
+    return (
+        p.unsafe_offset(at).unsafe_bitcast[UInt16]().unsafe_load[alignment=1]()
+    )
 
 
 @always_inline

@@ -1,0 +1,112 @@
+"""Recognises the known field names where they were received.
+
+A name that stands in a head has octets in front of it, so that vectors which
+end at its colon never leave the window, however near its end the name is.
+"""
+
+from std.builtin.globals import global_constant
+from std.memory import pack_bits
+
+from flare.core import lower_octet
+from flare.message import FieldName
+from flare.message.field_name import _TEXTS
+
+comptime OCTETS_BEFORE_COLON = 16
+"""How many octets of the window must lie in front of a colon."""
+
+
+@always_inline
+def known_name(
+    p: Pointer[mut=False, UInt8, _], start: Int, colon: Int
+) -> UInt8:
+    """Finds the id of a name, in any case.
+
+    The length and the last eight octets pick the one candidate, which is then
+    compared whole.
+
+    Args:
+        p: The front of the window.
+        start: Where the name begins; all its octets are token octets.
+        colon: Where it ends; at least `OCTETS_BEFORE_COLON`.
+
+    Returns:
+        The id, or `FieldName.UNKNOWN`.
+    """
+    comptime assert _slots_are_distinct(), "two known names share a slot"
+    var n = colon - start
+    var last = (
+        p.unsafe_offset(colon - 8)
+        .unsafe_bitcast[UInt64]()
+        .unsafe_load[alignment=1]()
+    )
+    var id = global_constant[_SLOTS]().unsafe_get(_slot(last, n))
+    var row = (
+        global_constant[_ROWS]()
+        .unsafe_ptr()
+        .unsafe_offset(Int(id) * _ROW_OCTETS)
+    )
+    if Int(row[]) != n:
+        return FieldName.UNKNOWN
+    # Setting bit 5 makes a token octet equal to a letter, a digit or a hyphen
+    # only where it is that octet, in either case.
+    var differs = pack_bits(
+        (p.unsafe_load[width=16](colon - 16) | 32).ne(
+            row.unsafe_load[width=16](_ROW_OCTETS - 16)
+        )
+    )
+    if n <= 16:
+        return id if differs >> UInt16(16 - n) == 0 else FieldName.UNKNOWN
+    var front_differs = pack_bits(
+        (p.unsafe_load[width=16](start) | 32).ne(
+            row.unsafe_load[width=16](_ROW_OCTETS - n)
+        )
+    )
+    return id if differs | front_differs == 0 else FieldName.UNKNOWN
+
+
+@always_inline
+def _slot(last: UInt64, n: Int) -> Int:
+    # `last` ends with the last octet of the name; of a short name it begins
+    # with octets that are none of its own.
+    var own = last >> UInt64(64 - 8 * min(n, 8))
+    var lower = own | (UInt64(0x2020202020202020) >> UInt64(64 - 8 * min(n, 8)))
+    return Int(((lower + UInt64(n)) * _MULTIPLIER) >> 56)
+
+
+comptime _MULTIPLIER: UInt64 = 0xAE7C8F097DDFCBC9
+# Chosen so that no two known names share a slot.
+
+comptime _ROW_OCTETS = 32
+comptime _ROWS = _fill_rows()
+comptime _SLOTS = _fill_slots()
+
+
+def _fill_rows() -> Array[UInt8, FieldName.COUNT * _ROW_OCTETS]:
+    # A row begins with the length of the name and ends with the name in small
+    # letters. Row 0 has length 0, which no name has.
+    var rows = Array[UInt8, FieldName.COUNT * _ROW_OCTETS](fill=0)
+    for id in range(1, FieldName.COUNT):
+        var name = materialize[_TEXTS]()[id].as_bytes()
+        var end = (id + 1) * _ROW_OCTETS
+        rows[id * _ROW_OCTETS] = UInt8(len(name))
+        for i in range(len(name)):
+            rows[end - len(name) + i] = lower_octet(name[i])
+    return rows^
+
+
+def _fill_slots() -> Array[UInt8, 256]:
+    var slots = Array[UInt8, 256](fill=FieldName.UNKNOWN)
+    for id in range(1, FieldName.COUNT):
+        var name = materialize[_TEXTS]()[id].as_bytes()
+        var last: UInt64 = 0
+        for i in range(max(len(name) - 8, 0), len(name)):
+            last = (last >> 8) | (UInt64(name[i]) << 56)
+        slots[_slot(last, len(name))] = UInt8(id)
+    return slots^
+
+
+def _slots_are_distinct() -> Bool:
+    var used = 0
+    for id in _fill_slots():
+        used += Int(id != FieldName.UNKNOWN)
+    return used == FieldName.COUNT - 1
