@@ -10,6 +10,7 @@ from tests.proto import (
     test_h1_limits,
     test_h1_machine,
     test_h1_pairs,
+    test_h1_plain_request,
     test_h1_scan,
     test_h1_state,
 )
@@ -43,6 +44,10 @@ def main() raises:
         failures.append(String(e))
     try:
         TestSuite.discover_tests[test_h1_pairs.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_h1_plain_request.TESTS]().run()
     except e:
         failures.append(String(e))
     try:

@@ -28,6 +28,7 @@ from .grammar import (
 )
 from .head import BodyKind, Head
 from .limits import H1Limits
+from .plain_request import is_plain_host
 from .scan import Window
 
 comptime _SEMICOLON: UInt8 = 59
@@ -57,6 +58,8 @@ def is_framing(id: UInt8) -> Bool:
     return (SET >> UInt64(id & 63)) & 1 == 1
 
 
+@no_inline
+@no_inline
 def note_field(
     head: PointerTo[Head], id: UInt8, value: Span[UInt8, _], index: Int
 ) raises H1Error:
@@ -115,11 +118,15 @@ def finish_request(
             raise H1Error.peer(413, "Content-Length exceeds the body limit")
         h.body = BodyKind.LENGTH
     if h.host >= 0:
-        if not valid_host(_value(window, h, h.host)):
+        ref line = h.lines.unsafe_get(h.host)
+        if not is_plain_host(
+            window, Int(line.value_start), Int(line.value_octets)
+        ) and not valid_host(_value(window, h, h.host)):
             raise H1Error.peer(400, "Host is not valid")
     elif h.version_minor > 0:
         raise H1Error.peer(400, "Host is missing")
-    _read_target(window, h)
+    if h.target.form == RequestTarget.NONE:
+        _read_target(window, h)
     _set_persistence(h)
     if h.version_minor == 0 or h.body == BodyKind.NONE:
         h.expects_continue = False

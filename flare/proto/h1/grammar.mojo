@@ -104,6 +104,9 @@ def parse_connection(value: Span[UInt8, _]) raises H1Error -> UInt8:
     Raises:
         H1Error: If a member is not a token.
     """
+    # What browsers send is told at a glance.
+    if equals_lower(value, StaticString("keep-alive").as_bytes()):
+        return ConnectionOption.KEEP_ALIVE
     var options: UInt8 = 0
     var start = 0
     while True:

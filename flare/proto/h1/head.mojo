@@ -138,6 +138,7 @@ struct Head(Movable):
         self.lines.clear()
         self.trailers.clear()
         self.known = 0
+        self.target.form = RequestTarget.NONE
         self.start = 0
         self.status = 0
         self.host = -1

@@ -1,0 +1,97 @@
+"""Tests for `flare.proto.h1.plain_request`."""
+
+from std.testing import assert_equal, assert_false, assert_true
+
+from flare.core import heap_create, heap_destroy
+from flare.message import Method, RequestTarget
+from flare.message.request_target import valid_host
+from flare.proto.h1 import Head
+from flare.proto.h1.plain_request import is_plain_host, take_plain_request_line
+from flare.proto.h1.scan import window_of
+
+
+def test_a_plain_line_is_taken_as_the_general_code_would_read_it() raises:
+    for method in ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"]:
+        for target in [
+            "/",
+            "/a",
+            "/a/b-c.d_e~f",
+            "/a?",
+            "/a?b=c&d=/e?f",
+            "/0123456789abcdef0123456789abcdef?0123456789abcdef",
+        ]:
+            var line = String(method, " ", target, " HTTP/1.1\r\n")
+            var head = heap_create(Head())
+            assert_true(
+                take_plain_request_line(window_of(line.as_bytes()), head, 60),
+                line,
+            )
+            var general = RequestTarget.parse(
+                target.as_bytes(), Method.from_octets(method.as_bytes())
+            )
+            ref h = head[]
+            assert_true(h.method == method)
+            assert_equal(h.method_text(window_of(line.as_bytes())), method)
+            assert_equal(h.target_text(window_of(line.as_bytes())), target)
+            assert_equal(h.target.form, general.form)
+            assert_equal(h.target.port, general.port)
+            assert_equal(h.target.path_start, general.path_start)
+            assert_equal(h.target.path_octets, general.path_octets)
+            assert_equal(h.target.query_start, general.query_start)
+            assert_equal(h.target.query_octets, general.query_octets)
+            assert_equal(h.target.host_octets, 0)
+            assert_equal(h.target.authority_octets, 0)
+            assert_equal(Int(h.progress.section_start), line.byte_length())
+            heap_destroy(head)
+
+
+def test_what_needs_thought_is_left_alone() raises:
+    for line in [
+        "GET / HTTP/1.0\r\n",
+        "GET / HTTP/1.1\n\n",
+        "GET /a b HTTP/1.1\r\n",
+        "GET /%61 HTTP/1.1\r\n",
+        "GET /a#b HTTP/1.1\r\n",
+        "GET /a?b#c HTTP/1.1\r\n",
+        "GET /a\x7fb HTTP/1.1\r\n",
+        "GET  / HTTP/1.1\r\n",
+        "GET * HTTP/1.1\r\n",
+        "GET http://a/ HTTP/1.1\r\n",
+        "get / HTTP/1.1\r\n",
+        "OPTIONSX/ HTTP/1.1\r\n",
+        "PROPFIND / HTTP/1.1\r\n",
+        "CONNECT / HTTP/1.1\r\n",
+        "\r\nGET / HTTP/1.1\r\n",
+        "GET /567890123 HTTP/1.1\r\n",
+        "GET /aaaaaaaaaaa",
+        "GET /a HTTP/1.1\r",
+    ]:
+        var head = heap_create(Head())
+        assert_false(
+            take_plain_request_line(window_of(line.as_bytes()), head, 9),
+            line,
+        )
+        heap_destroy(head)
+
+
+def test_a_plain_host_is_a_valid_one() raises:
+    for host in ["a", "localhost:8080", "127.0.0.1", "a.example:", "a:0"]:
+        assert_true(_is_plain(host), host)
+    for host in ["", ":80", "[::1]", "a_b", "a%41", "a:65536", "a:b", "a b"]:
+        assert_false(_is_plain(host), host)
+    for first in range(256):
+        for second in [46, 48, 58, 64, 97, 128]:
+            var host = [UInt8(first), UInt8(second)]
+            if _is_plain(StringSlice(unsafe_from_utf8=Span(host))):
+                assert_true(valid_host(host), String(first, " ", second))
+
+
+def _is_plain(host: StringSlice) -> Bool:
+    var octets = List[UInt8]("Host: aaaaaaaaaaaaaa".as_bytes())
+    var start = len(octets)
+    octets.extend(host.as_bytes())
+    octets.extend("\r\n".as_bytes())
+    return is_plain_host(window_of(octets), start, host.byte_length())
+
+
+comptime TESTS = __functions_in_module()
