@@ -1,0 +1,91 @@
+//! actix-web, which starts its workers itself.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use actix_web::body::SizedStream;
+use actix_web::http::header::ContentType;
+use actix_web::rt::time::sleep;
+use actix_web::web::{self, Bytes, Data};
+use actix_web::{get, post, App, Error, HttpResponse, HttpServer};
+use catalogue::{filler, Catalogue, Options, Turn};
+use futures_util::{stream, StreamExt};
+
+#[get("/plaintext")]
+async fn plaintext() -> HttpResponse {
+    HttpResponse::Ok().content_type("text/plain").body("Hello, World!")
+}
+
+#[get("/simple")]
+async fn simple() -> HttpResponse {
+    HttpResponse::Ok()
+        .content_type(ContentType::json())
+        .body(r#"{"message":"hi"}"#)
+}
+
+#[get("/read")]
+async fn read(turn: Data<Turn>) -> HttpResponse {
+    HttpResponse::Ok().content_type(ContentType::json()).body(turn.product())
+}
+
+#[get("/list")]
+async fn list(turn: Data<Turn>) -> HttpResponse {
+    HttpResponse::Ok().content_type(ContentType::json()).body(turn.list())
+}
+
+#[get("/compute")]
+async fn compute(turn: Data<Turn>) -> HttpResponse {
+    HttpResponse::Ok()
+        .content_type(ContentType::json())
+        .body(turn.statistics())
+}
+
+#[get("/delay")]
+async fn delay() -> HttpResponse {
+    sleep(Duration::from_millis(10)).await;
+    HttpResponse::Ok().content_type("text/plain").body("Hello, World!")
+}
+
+#[post("/upload")]
+async fn upload(mut content: web::Payload) -> Result<HttpResponse, Error> {
+    let mut length = 0;
+    while let Some(octets) = content.next().await {
+        length += octets?.len();
+    }
+    Ok(HttpResponse::Ok()
+        .content_type("text/plain")
+        .body(length.to_string()))
+}
+
+#[get("/download/{octets}")]
+async fn download(octets: web::Path<usize>) -> HttpResponse {
+    let octets = octets.into_inner();
+    let pieces = filler(octets)
+        .map(|piece| Ok::<_, Infallible>(Bytes::from_static(piece)));
+    HttpResponse::Ok()
+        .content_type(ContentType::octet_stream())
+        .body(SizedStream::new(octets as u64, stream::iter(pieces)))
+}
+
+#[actix_web::main]
+async fn main() -> std::io::Result<()> {
+    let options = Options::from_arguments();
+    let catalogue = Catalogue::load(&options.products);
+    HttpServer::new(move || {
+        App::new()
+            .app_data(Data::new(Turn::new(catalogue)))
+            .service(plaintext)
+            .service(simple)
+            .service(read)
+            .service(list)
+            .service(compute)
+            .service(delay)
+            .service(upload)
+            .service(download)
+    })
+    .workers(options.workers)
+    .backlog(4096)
+    .bind(("127.0.0.1", options.port))?
+    .run()
+    .await
+}
