@@ -43,6 +43,7 @@ struct worker {
     uint64_t awaiting_end;      /* connections */
     bool is_measuring;
     bool is_draining;
+    unsigned gathered;        /* completions to wait for at a time */
     unsigned close_credit;
     unsigned source;
     double step;              /* between requests of an open loop, or 0 */

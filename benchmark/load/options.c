@@ -27,6 +27,8 @@ static const char USAGE[]
       "  -H 'NAME: VALUE' a field line; may be repeated\n"
       "  --close-share P  percent of requests that say Connection: close\n"
       "  --lengths-vary   contents need not be as long as the first one\n"
+      "  --gather N       answers that a thread of a closed loop waits for,\n"
+      "                   0.1 ms at most (a quarter of its connections)\n"
       "  --spin US        how long to poll before sleeping (0)\n";
 
 /* Far below what one send may carry. */
@@ -175,11 +177,12 @@ static void find_address(struct options *options,
     freeaddrinfo(found);
 }
 
-enum { CLOSE_SHARE = 256, LENGTHS_VARY, SPIN };
+enum { CLOSE_SHARE = 256, LENGTHS_VARY, GATHER, SPIN };
 
 static const struct option LONG_OPTIONS[] = {
     {"close-share", required_argument, NULL, CLOSE_SHARE},
     {"lengths-vary", no_argument, NULL, LENGTHS_VARY},
+    {"gather", required_argument, NULL, GATHER},
     {"spin", required_argument, NULL, SPIN},
     {"help", no_argument, NULL, 'h'},
     {0},
@@ -207,6 +210,7 @@ static void read_option(struct options *options, struct request *request,
         options->close_share = whole("--close-share", value, 0, 100);
         break;
     case LENGTHS_VARY: options->lengths_vary = true; break;
+    case GATHER: options->gather = whole("--gather", value, 1, 65536); break;
     case SPIN: options->spin = whole("--spin", value, 0, 1e6); break;
     case 'h': fputs(USAGE, stdout); exit(0);
     default: fputs(USAGE, stderr); exit(2);

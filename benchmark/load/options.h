@@ -17,6 +17,7 @@ struct options {
     double rate;                      /* 0 in a closed loop */
     unsigned requests_per_connection; /* 0 without a limit */
     unsigned close_share;             /* in percent */
+    unsigned gather;                  /* 0: a part of the connections */
     unsigned spin;                    /* microseconds */
     bool lengths_vary;
     bool is_head;

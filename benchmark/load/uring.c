@@ -11,6 +11,17 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* What <linux/io_uring.h> of older kernels lacks. */
+#ifndef IORING_FEAT_MIN_TIMEOUT
+#define IORING_FEAT_MIN_TIMEOUT (1U << 15)
+#endif
+struct waiting {
+    uint64_t signals;
+    uint32_t signals_octets;
+    uint32_t least_microseconds;
+    uint64_t timeout;
+};
+
 enum { SUBMISSIONS = 4096, BUFFERS_MIN = 64, BUFFERS_MAX = 512 };
 
 static void fail(const char *what)
@@ -103,6 +114,7 @@ void uring_open(struct uring *ring, unsigned connections)
     if (ring->descriptor < 0)
         fail("io_uring_setup");
     map_rings(ring, &wanted);
+    ring->can_gather = wanted.features & IORING_FEAT_MIN_TIMEOUT;
     ring->entered = ring->descriptor;
     struct io_uring_rsrc_update place = {
         .offset = UINT32_MAX,
@@ -116,22 +128,26 @@ void uring_open(struct uring *ring, unsigned connections)
     provide_buffers(ring, connections);
 }
 
-void uring_enter(struct uring *ring, uint64_t nanoseconds)
+void uring_enter(struct uring *ring, uint64_t nanoseconds, unsigned wanted)
 {
     struct __kernel_timespec timeout = {
         .tv_sec = (int64_t)(nanoseconds / 1000000000),
         .tv_nsec = (int64_t)(nanoseconds % 1000000000),
     };
-    struct io_uring_getevents_arg waiting = {
-        .sigmask_sz = _NSIG / 8,
-        .ts = (uint64_t)(uintptr_t)&timeout,
+    struct waiting waiting = {
+        .signals_octets = _NSIG / 8,
+        .timeout = (uint64_t)(uintptr_t)&timeout,
     };
     unsigned flags = ring->enter_flags | IORING_ENTER_GETEVENTS;
     long result;
+    if (wanted > 1 && ring->can_gather)
+        waiting.least_microseconds = GATHER_MICROSECONDS;
+    else
+        wanted = 1;
     __atomic_store_n(ring->submission_tail, ring->prepared, __ATOMIC_RELEASE);
     unsigned count = uring_unsubmitted(ring);
     if (nanoseconds)
-        result = syscall(__NR_io_uring_enter, ring->entered, count, 1,
+        result = syscall(__NR_io_uring_enter, ring->entered, count, wanted,
                          flags | IORING_ENTER_EXT_ARG, &waiting,
                          sizeof waiting);
     else

@@ -16,6 +16,7 @@ struct uring {
     int descriptor;
     int entered;              /* the descriptor as io_uring_enter takes it */
     unsigned enter_flags;
+    bool can_gather;          /* the kernel knows a least time to wait */
     unsigned *submission_head;
     unsigned *submission_tail;
     unsigned *submission_flags;
@@ -33,6 +34,8 @@ struct uring {
     unsigned provided_tail;   /* the tail that is to be published */
 };
 
+enum { GATHER_MICROSECONDS = 100 };
+
 /* One cache line more than a power of two: the beginnings of the buffers,
  * which is all that small answers touch, fall into different cache sets. */
 enum { BUFFER_OCTETS = 64 * 1024, BUFFER_STRIDE = BUFFER_OCTETS + 64 };
@@ -41,10 +44,10 @@ enum { BUFFER_OCTETS = 64 * 1024, BUFFER_STRIDE = BUFFER_OCTETS + 64 };
  * where the kernel refuses. */
 void uring_open(struct uring *ring, unsigned connections);
 
-/* Hands what is prepared to the kernel, runs what it has put off, and waits
- * until there is a completion or `nanoseconds` have passed. Zero waits for
- * nothing. */
-void uring_enter(struct uring *ring, uint64_t nanoseconds);
+/* Hands what is prepared to the kernel, runs what it has put off, and waits at
+ * most `nanoseconds`, zero for not at all: until there are `wanted`
+ * completions, or at least one and GATHER_MICROSECONDS have passed. */
+void uring_enter(struct uring *ring, uint64_t nanoseconds, unsigned wanted);
 
 static inline unsigned uring_unsubmitted(const struct uring *ring)
 {
@@ -57,7 +60,7 @@ static inline unsigned uring_unsubmitted(const struct uring *ring)
 static inline void uring_reserve(struct uring *ring, unsigned count)
 {
     while (uring_unsubmitted(ring) + count > ring->submission_capacity)
-        uring_enter(ring, 0);
+        uring_enter(ring, 0, 1);
 }
 
 static inline struct io_uring_sqe *

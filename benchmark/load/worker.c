@@ -265,9 +265,12 @@ static double next_due(const struct worker *worker)
 static void send_due(struct worker *worker)
 {
     unsigned connections = worker->assignment->connections;
-    while (worker->idle_count && next_due(worker) <= (double)worker->now) {
+    uint64_t until = worker->schedule->measured_until - 1;
+    if (worker->now < until)
+        until = worker->now;
+    while (worker->idle_count && next_due(worker) <= (double)until) {
         double due = next_due(worker);
-        double late = ((double)worker->now - due) / worker->step;
+        double late = ((double)until - due) / worker->step;
         unsigned wanted = worker->options->pipeline;
         if (late + 1 < wanted)
             wanted = (unsigned)late + 1;
@@ -293,8 +296,6 @@ static void try_again(struct worker *worker)
 static void count_unsent(struct worker *worker)
 {
     uint64_t end = worker->schedule->measured_until;
-    if (worker->step == 0)
-        return;
     for (; next_due(worker) < (double)end; worker->due_count++) {
         worker->assignment->measured.errors.unanswered++;
         record_latency(worker, (uint64_t)next_due(worker), end);
@@ -331,7 +332,6 @@ static void change_phase(struct worker *worker)
         worker->assignment->cpu_nanoseconds
             = clock_now(CLOCK_THREAD_CPUTIME_ID)
             - worker->assignment->cpu_nanoseconds;
-        count_unsent(worker);
     }
 }
 
@@ -366,11 +366,11 @@ static bool poll_completions(struct worker *worker, uint64_t moment)
     struct uring *ring = &worker->ring;
     uint64_t end = worker->now + (uint64_t)worker->options->spin * 1000;
     if (uring_unsubmitted(ring))
-        uring_enter(ring, 0);
+        uring_enter(ring, 0, 1);
     for (;;) {
         for (unsigned i = 0; i < POLLS_PER_CLOCK; i++) {
             if (uring_wants_enter(ring))
-                uring_enter(ring, 0);
+                uring_enter(ring, 0, 1);
             if (uring_has_completions(ring))
                 return true;
             relax();
@@ -388,7 +388,8 @@ static void wait_for_something(struct worker *worker)
     uint64_t moment = next_moment(worker);
     if (!worker->options->spin || !poll_completions(worker, moment))
         uring_enter(&worker->ring,
-                    moment > worker->now ? moment - worker->now : 0);
+                    moment > worker->now ? moment - worker->now : 0,
+                    worker->gathered);
     worker->now = clock_now(CLOCK_MONOTONIC);
 }
 
@@ -418,6 +419,11 @@ static void prepare(struct worker *worker, struct assignment *assignment)
         worker->connections[i].reader.without_content = options->is_head;
         response_begin(&worker->connections[i].reader);
     }
+    /* In a closed loop the server has enough to do with the other connections
+     * while some answers are gathered, and nobody to wake for each of them. */
+    worker->gathered = options->rate > 0 ? 1
+        : options->gather                ? options->gather
+                                         : (count + 3) / 4;
     uring_open(&worker->ring, count);
 }
 
@@ -436,13 +442,15 @@ void worker_run(struct assignment *assignment)
     for (unsigned i = 0; i < assignment->connections; i++)
         go_on(worker, &worker->connections[i]);
     do {
-        if (worker->step != 0 && !worker->is_draining)
-            send_due(worker);
-        if (worker->refused_count && worker->now >= worker->retry_at)
-            try_again(worker);
         wait_for_something(worker);
         change_phase(worker);
         take_completions(worker);
+        if (worker->step != 0)
+            send_due(worker);
+        if (worker->step != 0 && worker->is_draining)
+            count_unsent(worker);
+        if (worker->refused_count && worker->now >= worker->retry_at)
+            try_again(worker);
     } while (!worker->is_draining
              || ((worker->in_flight || worker->awaiting_end)
                  && worker->now < worker->schedule->last));
