@@ -1,11 +1,11 @@
-"""Measures what fibers cost: starting, yielding, waking and blocking.
-
-Prints nanoseconds per operation, the best of five rounds.
+"""Measures what fibers cost: switching, starting, yielding, waking, blocking.
 """
 
 from std.time import perf_counter_ns
 
-from flare.core import Erased, heap_create, heap_destroy
+from measure import BATCHES, Case, measure
+
+from flare.core import Erased, PointerTo, heap_create, heap_destroy
 from flare.runtime import (
     Event,
     JoinHandle,
@@ -15,8 +15,15 @@ from flare.runtime import (
     sleep,
     spawn,
 )
+from flare.sys.fiber_switch import (
+    StackContext,
+    emit_switch,
+    prepare_stack,
+    resume_stack,
+    suspend_stack,
+)
+from flare.sys.memory import PAGE_OCTETS, map_private, unmap
 
-comptime ROUNDS = 5
 comptime SPAWNS = 20_000
 comptime FIBERS = 1_000
 comptime YIELDS = 200
@@ -159,22 +166,53 @@ def wake_across_threads() raises -> Float64:
     return Float64(took) / (2 * TURNS)
 
 
-def best(measure: def() raises thin -> Float64) raises -> Float64:
-    """Repeats a measurement.
+def repeat(name: StaticString, once: def() raises thin -> Float64) raises:
+    """Repeats a measurement and prints its line.
 
     Args:
-        measure: The measurement.
-
-    Returns:
-        The smallest result.
+        name: The case.
+        once: Gives nanoseconds per operation.
 
     Raises:
         Error: What the measurement raised.
     """
-    var smallest = Float64.MAX
-    for _ in range(ROUNDS):
-        smallest = min(smallest, measure())
-    return smallest
+    var result = Case(String("fibers/", name))
+    for _ in range(BATCHES):
+        result.batches.append(once())
+    result.report()
+
+
+def suspend_for_ever(context: Int) abi("C"):
+    """Suspends whenever it is resumed.
+
+    Args:
+        context: The address of the stack's `StackContext`.
+    """
+    while True:
+        suspend_stack(PointerTo[StackContext](unsafe_from_address=context))
+
+
+def measure_switch() raises:
+    """Prints the line of resuming a stack that suspends again.
+
+    Raises:
+        Error: If no stack can be mapped.
+    """
+    comptime OCTETS = 16 * PAGE_OCTETS
+    var base = map_private(OCTETS)
+    if base <= 0:
+        raise Error("no memory for a stack")
+    emit_switch()
+    var context = heap_create(StackContext(base, OCTETS))
+    prepare_stack(context, suspend_for_ever)
+
+    def switch(i: Int) raises {imm} -> Int:
+        resume_stack(context, Int(context))
+        return 0
+
+    measure("fibers/switch to a stack and back", switch)
+    _ = unmap(base, OCTETS)
+    heap_destroy(context)
 
 
 def main() raises:
@@ -183,8 +221,9 @@ def main() raises:
     Raises:
         Error: If one of them cannot run.
     """
-    print("spawn and join, one turn each   ", best(spawn_and_join))
-    print("spawn and join, in one turn     ", best(spawn_many_and_join))
-    print("yield among 1,000 fibers        ", best(yield_among_a_thousand))
-    print("blocking, an empty closure      ", best(block))
-    print("Event, a wake across threads    ", best(wake_across_threads))
+    measure_switch()
+    repeat("spawn and join, one turn each", spawn_and_join)
+    repeat("spawn and join, in one turn", spawn_many_and_join)
+    repeat("yield among 1,000 fibers", yield_among_a_thousand)
+    repeat("blocking, an empty closure", block)
+    repeat("Event, a wake across threads", wake_across_threads)

@@ -1,188 +1,114 @@
-"""Measures the HTTP/1.1 machine: one exchange of a server, part by part.
+"""Measures how long the HTTP/1.1 machine takes to read a head.
 
-Run: mojo build -I . benchmark/micro/bench_h1_parse.mojo, then the program.
-Prints nanoseconds per exchange, the best of nine rounds.
+What is timed is all that stands between received octets and a `REQUEST_HEAD`
+or `RESPONSE_HEAD` event: every check of syntax, framing, Host and target. The
+messages are those of `requests/`, or of the directory given as argument.
 """
 
-from std.benchmark import black_box, keep
-from std.time import perf_counter_ns
+from std.sys import argv
 
-from flare.core import Buffer, PointerTo, heap_create, heap_destroy
-from flare.message import HeaderMap
-from flare.proto.h1 import (
-    BodyLength,
-    H1Event,
-    H1Limits,
-    H1Machine,
-    H1State,
-    Head,
-    Role,
-)
+from requests import Messages, REQUESTS
+from measure import measure
 
-comptime _ROUNDS = 9
-comptime _TURNS = 200_000
-
-comptime _WRK: StaticString = (
-    "GET /plaintext HTTP/1.1\r\n"
-    "Host: 127.0.0.1:8080\r\n"
-    "Accept: text/plain,text/html;q=0.9,application/xhtml+xml;q=0.9\r\n"
-    "Connection: keep-alive\r\n\r\n"
-)
-
-comptime _BROWSER: StaticString = (
-    "GET /products/1234?ref=home&lang=en HTTP/1.1\r\n"
-    "Host: shop.example.com\r\n"
-    "User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101"
-    " Firefox/128.0\r\n"
-    "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
-    "\r\n"
-    "Accept-Language: en-US,en;q=0.5\r\n"
-    "Accept-Encoding: gzip, deflate, br, zstd\r\n\r\n"
-)
-
-comptime _POST: StaticString = (
-    "POST /echo HTTP/1.1\r\n"
-    "Host: localhost:8080\r\n"
-    "Content-Type: application/json\r\n"
-    "Content-Length: 13\r\n\r\n"
-    '{"answer":42}'
-)
-
-comptime _DATE: StaticString = "Sun, 06 Nov 1994 08:49:37 GMT"
-comptime _CONTENT: StaticString = "Hello, World!"
+from flare.core import PointerTo, heap_create
+from flare.message import Method
+from flare.proto.h1 import H1Event, H1Limits, H1Machine, H1State, Head, Role
+from flare.proto.h1.state import SideState
 
 
-struct Bench:
-    """Holds one connection and what it writes into."""
+@fieldwise_init
+struct Reader(ImplicitlyCopyable):
+    """Reads head after head on one connection."""
 
     var machine: H1Machine
-    """The server."""
+    """The machine."""
     var head: PointerTo[Head]
-    """The head of the current request."""
-    var output: PointerTo[Buffer]
-    """What the server sends."""
-    var fields: HeaderMap
-    """The fields of every response."""
+    """Receives the heads."""
+    var kind: UInt8
+    """The event that a head makes."""
+    var response: UInt8
+    """The state of the response side before a head."""
 
-    def __init__(out self) raises:
-        """Makes a server with nothing received.
-
-        Raises:
-            Error: Never.
-        """
-        var state = heap_create(H1State(Role.SERVER, H1Limits()))
-        self.machine = H1Machine(state)
-        self.head = heap_create(Head())
-        self.output = heap_create(Buffer(capacity=4096))
-        self.fields = HeaderMap()
-        self.fields.append("Content-Type", "text/plain")
-        self.fields.append("Server", "flare")
-
-    def __deinit__(deinit self):
-        """Frees the connection."""
-        heap_destroy(self.machine.state)
-        heap_destroy(self.head)
-        heap_destroy(self.output)
-
-    @no_inline
-    def receive(self, octets: Span[UInt8, _]) raises:
-        """Reads one request.
+    @staticmethod
+    def of(role: UInt8) -> Self:
+        """Makes a connection.
 
         Args:
-            octets: A whole request.
+            role: Which end reads.
 
-        Raises:
-            Error: If it is not whole.
+        Returns:
+            A reader of requests for a server, of responses for a client.
         """
-        var window = octets
-        while True:
-            var event = self.machine.next_event(window, self.head)
-            window = window[event.consumed :]
-            if event.kind == H1Event.END_OF_MESSAGE:
-                return
-            if event.kind == H1Event.NEED_OCTETS:
-                raise Error("not a whole request")
-
-    @no_inline
-    def answer(self) raises:
-        """Writes one response.
-
-        Raises:
-            Error: If none is awaited.
-        """
-        self.output[].clear()
-        self.machine.send_response_head(
-            200,
-            self.fields,
-            BodyLength.known(_CONTENT.byte_length()),
-            _DATE.as_bytes(),
-            self.output,
+        var state = heap_create(H1State(role, H1Limits()))
+        state[].method = Method.GET
+        var is_server = role == Role.SERVER
+        if not is_server:
+            state[].request = SideState.DONE
+        return Self(
+            H1Machine(state),
+            heap_create(Head()),
+            H1Event.REQUEST_HEAD if is_server else H1Event.RESPONSE_HEAD,
+            SideState.IDLE if is_server else SideState.AWAITED,
         )
-        self.machine.send_data(_CONTENT.as_bytes(), self.output)
-        self.machine.send_end(self.output)
 
-    @no_inline
-    def forget(self):
-        """Makes the connection as good as new."""
-        self.machine.state[] = H1State(Role.SERVER, H1Limits())
-
-    def measure(self, name: StaticString, request: StaticString) raises:
-        """Prints what receiving and answering one request costs.
+    @always_inline
+    def read(self, octets: Span[UInt8, _]) raises -> Int:
+        """Reads one head as if the exchange before were complete.
 
         Args:
-            name: What to call it.
-            request: A whole request.
+            octets: The whole message.
+
+        Returns:
+            The count of its field lines.
 
         Raises:
-            Error: If it is not a whole request.
+            Error: If it is refused or not whole.
         """
-        var octets = List[UInt8](request.as_bytes())
-        var receive = Int.MAX
-        var forget = Int.MAX
-        var both = Int.MAX
-        for _ in range(_ROUNDS):
-            var t0 = perf_counter_ns()
-            for _ in range(_TURNS):
-                self.forget()
-            var t1 = perf_counter_ns()
-            for _ in range(_TURNS):
-                self.receive(black_box(Span(octets)))
-                self.forget()
-            var t2 = perf_counter_ns()
-            for _ in range(_TURNS):
-                self.receive(black_box(Span(octets)))
-                self.answer()
-                keep(len(self.output[]))
-            var t3 = perf_counter_ns()
-            forget = min(forget, t1 - t0)
-            receive = min(receive, t2 - t1)
-            both = min(both, t3 - t2)
-        _print(name, receive - forget, both)
+        ref s = self.machine.state[]
+        s.response = self.response
+        if self.kind == H1Event.REQUEST_HEAD:
+            s.request = SideState.IDLE
+        var event = self.machine.next_event(octets, self.head)
+        if event.kind != self.kind or event.consumed != len(octets):
+            raise Error("not one whole head")
+        return len(self.head[].lines)
 
 
-def _print(name: StaticString, receive: Int, both: Int):
-    var receive_ns = Float64(receive) / Float64(_TURNS)
-    var both_ns = Float64(both) / Float64(_TURNS)
-    print(
-        name,
-        ": receive ",
-        round(receive_ns, 1),
-        " ns, answer ",
-        round(both_ns - receive_ns, 1),
-        " ns, both ",
-        round(both_ns, 1),
-        " ns",
-        sep="",
-    )
+def measure_messages(
+    name: String, directory: String, role: UInt8, names: List[String]
+) raises:
+    """Prints the line of one kind of message.
+
+    Args:
+        name: What to call it.
+        directory: Where the messages lie.
+        role: Which end reads.
+        names: The messages; more than one are read in turn.
+
+    Raises:
+        Error: If a message is missing or refused.
+    """
+    var messages = Messages(directory, names)
+    var reader = Reader.of(role)
+
+    def read(i: Int) raises {imm} -> Int:
+        return reader.read(messages.at(i))
+
+    measure(String("h1_parse/", name), read, octets=messages.octets())
 
 
 def main() raises:
     """Prints the figures.
 
     Raises:
-        Error: If a request is not understood.
+        Error: If a message is missing or refused.
     """
-    var bench = Bench()
-    bench.measure("wrk, 3 fields    ", _WRK)
-    bench.measure("browser, 5 fields", _BROWSER)
-    bench.measure("POST, 13 octets  ", _POST)
+    var directory = String("benchmark/micro/requests")
+    if len(argv()) > 1:
+        directory = String(argv()[1])
+    for name in materialize[REQUESTS]():
+        measure_messages(String(name), directory, Role.SERVER, [String(name)])
+    measure_messages(
+        "mixed", directory, Role.SERVER, ["browser", "wrk", "api", "curl"]
+    )
+    measure_messages("response", directory, Role.CLIENT, ["response"])

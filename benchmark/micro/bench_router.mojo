@@ -1,12 +1,12 @@
 """Measures what `Router.serve` adds to a handler, without server and socket.
 
-Prints nanoseconds per request, the best of five rounds, for a handler called
-directly, and behind routers of 1 and of 200 routes, as a plain function and as
-one of extractors.
+The handler is called directly, and behind routers of 1 and of 200 routes, as a
+plain function and as one of extractors.
 """
 
 from std.benchmark import black_box, keep
-from std.time import perf_counter_ns
+
+from measure import measure
 
 from flare.core import Buffer, heap_create
 from flare.http import Handler, Path, Request, Response, Router, no_content
@@ -14,11 +14,13 @@ from flare.http.exchange import Exchange, ExchangeState
 from flare.http.handler import FnHandler
 from flare.proto.h1 import H1Limits, H1Machine, H1State, Role
 
-comptime REQUESTS = 200_000
-comptime ROUNDS = 5
-
 
 def main() raises:
+    """Prints the figures.
+
+    Raises:
+        Error: If a request is not answered.
+    """
     var plain = Router()
     plain.get("/users/:id", by_name)
     var typed = Router()
@@ -29,11 +31,10 @@ def main() raises:
     many.get("/users/:id", by_name)
     for text in ["/users/1234", "/users/%31234"]:
         var exchange = exchange_of(text)
-        print(text)
-        print("  function", measure(FnHandler(nothing), exchange))
-        print("  1 route", measure(plain, exchange))
-        print("  1 route, Path[Int]", measure(typed, exchange))
-        print("  200 routes", measure(many, exchange))
+        measure_handler("function", text, FnHandler(nothing), exchange)
+        measure_handler("1 route", text, plain, exchange)
+        measure_handler("1 route, Path[Int]", text, typed, exchange)
+        measure_handler("200 routes", text, many, exchange)
 
 
 def nothing(req: Request) raises -> Response:
@@ -67,14 +68,14 @@ def exchange_of(target: StringSlice) raises -> Exchange:
     return exchange
 
 
-def measure[H: Handler](handler: H, exchange: Exchange) raises -> Float64:
-    var best = Float64.MAX
-    for _ in range(ROUNDS):
-        var start = perf_counter_ns()
-        for _ in range(REQUESTS):
-            var response = handler.serve(
-                Request(unsafe_exchange=black_box(exchange))
-            )
-            keep(response.status)
-        best = min(best, Float64(perf_counter_ns() - start) / REQUESTS)
-    return best
+def measure_handler[
+    H: Handler
+](
+    name: StringSlice, target: StringSlice, handler: H, exchange: Exchange
+) raises:
+    def serve(i: Int) raises {imm} -> Int:
+        return handler.serve(
+            Request(unsafe_exchange=black_box(exchange))
+        ).status
+
+    measure(String("router/", name, ", ", target), serve)

@@ -1,16 +1,14 @@
-"""Measures `TimerWheel` with 100,000 armed entries.
-
-Prints nanoseconds per operation, the best of five rounds.
-"""
+"""Measures `TimerWheel` with 100,000 armed entries."""
 
 from std.benchmark import black_box, keep
 from std.time import perf_counter_ns
+
+from measure import BATCHES, Case
 
 from flare.core import PointerTo, heap_create
 from flare.runtime import TimerEntry, TimerWheel
 
 comptime ENTRIES = 100_000
-comptime ROUNDS = 5
 
 
 def _deadline(i: Int, now_ms: Int) -> Int:
@@ -28,13 +26,13 @@ def main() raises:
     var entries = List[PointerTo[TimerEntry]]()
     for i in range(ENTRIES):
         entries.append(heap_create(TimerEntry(tag=i)))
-    var arm = Int.MAX
-    var rearm = Int.MAX
-    var push_back = Int.MAX
-    var next = Int.MAX
-    var fire = Int.MAX
-    var cancel = Int.MAX
-    for _ in range(ROUNDS):
+    var arm = Case("timer_wheel/arm an idle entry")
+    var rearm = Case("timer_wheel/arm an armed entry elsewhere")
+    var push_back = Case("timer_wheel/push an idle timeout back")
+    var next = Case("timer_wheel/next_deadline_ms")
+    var cancel = Case("timer_wheel/cancel")
+    var expire = Case("timer_wheel/expire, ticks of 1 ms")
+    for _ in range(BATCHES):
         var now_ms = wheel.now_ms()
         var t0 = perf_counter_ns()
         for i in range(ENTRIES):
@@ -63,15 +61,15 @@ def main() raises:
         var t7 = perf_counter_ns()
         if fired != ENTRIES:
             raise Error("fired ", fired)
-        arm = min(arm, Int(t1 - t0))
-        rearm = min(rearm, Int(t2 - t1))
-        push_back = min(push_back, Int(t3 - t2))
-        next = min(next, Int(t4 - t3))
-        cancel = min(cancel, Int(t5 - t4))
-        fire = min(fire, Int(t7 - t6))
-    print("arm an idle entry               ", Float64(arm) / ENTRIES)
-    print("arm an armed entry elsewhere    ", Float64(rearm) / ENTRIES)
-    print("push an idle timeout back       ", Float64(push_back) / ENTRIES)
-    print("next_deadline_ms                ", Float64(next) / ENTRIES)
-    print("cancel                          ", Float64(cancel) / ENTRIES)
-    print("fire, ticks of 1 ms, per entry  ", Float64(fire) / ENTRIES)
+        arm.add(Int(t1 - t0), ENTRIES)
+        rearm.add(Int(t2 - t1), ENTRIES)
+        push_back.add(Int(t3 - t2), ENTRIES)
+        next.add(Int(t4 - t3), ENTRIES)
+        cancel.add(Int(t5 - t4), ENTRIES)
+        expire.add(Int(t7 - t6), ENTRIES)
+    arm.report()
+    rearm.report()
+    push_back.report()
+    next.report()
+    cancel.report()
+    expire.report()
