@@ -58,7 +58,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
                         choices=MEASURES, help="of " + ", ".join(MEASURES))
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--seconds", type=float,
-                        help="of one round: 1, with --full 3")
+                        help="of one round: 1, with --full 2")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--server-cores", type=_cores, default=(0,))
     parser.add_argument("--load-cores", type=_cores, default=(1,))
@@ -81,7 +81,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         parser.error(problem)
     if given.measures is None:
         given.measures = _FULL_MEASURES if given.full else _QUICK_MEASURES
-    given.seconds = given.seconds or (3.0 if given.full else 1.0)
+    given.seconds = given.seconds or (2.0 if given.full else 1.0)
     return given
 
 

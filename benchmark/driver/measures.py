@@ -6,7 +6,6 @@ import re
 import shutil
 import signal
 import subprocess
-import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from .clients import IdleConnections, SlowClients
 from .generators import Asking, Load, LoadFailed, load
 from .rounds import Sample
 from .targets import Place, Running, Target, TargetFailed
-from .workloads import LEAN, SLOW_CLIENTS, Workload
+from .workloads import FLARE, LEAN, SLOW_CLIENTS, Workload
 
 # One wrong answer in so many is an accident; more spoil the round.
 REQUESTS_PER_ERROR_MIN = 1000
@@ -25,6 +24,8 @@ IDLE_FEW = 1_000
 IDLE_MANY = 11_000
 _IDLE_SETTLE_SECONDS = 1.0
 _CALLGRIND_REQUESTS = (2_000, 12_000)
+_ILLEGAL = re.compile("SIGILL|Illegal opcode")
+_BROKEN = re.compile("Callgrind: .* Assertion|'impossible' happened")
 
 
 class NotMeasured(Exception):
@@ -203,6 +204,9 @@ def instructions(
     """
     if not shutil.which("valgrind"):
         raise NotMeasured("valgrind is missing: apt-get install valgrind")
+    target = target.for_valgrind()
+    if target.name in FLARE:
+        target.prepare()
     few, many = _CALLGRIND_REQUESTS
     asked_few, taken_few = _callgrind(setting, target, workload, few)
     asked_many, taken_many = _callgrind(setting, target, workload, many)
@@ -228,13 +232,20 @@ def _callgrind(
         with target.run(place) as running:
             asking = replace(setting.asking(running.port, 1.0), rate=rate)
             counted = load(workload, asking)
-            time.sleep(0.5)
+            members = running.process_ids()
     except (TargetFailed, LoadFailed) as error:
-        raise NotMeasured(f"under callgrind: {error}") from error
-    files = list(setting.folder.glob(f"{output.name}.*"))
-    taken = sum(instructions_in(file.read_text()) for file in files)
-    if taken == 0:
-        raise NotMeasured("callgrind wrote no sum")
+        log = (place.logs / f"{target.name}.log").read_text(errors="replace")
+        if _ILLEGAL.search(log):
+            error = "it does not know all instructions of this build"
+        elif _BROKEN.search(log):
+            error = "valgrind itself failed on this program"
+        raise NotMeasured(f"under callgrind: {error}") from None
+    taken = 0
+    for member in members:
+        profile = Path(f"{output}.{member}")
+        if not profile.exists() or not instructions_in(profile.read_text()):
+            raise NotMeasured("a process left no profile of callgrind")
+        taken += instructions_in(profile.read_text())
     return counted.requests, taken
 
 

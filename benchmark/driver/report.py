@@ -13,7 +13,7 @@ from .claims import (
 )
 from .processes import WAITED_MAX
 from .results import Result
-from .workloads import CPU, IDLE, LATENCY, LIMITS
+from .workloads import CPU, IDLE, LIMITS
 
 _MIB = 1024 * 1024
 _NOTHING = "–"
@@ -116,7 +116,7 @@ def _columns(result: Result) -> list:
             ("errors", lambda r, n: str(r.series[CPU][n].errors)
              if n in r.series[CPU] else _NOTHING),
         ]
-    if LATENCY in result.series:
+    if result.has_latencies:
         for share in ("p50", "p99", "p99.9"):
             columns.append((
                 f"{share} µs",

@@ -97,7 +97,17 @@ class Result:
         ]
 
     def _series(self, target: str, measure: str) -> Series | None:
+        if measure == LATENCY and self.workload.rate is not None:
+            # The rate is fixed anyway: the rounds of CPU show latencies too.
+            measure = CPU
         return self.series.get(measure, {}).get(target)
+
+    @property
+    def has_latencies(self) -> bool:
+        """Tells whether latencies were taken at a fixed rate."""
+        return LATENCY in self.series or (
+            CPU in self.series and self.workload.rate is not None
+        )
 
     def _ratios(self, target: str, other: str, figure: str) -> list[float]:
         ours = self._series(target, FIGURES[figure])

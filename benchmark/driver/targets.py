@@ -6,7 +6,7 @@ import os
 import socket
 import subprocess
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from . import processes
@@ -21,6 +21,8 @@ QUIET = {
     "MODULAR_TELEMETRY_ENABLED": "false",
 }
 _START_SECONDS = 20.0
+# The best without AVX-512, which valgrind lacks.
+_VALGRIND_CPU = "x86-64-v3"
 _BUILD_SECONDS = 3600.0
 
 
@@ -52,6 +54,17 @@ class Target:
         if finished.returncode != 0:
             output = (finished.stdout + finished.stderr).strip()
             raise TargetFailed(f"not built: {output[-400:]}")
+
+    def for_valgrind(self) -> Target:
+        """Gives the server built for a processor that valgrind knows, where
+        it can be; peers are what they are."""
+        if self.name not in FLARE:
+            return self
+        return replace(
+            self,
+            build=(*self.build, _VALGRIND_CPU),
+            options=(*self.options, _VALGRIND_CPU),
+        )
 
     def run(self, place: Place) -> Running:
         """Starts the server on the cores of `place`."""

@@ -99,7 +99,7 @@ class Workload:
     rate: float | None = None
     # Latency is measured at this share of the slowest target's capacity.
     rate_share: float = 0.5
-    measures: tuple[str, ...] = MEASURES
+    measures: tuple[str, ...] = (CPU, SYSTEM_CALLS, MEMORY, INSTRUCTIONS)
     claims: tuple[Claim, ...] = ()
 
     @property
@@ -148,6 +148,7 @@ def _plaintext() -> tuple[Workload, ...]:
             "plaintext",
             what,
             "/plaintext",
+            measures=MEASURES,
             claims=(*_PLAINTEXT_CLAIMS, *_SYSTEM_CALL_CLAIMS),
         ),
         Workload(
@@ -240,6 +241,7 @@ def _products() -> tuple[Workload, ...]:
             "a product of about 4 KB out of 500",
             "/read",
             lengths_vary=True,
+            measures=MEASURES,
             claims=(*near_limits(1.15, 1.15), *ahead, _no_worse_p99()),
         ),
         Workload(
@@ -247,6 +249,7 @@ def _products() -> tuple[Workload, ...]:
             "simple",
             'a small JSON text, `{"message":"hi"}`',
             "/simple",
+            measures=MEASURES,
             claims=(*near_limits(1.15, 1.15), *ahead, _no_worse_p99()),
         ),
         Workload(
@@ -255,6 +258,7 @@ def _products() -> tuple[Workload, ...]:
             "100 products sorted by price, and statistics of them",
             "/compute",
             lengths_vary=True,
+            measures=MEASURES,
             claims=(*near_limits(1.10, 1.10), *ahead, _no_worse_p99()),
         ),
         Workload(
@@ -263,7 +267,11 @@ def _products() -> tuple[Workload, ...]:
             "25 products, about 100 KB",
             "/list",
             lengths_vary=True,
-            claims=(Claim("flare_io_uring", 1.05, BEST_OF_ALL), _no_worse_p99()),
+            measures=MEASURES,
+            claims=(
+                Claim("flare_io_uring", 1.05, BEST_OF_ALL),
+                _no_worse_p99(),
+            ),
         ),
     )
 
