@@ -30,6 +30,7 @@ from .workloads import (
     SLOW_CLIENTS,
     SYSTEM_CALLS,
     TARGETS,
+    TWO_WORKERS,
     WORKLOADS,
     WRK,
     chosen,
@@ -183,7 +184,7 @@ def _prepare(given: argparse.Namespace) -> tuple[list[Target], dict[str, str]]:
 def needs_lean(given: argparse.Namespace) -> bool:
     """Tells whether something is measured that wrk cannot ask for."""
     return LATENCY in given.measures or any(
-        workload.generator in (LEAN, SLOW_CLIENTS)
+        workload.generator in (LEAN, SLOW_CLIENTS, TWO_WORKERS)
         for workload in given.workloads
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Callable
 
-from . import measures
+from . import measures, scaling
 from .claims import NOT_MEASURED
 from .generators import LoadFailed
 from .integrity import gate
@@ -21,6 +21,7 @@ from .workloads import (
     LATENCY,
     MEMORY,
     SYSTEM_CALLS,
+    TWO_WORKERS,
     Workload,
 )
 
@@ -47,6 +48,8 @@ class Session:
     def measure(self, workload: Workload, targets: list[Target]) -> Result:
         """Measures one workload with all targets that answer it right."""
         self.say(f"\n== {workload.name}: {workload.what}")
+        if workload.generator == TWO_WORKERS:
+            return self._judge(self._scaling(workload, targets))
         result = Result(workload, may_claim=not self.setting.is_disturbed)
         wanted = [m for m in workload.measures if m in self.wanted]
         paired = any(measure in wanted for measure in (CPU, LATENCY))
@@ -79,6 +82,21 @@ class Session:
         ):
             if measure in wanted:
                 self._single(figure, take, workload, right, result)
+        return self._judge(result)
+
+    def _scaling(self, workload: Workload, targets: list[Target]) -> Result:
+        if CPU not in self.wanted:
+            return Result(workload)
+        return scaling.measure(
+            self.setting,
+            self.pool,
+            workload,
+            targets,
+            self.rounds,
+            self._line("cpu_us", "µs"),
+        )
+
+    def _judge(self, result: Result) -> Result:
         for words, verdict in result.verdicts():
             if verdict.outcome == NOT_MEASURED:
                 continue

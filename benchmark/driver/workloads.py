@@ -8,6 +8,7 @@ WRK = "wrk"
 LEAN = "lean"
 SLOW_CLIENTS = "slow_clients"
 IDLE = "idle"
+TWO_WORKERS = "two_workers"
 
 CPU = "cpu"
 SYSTEM_CALLS = "system_calls"
@@ -42,6 +43,8 @@ PEERS = (
     "may_minihttp",
 )
 TARGETS = (*LIMITS, *FLARE, *PEERS)
+# Behind the name of a target that runs with two workers.
+TWO_WORKERS_SUFFIX = "_2_workers"
 # Stand for whoever shows the lowest figure in the run.
 BEST_OF_ALL = "the best of all"
 BEST_PEER = "the best peer"
@@ -314,6 +317,19 @@ def _waits() -> tuple[Workload, ...]:
             generator=LEAN,
             connections=256,
             measures=(CPU, MEMORY),
+        ),
+        Workload(
+            "two_workers",
+            "two_workers",
+            "13 octets of text at a fixed rate: two workers, and one at half"
+            " the rate",
+            "/plaintext",
+            generator=TWO_WORKERS,
+            rate_share=0.5,
+            measures=(CPU,),
+            claims=tuple(
+                Claim(name + TWO_WORKERS_SUFFIX, 1.10, name) for name in FLARE
+            ),
         ),
         Workload(
             "slow_clients",

@@ -9,7 +9,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from benchmark.driver import command
+from benchmark.driver import command, scaling
 from benchmark.driver.answers import Connection
 from benchmark.driver.claims import (
     DISTURBED,
@@ -127,6 +127,26 @@ class Sessions(unittest.TestCase):
         )
         self.assertEqual(result.targets(), ["hyper"])
         self.assertEqual(list(result.left_out), ["ntex"])
+
+
+class Scaling(unittest.TestCase):
+    def settings(self, server_cores, load_cores):
+        place = Place(server_cores, 1, Path("p"), Path("l"))
+        return scaling.settings_of(
+            Setting(place, load_cores, 1.0, 1.0, Path("f"))
+        )
+
+    def test_two_workers_have_two_cores_where_there_are_three(self):
+        one, two, is_shared = self.settings((0, 1), (2,))
+        self.assertEqual((one.place.cores, one.place.workers), ((0,), 1))
+        self.assertEqual((two.place.cores, two.place.workers), ((0, 1), 2))
+        self.assertFalse(is_shared or two.is_disturbed)
+
+    def test_of_two_cores_the_second_is_shared_and_may_be_waited_for(self):
+        one, two, is_shared = self.settings((0,), (1,))
+        self.assertEqual(two.place.cores, (0, 1))
+        self.assertTrue(is_shared and two.is_disturbed)
+        self.assertFalse(one.is_disturbed)
 
 
 class Verdicts(unittest.TestCase):
