@@ -1,0 +1,103 @@
+"""Compares two workers with one, at twice the rate.
+
+What workers share shows as CPU time per request that grows with their number.
+Two workers need two cores and the load generator a third; where there are only
+two, the second worker shares the generator's. Its waiting is no CPU time, so
+rounds count nonetheless, and the report says so.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Callable
+
+from . import measures
+from .generators import LoadFailed
+from .integrity import gate
+from .measures import Setting
+from .products import Pool
+from .results import Result
+from .rounds import Sample, alternate
+from .targets import Running, Target, TargetFailed
+from .workloads import CPU, FLARE, TWO_WORKERS_SUFFIX, Workload
+
+Report = Callable[[int, dict[str, Sample]], None]
+
+
+def settings_of(setting: Setting) -> tuple[Setting, Setting, bool]:
+    """Gives where one worker runs and where two do, and whether the second
+    shares a core with the load generator."""
+    cores = setting.place.cores
+    is_shared = len(cores) < 2
+    two = (cores + setting.load_cores)[:2] if is_shared else cores[:2]
+    return (
+        replace(setting, place=replace(
+            setting.place, cores=cores[:1], workers=1
+        )),
+        replace(
+            setting,
+            place=replace(setting.place, cores=two, workers=2),
+            is_disturbed=setting.is_disturbed or is_shared,
+        ),
+        is_shared,
+    )
+
+
+def measure(
+    setting: Setting,
+    pool: Pool,
+    workload: Workload,
+    targets: list[Target],
+    rounds: int,
+    report: Report,
+) -> Result:
+    """Measures flare's targets with one and with two workers."""
+    result = Result(workload, may_claim=not setting.is_disturbed)
+    one, two, is_shared = settings_of(setting)
+    if is_shared:
+        result.notes.append(
+            "the second worker shares a core with the load generator"
+        )
+    with ExitStack() as stack:
+        runs: dict[str, tuple[Setting, Running, float]] = {}
+        for target in targets:
+            if target.name not in FLARE:
+                continue
+            try:
+                runs.update(_start(target, one, two, workload, pool, stack))
+            except (TargetFailed, LoadFailed) as error:
+                result.left_out[target.name] = str(error)
+        if not runs:
+            return result
+
+        def sample(name: str) -> Sample:
+            where, running, rate = runs[name]
+            return measures.cpu_sample(where, running, workload, rate)
+
+        result.series[CPU] = alternate(tuple(runs), rounds, sample, report)
+    return result
+
+
+def _start(
+    target: Target,
+    one: Setting,
+    two: Setting,
+    workload: Workload,
+    pool: Pool,
+    stack: ExitStack,
+) -> dict[str, tuple[Setting, Running, float]]:
+    first = stack.enter_context(target.run(one.place))
+    # The logs must not be one file.
+    pair = replace(target, name=target.name + TWO_WORKERS_SUFFIX)
+    second = stack.enter_context(pair.run(two.place))
+    for running in (first, second):
+        if problem := gate(running.port, workload, pool):
+            raise TargetFailed(problem)
+    # Half of what each of the two can answer.
+    rate = measures.capacity(one, first, workload) * workload.rate_share
+    measures.warm_up(two, second, workload)
+    return {
+        target.name: (one, first, rate),
+        pair.name: (two, second, 2 * rate),
+    }
