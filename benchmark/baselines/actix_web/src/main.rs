@@ -35,9 +35,7 @@ async fn list(turn: Data<Turn>) -> HttpResponse {
 
 #[get("/compute")]
 async fn compute(turn: Data<Turn>) -> HttpResponse {
-    HttpResponse::Ok()
-        .content_type(ContentType::json())
-        .body(turn.statistics())
+    HttpResponse::Ok().content_type(ContentType::json()).body(turn.statistics())
 }
 
 #[get("/delay")]
@@ -52,9 +50,7 @@ async fn upload(mut content: web::Payload) -> Result<HttpResponse, Error> {
     while let Some(octets) = content.next().await {
         length += octets?.len();
     }
-    Ok(HttpResponse::Ok()
-        .content_type("text/plain")
-        .body(length.to_string()))
+    Ok(HttpResponse::Ok().content_type("text/plain").body(length.to_string()))
 }
 
 #[get("/download/{octets}")]

@@ -56,7 +56,9 @@ async fn upload(content: Body) -> Response {
     while let Some(piece) = pieces.next().await {
         match piece {
             Ok(octets) => length += octets.len(),
-            Err(_) => return axum::http::StatusCode::BAD_REQUEST.into_response(),
+            Err(_) => {
+                return axum::http::StatusCode::BAD_REQUEST.into_response()
+            }
         }
     }
     text(length.to_string()).into_response()

@@ -92,9 +92,9 @@ impl Catalogue {
         let text = std::fs::read_to_string(path)
             .unwrap_or_else(|error| stop(&format!("{path:?}: {error}")));
         let parsed = Self::parse(text.leak());
-        Box::leak(Box::new(parsed.unwrap_or_else(|error| {
-            stop(&format!("{path:?}: {error}"))
-        })))
+        Box::leak(Box::new(
+            parsed.unwrap_or_else(|error| stop(&format!("{path:?}: {error}"))),
+        ))
     }
 
     fn parse(text: &'static str) -> serde_json::Result<Self> {

@@ -50,8 +50,8 @@ async fn upload(mut content: Incoming) -> hyper::Result<Response<Full<Bytes>>> {
 fn download(
     octets: usize,
 ) -> Response<impl Body<Data = Bytes, Error = Infallible>> {
-    let pieces = filler(octets)
-        .map(|piece| Ok(Frame::data(Bytes::from_static(piece))));
+    let pieces =
+        filler(octets).map(|piece| Ok(Frame::data(Bytes::from_static(piece))));
     let mut response = Response::new(StreamBody::new(stream::iter(pieces)));
     response.headers_mut().insert(CONTENT_TYPE, OCTETS.clone());
     response.headers_mut().insert(CONTENT_LENGTH, octets.into());

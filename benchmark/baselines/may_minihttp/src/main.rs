@@ -47,11 +47,17 @@ fn download(path: &str, response: &mut Response) {
 }
 
 impl HttpService for Shop {
-    fn call(&mut self, request: Request, response: &mut Response) -> Result<()> {
+    fn call(
+        &mut self,
+        request: Request,
+        response: &mut Response,
+    ) -> Result<()> {
         match request.path() {
             "/plaintext" => response.header(TEXT).body("Hello, World!"),
             "/simple" => response.header(JSON).body(r#"{"message":"hi"}"#),
-            "/read" => response.header(JSON).body_mut().put(self.turn.product()),
+            "/read" => {
+                response.header(JSON).body_mut().put(self.turn.product())
+            }
             "/list" => response.header(JSON).body_mut().put(self.turn.list()),
             "/compute" => {
                 response.header(JSON).body_vec(self.turn.statistics())

@@ -32,9 +32,7 @@ async fn list(turn: State<Turn>) -> HttpResponse {
 
 #[web::get("/compute")]
 async fn compute(turn: State<Turn>) -> HttpResponse {
-    HttpResponse::Ok()
-        .content_type("application/json")
-        .body(turn.statistics())
+    HttpResponse::Ok().content_type("application/json").body(turn.statistics())
 }
 
 #[web::get("/delay")]
@@ -49,9 +47,7 @@ async fn upload(mut content: Payload) -> Result<HttpResponse, Error> {
     while let Some(octets) = content.recv().await {
         length += octets?.len();
     }
-    Ok(HttpResponse::Ok()
-        .content_type("text/plain")
-        .body(length.to_string()))
+    Ok(HttpResponse::Ok().content_type("text/plain").body(length.to_string()))
 }
 
 #[web::get("/download/{octets}")]
