@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -100,6 +101,8 @@ def core_problem(
 def main(arguments: list[str]) -> int:
     """Runs the command; ends with 1 where nothing could be measured."""
     given = parse(arguments)
+    # Who is told to end still ends the servers.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by a signal"))
     _need_programs()
     allow_many_descriptors()
     # The driver must not disturb the server either.
