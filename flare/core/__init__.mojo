@@ -1,6 +1,6 @@
 """Holds octets, buffers and heap memory: what every other package stands on."""
 
-from .buffer import Buffer
+from .buffer import Buffer, MemoryLender
 from .octets import (
     COLON,
     CR,
@@ -9,6 +9,7 @@ from .octets import (
     TAB,
     TOKEN_OCTETS,
     OctetSet,
+    copy_octets,
     equals,
     equals_ignoring_case,
     equals_lower,

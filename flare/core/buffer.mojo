@@ -6,13 +6,31 @@ and neither appends to it nor drops it while an operation holds its octets.
 
 from std.memory import unsafe_memcpy, unsafe_memmove
 
-from .pointer import OctetPointer, allocate_octets, free_octets
+from .octets import copy_octets
+from .pointer import (
+    Erased,
+    OctetPointer,
+    PointerTo,
+    allocate_octets,
+    free_octets,
+)
+
+
+@fieldwise_init
+struct MemoryLender(Movable):
+    """Takes memory back that a buffer had from somewhere else than the heap."""
+
+    var owner: Optional[Erased]
+    """What `give_back` is called with."""
+    var give_back: def(Erased, OctetPointer) thin -> None
+    """Takes the memory."""
 
 
 struct Buffer(Movable, Sized):
     """Owns a growing run of octets; nothing is allocated before first use."""
 
     var _octets: Optional[OctetPointer]
+    var _lender: Optional[PointerTo[MemoryLender]]
     var _capacity: Int
     var _start: Int
     var _end: Int
@@ -20,6 +38,7 @@ struct Buffer(Movable, Sized):
     def __init__(out self):
         """Makes an empty buffer that holds no memory."""
         self._octets = None
+        self._lender = None
         self._capacity = 0
         self._start = 0
         self._end = 0
@@ -31,14 +50,37 @@ struct Buffer(Movable, Sized):
             capacity: Octets that fit before it grows; at least 1.
         """
         self._octets = allocate_octets(capacity)
+        self._lender = None
+        self._capacity = capacity
+        self._start = 0
+        self._end = 0
+
+    def __init__(
+        out self,
+        *,
+        unsafe_lent: OctetPointer,
+        capacity: Int,
+        lender: PointerTo[MemoryLender],
+    ):
+        """Makes an empty buffer in memory that was lent.
+
+        Args:
+            unsafe_lent: The memory.
+            capacity: Its octets.
+            lender: Who gets it back when the buffer grows out of it or dies.
+
+        Safety:
+            Nobody else uses the memory, and the lender outlives the buffer.
+        """
+        self._octets = unsafe_lent
+        self._lender = lender
         self._capacity = capacity
         self._start = 0
         self._end = 0
 
     def __deinit__(deinit self):
-        """Frees the memory."""
-        if self._octets:
-            free_octets(self._octets.value(), self._capacity)
+        """Frees the memory, or gives it back."""
+        _free(self._octets, self._lender, self._capacity)
 
     @always_inline
     def __len__(self) -> Int:
@@ -119,7 +161,7 @@ struct Buffer(Movable, Sized):
         """
         var n = len(octets)
         var target = self.reserve(n)
-        unsafe_memcpy(dest=target, src=octets.unsafe_ptr(), count=n)
+        copy_octets(target, octets.unsafe_ptr(), n)
         self._end += n
 
     @always_inline
@@ -214,8 +256,24 @@ struct Buffer(Movable, Sized):
                     src=self._octets.value().unsafe_offset(self._start),
                     count=length,
                 )
-                free_octets(self._octets.value(), self._capacity)
+                _free(self._octets, self._lender, self._capacity)
+                self._lender = None
             self._octets = octets
             self._capacity = capacity
         self._start = 0
         self._end = length
+
+
+@always_inline
+def _free(
+    octets: Optional[OctetPointer],
+    lender: Optional[PointerTo[MemoryLender]],
+    count: Int,
+):
+    if not octets:
+        return
+    if lender:
+        ref l = lender.unsafe_value()[]
+        l.give_back(l.owner.unsafe_value(), octets.unsafe_value())
+    else:
+        free_octets(octets.unsafe_value(), count)

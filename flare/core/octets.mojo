@@ -5,7 +5,9 @@ that one shuffle tests a whole vector; loads never pass the end of the span.
 """
 
 from std.bit import count_trailing_zeros
-from std.memory import pack_bits, unsafe_memcmp
+from std.memory import pack_bits, unsafe_memcmp, unsafe_memcpy
+
+from .pointer import OctetPointer
 
 comptime _U8 = DType.uint8
 
@@ -104,6 +106,72 @@ comptime TOKEN_OCTETS = _token_set()
 
 
 @always_inline
+def _fold(p: Pointer[UInt8, _], n: Int) -> SIMD[_U8, 16]:
+    # Fewer than sixteen octets in one vector without a load past their end:
+    # the two halves overlap.
+    if n >= 8:
+        return p.unsafe_load[width=8]().join(p.unsafe_load[width=8](n - 8))
+    if n >= 4:
+        return (
+            p.unsafe_load[width=4]()
+            .join(p.unsafe_load[width=4](n - 4))
+            .join(SIMD[_U8, 8](0))
+        )
+    var few = SIMD[_U8, 16](0)
+    few[0] = p[]
+    few[1] = p[unsafe_offset=n >> 1]
+    few[2] = p[unsafe_offset=n - 1]
+    return few
+
+
+@always_inline
+def _unfold(hits: Int, n: Int) -> Int:
+    # One bit per octet, from one bit per lane of `_fold`.
+    if n >= 8:
+        return (hits & 255) | (hits >> 8) << (n - 8)
+    if n >= 4:
+        return (hits & 15) | ((hits >> 4) & 15) << (n - 4)
+    return (
+        (hits & 1)
+        | ((hits >> 1) & 1) << (n >> 1)
+        | ((hits >> 2) & 1) << (n - 1)
+    )
+
+
+@always_inline
+def copy_octets(dest: OctetPointer, src: Pointer[UInt8, _], count: Int):
+    """Copies octets to memory that does not overlap theirs; made for short runs.
+
+    Args:
+        dest: Room for them.
+        src: The octets.
+        count: How many.
+
+    Safety:
+        Both have `count` octets.
+    """
+    if count >= 16:
+        if count > 256:
+            unsafe_memcpy(dest=dest, src=src, count=count)
+            return
+        var i = 0
+        while i + 16 < count:
+            dest.unsafe_store(i, src.unsafe_load[width=16](i))
+            i += 16
+        # The last vector overlaps the one before it: no scalar tail.
+        dest.unsafe_store(count - 16, src.unsafe_load[width=16](count - 16))
+        return
+    comptime for w in [8, 4, 2]:
+        if count >= w:
+            var end = src.unsafe_load[width=w](count - w)
+            dest.unsafe_store(0, src.unsafe_load[width=w]())
+            dest.unsafe_store(count - w, end)
+            return
+    if count == 1:
+        dest[] = src[]
+
+
+@always_inline
 def find_octet(s: Span[UInt8, _], wanted: UInt8, start: Int = 0) -> Int:
     """Finds the first occurrence of an octet.
 
@@ -123,11 +191,17 @@ def find_octet(s: Span[UInt8, _], wanted: UInt8, start: Int = 0) -> Int:
         if hits != 0:
             return i + Int(count_trailing_zeros(hits))
         i += 16
-    while i < n:
-        if p[unsafe_offset=i] == wanted:
-            return i
-        i += 1
-    return n
+    if i == n:
+        return n
+    var rest: Int
+    if n >= 16:
+        # The last vector overlaps the one before it: no scalar tail.
+        rest = Int(pack_bits(p.unsafe_load[width=16](n - 16).eq(wanted))) >> (
+            i + 16 - n
+        )
+    else:
+        rest = _unfold(Int(pack_bits(_fold(p, n).eq(wanted))), n) >> i
+    return n if rest == 0 else i + Int(count_trailing_zeros(rest))
 
 
 @always_inline
@@ -157,11 +231,16 @@ def find_member[
         if hits != 0:
             return i + Int(count_trailing_zeros(hits))
         i += 16
-    while i < n:
-        if (p[unsafe_offset=i] in members) == member:
-            return i
-        i += 1
-    return n
+    if i == n:
+        return n
+    var rest: Int
+    if n >= 16:
+        var hit = members.matches(p.unsafe_load[width=16](n - 16))
+        rest = Int(pack_bits(hit if member else ~hit)) >> (i + 16 - n)
+    else:
+        var hit = members.matches(_fold(p, n))
+        rest = _unfold(Int(pack_bits(hit if member else ~hit)), n) >> i
+    return n if rest == 0 else i + Int(count_trailing_zeros(rest))
 
 
 @always_inline
@@ -265,10 +344,30 @@ def equals(a: Span[UInt8, _], b: Span[UInt8, _]) -> Bool:
     Returns:
         True if length and every octet are equal.
     """
-    return (
-        len(a) == len(b)
-        and unsafe_memcmp(a.unsafe_ptr(), b.unsafe_ptr(), len(a)) == 0
-    )
+    var n = len(a)
+    if n != len(b):
+        return False
+    var p = a.unsafe_ptr()
+    var q = b.unsafe_ptr()
+    if n >= 16:
+        if n > 256:
+            return unsafe_memcmp(p, q, n) == 0
+        var i = 0
+        while i + 16 < n:
+            if p.unsafe_load[width=16](i) != q.unsafe_load[width=16](i):
+                return False
+            i += 16
+        return p.unsafe_load[width=16](n - 16) == q.unsafe_load[width=16](
+            n - 16
+        )
+    comptime for w in [8, 4, 2]:
+        if n >= w:
+            return p.unsafe_load[width=w]() == q.unsafe_load[
+                width=w
+            ]() and p.unsafe_load[width=w](n - w) == q.unsafe_load[width=w](
+                n - w
+            )
+    return n == 0 or p[] == q[]
 
 
 def write_escaped(octets: Span[UInt8, _], mut writer: Some[Writer]):

@@ -4,7 +4,7 @@ A block is made at the first insertion and lies on the heap, so that a map is
 one pointer. What enters was checked by the map.
 """
 
-from std.memory import unsafe_memcpy, unsafe_memmove
+from std.memory import unsafe_memmove
 
 from flare.core import (
     BlockKind,
@@ -16,6 +16,7 @@ from flare.core import (
     OctetPointer,
     PointerTo,
     SPACE,
+    copy_octets,
     equals_ignoring_case,
     heap_create,
     heap_destroy,
@@ -23,7 +24,7 @@ from flare.core import (
 from flare.sys.thread_cell import thread_recycler
 
 from .field_line import FieldLine
-from .field_name import FieldName, known_field
+from .field_name import FieldName, constant_field, known_field
 
 comptime _INITIAL_OCTETS = 256
 comptime _KEPT_OCTETS_MAX = 8192
@@ -51,6 +52,19 @@ struct HeaderBlock(Movable):
         self.octets.advance(octets)
         self.lines.append(line)
         self.known |= known_bit(name)
+
+    @always_inline
+    def append_constant[name: StaticString, value: StaticString](mut self):
+        comptime BIT = _constant_bit[name]()
+        comptime OCTETS = name.byte_length() + value.byte_length() + 4
+        self.lines.append(
+            _line_at(len(self.octets), name.byte_length(), value.byte_length())
+        )
+        _write_line(
+            self.octets.reserve(OCTETS), name.as_bytes(), value.as_bytes()
+        )
+        self.octets.advance(OCTETS)
+        self.known |= BIT
 
     def append_block(mut self, other: Self):
         self.octets.append(other.octets.span())
@@ -146,6 +160,12 @@ def known_bit(name: Span[UInt8, _]) -> UInt64:
     return 0 if id == FieldName.UNKNOWN else FieldName.bit(id)
 
 
+def _constant_bit[name: StaticString]() -> UInt64:
+    comptime ID = constant_field[name]()
+    return 0 if ID == FieldName.UNKNOWN else FieldName.bit(ID)
+
+
+@always_inline
 def _line_at(start: Int, name_octets: Int, value_octets: Int) -> FieldLine:
     return FieldLine(
         UInt32(start),
@@ -167,18 +187,17 @@ def _end_of(line: FieldLine) -> Int:
     return Int(line.value_start + line.value_octets) + 2
 
 
+@always_inline
 def _write_line(
     target: OctetPointer, name: Span[UInt8, _], value: Span[UInt8, _]
 ):
     var value_start = len(name) + 2
     var end = value_start + len(value)
-    unsafe_memcpy(dest=target, src=name.unsafe_ptr(), count=len(name))
+    copy_octets(target, name.unsafe_ptr(), len(name))
     target[unsafe_offset=len(name)] = COLON
     target[unsafe_offset=len(name) + 1] = SPACE
-    unsafe_memcpy(
-        dest=target.unsafe_offset(value_start),
-        src=value.unsafe_ptr(),
-        count=len(value),
+    copy_octets(
+        target.unsafe_offset(value_start), value.unsafe_ptr(), len(value)
     )
     target[unsafe_offset=end] = CR
     target[unsafe_offset=end + 1] = LF

@@ -6,7 +6,7 @@ everything later compares numbers. A set of numbers is one `UInt64`.
 
 from std.builtin.globals import global_constant
 
-from flare.core import equals_lower, lower_octet
+from flare.core import equals_ignoring_case, equals_lower, lower_octet
 
 
 struct FieldName:
@@ -193,6 +193,22 @@ def known_field(name: Span[UInt8, _]) -> UInt8:
         return FieldName.UNKNOWN
     var lower = Span(unsafe_ptr=row, length=len(name))
     return id if equals_lower(name, lower) else FieldName.UNKNOWN
+
+
+def constant_field[name: StaticString]() -> UInt8:
+    """Finds the id of a field name at compile time.
+
+    Parameters:
+        name: The name, in any case.
+
+    Returns:
+        What `known_field` returns.
+    """
+    for id in range(1, FieldName.COUNT):
+        var text = materialize[_TEXTS]()[id]
+        if equals_ignoring_case(text.as_bytes(), name.as_bytes()):
+            return UInt8(id)
+    return FieldName.UNKNOWN
 
 
 @always_inline

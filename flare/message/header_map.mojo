@@ -89,7 +89,7 @@ struct HeaderMap(Copyable, Iterable, Movable, Sized, Writable):
         comptime assert _is_constant_line(name, value), "not a field line"
         if not self._block:
             self._block = take_block()
-        self._block.unsafe_value()[].append(name.as_bytes(), value.as_bytes())
+        self._block.unsafe_value()[].append_constant[name, value]()
 
     def append_all(mut self, section: FieldSection) raises:
         """Adds every line of a section behind the others.

@@ -4,7 +4,15 @@ The kernel receives only into these. Memory is mapped in chunks, never given
 back before the pool ends, and bounded.
 """
 
-from flare.core import OctetPointer, PointerTo, heap_create, heap_destroy
+from flare.core import (
+    Buffer,
+    Erased,
+    MemoryLender,
+    OctetPointer,
+    PointerTo,
+    heap_create,
+    heap_destroy,
+)
 from flare.sys.memory import at_address, map_private, unmap
 
 comptime _CHUNK_BUFFERS = 64
@@ -25,6 +33,8 @@ struct BufferPoolState(Movable):
     """How many buffers there are."""
     var offered: Int
     """Of those that are lent: how many wait for whatever arrives next."""
+    var lender: MemoryLender
+    """What growing buffers give themselves back to."""
 
     def __init__(out self, buffer_octets: Int, count_max: Int):
         """Makes a pool without memory.
@@ -39,6 +49,7 @@ struct BufferPoolState(Movable):
         self.count_max = count_max
         self.count = 0
         self.offered = 0
+        self.lender = MemoryLender(None, _give_back)
 
 
 @fieldwise_init
@@ -59,7 +70,9 @@ struct BufferPool(TrivialRegisterPassable):
         Returns:
             A handle; call `destroy` when every buffer is back.
         """
-        return Self(heap_create(BufferPoolState(buffer_octets, count_max)))
+        var pool = Self(heap_create(BufferPoolState(buffer_octets, count_max)))
+        pool.state[].lender.owner = pool.state.unsafe_bitcast[NoneType]()
+        return pool
 
     def destroy(self):
         """Unmaps all buffers."""
@@ -77,6 +90,24 @@ struct BufferPool(TrivialRegisterPassable):
         if len(self.state[].free) == 0 and not self._grow():
             return None
         return self.state[].free.pop()
+
+    def take_growing(self) -> Buffer:
+        """Lends a buffer that grows, on the heap then, and gives itself back.
+
+        Returns:
+            An empty buffer; without memory at the limit or when memory has run
+            out. It must die before the pool does.
+        """
+        var octets = self.take()
+        if not octets:
+            return Buffer()
+        return Buffer(
+            unsafe_lent=octets.value(),
+            capacity=self.buffer_octets(),
+            lender=Pointer(to=self.state[].lender).unsafe_origin_cast[
+                MutUntrackedOrigin
+            ](),
+        )
 
     @always_inline
     def give(self, buffer: OctetPointer):
@@ -148,3 +179,7 @@ struct BufferPool(TrivialRegisterPassable):
         for i in range(_CHUNK_BUFFERS - 1, -1, -1):
             s.free.append(at_address(chunk + i * s.buffer_octets))
         return True
+
+
+def _give_back(owner: Erased, octets: OctetPointer):
+    BufferPool(owner.unsafe_bitcast[BufferPoolState]()).give(octets)

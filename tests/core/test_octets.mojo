@@ -10,6 +10,7 @@ from std.testing import assert_equal, assert_false, assert_true
 from flare.core.octets import (
     TOKEN_OCTETS,
     OctetSet,
+    copy_octets,
     equals,
     equals_ignoring_case,
     equals_lower,
@@ -148,6 +149,25 @@ def test_comparisons_agree_with_a_loop_at_every_length() raises:
                 assert_false(equals_ignoring_case(a, b[1:]))
     page.free()
     other_page.free()
+
+
+def test_copies_have_every_octet_and_no_more() raises:
+    for count in range(300):
+        var source = List[UInt8](capacity=count)
+        for i in range(count):
+            source.append(UInt8(i % 251 + 1))
+        var target = List[UInt8](length=count + 2, fill=0)
+        copy_octets(
+            target.unsafe_ptr()
+            .unsafe_offset(1)
+            .unsafe_origin_cast[MutUntrackedOrigin](),
+            source.unsafe_ptr(),
+            count,
+        )
+        assert_equal(target[0], 0)
+        assert_equal(target[count + 1], 0, String(count))
+        for i in range(count):
+            assert_equal(target[i + 1], source[i], String(count))
 
 
 def test_escaped_octets_are_printable_and_unambiguous() raises:

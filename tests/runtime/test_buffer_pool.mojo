@@ -2,7 +2,7 @@
 
 from std.testing import assert_equal, assert_false, assert_true
 
-from flare.core import OctetPointer
+from flare.core import Buffer, OctetPointer
 from flare.runtime.buffer_pool import BufferPool
 from fuzz.random import Random
 
@@ -73,6 +73,45 @@ def test_lent_buffers_never_overlap_and_keep_their_octets() raises:
     assert_true(taken > 1000)
     for buffer in lent:
         pool.give(buffer)
+    pool.destroy()
+
+
+def test_a_growing_buffer_gives_its_memory_back_once() raises:
+    var pool = BufferPool.create(64, 64)
+    var text = String("x") * 60
+    for is_outgrown in [False, True]:
+        var buffer = pool.take_growing()
+        assert_equal(buffer.capacity(), 64)
+        assert_equal(pool.lent(), 1)
+        buffer.append(text.as_bytes())
+        assert_equal(pool.lent(), 1)
+        if is_outgrown:
+            buffer.append(text.as_bytes())
+            assert_equal(pool.lent(), 0)
+            assert_equal(len(buffer), 120)
+            for octet in buffer.span():
+                assert_equal(octet, UInt8(ord("x")))
+        var moved = Buffer()
+        swap(moved, buffer)
+        assert_equal(pool.lent(), 0 if is_outgrown else 1)
+        _ = moved^
+        _ = buffer^
+        assert_equal(pool.lent(), 0)
+    pool.destroy()
+
+
+def test_a_growing_buffer_of_an_empty_pool_has_no_memory() raises:
+    var pool = BufferPool.create(64, 64)
+    var lent = List[Buffer]()
+    for _ in range(64):
+        lent.append(pool.take_growing())
+    var none = pool.take_growing()
+    assert_equal(none.capacity(), 0)
+    none.append("it grows by itself")
+    assert_equal(pool.lent(), 64)
+    lent.clear()
+    assert_equal(pool.lent(), 0)
+    _ = none^
     pool.destroy()
 
 

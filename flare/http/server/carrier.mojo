@@ -28,6 +28,7 @@ from .output import (
     STREAM_OCTETS_MAX,
     flush,
     machine,
+    make_room,
     output_of,
     worker_of,
     write_continue,
@@ -123,6 +124,7 @@ def _write_content(
     var output = output_of(c)
     var taken = min(count, max(STREAM_OCTETS_MAX - len(output[]), 1))
     if taken > 0:
+        make_room(c, taken)
         try:
             machine(c).send_data(Span(unsafe_ptr=octets, length=taken), output)
         except e:
@@ -140,6 +142,7 @@ def _write_upgraded(
     _await_room(c, c[].exchange.value())
     var output = output_of(c)
     var taken = min(count, STREAM_OCTETS_MAX - len(output[]))
+    make_room(c, taken)
     output[].append(Span(unsafe_ptr=octets, length=taken))
     _send(c)
     return taken

@@ -84,13 +84,16 @@ def count_read_by_peer(c: PointerTo[ConnectionState], count: Int):
     """
     ref w = worker_of(c)[]
     if c[].wait == Wait.PEER_READS:
-        c[].send_budget_ms = _budget(
-            c[].send_budget_ms,
-            w.reactor.now_ms() - c[].send_began_ms,
-            count,
-            w.config.write_octets_per_second_min,
-            w.config.write_timeout_ms,
-        )
+        var waited_ms = w.reactor.now_ms() - c[].send_began_ms
+        # Most sends take no time, and the division much of theirs.
+        if waited_ms > 0 or c[].send_budget_ms < w.config.write_timeout_ms:
+            c[].send_budget_ms = _budget(
+                c[].send_budget_ms,
+                waited_ms,
+                count,
+                w.config.write_octets_per_second_min,
+                w.config.write_timeout_ms,
+            )
     c[].wait = Wait.NOTHING
 
 

@@ -121,6 +121,7 @@ def receive_octets(
         c[].input_end = count
         return
     _gather(c, pool)
+    _worker_of(c)[].make_room(c[].gathered, count)
     c[].gathered.append(Span(unsafe_ptr=buffer, length=count))
     if is_large:
         _large_buffers(c).give(buffer)
@@ -128,8 +129,13 @@ def receive_octets(
         pool.give(buffer)
 
 
+@always_inline
+def _worker_of(c: PointerTo[ConnectionState]) -> PointerTo[WorkerState]:
+    return c[].worker.unsafe_bitcast[WorkerState]()
+
+
 def _large_buffers(c: PointerTo[ConnectionState]) -> BufferPool:
-    return c[].worker.unsafe_bitcast[WorkerState]()[].reactor.large_buffers()
+    return _worker_of(c)[].reactor.large_buffers()
 
 
 def _gather(c: PointerTo[ConnectionState], pool: BufferPool):

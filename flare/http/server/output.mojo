@@ -9,18 +9,23 @@ from flare.proto.h1 import BodyLength, H1Error, H1Machine
 from flare.proto.h1.head import BodyKind
 from flare.proto.h1.state import SideState
 from flare.runtime.operation import Operation
+from flare.runtime.reactor import LARGE_BUFFER_OCTETS
 
 from .connection_state import ConnectionState, Stage
 from .statistics import WorkerStatistics
 from .worker_state import WorkerState
 
-comptime STREAM_OCTETS_MAX = 64 * 1024
+comptime STREAM_OCTETS_MAX = LARGE_BUFFER_OCTETS - 64
 """What may gather of a streamed response behind a send before its function
-waits."""
+waits; the rest of the buffer is for what is written around it."""
 
 comptime COPY_OCTETS_MAX = 32 * 1024
 """Content up to this size is copied behind its head, so that one send carries
 both; a longer one is sent from where it lies."""
+# A chunk size with its line ends, and the last chunk.
+comptime _AROUND_CONTENT_OCTETS = 32
+# What most heads fit into; a longer one lets the buffer grow.
+comptime _HEAD_OCTETS = 512
 
 
 @always_inline
@@ -64,6 +69,17 @@ def output_of(c: PointerTo[ConnectionState]) -> PointerTo[Buffer]:
     if c[].output.capacity() == 0:
         c[].output = worker_of(c)[].take_output()
     return Pointer(to=c[].output).unsafe_origin_cast[MutUntrackedOrigin]()
+
+
+@always_inline
+def make_room(c: PointerTo[ConnectionState], count: Int):
+    """Makes room for content in the buffer of `output_of`.
+
+    Args:
+        c: The connection, which has such a buffer.
+        count: The octets, without those that are written around them.
+    """
+    worker_of(c)[].make_room(c[].output, count + _AROUND_CONTENT_OCTETS)
 
 
 def write_response(c: PointerTo[ConnectionState], var response: Response):
@@ -179,6 +195,8 @@ def _write(
     var w = worker_of(c)
     w[].refresh_date()
     var length = len(response.body)
+    var is_copied = length <= COPY_OCTETS_MAX
+    make_room(c, _HEAD_OCTETS + (length if is_copied else 0))
     var response_status = response.status
     var h1 = machine(c)
     h1.send_response_head(
@@ -188,9 +206,7 @@ def _write(
         Span(w[].date),
         output,
     )
-    if length <= COPY_OCTETS_MAX or not h1.response_allows_body(
-        response.status
-    ):
+    if is_copied or not h1.response_allows_body(response.status):
         h1.send_data(response.body.octets(), output)
     else:
         h1.count_data(length)

@@ -14,7 +14,12 @@ from flare.http.exchange import CarrierFunctions, Exchange, ExchangeState
 from flare.message import HTTP_DATE_OCTETS, write_http_date
 from flare.runtime.fiber import FiberFunction
 from flare.runtime.operation import OperationKind, OperationState
-from flare.runtime.reactor import TIMER_OF_TASK, Reactor, TimerTask
+from flare.runtime.reactor import (
+    LARGE_BUFFER_OCTETS,
+    TIMER_OF_TASK,
+    Reactor,
+    TimerTask,
+)
 from flare.runtime.timer_wheel import TimerEntry
 
 from .access_queue import AccessRing
@@ -27,6 +32,9 @@ comptime OUTPUT_OCTETS = 16384
 comptime SLOW_TURN_LOG_MS = 1000
 """The shortest time between two lines about slow turns."""
 comptime _SPARE_MAX = 256
+# What lies unread when receiving pauses, and what the kernel may have received
+# before it learns of the pause: rarely more than 300 KiB.
+comptime _BURST_OCTETS = LARGE_BUFFER_OCTETS + 512 * 1024
 # In mixed traffic every exchange meets a long content some day: what each of
 # them kept would add up.
 comptime SPARE_CONTENT_OCTETS_MAX = 16 * 1024
@@ -232,6 +240,35 @@ struct WorkerState(Movable):
         return Buffer(capacity=OUTPUT_OCTETS)
 
     @always_inline
+    def make_room(mut self, mut buffer: Buffer, count: Int):
+        """Lets a buffer that becomes long go on in one of the large ones, if
+        there is one, or in one that holds a burst. What grows bit by bit
+        instead leaves the allocator in pieces.
+
+        Args:
+            buffer: The buffer.
+            count: The octets that are to be appended.
+        """
+        var needed = len(buffer) + count
+        if needed > max(buffer.capacity(), OUTPUT_OCTETS):
+            self._lengthen(buffer, needed)
+
+    @no_inline
+    def _lengthen(mut self, mut buffer: Buffer, needed: Int):
+        if needed > _BURST_OCTETS or buffer.capacity() >= _BURST_OCTETS:
+            return
+        var large: Buffer
+        if needed <= LARGE_BUFFER_OCTETS:
+            large = self.reactor.large_buffers().take_growing()
+            if large.capacity() == 0:
+                return
+        else:
+            large = Buffer(capacity=_BURST_OCTETS)
+        large.append(buffer.span())
+        swap(large, buffer)
+        self._keep_spare(large^)
+
+    @always_inline
     def give_output(mut self, var buffer: Buffer):
         """Takes an output buffer back.
 
@@ -239,6 +276,10 @@ struct WorkerState(Movable):
             buffer: The buffer; one that has grown is freed.
         """
         self.lent_outputs -= 1
+        self._keep_spare(buffer^)
+
+    @always_inline
+    def _keep_spare(mut self, var buffer: Buffer):
         if (
             buffer.capacity() == OUTPUT_OCTETS
             and len(self.spare_outputs) < _SPARE_MAX

@@ -1,8 +1,6 @@
 """Writes the lines that every head has in common into a buffer."""
 
-from std.memory import unsafe_memcpy
-
-from flare.core import Buffer, CR, LF, OctetPointer, PointerTo
+from flare.core import Buffer, CR, LF, OctetPointer, PointerTo, copy_octets
 from flare.message import FieldName, HeaderMap, known_field
 
 from .send_plan import SendPlan
@@ -29,11 +27,7 @@ def put[text: StaticString](target: OctetPointer, at: Int) -> Int:
         `target` has room for the text from `at` on.
     """
     comptime COUNT = text.byte_length()
-    unsafe_memcpy(
-        dest=target.unsafe_offset(at),
-        src=text.unsafe_ptr(),
-        count=COUNT,
-    )
+    copy_octets(target.unsafe_offset(at), text.unsafe_ptr(), COUNT)
     return at + COUNT
 
 
@@ -52,11 +46,7 @@ def put_octets(target: OctetPointer, at: Int, octets: Span[UInt8, _]) -> Int:
     Safety:
         `target` has room for the octets from `at` on.
     """
-    unsafe_memcpy(
-        dest=target.unsafe_offset(at),
-        src=octets.unsafe_ptr(),
-        count=len(octets),
-    )
+    copy_octets(target.unsafe_offset(at), octets.unsafe_ptr(), len(octets))
     return at + len(octets)
 
 
