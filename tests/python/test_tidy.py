@@ -246,7 +246,9 @@ class LayerTest(TreeTest):
         self.assert_rules()
 
     def test_indented_import_counts(self):
-        self.flare("def f():\n    from flare.http import Request\n")
+        self.flare(
+            "def f():\n    from flare.http import Request\n    var r: Request\n"
+        )
         self.assert_rules("layers")
 
     def test_import_within_a_level_passes_unless_in_a_circle(self):
