@@ -148,6 +148,8 @@ def _take_whole_lines(
     if at < OCTETS_BEFORE_COLON or at >= limit:
         return 0
     var count = len(h.lines)
+    if count == h.lines.capacity():
+        h.lines.reserve(max(2 * count, 16))
     var room = min(h.lines.capacity(), lines_max)
     var stops = FieldStops(window, at)
     while count < room:
@@ -177,7 +179,9 @@ def _take_whole_lines(
             )
         )
         var id = known_name(p, at, colon)
-        if is_framing(id):
+        if id == FieldName.HOST and h.host < 0:
+            h.host = count
+        elif is_framing(id):
             note_field(
                 head,
                 id,
@@ -187,15 +191,13 @@ def _take_whole_lines(
         h.known |= FieldName.bit(id)
         count += 1
         at = end + 2
-        if count == room and room < lines_max:
-            h.lines.resize(unsafe_uninit_length=count)
-            h.lines.reserve(2 * count)
-            room = min(h.lines.capacity(), lines_max)
     h.known &= ~FieldName.bit(FieldName.UNKNOWN)
     h.lines.resize(unsafe_uninit_length=count)
+    h.progress.scanned = UInt32(at)
     if at + 2 <= n and two_octets(p, at) == CR_LF:
         return at + 2
-    h.progress.scanned = UInt32(at)
+    if count == room and room < lines_max:
+        return _take_whole_lines(window, head, section_octets_max, lines_max)
     return 0
 
 

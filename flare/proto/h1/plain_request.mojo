@@ -25,6 +25,7 @@ comptime _GET: UInt32 = 0x20544547
 comptime _HTTP_1_1: UInt64 = 0x312E312F50545448
 # "HTTP/1.1", likewise.
 comptime _LEAST_OCTETS = 16
+comptime _HOST_OCTETS_MAX = 32
 comptime _PORT_DIGITS_MAX = 4
 # No number of four digits is over 65535.
 
@@ -115,20 +116,26 @@ def is_plain_host(window: Window, start: Int, octets: Int) -> Bool:
     Returns:
         True if it is, with or without a port of few digits.
     """
-    var p = window.unsafe_ptr()
-    var n = len(window)
-    var end = start + octets
-    var at = min(_scan[_HOST_OCTETS](p, start, n), end)
-    if at == start:
+    if octets > _HOST_OCTETS_MAX or len(window) < _HOST_OCTETS_MAX:
         return False
-    if at == end:
-        return True
-    if p[unsafe_offset=at] != COLON or end - at > _PORT_DIGITS_MAX + 1:
-        return False
-    for i in range(at + 1, end):
-        if p[unsafe_offset=i] - 48 > 9:
-            return False
-    return True
+    # Near the end of the window the vector begins before the value.
+    var first = min(start, len(window) - _HOST_OCTETS_MAX)
+    var before = start - first
+    var x = window.unsafe_ptr().unsafe_load[width=_HOST_OCTETS_MAX](first)
+    var members = materialize[_HOST_OCTETS]()
+    var others = Int(~pack_bits(members.matches(x))) >> before
+    var name_octets = Int(count_trailing_zeros(others | (1 << octets)))
+    if name_octets == octets:
+        return octets > 0
+    var digits = Int(pack_bits((x - 48).lt(10))) >> before
+    var colons = Int(pack_bits(x.eq(COLON))) >> before
+    var port = (1 << octets) - (2 << name_octets)
+    return (
+        name_octets > 0
+        and (colons >> name_octets) & 1 == 1
+        and octets - name_octets <= _PORT_DIGITS_MAX + 1
+        and digits & port == port
+    )
 
 
 @always_inline

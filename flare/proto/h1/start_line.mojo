@@ -103,7 +103,8 @@ def read_status_line(
         comptime CODE = _VERSION_OCTETS + 1
         comptime REASON = CODE + _STATUS_OCTETS
         var n = min(len(window), REASON + 1)
-        _check_version_prefix(window[0 : min(n, _VERSION_OCTETS)])
+        if n < _VERSION_OCTETS or _eight_octets(window, 0) != _HTTP_1_1:
+            _check_version_prefix(window[0 : min(n, _VERSION_OCTETS)])
         if n > _VERSION_OCTETS and window[_VERSION_OCTETS] != SPACE:
             raise H1Error.peer(400, "no space between version and status")
         var status = 0
@@ -190,6 +191,16 @@ def _read_request_version(
     _set_version(head, window[start + 5], window[start + 7])
     _begin_section(head, end + 2)
     return True
+
+
+@always_inline
+def _eight_octets(window: Window, at: Int) -> UInt64:
+    return (
+        window.unsafe_ptr()
+        .unsafe_offset(at)
+        .unsafe_bitcast[UInt64]()
+        .unsafe_load[alignment=1]()
+    )
 
 
 def _check_version_prefix(octets: Window) raises H1Error:
