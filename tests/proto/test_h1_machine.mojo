@@ -51,6 +51,47 @@ def test_a_head_gives_offsets_into_its_window() raises:
     heap_destroy(machine.state)
 
 
+def test_a_request_without_a_body_may_end_without_an_event() raises:
+    for length in ["", "Content-Length: 0\r\n"]:
+        var window = String("GET / HTTP/1.1\r\nHost: a\r\n", length, "\r\n")
+        var by_event = _server()
+        var by_call = _server()
+        var head = heap_create(Head())
+        _ = by_event.next_event(window.as_bytes(), head)
+        assert_equal(
+            by_event.next_event(Span[UInt8, ImmStaticOrigin](), head).kind,
+            H1Event.END_OF_MESSAGE,
+        )
+        assert_false(by_event.end_bodiless(), "it has ended")
+        assert_false(by_call.end_bodiless(), "nothing has begun")
+        _ = by_call.next_event(window.as_bytes(), head)
+        assert_true(by_call.end_bodiless())
+        assert_false(by_call.end_bodiless(), "it has ended")
+        assert_true(by_call.state[].request == by_event.state[].request)
+        assert_equal(
+            by_call.next_event(window.as_bytes(), head).kind, H1Event.PAUSED
+        )
+        heap_destroy(head)
+        heap_destroy(by_event.state)
+        heap_destroy(by_call.state)
+
+
+def test_a_request_with_a_body_ends_by_an_event_only() raises:
+    for framing in ["Content-Length: 1", "Transfer-Encoding: chunked"]:
+        var window = String(
+            "POST / HTTP/1.1\r\nHost: a\r\n", framing, "\r\n\r\n"
+        )
+        var machine = _server()
+        var head = heap_create(Head())
+        assert_equal(
+            machine.next_event(window.as_bytes(), head).kind,
+            H1Event.REQUEST_HEAD,
+        )
+        assert_false(machine.end_bodiless())
+        heap_destroy(head)
+        heap_destroy(machine.state)
+
+
 def test_another_head_in_the_middle_starts_over_and_reads_the_same() raises:
     var window = _REQUEST.as_bytes()
     for cut in range(1, len(window)):

@@ -178,6 +178,9 @@ struct Connection(TrivialRegisterPassable):
             if c[].input:
                 consume(c, pool, event.consumed)
             self._begin_exchange(x)
+            if machine(c).end_bodiless():
+                x[].content_complete = True
+                return self._start(x)
             return True
         if event.kind == H1Event.DATA:
             if not c[].running and not c[].starting:

@@ -14,7 +14,13 @@ from .connection import H1State, Phase, Role
 from .error import H1Error
 from .event import H1Event
 from .head import BodyKind, Head
-from .receive import next_body, next_request, next_response, plain_event
+from .receive import (
+    end_bodiless,
+    next_body,
+    next_request,
+    next_response,
+    plain_event,
+)
 from .request_writer import write_request_head
 from .response_writer import write_informational, write_response_head
 from .scan import Window, window_of
@@ -56,6 +62,16 @@ struct H1Machine(TrivialRegisterPassable):
             if self.state[].role == Role.SERVER:
                 raise e
             raise H1Error.peer(0, e.reason)
+
+    @always_inline
+    def end_bodiless(self) -> Bool:
+        """Ends a request that has no body, instead of the next event; for a
+        server that has just been told of the head.
+
+        Returns:
+            True if `END_OF_MESSAGE` was next, and has happened now.
+        """
+        return end_bodiless(self.state)
 
     def receive_end(self):
         """Notes that the peer will send no more octets.

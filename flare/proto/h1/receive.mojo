@@ -86,6 +86,24 @@ def next_request(
     return H1Event(H1Event.REQUEST_HEAD, s.stream_id, 0, 0, end)
 
 
+@always_inline
+def end_bodiless(state: PointerTo[H1State]) -> Bool:
+    """Ends a request that has no body, instead of the next event.
+
+    Args:
+        state: A server's connection.
+
+    Returns:
+        True if `END_OF_MESSAGE` was next, and has happened now.
+    """
+    ref s = state[]
+    if s.request != SideState.BODY or s.receive_body != BodyKind.NONE:
+        return False
+    s.advance_request(SideInput.END)
+    s.finish_exchange()
+    return True
+
+
 def next_response(
     state: PointerTo[H1State],
     window: Window,
