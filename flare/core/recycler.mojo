@@ -70,7 +70,7 @@ struct Recycler(TrivialRegisterPassable):
         Returns:
             A block as it was given, or none.
         """
-        ref blocks = self.state[].blocks[kind]
+        ref blocks = self.state[].blocks.unsafe_get(kind)
         if len(blocks) == 0:
             return None
         return blocks.pop()
@@ -89,10 +89,10 @@ struct Recycler(TrivialRegisterPassable):
         Returns:
             False if enough are kept; the caller then frees it.
         """
-        ref blocks = self.state[].blocks[kind]
+        ref blocks = self.state[].blocks.unsafe_get(kind)
         if len(blocks) >= _BLOCKS_MAX:
             return False
-        self.state[].destroy[kind] = destroy
+        self.state[].destroy.unsafe_get(kind) = destroy
         blocks.append(block)
         return True
 

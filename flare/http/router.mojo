@@ -291,7 +291,7 @@ def _serve(
         else:
             x.parameters.append(name, value)
     x.route = _lent(table.pattern(found.route))
-    return state[].endpoints[found.endpoint].serve(exchange)
+    return state[].endpoints.unsafe_get(found.endpoint).serve(exchange)
 
 
 @no_inline

@@ -66,9 +66,12 @@ struct Method(Equatable, Hashable, TrivialRegisterPassable, Writable):
             var word = _word(
                 p[], p[unsafe_offset=1], p[unsafe_offset=2], p[unsafe_offset=2]
             )
-            if word == _word_of("GETT"):
+            if word == comptime (_word_of("GETT")):
                 return Self.GET
-            return Self.PUT if word == _word_of("PUTT") else Self.OTHER
+            return (
+                Self.PUT if word
+                == comptime (_word_of("PUTT")) else Self.OTHER
+            )
         var first = p.unsafe_bitcast[UInt32]().unsafe_load[alignment=1]()
         # The two words overlap; together they cover four to seven octets.
         var last = (

@@ -53,8 +53,9 @@ class SlowReader:
 
     done = 0
 
-    def __init__(self, port, path="/content/1048576"):
+    def __init__(self, port, path="/content/1048576", octets=512):
         self.port = port
+        self.octets = octets
         self.request = f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n"
         self.socket = None
 
@@ -66,7 +67,7 @@ class SlowReader:
             self.socket.setblocking(False)
             return
         try:
-            count = len(self.socket.recv(512))
+            count = len(self.socket.recv(self.octets))
         except BlockingIOError:
             return
         except OSError:

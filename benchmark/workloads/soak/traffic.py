@@ -128,9 +128,9 @@ def leaving(port):
 def hostile(port):
     """Attacks, see hostile/attack.py."""
     crew = [Slowloris(port) for _ in range(50)]
-    # More than the kernel takes: whether a reader's handler is done would be
-    # chance, and so would be how much memory they hold.
-    crew += [SlowReader(port, "/download/16777216") for _ in range(50)]
+    # More than the kernel takes, and not so slow that the server leaves: how
+    # many handlers write at a time, and so the memory they hold, is no chance.
+    crew += [SlowReader(port, "/download/16777216", 8192) for _ in range(50)]
     crew += [Resetter(port) for _ in range(5)]
     while True:
         for one in crew:
