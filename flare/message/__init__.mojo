@@ -8,8 +8,9 @@ from .field_line import (
     FieldValues,
     FieldView,
 )
-from .field_name import FieldName, known_field
+from .field_name import FieldName
 from .header_map import HeaderMap
+from .known_field import known_field
 from .method import Method
 from .percent import (
     equals_decoded,

@@ -24,7 +24,8 @@ from flare.core import (
 from flare.sys.thread_cell import thread_recycler
 
 from .field_line import FieldLine
-from .field_name import FieldName, constant_field, known_field
+from .field_name import FieldName
+from .known_field import constant_field, known_field
 
 comptime _INITIAL_OCTETS = 256
 comptime _KEPT_OCTETS_MAX = 8192

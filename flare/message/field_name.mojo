@@ -6,8 +6,6 @@ everything later compares numbers. A set of numbers is one `UInt64`.
 
 from std.builtin.globals import global_constant
 
-from flare.core import equals_ignoring_case, equals_lower, lower_octet
-
 
 struct FieldName:
     """Names the known fields: each constant is the id of one name."""
@@ -151,7 +149,7 @@ struct FieldName:
         """
         if id >= UInt8(Self.COUNT):
             return ""
-        return global_constant[_TEXTS]().unsafe_get(Int(id))
+        return global_constant[FIELD_NAMES]().unsafe_get(Int(id))
 
     @staticmethod
     @always_inline
@@ -167,68 +165,7 @@ struct FieldName:
         return UInt64(1) << UInt64(id & 63)
 
 
-@always_inline
-def known_field(name: Span[UInt8, _]) -> UInt8:
-    """Finds the id of a field name, in any case.
-
-    The length and three octets pick the one candidate; a candidate of the
-    same length is then compared whole, so the answer is always right.
-
-    Args:
-        name: The name; any octets.
-
-    Returns:
-        The id, or `FieldName.UNKNOWN`.
-    """
-    comptime assert _slots_are_distinct(), "two known names share a slot"
-    if len(name) == 0:
-        return FieldName.UNKNOWN
-    var id = global_constant[_SLOTS]().unsafe_get(_slot(name))
-    var row = (
-        global_constant[_LOWER]()
-        .unsafe_ptr()
-        .unsafe_offset(Int(id) * _ROW_OCTETS)
-    )
-    if Int(row[unsafe_offset=_ROW_OCTETS - 1]) != len(name):
-        return FieldName.UNKNOWN
-    var lower = Span(unsafe_ptr=row, length=len(name))
-    return id if equals_lower(name, lower) else FieldName.UNKNOWN
-
-
-def constant_field[name: StaticString]() -> UInt8:
-    """Finds the id of a field name at compile time.
-
-    Parameters:
-        name: The name, in any case.
-
-    Returns:
-        What `known_field` returns.
-    """
-    for id in range(1, FieldName.COUNT):
-        var text = materialize[_TEXTS]()[id]
-        if equals_ignoring_case(text.as_bytes(), name.as_bytes()):
-            return UInt8(id)
-    return FieldName.UNKNOWN
-
-
-@always_inline
-def _slot(name: Span[UInt8, _]) -> Int:
-    # Setting bit 5 maps capitals to small letters; what else it joins, the
-    # compare of the whole name tells apart.
-    var n = len(name)
-    var key = (
-        UInt32(n & 255)
-        + (UInt32(name.unsafe_get(0) | 32) << 8)
-        + (UInt32(name.unsafe_get(n - 1) | 32) << 16)
-        + (UInt32(name.unsafe_get(n >> 1) | 32) << 24)
-    )
-    return Int((key * _MULTIPLIER) >> 24)
-
-
-comptime _MULTIPLIER: UInt32 = 1192594047
-# Chosen so that no two known names share a slot.
-
-comptime _TEXTS: Array[StaticString, FieldName.COUNT] = [
+comptime FIELD_NAMES: Array[StaticString, FieldName.COUNT] = [
     "",
     "Host",
     "Content-Length",
@@ -292,33 +229,4 @@ comptime _TEXTS: Array[StaticString, FieldName.COUNT] = [
     "X-Request-ID",
     "Alt-Svc",
 ]
-comptime _ROW_OCTETS = 32
-comptime _LOWER = _lower_rows()
-comptime _SLOTS = _fill_slots()
-
-
-def _lower_rows() -> Array[UInt8, FieldName.COUNT * _ROW_OCTETS]:
-    # A row holds the name in small letters and, in its last octet, its length.
-    # Row 0 has length 0, which no name that is looked up has.
-    var rows = Array[UInt8, FieldName.COUNT * _ROW_OCTETS](fill=0)
-    for id in range(1, FieldName.COUNT):
-        var name = materialize[_TEXTS]()[id].as_bytes()
-        var start = id * _ROW_OCTETS
-        for i in range(len(name)):
-            rows[start + i] = lower_octet(name[i])
-        rows[start + _ROW_OCTETS - 1] = UInt8(len(name))
-    return rows^
-
-
-def _fill_slots() -> Array[UInt8, 256]:
-    var slots = Array[UInt8, 256](fill=FieldName.UNKNOWN)
-    for id in range(1, FieldName.COUNT):
-        slots[_slot(materialize[_TEXTS]()[id].as_bytes())] = UInt8(id)
-    return slots^
-
-
-def _slots_are_distinct() -> Bool:
-    var used = 0
-    for id in _fill_slots():
-        used += Int(id != FieldName.UNKNOWN)
-    return used == FieldName.COUNT - 1
+"""The names of the registry, each at its id."""

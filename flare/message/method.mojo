@@ -69,8 +69,7 @@ struct Method(Equatable, Hashable, TrivialRegisterPassable, Writable):
             if word == comptime (_word_of("GETT")):
                 return Self.GET
             return (
-                Self.PUT if word
-                == comptime (_word_of("PUTT")) else Self.OTHER
+                Self.PUT if word == comptime (_word_of("PUTT")) else Self.OTHER
             )
         var first = p.unsafe_bitcast[UInt32]().unsafe_load[alignment=1]()
         # The two words overlap; together they cover four to seven octets.

@@ -7,6 +7,7 @@ from tests.message import (
     test_field_line,
     test_field_name,
     test_header_map,
+    test_known_field,
     test_method,
     test_percent,
     test_query,
@@ -33,6 +34,10 @@ def main() raises:
         failures.append(String(e))
     try:
         TestSuite.discover_tests[test_header_map.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_known_field.TESTS]().run()
     except e:
         failures.append(String(e))
     try:

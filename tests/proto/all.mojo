@@ -6,7 +6,6 @@ from tests.proto import (
     test_h1_field_stops,
     test_h1_fixtures,
     test_h1_guard,
-    test_h1_known_name,
     test_h1_limits,
     test_h1_machine,
     test_h1_pairs,
@@ -28,10 +27,6 @@ def main() raises:
         failures.append(String(e))
     try:
         TestSuite.discover_tests[test_h1_guard.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_h1_known_name.TESTS]().run()
     except e:
         failures.append(String(e))
     try:

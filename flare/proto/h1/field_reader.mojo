@@ -11,13 +11,16 @@ over a limit, the loop of `_read_on` sees from the front of its line.
 
 from flare.core import COLON, CR, LF, PointerTo, SPACE
 from flare.message import FieldLine, FieldName, known_field
+from flare.message.known_field import (
+    OCTETS_BEFORE_COLON,
+    known_received_field,
+)
 
 from .error import H1Error
 from .field_stops import FieldStops
 from .framing import is_framing, note_field
 from .grammar import is_blank, trim_blanks
 from .head import Head, HeadProgress
-from .known_name import OCTETS_BEFORE_COLON, known_name
 from .scan import (
     CR_LF,
     Window,
@@ -178,7 +181,7 @@ def _take_whole_lines(
                 UInt32(value_octets),
             )
         )
-        var id = known_name(p, at, colon)
+        var id = known_received_field(p, at, colon)
         if id == FieldName.HOST and h.host < 0:
             h.host = count
         elif is_framing(id):

@@ -1,28 +1,81 @@
-"""Recognises the known field names where they were received.
+"""Recognises the known field names, by themselves or where they were received.
 
-A name that stands in a head has octets in front of it, so that vectors which
-end at its colon never leave the window, however near its end the name is.
+The length and the last eight octets of a name pick the one candidate, which is
+then compared whole, so that the answer is always right.
 """
 
 from std.builtin.globals import global_constant
 from std.memory import pack_bits
 
-from flare.core import lower_octet
-from flare.message import FieldName
-from flare.message.field_name import _TEXTS
+from flare.core import equals_ignoring_case, equals_lower, lower_octet
+
+from .field_name import FIELD_NAMES, FieldName
 
 comptime OCTETS_BEFORE_COLON = 16
 """How many octets of the window must lie in front of a colon."""
 
 
 @always_inline
-def known_name(
+def known_field(name: Span[UInt8, _]) -> UInt8:
+    """Finds the id of a field name, in any case.
+
+    Args:
+        name: The name; any octets.
+
+    Returns:
+        The id, or `FieldName.UNKNOWN`.
+    """
+    comptime assert _slots_are_distinct(), "two known names share a slot"
+    var n = len(name)
+    if n == 0:
+        return FieldName.UNKNOWN
+    var last: UInt64 = 0
+    if n >= 8:
+        last = (
+            name.unsafe_ptr()
+            .unsafe_offset(n - 8)
+            .unsafe_bitcast[UInt64]()
+            .unsafe_load[alignment=1]()
+        )
+    else:
+        for i in range(n):
+            last = (last >> 8) | (UInt64(name.unsafe_get(i)) << 56)
+    var id = global_constant[_SLOTS]().unsafe_get(_slot(last, n))
+    var row = (
+        global_constant[_ROWS]()
+        .unsafe_ptr()
+        .unsafe_offset(Int(id) * _ROW_OCTETS)
+    )
+    if Int(row[]) != n:
+        return FieldName.UNKNOWN
+    var lower = Span(unsafe_ptr=row.unsafe_offset(_ROW_OCTETS - n), length=n)
+    return id if equals_lower(name, lower) else FieldName.UNKNOWN
+
+
+def constant_field[name: StaticString]() -> UInt8:
+    """Finds the id of a field name at compile time.
+
+    Parameters:
+        name: The name, in any case.
+
+    Returns:
+        What `known_field` returns.
+    """
+    for id in range(1, FieldName.COUNT):
+        var text = materialize[FIELD_NAMES]()[id]
+        if equals_ignoring_case(text.as_bytes(), name.as_bytes()):
+            return UInt8(id)
+    return FieldName.UNKNOWN
+
+
+@always_inline
+def known_received_field(
     p: Pointer[mut=False, UInt8, _], start: Int, colon: Int
 ) -> UInt8:
-    """Finds the id of a name, in any case.
+    """Finds the id of a name that stands in a head, in any case.
 
-    The length and the last eight octets pick the one candidate, which is then
-    compared whole.
+    A name there has octets in front of it, so that vectors which end at its
+    colon never leave the head, however near its end the name is.
 
     Args:
         p: The front of the window.
@@ -86,7 +139,7 @@ def _fill_rows() -> Array[UInt8, FieldName.COUNT * _ROW_OCTETS]:
     # letters. Row 0 has length 0, which no name has.
     var rows = Array[UInt8, FieldName.COUNT * _ROW_OCTETS](fill=0)
     for id in range(1, FieldName.COUNT):
-        var name = materialize[_TEXTS]()[id].as_bytes()
+        var name = materialize[FIELD_NAMES]()[id].as_bytes()
         var end = (id + 1) * _ROW_OCTETS
         rows[id * _ROW_OCTETS] = UInt8(len(name))
         for i in range(len(name)):
@@ -97,7 +150,7 @@ def _fill_rows() -> Array[UInt8, FieldName.COUNT * _ROW_OCTETS]:
 def _fill_slots() -> Array[UInt8, 256]:
     var slots = Array[UInt8, 256](fill=FieldName.UNKNOWN)
     for id in range(1, FieldName.COUNT):
-        var name = materialize[_TEXTS]()[id].as_bytes()
+        var name = materialize[FIELD_NAMES]()[id].as_bytes()
         var last: UInt64 = 0
         for i in range(max(len(name) - 8, 0), len(name)):
             last = (last >> 8) | (UInt64(name[i]) << 56)

@@ -1,12 +1,14 @@
-"""Tests for `flare.proto.h1.known_name`."""
+"""Tests for `flare.message.known_field`, against `known_field`."""
 
 from std.testing import assert_equal
 
 from flare.core import TOKEN_OCTETS
 from flare.message import FieldName
-from flare.message.field_name import known_field
-from flare.proto.h1.known_name import OCTETS_BEFORE_COLON, known_name
-from flare.proto.h1.scan import window_of
+from flare.message.known_field import (
+    OCTETS_BEFORE_COLON,
+    known_field,
+    known_received_field,
+)
 
 
 def test_every_known_name_is_found_in_any_case() raises:
@@ -42,8 +44,11 @@ def _found(name: Span[UInt8, _]) -> UInt8:
     # Octets that are letters too stand around the name.
     var octets = List[UInt8](length=OCTETS_BEFORE_COLON, fill=97)
     octets.extend(name)
-    var window = window_of(octets)
-    return known_name(window.unsafe_ptr(), OCTETS_BEFORE_COLON, len(window))
+    return known_received_field(
+        octets.unsafe_ptr().unsafe_mut_cast[False](),
+        OCTETS_BEFORE_COLON,
+        len(octets),
+    )
 
 
 comptime TESTS = __functions_in_module()
