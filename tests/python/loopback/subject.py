@@ -160,13 +160,13 @@ class WithSubject(unittest.TestCase):
     backend = BACKENDS[0]
     options = ()
 
-    @classmethod
     def check_time(self, started, seconds):
         """Checks that something took a time, and not much more."""
         elapsed = time.monotonic() - started
         self.assertGreater(elapsed, seconds * 0.9)
         self.assertLess(elapsed, seconds + 3)
 
+    @classmethod
     def setUpClass(cls):
         cls.subject = Subject(cls.backend, *cls.options)
         cls.addClassCleanup(cls.subject.stop)
