@@ -109,6 +109,8 @@ struct ReactorState(Movable):
     """Operations that the backend holds."""
     var turns: Int
     """How many turns there were."""
+    var is_closed: Bool
+    """Everything that ran has ended."""
 
 
 @fieldwise_init
@@ -171,6 +173,7 @@ struct Reactor(Equatable, TrivialRegisterPassable):
                     end_helpers=_no_helpers,
                     in_flight=0,
                     turns=0,
+                    is_closed=False,
                 )
             )
         )
@@ -179,12 +182,23 @@ struct Reactor(Equatable, TrivialRegisterPassable):
         return reactor
 
     def destroy(self):
-        """Frees the reactor.
+        """Frees the reactor, closed before if it was not."""
+        self.close()
+        self.state[].buffers.destroy()
+        self.state[].large_buffers.destroy()
+        self.state[].recycler.destroy()
+        heap_destroy(self.state)
+
+    def close(self):
+        """Ends all that runs; the memory it lent may still be given back.
 
         Fibers that still run are cancelled and may unwind, helper threads end
         after their last job, and what other threads posted last is still done.
         Operations of other owners must have ended.
         """
+        if self.state[].is_closed:
+            return
+        self.state[].is_closed = True
         self._end_fibers()
         if self.state[].helpers:
             self.state[].end_helpers(self.state[].helpers.value())
@@ -192,10 +206,6 @@ struct Reactor(Equatable, TrivialRegisterPassable):
         self.state[].fibers.destroy()
         self.state[].timers.destroy()
         self.state[].functions.destroy(self.state[].backend)
-        self.state[].buffers.destroy()
-        self.state[].large_buffers.destroy()
-        self.state[].recycler.destroy()
-        heap_destroy(self.state)
 
     @always_inline
     def submit(self, operation: Operation):

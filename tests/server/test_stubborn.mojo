@@ -52,6 +52,28 @@ def test_who_ends_sending_beside_such_a_handler_is_let_go() raises:
     _ = server^
 
 
+def test_content_of_such_a_request_goes_back_before_its_pool() raises:
+    var server = TestServer(FnHandler(_serve), config=_config())
+    var peer = server.connect()
+    peer.send(
+        "POST /content HTTP/1.1\r\nHost: a\r\nContent-Length: 40000\r\n\r\n"
+    )
+    for _ in range(40):
+        peer.send(String("x") * 1000)
+        for _ in range(3):
+            server.turn_now()
+    assert_equal(server.worker.state[].reactor.large_buffers().lent(), 1)
+    peer.reset()
+    _expect_given_up(server)
+    var w = server.worker.state
+    assert_equal(w[].reactor.large_buffers().lent(), 1)
+    # What the end of the worker does.
+    w[].reactor.close()
+    w[].free_lost()
+    assert_equal(w[].reactor.large_buffers().lent(), 0)
+    _ = server^
+
+
 def test_what_follows_such_a_request_is_not_answered_in_its_place() raises:
     var server = TestServer(FnHandler(_serve), config=_config())
     var peer = server.connect()
@@ -83,11 +105,10 @@ def _config() -> ServerConfig:
 
 def _serve(req: Request) raises -> Response:
     if req.path == "/stubborn":
-        while True:
-            try:
-                sleep(5)
-            except e:
-                continue
+        _ignore_all()
+    if req.path == "/content":
+        _ = req.body.octets()
+        _ignore_all()
     if req.path == "/stream":
         return Response.stream(_half)
     return ok("hello")
@@ -95,6 +116,10 @@ def _serve(req: Request) raises -> Response:
 
 def _half(req: Request, stream: ResponseStream) raises:
     stream.write_text("half")
+    _ignore_all()
+
+
+def _ignore_all():
     while True:
         try:
             sleep(5)

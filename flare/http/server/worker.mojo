@@ -93,9 +93,11 @@ struct Worker(TrivialRegisterPassable):
         var w = self.state
         close_spare(w)
         w[].free_spares()
-        w[].reactor.destroy()
+        # What lost fibers used lies in memory that the reactor lends.
+        w[].reactor.close()
         w[].free_lost()
         w[].connections.destroy()
+        w[].reactor.destroy()
         heap_destroy(w)
 
     def add(self, descriptor: Int32) -> Bool:

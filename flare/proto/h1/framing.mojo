@@ -59,7 +59,6 @@ def is_framing(id: UInt8) -> Bool:
 
 
 @no_inline
-@no_inline
 def note_field(
     head: PointerTo[Head], id: UInt8, value: Span[UInt8, _], index: Int
 ) raises H1Error:
