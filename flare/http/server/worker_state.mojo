@@ -1,6 +1,5 @@
 """Holds what one worker of a server consists of."""
 
-
 from flare.core import (
     Buffer,
     Erased,
@@ -255,7 +254,7 @@ struct WorkerState(Movable):
 
     @no_inline
     def _lengthen(mut self, mut buffer: Buffer, needed: Int):
-        if needed > _BURST_OCTETS or buffer.capacity() >= _BURST_OCTETS:
+        if needed > _BURST_OCTETS:
             return
         var large: Buffer
         if needed <= LARGE_BUFFER_OCTETS:
