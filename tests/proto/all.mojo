@@ -5,6 +5,7 @@ from std.testing import TestSuite
 from tests.proto import (
     test_h1_field_stops,
     test_h1_fixtures,
+    test_h1_grammar,
     test_h1_guard,
     test_h1_limits,
     test_h1_machine,
@@ -23,6 +24,10 @@ def main() raises:
         failures.append(String(e))
     try:
         TestSuite.discover_tests[test_h1_fixtures.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_h1_grammar.TESTS]().run()
     except e:
         failures.append(String(e))
     try:

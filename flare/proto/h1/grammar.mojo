@@ -130,11 +130,14 @@ def lists_member(value: Span[UInt8, _], member: Span[UInt8, _]) -> Bool:
 
     Args:
         value: The field value; its octets need no checking before.
-        member: The member, in any case; neither empty nor with a comma.
+        member: The member, in any case. No list has an empty one (RFC 9110
+            section 5.6.1.2), nor one with a comma.
 
     Returns:
         True if the list has it.
     """
+    if len(member) == 0:
+        return False
     var start = 0
     while start < len(value):
         var end = find_octet(value, COMMA, start)
