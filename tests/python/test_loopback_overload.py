@@ -209,6 +209,60 @@ class Descriptors(Case):
 
 
 @on_backends
+class Start(Case):
+    """Lets workers open what they need while descriptors run out."""
+
+    WORKERS = ("--workers", "4", "--overload-timeout", "200")
+
+    def test_clients_take_no_descriptor_from_workers_that_still_start(self):
+        for _ in range(4):
+            subject = Subject(
+                self.backend, *self.WORKERS, descriptors_max=DESCRIPTORS_MAX
+            )
+            try:
+                # The listen queue takes them before any worker serves.
+                clients = self.connect_all(subject, CLIENTS, delay(30))
+                self.expect_statuses(collect(clients, 20), 200, 503)
+                self.close_all(clients)
+            finally:
+                self.expect_good_end(subject)
+
+    def test_all_workers_serve_or_none(self):
+        ends = set()
+        for descriptors_max in range(10, 60):
+            try:
+                subject = Subject(
+                    self.backend,
+                    *self.WORKERS,
+                    descriptors_max=descriptors_max,
+                )
+            except RuntimeError:
+                # It could not even open its listening sockets.
+                continue
+            try:
+                ends.add(self.end_of(subject))
+            finally:
+                subject.stop()
+        # It may be that no limit leaves exactly the spare descriptors.
+        self.assertEqual(ends | {503}, {200, 503, "says why"})
+
+    def end_of(self, subject):
+        with subject.connect() as client:
+            client.send(HELLO)
+            try:
+                status = client.answer().status
+            except (EOFError, ConnectionError):
+                self.assertNotEqual(subject.process.wait(10), 0)
+                output = subject.process.stdout.read()
+                subject.stop()
+                everything = output + b"".join(subject.log())
+                self.assertIn(b"net.no_descriptors serve", everything)
+                return "says why"
+        self.assertEqual(subject.stop(), 0)
+        return status
+
+
+@on_backends
 class Connections(Case):
     def test_a_full_server_rests_and_goes_on_at_the_first_free_slot(self):
         subject = self.start("--connections", str(CONNECTIONS_MAX))

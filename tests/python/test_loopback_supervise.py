@@ -88,6 +88,10 @@ class Faults(unittest.TestCase):
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.002)
 
+    def switches(self, subject):
+        text = Path(f"/proc/{subject.process.pid}/status").read_text()
+        return re.search(r"\nvoluntary_ctxt_switches:\s*(\d+)", text)[1]
+
     def is_gone(self, process):
         try:
             status = Path(f"/proc/{process}/stat").read_text()
@@ -364,10 +368,6 @@ class Restart(Faults):
             self.who(client)
         return self.switches(subject) != before
 
-    def switches(self, subject):
-        text = Path(f"/proc/{subject.process.pid}/status").read_text()
-        return re.search(r"\nvoluntary_ctxt_switches:\s*(\d+)", text)[1]
-
     def test_a_worker_that_never_serves_ends_the_server(self):
         for subject in self.each("--dies-at-start"):
             self.assertEqual(subject.process.wait(10), 1)
@@ -483,6 +483,73 @@ class Stop(Faults):
             return sum(int(row.split()[3]) for row in rows) >= count
 
         self.await_true(parked)
+
+    def queue_up(self, subject, count=20):
+        clients = [subject.connect() for _ in range(count)]
+        for client in clients:
+            self.addCleanup(client.close)
+            client.send(get("/"))
+        return clients
+
+    def expect_last_answers(self, clients, dead):
+        for client in clients:
+            answer = client.answer()
+            self.assertNotEqual(int(answer.body.split()[0]), dead)
+            self.assertTrue(answer.closes())
+            client.close()
+
+    def test_who_waits_for_a_dead_worker_is_answered_before_the_end(self):
+        for subject in self.each():
+            # The longest delay of a restart gives the time to stop in it.
+            for _ in range(4):
+                self.fail_on(subject, "/index/a")
+            dead = int(self.ask(subject, "/").split()[0])
+            subject.process.send_signal(signal.SIGSTOP)
+            try:
+                os.kill(dead, signal.SIGKILL)
+                self.await_true(lambda: self.is_gone(dead))
+                clients = self.queue_up(subject)
+            finally:
+                subject.process.send_signal(signal.SIGCONT)
+            subject.await_log(rf"process {dead}\) died".encode())
+            subject.process.terminate()
+            self.expect_last_answers(clients, dead)
+            self.assertEqual(subject.process.wait(10), 0)
+
+    def test_a_worker_that_dies_while_it_stops_leaves_its_queue_to_another(
+        self,
+    ):
+        for subject in self.each():
+            with subject.connect() as client:
+                dead = self.who(client)[0]
+                # It does not come to read the order.
+                os.kill(dead, signal.SIGSTOP)
+                clients = self.queue_up(subject)
+                before = self.switches(subject)
+                subject.process.terminate()
+                self.await_true(lambda: self.switches(subject) != before)
+                os.kill(dead, signal.SIGKILL)
+                self.expect_last_answers(clients, dead)
+            self.assertEqual(subject.process.wait(10), 0)
+            self.assertRegex(
+                "".join(self.lines(subject)),
+                rf"^flare: worker 0 \(process {dead}\) died of SIGKILL"
+                r" while it stopped after \d+ ms; restarting\n$",
+            )
+
+    def test_workers_that_die_again_and_again_do_not_hold_up_the_end(self):
+        for subject in self.each("--short"):
+            dead = int(self.ask(subject, "/").split()[0])
+            os.kill(dead, signal.SIGSTOP)
+            clients = [subject.connect() for _ in range(20)]
+            for client in clients:
+                self.addCleanup(client.close)
+                client.send(get("/index/a"))
+            before = self.switches(subject)
+            subject.process.terminate()
+            self.await_true(lambda: self.switches(subject) != before)
+            os.kill(dead, signal.SIGKILL)
+            self.assertEqual(subject.process.wait(10), 0)
 
     def test_a_signal_to_all_processes_counts_once(self):
         for subject in self.each_with_workers(start_new_session=True):

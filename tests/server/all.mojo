@@ -13,6 +13,7 @@ from tests.server import (
     test_replaced_answers,
     test_restart_delay,
     test_splits,
+    test_start_barrier,
     test_stream_rules,
     test_streams,
     test_stubborn,
@@ -59,6 +60,10 @@ def main() raises:
         failures.append(String(e))
     try:
         TestSuite.discover_tests[test_splits.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_start_barrier.TESTS]().run()
     except e:
         failures.append(String(e))
     try:

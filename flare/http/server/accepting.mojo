@@ -3,9 +3,9 @@
 Where slots, descriptors or memory have run out accepting pauses, and goes on
 when a connection has ended. While somebody waits, room is made: responses say
 that they are the last on their connections, and connections that have idled for
-a second end, the longest idle first. If nothing can be accepted for
-`overload_timeout_ms` even so, those who wait are answered 503 by means of a
-descriptor that is kept for it.
+a second end, the longest idle first; where the worker has none, its peers are
+asked for theirs. If nothing can be accepted for `overload_timeout_ms` even so,
+those who wait are answered 503 by means of a descriptor that is kept for it.
 
 A worker that stops keeps new connections off and answers those that wait.
 """
@@ -66,7 +66,7 @@ def begin_accepting(w: PointerTo[WorkerState]):
         .unsafe_origin_cast[MutUntrackedOrigin]()
         .unsafe_bitcast[NoneType]()
     )
-    w[].spare_descriptor = Int32(max(open_event_descriptor(), -1))
+    _ = keep_spare(w)
     if w[].stopping:
         return
     for listener in w[].listeners:
@@ -139,6 +139,47 @@ def has_ended(w: PointerTo[WorkerState]) -> Bool:
     return True
 
 
+def keep_spare(w: PointerTo[WorkerState]) -> Int:
+    """Opens the descriptor that is kept for answers, if there is none.
+
+    Args:
+        w: The worker.
+
+    Returns:
+        0, or the negated errno.
+    """
+    if w[].spare_descriptor >= 0:
+        return 0
+    var opened = open_event_descriptor()
+    w[].spare_descriptor = Int32(max(opened, -1))
+    return min(opened, 0)
+
+
+def shed_connections(w: PointerTo[WorkerState]) -> Bool:
+    """Lets connections end, now or after their next response.
+
+    Args:
+        w: The worker.
+
+    Returns:
+        True if some end now.
+    """
+    var slots = w[].connections.handles()
+    var idle = List[Int]()
+    for i in range(len(slots)):
+        var c = w[].connections.find(slots[i]).value()
+        if _has_idled(w, c):
+            # Sorts by time, and still tells which one it is.
+            idle.append((c[].deadline_ms << 24) | i)
+        elif c[].stage == Stage.OPEN:
+            machine(c).close_after_exchange()
+    sort(idle)
+    for i in range(min(len(idle), _ENDED_MAX)):
+        var slot = slots[idle[i] & 0xFFFFFF]
+        Connection(w[].connections.find(slot).value()).abort()
+    return len(idle) > 0
+
+
 def close_spare(w: PointerTo[WorkerState]):
     """Gives the descriptor up that was kept for answers.
 
@@ -208,7 +249,7 @@ def _on_timer(owner: Erased):
     if w[].stopping:
         _go_on_ending(w)
     elif len(w[].waiting) > 0:
-        _ = _make_room(w)
+        _ = shed_connections(w)
         _arm_timer(w)
     elif w[].accept_paused:
         _try_again(w)
@@ -227,7 +268,8 @@ def _try_again(w: PointerTo[WorkerState]):
             continue
         if w[].stuck_since_ms < 0:
             w[].stuck_since_ms = w[].reactor.now_ms()
-        if not _make_room(w):
+        if not shed_connections(w):
+            w[].ask_for_room(w[].peers, w.unsafe_bitcast[NoneType]())
             _turn_away(w, listener)
         _arm_timer(w)
         return
@@ -279,28 +321,6 @@ def _accept_waiting(
         elif not _peer_gave_up(result):
             return result
     return -EINTR
-
-
-def _make_room(w: PointerTo[WorkerState]) -> Bool:
-    """Lets connections end, now or after their next response.
-
-    Returns:
-        True if some end now.
-    """
-    var slots = w[].connections.handles()
-    var idle = List[Int]()
-    for i in range(len(slots)):
-        var c = w[].connections.find(slots[i]).value()
-        if _has_idled(w, c):
-            # Sorts by time, and still tells which one it is.
-            idle.append((c[].deadline_ms << 24) | i)
-        elif c[].stage == Stage.OPEN:
-            machine(c).close_after_exchange()
-    sort(idle)
-    for i in range(min(len(idle), _ENDED_MAX)):
-        var slot = slots[idle[i] & 0xFFFFFF]
-        Connection(w[].connections.find(slot).value()).abort()
-    return len(idle) > 0
 
 
 def _has_idled(

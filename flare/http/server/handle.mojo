@@ -242,6 +242,21 @@ struct ServerHandle(Copyable, Movable):
         shared[].lock.release()
         return process
 
+    def ask_for_room(self, asking: PointerTo[WorkerState]):
+        """Lets workers end connections that idle, for one that cannot accept.
+
+        Args:
+            asking: The worker that has none to end itself.
+        """
+        var shared = self._shared
+        shared[].lock.acquire()
+        for worker in shared[].workers:
+            if Int(worker) != Int(asking):
+                worker[].reactor.post(
+                    _shed_connections, worker.unsafe_bitcast[NoneType]()
+                )
+        shared[].lock.release()
+
     def finish(self):
         """Notes that `serve` returns: a later one serves again."""
         var shared = self._shared
@@ -294,6 +309,10 @@ def _move_counters(mut s: ServerShared, base: Int, count: Int):
 
 def _stop(worker: Erased):
     Worker(worker.unsafe_bitcast[WorkerState]()).stop()
+
+
+def _shed_connections(worker: Erased):
+    Worker(worker.unsafe_bitcast[WorkerState]()).shed_connections()
 
 
 def _stop_now(worker: Erased):

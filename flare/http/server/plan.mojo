@@ -3,7 +3,7 @@
 from flare.core import Erased, PointerTo, heap_create
 from flare.net import NetError, RawSocket
 from flare.runtime.fiber import FiberFunction
-from flare.runtime.reactor import ReactorConfig
+from flare.runtime.reactor import Reactor, ReactorConfig
 from flare.runtime.scheduler import Scheduler
 from flare.runtime.start import open_reactor
 from flare.sys.errno import ENOMEM, errno_name
@@ -16,6 +16,7 @@ from .config import ServerConfig
 from .carrier import exchange_functions
 from .handle import ServerHandle
 from .signals import OrderSocket, OrderWatch
+from .start_barrier import StartBarrier
 from .worker import Worker
 from .worker_state import WorkerState
 
@@ -54,9 +55,11 @@ struct ServePlan(Movable):
     """Whether that worker says where the server listens."""
     var began: def(Int32) thin -> None
     """Called with `orders` when the first worker's loop begins."""
+    var barrier: Optional[StartBarrier]
+    """Where the workers of this process wait for one another."""
     var problem: Int
-    """The negated errno of a worker that could not start, or 0. It is read when
-    all have ended."""
+    """The negated errno for which no worker served, or 0. It is read when all
+    have ended."""
 
     def __init__(
         out self,
@@ -90,6 +93,7 @@ struct ServePlan(Movable):
         self.first_worker = 0
         self.announces = True
         self.began = _nothing
+        self.barrier = None
         self.problem = 0
 
     def worker_count(self) -> Int:
@@ -156,6 +160,8 @@ def run_one_worker(plan: PointerTo[ServePlan], index: Int) -> Int:
 
 
 def _begin(plan: PointerTo[ServePlan]) -> Bool:
+    var count = 1 if plan[].supervised else plan[].worker_count()
+    plan[].barrier = StartBarrier.create(count)
     # A program that keeps its signals to itself keeps those of faults too.
     if plan[].config.handle_signals:
         plan[].abort_line = AbortLine.open(
@@ -163,15 +169,15 @@ def _begin(plan: PointerTo[ServePlan]) -> Bool:
         )
     var access_log = plan[].config.access_log
     if access_log:
-        plan[].access_queue = AccessQueue.begin(
-            access_log.value(),
-            1 if plan[].supervised else plan[].worker_count(),
-        )
+        plan[].access_queue = AccessQueue.begin(access_log.value(), count)
         return Bool(plan[].access_queue)
     return True
 
 
 def _end(plan: PointerTo[ServePlan]):
+    if plan[].barrier:
+        plan[].barrier.value().destroy()
+        plan[].barrier = None
     if plan[].access_queue:
         plan[].access_queue.value().end()
         plan[].access_queue = None
@@ -189,10 +195,35 @@ def _run_worker(argument: Erased, index: Int):
         )
     )
     if not opened[1]:
-        plan[].problem = opened[0]
-        plan[].handle.shutdown()
+        plan[].problem = plan[].barrier.value().arrive(opened[0])
         return
-    var reactor = opened[1].value()
+    var worker = _make_worker(plan, opened[1].value(), index)
+    var problem = plan[].barrier.value().arrive(worker.prepare())
+    if problem < 0:
+        plan[].problem = problem
+        worker.destroy()
+        return
+    var stack = AlternateStack.install()
+    if plan[].abort_line:
+        plan[].abort_line.value().enter(worker.state)
+    if index == plan[].first_worker:
+        _run_first(plan, worker, opened[0])
+    else:
+        plan[].handle.enter(worker)
+        worker.run()
+    if plan[].abort_line:
+        plan[].abort_line.value().leave(worker.state)
+    stack.remove()
+    plan[].handle.leave(worker)
+    # The end of the process frees all, and cannot wait for a lock of the
+    # allocator that some thread held when the process was forked.
+    if not plan[].supervised:
+        worker.destroy()
+
+
+def _make_worker(
+    plan: PointerTo[ServePlan], reactor: Reactor, index: Int
+) -> Worker:
     var worker = Worker(
         heap_create(
             WorkerState(
@@ -210,23 +241,16 @@ def _run_worker(argument: Erased, index: Int):
         worker.state[].access_ring = (
             plan[].access_queue.value().ring(0 if plan[].supervised else index)
         )
+    worker.state[].ask_for_room = _ask_for_room
+    worker.state[].peers = plan.unsafe_bitcast[NoneType]()
     _listen(plan, worker, index)
-    var stack = AlternateStack.install()
-    if plan[].abort_line:
-        plan[].abort_line.value().enter(worker.state)
-    if index == plan[].first_worker:
-        _run_first(plan, worker, opened[0])
-    else:
-        plan[].handle.enter(worker)
-        worker.run()
-    if plan[].abort_line:
-        plan[].abort_line.value().leave(worker.state)
-    stack.remove()
-    plan[].handle.leave(worker)
-    # The end of the process frees all, and cannot wait for a lock of the
-    # allocator that some thread held when the process was forked.
-    if not plan[].supervised:
-        worker.destroy()
+    return worker
+
+
+def _ask_for_room(plan: Erased, worker: Erased):
+    plan.unsafe_bitcast[ServePlan]()[].handle.ask_for_room(
+        worker.unsafe_bitcast[WorkerState]()
+    )
 
 
 def _run_first(plan: PointerTo[ServePlan], worker: Worker, passed_over: Int):

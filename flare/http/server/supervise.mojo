@@ -2,11 +2,12 @@
 
 The calling process is the supervisor. It opens all listening sockets before it
 forks and keeps them, so that connections wait in their queues while a worker is
-dead. A socket pair joins it to each worker: orders to stop go one way, the
-word that the worker serves comes the other way, and the end of the stream says
-that the worker is gone. Signals are the supervisor's business alone: those that
-reach a worker, because they were sent to all processes of a terminal or a
-service, are dropped there.
+dead. A socket pair joins it to each worker: orders to stop go one way, the word
+that the worker serves comes the other way, and the end of the stream says that
+the worker is gone. While the server stops, too, a dead worker is started again:
+with the order to stop, for those that wait in its queue. Signals are the
+supervisor's business alone: those that reach a worker, because they were sent
+to all processes of a terminal or a service, are dropped there.
 """
 
 from flare.core import PointerTo
@@ -50,6 +51,8 @@ comptime _STOPPING_NOW = 2
 comptime _START_MS = 5000
 # What a worker may take beyond the deadline that it keeps itself.
 comptime _GRACE_MS = 1000
+# When to start a worker that is not to be started again.
+comptime _NEVER = Int.MAX
 
 
 def supervise_workers(plan: PointerTo[ServePlan]) raises:
@@ -79,7 +82,7 @@ struct _Child(Copyable, Movable):
     var process: Int
     var channel: Int32
     var started_ms: Int
-    # When to start it again, while there is none.
+    # When to start it, or `_NEVER`; while there is none.
     var due_ms: Int
     var starts: Int
     var serves: Bool
@@ -131,9 +134,8 @@ struct _Supervisor(Movable):
         if self.plan[].handle.send_orders_to(self.orders.writer):
             self._stop(_STOPPING)
         while True:
-            if self.stage == 0:
-                self._start_due()
-            if self.stage != 0 and self._running() == 0:
+            self._start_due()
+            if not self._is_anyone_left():
                 break
             self._wait()
             if monotonic_ms() >= self.kill_at_ms:
@@ -142,11 +144,11 @@ struct _Supervisor(Movable):
         if self.failure:
             raise self.failure.value().copy()
 
-    def _running(self) -> Int:
-        var count = 0
+    def _is_anyone_left(self) -> Bool:
         for child in self.children:
-            count += 1 if child.process != 0 else 0
-        return count
+            if child.process != 0 or child.due_ms != _NEVER:
+                return True
+        return False
 
     def _start_due(mut self):
         var now = monotonic_ms()
@@ -186,6 +188,9 @@ struct _Supervisor(Movable):
             return
         child.process = process
         child.channel = own_end
+        child.due_ms = _NEVER
+        if self.stage != 0:
+            _send(own_end, [ORDER_STOP])
 
     def _become(
         self,
@@ -208,6 +213,9 @@ struct _Supervisor(Movable):
                 # An end of it here would hide the supervisor's end from it.
                 _ = close_descriptor(child.channel)
         _ = self.plan[].handle.send_orders_to(channel)
+        if self.stage != 0:
+            # It serves nobody but those that wait.
+            self.plan[].handle.shutdown()
         self.plan[].orders = channel
         self.plan[].announces = (
             index == 0 and not self.children[index].has_ever_served
@@ -226,8 +234,7 @@ struct _Supervisor(Movable):
             # poll(2) passes over a negative descriptor.
             entries.append(PollEntry(child.channel))
             if child.process == 0:
-                if self.stage == 0:
-                    until = min(until, child.due_ms)
+                until = min(until, child.due_ms)
             elif not child.serves and not child.is_killed:
                 until = min(until, child.started_ms + _START_MS)
         var timeout = -1
@@ -290,7 +297,12 @@ struct _Supervisor(Movable):
         if self.stage == 0:
             self._plan_restart(index, text)
         elif end.exit_code() != 0 and self.stage == _STOPPING:
-            self._log(index, text + " while it stopped")
+            text.write(" while it stopped")
+            # One that does not get to serve answers nobody.
+            if child.serves and self.kill_at_ms != Int.MAX:
+                self._plan_restart(index, text)
+            else:
+                self._log(index, text)
 
     def _plan_restart(mut self, index: Int, text: String):
         ref child = self.children[index]
@@ -337,13 +349,19 @@ struct _Supervisor(Movable):
                 if child.process != 0:
                     # A worker counts orders, as it counts signals.
                     _send(child.channel, [ORDER_STOP])
-        self.kill_at_ms = monotonic_ms() + _GRACE_MS
+        var now = monotonic_ms()
+        var due_ms = now if stage == _STOPPING else _NEVER
+        for i in range(len(self.children)):
+            if self.children[i].process == 0:
+                self.children[i].due_ms = due_ms
+        self.kill_at_ms = now + _GRACE_MS
         if self.stage == _STOPPING:
             self.kill_at_ms += self.plan[].config.shutdown_timeout_ms
 
     def _kill_all(mut self):
         self.kill_at_ms = Int.MAX
         for i in range(len(self.children)):
+            self.children[i].due_ms = _NEVER
             if self.children[i].process != 0:
                 self._log(i, "does not stop; it is killed")
                 _ = send_signal(self.children[i].process, SIGKILL)

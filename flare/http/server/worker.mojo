@@ -15,6 +15,8 @@ from .accepting import (
     end_accepting,
     give_up_accepting,
     has_ended,
+    keep_spare,
+    shed_connections,
 )
 from .connection import Connection
 from .read_ahead import feed_starved
@@ -41,6 +43,14 @@ struct Worker(TrivialRegisterPassable):
         )
         listener[].accept.owner = listener.unsafe_bitcast[NoneType]()
         w[].listeners.append(listener)
+
+    def prepare(self) -> Int:
+        """Takes what must be had before connections use descriptors up.
+
+        Returns:
+            0, or the negated errno for which the worker should not serve.
+        """
+        return keep_spare(self.state)
 
     def run(self):
         """Serves until `stop` was called and every connection has ended."""
@@ -110,6 +120,13 @@ struct Worker(TrivialRegisterPassable):
             False if there is no room for it.
         """
         return admit(self.state, descriptor)
+
+    def shed_connections(self):
+        """Lets connections end that idle, or after their next response.
+
+        Called on the worker's thread.
+        """
+        _ = shed_connections(self.state)
 
     def is_done(self) -> Bool:
         """Tells whether the worker has ended.
