@@ -14,12 +14,14 @@ from flare.http import (
     Router,
     ServerConfig,
     ServerHandle,
+    UpgradedStream,
     ok,
 )
 from flare.http.server.statistics import WorkerStatistics
 from flare.net import SocketAddr
 from flare.runtime import BackendKind, sleep
 from flare.sys.clock import monotonic_ms
+from flare.sys.process import process_id
 
 from checksum import Checksum, ContentSource
 
@@ -67,6 +69,14 @@ def slow_upload(req: Request) raises -> Response:
     return ok(_read_all(req, Int(req.param("ms"))))
 
 
+def upload_and_trailer(req: Request) raises -> Response:
+    var found = _read_all(req, Optional[Int](None))
+    var trailer = req.body.trailers().get("Checksum")
+    if trailer:
+        return ok(String(found, " ", trailer.value()))
+    return ok(found + " none")
+
+
 def _read_all(req: Request, pause_ms: Optional[Int]) raises -> String:
     req.body.set_octets_max(_UPLOAD_OCTETS_MAX)
     var sum = Checksum()
@@ -107,6 +117,24 @@ def _write_content(req: Request, stream: ResponseStream) raises:
     stream.set_trailer("Checksum", String(sum.value()))
 
 
+def echo(req: Request) raises -> Response:
+    return Response.upgrade("echo", _echo)
+
+
+def _echo(req: Request, stream: UpgradedStream) raises:
+    var piece = List[UInt8](length=_PIECE_OCTETS, fill=0)
+    while True:
+        var count = stream.read(Span(piece))
+        if count == 0:
+            return
+        stream.write_all(Span(piece)[:count])
+
+
+def worker(req: Request) raises -> Response:
+    var number = req.unsafe_exchange()[].worker
+    return ok(String(number, " ", process_id()))
+
+
 @fieldwise_init
 struct Statistics(Handler):
     """Answers with the sums of the workers' counters."""
@@ -120,6 +148,7 @@ struct Statistics(Handler):
 def main() raises:
     var config = ServerConfig(max_requests_in_flight=_REQUESTS_IN_FLIGHT_MAX)
     var workers = 1
+    var supervise = False
     var port = 0
     var options = argv()
     for i in range(1, len(options) - 1, 2):
@@ -129,6 +158,8 @@ def main() raises:
             config.backend = _backend(options[i + 1])
         elif options[i] == "--workers":
             workers = Int(options[i + 1])
+        elif options[i] == "--supervise":
+            supervise = options[i + 1] == "yes"
         elif options[i] == "--backlog":
             config.listen_backlog = Int(options[i + 1])
         else:
@@ -138,7 +169,7 @@ def main() raises:
     var server = HttpServer.bind(SocketAddr.localhost(UInt16(port)), config^)
     var handle = server.handle()
     print(server.local_address().port, flush=True)
-    server.serve(_routes(handle), num_workers=workers)
+    server.serve(_routes(handle), num_workers=workers, supervise=supervise)
     # The last counters: what was read must have been answered.
     print(_sums(handle), end="", flush=True)
 
@@ -161,8 +192,11 @@ def _routes(handle: ServerHandle) raises -> Router[]:
     router.post("/length", length)
     router.post("/upload", upload)
     router.post("/upload/:ms", slow_upload)
+    router.post("/upload-and-trailer", upload_and_trailer)
     router.get("/download/:octets", download)
     router.get("/download-known/:octets", download_of_known_length)
+    router.get("/echo", echo)
+    router.get("/worker", worker)
     router.get("/statistics", Statistics(handle.copy()))
     return router^
 

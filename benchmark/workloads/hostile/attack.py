@@ -11,6 +11,8 @@ import time
 
 STEP_SECONDS = 0.002
 HEAD_BEGIN = b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Filler: "
+READ_BEGIN = b"GET /content/1048576 HTTP/1.1\r\nHost: localhost\r\n\r\n"
+READ_OCTETS = 512
 UPLOAD_BEGIN = (
     b"POST /length HTTP/1.1\r\nHost: localhost\r\n"
     b"Content-Length: 100000\r\n\r\n" + b"u" * 1000
@@ -53,21 +55,19 @@ class SlowReader:
 
     done = 0
 
-    def __init__(self, port, path="/content/1048576", octets=512):
+    def __init__(self, port):
         self.port = port
-        self.octets = octets
-        self.request = f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n"
         self.socket = None
 
     def step(self):
         """Reads a little."""
         if self.socket is None:
             self.socket = _connect(self.port, receive_octets=4096)
-            self.socket.send(self.request.encode())
+            self.socket.send(READ_BEGIN)
             self.socket.setblocking(False)
             return
         try:
-            count = len(self.socket.recv(self.octets))
+            count = len(self.socket.recv(READ_OCTETS))
         except BlockingIOError:
             return
         except OSError:
