@@ -1,8 +1,8 @@
 """Makes mixed traffic: each function is one kind, and a process of its own.
 
 A kind works until `over` is set, in rounds that yield what was not as it must
-be, or None. `done` counts the rounds and `wrong` the problems, so that a failure
-does not end the rest.
+be, or None. `done` counts the rounds and `wrong` the problems, so that a
+failure does not end the rest.
 """
 
 import os
@@ -162,8 +162,8 @@ def chunked_up(port):
             client.send(octets[:cut])
             time.sleep(PAUSE_SECONDS)
             client.send(octets[cut:])
-            octets_here, checksum, _, its = client.answer().body.decode().split()
-            yield unlike([octets_here, checksum, its], expected)
+            count, checksum, _, its = client.answer().body.decode().split()
+            yield unlike([count, checksum, its], expected)
             time.sleep(0.05)
 
 
@@ -194,8 +194,8 @@ def upgraded(port):
     content = os.urandom(ECHOED_OCTETS)
     with EchoClient(port) as kept:
         while True:
-            # Octets right behind the request, messages of any size, and more
-            # than has room on its way; then the end.
+            # Octets right behind the request, messages of any size, and many
+            # octets at once; then the end.
             size = random.randint(1, 200)
             with EchoClient(port, content[:size]) as client:
                 client.expect_echo(content[:size], sent=size)
@@ -216,8 +216,8 @@ def upgraded(port):
             time.sleep(0.1)
 
 
-def has_answered(client):
-    """Says what came, if anything did."""
+def early_answer(client):
+    """Says what came already, if anything did."""
     client.socket.setblocking(False)
     try:
         return f"{client.socket.recv(100)!r} instead of nothing"
@@ -257,7 +257,7 @@ def leaving(port):
                     problems.append(unlike(client.head().status, 200))
                 else:
                     time.sleep(0.01)
-                    problems.append(has_answered(client))
+                    problems.append(early_answer(client))
                 leave(client)
         # Who ends its side while a handler waits is answered by an end.
         with Client(port) as client:
