@@ -5,7 +5,9 @@ from flare.runtime.backends.simulated_network import Peer
 
 from tests.server.answers import AnswerReader
 
+from .kinds import Kind
 from .plan import PlannedRequest
+from .tally import Tally
 
 
 struct Client(Copyable, Movable):
@@ -45,8 +47,8 @@ struct Client(Copyable, Movable):
     """Chance broke its connection."""
     var is_finished: Bool
     """Nothing more is to be expected."""
-    var pipelined: Int
-    """How often it sent a request before it had the answer to another."""
+    var has_let_lie: Bool
+    """It never reads, and something has arrived."""
 
     def __init__(out self, var requests: List[PlannedRequest]):
         """Begins before it connects.
@@ -74,7 +76,7 @@ struct Client(Copyable, Movable):
         self.closes = True
         self.was_struck = False
         self.is_finished = False
-        self.pipelined = 0
+        self.has_let_lie = False
 
     def draw_behavior(mut self, mut draws: Draws, may_misbehave: Bool):
         """Decides how it behaves.
@@ -96,9 +98,9 @@ struct Client(Copyable, Movable):
         if draws.strikes(200):
             self.leaves_at = draws.below(len(self.octets)) + 1
             self.leaves_by_reset = draws.strikes(500)
-        elif draws.strikes(280):
+        elif draws.strikes(340):
             self.stalls_at = draws.below(len(self.octets))
-        elif draws.strikes(100):
+        elif draws.strikes(140):
             self.never_reads = True
 
     def is_sending(self) -> Bool:
@@ -111,18 +113,22 @@ struct Client(Copyable, Movable):
             return False
         return self.sent < self._limit()
 
-    def act(mut self, mut draws: Draws, must_read: Bool):
+    def act(mut self, mut draws: Draws, must_read: Bool, mut tally: Tally):
         """Does something or nothing.
 
         Args:
             draws: Decides.
             must_read: It reads what there is, unless it never reads.
+            tally: Counts what it does to an open connection.
         """
         if not self.peer or self.is_finished:
             return
         if self.is_sending() and draws.strikes(600):
-            self._send_some(draws)
+            self._send_some(draws, tally)
         if self.never_reads:
+            if not self.has_let_lie and self.peer.value().has_arrivals():
+                self.has_let_lie = True
+                tally.add(Kind.UNREAD_ANSWERS)
             if not self.peer.value().has_ended():
                 return
         elif not must_read and not draws.strikes(
@@ -246,7 +252,7 @@ struct Client(Copyable, Movable):
     def _limit(self) -> Int:
         return self.stalls_at if self.stalls_at >= 0 else len(self.octets)
 
-    def _send_some(mut self, mut draws: Draws):
+    def _send_some(mut self, mut draws: Draws, mut tally: Tally):
         var left = self._limit() - self.sent
         var count = 1 + draws.below(min(left, 3000))
         if draws.strikes(300):
@@ -256,16 +262,31 @@ struct Client(Copyable, Movable):
         if self.leaves_at >= 0:
             count = min(count, self.leaves_at - self.sent)
         self.peer.value().send(Span(self.octets)[self.sent : self.sent + count])
+        var is_open = not self.peer.value().has_ended()
+        if is_open:
+            tally.add(Kind.PIPELINED, self._count_pipelined(count))
         self.sent += count
-        var whole = 0
-        while whole < len(self.ends) and self.ends[whole] <= self.sent:
-            whole += 1
-        if whole > len(self.answers.answers) + 1:
-            self.pipelined += 1
         if self.sent == self.leaves_at:
+            var leaves = Kind.CLIENT_CLOSES
+            if self.leaves_by_reset:
+                leaves = Kind.CLIENT_RESETS
+            tally.add(leaves, Int(is_open))
             self._leave()
+        elif self.sent == self.stalls_at:
+            tally.add(Kind.STALLS, Int(is_open))
         elif self.sent == len(self.octets) and self.ends_early:
+            if is_open and len(self.answers.answers) < len(self.requests):
+                tally.add(Kind.EARLY_ENDS)
             self.peer.value().end_sending()
+
+    def _count_pipelined(self, count: Int) -> Int:
+        """Counts the requests that the next octets complete though an earlier
+        one has no answer yet."""
+        var pipelined = 0
+        for i in range(len(self.answers.answers) + 1, len(self.ends)):
+            if self.sent < self.ends[i] <= self.sent + count:
+                pipelined += 1
+        return pipelined
 
     def _leave(mut self):
         self.has_left = True

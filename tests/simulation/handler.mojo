@@ -10,8 +10,9 @@ from flare.http.builders import no_content, ok
 from flare.http.handler import Handler
 from flare.http.request import Request
 from flare.http.response import Response
+from flare.http.server.worker_state import OUTPUT_OCTETS
 from flare.runtime.cancel import Cancel
-from flare.runtime.task import spawn
+from flare.runtime.task import JoinHandle, spawn
 from flare.runtime.wait import deadline_in, sleep
 
 from .ledger import Ledger, pause
@@ -78,12 +79,15 @@ struct NumberedHandler(Handler):
         if kind == "late":
             pause(self.ledger, wait_ms)
         var content = String(req.text())
+        self.ledger[].note_content(content.byte_length(), OUTPUT_OCTETS)
         if kind == "raise":
             raise Error("on purpose")
         if kind == "deadline":
             return self._bounded(number, wait_ms)
         if kind == "spawn":
-            return ok(String(number, ":", _spawned(wait_ms), content))
+            return ok(
+                String(number, ":", self._spawned(number, wait_ms), content)
+            )
         if kind == "stubborn":
             self._ignore_failures(wait_ms)
         elif kind != "late":
@@ -112,11 +116,15 @@ struct NumberedHandler(Handler):
             except:
                 continue
 
+    def _spawned(self, number: Int, wait_ms: Int) raises -> Int:
+        def body() raises {var wait_ms} -> Int:
+            sleep(wait_ms)
+            return wait_ms
 
-def _spawned(wait_ms: Int) raises -> Int:
-    def body() raises {var wait_ms} -> Int:
-        sleep(wait_ms)
-        return wait_ms
-
-    var task = spawn(body)
-    return task^.join()
+        var task: JoinHandle[Int]
+        try:
+            task = spawn(body)
+        except e:
+            self.ledger[].lacked_fiber[number] = True
+            raise e^
+        return task^.join()

@@ -5,6 +5,7 @@ from flare.core import PointerTo
 from tests.server.answers import Answer
 
 from .client import Client
+from .kinds import Kind
 from .ledger import Ledger
 from .plan import PlannedRequest
 from .scenario import Scenario
@@ -39,12 +40,11 @@ def judge(
         return "more answers than requests; "
     for i in range(min(len(answers), count)):
         ref request = client.requests[i]
-        var runs = ledger[].runs[request.number]
-        if not _fits(answers[i], request, runs, scenario, client, tally):
+        if not _fits(answers[i], request, ledger, scenario, client, tally):
             return String("answer ", i, _mismatch(answers[i], request))
         if answers[i].closes and i + 1 < len(answers):
             return String("an answer behind the last one, ", i, "; ")
-    tally.add("answers", len(answers))
+    tally.add(Kind.ANSWERS, len(answers))
     if len(answers) < count:
         return _judge_missing(client, scenario, ledger, tally)
     if client.is_upgraded():
@@ -62,11 +62,11 @@ def _judge_upgraded(
     """Compares what came behind a 101 with what must come."""
     ref wanted = client.requests[len(client.requests) - 1].content
     if client.raw() == wanted:
-        tally.add("upgraded connections")
+        tally.add(Kind.UPGRADED)
         return ""
     if not wanted.startswith(client.raw()):
         return "an upgraded connection gave something else; "
-    if client.may_be_cut_off() or scenario.stop_at >= 0:
+    if client.may_be_cut_off() or scenario.has_stopped:
         return ""
     return "an upgraded connection was cut off; "
 
@@ -95,34 +95,30 @@ def _is_refused_head(client: Client) -> Bool:
 def _fits(
     answer: Answer,
     request: PlannedRequest,
-    runs: Int,
+    ledger: PointerTo[Ledger],
     scenario: Scenario,
     client: Client,
     mut tally: Tally,
 ) -> Bool:
-    var has_content = not request.is_head
-    if answer.status == 503 and scenario.may_refuse() and runs == 0:
-        if scenario.few_fibers:
-            tally.add("503, fibers or room may have run out")
-        elif scenario.few_requests:
-            tally.add("503, too many requests")
-        else:
-            tally.add("503, nobody could be accepted")
-        return True
+    var runs = ledger[].runs[request.number]
+    if answer.status == 503:
+        return runs == 0 and _may_refuse(answer, scenario, tally)
     if answer.status == 408:
-        tally.add("408")
+        tally.add(Kind.TIMED_OUT)
         return client.stalls_at >= 0
     if request.kind == "bad":
-        tally.add("refused requests")
+        tally.add(Kind.REFUSED_REQUESTS)
         return answer.status == request.status and runs == 0
-    if runs != 1 or request.kind == "broken":
-        return answer.status == 500 and scenario.short_handlers and runs == 1
-    if answer.status == 500 and (
-        scenario.short_handlers
-        or (scenario.few_fibers and request.kind == "spawn")
-    ):
-        tally.add("500 after a deadline or without a fiber")
-        return answer.content == (_INTERNAL if has_content else StaticString())
+    if runs != 1:
+        return False
+    if answer.status == 500 and request.kind != "raise":
+        if not ledger[].lacked_fiber[request.number]:
+            if not scenario.short_handlers:
+                return False
+            tally.add(Kind.HANDLERS_OUT_OF_TIME)
+        return answer.content == ("" if request.is_head else _INTERNAL)
+    if request.kind == "broken":
+        return False
     if request.kind == "upgrade":
         return answer.status == 101
     if answer.status != request.status or answer.content != request.content:
@@ -133,19 +129,32 @@ def _fits(
     return answer.trailers == String("X-Sum: ", request.number, "\r\n")
 
 
+def _may_refuse(answer: Answer, scenario: Scenario, mut tally: Tally) -> Bool:
+    """Finds the limit that a 503 comes from; each is low in other runs."""
+    # Whoever was not accepted gets an answer without content.
+    if answer.head.find("\r\nContent-Length: 0\r\n") >= 0:
+        tally.add(Kind.TURNED_AWAY)
+        return scenario.accepting_failed
+    if scenario.few_requests:
+        tally.add(Kind.REQUESTS_OVER_LIMIT)
+    else:
+        tally.add(Kind.REQUESTS_WITHOUT_FIBER)
+    return scenario.few_requests or scenario.few_fibers
+
+
 def _count_stream(request: PlannedRequest, mut tally: Tally):
     if request.kind == "pieces":
-        tally.add("contents read in pieces")
+        tally.add(Kind.READ_IN_PIECES)
     elif request.kind == "trailed":
-        tally.add("contents read with trailers")
+        tally.add(Kind.READ_WITH_TRAILERS)
     elif request.kind == "lines":
-        tally.add("answers written in chunks")
+        tally.add(Kind.WRITTEN_IN_CHUNKS)
     elif request.kind == "counted":
-        tally.add("answers written of known length")
+        tally.add(Kind.WRITTEN_OF_LENGTH)
     elif request.kind == "summed":
-        tally.add("answers written with trailers")
+        tally.add(Kind.WRITTEN_WITH_TRAILERS)
     elif request.kind == "mirror":
-        tally.add("answers written while reading")
+        tally.add(Kind.WRITTEN_WHILE_READING)
 
 
 def _judge_missing(
@@ -171,18 +180,18 @@ def _judge_missing(
     var problem = _judge_rest(client, scenario, ledger)
     if problem != "":
         return problem
-    tally.add("connections closed early")
-    if scenario.abort_at >= 0 or client.may_be_cut_off():
+    tally.add(Kind.CLOSED_EARLY)
+    if scenario.was_cut_off or client.may_be_cut_off():
         return ""
     if client.ends_early and not scenario.config.half_close_allowed:
         return ""
     for later in client.requests[whole:]:
         # The reset takes along what was not read yet.
         if later.kind == "broken" and ledger[].runs[later.number] > 0:
-            tally.add("answers broken off")
+            tally.add(Kind.BROKEN_OFF)
             return ""
     var has_run = ledger[].runs[request.number] > 0
-    if not has_run and (scenario.stop_at >= 0 or scenario.is_crowded):
+    if not has_run and (scenario.has_stopped or scenario.is_crowded()):
         return ""
     if not has_run and whole == scenario.requests_per_connection:
         return ""

@@ -4,6 +4,7 @@ from flare.core import write_escaped
 from flare.runtime.backends.simulated_faults import Draws
 
 from .handler import DEADLINE_MS, HUGE_OCTETS, LARGE_OCTETS
+from .ledger import Activity
 from .letters import letters, raised
 from .streams import FAREWELL
 
@@ -57,7 +58,11 @@ struct PlannedRequest(Copyable, Movable):
 
 
 def plan_requests(
-    mut draws: Draws, mut next_number: Int, count_max: Int
+    mut draws: Draws,
+    mut next_number: Int,
+    count_max: Int,
+    first: Activity,
+    spawns: Int,
 ) -> List[PlannedRequest]:
     """Makes up the requests of a connection.
 
@@ -65,26 +70,30 @@ def plan_requests(
         draws: Decides everything.
         next_number: The number of the next request; counted up.
         count_max: How many there may be.
+        first: What the handler of the first one shall do for a while.
+        spawns: In how many of 1,000 a handler spawns for no other reason.
 
     Returns:
         The requests, at least one.
     """
     var requests = List[PlannedRequest]()
-    for _ in range(1 + draws.below(count_max)):
-        if draws.strikes(25):
+    for i in range(1 + draws.below(count_max)):
+        if i == 0 and first != Activity.ANY:
+            requests.append(_plan_stream(draws, next_number, first))
+        elif draws.strikes(30):
             requests.append(_plan_bad(draws, next_number))
         elif draws.strikes(350):
-            requests.append(_plan_stream(draws, next_number))
+            requests.append(_plan_stream(draws, next_number, Activity.ANY))
         else:
-            requests.append(_plan(draws, next_number))
+            requests.append(_plan(draws, next_number, spawns))
         next_number += 1
         if requests[len(requests) - 1].is_last:
             break
     return requests^
 
 
-def _plan(mut draws: Draws, number: Int) -> PlannedRequest:
-    var kind = _draw_kind(draws)
+def _plan(mut draws: Draws, number: Int, spawns: Int) -> PlannedRequest:
+    var kind = String("spawn") if draws.strikes(spawns) else _draw_kind(draws)
     var wait_ms = draws.below(WAIT_MS_MAX) if draws.strikes(400) else 0
     if kind == "deadline" and wait_ms == DEADLINE_MS:
         wait_ms += 1
@@ -95,8 +104,8 @@ def _plan(mut draws: Draws, number: Int) -> PlannedRequest:
     elif draws.strikes(500):
         method = "POST"
         var count = draws.below(12)
-        if draws.strikes(100):
-            count = 5000 + draws.below(20_000)
+        if draws.strikes(130):
+            count = 10_000 + draws.below(22_000)
         elif draws.strikes(60):
             # More than the server reads ahead of a handler.
             count = 70_000 + draws.below(100_000)
@@ -226,8 +235,7 @@ def chunked(content: String, mut draws: Draws) -> String:
     return text^
 
 
-def _plan_stream(mut draws: Draws, number: Int) -> PlannedRequest:
-    """Makes up a request whose content or answer is a stream."""
+def _draw_stream_kind(mut draws: Draws, activity: Activity) -> String:
     var kinds: List[StaticString] = [
         "pieces",
         "trailed",
@@ -238,15 +246,32 @@ def _plan_stream(mut draws: Draws, number: Int) -> PlannedRequest:
         "broken",
         "upgrade",
     ]
-    var kind = String(kinds[draws.below(len(kinds))])
+    if activity == Activity.READS:
+        return String(kinds[draws.below(2)])
+    if activity == Activity.WRITES:
+        return String(kinds[2 + draws.below(5)])
+    if activity == Activity.SPEAKS:
+        return "upgrade"
+    return String(kinds[draws.below(len(kinds))])
+
+
+def _plan_stream(
+    mut draws: Draws, number: Int, activity: Activity
+) -> PlannedRequest:
+    """Makes up a request whose content or answer is a stream."""
+    var kind = _draw_stream_kind(draws, activity)
     var is_last = kind == "broken" or kind == "upgrade"
     var count = draws.below(4000)
+    if activity != Activity.ANY:
+        # Enough to go on for a while.
+        count += 4000
     if draws.strikes(80):
         # More than is read ahead, and more than lies unsent.
         count = 60_000 + draws.below(100_000)
     # Not so small that all the waits between them last for minutes.
     var piece = 1 + count // 200 + draws.below(count // 8 + 20)
-    var wait_ms = draws.below(WAIT_MS_MAX) if draws.strikes(300) else 0
+    var waits = activity != Activity.ANY or draws.strikes(300)
+    var wait_ms = 1 + draws.below(WAIT_MS_MAX) if waits else 0
     var is_head = False
     var content = String()
     var written = 0

@@ -6,13 +6,15 @@ left waits no more; and when the server has ended nothing is left of it.
 """
 
 from flare.core import PointerTo, heap_create, heap_destroy
+from flare.runtime.backends.simulated_faults import Draws
 from flare.testing.test_server import TestServer
 
 from fuzz.random import Random
 
 from .handler import NumberedHandler
 from .judge import judge
-from .ledger import Ledger
+from .kinds import Kind
+from .ledger import Activity, Ledger
 from .scenario import Scenario
 from .tally import Tally
 
@@ -26,6 +28,8 @@ comptime _LONG_STEP_MS = 1000
 comptime _LONG_STEPS = 10
 comptime _STEPS_QUIET_MAX = 150
 comptime _STEPS_MAX = 20_000
+# What a stop is to strike may never begin.
+comptime _STEPS_BEFORE_STOP_MAX = 120
 
 comptime _Server = TestServer[NumberedHandler]
 
@@ -118,9 +122,7 @@ def simulate(
     ledger[].network = server[].network
     var problem = String()
     _converse(server, scenario, ledger, tally)
-    scenario.is_crowded = (
-        scenario.few_slots or server[].network.faults().accept_errors > 0
-    )
+    scenario.accepting_failed = server[].network.faults().accept_errors > 0
     for ref client in scenario.clients:
         client.read()
         problem += judge(client, scenario, ledger, tally)
@@ -144,15 +146,19 @@ def _converse(
     var draws = scenario.draws.copy()
     var quiet = 0
     var waiting = 0
+    var since_stop = 0
+    var is_done = False
     for step in range(_STEPS_MAX):
-        if step == scenario.stop_at:
-            tally.add("stops in the middle")
-            _count_stopped(ledger, tally)
-            server[].begin_stop()
-        if step == scenario.abort_at:
-            tally.add("ends that cut everything off")
-            server[].abort()
-        if server[].worker.is_done():
+        if scenario.has_stopped:
+            since_stop += 1
+        elif _is_stop_due(scenario, ledger, step, draws):
+            _stop(server, scenario, ledger, tally)
+        if scenario.has_stopped and since_stop == scenario.abort_after:
+            _abort(server, tally)
+        if not is_done and server[].worker.state[].accepting_ended:
+            scenario.was_cut_off = True
+        is_done = server[].worker.is_done()
+        if is_done:
             server[].stop()
         var is_busy = False
         var is_finished = True
@@ -160,7 +166,7 @@ def _converse(
             if not client.peer and step >= client.connects_at:
                 client.peer = server[].connect()
             var had = client.received_count()
-            client.act(draws, quiet > _PATIENT_STEPS)
+            client.act(draws, quiet > _PATIENT_STEPS, tally)
             is_busy = is_busy or client.is_sending()
             is_busy = is_busy or client.received_count() > had
             is_finished = is_finished and client.is_finished
@@ -178,9 +184,7 @@ def _converse(
         elif draws.strikes(300):
             server[].advance(1 + draws.below(30))
         var now_waiting = len(server[].worker.state[].waiting)
-        tally.add(
-            "connections that waited for a slot", max(now_waiting - waiting, 0)
-        )
+        tally.add(Kind.WAITS_FOR_SLOT, max(now_waiting - waiting, 0))
         waiting = now_waiting
 
 
@@ -193,10 +197,40 @@ def _let_time_pass(server: PointerTo[_Server], scenario: Scenario):
                 return
 
 
-def _count_stopped(ledger: PointerTo[Ledger], mut tally: Tally):
-    tally.add("stops during a read in pieces", Int(ledger[].uploads > 0))
-    tally.add("stops during a streamed answer", Int(ledger[].downloads > 0))
-    tally.add("stops during an upgrade", Int(ledger[].upgrades > 0))
+def _is_stop_due(
+    scenario: Scenario, ledger: PointerTo[Ledger], step: Int, mut draws: Draws
+) -> Bool:
+    if scenario.stop_at < 0 or step < scenario.stop_at:
+        return False
+    if scenario.stop_during == Activity.ANY:
+        return True
+    if step >= _STEPS_BEFORE_STOP_MAX:
+        return True
+    # Not always when it has just begun.
+    return ledger[].is_going_on(scenario.stop_during) and draws.strikes(700)
+
+
+def _stop(
+    server: PointerTo[_Server],
+    mut scenario: Scenario,
+    ledger: PointerTo[Ledger],
+    mut tally: Tally,
+):
+    tally.add(Kind.STOPS, Int(_has_connections(server)))
+    tally.add(Kind.STOPS_DURING_READ, Int(ledger[].uploads > 0))
+    tally.add(Kind.STOPS_DURING_ANSWER, Int(ledger[].downloads > 0))
+    tally.add(Kind.STOPS_DURING_UPGRADE, Int(ledger[].upgrades > 0))
+    scenario.has_stopped = True
+    server[].begin_stop()
+
+
+def _abort(server: PointerTo[_Server], mut tally: Tally):
+    tally.add(Kind.ABORTS, Int(_has_connections(server)))
+    server[].abort()
+
+
+def _has_connections(server: PointerTo[_Server]) -> Bool:
+    return server[].worker.state[].connections.lent() > 0
 
 
 def _end(
@@ -222,6 +256,9 @@ def _end(
     var left = server[].network.open_count() - 1
     if left != 0:
         problem += String(left, " open sockets; ")
+    for lacked in ledger[].lacked_fiber:
+        if lacked and not scenario.few_fibers:
+            problem += "a fiber was missing though there were enough; "
     if ledger[].went_on > 0:
         problem += "a handler waited after it had been cancelled; "
     if ledger[].uploads + ledger[].downloads + ledger[].upgrades != 0:
@@ -239,28 +276,15 @@ def _count(
     mut tally: Tally,
 ):
     for row in server[].network.faults().rows():
-        tally.add(row.name, row.count)
-    tally.add("runs")
-    tally.add("requests", scenario.request_count)
-    tally.add("slots used again", _slots_used_again(server))
-    tally.add("handlers that waited", ledger[].waits)
-    tally.add("handlers cut off", ledger[].cut_off)
-    for ref client in scenario.clients:
-        tally.add("requests sent before the last answer", client.pipelined)
-        tally.add(
-            "clients that reset",
-            Int(client.has_left and client.leaves_by_reset),
-        )
-        tally.add(
-            "clients that closed",
-            Int(client.has_left and not client.leaves_by_reset),
-        )
-        tally.add(
-            "clients that ended early",
-            Int(client.ends_early and client.sent == len(client.octets)),
-        )
-        tally.add("clients that stalled", Int(client.stalls_at == client.sent))
-        tally.add("clients that never read", Int(client.never_reads))
+        tally.add(Kind(row.name), row.count)
+    tally.add(Kind.RUNS)
+    tally.add(Kind.REQUESTS, scenario.request_count)
+    tally.add(Kind.SLOTS_USED_AGAIN, _slots_used_again(server))
+    tally.add(Kind.HANDLER_WAITS, ledger[].waits)
+    tally.add(Kind.HANDLERS_CUT_OFF, ledger[].cut_off)
+    for lacked in ledger[].lacked_fiber:
+        tally.add(Kind.TASKS_WITHOUT_FIBER, Int(lacked))
+    tally.add(Kind.NO_LARGE_BUFFERS, ledger[].without_large_buffers)
 
 
 def _slots_used_again(server: PointerTo[_Server]) -> Int:

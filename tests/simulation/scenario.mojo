@@ -6,9 +6,10 @@ from flare.runtime.backends.simulated_faults import Draws, SimulatedFaults
 from flare.runtime.reactor import ReactorConfig
 
 from .client import Client
+from .ledger import Activity
 from .plan import plan_requests
 
-comptime SHORT_HANDLER_MS = 25
+comptime SHORT_HANDLER_MS = 20
 """The time that handlers have where it is short."""
 comptime REQUESTS_MAX = 10
 """The most that a client asks."""
@@ -41,12 +42,19 @@ struct Scenario(Movable):
     """Handlers have little time: the answer may be 500."""
     var requests_per_connection: Int
     """After so many the connection ends."""
-    var is_crowded: Bool
-    """Somebody could not be accepted at once: room is made for who waits."""
     var stop_at: Int
-    """The step at which the server is asked to stop, or -1."""
-    var abort_at: Int
-    """The step at which everything is cut off, or -1."""
+    """The step before which the server is not asked to stop, or -1."""
+    var stop_during: Activity
+    """What it is to be at when it is asked."""
+    var abort_after: Int
+    """So many steps after it was asked everything is cut off, or -1."""
+    var accepting_failed: Bool
+    """Descriptors or memory ran out: room is made, or who waits is answered."""
+    var has_stopped: Bool
+    """The server was asked to stop."""
+    var was_cut_off: Bool
+    """The server had connections when everything was cut off: by order, or
+    because its time to stop was over."""
 
     def __init__(out self, seed: Int):
         """Decides.
@@ -59,15 +67,20 @@ struct Scenario(Movable):
         self.config = ServerConfig(log=LogSink.nowhere())
         self.config.half_close_allowed = self.draws.strikes(300)
         self.reactor = ReactorConfig(fibers_max=64, receive_buffers_max=64)
+        if self.draws.strikes(680):
+            self.reactor.large_buffers_max = 0
         self.faults = SimulatedFaults.frequent()
         self.few_requests = False
         self.few_fibers = False
         self.few_slots = False
         self.short_handlers = False
         self.requests_per_connection = Int.MAX
-        self.is_crowded = False
         self.stop_at = -1
-        self.abort_at = -1
+        self.stop_during = Activity.ANY
+        self.abort_after = -1
+        self.accepting_failed = False
+        self.has_stopped = False
+        self.was_cut_off = False
         self.clients = []
         self.request_count = 0
         if self.is_calm:
@@ -76,13 +89,13 @@ struct Scenario(Movable):
             self._draw_limits()
         self._draw_clients()
 
-    def may_refuse(self) -> Bool:
-        """Tells whether 503 is an answer.
+    def is_crowded(self) -> Bool:
+        """Tells whether room is made for who waits.
 
         Returns:
-            True if a limit is low.
+            True if somebody could not be accepted at once.
         """
-        return self.few_requests or self.few_fibers or self.is_crowded
+        return self.few_slots or self.accepting_failed
 
     def text(self) -> String:
         """Describes what was decided, and what came of it.
@@ -105,44 +118,75 @@ struct Scenario(Movable):
             text += "short handlers; "
         if self.requests_per_connection < Int.MAX:
             text += String(self.requests_per_connection, " per connection; ")
-        text += String("stop at ", self.stop_at, ", abort at ", self.abort_at)
+        if self.reactor.large_buffers_max == 0:
+            text += "no large buffers; "
+        if self.has_stopped:
+            text += "was stopped; "
+        if self.was_cut_off:
+            text += "was cut off; "
         text += "\n"
         for client in self.clients:
             text += client.text()
         return text^
 
     def _draw_limits(mut self):
-        if self.draws.strikes(300):
+        if self.draws.strikes(720):
+            self._draw_stop()
+        if self.draws.strikes(330):
             self.faults = SimulatedFaults.frequent(resets=30)
-        if self.draws.strikes(220):
+        if self.stop_during == Activity.ANY and self.draws.strikes(320):
             # Descriptors have run out, and come back one at a time.
             self.faults.accept_errors = 900
             self.config.overload_timeout_ms = 100 + self.draws.below(200)
-        self.few_requests = self.draws.strikes(250)
+        # Only one of the two, so that a 503 tells which one was met.
+        self.few_requests = self.draws.strikes(320)
+        self.few_fibers = not self.few_requests and self.draws.strikes(400)
         if self.few_requests:
             self.config.max_requests_in_flight = 1 + self.draws.below(2)
-        self.few_fibers = self.draws.strikes(200)
         if self.few_fibers:
-            self.reactor.fibers_max = 1 + self.draws.below(2)
+            self.reactor.fibers_max = 1 + self.draws.below(3) // 2
         self.few_slots = self.draws.strikes(400)
         if self.few_slots:
             self.config.max_connections = 1 + self.draws.below(2)
-        self.short_handlers = self.draws.strikes(300)
+        self.short_handlers = self.draws.strikes(450)
         if self.short_handlers:
             self.config.handler_timeout_ms = SHORT_HANDLER_MS
         if self.draws.strikes(150):
             self.requests_per_connection = 1 + self.draws.below(5)
             self.config.max_keepalive_requests = self.requests_per_connection
-        if self.draws.strikes(500):
-            self.stop_at = self.draws.below(80)
-            if self.draws.strikes(600):
-                self.abort_at = self.stop_at + self.draws.below(20)
+
+    def _draw_stop(mut self):
+        self.stop_at = self.draws.below(80)
+        if self.draws.strikes(850):
+            self.stop_at = 0
+            # Answers are soon written: it takes more tries to meet one.
+            self.stop_during = Activity.WRITES
+            if self.draws.strikes(840):
+                self.stop_during = Activity(1 + self.draws.below(3))
+        if self.draws.strikes(600):
+            self.abort_after = self.draws.below(20)
 
     def _draw_clients(mut self):
         var number = 0
         var count = 1 + self.draws.below(6)
-        for _ in range(count):
-            var client = Client(plan_requests(self.draws, number, REQUESTS_MAX))
+        for i in range(count):
+            var spawns = 800 if self.few_fibers else 0
+            var client = Client(
+                plan_requests(
+                    self.draws,
+                    number,
+                    REQUESTS_MAX,
+                    self._first_activity(i),
+                    spawns,
+                )
+            )
             client.draw_behavior(self.draws, not self.is_calm)
             self.clients.append(client^)
         self.request_count = number
+
+    def _first_activity(self, client: Int) -> Activity:
+        """Lets somebody ask for what is to be going on at the stop, and the
+        next ones for what may be going on besides."""
+        if self.stop_during == Activity.ANY or client >= 3:
+            return Activity.ANY
+        return Activity((self.stop_during.value - 1 + client) % 3 + 1)

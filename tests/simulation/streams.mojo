@@ -9,6 +9,7 @@ from flare.http.builders import ok
 from flare.http.request import Request
 from flare.http.response import Response
 from flare.http.response_stream import ResponseStream
+from flare.http.server.read_ahead import READ_AHEAD_OCTETS
 from flare.http.upgraded_stream import UpgradedStream
 
 from .ledger import Ledger, pause
@@ -68,6 +69,7 @@ def read_in_pieces(
     var piece = List[UInt8](length=cut.piece, fill=0)
     var text = String(number, ":")
     var reads = 0
+    var octets = 0
     ledger[].uploads += 1
     try:
         while True:
@@ -75,6 +77,7 @@ def read_in_pieces(
             if count == 0:
                 break
             text += StringSlice(unsafe_from_utf8=Span(piece)[:count])
+            octets += count
             reads += 1
             if reads % 4 == 1:
                 pause(ledger, cut.wait_ms)
@@ -82,6 +85,7 @@ def read_in_pieces(
         ledger[].uploads -= 1
         raise e^
     ledger[].uploads -= 1
+    ledger[].note_content(octets, READ_AHEAD_OCTETS)
     if req.path.startswith("/trailed/"):
         text += String(":", req.body.trailers().get("X-Sum").value())
     return ok(text)

@@ -1,4 +1,12 @@
-"""Counts what happened in simulated runs, by name."""
+"""Counts what happened in simulated runs, and finds what happened too seldom."""
+
+from .kinds import Kind, all_kinds
+
+comptime WHOLE_SAMPLE_RUNS = 5000
+"""From so many runs on each kind must strike in a tenth of them."""
+comptime _RUNS_PER_EVENT = 10
+# In fewer runs chance alone makes a kind rarer than its share.
+comptime _RUNS_PER_EVENT_IN_FEW = 20
 
 
 @fieldwise_init
@@ -12,50 +20,67 @@ struct TallyRow(Copyable, Movable):
 
 
 struct Tally(Movable):
-    """Holds counts in the order in which their names came."""
+    """Holds counts: of every kind that is listed, be it 0, and of others."""
 
     var rows: List[TallyRow]
-    """The counts."""
+    """The counts, those of the listed kinds first."""
 
     def __init__(out self):
-        """Counts nothing yet."""
+        """Counts each kind from 0."""
         self.rows = []
+        for kind in all_kinds():
+            self.rows.append(TallyRow(kind.name, 0))
 
-    def add(mut self, name: StaticString, count: Int = 1):
-        """Counts something, or only learns its name.
+    def add(mut self, kind: Kind, count: Int = 1):
+        """Counts something.
 
         Args:
-            name: What happened.
+            kind: What happened.
             count: How often; may be 0.
         """
         for ref row in self.rows:
-            if row.name == name:
+            if row.name == kind.name:
                 row.count += count
                 return
-        self.rows.append(TallyRow(name, count))
+        self.rows.append(TallyRow(kind.name, count))
 
-    def count(self, name: StaticString) -> Int:
+    def count(self, kind: Kind) -> Int:
         """Tells how often something happened.
 
         Args:
-            name: What.
+            kind: What.
 
         Returns:
             The count.
         """
         for row in self.rows:
-            if row.name == name:
+            if row.name == kind.name:
                 return row.count
         return 0
 
-    def add_all(mut self, other: Self):
-        """Adds the counts of another run.
+    def gaps(self, runs: Int) -> String:
+        """Finds what proves too little.
 
         Args:
-            other: The counts.
+            runs: How many runs were counted.
+
+        Returns:
+            A line for each listed kind that struck too seldom, and for each
+            that is counted without being listed; empty if there is none.
         """
-        for row in other.rows:
-            self.add(row.name, row.count)
+        var text = String()
+        var least = runs // (
+            _RUNS_PER_EVENT if runs
+            >= WHOLE_SAMPLE_RUNS else _RUNS_PER_EVENT_IN_FEW
+        )
+        var listed = len(all_kinds())
+        for i in range(len(self.rows)):
+            ref row = self.rows[i]
+            if i >= listed:
+                text += String(row.name, " is no listed kind\n")
+            elif row.count < max(least, 1):
+                text += String(row.name, " struck only ", row.count, " times\n")
+        return text^
 
     def text(self) -> String:
         """Lists the counts.
