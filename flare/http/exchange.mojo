@@ -288,6 +288,17 @@ struct ExchangeState(Movable):
             > self.content_octets_max
         )
 
+    def content_octets_bound(self) -> Int:
+        """Tells how long the content may become.
+
+        Returns:
+            What Content-Length says, or what the request may carry, if that is
+            less.
+        """
+        if self.head.content_length < 0:
+            return self.content_octets_max
+        return min(self.head.content_length, self.content_octets_max)
+
     def take_content(mut self, into: Span[mut=True, UInt8, _]) -> Int:
         """Moves content that has come into memory of the reader.
 

@@ -3,9 +3,14 @@
 from std.testing import assert_equal, assert_true
 
 from flare.core import heap_create, heap_destroy
+from flare.http.builders import ok
+from flare.http.handler import FnHandler
+from flare.http.request import Request
+from flare.http.response import Response
 from flare.http.server.config import ServerConfig
 from flare.http.server.log import LogSink
 from flare.http.server.worker_state import SPARE_CONTENT_OCTETS_MAX
+from flare.runtime.wait import sleep
 from flare.testing.test_server import TestServer
 
 from tests.server.answers import read_answers
@@ -177,6 +182,53 @@ def test_no_memory_for_long_content_is_kept_by_exchanges_at_rest() raises:
     heap_destroy(outcomes)
 
 
+def test_content_takes_memory_for_what_may_come_and_no_more() raises:
+    # The octets that come, how they are announced, the limit, and the memory.
+    var rows: List[Tuple[Int, String, Int, Int]] = [
+        (40_000, "Content-Length: 40000", 200_000, 65_536),
+        (65_537, "Content-Length: 65537", 200_000, 65_537),
+        (200_000, "Content-Length: 200000", 200_000, 200_000),
+        (1_048_576, "Content-Length: 1048576", 1_100_000, 1_048_576),
+        (66_000, "Content-Length: 5000000", 5_000_000, 4 * 66_000),
+        (66_000, "Transfer-Encoding: chunked", 5_000_000, 4 * 66_000),
+        (66_000, "Transfer-Encoding: chunked", 200_000, 200_000),
+        (199_999, "Transfer-Encoding: chunked", 200_000, 200_000),
+    ]
+    for row in rows:
+        var server = TestServer(
+            FnHandler(_read_and_sleep),
+            config=ServerConfig(
+                log=LogSink.nowhere(),
+                max_body_size=row[2],
+                max_header_size=8192,
+            ),
+        )
+        var peer = server.connect()
+        peer.send(String("POST / HTTP/1.1\r\nHost: a\r\n", row[1], "\r\n\r\n"))
+        if row[1].startswith("Transfer"):
+            peer.send(String(hex(row[0] + 1, prefix=""), "\r\n"))
+        var octets = 0
+        var capacity = 0
+        var moves = 0
+        for at in range(0, row[0], 4000):
+            peer.send("c" * min(4000, row[0] - at))
+            server.settle()
+            for slot in server.worker.state[].connections.handles():
+                var c = server.worker.state[].connections.find(slot).value()
+                ref content = c[].exchange.value()[].content
+                moves += Int(content.capacity() != capacity)
+                octets = len(content)
+                capacity = content.capacity()
+        var what = String(row[0], " of ", row[1], " takes ", capacity)
+        assert_equal(octets, row[0], what)
+        assert_true(capacity <= row[3], what)
+        assert_true(moves <= 7, String(what, " and moves ", moves))
+        peer.reset()
+        server.stop()
+        assert_equal(server.remains(), "", what)
+        _ = server^
+
+
 def test_what_a_handler_raises_stays_inside() raises:
     var outcomes = heap_create(Outcomes())
     var server = TestServer(Waiter(outcomes))
@@ -193,6 +245,12 @@ def test_what_a_handler_raises_stays_inside() raises:
     server.stop()
     _ = server^
     heap_destroy(outcomes)
+
+
+def _read_and_sleep(req: Request) raises -> Response:
+    _ = req.body.octets()
+    sleep(1000)
+    return ok()
 
 
 def _taken(octets: List[UInt8]) -> String:

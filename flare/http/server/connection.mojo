@@ -259,7 +259,7 @@ struct Connection(TrivialRegisterPassable):
             x[].content_view = octets.unsafe_ptr()
             x[].content_view_octets = event.length
         else:
-            worker_of(c)[].make_room(x[].content, event.length)
+            worker_of(c)[].make_content_room(x, event.length)
             x[].content.append(octets)
         if x[].waiter:
             count_content(c, event.length)

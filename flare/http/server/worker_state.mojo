@@ -34,6 +34,9 @@ comptime _SPARE_MAX = 256
 # What lies unread when receiving pauses, and what the kernel may have received
 # before it learns of the pause: rarely more than 300 KiB.
 comptime _BURST_OCTETS = LARGE_BUFFER_OCTETS + 512 * 1024
+# Announced content does not take its memory at once: a peer may announce what
+# it never sends.
+comptime _CONTENT_GROWTH = 4
 # In mixed traffic every exchange meets a long content some day: what each of
 # them kept would add up.
 comptime SPARE_CONTENT_OCTETS_MAX = 16 * 1024
@@ -133,11 +136,6 @@ struct WorkerState(Movable):
     """Nobody is accepted any more, not even who waits."""
     var stuck_since_ms: Int
     """Since when nobody could be accepted though somebody waits, or -1."""
-    var ask_for_room: def(Erased, Erased) thin -> None
-    """Called with `peers` and the worker when connections of other workers hold
-    what this one needs to accept."""
-    var peers: Erased
-    """Knows the other workers."""
     var spare_descriptor: Int32
     """Given up to answer somebody when no other descriptor is left, or -1."""
     var slow_turn_logged_ms: Int
@@ -197,8 +195,6 @@ struct WorkerState(Movable):
         )
         self.accepting_ended = False
         self.stuck_since_ms = -1
-        self.ask_for_room = _ask_nobody
-        self.peers = handler
         self.spare_descriptor = -1
         self.slow_turn_logged_ms = -SLOW_TURN_LOG_MS
         self.statistics = statistics
@@ -257,22 +253,43 @@ struct WorkerState(Movable):
         """
         var needed = len(buffer) + count
         if needed > max(buffer.capacity(), OUTPUT_OCTETS):
-            self._lengthen(buffer, needed)
+            self._lengthen(buffer, needed, _BURST_OCTETS)
+
+    @always_inline
+    def make_content_room(mut self, x: Exchange, count: Int):
+        """Does the same for the content of a request, whose length is bounded:
+        it goes on in memory for a few times what has come, which is not more
+        than may come.
+
+        Args:
+            x: The request whose content it is.
+            count: The octets that are to be appended.
+        """
+        var needed = len(x[].content) + count
+        if needed > max(x[].content.capacity(), OUTPUT_OCTETS):
+            self._lengthen(
+                x[].content,
+                needed,
+                max(
+                    needed,
+                    min(_CONTENT_GROWTH * needed, x[].content_octets_bound()),
+                ),
+            )
 
     @no_inline
-    def _lengthen(mut self, mut buffer: Buffer, needed: Int):
-        if needed > _BURST_OCTETS:
+    def _lengthen(mut self, mut buffer: Buffer, needed: Int, capacity: Int):
+        if needed > capacity:
             return
-        var large: Buffer
+        var longer: Buffer
         if needed <= LARGE_BUFFER_OCTETS:
-            large = self.reactor.large_buffers().take_growing()
-            if large.capacity() == 0:
+            longer = self.reactor.large_buffers().take_growing()
+            if longer.capacity() == 0:
                 return
         else:
-            large = Buffer(capacity=_BURST_OCTETS)
-        large.append(buffer.span())
-        swap(large, buffer)
-        self._keep_spare(large^)
+            longer = Buffer(capacity=capacity)
+        longer.append(buffer.span())
+        swap(longer, buffer)
+        self._keep_spare(longer^)
 
     @always_inline
     def give_output(mut self, var buffer: Buffer):
@@ -316,8 +333,4 @@ struct WorkerState(Movable):
 
 
 def _nothing(owner: Erased):
-    pass
-
-
-def _ask_nobody(peers: Erased, worker: Erased):
     pass
