@@ -4,7 +4,7 @@ All of it but `_on_finished` and `_on_lost` runs on the fiber of a handler, so
 that it may wait: for content, for room in the output, for an upgraded peer.
 """
 
-from flare.core import Erased, OctetPointer, PointerTo
+from flare.core import Buffer, Erased, OctetPointer, PointerTo
 from flare.http.exchange import (
     CUT_OFF,
     OVER,
@@ -233,8 +233,9 @@ def _on_lost(task: Erased):
     """Gives a handler up that ignored being cancelled for too long.
 
     Its fiber never runs again. The exchange stays, because the handler's
-    stack refers to it; the connection, where the request can no longer be
-    answered, does not.
+    stack refers to it, and so does content that was handed out, because a
+    fiber that the handler has spawned may still view it; the connection, where
+    the request can no longer be answered, does not.
     """
     var x = task.unsafe_bitcast[ExchangeState]()
     var c = _of(x[].carrier.value().owner)
@@ -257,6 +258,8 @@ def _on_lost(task: Erased):
     c[].exchange = None
     x[].end()
     x[].carrier = None
+    if not (x[].content_whole and x[].content_complete):
+        x[].content = Buffer()
     w[].lost_exchanges.append(x)
     if c[].input_shared:
         c[].input = None
