@@ -136,6 +136,11 @@ struct WorkerState(Movable):
     """Nobody is accepted any more, not even who waits."""
     var stuck_since_ms: Int
     """Since when nobody could be accepted though somebody waits, or -1."""
+    var ask_for_room: def(Erased, Erased) thin -> None
+    """Called with `peers` and the worker when connections of other workers hold
+    what this one needs to accept."""
+    var peers: Erased
+    """Knows the other workers."""
     var spare_descriptor: Int32
     """Given up to answer somebody when no other descriptor is left, or -1."""
     var slow_turn_logged_ms: Int
@@ -195,6 +200,8 @@ struct WorkerState(Movable):
         )
         self.accepting_ended = False
         self.stuck_since_ms = -1
+        self.ask_for_room = _ask_nobody
+        self.peers = handler
         self.spare_descriptor = -1
         self.slow_turn_logged_ms = -SLOW_TURN_LOG_MS
         self.statistics = statistics
@@ -333,4 +340,8 @@ struct WorkerState(Movable):
 
 
 def _nothing(owner: Erased):
+    pass
+
+
+def _ask_nobody(peers: Erased, worker: Erased):
     pass
