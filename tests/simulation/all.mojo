@@ -2,8 +2,18 @@
 
 from std.testing import TestSuite
 
-from tests.simulation import test_simulated
+from tests.simulation import test_simulated, test_tally
 
 
 def main() raises:
-    TestSuite.discover_tests[test_simulated.TESTS]().run()
+    var failures = List[String]()
+    try:
+        TestSuite.discover_tests[test_simulated.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_tally.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    if failures:
+        raise Error("\n".join(failures))
