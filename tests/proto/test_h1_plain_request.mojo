@@ -75,8 +75,21 @@ def test_what_needs_thought_is_left_alone() raises:
 
 
 def test_a_plain_host_is_a_valid_one() raises:
-    for host in ["a", "localhost:8080", "127.0.0.1", "a.example:", "a:0"]:
-        assert_true(_is_plain(host), host)
+    for host in [
+        "a",
+        "localhost:8080",
+        "127.0.0.1",
+        "127.0.0.1:18300",
+        "a.example:",
+        "a:0",
+        "a:00080",
+        "a:65535",
+        "0123456789012345678901234567890",
+        "0123456789012345678901234:65535",
+    ]:
+        assert_true(valid_host(host.as_bytes()), host)
+        for behind in range(2, 70, 3):
+            assert_true(_is_plain(host, behind), host)
     for host in [
         "",
         ":80",
@@ -84,25 +97,44 @@ def test_a_plain_host_is_a_valid_one() raises:
         "a_b",
         "a%41",
         "a:65536",
-        "a:12345",
+        "a:70000",
+        "a:99999",
+        "a:000080",
         "a:b",
+        "a:8b",
+        "a:80:80",
         "a b",
+        "01234567890123456789012345678901",
     ]:
-        assert_false(_is_plain(host), host)
-    for first in range(256):
-        for second in [46, 48, 58, 64, 97, 128]:
-            var host = [UInt8(first), UInt8(second)]
-            if _is_plain(StringSlice(unsafe_from_utf8=Span(host))):
-                assert_true(valid_host(host), String(first, " ", second))
+        for behind in range(2, 70, 3):
+            assert_false(_is_plain(host, behind), host)
 
 
-def _is_plain(host: StringSlice) -> Bool:
+def test_every_octet_in_a_host_is_judged_as_by_the_general_code() raises:
+    for octet in range(256):
+        for host in ["?", "?a", "a?", "a?b", "a:?", "a:1?", "a:1234?"]:
+            var octets = List[UInt8](host.as_bytes())
+            for i in range(len(octets)):
+                if octets[i] == 63:
+                    octets[i] = UInt8(octet)
+            if _is_plain(StringSlice(unsafe_from_utf8=Span(octets)), 4):
+                assert_true(valid_host(octets), String(host, " ", octet))
+
+
+def test_the_greatest_port_is_the_one_of_the_general_code() raises:
+    for port in range(100_000):
+        var host = String("a:", port)
+        assert_equal(_is_plain(host, 4), valid_host(host.as_bytes()), host)
+
+
+def _is_plain(host: StringSlice, behind: Int) -> Bool:
     var octets = List[UInt8](
         "GET /aaaaaaaaaaaaaaaaaaa HTTP/1.1\r\nHost: ".as_bytes()
     )
     var start = len(octets)
     octets.extend(host.as_bytes())
     octets.extend("\r\n".as_bytes())
+    octets.resize(start + host.byte_length() + behind, 49)
     return is_plain_host(window_of(octets), start, host.byte_length())
 
 

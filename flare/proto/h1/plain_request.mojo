@@ -9,7 +9,7 @@ from flare.message import Method, RequestTarget
 
 from .head import Head, HeadProgress
 from .scan import CR_LF, Window, two_octets
-from std.bit import count_trailing_zeros
+from std.bit import byte_swap, count_trailing_zeros
 from std.memory import pack_bits
 
 comptime _HOST: StaticString = (
@@ -26,8 +26,9 @@ comptime _HTTP_1_1: UInt64 = 0x312E312F50545448
 # "HTTP/1.1", likewise.
 comptime _LEAST_OCTETS = 16
 comptime _HOST_OCTETS_MAX = 32
-comptime _PORT_DIGITS_MAX = 4
-# No number of four digits is over 65535.
+comptime _PORT_DIGITS_MAX = 5
+comptime _PORT_MAX: UInt64 = 0x3635353335
+# "65535" as `_last_octets` loads it.
 
 
 def _with(more: StaticString) -> OctetSet:
@@ -109,33 +110,48 @@ def is_plain_host(window: Window, start: Int, octets: Int) -> Bool:
     """Tells whether a value of Host is a plain name or IPv4 address.
 
     Args:
-        window: The received octets.
+        window: The received octets; a blank or CR follows the value.
         start: Where the value begins.
         octets: Its length.
 
     Returns:
-        True if it is, with or without a port of few digits.
+        True if it is, with or without a port of up to five digits.
     """
-    if octets > _HOST_OCTETS_MAX or len(window) < _HOST_OCTETS_MAX:
+    if octets >= _HOST_OCTETS_MAX or len(window) < _HOST_OCTETS_MAX:
         return False
     # Near the end of the window the vector begins before the value.
+    var p = window.unsafe_ptr()
     var first = min(start, len(window) - _HOST_OCTETS_MAX)
-    var before = start - first
-    var x = window.unsafe_ptr().unsafe_load[width=_HOST_OCTETS_MAX](first)
+    var before = UInt32(start - first)
+    var x = p.unsafe_load[width=_HOST_OCTETS_MAX](first)
     var members = materialize[_HOST_OCTETS]()
-    var others = Int(~pack_bits(members.matches(x))) >> before
-    var name_octets = Int(count_trailing_zeros(others | (1 << octets)))
+    var others = ~pack_bits(members.matches(x)) >> before
+    # What follows the value is in neither set and ends both runs.
+    var name_octets = Int(count_trailing_zeros(others))
     if name_octets == octets:
         return octets > 0
-    var digits = Int(pack_bits((x - 48).lt(10))) >> before
-    var colons = Int(pack_bits(x.eq(COLON))) >> before
-    var port = (1 << octets) - (2 << name_octets)
+    if name_octets == 0 or p[unsafe_offset=start + name_octets] != COLON:
+        return False
+    var behind = before + UInt32(name_octets) + 1
+    var others_behind = ~pack_bits((x - 48).lt(10)) >> behind
+    var digits = Int(count_trailing_zeros(others_behind))
+    if name_octets + 1 + digits != octets or digits > _PORT_DIGITS_MAX:
+        return False
     return (
-        name_octets > 0
-        and (colons >> name_octets) & 1 == 1
-        and octets - name_octets <= _PORT_DIGITS_MAX + 1
-        and digits & port == port
+        digits < _PORT_DIGITS_MAX
+        or _last_octets(p, start + octets) <= _PORT_MAX
     )
+
+
+@always_inline
+def _last_octets(p: Pointer[mut=False, UInt8, _], end: Int) -> UInt64:
+    # The first of the five is the most significant one, as in a number.
+    var word = (
+        p.unsafe_offset(end - 8)
+        .unsafe_bitcast[UInt64]()
+        .unsafe_load[alignment=1]()
+    )
+    return byte_swap(word) & 0xFFFFFFFFFF
 
 
 @always_inline
