@@ -73,8 +73,6 @@ struct OperationState(Movable):
     var transient: Bool
     """The descriptor may go to another reactor, or be closed without this one,
     once nothing is in flight: the backend keeps nothing about it."""
-    var more_follows: Bool
-    """For `SEND`: more octets follow at once, so wait to fill the segment."""
     var descriptor: Int32
     """The socket."""
     var sequence: UInt32
@@ -89,6 +87,10 @@ struct OperationState(Movable):
     var length: Int
     """How many octets, or the set of poll events. For `RECEIVE` the most that
     may come, 0 for as many as the buffer holds."""
+    var second: Optional[OctetPointer]
+    """For `SEND`: octets that go out behind those at `address`, if any."""
+    var second_length: Int
+    """How many of them; the result counts both."""
     var next: Optional[PointerTo[OperationState]]
     """The next operation in the reactor's submit list."""
     var owner: Optional[Erased]
@@ -107,13 +109,14 @@ struct OperationState(Movable):
         self.multishot = False
         self.cancel_requested = False
         self.transient = False
-        self.more_follows = False
         self.descriptor = -1
         self.sequence = 0
         self.result = 0
         self.buffer = None
         self.address = None
         self.length = 0
+        self.second = None
+        self.second_length = 0
         self.next = None
         self.owner = None
         self.complete = _ignore

@@ -349,7 +349,7 @@ struct FiberSocket(TrivialRegisterPassable):
         direction[].operation = operation
         operation.state[].descriptor = self.state[].descriptor
         operation.state[].multishot = False
-        operation.state[].more_follows = False
+        operation.state[].second = None
         operation.state[].buffer = None
         # The closing thread sets its mark first and looks for waiters then, so
         # one of the two sees the other.

@@ -389,6 +389,15 @@ struct Uring(TrivialRegisterPassable):
         return taken
 
     @always_inline
+    def has_submitted_all(self) -> Bool:
+        """Tells whether the kernel has taken every submission.
+
+        Returns:
+            True if it needs nothing any more that only submissions name.
+        """
+        return self.state[].unsubmitted == 0
+
+    @always_inline
     def ready(self) -> Int:
         """Counts completions that can be taken.
 

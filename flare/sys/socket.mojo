@@ -324,7 +324,7 @@ def send_octets(
     Args:
         descriptor: The socket.
         octets: What to send.
-        flags: `MSG_MORE`, `MSG_DONTWAIT` and the like.
+        flags: `MSG_DONTWAIT` and the like.
 
     Returns:
         The count that the kernel took, or a negated errno.
@@ -351,7 +351,7 @@ def send_two(
         descriptor: The socket.
         first: What to send first.
         second: What to send behind it.
-        flags: `MSG_MORE`, `MSG_DONTWAIT` and the like.
+        flags: `MSG_DONTWAIT` and the like.
 
     Returns:
         The count that the kernel took of both together, or a negated errno.

@@ -80,8 +80,6 @@ comptime MSG_DONTWAIT = 0x40
 """Fails with `EAGAIN` where the call would wait."""
 comptime MSG_TRUNC = 0x20
 """Reports the whole length of a datagram that was cut."""
-comptime MSG_MORE = 0x8000
-"""Says that more octets follow at once."""
 
 comptime SHUT_RD = 0
 """Ends receiving."""

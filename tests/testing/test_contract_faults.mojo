@@ -49,6 +49,10 @@ def test_long_streams_arrive_whole() raises:
     receiving.long_streams_arrive_whole[_World]()
 
 
+def test_one_send_carries_two_runs() raises:
+    sending.one_send_carries_two_runs[_World]()
+
+
 def test_send_may_be_partial() raises:
     sending.send_may_be_partial[_World]()
 

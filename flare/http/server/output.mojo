@@ -329,26 +329,33 @@ def flush(c: PointerTo[ConnectionState]):
         swap(c[].sending, c[].output)
     c[].send.address = c[].sending.unsafe_front()
     c[].send.length = len(c[].sending)
-    c[].send.more_follows = Bool(c[].large)
-    _submit(c)
+    c[].send.second = None
+    if c[].large and len(c[].output) == 0:
+        var octets = _unsent_of_large(c)
+        c[].send.second = octets.unsafe_ptr()
+        c[].send.second_length = len(octets)
+    worker_of(c)[].reactor.submit(send_operation(c))
 
 
 def _send_large(c: PointerTo[ConnectionState]):
+    var octets = _unsent_of_large(c)
+    c[].send.address = octets.unsafe_ptr()
+    c[].send.length = len(octets)
+    c[].send.second = None
+    worker_of(c)[].reactor.submit(send_operation(c))
+
+
+def _unsent_of_large(
+    c: PointerTo[ConnectionState],
+) -> Span[UInt8, MutUntrackedOrigin]:
     var octets = c[].large.value().octets()
-    c[].send.address = (
-        octets.unsafe_ptr()
+    return Span[UInt8, MutUntrackedOrigin](
+        unsafe_ptr=octets.unsafe_ptr()
         .unsafe_mut_cast[True]()
         .unsafe_origin_cast[MutUntrackedOrigin]()
-        .unsafe_offset(c[].large_sent)
+        .unsafe_offset(c[].large_sent),
+        length=len(octets) - c[].large_sent,
     )
-    c[].send.length = len(octets) - c[].large_sent
-    c[].send.more_follows = False
-    _submit(c)
-
-
-@always_inline
-def _submit(c: PointerTo[ConnectionState]):
-    worker_of(c)[].reactor.submit(send_operation(c))
 
 
 @always_inline
@@ -359,10 +366,12 @@ def count_sent(c: PointerTo[ConnectionState], count: Int):
         c: The connection, whose send has just completed.
         count: How many octets; at least 1.
     """
-    if len(c[].sending) > 0:
+    var of_large = count - len(c[].sending)
+    if of_large <= 0:
         c[].sending.consume(count)
         return
-    c[].large_sent += count
+    c[].sending.clear()
+    c[].large_sent += of_large
     if c[].large_sent >= len(c[].large.value()):
         c[].large = None
 

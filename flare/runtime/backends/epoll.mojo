@@ -34,6 +34,7 @@ from flare.sys.socket import (
     peer_socket_address,
     receive_octets,
     send_octets,
+    send_two,
     set_non_blocking,
     set_socket_linger,
     shut_down_socket,
@@ -42,7 +43,6 @@ from flare.sys.socket import (
 from flare.sys.socket_address import SocketAddressStorage
 from flare.sys.socket_constants import (
     MSG_DONTWAIT,
-    MSG_MORE,
     MSG_PEEK,
     SHUT_WR,
     SO_ERROR,
@@ -473,11 +473,17 @@ struct EpollBackend(Backend):
             _ = set_non_blocking(descriptor, False)
             _complete(operation, -problem, False, completions)
             return
-        var sent = send_octets(
-            descriptor,
-            Span(unsafe_ptr=o.address.value(), length=o.length),
-            MSG_DONTWAIT | (MSG_MORE if o.more_follows else 0),
-        )
+        var octets = Span(unsafe_ptr=o.address.value(), length=o.length)
+        var sent: Int
+        if o.second:
+            sent = send_two(
+                descriptor,
+                octets,
+                Span(unsafe_ptr=o.second.value(), length=o.second_length),
+                MSG_DONTWAIT,
+            )
+        else:
+            sent = send_octets(descriptor, octets, MSG_DONTWAIT)
         if sent == -EAGAIN:
             interest.writable = False
             return

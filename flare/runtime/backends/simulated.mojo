@@ -411,7 +411,7 @@ struct SimulatedBackend(Backend):
                 -ECONNRESET if socket.is_reset else -EPIPE,
                 completions,
             )
-        var count = o.length
+        var count = o.length + (o.second_length if o.second else 0)
         if socket.other >= 0:
             ref inbound = self.network.socket(socket.other)[].inbound
             count = min(count, WINDOW_OCTETS - len(inbound))
@@ -425,9 +425,14 @@ struct SimulatedBackend(Backend):
             return self._finish(pending, count, completions)
         ref other = self.network.socket(socket.other)[]
         if count > 0:
+            var first = min(count, o.length)
             other.inbound.append(
-                Span(unsafe_ptr=o.address.value(), length=count)
+                Span(unsafe_ptr=o.address.value(), length=first)
             )
+            if count > first:
+                other.inbound.append(
+                    Span(unsafe_ptr=o.second.value(), length=count - first)
+                )
             other.arrivals += 1
         return self._finish(pending, count, completions)
 

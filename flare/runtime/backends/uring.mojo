@@ -19,6 +19,7 @@ from flare.sys.io_uring import (
     OP_POLL_ADD,
     OP_RECV,
     OP_SEND,
+    OP_SENDMSG,
     POLL_MULTISHOT,
     RECV_MULTISHOT,
     SQE_BUFFER_SELECT,
@@ -35,6 +36,7 @@ from flare.sys.socket import (
 )
 from flare.sys.socket_address import SocketAddressStorage
 from flare.sys.socket_constants import SHUT_WR
+from flare.sys.two_part_message import TwoPartMessages
 from flare.runtime.backend import Backend, Completions
 from flare.runtime.buffer_pool import BufferPool
 from flare.runtime.operation import Completion, Operation, OperationKind
@@ -48,7 +50,6 @@ comptime _RING_BUFFERS = 512
 comptime _UNWATCHED: UInt64 = 0
 
 comptime _MSG_NOSIGNAL: UInt32 = 0x4000
-comptime _MSG_MORE: UInt32 = 0x8000
 comptime _SOCK_CLOEXEC: UInt32 = 0x80000
 
 
@@ -61,6 +62,8 @@ struct UringBackendState(Movable):
     """The buffers the kernel picks from."""
     var buffers: BufferPool
     """Where they come from."""
+    var messages: TwoPartMessages
+    """Describes sends to the kernel."""
     var lent: List[Optional[OctetPointer]]
     """Which buffer each id of the ring stands for."""
     var missing: List[Int]
@@ -79,6 +82,7 @@ struct UringBackendState(Movable):
         self.ring = ring
         self.buffer_ring = buffer_ring
         self.buffers = buffers
+        self.messages = TwoPartMessages.create()
         self.lent = List[Optional[OctetPointer]](
             length=_RING_BUFFERS, fill=None
         )
@@ -138,12 +142,15 @@ struct UringBackend(Backend):
             if o.multishot:
                 entry.io_priority = RECV_MULTISHOT
         elif kind == OperationKind.SEND:
-            entry.opcode = OP_SEND
-            entry.address = UInt64(Int(o.address.unsafe_value()))
-            entry.length = UInt32(min(o.length, 0x7FFFF000))
-            entry.operation_flags = _MSG_NOSIGNAL | (
-                _MSG_MORE if o.more_follows else 0
-            )
+            entry.operation_flags = _MSG_NOSIGNAL
+            if o.second:
+                entry.opcode = OP_SENDMSG
+                entry.address = self._describe(operation)
+                entry.length = 1
+            else:
+                entry.opcode = OP_SEND
+                entry.address = UInt64(Int(o.address.unsafe_value()))
+                entry.length = UInt32(min(o.length, 0x7FFFF000))
         elif kind == OperationKind.READ:
             entry.opcode = OP_RECV
             entry.address = UInt64(Int(o.address.unsafe_value()))
@@ -188,6 +195,7 @@ struct UringBackend(Backend):
         if len(self.state[].missing) > 0:
             self._refill()
         _ = ring.enter(0 if timeout_ms == 0 else 1, timeout_ms)
+        self._forget_taken()
         var count = ring.ready()
         var picked = False
         for i in range(count):
@@ -317,10 +325,28 @@ struct UringBackend(Backend):
         _ = self.state[].ring.submit()
         self.state[].ring.close()
         self.state[].buffer_ring.close()
+        self.state[].messages.destroy()
         for buffer in self.state[].lent:
             if buffer:
                 self.state[].buffers.give(buffer.value())
         heap_destroy(self.state)
+
+    @no_inline
+    def _describe(self, operation: Operation) -> UInt64:
+        var messages = self.state[].messages
+        while messages.is_used_up():
+            if self.state[].ring.submit() <= 0:
+                _ = self.state[].ring.enter(0, 0)
+            self._forget_taken()
+        ref o = operation.state[]
+        return messages.take(
+            o.address.value(), o.length, o.second.value(), o.second_length
+        )
+
+    @always_inline
+    def _forget_taken(self):
+        if self.state[].ring.has_submitted_all():
+            self.state[].messages.clear()
 
     def _refill(self):
         var given = False

@@ -4,7 +4,7 @@ from std.testing import assert_equal, assert_true
 
 from flare.runtime.operation import CANCELLED, OperationKind
 
-from .scene import Scene
+from .scene import Scene, Watch
 from .world import ReactorWorld
 
 
@@ -42,6 +42,49 @@ def send_may_be_partial[W: ReactorWorld]() raises:
     assert_equal(len(receive.state[].octets), sent)
     scene.close(one)
     scene.close(other)
+    scene^.end()
+
+
+def one_send_carries_two_runs[W: ReactorWorld]() raises:
+    """What a send names second arrives behind the rest, and is counted.
+
+    Parameters:
+        W: The world it is played in.
+
+    Raises:
+        Error: If it is not so.
+    """
+    var scene = Scene[W]()
+    var tail = scene.watch(OperationKind.SEND, -1)
+    tail.state[].memory = List[UInt8](length=100, fill=200)
+    var sends = List[Watch]()
+    var receives = List[Watch]()
+    # More than a backend describes to its kernel at a time.
+    for i in range(20):
+        var one, other = scene.world.pair()
+        receives.append(scene.receive(other, multishot=True))
+        var send = scene.watch(OperationKind.SEND, one)
+        send.state[].memory = List[UInt8](length=i + 1, fill=UInt8(i))
+        send.state[].operation.second = (
+            tail.state[]
+            .memory.unsafe_ptr()
+            .unsafe_origin_cast[MutUntrackedOrigin]()
+        )
+        send.state[].operation.second_length = 100
+        send.submit()
+        sends.append(send)
+    for i in range(20):
+        scene.finish(sends[i])
+        var count = sends[i].last()
+        assert_true(count > 0 and count <= i + 101, String(count))
+        scene.expect(receives[i], count)
+        for at in range(count):
+            var expected = UInt8(i) if at <= i else 200
+            assert_equal(receives[i].state[].octets[at], expected)
+        receives[i].cancel()
+        scene.finish(receives[i])
+        scene.close(sends[i].state[].operation.descriptor)
+        scene.close(receives[i].state[].operation.descriptor)
     scene^.end()
 
 

@@ -1,0 +1,106 @@
+"""Describes sends of two runs of octets to io_uring (`struct msghdr`)."""
+
+from flare.core import OctetPointer, PointerTo, heap_create, heap_destroy
+
+comptime _MESSAGES = 16
+
+
+struct _Message(Movable):
+    # `struct msghdr`, and the two `struct iovec` that it points to.
+    var name: Int
+    var name_octets: Int
+    var parts: Int
+    var part_count: Int
+    var control: Int
+    var control_octets: Int
+    var flags: Int
+    var first: Int
+    var first_octets: Int
+    var second: Int
+    var second_octets: Int
+
+    def __init__(out self):
+        self.name = 0
+        self.name_octets = 0
+        self.parts = 0
+        self.part_count = 2
+        self.control = 0
+        self.control_octets = 0
+        self.flags = 0
+        self.first = 0
+        self.first_octets = 0
+        self.second = 0
+        self.second_octets = 0
+
+
+struct _MessagesState(Movable):
+    var messages: Array[_Message, _MESSAGES]
+    var taken: Int
+
+    def __init__(out self):
+        self.messages = Array[_Message, _MESSAGES](uninitialized=True)
+        for i in range(_MESSAGES):
+            Pointer(to=self.messages[i]).unsafe_write(_Message())
+        self.taken = 0
+
+
+@fieldwise_init
+struct TwoPartMessages(TrivialRegisterPassable):
+    """Lends descriptions of sends until the kernel has copied them.
+
+    io_uring copies a description when it takes the submission that names it.
+    """
+
+    var _state: PointerTo[_MessagesState]
+
+    @staticmethod
+    def create() -> Self:
+        """Makes a set whose descriptions are all free.
+
+        Returns:
+            A handle; call `destroy` when the ring is closed.
+        """
+        return Self(heap_create(_MessagesState()))
+
+    def destroy(self):
+        """Frees the descriptions."""
+        heap_destroy(self._state)
+
+    def is_used_up(self) -> Bool:
+        """Tells whether none is free.
+
+        Returns:
+            True if `take` must not be called before `clear`.
+        """
+        return self._state[].taken == _MESSAGES
+
+    def clear(self):
+        """Makes all free; the kernel has taken every submission."""
+        self._state[].taken = 0
+
+    def take(
+        self,
+        first: OctetPointer,
+        first_octets: Int,
+        second: OctetPointer,
+        second_octets: Int,
+    ) -> UInt64:
+        """Describes a send of two runs of octets.
+
+        Args:
+            first: What to send first; in place until the send completes.
+            first_octets: How many octets.
+            second: What to send behind it; likewise.
+            second_octets: How many octets.
+
+        Returns:
+            The address for the submission.
+        """
+        ref m = self._state[].messages[self._state[].taken]
+        self._state[].taken += 1
+        m.parts = Int(Pointer(to=m.first))
+        m.first = Int(first)
+        m.first_octets = first_octets
+        m.second = Int(second)
+        m.second_octets = second_octets
+        return UInt64(Int(Pointer(to=m)))
