@@ -1,5 +1,8 @@
 """Handlers that tests of the server share."""
 
+from std.ffi import external_call
+from std.sys.defines import is_defined
+
 from flare.core import PointerTo
 from flare.http.builders import no_content, ok
 from flare.http.handler import Handler
@@ -62,3 +65,19 @@ struct Waiter(Handler):
         if req.path == "/unchanged":
             return Response(304)
         return ok(text)
+
+
+def ignore_leaks(ignored: Bool):
+    """Says whether what is allocated from now on may be lost.
+
+    Nothing unwinds the stack of a handler that is given up: what it owns is
+    lost, and AddressSanitizer would report it.
+
+    Args:
+        ignored: Whether it may; what begins must end.
+    """
+    comptime if is_defined["ASAN"]():
+        if ignored:
+            external_call["__lsan_disable", NoneType]()
+        else:
+            external_call["__lsan_enable", NoneType]()
