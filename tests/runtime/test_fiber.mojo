@@ -202,7 +202,7 @@ def test_stacks_begin_at_many_offsets_of_their_pages() raises:
         if own not in offsets:
             offsets.append(own)
     assert_true(len(offsets) > 6, String(len(offsets)))
-    stage.close(with_log=False)
+    stage.close()
 
 
 def test_locals_survive_a_wait_that_is_not_inlined() raises:
