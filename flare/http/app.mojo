@@ -7,6 +7,7 @@ state of their worker without a lock.
 from flare.core import PointerTo, heap_create, heap_destroy
 from flare.runtime.wait import sleep
 
+from .exchange import Exchange
 from .handler import Handler
 from .request import Request
 from .response import Response
@@ -135,22 +136,35 @@ struct App[S: Deinitable & Movable, H: Handler](Handler):
             What the handler raises, or what `make` raised.
         """
         var exchange = req.unsafe_exchange()
-        var state = self._state
-        if not state[].value:
-            _build(state, exchange[].worker)
+        if not self._state[].value:
+            _build(self._state, exchange[].worker)
+        if exchange[].app_state:
+            return self._serve_within(req)
+        self._enter(exchange)
+        # The state stays until the request is over: to put nothing back makes
+        # the response of the handler this one's, in its place.
+        return self._handler.serve(req)
+
+    @no_inline
+    def _serve_within(self, req: Request) raises -> Response:
+        var exchange = req.unsafe_exchange()
         var outer = exchange[].app_state
         var outer_type = exchange[].app_state_type
-        exchange[].app_state = (
-            Pointer(to=state[].value.value())
-            .unsafe_origin_cast[MutUntrackedOrigin]()
-            .unsafe_bitcast[NoneType]()
-        )
-        exchange[].app_state_type = reflect[Self.S].name()
+        self._enter(exchange)
         try:
             return self._handler.serve(req)
         finally:
             exchange[].app_state = outer
             exchange[].app_state_type = outer_type
+
+    @always_inline
+    def _enter(self, exchange: Exchange):
+        exchange[].app_state = (
+            Pointer(to=self._state[].value.unsafe_value())
+            .unsafe_origin_cast[MutUntrackedOrigin]()
+            .unsafe_bitcast[NoneType]()
+        )
+        exchange[].app_state_type = reflect[Self.S].name()
 
     def state(self) -> ref[MutUntrackedOrigin] Self.S:
         """Gives this copy's own state, for tests.

@@ -177,6 +177,8 @@ def _serve0[
     var function = Pointer(to=address).unsafe_bitcast[
         def() raises thin -> R
     ]()[]
+    comptime if R == Response:
+        return _as_is[def() raises thin -> Response](object)()
     return response_of(function())
 
 
@@ -193,6 +195,8 @@ def _serve1[
         a = A.extract[S, 0](req)
     except e:
         return _rejected(e^)
+    comptime if R == Response:
+        return _as_is[def(A) raises thin -> Response](object)(a)
     return response_of(function(a))
 
 
@@ -211,6 +215,8 @@ def _serve2[
         b = B.extract[S, A.PATH_PARAMETERS](req)
     except e:
         return _rejected(e^)
+    comptime if R == Response:
+        return _as_is[def(A, B) raises thin -> Response](object)(a, b)
     return response_of(function(a, b))
 
 
@@ -231,6 +237,8 @@ def _serve3[
         c = C.extract[S, A.PATH_PARAMETERS + B.PATH_PARAMETERS](req)
     except e:
         return _rejected(e^)
+    comptime if R == Response:
+        return _as_is[def(A, B, C) raises thin -> Response](object)(a, b, c)
     return response_of(function(a, b, c))
 
 
@@ -255,6 +263,10 @@ def _serve4[
         ](req)
     except e:
         return _rejected(e^)
+    comptime if R == Response:
+        return _as_is[def(A, B, C, D) raises thin -> Response](object)(
+            a, b, c, d
+        )
     return response_of(function(a, b, c, d))
 
 
@@ -293,7 +305,19 @@ def _serve5[
         ](req)
     except e:
         return _rejected(e^)
+    comptime if R == Response:
+        return _as_is[def(A, B, C, D, E) raises thin -> Response](object)(
+            a, b, c, d, e
+        )
     return response_of(function(a, b, c, d, e))
+
+
+@always_inline
+def _as_is[F: TrivialRegisterPassable](object: Erased) -> F:
+    # A function whose result is the response writes it to its place itself;
+    # taken for one of any result, it would be copied there.
+    var address = object
+    return Pointer(to=address).unsafe_bitcast[F]()[]
 
 
 @no_inline

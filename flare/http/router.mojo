@@ -25,6 +25,7 @@ from .request import Request
 from .response import Response
 from .route_method import RouteMethod, RouterState
 from .routing import Captures, MatchKind, RouteMatch
+from .routing.plain_paths import NO_ENDPOINT
 from .state import ExpectsState, NoState
 
 comptime _ASTERISK: StaticString = "*"
@@ -264,17 +265,29 @@ struct Router[S: AnyType = NoState](ExpectsState, Handler, Sized):
         return _serve(self._state, req.unsafe_exchange())
 
 
+@always_inline
 def _serve(
     state: PointerTo[RouterState], exchange: Exchange
 ) raises -> Response:
     ref x = exchange[]
-    var target = x.head.target_text(x.window()).as_bytes()
-    var path = x.head.target.path(target)
+    x.parameters.clear()
+    var plain = state[].table[].find_plain(x.head.method, _path(exchange))
+    if plain.endpoint == NO_ENDPOINT:
+        return _serve_found(state, exchange)
+    x.route = plain.pattern
+    return state[].endpoints.unsafe_get(plain.endpoint).serve(exchange)
+
+
+@no_inline
+def _serve_found(
+    state: PointerTo[RouterState], exchange: Exchange
+) raises -> Response:
+    ref x = exchange[]
+    var path = _path(exchange)
     if len(path) == 0:
         path = _path_of_nothing(x.head.target, x.head.method)
     ref table = state[].table[]
-    x.parameters.clear()
-    var found = table.find(
+    var found = table.search(
         x.head.method,
         x.head.method_text(x.window()).as_bytes(),
         path,
@@ -292,6 +305,20 @@ def _serve(
             x.parameters.append(name, value)
     x.route = _lent(table.pattern(found.route))
     return state[].endpoints.unsafe_get(found.endpoint).serve(exchange)
+
+
+@always_inline
+def _path(exchange: Exchange) -> Span[UInt8, ImmUntrackedOrigin]:
+    # The machine that reported the head has found the target in the window,
+    # and the path in the target.
+    ref head = exchange[].head
+    return Span[UInt8, ImmUntrackedOrigin](
+        unsafe_ptr=exchange[]
+        .octets.unsafe_offset(head.target_start + Int(head.target.path_start))
+        .unsafe_mut_cast[False]()
+        .unsafe_origin_cast[ImmUntrackedOrigin](),
+        length=Int(head.target.path_octets),
+    )
 
 
 @no_inline

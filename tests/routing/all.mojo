@@ -2,7 +2,13 @@
 
 from std.testing import TestSuite
 
-from tests.routing import test_path, test_pattern, test_table, test_tree
+from tests.routing import (
+    test_path,
+    test_pattern,
+    test_plain_paths,
+    test_table,
+    test_tree,
+)
 
 
 def main() raises:
@@ -13,6 +19,10 @@ def main() raises:
         failures.append(String(e))
     try:
         TestSuite.discover_tests[test_pattern.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_plain_paths.TESTS]().run()
     except e:
         failures.append(String(e))
     try:

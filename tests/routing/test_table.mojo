@@ -308,12 +308,15 @@ def _answer(
     """Says what the table answers: pattern and parameters, or status and Allow.
     """
     var captures = heap_create(Captures())
-    var found = table.find(
-        Method.from_octets(method.as_bytes()),
-        method.as_bytes(),
-        path.as_bytes(),
-        captures,
+    var known = Method.from_octets(method.as_bytes())
+    var searched = table.search(
+        known, method.as_bytes(), path.as_bytes(), captures
     )
+    var found = table.find(known, method.as_bytes(), path.as_bytes(), captures)
+    assert_equal(found.kind, searched.kind)
+    assert_equal(found.route, searched.route)
+    assert_equal(found.endpoint, searched.endpoint)
+    assert_equal(found.allowed, searched.allowed)
     var text = String()
     if found.endpoint >= 0:
         text += table.pattern(found.route)

@@ -21,6 +21,7 @@ from flare.message import Method
 from .captures import Captures
 from .path import scan_path
 from .pattern import RoutePattern, SegmentKind, bad_route
+from .plain_paths import NO_ENDPOINT, PlainPaths, PlainRoute
 from .route_match import MatchKind, RouteMatch
 from .search import Search
 from .tree import NO_ROUTE, SegmentTree
@@ -59,6 +60,8 @@ struct _Route(Copyable, Movable):
 
 struct _TableState(Copyable, Movable):
     var tree: SegmentTree
+    # The routes of the tree that need no search.
+    var plain_paths: PlainPaths
     var routes: List[_Route]
     # The methods beside those of HTTP; the id of the first is Method.COUNT.
     var extensions: List[String]
@@ -67,6 +70,7 @@ struct _TableState(Copyable, Movable):
 
     def __init__(out self):
         self.tree = SegmentTree()
+        self.plain_paths = PlainPaths()
         self.routes = []
         self.extensions = []
         self.methods = 0
@@ -148,6 +152,10 @@ struct RouteTable(Copyable, Movable, Sized):
         if id == Int(Method.GET.id):
             place.methods |= _bit(Method.HEAD)
         self._state[].methods |= place.methods
+        if id < Method.COUNT and parsed.parameter_count() == 0:
+            self._state[].plain_paths.add(
+                Method(UInt8(id)), pattern.as_bytes(), number, endpoint
+            )
 
     def mount(
         mut self, prefix: StringSlice, other: RouteTable, first_endpoint: Int
@@ -209,6 +217,43 @@ struct RouteTable(Copyable, Movable, Sized):
 
         Returns:
             What was found.
+        """
+        var plain = self.find_plain(method, path)
+        if plain.endpoint != NO_ENDPOINT:
+            captures[]._count = 0
+            return RouteMatch(MatchKind.FOUND, plain.endpoint, plain.route, 0)
+        return self.search(method, method_name, path, captures)
+
+    @always_inline
+    def find_plain(self, method: Method, path: Span[UInt8, _]) -> PlainRoute:
+        """Finds the route of a request whose path is a pattern itself.
+
+        Args:
+            method: The method.
+            path: The path as received, without query; or `*`.
+
+        Returns:
+            The route, which `search` would find as well, if there is one.
+        """
+        return self._state[].plain_paths.find(method, path)
+
+    def search(
+        self,
+        method: Method,
+        method_name: Span[UInt8, _],
+        path: Span[UInt8, _],
+        captures: PointerTo[Captures],
+    ) -> RouteMatch:
+        """Finds the route of any request in the pattern tree.
+
+        Args:
+            method: The method.
+            method_name: Its octets, read if it is `Method.OTHER`.
+            path: The path as received, without query; or `*`.
+            captures: Where the parameters of the route go; emptied first.
+
+        Returns:
+            What was found; the same as `find` finds.
         """
         captures[]._count = 0
         captures[]._allowed = 0

@@ -5,13 +5,12 @@ hash table that all nodes share, keyed by node and text; a parameter child and
 a rest child have an index in the node. A search tries the literal child, then
 the parameter, then the rest, and goes back to the last node where another
 choice is left. As nodes form a tree, each is visited at most once, so the work
-is bounded by the number of nodes, whatever the path. A hash that a peer
-chooses well costs at most the longest run of occupied places, which the
-patterns alone decide.
+is bounded by the number of nodes, whatever the path.
 """
 
 from flare.core import equals
 
+from .octet_hash import MULTIPLIER, hash_octets
 from .pattern import PatternSegment, SegmentKind
 
 comptime NO_ROUTE = -1
@@ -186,36 +185,7 @@ struct SegmentTree(Copyable, Movable):
 
 @always_inline
 def _hash(node: UInt64, text: Span[UInt8, _]) -> UInt32:
-    comptime MULTIPLIER: UInt64 = 0x9E3779B97F4A7C15
-    var p = text.unsafe_ptr()
-    var n = len(text)
-    var hash = (node << 16 | UInt64(n)) * MULTIPLIER
-    var last = UInt64(0)
-    if n >= 8:
-        var i = 0
-        while i + 8 < n:
-            hash = (hash ^ _word[DType.uint64](p, i)) * MULTIPLIER
-            hash ^= hash >> 32
-            i += 8
-        # The last word overlaps the one before it: no octet tail.
-        last = _word[DType.uint64](p, n - 8)
-    elif n >= 4:
-        last = _word[DType.uint32](p, 0) | _word[DType.uint32](p, n - 4) << 32
-    elif n > 0:
-        last = (
-            UInt64(p[])
-            | UInt64(p[unsafe_offset=n >> 1]) << 8
-            | UInt64(p[unsafe_offset=n - 1]) << 16
-        )
-    hash = (hash ^ last) * MULTIPLIER
+    var hash = hash_octets((node << 16 | UInt64(len(text))) * MULTIPLIER, text)
+    # The places are chosen by the lower bits.
     hash ^= hash >> 32
     return UInt32((hash * MULTIPLIER) >> 32)
-
-
-@always_inline
-def _word[type: DType](p: Pointer[UInt8, _], offset: Int) -> UInt64:
-    return UInt64(
-        p.unsafe_offset(offset)
-        .unsafe_bitcast[Scalar[type]]()
-        .unsafe_load[alignment=1]()
-    )

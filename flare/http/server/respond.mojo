@@ -22,11 +22,14 @@ def run_handler[H: Handler](task: Erased):
         task: The exchange.
     """
     var x = task.unsafe_bitcast[ExchangeState]()
+    var handler = x[].handler.unsafe_bitcast[H]()
+    var response: Response
     try:
-        var handler = x[].handler.unsafe_bitcast[H]()
-        _answer(x, handler[].serve(Request(unsafe_exchange=x)))
+        response = handler[].serve(Request(unsafe_exchange=x))
     except e:
         _answer_error(x, e)
+        return
+    _answer(x, response^)
 
 
 def run_comptime_handler[H: Handler, //, handler: H](task: Erased):
@@ -40,10 +43,13 @@ def run_comptime_handler[H: Handler, //, handler: H](task: Erased):
         task: The exchange.
     """
     var x = task.unsafe_bitcast[ExchangeState]()
+    var response: Response
     try:
-        _answer(x, materialize[handler]().serve(Request(unsafe_exchange=x)))
+        response = materialize[handler]().serve(Request(unsafe_exchange=x))
     except e:
         _answer_error(x, e)
+        return
+    _answer(x, response^)
 
 
 @always_inline
@@ -53,14 +59,20 @@ def _connection(x: Exchange) -> PointerTo[ConnectionState]:
 
 @always_inline
 def _answer(x: Exchange, var response: Response):
+    if x[].peer_gone or x[].content_status != 0 or response.body.is_stream():
+        _answer_otherwise(x, response^)
+    else:
+        write_response(_connection(x), response^)
+
+
+@no_inline
+def _answer_otherwise(x: Exchange, var response: Response):
     if x[].peer_gone:
         return
     if x[].content_status != 0:
-        response = error_response(x[].content_status)
-    if response.body.is_stream():
-        answer_with_stream(_connection(x), x, response^)
+        write_response(_connection(x), error_response(x[].content_status))
     else:
-        write_response(_connection(x), response^)
+        answer_with_stream(_connection(x), x, response^)
 
 
 @no_inline
