@@ -210,6 +210,7 @@ struct ExchangeState(Movable):
         self.peer_gone = False
         self.started_ms = 0
 
+    @always_inline
     def begin(mut self):
         """Forgets the last request; memory stays for the next one."""
         self.parameters.clear()
@@ -238,6 +239,7 @@ struct ExchangeState(Movable):
         self.peer_ended = False
         self.peer_gone = False
 
+    @always_inline
     def end(mut self):
         """Says that the request is over, and wakes who still waits for it."""
         self.request_id = 0

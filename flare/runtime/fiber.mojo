@@ -63,7 +63,7 @@ struct FiberState(Movable):
     """Called with `task` if `run` can never return: the fiber leaked, or its
     reactor was destroyed."""
     var next: Optional[PointerTo[FiberState]]
-    """The next fiber in the ready list."""
+    """The next fiber in the list of those that are ready, or idle."""
     var deadline_ms: Int
     """No wait of the fiber lasts longer: the earlier of the next two, unless
     the present wait is exempt."""

@@ -40,8 +40,10 @@ struct FiberQueueState(Movable):
     """How many fibers may exist."""
     var all: List[Fiber]
     """Every fiber with a stack."""
-    var idle: List[Fiber]
-    """Fibers that run nothing."""
+    var idle_first: Optional[PointerTo[FiberState]]
+    """The fiber that was the last to become idle; the others follow it."""
+    var idle_count: Int
+    """How many fibers run nothing."""
     var current: Optional[Fiber]
     """The fiber that runs now."""
     var ready_first: Optional[PointerTo[FiberState]]
@@ -63,7 +65,8 @@ struct FiberQueueState(Movable):
         self.guard_octets = config.guard_octets
         self.fibers_max = config.fibers_max
         self.all = List[Fiber]()
-        self.idle = List[Fiber]()
+        self.idle_first = None
+        self.idle_count = 0
         self.current = None
         self.ready_first = None
         self.ready_last = None
@@ -121,10 +124,12 @@ struct FiberQueue(TrivialRegisterPassable):
         Returns:
             The fiber, or none at the limit or when memory has run out.
         """
-        if len(self.state[].idle) == 0 and not self._grow(reactor):
+        if not self.state[].idle_first and not self._grow(reactor):
             return None
-        var fiber = self.state[].idle.pop()
+        var fiber = Fiber(self.state[].idle_first.unsafe_value())
         ref f = fiber.state[]
+        self.state[].idle_first = f.next
+        self.state[].idle_count -= 1
         f.run = run
         f.task = task
         f.finished = finished
@@ -162,7 +167,7 @@ struct FiberQueue(TrivialRegisterPassable):
         if fiber.state[].phase == FiberPhase.IDLE:
             var finished = fiber.state[].finished
             var task = fiber.state[].task
-            self.state[].idle.append(fiber)
+            self._add_idle(fiber)
             finished(task)
 
     def append_ready(self, fiber: Fiber):
@@ -257,7 +262,13 @@ struct FiberQueue(TrivialRegisterPassable):
         Returns:
             The count.
         """
-        return len(self.state[].all) - len(self.state[].idle)
+        return len(self.state[].all) - self.state[].idle_count
+
+    @always_inline
+    def _add_idle(self, fiber: Fiber):
+        fiber.state[].next = self.state[].idle_first
+        self.state[].idle_first = fiber.state
+        self.state[].idle_count += 1
 
     @no_inline
     def _grow(self, reactor: Reactor) -> Bool:
@@ -272,9 +283,7 @@ struct FiberQueue(TrivialRegisterPassable):
         )
         prepare_stack(fiber.context(), _entry)
         s.all.append(fiber)
-        # Giving a fiber back never allocates.
-        s.idle.reserve(s.all.capacity())
-        s.idle.append(fiber)
+        self._add_idle(fiber)
         return True
 
 

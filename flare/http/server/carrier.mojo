@@ -226,7 +226,8 @@ def _on_finished(task: Erased):
     var x = task.unsafe_bitcast[ExchangeState]()
     var connection = Connection(_of(x[].carrier.value().owner))
     connection.finish_exchange(x)
-    connection.process()
+    if not connection.state[].processing:
+        connection.process()
 
 
 def _on_lost(task: Erased):

@@ -33,7 +33,13 @@ from .deadline import (
     count_read_by_peer,
     set_deadline,
 )
-from .ending import close, drop_exchange, end_sending, give_exchange
+from .ending import (
+    close,
+    drop_exchange,
+    end_sending,
+    give_exchange,
+    renew_exchange,
+)
 from .input import (
     announces_too_much,
     consume,
@@ -132,6 +138,7 @@ struct Connection(TrivialRegisterPassable):
             flush(self.state)
         self.settle()
 
+    @always_inline
     def _advance(self) -> Bool:
         """Handles one event of the protocol.
 
@@ -150,7 +157,7 @@ struct Connection(TrivialRegisterPassable):
         if not c[].exchange:
             if len(octets) == 0 and not c[].peer_ended:
                 return False
-            if c[].large or len(c[].output) > _UNSENT_OCTETS_MAX:
+            if not _has_room_for_answer(c):
                 return False
             c[].exchange = worker_of(c)[].take_exchange()
         var x = c[].exchange.unsafe_value()
@@ -319,15 +326,22 @@ struct Connection(TrivialRegisterPassable):
         w[].in_flight -= 1
         c[].drained = 0
         var may_send_more = x[].head.keep_alive
-        give_exchange(c, x)
-        if c[].upgraded and c[].stage == Stage.OPEN:
+        if c[].stage != Stage.OPEN:
+            give_exchange(c, x)
+        elif c[].upgraded:
+            give_exchange(c, x)
             c[].lingers = True
             self._end()
-        elif machine(c).wants_close() and c[].stage == Stage.OPEN:
+        elif machine(c).wants_close():
+            give_exchange(c, x)
             if len(window(c)) > 0 or c[].h1.request == SideState.BODY:
                 c[].lingers = True
             c[].may_send_more = may_send_more
             self._end()
+        elif len(window(c)) > 0 and _has_room_for_answer(c):
+            renew_exchange(c, x)
+        else:
+            give_exchange(c, x)
 
     def _refuse(self, error: H1Error) -> Bool:
         """Answers a peer that broke the protocol or a limit."""
@@ -462,6 +476,11 @@ struct Connection(TrivialRegisterPassable):
         """Ends at once, whatever is in progress."""
         self._peer_is_gone()
         self.settle()
+
+
+@always_inline
+def _has_room_for_answer(c: PointerTo[ConnectionState]) -> Bool:
+    return not c[].large and len(c[].output) <= _UNSENT_OCTETS_MAX
 
 
 @always_inline

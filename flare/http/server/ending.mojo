@@ -36,6 +36,21 @@ def give_exchange(c: PointerTo[ConnectionState], x: Exchange):
     w[].give_exchange(x)
 
 
+@always_inline
+def renew_exchange(c: PointerTo[ConnectionState], x: Exchange):
+    """Uses the block of a request that is over for the next one, of which
+    octets have come.
+
+    Args:
+        c: The connection.
+        x: The request.
+    """
+    var w = worker_of(c)
+    take_head_back(c, w[].reactor.buffers(), x)
+    w[].end_exchange(x)
+    x[].begin()
+
+
 def drop_exchange(c: PointerTo[ConnectionState]):
     """Gives the block of a request back that no handler answers.
 

@@ -222,6 +222,19 @@ struct WorkerState(Movable):
         exchange[].begin()
         return exchange
 
+    @always_inline
+    def end_exchange(self, exchange: Exchange):
+        """Ends the request in a block, and frees memory that few need.
+
+        Args:
+            exchange: What `take_exchange` returned.
+        """
+        exchange[].end()
+        if exchange[].content.capacity() > SPARE_CONTENT_OCTETS_MAX:
+            exchange[].content = Buffer()
+        if exchange[].gathered.capacity() > 0:
+            exchange[].gathered = Buffer()
+
     def give_exchange(mut self, exchange: Exchange):
         """Takes a block back.
 
@@ -229,11 +242,7 @@ struct WorkerState(Movable):
             exchange: What `take_exchange` returned.
         """
         self.lent_exchanges -= 1
-        exchange[].end()
-        if exchange[].content.capacity() > SPARE_CONTENT_OCTETS_MAX:
-            exchange[].content = Buffer()
-        if exchange[].gathered.capacity() > 0:
-            exchange[].gathered = Buffer()
+        self.end_exchange(exchange)
         self.spare_exchanges.append(exchange)
 
     @always_inline
