@@ -1,6 +1,6 @@
 """Holds the content of a message that is being built."""
 
-from std.utils import Variant
+from std.sys.info import size_of
 
 from flare.core import (
     BlockKind,
@@ -15,8 +15,18 @@ from flare.sys.thread_cell import thread_recycler
 from .exchange import NOT_UTF8, Exchange
 from .stream_function import StreamFunction
 
-comptime _Content = Variant[String, List[UInt8], _Copy, StreamFunction]
 comptime _KEPT_OCTETS_MAX = 64 * 1024
+# What the largest kind of content takes; the present one is the only owner.
+comptime _Storage = Array[UInt64, 3]
+
+
+struct _Kind:
+    # Constant octets own nothing, so that they end and move for free.
+    comptime CONSTANT: UInt8 = 0
+    comptime TEXT: UInt8 = 1
+    comptime OCTETS: UInt8 = 2
+    comptime COPY: UInt8 = 3
+    comptime STREAM: UInt8 = 4
 
 
 struct _Copy(Movable):
@@ -59,12 +69,15 @@ struct Body(Movable, Sized):
     A literal or a `String` is taken over without a copy; a view is copied.
     """
 
-    var _content: _Content
+    var _storage: _Storage
+    var _kind: UInt8
 
+    @always_inline
     def __init__(out self):
         """Makes an empty content, which allocates nothing."""
-        self._content = String()
+        self = Self._of(StaticString(""), _Kind.CONSTANT)
 
+    @always_inline
     @implicit
     def __init__(out self, text: StringLiteral):
         """Takes a constant text.
@@ -72,8 +85,9 @@ struct Body(Movable, Sized):
         Args:
             text: The text; nothing is copied.
         """
-        self._content = String(text)
+        self = Self._of(StaticString(text), _Kind.CONSTANT)
 
+    @always_inline
     @implicit
     def __init__(out self, var text: String):
         """Takes a text over.
@@ -81,7 +95,7 @@ struct Body(Movable, Sized):
         Args:
             text: The text.
         """
-        self._content = text^
+        self = Self._of(text^, _Kind.TEXT)
 
     @implicit
     def __init__(out self, text: StringSlice):
@@ -99,7 +113,7 @@ struct Body(Movable, Sized):
         Args:
             octets: The octets.
         """
-        self._content = octets^
+        self = Self._of(octets^, _Kind.OCTETS)
 
     @implicit
     def __init__(out self, octets: Span[UInt8, _]):
@@ -108,7 +122,7 @@ struct Body(Movable, Sized):
         Args:
             octets: A view of the octets.
         """
-        self._content = _Copy(octets)
+        self = Self._of(_Copy(octets), _Kind.COPY)
 
     def __init__(out self, *, var stream: StreamFunction):
         """Takes over a function that writes the content bit by bit.
@@ -116,15 +130,35 @@ struct Body(Movable, Sized):
         Args:
             stream: The function.
         """
-        self._content = stream^
+        self = Self._of(stream^, _Kind.STREAM)
 
+    @always_inline
+    def __init__(out self, *, kind: UInt8):
+        self._storage = _Storage(fill=0)
+        self._kind = kind
+
+    @staticmethod
+    @always_inline
+    def _of[T: Movable](var content: T, kind: UInt8) -> Self:
+        comptime assert size_of[T]() <= size_of[_Storage](), "too large"
+        var body = Self(kind=kind)
+        Pointer(to=body._storage).unsafe_bitcast[T]().unsafe_write(content^)
+        return body^
+
+    @always_inline
+    def __deinit__(deinit self):
+        """Gives the memory back."""
+        if self._kind != _Kind.CONSTANT:
+            _destroy(self._storage, self._kind)
+
+    @always_inline
     def is_stream(self) -> Bool:
         """Tells whether a function writes the content while it is sent.
 
         Returns:
             True if there are no octets yet.
         """
-        return self._content.isa[StreamFunction]()
+        return self._kind == _Kind.STREAM
 
     def run_stream(self, exchange: Exchange) raises:
         """Calls the function that writes the content; it may wait.
@@ -135,7 +169,7 @@ struct Body(Movable, Sized):
         Raises:
             What the function raises.
         """
-        self._content[StreamFunction].run(exchange)
+        self._as[StreamFunction]().run(exchange)
 
     def __len__(self) -> Int:
         """Counts the octets; a streamed content has none yet.
@@ -145,28 +179,37 @@ struct Body(Movable, Sized):
         """
         return len(self.octets())
 
+    @always_inline
     def octets(self) -> Span[UInt8, origin_of(self)]:
         """Views the octets.
 
         Returns:
             A view that lives as long as the content.
         """
-        var pointer: Span[UInt8, origin_of(self)]
-        if self._content.isa[String]():
-            pointer = rebind[Span[UInt8, origin_of(self)]](
-                self._content[String].as_bytes()
+        if self._kind == _Kind.CONSTANT:
+            return rebind[Span[UInt8, origin_of(self)]](
+                self._as[StaticString]().as_bytes()
             )
-        elif self._content.isa[_Copy]():
-            pointer = rebind[Span[UInt8, origin_of(self)]](
-                self._content[_Copy].buffer[].span()
+        return self._owned_octets()
+
+    def _owned_octets(self) -> Span[UInt8, origin_of(self)]:
+        if self._kind == _Kind.TEXT:
+            return rebind[Span[UInt8, origin_of(self)]](
+                self._as[String]().as_bytes()
             )
-        elif self.is_stream():
-            pointer = Span[UInt8, origin_of(self)]()
-        else:
-            pointer = rebind[Span[UInt8, origin_of(self)]](
-                Span(self._content[List[UInt8]])
+        if self._kind == _Kind.COPY:
+            return rebind[Span[UInt8, origin_of(self)]](
+                self._as[_Copy]().buffer[].span()
             )
-        return pointer
+        if self._kind == _Kind.OCTETS:
+            return rebind[Span[UInt8, origin_of(self)]](
+                Span(self._as[List[UInt8]]())
+            )
+        return Span[UInt8, origin_of(self)]()
+
+    @always_inline
+    def _as[T: AnyType](self) -> ref[self._storage] T:
+        return Pointer(to=self._storage).unsafe_bitcast[T]()[]
 
     def text(self) raises -> StringSlice[origin_of(self)]:
         """Views the content as text.
@@ -181,3 +224,16 @@ struct Body(Movable, Sized):
             return StringSlice(from_utf8=self.octets())
         except:
             raise Error(NOT_UTF8, " the content")
+
+
+@no_inline
+def _destroy(mut storage: _Storage, kind: UInt8):
+    var address = Pointer(to=storage)
+    if kind == _Kind.TEXT:
+        address.unsafe_bitcast[String]().unsafe_deinit_pointee()
+    elif kind == _Kind.OCTETS:
+        address.unsafe_bitcast[List[UInt8]]().unsafe_deinit_pointee()
+    elif kind == _Kind.COPY:
+        address.unsafe_bitcast[_Copy]().unsafe_deinit_pointee()
+    else:
+        address.unsafe_bitcast[StreamFunction]().unsafe_deinit_pointee()

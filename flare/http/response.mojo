@@ -1,6 +1,6 @@
 """Holds a response that is being built, or that was received.
 
-A response is small and moves for free: its header map is one pointer, and its
+A response is small and moves for free: its header map is two pointers, and its
 content is taken over, not copied, where it can be.
 """
 

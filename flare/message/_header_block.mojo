@@ -1,9 +1,11 @@
 """Stores the lines of one header map: the octets, the table, the known names.
 
 A block is made at the first insertion and lies on the heap, so that a map is
-one pointer. What enters was checked by the map.
+small. What enters was checked by the map.
 """
 
+from std.builtin.globals import global_constant
+from std.collections.string.string_span import get_static_string
 from std.memory import unsafe_memmove
 
 from flare.core import (
@@ -32,6 +34,30 @@ comptime _KEPT_OCTETS_MAX = 8192
 comptime _INITIAL_LINES = 8
 
 
+@fieldwise_init
+struct ConstantLine(Copyable, Movable):
+    """Holds a line that is known when building, as a section of one line."""
+
+    var wire: StaticString
+    var line: FieldLine
+    var known: UInt64
+
+
+comptime ConstantLinePointer = Pointer[ConstantLine, ImmStaticOrigin]
+
+
+@always_inline
+def constant_line[
+    name: StaticString, value: StaticString
+]() -> ConstantLinePointer:
+    comptime LINE = ConstantLine(
+        get_static_string[name, ": ", value, "\r\n"](),
+        _line_at(0, name.byte_length(), value.byte_length()),
+        _constant_bit[name](),
+    )
+    return Pointer(to=global_constant[LINE]())
+
+
 struct HeaderBlock(Movable):
     """Holds what a non-empty `HeaderMap` points to."""
 
@@ -55,17 +81,12 @@ struct HeaderBlock(Movable):
         self.known |= known_bit(name)
 
     @always_inline
-    def append_constant[name: StaticString, value: StaticString](mut self):
-        comptime BIT = _constant_bit[name]()
-        comptime OCTETS = name.byte_length() + value.byte_length() + 4
-        self.lines.append(
-            _line_at(len(self.octets), name.byte_length(), value.byte_length())
-        )
-        _write_line(
-            self.octets.reserve(OCTETS), name.as_bytes(), value.as_bytes()
-        )
-        self.octets.advance(OCTETS)
-        self.known |= BIT
+    def append_constant(mut self, constant: ConstantLine):
+        var name_octets = Int(constant.line.name_octets)
+        var value_octets = Int(constant.line.value_octets)
+        self.lines.append(_line_at(len(self.octets), name_octets, value_octets))
+        self.octets.append(constant.wire)
+        self.known |= constant.known
 
     def append_block(mut self, other: Self):
         self.octets.append(other.octets.span())

@@ -17,7 +17,14 @@ from flare.core import (
     write_escaped,
 )
 
-from ._header_block import HeaderBlock, give_block, known_bit, take_block
+from ._header_block import (
+    ConstantLinePointer,
+    HeaderBlock,
+    constant_line,
+    give_block,
+    known_bit,
+    take_block,
+)
 from .field_line import FieldIterator, FieldLine, FieldSection, FieldValues
 from .field_name import FieldName
 
@@ -25,7 +32,8 @@ from .field_name import FieldName
 struct HeaderMap(Copyable, Iterable, Movable, Sized, Writable):
     """Holds field lines in order; names compare without regard to case.
 
-    An empty map is one null pointer: it allocates nothing and moves for free.
+    An empty map is two null pointers: it allocates nothing and moves for free.
+    So does one of a single line that is known when building.
     """
 
     comptime OCTETS_MAX = 65536
@@ -42,11 +50,15 @@ struct HeaderMap(Copyable, Iterable, Movable, Sized, Writable):
         map_origin: Where the map lies.
     """
 
+    # One of them at most: a block, or the only line, which nobody owns.
     var _block: Optional[PointerTo[HeaderBlock]]
+    var _constant: Optional[ConstantLinePointer]
 
+    @always_inline
     def __init__(out self):
         """Makes an empty map that holds no memory."""
         self._block = None
+        self._constant = None
 
     def __init__(out self, *, copy: Self):
         """Copies all lines.
@@ -55,11 +67,13 @@ struct HeaderMap(Copyable, Iterable, Movable, Sized, Writable):
             copy: The map to copy.
         """
         self._block = None
+        self._constant = copy._constant
         if copy._block:
             var block = take_block()
             block[].append_block(copy._block.unsafe_value()[])
             self._block = block
 
+    @always_inline
     def __deinit__(deinit self):
         """Gives the memory back."""
         if self._block:
@@ -79,6 +93,7 @@ struct HeaderMap(Copyable, Iterable, Movable, Sized, Writable):
         var trimmed = _checked_value(name.as_bytes(), value.as_bytes())
         self._insert(name.as_bytes(), trimmed)
 
+    @always_inline
     def append_constant[name: StaticString, value: StaticString](mut self):
         """Adds a line that is known at compile time, where it is checked.
 
@@ -87,9 +102,10 @@ struct HeaderMap(Copyable, Iterable, Movable, Sized, Writable):
             value: The value.
         """
         comptime assert _is_constant_line(name, value), "not a field line"
-        if not self._block:
-            self._block = take_block()
-        self._block.unsafe_value()[].append_constant[name, value]()
+        if not self._block and not self._constant:
+            self._constant = constant_line[name, value]()
+        else:
+            self._append(constant_line[name, value]())
 
     def append_all(mut self, section: FieldSection) raises:
         """Adds every line of a section behind the others.
@@ -120,7 +136,7 @@ struct HeaderMap(Copyable, Iterable, Movable, Sized, Writable):
             return self._insert(name.as_bytes(), trimmed)
         var old_octets = Int(self.view().lines[first].value_octets)
         self._check_room(len(trimmed) - old_octets, 0)
-        var block = self._block.unsafe_value()
+        var block = self._own_block()
         _ = block[].remove(name.as_bytes(), first + 1)
         block[].replace(first, name.as_bytes(), trimmed)
 
@@ -133,16 +149,16 @@ struct HeaderMap(Copyable, Iterable, Movable, Sized, Writable):
         Returns:
             How many lines were removed.
         """
-        if not self._block:
+        if name not in self:
             return 0
-        var block = self._block.unsafe_value()
+        var block = self._own_block()
         var removed = block[].remove(name.as_bytes(), 0)
-        if removed != 0:
-            block[].known &= ~known_bit(name.as_bytes())
+        block[].known &= ~known_bit(name.as_bytes())
         return removed
 
     def clear(mut self):
         """Removes all lines and keeps the memory."""
+        self._constant = None
         if self._block:
             self._block.unsafe_value()[].clear()
 
@@ -153,7 +169,9 @@ struct HeaderMap(Copyable, Iterable, Movable, Sized, Writable):
         Returns:
             The count; a repeated field counts once per line.
         """
-        return len(self._block.unsafe_value()[].lines) if self._block else 0
+        if self._block:
+            return len(self._block.unsafe_value()[].lines)
+        return 1 if self._constant else 0
 
     def __contains__(self, name: StringSlice) -> Bool:
         """Tells whether a field is present.
@@ -195,9 +213,20 @@ struct HeaderMap(Copyable, Iterable, Movable, Sized, Writable):
         Returns:
             True if at least one line has the name.
         """
-        if not self._block:
-            return False
-        return self._block.unsafe_value()[].known & FieldName.bit(id) != 0
+        return self.known() & FieldName.bit(id) != 0
+
+    @always_inline
+    def known(self) -> UInt64:
+        """Tells which known fields are present.
+
+        Returns:
+            The `FieldName.bit` of each, together.
+        """
+        if self._block:
+            return self._block.unsafe_value()[].known
+        if self._constant:
+            return self._constant.unsafe_value()[].known
+        return 0
 
     def get(self, name: StringSlice) -> Optional[StringSlice[origin_of(self)]]:
         """Gives the value of the first line of a name.
@@ -269,8 +298,7 @@ struct HeaderMap(Copyable, Iterable, Movable, Sized, Writable):
         """
         if not self._block:
             return FieldSection[origin_of(self)](
-                Span[UInt8, origin_of(self)](),
-                Span[FieldLine, origin_of(self)](),
+                self.wire(), self._constant_line()
             )
         ref lines = self._block.unsafe_value()[].lines
         return FieldSection[origin_of(self)](
@@ -292,7 +320,11 @@ struct HeaderMap(Copyable, Iterable, Movable, Sized, Writable):
             section; changing the map invalidates the view.
         """
         if not self._block:
-            return Span[UInt8, origin_of(self)]()
+            if not self._constant:
+                return Span[UInt8, origin_of(self)]()
+            return rebind[Span[UInt8, origin_of(self)]](
+                self._constant.unsafe_value()[].wire.as_bytes()
+            )
         var octets = self._block.unsafe_value()[].octets.span()
         return Span[UInt8, origin_of(self)](
             unsafe_ptr=octets.unsafe_ptr().unsafe_origin_cast[
@@ -322,9 +354,34 @@ struct HeaderMap(Copyable, Iterable, Movable, Sized, Writable):
     @always_inline
     def _insert(mut self, name: Span[UInt8, _], value: Span[UInt8, _]) raises:
         self._check_room(len(name) + len(value) + 4, 1)
+        self._own_block()[].append(name, value)
+
+    def _append(mut self, line: ConstantLinePointer):
+        self._own_block()[].append_constant(line[])
+
+    @always_inline
+    def _own_block(mut self) -> PointerTo[HeaderBlock]:
         if not self._block:
-            self._block = take_block()
-        self._block.unsafe_value()[].append(name, value)
+            self._begin_block()
+        return self._block.unsafe_value()
+
+    @no_inline
+    def _begin_block(mut self):
+        var block = take_block()
+        if self._constant:
+            block[].append_constant(self._constant.unsafe_value()[])
+        self._block = block
+        self._constant = None
+
+    def _constant_line(self) -> Span[FieldLine, origin_of(self)]:
+        if not self._constant:
+            return Span[FieldLine, origin_of(self)]()
+        return rebind[Span[FieldLine, origin_of(self)]](
+            Span(
+                unsafe_ptr=Pointer(to=self._constant.unsafe_value()[].line),
+                length=1,
+            )
+        )
 
 
 def _control_octets() -> OctetSet:

@@ -6,8 +6,8 @@ from std.testing import assert_equal, assert_false, assert_raises, assert_true
 from flare.message import FieldName, HeaderMap
 
 
-def test_an_empty_map_is_one_pointer_and_has_nothing() raises:
-    assert_equal(size_of[HeaderMap](), 8)
+def test_an_empty_map_is_two_pointers_and_has_nothing() raises:
+    assert_equal(size_of[HeaderMap](), 16)
     var headers = HeaderMap()
     assert_equal(len(headers), 0)
     assert_equal(len(headers.wire()), 0)
@@ -123,6 +123,23 @@ def test_a_copy_is_independent() raises:
     assert_equal(len(headers), 4)
     var moved = headers^
     assert_equal(moved.get("host").value(), "changed")
+
+
+def test_a_constant_line_is_like_one_that_was_inserted() raises:
+    for change in range(8):
+        var constant = HeaderMap()
+        constant.append_constant["Content-Type", "text/plain"]()
+        var inserted = HeaderMap()
+        inserted.append("Content-Type", "text/plain")
+        var untouched = constant.copy()
+        _change(constant, change)
+        _change(inserted, change)
+        assert_equal(String(constant), String(inserted))
+        _assert_same(constant, inserted)
+        _assert_same(constant.copy(), inserted.copy())
+        assert_equal(len(untouched), 1)
+        assert_equal(untouched.name(0), "Content-Type")
+        assert_equal(untouched.value(0), "text/plain")
 
 
 def test_names_that_are_no_token_are_refused() raises:
@@ -252,6 +269,44 @@ def _sample() raises -> HeaderMap:
 
 def _wire(headers: HeaderMap) -> String:
     return String(from_utf8_lossy=headers.wire())
+
+
+def _change(mut headers: HeaderMap, change: Int) raises:
+    if change == 1:
+        headers.append("Vary", "accept")
+    elif change == 2:
+        headers.append_constant["Server", "flare"]()
+        headers.append_constant["Content-Length", "0"]()
+    elif change == 3:
+        headers.set("content-type", "text/html; charset=utf-8")
+    elif change == 4:
+        assert_equal(headers.remove("CONTENT-TYPE"), 1)
+    elif change == 5:
+        headers.clear()
+        headers.append_constant["Server", "flare"]()
+    elif change == 6:
+        assert_equal(headers.remove("server"), 0)
+    elif change == 7:
+        var other = HeaderMap()
+        other.append_constant["Server", "flare"]()
+        headers.append_all(other.view())
+
+
+def _assert_same(a: HeaderMap, b: HeaderMap) raises:
+    assert_equal(len(a), len(b))
+    assert_equal(
+        StringSlice(unsafe_from_utf8=a.wire()),
+        StringSlice(unsafe_from_utf8=b.wire()),
+    )
+    assert_equal(a.known(), b.known())
+    for i in range(len(b)):
+        assert_equal(a.name(i), b.name(i))
+        assert_equal(a.value(i), b.value(i))
+        assert_equal(
+            a.get(b.name(i)).value(),
+            b.get(b.name(i)).value(),
+        )
+    assert_equal("content-type" in a, "content-type" in b)
 
 
 def _repeated(text: StaticString, count: Int) -> String:

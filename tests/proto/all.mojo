@@ -11,6 +11,7 @@ from tests.proto import (
     test_h1_machine,
     test_h1_pairs,
     test_h1_plain_request,
+    test_h1_plain_response,
     test_h1_scan,
     test_h1_state,
 )
@@ -48,6 +49,10 @@ def main() raises:
         failures.append(String(e))
     try:
         TestSuite.discover_tests[test_h1_plain_request.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_h1_plain_response.TESTS]().run()
     except e:
         failures.append(String(e))
     try:

@@ -94,6 +94,8 @@ def write_response(c: PointerTo[ConnectionState], var response: Response):
     """
     if c[].exchange:
         _close_if_never_asked(c, c[].exchange.unsafe_value())
+    if _write_plain(c, response):
+        return
     if response.status < 200 or response.status > 599:
         # An interim response is none, and 101 would hand the connection over.
         worker_of(c)[].config.log.line(
@@ -186,6 +188,23 @@ def record_access(c: PointerTo[ConnectionState], status: Int, octets: Int):
     """
     if worker_of(c)[].access_ring:
         _record(c, status, octets)
+
+
+@always_inline
+def _write_plain(c: PointerTo[ConnectionState], response: Response) -> Bool:
+    var octets = response.body.octets()
+    if len(octets) > COPY_OCTETS_MAX:
+        return False
+    var w = worker_of(c)
+    var output = output_of(c)
+    w[].refresh_date()
+    make_room(c, _HEAD_OCTETS + len(octets))
+    if not machine(c).send_plain_response(
+        response.status, response.headers, octets, Span(w[].date), output
+    ):
+        return False
+    record_access(c, response.status, len(octets))
+    return True
 
 
 def _write(

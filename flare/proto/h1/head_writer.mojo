@@ -65,8 +65,21 @@ def put_decimal(target: OctetPointer, at: Int, number: Int) -> Int:
     Safety:
         `target` has room for 19 octets from `at` on.
     """
-    var digits = 1
-    var bound = 10
+    if number < 10:
+        target[unsafe_offset=at] = UInt8(48 + number)
+        return at + 1
+    if number < 100:
+        # Right up to 99, and no division.
+        var tens = (number * 103) >> 10
+        target[unsafe_offset=at] = UInt8(48 + tens)
+        target[unsafe_offset=at + 1] = UInt8(48 + number - 10 * tens)
+        return at + 2
+    return _put_long_decimal(target, at, number)
+
+
+def _put_long_decimal(target: OctetPointer, at: Int, number: Int) -> Int:
+    var digits = 3
+    var bound = 1000
     while number >= bound and digits < 19:
         digits += 1
         # Ten to the nineteenth does not fit; no Int has more digits.

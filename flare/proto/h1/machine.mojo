@@ -14,6 +14,7 @@ from .connection import H1State, Phase, Role
 from .error import H1Error
 from .event import H1Event
 from .head import BodyKind, Head
+from .plain_response import write_plain_response
 from .receive import (
     end_bodiless,
     next_body,
@@ -156,6 +157,32 @@ struct H1Machine(TrivialRegisterPassable):
                 body; nothing is written then.
         """
         write_response_head(self.state, status, fields, body, date, output)
+
+    @always_inline
+    def send_plain_response(
+        self,
+        status: Int,
+        fields: HeaderMap,
+        octets: Span[UInt8, _],
+        date: Span[UInt8, _],
+        output: PointerTo[Buffer],
+    ) -> Bool:
+        """Sends a whole response if it is a plain one, as most are.
+
+        Args:
+            status: The status.
+            fields: The fields of the response.
+            octets: The whole body.
+            date: The 29 octets of Date.
+            output: Where the octets go.
+
+        Returns:
+            True if all of it was sent; else nothing has changed, and the head,
+            the body and the end are to be sent one by one.
+        """
+        return write_plain_response(
+            self.state, status, fields, octets, date, output
+        )
 
     def send_request_head(
         self,

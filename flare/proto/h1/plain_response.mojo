@@ -1,0 +1,122 @@
+"""Writes what nearly every response is: a head that says nothing of its own
+about framing, and the whole content behind it.
+
+What is written here is what the general code would write; whatever needs
+thought is left to it.
+"""
+
+from flare.core import (
+    Buffer,
+    CR,
+    LF,
+    OctetPointer,
+    PointerTo,
+    copy_octets,
+)
+from flare.message import FieldName, HeaderMap, Status, status_line
+
+from .connection import H1State, Role
+from .head import BodyKind
+from .head_writer import FRAMING_OCTETS_MAX, put, put_decimal, put_octets
+from .state import SideInput, SideState, next_state
+
+comptime _DATE_OCTETS = 29
+comptime _NEEDS_THOUGHT = (
+    FieldName.bit(FieldName.CONNECTION)
+    | FieldName.bit(FieldName.CONTENT_LENGTH)
+    | FieldName.bit(FieldName.DATE)
+    | FieldName.bit(FieldName.TRANSFER_ENCODING)
+)
+
+
+@always_inline
+def write_plain_response(
+    state: PointerTo[H1State],
+    status: Int,
+    fields: HeaderMap,
+    octets: Span[UInt8, _],
+    date: Span[UInt8, _],
+    output: PointerTo[Buffer],
+) -> Bool:
+    """Writes a whole response to an HTTP/1.1 request that is whole too, on a
+    connection that persists.
+
+    Args:
+        state: A server's connection.
+        status: Any number.
+        fields: The fields of the caller.
+        octets: The whole content.
+        date: The value of Date.
+        output: Where the octets go.
+
+    Returns:
+        True if all was written and the exchange is over; else nothing has
+        changed.
+    """
+    comptime assert _is_over_at_once(), "the tables say otherwise"
+    ref s = state[]
+    if (
+        s.response != SideState.AWAITED
+        or s.request != SideState.DONE
+        or s.role != Role.SERVER
+        or s.version_minor == 0
+        or s.is_bodiless
+        or s.is_last
+        or not s.keep_alive
+        or fields.known() & _NEEDS_THOUGHT != 0
+        or len(date) != _DATE_OCTETS
+    ):
+        return False
+    var line = _line_of(status)
+    if line.byte_length() == 0:
+        return False
+    var wire = fields.wire()
+    var target = output[].reserve(FRAMING_OCTETS_MAX + len(wire) + len(octets))
+    var at = put_octets(target, 0, line.as_bytes())
+    at = put["Date: "](target, at)
+    _put_date(target.unsafe_offset(at), date)
+    at = put["\r\nContent-Length: "](target, at + _DATE_OCTETS)
+    at = put_decimal(target, at, len(octets))
+    at = put["\r\n"](target, at)
+    at = put_octets(target, at, wire)
+    at = put["\r\n"](target, at)
+    at = put_octets(target, at, octets)
+    output[].advance(at)
+    s.send_body = BodyKind.LENGTH
+    s.send_left = 0
+    s.request = SideState.IDLE
+    s.response = SideState.IDLE
+    return True
+
+
+@always_inline
+def _line_of(status: Int) -> StaticString:
+    # Those of which every response has content, by lines that are registered.
+    if status == Status.OK:
+        return "HTTP/1.1 200 OK\r\n"
+    if (
+        status < Status.OK
+        or status == Status.NO_CONTENT
+        or status == Status.NOT_MODIFIED
+    ):
+        return ""
+    return status_line(status)
+
+
+@always_inline
+def _put_date(target: OctetPointer, date: Span[UInt8, _]):
+    # Two vectors that overlap.
+    comptime LAST = _DATE_OCTETS - 16
+    var p = date.unsafe_ptr()
+    target.unsafe_store(0, p.unsafe_load[width=16](0))
+    target.unsafe_store(LAST, p.unsafe_load[width=16](LAST))
+
+
+def _is_over_at_once() -> Bool:
+    var response = SideState.AWAITED
+    for input in [SideInput.RESPONSE_HEAD, SideInput.END, SideInput.NEXT]:
+        response = next_state[False](response, input)
+    return (
+        response == SideState.IDLE
+        and next_state[True](SideState.DONE, SideInput.NEXT) == SideState.IDLE
+    )
