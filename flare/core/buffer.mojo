@@ -129,6 +129,27 @@ struct Buffer(Movable, Sized):
         return self._octets.unsafe_value().unsafe_offset(self._start)
 
     @always_inline
+    def room(self) -> Int:
+        """Tells how much fits before the buffer grows or is compacted.
+
+        Returns:
+            Octets.
+        """
+        return self._capacity - self._end
+
+    @always_inline
+    def unsafe_end(self) -> OctetPointer:
+        """Gives the address behind the last octet.
+
+        Returns:
+            The address, stable until the buffer grows, is compacted or dies.
+
+        Safety:
+            The buffer holds memory (`room` is over 0).
+        """
+        return self._octets.unsafe_value().unsafe_offset(self._end)
+
+    @always_inline
     def reserve(mut self, count: Int) -> OctetPointer:
         """Makes room behind the last octet.
 

@@ -151,15 +151,18 @@ def copy_octets(dest: OctetPointer, src: Pointer[UInt8, _], count: Int):
         Both have `count` octets.
     """
     if count >= 16:
-        if count > 256:
-            unsafe_memcpy(dest=dest, src=src, count=count)
-            return
-        var i = 0
-        while i + 16 < count:
-            dest.unsafe_store(i, src.unsafe_load[width=16](i))
-            i += 16
+        if count > 32:
+            if count > 256:
+                unsafe_memcpy(dest=dest, src=src, count=count)
+                return
+            var i = 16
+            while i + 16 < count:
+                dest.unsafe_store(i, src.unsafe_load[width=16](i))
+                i += 16
         # The last vector overlaps the one before it: no scalar tail.
-        dest.unsafe_store(count - 16, src.unsafe_load[width=16](count - 16))
+        var end = src.unsafe_load[width=16](count - 16)
+        dest.unsafe_store(0, src.unsafe_load[width=16](0))
+        dest.unsafe_store(count - 16, end)
         return
     comptime for w in [8, 4, 2]:
         if count >= w:

@@ -55,6 +55,21 @@ def test_what_needs_thought_is_left_alone() raises:
         _assert_same(server, other)
 
 
+def test_what_finds_no_room_is_left_alone() raises:
+    var least = 0
+    for capacity in range(1, 1024):
+        var server = _Server()
+        server.output[] = Buffer(capacity=capacity)
+        var taken = server.write_plain(200, HeaderMap(), _content())
+        if least == 0 and taken:
+            least = capacity
+        assert_equal(taken, least != 0)
+        assert_equal(server.output[].capacity(), capacity)
+        if not taken:
+            _assert_same(server, _Server())
+    assert_true(least > 100)
+
+
 def test_without_a_date_of_the_usual_length_the_general_code_decides() raises:
     for date in [
         "",
@@ -81,7 +96,7 @@ struct _Server(Movable):
         self.state[].response = SideState.AWAITED
         # As after one of HTTP/1.1 with content, to see what is forgotten.
         self.state[].send_left = 7
-        self.output = heap_create(Buffer())
+        self.output = heap_create(Buffer(capacity=64 * 1024))
 
     def __deinit__(deinit self):
         heap_destroy(self.state)

@@ -96,6 +96,11 @@ def write_response(c: PointerTo[ConnectionState], var response: Response):
         _close_if_never_asked(c, c[].exchange.unsafe_value())
     if _write_plain(c, response):
         return
+    _write_general(c, response^)
+
+
+@no_inline
+def _write_general(c: PointerTo[ConnectionState], var response: Response):
     if response.status < 200 or response.status > 599:
         # An interim response is none, and 101 would hand the connection over.
         worker_of(c)[].config.log.line(
@@ -198,7 +203,6 @@ def _write_plain(c: PointerTo[ConnectionState], response: Response) -> Bool:
     var w = worker_of(c)
     var output = output_of(c)
     w[].refresh_date()
-    make_room(c, _HEAD_OCTETS + len(octets))
     if not machine(c).send_plain_response(
         response.status, response.headers, octets, Span(w[].date), output
     ):

@@ -1,5 +1,7 @@
 """Writes the lines that every head has in common into a buffer."""
 
+from std.builtin.globals import global_constant
+
 from flare.core import Buffer, CR, LF, OctetPointer, PointerTo, copy_octets
 from flare.message import FieldName, HeaderMap, known_field
 
@@ -7,6 +9,17 @@ from .send_plan import SendPlan
 
 comptime FRAMING_OCTETS_MAX = 192
 """Room for every line of a head that does not come from the caller."""
+
+
+comptime _PAIRS = _fill_pairs()
+
+
+def _fill_pairs() -> Array[UInt16, 100]:
+    # Two digits each, as they lie in memory: the first is the lower octet.
+    var pairs = Array[UInt16, 100](fill=0)
+    for i in range(100):
+        pairs[i] = UInt16(48 + i // 10) | UInt16(48 + i % 10) << 8
+    return pairs^
 
 
 @always_inline
@@ -69,10 +82,9 @@ def put_decimal(target: OctetPointer, at: Int, number: Int) -> Int:
         target[unsafe_offset=at] = UInt8(48 + number)
         return at + 1
     if number < 100:
-        # Right up to 99, and no division.
-        var tens = (number * 103) >> 10
-        target[unsafe_offset=at] = UInt8(48 + tens)
-        target[unsafe_offset=at + 1] = UInt8(48 + number - 10 * tens)
+        target.unsafe_offset(at).unsafe_bitcast[UInt16]().unsafe_store[
+            alignment=1
+        ](global_constant[_PAIRS]().unsafe_get(number))
         return at + 2
     return _put_long_decimal(target, at, number)
 

@@ -174,7 +174,7 @@ struct H1Machine(TrivialRegisterPassable):
             fields: The fields of the response.
             octets: The whole body.
             date: The 29 octets of Date.
-            output: Where the octets go.
+            output: Where the octets go, if it has room for them.
 
         Returns:
             True if all of it was sent; else nothing has changed, and the head,

@@ -5,14 +5,7 @@ What is written here is what the general code would write; whatever needs
 thought is left to it.
 """
 
-from flare.core import (
-    Buffer,
-    CR,
-    LF,
-    OctetPointer,
-    PointerTo,
-    copy_octets,
-)
+from flare.core import Buffer, OctetPointer, PointerTo
 from flare.message import FieldName, HeaderMap, Status, status_line
 
 from .connection import H1State, Role
@@ -47,7 +40,7 @@ def write_plain_response(
         fields: The fields of the caller.
         octets: The whole content.
         date: The value of Date.
-        output: Where the octets go.
+        output: Where the octets go, if it has room for them.
 
     Returns:
         True if all was written and the exchange is over; else nothing has
@@ -55,25 +48,33 @@ def write_plain_response(
     """
     comptime assert _is_over_at_once(), "the tables say otherwise"
     ref s = state[]
+    var wire = fields.wire()
+    var known = fields.known()
     if (
-        s.response != SideState.AWAITED
-        or s.request != SideState.DONE
-        or s.role != Role.SERVER
-        or s.version_minor == 0
-        or s.is_bodiless
-        or s.is_last
-        or not s.keep_alive
-        or fields.known() & _NEEDS_THOUGHT != 0
+        (s.role ^ Role.SERVER)
+        | (s.request ^ SideState.DONE)
+        | (s.response ^ SideState.AWAITED)
+        | (s.version_minor ^ 1)
+        | UInt8(s.is_bodiless)
+        | UInt8(s.is_last)
+        | UInt8(not s.keep_alive)
+    ) != 0 or known & _NEEDS_THOUGHT != 0:
+        return False
+    if (
+        output[].room() < FRAMING_OCTETS_MAX + len(wire) + len(octets)
         or len(date) != _DATE_OCTETS
     ):
         return False
-    var line = _line_of(status)
-    if line.byte_length() == 0:
-        return False
-    var wire = fields.wire()
-    var target = output[].reserve(FRAMING_OCTETS_MAX + len(wire) + len(octets))
-    var at = put_octets(target, 0, line.as_bytes())
-    at = put["Date: "](target, at)
+    var target = output[].unsafe_end()
+    var at: Int
+    if status == Status.OK:
+        at = put["HTTP/1.1 200 OK\r\nDate: "](target, 0)
+    else:
+        var line = _line_of(status)
+        if line.byte_length() == 0:
+            return False
+        at = put_octets(target, 0, line.as_bytes())
+        at = put["Date: "](target, at)
     _put_date(target.unsafe_offset(at), date)
     at = put["\r\nContent-Length: "](target, at + _DATE_OCTETS)
     at = put_decimal(target, at, len(octets))
@@ -91,9 +92,7 @@ def write_plain_response(
 
 @always_inline
 def _line_of(status: Int) -> StaticString:
-    # Those of which every response has content, by lines that are registered.
-    if status == Status.OK:
-        return "HTTP/1.1 200 OK\r\n"
+    # Of those whose responses have content, the ones that are registered.
     if (
         status < Status.OK
         or status == Status.NO_CONTENT
