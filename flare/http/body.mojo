@@ -16,8 +16,15 @@ from .exchange import NOT_UTF8, Exchange
 from .stream_function import StreamFunction
 
 comptime _KEPT_OCTETS_MAX = 64 * 1024
-# What the largest kind of content takes; the present one is the only owner.
-comptime _Storage = Array[UInt64, 3]
+
+
+@fieldwise_init
+struct _Storage(Movable):
+    # Has the size of the largest kind of content, which lies where these
+    # fields are. They are typed because constant content may be a default
+    # argument, and the compiler keeps no address that is stored as a number.
+    var constant: StaticString
+    var rest: UInt64
 
 
 struct _Kind:
@@ -75,7 +82,7 @@ struct Body(Movable, Sized):
     @always_inline
     def __init__(out self):
         """Makes an empty content, which allocates nothing."""
-        self = Self._of(StaticString(""), _Kind.CONSTANT)
+        self = Self(constant="")
 
     @always_inline
     @implicit
@@ -85,7 +92,7 @@ struct Body(Movable, Sized):
         Args:
             text: The text; nothing is copied.
         """
-        self = Self._of(StaticString(text), _Kind.CONSTANT)
+        self = Self(constant=text)
 
     @always_inline
     @implicit
@@ -133,15 +140,21 @@ struct Body(Movable, Sized):
         self = Self._of(stream^, _Kind.STREAM)
 
     @always_inline
-    def __init__(out self, *, kind: UInt8):
-        self._storage = _Storage(fill=0)
-        self._kind = kind
+    def __init__(out self, *, constant: StaticString):
+        """Views octets that are never freed.
+
+        Args:
+            constant: The text; nothing is copied.
+        """
+        self._storage = _Storage(constant, 0)
+        self._kind = _Kind.CONSTANT
 
     @staticmethod
     @always_inline
     def _of[T: Movable](var content: T, kind: UInt8) -> Self:
         comptime assert size_of[T]() <= size_of[_Storage](), "too large"
-        var body = Self(kind=kind)
+        var body = Self(constant="")
+        body._kind = kind
         Pointer(to=body._storage).unsafe_bitcast[T]().unsafe_write(content^)
         return body^
 
@@ -188,7 +201,7 @@ struct Body(Movable, Sized):
         """
         if self._kind == _Kind.CONSTANT:
             return rebind[Span[UInt8, origin_of(self)]](
-                self._as[StaticString]().as_bytes()
+                self._storage.constant.as_bytes()
             )
         return self._owned_octets()
 
