@@ -33,6 +33,8 @@ def test_every_length_is_written_as_the_general_code_does() raises:
         assert_true(plain.write_plain(200, HeaderMap(), content))
         general.write(200, HeaderMap(), content)
         _assert_same(plain, general)
+        var written = StringSlice(unsafe_from_utf8=plain.output[].span())
+        assert_true(String("\r\nContent-Length: ", length, "\r\n") in written)
 
 
 def test_what_needs_thought_is_left_alone() raises:
