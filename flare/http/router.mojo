@@ -25,7 +25,6 @@ from .request import Request
 from .response import Response
 from .route_method import RouteMethod, RouterState
 from .routing import Captures, MatchKind, RouteMatch
-from .routing.plain_paths import NO_ENDPOINT
 from .state import ExpectsState, NoState
 
 comptime _ASTERISK: StaticString = "*"
@@ -272,7 +271,7 @@ def _serve(
     ref x = exchange[]
     x.parameters.clear()
     var plain = state[].table[].find_plain(x.head.method, _path(exchange))
-    if plain.endpoint == NO_ENDPOINT:
+    if plain.endpoint < 0:
         return _serve_found(state, exchange)
     x.route = plain.pattern
     return state[].endpoints.unsafe_get(plain.endpoint).serve(exchange)

@@ -5,8 +5,8 @@ from std.testing import TestSuite
 from tests.routing import (
     test_path,
     test_pattern,
-    test_plain_paths,
     test_table,
+    test_text_table,
     test_tree,
 )
 
@@ -22,11 +22,11 @@ def main() raises:
     except e:
         failures.append(String(e))
     try:
-        TestSuite.discover_tests[test_plain_paths.TESTS]().run()
+        TestSuite.discover_tests[test_table.TESTS]().run()
     except e:
         failures.append(String(e))
     try:
-        TestSuite.discover_tests[test_table.TESTS]().run()
+        TestSuite.discover_tests[test_text_table.TESTS]().run()
     except e:
         failures.append(String(e))
     try:

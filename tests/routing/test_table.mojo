@@ -277,6 +277,87 @@ def test_an_empty_table_finds_nothing() raises:
     assert_equal(_answer(table, "BREW", "/"), "501")
 
 
+def test_patterns_without_parameters_are_found_by_their_own_text() raises:
+    var table = RouteTable()
+    var patterns: List[StaticString] = [
+        "/",
+        "/a",
+        "/a/",
+        "/a//b",
+        "/%C3%A4",
+        "/a/:x",
+        "/a/{x}/c",
+        "/b/*",
+    ]
+    for i in range(len(patterns)):
+        table.add("GET", patterns[i], 10 + i)
+    for i in range(len(patterns)):
+        var plain = table.find_plain(Method.GET, patterns[i].as_bytes())
+        if i < 5:
+            assert_equal(plain.endpoint, 10 + i, patterns[i])
+            assert_equal(plain.route, i, patterns[i])
+            assert_equal(plain.pattern, patterns[i])
+        else:
+            assert_equal(plain.endpoint, -1, patterns[i])
+    # Other ways to write the same paths, and other paths.
+    for path in ["", "*", "/%61", "/a/%62", "/a/x/c", "/%c3%a4", "//", "/b/"]:
+        var plain = table.find_plain(Method.GET, path.as_bytes())
+        assert_equal(plain.endpoint, -1, path)
+
+
+def test_a_path_is_found_with_the_methods_of_its_own_routes_only() raises:
+    var table = RouteTable()
+    table.add("GET", "/both", 0)
+    table.add("HEAD", "/both", 1)
+    table.add("GET", "/get", 2)
+    table.add("OPTIONS", "*", 3)
+    table.add("PURGE", "/get", 4)
+    var rows: List[Plain] = [
+        Plain(Method.GET, "/both", 0),
+        Plain(Method.HEAD, "/both", 1),
+        Plain(Method.GET, "/get", 2),
+        Plain(Method.HEAD, "/get", -1),
+        Plain(Method.POST, "/get", -1),
+        Plain(Method.OPTIONS, "/get", -1),
+        Plain(Method.OTHER, "/get", -1),
+        Plain(Method.OTHER, "", -1),
+        Plain(Method.OPTIONS, "*", -1),
+    ]
+    for row in rows:
+        var plain = table.find_plain(row.method, row.path.as_bytes())
+        assert_equal(plain.endpoint, row.endpoint, String(row.method, row.path))
+
+
+def test_mounted_routes_and_copies_are_found_too() raises:
+    var inner = RouteTable()
+    inner.add("GET", "/", 0)
+    inner.add("POST", "/a", 1)
+    var table = RouteTable()
+    table.mount("/api", inner, 5)
+    table.mount("/api/:version", inner, 7)
+    var copy = table.copy()
+    table.add("GET", "/later", 9)
+    for row in [
+        Plain(Method.GET, "/api", 5),
+        Plain(Method.POST, "/api/a", 6),
+        Plain(Method.POST, "/api/2/a", -1),
+        Plain(Method.GET, "/later", -1),
+    ]:
+        var plain = copy.find_plain(row.method, row.path.as_bytes())
+        assert_equal(plain.endpoint, row.endpoint, row.path)
+
+
+def test_a_refused_route_is_not_found() raises:
+    var table = RouteTable()
+    table.add("GET", "/%61", 0)
+    try:
+        table.add("GET", "/a", 1)
+    except:
+        pass
+    var plain = table.find_plain(Method.GET, "/a".as_bytes())
+    assert_equal(plain.endpoint, -1)
+
+
 @fieldwise_init
 struct Row(Copyable):
     var method: StaticString
@@ -288,6 +369,13 @@ struct Row(Copyable):
 struct Slash(Copyable):
     var path: StaticString
     var is_found: Bool
+
+
+@fieldwise_init
+struct Plain(Copyable):
+    var method: Method
+    var path: StaticString
+    var endpoint: Int
 
 
 def _match(table: RouteTable, method: StringSlice, path: StringSlice) -> Int:

@@ -65,3 +65,15 @@ struct RouteMatch(TrivialRegisterPassable):
     """
     var allowed: UInt64
     """The methods for the Allow field, one bit each; see `write_allow`."""
+
+
+@fieldwise_init
+struct PlainRoute(TrivialRegisterPassable):
+    """Names a route whose pattern is the path."""
+
+    var route: Int
+    """The number of the route, or -1."""
+    var endpoint: Int
+    """Its endpoint, or -1."""
+    var pattern: StaticString
+    """Its pattern; it lives as long as the table."""

@@ -21,9 +21,9 @@ from flare.message import Method
 from .captures import Captures
 from .path import scan_path
 from .pattern import RoutePattern, SegmentKind, bad_route
-from .plain_paths import NO_ENDPOINT, PlainPaths, PlainRoute
-from .route_match import MatchKind, RouteMatch
+from .route_match import MatchKind, PlainRoute, RouteMatch
 from .search import Search
+from .text_table import TextTable
 from .tree import NO_ROUTE, SegmentTree
 
 comptime METHODS_MAX = 64
@@ -60,8 +60,8 @@ struct _Route(Copyable, Movable):
 
 struct _TableState(Copyable, Movable):
     var tree: SegmentTree
-    # The routes of the tree that need no search.
-    var plain_paths: PlainPaths
+    # The numbers, from 1, of the routes whose pattern has no parameter.
+    var plain_paths: TextTable
     var routes: List[_Route]
     # The methods beside those of HTTP; the id of the first is Method.COUNT.
     var extensions: List[String]
@@ -70,7 +70,7 @@ struct _TableState(Copyable, Movable):
 
     def __init__(out self):
         self.tree = SegmentTree()
-        self.plain_paths = PlainPaths()
+        self.plain_paths = TextTable()
         self.routes = []
         self.extensions = []
         self.methods = 0
@@ -153,9 +153,7 @@ struct RouteTable(Copyable, Movable, Sized):
             place.methods |= _bit(Method.HEAD)
         self._state[].methods |= place.methods
         if id < Method.COUNT and parsed.parameter_count() == 0:
-            self._state[].plain_paths.add(
-                Method(UInt8(id)), pattern.as_bytes(), number, endpoint
-            )
+            self._state[].plain_paths.add(id, pattern.as_bytes(), number + 1)
 
     def mount(
         mut self, prefix: StringSlice, other: RouteTable, first_endpoint: Int
@@ -219,7 +217,7 @@ struct RouteTable(Copyable, Movable, Sized):
             What was found.
         """
         var plain = self.find_plain(method, path)
-        if plain.endpoint != NO_ENDPOINT:
+        if plain.endpoint >= 0:
             captures[]._count = 0
             return RouteMatch(MatchKind.FOUND, plain.endpoint, plain.route, 0)
         return self.search(method, method_name, path, captures)
@@ -228,14 +226,28 @@ struct RouteTable(Copyable, Movable, Sized):
     def find_plain(self, method: Method, path: Span[UInt8, _]) -> PlainRoute:
         """Finds the route of a request whose path is a pattern itself.
 
+        A path that equals a pattern without parameters, octet by octet, has
+        only literal segments on its way through the tree, each of which goes
+        before every other choice, so that the search would end there as well.
+        It is a good path too, as no pattern holds a dot segment, a NUL or a
+        malformed escape. Other ways to write the same path, and methods that
+        the pattern lacks, are left to the search.
+
         Args:
             method: The method.
             path: The path as received, without query; or `*`.
 
         Returns:
-            The route, which `search` would find as well, if there is one.
+            The route, if there is one.
         """
-        return self._state[].plain_paths.find(method, path)
+        ref state = self._state[]
+        var found = state.plain_paths.find(Int(method.id), path)
+        if found.value == 0:
+            return PlainRoute(-1, -1, "")
+        var route = found.value - 1
+        return PlainRoute(
+            route, state.routes.unsafe_get(route).endpoint, found.text
+        )
 
     def search(
         self,
