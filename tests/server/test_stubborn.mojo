@@ -173,6 +173,7 @@ def _expect_given_up(mut server: TestServer[_]) raises:
     server.stop()
     assert_true(server.worker.is_done(), "the worker never ended")
     assert_equal(server.worker.state[].reactor.state[].fibers.leaked(), 1)
+    assert_equal(server.statistics().handlers_lost, 1)
 
 
 def _send_content(

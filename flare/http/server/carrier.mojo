@@ -35,6 +35,7 @@ from .output import (
     write_stream_head,
 )
 from .read_ahead import adjust_receive
+from .statistics import WorkerStatistics
 from .worker_state import ExchangeFunctions
 
 comptime _CONTENT_TOO_LARGE = 413
@@ -253,6 +254,7 @@ def _on_lost(task: Erased):
     # What came next on it would be taken for the answer, and the half of a
     # streamed one for the whole.
     c[].resets = c[].resets or x[].stream.is_open
+    WorkerStatistics.add(Pointer(to=w[].statistics[].handlers_lost), 1)
     c[].stage = Stage.CLOSING
     c[].running = False
     w[].in_flight -= 1

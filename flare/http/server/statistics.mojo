@@ -1,6 +1,7 @@
 """Counts what a worker does, for other threads to read."""
 
 from std.atomic import Atomic, Ordering
+from std.sys import size_of
 
 from flare.core import PointerTo
 
@@ -36,10 +37,13 @@ struct WorkerStatistics(ImplicitlyCopyable):
     var slow_turns: Int64
     """Turns of the loop that took 100 ms or longer, since the start: what runs
     without waiting keeps all other requests of the worker waiting."""
+    var handlers_lost: Int64
+    """Handlers that ignored being cancelled, since the start: each keeps its
+    stack and what it was handed until the worker ends."""
 
     def __init__(out self):
         """Counts from zero."""
-        self = Self(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+        self = Self(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 
     @staticmethod
     @always_inline
@@ -93,7 +97,7 @@ struct WorkerStatistics(ImplicitlyCopyable):
         var copy = Self()
         var from_counter = source.unsafe_bitcast[Int64]()
         var to_counter = Pointer(to=copy).unsafe_bitcast[Int64]()
-        for i in range(11):
+        for i in range(size_of[Self]() // size_of[Int64]()):
             to_counter[unsafe_offset=i] = Atomic[Int64].load[
                 ordering=Ordering.RELAXED
             ](from_counter.unsafe_offset(i))
