@@ -6,6 +6,7 @@ then compared whole, so that the answer is always right.
 
 from std.builtin.globals import global_constant
 from std.memory import pack_bits
+from std.sys.intrinsics import likely
 
 from flare.core import equals_ignoring_case, equals_lower, lower_octet
 
@@ -87,6 +88,9 @@ def known_received_field(
     """
     comptime assert _slots_are_distinct(), "two known names share a slot"
     var n = colon - start
+    # Every request has this one.
+    if n == 4 and _four_octets(p, start) | 0x20202020 == _HOST:
+        return FieldName.HOST
     var last = (
         p.unsafe_offset(colon - 8)
         .unsafe_bitcast[UInt64]()
@@ -107,7 +111,7 @@ def known_received_field(
             row.unsafe_load[width=16](_ROW_OCTETS - 16)
         )
     )
-    if n <= 16:
+    if likely(n <= 16):
         return id if differs >> UInt16(16 - n) == 0 else FieldName.UNKNOWN
     var front_differs = pack_bits(
         (p.unsafe_load[width=16](start) | 32).ne(
@@ -115,6 +119,13 @@ def known_received_field(
         )
     )
     return id if differs | front_differs == 0 else FieldName.UNKNOWN
+
+
+@always_inline
+def _four_octets(p: Pointer[mut=False, UInt8, _], at: Int) -> UInt32:
+    return (
+        p.unsafe_offset(at).unsafe_bitcast[UInt32]().unsafe_load[alignment=1]()
+    )
 
 
 @always_inline
@@ -128,6 +139,9 @@ def _slot(last: UInt64, n: Int) -> Int:
 
 comptime _MULTIPLIER: UInt64 = 0xAE7C8F097DDFCBC9
 # Chosen so that no two known names share a slot.
+
+comptime _HOST: UInt32 = 0x74736F68
+# "host", loaded little-endian.
 
 comptime _ROW_OCTETS = 32
 comptime _ROWS = _fill_rows()

@@ -16,10 +16,13 @@ from flare.message.known_field import (
     known_received_field,
 )
 
+from std.sys import size_of
+from std.sys.intrinsics import likely, unlikely
+
 from .error import H1Error
 from .field_stops import FieldStops
 from .framing import is_framing, note_field
-from .grammar import is_blank, trim_blanks
+from .grammar import is_blank
 from .head import Head, HeadProgress
 from .scan import (
     CR_LF,
@@ -31,6 +34,7 @@ from .scan import (
 )
 
 
+@no_inline
 def read_fields[
     is_trailer: Bool
 ](
@@ -58,12 +62,26 @@ def read_fields[
         H1Error: At the first octet that cannot be right.
     """
     comptime if not is_trailer:
-        if head[].progress.part == HeadProgress.LINE:
-            var end = _take_whole_lines(
-                window, head, section_octets_max, lines_max
+        while (
+            head[].progress.part == HeadProgress.LINE
+            and Int(head[].progress.scanned) >= OCTETS_BEFORE_COLON
+            and Int(head[].progress.scanned) < len(window)
+        ):
+            var line_end = Int(head[].progress.scanned) - 2
+            var end = take_whole_lines(
+                window,
+                head,
+                FieldStops(window, line_end),
+                line_end,
+                Int(head[].progress.section_start) + section_octets_max,
+                lines_max,
             )
             if end != 0:
                 return end
+            ref lines = head[].lines
+            if len(lines) < lines.capacity() or len(lines) >= lines_max:
+                break
+            lines.reserve(max(2 * len(lines), 16))
     return _read_on[is_trailer](window, head, section_octets_max, lines_max)
 
 
@@ -135,73 +153,127 @@ def _read_on[
     return 0
 
 
-def _take_whole_lines(
+@always_inline
+def take_whole_lines(
     window: Window,
     head: PointerTo[Head],
-    section_octets_max: Int,
+    first_stops: FieldStops,
+    first_line_end: Int,
+    bound: Int,
     lines_max: Int,
 ) raises H1Error -> Int:
-    # Gives the end of the section, or 0 if it must be read on from where the
-    # progress stands.
+    """Takes header lines while they are whole and the table has room.
+
+    Args:
+        window: The received octets.
+        head: The head.
+        first_stops: What stops scans from the line before on.
+        first_line_end: Where the CR LF of the line before lies; its CR is
+            among the octets of `first_stops`, and `OCTETS_BEFORE_COLON` of
+            the window lie before it.
+        bound: Where the section has to end.
+        lines_max: The limit of the count of lines.
+
+    Returns:
+        The offset behind the empty line that ends the section, or 0 if it
+        must be read on from where the progress stands.
+
+    Raises:
+        H1Error: If a line contradicts one before.
+    """
     ref h = head[]
     var n = len(window)
     var p = window.unsafe_ptr()
-    var at = Int(h.progress.scanned)
-    var limit = min(n, Int(h.progress.section_start) + section_octets_max)
-    if at < OCTETS_BEFORE_COLON or at >= limit:
-        return 0
-    var count = len(h.lines)
-    if count == h.lines.capacity():
-        h.lines.reserve(max(2 * count, 16))
-    var room = min(h.lines.capacity(), lines_max)
-    var stops = FieldStops(window, at)
-    while count < room:
-        var colon = stops.name_end(window, at)
-        var end = stops.value_end(window, colon + 1)
-        var value = colon + 1
-        if (
+    var stops = first_stops
+    var line_end = first_line_end
+    var limit = min(n, bound)
+    var lines = h.lines.unsafe_ptr()
+    var line = lines.unsafe_offset(len(h.lines))
+    var last = lines.unsafe_offset(min(h.lines.capacity(), lines_max))
+    var known = h.known
+    while likely(Int(line) < Int(last)):
+        var at = line_end + 2
+        var colon = stops.name_end(window, line_end)
+        if colon == at:
+            break
+        var end = stops.value_end(window, colon)
+        if unlikely(
             end + 2 > limit
             or p[unsafe_offset=colon] != COLON
-            or colon == at
             or two_octets(p, end) != CR_LF
         ):
             break
+        var value = colon + 1
         if p[unsafe_offset=value] == SPACE:
             value += 1
-        var value_octets = end - value
-        if p[unsafe_offset=value] <= SPACE or p[unsafe_offset=end - 1] <= SPACE:
-            var trimmed = trim_blanks(window[value:end])
-            value = Int(trimmed.unsafe_ptr()) - Int(p)
-            value_octets = len(trimmed)
-        h.lines.unsafe_ptr().unsafe_offset(count).unsafe_write(
+        var octets = end - value
+        if unlikely(
+            p[unsafe_offset=value] <= SPACE or p[unsafe_offset=end - 1] <= SPACE
+        ):
+            var trimmed = _trim(p, value, end)
+            value = trimmed.start
+            octets = trimmed.octets
+        line.unsafe_write(
             FieldLine(
                 UInt32(at),
                 UInt32(colon - at),
                 UInt32(value),
-                UInt32(value_octets),
+                UInt32(octets),
             )
         )
         var id = known_received_field(p, at, colon)
-        if id == FieldName.HOST and h.host < 0:
-            h.host = count
-        elif is_framing(id):
-            note_field(
-                head,
-                id,
-                Span(unsafe_ptr=p.unsafe_offset(value), length=value_octets),
-                count,
-            )
-        h.known |= FieldName.bit(id)
-        count += 1
-        at = end + 2
-    h.known &= ~FieldName.bit(FieldName.UNKNOWN)
-    h.lines.resize(unsafe_uninit_length=count)
-    h.progress.scanned = UInt32(at)
-    if at + 2 <= n and two_octets(p, at) == CR_LF:
-        return at + 2
-    if count == room and room < lines_max:
-        return _take_whole_lines(window, head, section_octets_max, lines_max)
+        if unlikely(is_framing(id)):
+            var text = Span(unsafe_ptr=p.unsafe_offset(value), length=octets)
+            _note(head, id, text, _index(lines, line), known)
+        known |= FieldName.bit(id)
+        line = line.unsafe_offset(1)
+        line_end = end
+    h.known = known & ~FieldName.bit(FieldName.UNKNOWN)
+    h.lines.resize(unsafe_uninit_length=_index(lines, line))
+    var end = line_end + 4
+    if likely(end <= n and two_octets(p, end - 2) == CR_LF):
+        return end
+    h.progress.part = HeadProgress.LINE
+    h.progress.scanned = UInt32(line_end + 2)
     return 0
+
+
+@always_inline
+def _note(
+    head: PointerTo[Head],
+    id: UInt8,
+    value: Span[UInt8, _],
+    index: Int,
+    known: UInt64,
+) raises H1Error:
+    ref h = head[]
+    if likely(id == FieldName.HOST and h.host < 0):
+        h.host = index
+        return
+    h.known = known
+    note_field(head, id, value, index)
+
+
+@always_inline
+def _index(lines: Pointer[FieldLine, _], line: Pointer[FieldLine, _]) -> Int:
+    return Int(UInt(Int(line) - Int(lines)) // UInt(size_of[FieldLine]()))
+
+
+@fieldwise_init
+struct _Value(TrivialRegisterPassable):
+    var start: Int
+    var octets: Int
+
+
+@no_inline
+def _trim(p: Pointer[mut=False, UInt8, _], start: Int, end: Int) -> _Value:
+    var first = start
+    var behind = end
+    while first < behind and is_blank(p[unsafe_offset=first]):
+        first += 1
+    while behind > first and is_blank(p[unsafe_offset=behind - 1]):
+        behind -= 1
+    return _Value(first, behind - first)
 
 
 @always_inline

@@ -1,25 +1,45 @@
 """Finds where names and values of field lines end, 64 octets at a time.
 
 Most lines are shorter than 64 octets, so one look serves several scans; and
-where the next look goes does not wait for what the last one found.
+where the next look goes does not wait for what the last one found. The first
+look of a request serves its request line too.
 """
 
 from std.bit import count_trailing_zeros
 from std.memory import pack_bits
 from std.sys.info import simd_byte_width
+from std.sys.intrinsics import likely
 
-from flare.core import TAB, TOKEN_OCTETS
+from flare.core import OctetSet, TAB, TOKEN_OCTETS
 
 from .scan import Window
 
+comptime STOPS_WINDOW_MIN = 16
+"""The shortest window that a `FieldStops` can look at."""
 comptime _BLOCK = 64
 comptime _LANES = min(_BLOCK, simd_byte_width())
+
+comptime PLAIN_PATH_OCTETS = OctetSet.of(
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-."
+    "/_~!$&'()*+,;=:@"
+)
+"""The octets of a path that need no thought."""
+comptime _FORBIDDEN_OCTETS = _forbidden_octets()
+
+
+def _forbidden_octets() -> OctetSet:
+    # What no field value contains (RFC 9110 section 5.5).
+    var set = OctetSet.of("\x7f")
+    for b in range(32):
+        if UInt8(b) != TAB:
+            set.add(UInt8(b))
+    return set
 
 
 @fieldwise_init
 struct _Stops(TrivialRegisterPassable):
     # A bit for each octet that no field name, that no field value contains, and
-    # for each that lies behind the window.
+    # for each that lies behind the window. Two words come back in registers.
     var names: UInt64
     var values: UInt64
 
@@ -41,7 +61,7 @@ struct FieldStops(TrivialRegisterPassable):
         """Looks at the first octets.
 
         Args:
-            window: The received octets.
+            window: The received octets, at least `STOPS_WINDOW_MIN`.
             base: Where to begin; at most the length.
         """
         var stops = _look(window, base)
@@ -50,116 +70,165 @@ struct FieldStops(TrivialRegisterPassable):
         self.values = stops.values
 
     @always_inline
-    def name_end(mut self, window: Window, start: Int) -> Int:
+    def __init__(out self, window: Window, mut target: UInt64):
+        """Looks at the first octets of the window.
+
+        Args:
+            window: The received octets, at least `STOPS_WINDOW_MIN`.
+            target: Receives a bit for each octet that is not among
+                `PLAIN_PATH_OCTETS`, or lies behind the window.
+        """
+        target = 0
+        var stops: _Stops
+        if likely(len(window) >= _BLOCK):
+            stops = _look_at_block[True](window.unsafe_ptr(), 0, target)
+        else:
+            stops = _look_at_short[True](window, 0, target)
+        self.base = 0
+        self.names = stops.names
+        self.values = stops.values
+
+    @always_inline
+    def reaches(self, at: Int) -> Bool:
+        """Tells whether an octet is among those looked at.
+
+        Args:
+            at: Where it lies; not before `base`.
+
+        Returns:
+            True if it is.
+        """
+        return at - self.base < _BLOCK
+
+    @always_inline
+    def name_end(mut self, window: Window, line_end: Int) -> Int:
         """Finds the first octet that no field name contains.
 
         Args:
             window: The received octets.
-            start: Where to begin; not before what was found last.
+            line_end: Where the CR LF before the name lies; its CR is among
+                the octets looked at.
 
         Returns:
-            The index, or the length of the window.
+            The index, or where the window or a name behind it ends.
         """
-        return self._find[True](window, start)
+        return self._find[True, 2](window, line_end)
 
     @always_inline
-    def value_end(mut self, window: Window, start: Int) -> Int:
+    def value_end(mut self, window: Window, colon: Int) -> Int:
         """Finds the first octet that no field value contains.
 
         Args:
             window: The received octets.
-            start: Where to begin; not before what was found last.
+            colon: Where the octet before the value lies; it is among the
+                octets looked at.
 
         Returns:
-            The index, or the length of the window.
+            The index, or where the window or a value behind it ends.
         """
-        return self._find[False](window, start)
+        return self._find[False, 1](window, colon)
 
     @always_inline
-    def _find[is_name: Bool](mut self, window: Window, start: Int) -> Int:
-        var at = start
-        var all = self.names if is_name else self.values
-        var stops: UInt64 = 0
-        if at - self.base < _BLOCK:
-            stops = all >> UInt64(at - self.base)
+    def _find[
+        is_name: Bool, octets: Int
+    ](mut self, window: Window, last: Int) -> Int:
+        # Two shifts, because all 64 bits may have to go.
+        var stops = (
+            (self.names if is_name else self.values)
+            >> UInt64(last - self.base)
+            >> UInt64(octets)
+        )
+        if likely(stops != 0):
+            return last + octets + Int(count_trailing_zeros(stops))
+        # At most the LF of the line before is among the next octets.
+        var before = last + octets - (self.base + _BLOCK)
+        var found = self._look_on(window)
+        comptime if is_name:
+            found.names &= UInt64.MAX << UInt64(max(before, 0))
+        stops = found.names if is_name else found.values
         while stops == 0:
-            self.base += _BLOCK
-            var seen = _look(window, self.base)
-            self.names = seen.names
-            self.values = seen.values
-            all = self.names if is_name else self.values
-            at = max(at, self.base)
-            if at - self.base < _BLOCK:
-                stops = all >> UInt64(at - self.base)
-        return at + Int(count_trailing_zeros(stops))
+            found = self._look_on(window)
+            stops = found.names if is_name else found.values
+        return self.base + Int(count_trailing_zeros(stops))
+
+    @always_inline
+    def _look_on(mut self, window: Window) -> _Stops:
+        self.base += _BLOCK
+        var found = _look(window, self.base)
+        self.names = found.names
+        self.values = found.values
+        return found
 
 
 @no_inline
 def _look(window: Window, base: Int) -> _Stops:
-    # Not inlined: vector constants would be loaded anew behind each call in
-    # the loop over the lines.
-    if base + _BLOCK <= len(window):
-        return _load(window.unsafe_ptr(), base)
-    return _look_at_end(window, base)
+    # Not inlined: it would take the registers of the loop over the lines.
+    var n = len(window)
+    var target: UInt64 = 0
+    if likely(base + _BLOCK <= n):
+        return _look_at_block[False](window.unsafe_ptr(), base, target)
+    if base >= n:
+        return _Stops(UInt64.MAX, UInt64.MAX)
+    if n < _BLOCK:
+        return _look_at_short[False](window, base, target)
+    # The last octets of the window, without those before `base`.
+    var first = n - _BLOCK
+    var stops = _look_at_block[False](window.unsafe_ptr(), first, target)
+    var behind = UInt64.MAX << UInt64(n - base)
+    return _Stops(
+        (stops.names >> UInt64(base - first)) | behind,
+        (stops.values >> UInt64(base - first)) | behind,
+    )
 
 
 @always_inline
-def _load(p: Pointer[mut=False, UInt8, _], start: Int) -> _Stops:
+def _look_at_block[
+    with_target: Bool
+](p: Pointer[mut=False, UInt8, _], start: Int, mut target: UInt64) -> _Stops:
     var stops = _Stops(0, 0)
     comptime for i in range(0, _BLOCK, _LANES):
-        _add(stops, p.unsafe_load[width=_LANES](start + i), i)
+        _add[_LANES, with_target](stops, target, p, start + i, i)
     return stops
+
+
+@always_inline
+def _look_at_short[
+    with_target: Bool
+](window: Window, base: Int, mut target: UInt64) -> _Stops:
+    var n = len(window)
+    var p = window.unsafe_ptr()
+    var stops = _Stops(0, 0)
+    # The second vector may overlap the first.
+    if n >= 32:
+        _add[32, with_target](stops, target, p, 0, 0)
+        _add[32, with_target](stops, target, p, n - 32, n - 32)
+    else:
+        _add[16, with_target](stops, target, p, 0, 0)
+        _add[16, with_target](stops, target, p, n - 16, n - 16)
+    var behind = UInt64.MAX << UInt64(n - base)
+    target |= behind
+    return _Stops(
+        (stops.names >> UInt64(base)) | behind,
+        (stops.values >> UInt64(base)) | behind,
+    )
 
 
 @always_inline
 def _add[
-    lanes: SIMDLength
-](mut stops: _Stops, x: SIMD[DType.uint8, lanes], at: Int):
-    stops.names |= UInt64(pack_bits(_not_token(x))) << UInt64(at)
-    stops.values |= UInt64(pack_bits(_not_content(x))) << UInt64(at)
-
-
-@always_inline
-def _look_at_end(window: Window, base: Int) -> _Stops:
-    var n = len(window)
-    var p = window.unsafe_ptr()
-    var left = n - base
-    if left <= 0:
-        return _Stops(UInt64.MAX, UInt64.MAX)
-    # The vectors cover the window from here, or all of it if it is short; the
-    # second one of a pair may overlap the first.
-    var first = max(n - _BLOCK, 0)
-    var stops = _Stops(0, 0)
-    if n >= _BLOCK:
-        stops = _load(p, first)
-    elif n >= 32:
-        _add(stops, p.unsafe_load[width=32](0), 0)
-        _add(stops, p.unsafe_load[width=32](n - 32), n - 32)
-    elif n >= 16:
-        _add(stops, p.unsafe_load[width=16](0), 0)
-        _add(stops, p.unsafe_load[width=16](n - 16), n - 16)
-    else:
-        var x = SIMD[DType.uint8, 16](0)
-        for i in range(n):
-            x[i] = p[unsafe_offset=i]
-        _add(stops, x, 0)
-    var behind = UInt64.MAX << UInt64(left)
-    var seen = UInt64(base - first)
-    stops.names = (stops.names >> seen) | behind
-    stops.values = (stops.values >> seen) | behind
-    return stops
-
-
-@always_inline
-def _not_token[
-    lanes: SIMDLength
-](x: SIMD[DType.uint8, lanes]) -> SIMD[DType.bool, lanes]:
-    var members = materialize[TOKEN_OCTETS]()
-    return ~members.matches(x)
-
-
-@always_inline
-def _not_content[
-    lanes: SIMDLength
-](x: SIMD[DType.uint8, lanes]) -> SIMD[DType.bool, lanes]:
-    return (x.lt(0x20) & x.ne(TAB)) | x.eq(0x7F)
+    lanes: SIMDLength, with_target: Bool
+](
+    mut stops: _Stops,
+    mut target: UInt64,
+    p: Pointer[mut=False, UInt8, _],
+    start: Int,
+    at: Int,
+):
+    var x = p.unsafe_load[width=lanes](start)
+    var shift = UInt64(at)
+    var names = materialize[TOKEN_OCTETS]()
+    var forbidden = materialize[_FORBIDDEN_OCTETS]()
+    stops.names |= UInt64(pack_bits(~names.matches(x))) << shift
+    stops.values |= UInt64(pack_bits(forbidden.matches(x))) << shift
+    comptime if with_target:
+        var plain = materialize[PLAIN_PATH_OCTETS]()
+        target |= UInt64(pack_bits(~plain.matches(x))) << shift

@@ -94,19 +94,41 @@ def note_field(
         )
 
 
-def finish_request(
-    window: Window, head: PointerTo[Head], limits: H1Limits
-) raises H1Error:
-    """Judges a request head as a whole and sets how its body ends.
+@always_inline
+def is_plain_head(window: Window, head: PointerTo[Head]) -> Bool:
+    """Tells whether there is nothing to judge in a request head.
 
     Args:
         window: The received octets.
         head: The head, read to its end.
-        limits: The limit of the body.
 
-    Raises:
-        H1Error: If the head contradicts itself or announces too much.
+    Returns:
+        True if `finish_request` would find nothing wrong, no body and a
+        connection that persists.
     """
+    ref h = head[]
+    comptime DECIDING = (
+        FieldName.bit(FieldName.CONTENT_LENGTH)
+        | FieldName.bit(FieldName.TRANSFER_ENCODING)
+        | FieldName.bit(FieldName.EXPECT)
+    )
+    comptime OPTIONS = ConnectionOption.CLOSE | ConnectionOption.UPGRADE
+    if (
+        h.known & DECIDING != 0
+        or h.options & OPTIONS != 0
+        or h.host < 0
+        or h.target.form != RequestTarget.ORIGIN_FORM
+        or h.version_minor == 0
+    ):
+        return False
+    ref line = h.lines.unsafe_get(h.host)
+    return is_plain_host(window, Int(line.value_start), Int(line.value_octets))
+
+
+@no_inline
+def finish_request(
+    window: Window, head: PointerTo[Head], limits: H1Limits
+) raises H1Error:
     ref h = head[]
     var codings = h.progress.codings
     if codings != 0:

@@ -5,6 +5,8 @@ rules stand in `state`, the reading in `receive`, the writing in
 `response_writer`, `request_writer` and `body_writer`; this is the door.
 """
 
+from std.sys.intrinsics import likely
+
 from flare.core import Buffer, PointerTo
 from flare.message import HeaderMap
 
@@ -353,9 +355,16 @@ struct H1Machine(TrivialRegisterPassable):
         self, window: Window, head: PointerTo[Head]
     ) raises H1Error -> H1Event:
         ref s = self.state[]
+        if likely(s.role == Role.SERVER and s.request == SideState.IDLE):
+            return next_request(self.state, window, head)
+        return self._next_other_event(window, head)
+
+    @no_inline
+    def _next_other_event(
+        self, window: Window, head: PointerTo[Head]
+    ) raises H1Error -> H1Event:
+        ref s = self.state[]
         if s.role == Role.SERVER:
-            if s.request == SideState.IDLE:
-                return next_request(self.state, window, head)
             if s.request == SideState.BODY:
                 return next_body(self.state, window, head)
         else:

@@ -7,60 +7,63 @@ judges it. So the sets below name only octets that need no thought.
 from flare.core import COLON, OctetSet, PointerTo, SPACE
 from flare.message import Method, RequestTarget
 
-from .head import Head, HeadProgress
-from .scan import CR_LF, Window, two_octets
+from .field_stops import PLAIN_PATH_OCTETS
+from .head import Head
+from .scan import Window
 from std.bit import byte_swap, count_trailing_zeros
 from std.memory import pack_bits
+from std.sys.intrinsics import unlikely
 
 comptime _HOST: StaticString = (
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-."
 )
 comptime _HOST_OCTETS = OctetSet.of(_HOST)
-comptime _PATH_OCTETS = _with("/_~!$&'()*+,;=:@")
-comptime _QUERY_OCTETS = _with("/_~!$&'()*+,;=:@?")
+comptime _QUERY_OCTETS = _query_octets()
 comptime _QUESTION_MARK: UInt8 = 63
 comptime _SLASH: UInt8 = 47
 comptime _GET: UInt32 = 0x20544547
 # "GET ", loaded little-endian.
-comptime _HTTP_1_1: UInt64 = 0x312E312F50545448
-# "HTTP/1.1", likewise.
-comptime _LEAST_OCTETS = 16
+comptime _SPACE_HTTP_1: UInt64 = 0x2E312F5054544820
+comptime _1_CR_LF: UInt32 = 0x0A0D312E
+# " HTTP/1." and ".1\r\n", likewise.
 comptime _HOST_OCTETS_MAX = 32
 comptime _PORT_DIGITS_MAX = 5
 comptime _PORT_MAX: UInt64 = 0x3635353335
 # "65535" as `_last_octets` loads it.
 
 
-def _with(more: StaticString) -> OctetSet:
-    var set = OctetSet.of(_HOST)
-    for b in more.as_bytes():
-        set.add(b)
+def _query_octets() -> OctetSet:
+    var set = materialize[PLAIN_PATH_OCTETS]()
+    set.add(_QUESTION_MARK)
     return set
 
 
 @always_inline
 def take_plain_request_line(
-    window: Window, head: PointerTo[Head], target_octets_max: Int
-) -> Bool:
+    window: Window,
+    head: PointerTo[Head],
+    stops: UInt64,
+    target_octets_max: Int,
+) -> Int:
     """Takes a whole request line of HTTP/1.1 whose target is a plain path.
 
     Args:
-        window: The received octets.
-        head: The head, at its front.
+        window: The received octets, at least `STOPS_WINDOW_MIN`.
+        head: A head that has just begun.
+        stops: A bit for each of the first 64 octets that is not among
+            `PLAIN_PATH_OCTETS`, or lies behind the window.
         target_octets_max: The limit of the target.
 
     Returns:
-        True if it was taken and the field section follows; else nothing has
-        changed.
+        Where the CR LF of the line lies, or 0 if nothing was taken and
+        nothing has changed.
     """
     ref h = head[]
     var n = len(window)
     var p = window.unsafe_ptr()
-    if n < _LEAST_OCTETS or h.progress.part_start != 0:
-        return False
     var start = 4
     var method = Method.GET
-    if p.unsafe_bitcast[UInt32]().unsafe_load[alignment=1]() != _GET:
+    if unlikely(_four_octets(p, 0) != _GET):
         start = _method_end(p)
         method = Method.from_octets(window[:start])
         if (
@@ -68,41 +71,39 @@ def take_plain_request_line(
             or method == Method.OTHER
             or method == Method.CONNECT
         ):
-            return False
+            return 0
         start += 1
     if p[unsafe_offset=start] != _SLASH:
-        return False
-    var path_end = _scan[_PATH_OCTETS](p, start + 1, n)
-    var end = path_end
-    if end < n and p[unsafe_offset=end] == _QUESTION_MARK:
-        end = _scan[_QUERY_OCTETS](p, end + 1, n)
-    if (
-        end + 11 > n
-        or end - start > target_octets_max
-        or p[unsafe_offset=end] != SPACE
-        or p.unsafe_offset(end + 1)
-        .unsafe_bitcast[UInt64]()
-        .unsafe_load[alignment=1]()
-        != _HTTP_1_1
-        or two_octets(p, end + 9) != CR_LF
+        return 0
+    var others = stops >> UInt64(start)
+    var octets = Int(count_trailing_zeros(others))
+    if unlikely(others == 0):
+        octets = _scan[PLAIN_PATH_OCTETS](p, start, n) - start
+    var path_octets = octets
+    if start + octets < n and unlikely(
+        p[unsafe_offset=start + octets] == _QUESTION_MARK
     ):
-        return False
-    h.start = 0
+        octets = _query_end(p, start, others, n) - start
+    var end = start + octets
+    if unlikely(
+        end + 11 > n
+        or octets > target_octets_max
+        or _eight_octets(p, end) != _SPACE_HTTP_1
+        or _four_octets(p, end + 7) != _1_CR_LF
+    ):
+        return 0
     h.method = method
     h.method_octets = start - 1
     h.target_start = start
-    h.target_octets = end - start
+    h.target_octets = octets
     h.target = RequestTarget()
     h.target.form = RequestTarget.ORIGIN_FORM
-    h.target.path_octets = UInt32(path_end - start)
-    if end != path_end:
-        h.target.query_start = UInt32(path_end + 1 - start)
-        h.target.query_octets = UInt32(end - path_end - 1)
+    h.target.path_octets = UInt32(path_octets)
+    if unlikely(octets != path_octets):
+        h.target.query_start = UInt32(path_octets + 1)
+        h.target.query_octets = UInt32(octets - path_octets - 1)
     h.version_minor = 1
-    h.progress.part = HeadProgress.LINE
-    h.progress.scanned = UInt32(end + 11)
-    h.progress.section_start = UInt32(end + 11)
-    return True
+    return end + 9
 
 
 @always_inline
@@ -146,12 +147,21 @@ def is_plain_host(window: Window, start: Int, octets: Int) -> Bool:
 @always_inline
 def _last_octets(p: Pointer[mut=False, UInt8, _], end: Int) -> UInt64:
     # The first of the five is the most significant one, as in a number.
-    var word = (
-        p.unsafe_offset(end - 8)
-        .unsafe_bitcast[UInt64]()
-        .unsafe_load[alignment=1]()
+    return byte_swap(_eight_octets(p, end - 8)) & 0xFFFFFFFFFF
+
+
+@always_inline
+def _eight_octets(p: Pointer[mut=False, UInt8, _], at: Int) -> UInt64:
+    return (
+        p.unsafe_offset(at).unsafe_bitcast[UInt64]().unsafe_load[alignment=1]()
     )
-    return byte_swap(word) & 0xFFFFFFFFFF
+
+
+@always_inline
+def _four_octets(p: Pointer[mut=False, UInt8, _], at: Int) -> UInt32:
+    return (
+        p.unsafe_offset(at).unsafe_bitcast[UInt32]().unsafe_load[alignment=1]()
+    )
 
 
 @always_inline
@@ -162,7 +172,22 @@ def _method_end(p: Pointer[mut=False, UInt8, _]) -> Int:
     return Int(count_trailing_zeros(spaces | 0x80))
 
 
-@always_inline
+@no_inline
+def _query_end(
+    p: Pointer[mut=False, UInt8, _], start: Int, stops: UInt64, n: Int
+) -> Int:
+    # The stops count from `start`; the first is the question mark in front.
+    var others = stops
+    while True:
+        others &= others - 1
+        var end = start + Int(count_trailing_zeros(others))
+        if end >= n or p[unsafe_offset=end] != _QUESTION_MARK:
+            if others != 0:
+                return end
+            return _scan[_QUERY_OCTETS](p, start, n)
+
+
+@no_inline
 def _scan[
     set: OctetSet
 ](p: Pointer[mut=False, UInt8, _], start: Int, n: Int) -> Int:

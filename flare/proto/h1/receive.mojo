@@ -4,6 +4,8 @@ The functions work on the state behind an `H1Machine`. They raise errors with
 the status that a server answers; the machine ends the connection state on them.
 """
 
+from std.sys.intrinsics import likely, unlikely
+
 from flare.core import CR, LF, PointerTo
 from flare.message import Method
 
@@ -11,9 +13,11 @@ from .chunk import ChunkPart, ChunkState, read_chunk_line
 from .connection import H1State, Role
 from .error import H1Error
 from .event import H1Event
-from .field_reader import read_fields
-from .framing import finish_request, finish_response
+from .field_reader import read_fields, take_whole_lines
+from .field_stops import FieldStops, STOPS_WINDOW_MIN
+from .framing import finish_request, finish_response, is_plain_head
 from .head import BodyKind, Head, HeadProgress
+from .plain_request import take_plain_request_line
 from .scan import Window
 from .start_line import read_request_line, read_status_line
 from .state import SideInput, SideState
@@ -33,6 +37,7 @@ def plain_event(state: PointerTo[H1State], kind: UInt8) -> H1Event:
     return H1Event(kind, state[].stream_id, 0, 0, 0)
 
 
+@always_inline
 def next_request(
     state: PointerTo[H1State],
     window: Window,
@@ -52,6 +57,43 @@ def next_request(
         H1Error: If the octets cannot begin a request.
     """
     ref s = state[]
+    if unlikely(len(window) < STOPS_WINDOW_MIN or s.scanned != 0):
+        return _next_request_on(state, window, head)
+    head[].begin(Int(state))
+    var target: UInt64 = 0
+    var stops = FieldStops(window, target)
+    var line_end = take_plain_request_line(
+        window, head, target, Int(s.limits.request_target_octets_max)
+    )
+    if unlikely(line_end == 0):
+        return _read_request_on(state, window, head)
+    s.is_bodiless = head[].method == Method.HEAD
+    if unlikely(not stops.reaches(line_end)):
+        stops = FieldStops(window, line_end)
+    var section_start = line_end + 2
+    var end = take_whole_lines(
+        window,
+        head,
+        stops,
+        line_end,
+        section_start + Int(s.limits.field_section_octets_max),
+        Int(s.limits.field_lines_max),
+    )
+    if unlikely(end == 0):
+        head[].progress.section_start = UInt32(section_start)
+        return _read_request_on(state, window, head)
+    if likely(is_plain_head(window, head)):
+        head[].keep_alive = True
+        return _request_head(state, head, end)
+    finish_request(window, head, s.limits)
+    return _request_head(state, head, end)
+
+
+@no_inline
+def _next_request_on(
+    state: PointerTo[H1State], window: Window, head: PointerTo[Head]
+) raises H1Error -> H1Event:
+    ref s = state[]
     if len(window) == 0:
         if not s.has_ended:
             return plain_event(state, H1Event.NEED_OCTETS)
@@ -60,6 +102,14 @@ def next_request(
         return plain_event(state, H1Event.GOING_AWAY)
     if not _is_resumed(state, window, head):
         head[].begin(Int(state))
+    return _read_request_on(state, window, head)
+
+
+@no_inline
+def _read_request_on(
+    state: PointerTo[H1State], window: Window, head: PointerTo[Head]
+) raises H1Error -> H1Event:
+    ref s = state[]
     if head[].progress.part < HeadProgress.LINE:
         # A head that is refused is answered too, and not as the last one was.
         s.is_bodiless = False
@@ -75,6 +125,14 @@ def next_request(
     if end == 0:
         return _need_octets_of_head(state, head)
     finish_request(window, head, s.limits)
+    return _request_head(state, head, end)
+
+
+@always_inline
+def _request_head(
+    state: PointerTo[H1State], head: PointerTo[Head], end: Int
+) -> H1Event:
+    ref s = state[]
     _finish_head(state, head)
     ref h = head[]
     s.method = h.method
@@ -104,6 +162,7 @@ def end_bodiless(state: PointerTo[H1State]) -> Bool:
     return True
 
 
+@no_inline
 def next_response(
     state: PointerTo[H1State],
     window: Window,
@@ -162,6 +221,7 @@ def next_response(
     return H1Event(H1Event.RESPONSE_HEAD, s.stream_id, 0, 0, end)
 
 
+@no_inline
 def next_body(
     state: PointerTo[H1State],
     window: Window,
@@ -282,6 +342,7 @@ def _is_resumed(
     )
 
 
+@always_inline
 def _finish_head(state: PointerTo[H1State], head: PointerTo[Head]):
     ref s = state[]
     ref h = head[]
@@ -289,9 +350,10 @@ def _finish_head(state: PointerTo[H1State], head: PointerTo[Head]):
     s.scanned = 0
     s.version_minor = UInt8(h.version_minor)
     s.receive_body = h.body
-    s.receive_left = h.content_length
-    s.received = 0
-    s.chunk = ChunkState()
+    if unlikely(h.body != BodyKind.NONE):
+        s.receive_left = h.content_length
+        s.received = 0
+        s.chunk = ChunkState()
 
 
 def _need_octets_of_head(

@@ -11,7 +11,6 @@ from flare.message import Method
 from .error import H1Error
 from .head import Head, HeadProgress
 from .limits import H1Limits
-from .plain_request import take_plain_request_line
 from .scan import Window, not_field_content, not_token, not_visible, scan
 
 comptime _VERSION_OCTETS = 8
@@ -40,10 +39,6 @@ def read_request_line(
     ref h = head[]
     var n = len(window)
     if h.progress.part == HeadProgress.START_LINE:
-        if take_plain_request_line(
-            window, head, Int(limits.request_target_octets_max)
-        ):
-            return True
         if not _skip_empty_lines(window, head, limits):
             return False
         var start = Int(h.progress.part_start)
