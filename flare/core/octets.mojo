@@ -5,11 +5,12 @@ that one shuffle tests a whole vector; loads never pass the end of the span.
 """
 
 from std.bit import count_trailing_zeros
-from std.memory import pack_bits, unsafe_memcmp, unsafe_memcpy
+from std.memory import pack_bits, unsafe_memcmp
 
 from .pointer import OctetPointer
 
 comptime _U8 = DType.uint8
+comptime _ROUND = 128
 
 comptime CR: UInt8 = 13
 """Carriage return."""
@@ -140,7 +141,7 @@ def _unfold(hits: Int, n: Int) -> Int:
 
 @always_inline
 def copy_octets(dest: OctetPointer, src: Pointer[UInt8, _], count: Int):
-    """Copies octets to memory that does not overlap theirs; made for short runs.
+    """Copies octets to memory that does not overlap theirs.
 
     Args:
         dest: Room for them.
@@ -153,7 +154,7 @@ def copy_octets(dest: OctetPointer, src: Pointer[UInt8, _], count: Int):
     if count >= 16:
         if count > 32:
             if count > 256:
-                unsafe_memcpy(dest=dest, src=src, count=count)
+                _copy_long(dest, src, count)
                 return
             var i = 16
             while i + 16 < count:
@@ -172,6 +173,29 @@ def copy_octets(dest: OctetPointer, src: Pointer[UInt8, _], count: Int):
             return
     if count == 1:
         dest[] = src[]
+
+
+@no_inline
+def _copy_long(dest: OctetPointer, src: Pointer[UInt8, _], count: Int):
+    # Four vectors a round take half the time of the library's one.
+    var i = 0
+    while i + _ROUND < count:
+        _copy_round(dest, src, i)
+        i += _ROUND
+    # The last round overlaps the one before it: no scalar tail.
+    _copy_round(dest, src, count - _ROUND)
+
+
+@always_inline
+def _copy_round(dest: OctetPointer, src: Pointer[UInt8, _], at: Int):
+    var a = src.unsafe_load[width=32](at)
+    var b = src.unsafe_load[width=32](at + 32)
+    var c = src.unsafe_load[width=32](at + 64)
+    var d = src.unsafe_load[width=32](at + 96)
+    dest.unsafe_store(at, a)
+    dest.unsafe_store(at + 32, b)
+    dest.unsafe_store(at + 64, c)
+    dest.unsafe_store(at + 96, d)
 
 
 @always_inline

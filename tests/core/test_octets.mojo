@@ -152,7 +152,7 @@ def test_comparisons_agree_with_a_loop_at_every_length() raises:
 
 
 def test_copies_have_every_octet_and_no_more() raises:
-    for count in range(300):
+    for count in range(700):
         var source = List[UInt8](capacity=count)
         for i in range(count):
             source.append(UInt8(i % 251 + 1))

@@ -26,7 +26,9 @@ def test_a_plain_response_is_what_the_general_code_writes() raises:
 
 
 def test_every_length_is_written_as_the_general_code_does() raises:
-    for length in range(1100):
+    for step in range(1100):
+        # All of up to three digits, and some of four and of five.
+        var length = step if step < 1000 else step + (step - 1000) * 311
         var plain = _Server()
         var general = _Server()
         var content = List[UInt8](length=length, fill=120)

@@ -78,20 +78,35 @@ def put_decimal(target: OctetPointer, at: Int, number: Int) -> Int:
     Safety:
         `target` has room for 19 octets from `at` on.
     """
-    if number < 10:
-        target[unsafe_offset=at] = UInt8(48 + number)
-        return at + 1
     if number < 100:
-        target.unsafe_offset(at).unsafe_bitcast[UInt16]().unsafe_store[
-            alignment=1
-        ](global_constant[_PAIRS]().unsafe_get(number))
-        return at + 2
+        return _put_below_hundred(target, at, number)
     return _put_long_decimal(target, at, number)
 
 
+@always_inline
+def _put_below_hundred(target: OctetPointer, at: Int, number: Int) -> Int:
+    if number < 10:
+        target[unsafe_offset=at] = UInt8(48 + number)
+        return at + 1
+    _put_pair(target, at, number)
+    return at + 2
+
+
+@always_inline
+def _put_pair(target: OctetPointer, at: Int, number: Int):
+    target.unsafe_offset(at).unsafe_bitcast[UInt16]().unsafe_store[alignment=1](
+        global_constant[_PAIRS]().unsafe_get(number)
+    )
+
+
 def _put_long_decimal(target: OctetPointer, at: Int, number: Int) -> Int:
-    var digits = 3
-    var bound = 1000
+    if number < 10_000:
+        var hundreds = Int(UInt32(number) // 100)
+        var end = _put_below_hundred(target, at, hundreds)
+        _put_pair(target, end, number - 100 * hundreds)
+        return end + 2
+    var digits = 5
+    var bound = 100_000
     while number >= bound and digits < 19:
         digits += 1
         # Ten to the nineteenth does not fit; no Int has more digits.
