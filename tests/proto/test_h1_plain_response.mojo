@@ -37,6 +37,7 @@ def test_every_length_is_written_as_the_general_code_does() raises:
         _assert_same(plain, general)
         var written = StringSlice(unsafe_from_utf8=plain.output[].span())
         assert_true(String("\r\nContent-Length: ", length, "\r\n") in written)
+        _ = plain^
 
 
 def test_what_needs_thought_is_left_alone() raises:
