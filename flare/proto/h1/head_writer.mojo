@@ -78,18 +78,13 @@ def put_decimal(target: OctetPointer, at: Int, number: Int) -> Int:
     Safety:
         `target` has room for 19 octets from `at` on.
     """
-    if number < 100:
-        return _put_below_hundred(target, at, number)
-    return _put_long_decimal(target, at, number)
-
-
-@always_inline
-def _put_below_hundred(target: OctetPointer, at: Int, number: Int) -> Int:
     if number < 10:
         target[unsafe_offset=at] = UInt8(48 + number)
         return at + 1
-    _put_pair(target, at, number)
-    return at + 2
+    if number < 100:
+        _put_pair(target, at, number)
+        return at + 2
+    return _put_long_decimal(target, at, number)
 
 
 @always_inline
@@ -102,7 +97,7 @@ def _put_pair(target: OctetPointer, at: Int, number: Int):
 def _put_long_decimal(target: OctetPointer, at: Int, number: Int) -> Int:
     if number < 10_000:
         var hundreds = Int(UInt32(number) // 100)
-        var end = _put_below_hundred(target, at, hundreds)
+        var end = put_decimal(target, at, hundreds)
         _put_pair(target, end, number - 100 * hundreds)
         return end + 2
     var digits = 5
