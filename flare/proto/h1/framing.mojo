@@ -129,6 +129,16 @@ def is_plain_head(window: Window, head: PointerTo[Head]) -> Bool:
 def finish_request(
     window: Window, head: PointerTo[Head], limits: H1Limits
 ) raises H1Error:
+    """Judges a request head as a whole and sets how its body ends.
+
+    Args:
+        window: The received octets.
+        head: The head, read to its end.
+        limits: The limit of the body.
+
+    Raises:
+        H1Error: If the head contradicts itself or announces too much.
+    """
     ref h = head[]
     var codings = h.progress.codings
     if codings != 0:
