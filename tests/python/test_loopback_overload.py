@@ -279,6 +279,16 @@ class Connections(Case):
         self.assertLess(time.monotonic() - started, 2)
         self.close_all(held)
 
+    def test_who_still_waits_behind_the_first_is_not_forgotten(self):
+        subject = self.start("--connections", str(CONNECTIONS_MAX))
+        held = self.connect_all(subject, CONNECTIONS_MAX, HELLO)
+        self.expect_statuses(collect(held, 10), 200)
+        late = self.connect_all(subject, 20, HELLO)
+        # A slot becomes free before anybody has idled for long.
+        held.pop().close()
+        self.expect_statuses(collect(late, 8), 200)
+        self.close_all(held + late)
+
     def test_connections_that_idle_make_room_for_who_waits(self):
         subject = self.start("--connections", str(CONNECTIONS_MAX))
         held = self.connect_all(subject, CONNECTIONS_MAX, HELLO)

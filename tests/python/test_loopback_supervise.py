@@ -537,6 +537,41 @@ class Stop(Faults):
                 r" while it stopped after \d+ ms; restarting\n$",
             )
 
+    def test_the_next_one_that_dies_before_it_serves_is_replaced_too(self):
+        for subject in self.each():
+            dead = int(self.ask(subject, "/").split()[0])
+            subject.process.send_signal(signal.SIGSTOP)
+            os.kill(dead, signal.SIGKILL)
+            self.await_true(lambda: self.is_gone(dead))
+            clients = self.queue_up(subject)
+            subject.process.terminate()
+            subject.process.send_signal(signal.SIGCONT)
+            # As early as it can be seen.
+            self.await_true(lambda: self.children(subject) not in ([], [dead]))
+            for child in self.children(subject):
+                os.kill(child, signal.SIGKILL)
+            for client in clients:
+                try:
+                    client.answer()
+                except (EOFError, ConnectionError):
+                    # It had been accepted.
+                    pass
+            self.assertEqual(subject.process.wait(10), 0)
+            self.assertIn(
+                "while it stopped after", "".join(self.lines(subject))
+            )
+
+    def test_an_end_that_nobody_may_ask_about_is_an_end(self):
+        for subject in self.each(
+            preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        ):
+            self.ask(subject, "/")
+            started = time.monotonic()
+            subject.process.terminate()
+            self.assertEqual(subject.process.wait(10), 0)
+            self.assertLess(time.monotonic() - started, 5)
+            self.assertEqual(self.lines(subject), [])
+
     def test_workers_that_die_again_and_again_do_not_hold_up_the_end(self):
         for subject in self.each("--short"):
             dead = int(self.ask(subject, "/").split()[0])

@@ -234,6 +234,9 @@ def _on_slot_freed(owner: Erased):
     if len(w[].waiting) > 0:
         if admit(w, w[].waiting[0]):
             _ = w[].waiting.pop(0)
+        if len(w[].waiting) == 0 and not w[].stopping:
+            # Whoever comes next is seen to wait.
+            _resume(w)
     elif w[].stopping:
         if w[].connections.lent() == 0:
             # Handshakes that had begun may have ended since.
@@ -263,6 +266,11 @@ def _try_again(w: PointerTo[WorkerState]):
             return
         var result = _accept_waiting(w, listener)
         if result == _NO_SLOT:
+            # Whoever comes next is seen to wait.
+            _resume(w)
+            return
+        if result == -EINTR:
+            _arm_timer(w)
             return
         if result == -EAGAIN:
             continue

@@ -43,6 +43,7 @@ from .statistics import WorkerStatistics
 # What a worker says; orders to stop are said in both directions.
 comptime _SERVING: UInt8 = 130
 comptime _FAILED: UInt8 = 131
+comptime _ENDED: UInt8 = 132
 
 comptime _STOPPING = 1
 comptime _STOPPING_NOW = 2
@@ -87,6 +88,8 @@ struct _Child(Copyable, Movable):
     var starts: Int
     var serves: Bool
     var has_ever_served: Bool
+    # It has said so: how a process ended cannot always be asked.
+    var has_ended: Bool
     var is_killed: Bool
     # The negated errno for which the last start failed, or 0.
     var problem: Int
@@ -102,6 +105,7 @@ struct _Child(Copyable, Movable):
         self.starts = 0
         self.serves = False
         self.has_ever_served = False
+        self.has_ended = False
         self.is_killed = False
         self.problem = 0
         self.errno_follows = False
@@ -162,6 +166,7 @@ struct _Supervisor(Movable):
         var its_end = Int32(-1)
         child.starts += 1
         child.serves = False
+        child.has_ended = False
         child.is_killed = False
         child.problem = 0
         child.errno_follows = False
@@ -224,6 +229,8 @@ struct _Supervisor(Movable):
         var problem = run_one_worker(self.plan, index)
         if problem < 0:
             _send(channel, [_FAILED, UInt8(-problem & 255)])
+        else:
+            _send(channel, [_ENDED])
         exit_process(0 if problem == 0 else 1)
 
     def _wait(mut self):
@@ -277,6 +284,8 @@ struct _Supervisor(Movable):
             elif octets[i] == _SERVING:
                 child.serves = True
                 child.has_ever_served = True
+            elif octets[i] == _ENDED:
+                child.has_ended = True
             elif octets[i] == _FAILED:
                 child.errno_follows = True
             elif octets[i] == ORDER_STOP:
@@ -296,10 +305,10 @@ struct _Supervisor(Movable):
         WorkerStatistics.forget_present(self.plan[].handle.counters(index))
         if self.stage == 0:
             self._plan_restart(index, text)
-        elif end.exit_code() != 0 and self.stage == _STOPPING:
+        elif not child.has_ended and self.stage == _STOPPING:
             text.write(" while it stopped")
-            # One that does not get to serve answers nobody.
-            if child.serves and self.kill_at_ms != Int.MAX:
+            # One that never gets to serve answers nobody.
+            if child.has_ever_served and self.kill_at_ms != Int.MAX:
                 self._plan_restart(index, text)
             else:
                 self._log(index, text)
