@@ -1,8 +1,11 @@
 """Switches between stacks: the one piece of machine code in the library.
 
-The switch is a called routine, emitted once per program: a call already spills
-what the caller must save, so only the callee-saved registers are pushed. MXCSR
-and the x87 control word are left alone; nothing here changes them.
+On x86 the switch stands where it is made. A call there would never return, nor
+a return there have been called, and the processor would then guess wrong where
+each later return goes. Every register that the code around may use is named as
+overwritten, so that only live ones are spilled. On ARM it is a called routine,
+emitted once per program. MXCSR, the x87 control word and FPCR are left alone;
+nothing here changes them.
 """
 
 from std.ffi import external_call
@@ -14,11 +17,26 @@ from flare.core import PointerTo
 
 from .memory import prefetch_lines
 
+# The callee-saved registers that a compiler may reserve, and the operands, go to
+# the stack, below what a function without calls may keep under its end.
 comptime _X86 = (
-    "pushq %rbp\npushq %rbx\npushq %r12\npushq %r13\npushq %r14\npushq %r15\n"
+    "leaq -128(%rsp), %rsp\n"
+    "pushq %rbp\npushq %rbx\npushq %rdx\npushq %rsi\npushq %rdi\n"
+    "leaq 1f(%rip), %rcx\npushq %rcx\n"
     "movq %rsp, (%rdi)\nmovq %rsi, %rsp\n"
-    "popq %r15\npopq %r14\npopq %r13\npopq %r12\npopq %rbx\npopq %rbp\n"
-    "movq %rdx, %rdi\npopq %rcx\njmpq *%rcx\n"
+    "popq %rcx\nmovq %rdx, %rdi\njmpq *%rcx\n"
+    "1:\n"
+    "popq %rdi\npopq %rsi\npopq %rdx\npopq %rbx\npopq %rbp\n"
+    "leaq 128(%rsp), %rsp\n"
+)
+comptime _X86_CONSTRAINTS = (
+    "{rdi},{rsi},{rdx},~{rax},~{rcx},~{r8},~{r9},~{r10},~{r11},~{r12},~{r13},"
+    "~{r14},~{r15},~{xmm0},~{xmm1},~{xmm2},~{xmm3},~{xmm4},~{xmm5},~{xmm6},"
+    "~{xmm7},~{xmm8},~{xmm9},~{xmm10},~{xmm11},~{xmm12},~{xmm13},~{xmm14},"
+    "~{xmm15},~{xmm16},~{xmm17},~{xmm18},~{xmm19},~{xmm20},~{xmm21},~{xmm22},"
+    "~{xmm23},~{xmm24},~{xmm25},~{xmm26},~{xmm27},~{xmm28},~{xmm29},~{xmm30},"
+    "~{xmm31},~{k0},~{k1},~{k2},~{k3},~{k4},~{k5},~{k6},~{k7},~{memory},"
+    "~{dirflag},~{fpsr},~{flags}"
 )
 comptime _ARM = (
     "sub sp, sp, #160\n"
@@ -98,11 +116,20 @@ struct StackContext(Movable):
 
 @no_inline
 def emit_switch():
-    """Puts the switch into the program; called once by whoever switches."""
+    """Puts the routine into the program that switches, where there is one;
+    called once by whoever switches."""
     comptime if CompilationTarget.has_neon():
         inlined_assembly[_HEAD + _ARM + _TAIL, NoneType, constraints=""]()
+
+
+@always_inline
+def _switch(save: PointerTo[Int], target: Int, argument: Int):
+    comptime if CompilationTarget.has_neon():
+        external_call["flare_fiber_switch", NoneType](save, target, argument)
     else:
-        inlined_assembly[_HEAD + _X86 + _TAIL, NoneType, constraints=""]()
+        inlined_assembly[_X86, NoneType, constraints=_X86_CONSTRAINTS](
+            save, target, argument
+        )
 
 
 @always_inline
@@ -141,9 +168,9 @@ def prepare_stack(context: PointerTo[StackContext], entry: FiberEntry):
         context[].own = top - 160
         PointerTo[Int](unsafe_from_address=top - 160 + 88)[] = address
     else:
-        # Six pops and the jump later, rsp % 16 is 8 as after a call, and the
-        # zero above it is the return address where backtraces end.
-        context[].own = top - 64
+        # A pop and the jump later, rsp % 16 is 8 as after a call, and the zero
+        # there is the return address where backtraces end.
+        context[].own = top - 16
         PointerTo[Int](unsafe_from_address=top - 16)[] = address
         PointerTo[Int](unsafe_from_address=top - 8)[] = 0
 
@@ -164,10 +191,17 @@ def resume_stack(context: PointerTo[StackContext], argument: Int):
         context[].base,
         context[].octets,
     )
-    external_call["flare_fiber_switch", NoneType](
-        Pointer(to=context[].resumer), context[].own, argument
-    )
+    _switch(_untracked(context[].resumer), context[].own, argument)
     _arrive(context[].resumer_shadow, 0, 0)
+
+
+@always_inline
+def _untracked(ref word: Int) -> PointerTo[Int]:
+    return (
+        Pointer(to=word)
+        .unsafe_mut_cast[True]()
+        .unsafe_origin_cast[MutUntrackedOrigin]()
+    )
 
 
 @always_inline
@@ -195,9 +229,7 @@ def suspend_stack(context: PointerTo[StackContext]):
         context[].resumer_base,
         context[].resumer_octets,
     )
-    external_call["flare_fiber_switch", NoneType](
-        Pointer(to=context[].own), context[].resumer, Int(0)
-    )
+    _switch(_untracked(context[].own), context[].resumer, 0)
     _arrive(
         context[].own_shadow,
         Int(Pointer(to=context[].resumer_base)),
