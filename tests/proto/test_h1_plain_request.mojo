@@ -47,6 +47,25 @@ def test_a_plain_line_is_taken_as_the_general_code_would_read_it() raises:
             heap_destroy(head)
 
 
+def test_question_marks_may_stand_anywhere_in_a_query() raises:
+    for method in ["GET", "OPTIONS"]:
+        for first in range(1, 80):
+            for second in range(first + 1, 145):
+                var octets = List[UInt8](length=second + 3, fill=97)
+                octets[0] = 47
+                octets[first] = 63
+                octets[second] = 63
+                var target = String(StringSlice(unsafe_from_utf8=Span(octets)))
+                var line = String(method, " ", target, " HTTP/1.1\r\n")
+                var head = heap_create(Head())
+                assert_equal(_take(line, head, 400), line.byte_length() - 2)
+                ref h = head[].target
+                assert_equal(Int(h.path_octets), first)
+                assert_equal(Int(h.query_start), first + 1)
+                assert_equal(Int(h.query_octets), second + 2 - first)
+                heap_destroy(head)
+
+
 def test_what_needs_thought_is_left_alone() raises:
     for line in [
         "GET / HTTP/1.0\r\n",

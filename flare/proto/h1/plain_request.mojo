@@ -177,14 +177,13 @@ def _query_end(
     p: Pointer[mut=False, UInt8, _], start: Int, stops: UInt64, n: Int
 ) -> Int:
     # The stops count from `start`; the first is the question mark in front.
-    var others = stops
-    while True:
-        others &= others - 1
+    var others = stops & (stops - 1)
+    while others != 0:
         var end = start + Int(count_trailing_zeros(others))
         if end >= n or p[unsafe_offset=end] != _QUESTION_MARK:
-            if others != 0:
-                return end
-            return _scan[_QUERY_OCTETS](p, start, n)
+            return end
+        others &= others - 1
+    return _scan[_QUERY_OCTETS](p, start, n)
 
 
 @no_inline
