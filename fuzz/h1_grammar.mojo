@@ -27,13 +27,16 @@ def request(mut random: Random) -> List[UInt8]:
         if random.chance(5):
             append_text(octets, "\r\n")
         append_text(octets, random.pick(_methods()))
-        append_text(octets, random.pick(_targets()))
+        if random.chance(70):
+            append_text(octets, random.pick(_targets()))
+        else:
+            _append_long_target(octets, random)
         append_text(
             octets,
             " HTTP/1.0\r\n" if random.chance(10) else " HTTP/1.1\r\n",
         )
         if not random.chance(3):
-            append_text(octets, random.pick(_hosts()))
+            _append_host(octets, random)
         _append_rest(octets, random, not random.chance(40))
     return octets^
 
@@ -63,7 +66,10 @@ def response(mut random: Random) -> List[UInt8]:
 
 def _append_rest(mut octets: List[UInt8], mut random: Random, has_body: Bool):
     for _ in range(random.below(4)):
-        append_text(octets, random.pick(_fields()))
+        if random.chance(80):
+            append_text(octets, random.pick(_fields()))
+        else:
+            _append_long_field(octets, random)
     if random.chance(4):
         append_text(octets, random.pick(_conflicts()))
     if not has_body:
@@ -77,6 +83,43 @@ def _append_rest(mut octets: List[UInt8], mut random: Random, has_body: Bool):
     append_text(octets, random.pick(_codings()))
     append_text(octets, "\r\n")
     _append_chunks(octets, random, body)
+
+
+# Parsers take runs of octets by blocks: long ones cross the edges of several.
+def _append_long_target(mut octets: List[UInt8], mut random: Random):
+    append_text(octets, "/")
+    _append_run(octets, random, "abcdef/.~21")
+    while random.chance(60):
+        append_text(octets, "?")
+        _append_run(octets, random, "abcdef=&/21")
+
+
+def _append_run(
+    mut octets: List[UInt8], mut random: Random, members: StaticString
+):
+    octets.extend(Span(random.octets_of(members, random.below(100))))
+    if random.chance(10):
+        append_text(octets, "%2f" if random.chance(80) else "%2")
+
+
+def _append_host(mut octets: List[UInt8], mut random: Random):
+    if random.chance(70):
+        append_text(octets, random.pick(_hosts()))
+        return
+    append_text(octets, "Host: ")
+    _append_run(octets, random, "abcdef.-_21")
+    if random.chance(40):
+        append_text(octets, ":")
+        octets.extend(Span(random.octets_of("0123456789", random.below(6))))
+    append_text(octets, "\r\n")
+
+
+def _append_long_field(mut octets: List[UInt8], mut random: Random):
+    append_text(octets, "X-")
+    octets.extend(Span(random.octets_of("abc-_XYZ", random.below(80))))
+    append_text(octets, ":")
+    octets.extend(Span(random.octets_of("abc, ;=\t", random.below(200))))
+    append_text(octets, "\r\n")
 
 
 def _append_chunks(

@@ -257,7 +257,9 @@ class SlowReader(Offender):
             self.complain(problem)
             self.close()
         elif self.download.left == 0:
-            self._ask()
+            # The kernel held the last of it for longer than the server waits
+            # for another request.
+            self.close()
 
     def _ask(self):
         self.download = Download()
