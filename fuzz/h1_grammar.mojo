@@ -213,5 +213,6 @@ def _statuses() -> List[StaticString]:
         "304 Not Modified\r\n",
         "299 \r\n",
         "500\r\n",
+        "099 Low\r\n",
         "101 Switching Protocols\r\n",
     ]

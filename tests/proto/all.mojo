@@ -12,6 +12,7 @@ from tests.proto import (
     test_h1_pairs,
     test_h1_plain_request,
     test_h1_plain_response,
+    test_h1_plain_status_line,
     test_h1_scan,
     test_h1_state,
 )
@@ -53,6 +54,10 @@ def main() raises:
         failures.append(String(e))
     try:
         TestSuite.discover_tests[test_h1_plain_response.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_h1_plain_status_line.TESTS]().run()
     except e:
         failures.append(String(e))
     try:

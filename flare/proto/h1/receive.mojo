@@ -18,6 +18,7 @@ from .field_stops import FieldStops, STOPS_WINDOW_MIN
 from .framing import finish_request, finish_response, is_plain_head
 from .head import BodyKind, Head, HeadProgress
 from .plain_request import take_plain_request_line
+from .plain_status_line import take_plain_status_line
 from .scan import Window
 from .start_line import read_request_line, read_status_line
 from .state import SideInput, SideState
@@ -183,10 +184,39 @@ def next_response(
         H1Error: If the octets cannot begin the response that is due.
     """
     ref s = state[]
-    if len(window) == 0:
-        return _need_octets(state, 0)
-    if not _is_resumed(state, window, head):
-        head[].begin(Int(state))
+    if unlikely(len(window) < STOPS_WINDOW_MIN or s.scanned != 0):
+        if len(window) == 0:
+            return _need_octets(state, 0)
+        if not _is_resumed(state, window, head):
+            head[].begin(Int(state))
+        return _read_response_on(state, window, head)
+    head[].begin(Int(state))
+    var stops = FieldStops(window, 0)
+    var line_end = take_plain_status_line(
+        window, head, stops, Int(s.limits.request_target_octets_max)
+    )
+    if unlikely(line_end == 0):
+        return _read_response_on(state, window, head)
+    var section_start = line_end + 2
+    var end = take_whole_lines(
+        window,
+        head,
+        stops,
+        line_end,
+        section_start + Int(s.limits.field_section_octets_max),
+        Int(s.limits.field_lines_max),
+    )
+    if unlikely(end == 0):
+        head[].progress.section_start = UInt32(section_start)
+        return _read_response_on(state, window, head)
+    return _response_head(state, head, end)
+
+
+@no_inline
+def _read_response_on(
+    state: PointerTo[H1State], window: Window, head: PointerTo[Head]
+) raises H1Error -> H1Event:
+    ref s = state[]
     if head[].progress.part < HeadProgress.LINE:
         if not read_status_line(window, head, s.limits):
             return _need_octets_of_head(state, head)
@@ -198,6 +228,14 @@ def next_response(
     )
     if end == 0:
         return _need_octets_of_head(state, head)
+    return _response_head(state, head, end)
+
+
+@always_inline
+def _response_head(
+    state: PointerTo[H1State], head: PointerTo[Head], end: Int
+) raises H1Error -> H1Event:
+    ref s = state[]
     finish_response(head, s.method, s.limits)
     _finish_head(state, head)
     ref h = head[]

@@ -1,0 +1,72 @@
+"""Takes a status line as nearly every server writes it.
+
+It judges nothing: what is not as expected is left to `start_line`.
+"""
+
+from std.sys.intrinsics import unlikely
+
+from flare.core import PointerTo, SPACE
+
+from .field_stops import FieldStops
+from .head import Head
+from .scan import CR_LF, Window, two_octets
+
+comptime _HTTP_1_1: UInt64 = 0x312E312F50545448
+# "HTTP/1.1", loaded little-endian.
+comptime _SPACE_000: UInt32 = 0x30303020
+# " 000", likewise.
+comptime _CODE = 8
+comptime _REASON = 13
+
+
+@always_inline
+def take_plain_status_line(
+    window: Window,
+    head: PointerTo[Head],
+    mut stops: FieldStops,
+    reason_octets_max: Int,
+) -> Int:
+    """Takes a whole status line of HTTP/1.1 with a space behind its code.
+
+    Args:
+        window: The received octets, at least `STOPS_WINDOW_MIN`.
+        head: A head that has just begun.
+        stops: What stops scans from the front of the window on; moves on with
+            the reason phrase.
+        reason_octets_max: The limit of the reason phrase.
+
+    Returns:
+        Where the CR LF of the line lies, or 0 if nothing was taken and
+        nothing but `stops` has changed.
+    """
+    ref h = head[]
+    var p = window.unsafe_ptr()
+    var version = p.unsafe_bitcast[UInt64]().unsafe_load[alignment=1]()
+    # A space, then digits: below ten each, and the first not zero.
+    var code = (
+        p.unsafe_offset(_CODE)
+        .unsafe_bitcast[UInt32]()
+        .unsafe_load[alignment=1]()
+        ^ _SPACE_000
+    )
+    if unlikely(
+        version != _HTTP_1_1
+        or (code | (code + 0x06060600)) & 0xF0F0F0FF != 0
+        or code & 0xFF00 == 0
+        or p[unsafe_offset=_REASON - 1] != SPACE
+    ):
+        return 0
+    var end = stops.value_end(window, _REASON - 1)
+    if unlikely(
+        end + 2 > len(window)
+        or end - _REASON > reason_octets_max
+        or two_octets(p, end) != CR_LF
+    ):
+        return 0
+    h.status = Int(
+        ((code >> 8) & 15) * 100 + ((code >> 16) & 15) * 10 + (code >> 24)
+    )
+    h.target_start = _REASON
+    h.target_octets = end - _REASON
+    h.version_minor = 1
+    return end
