@@ -14,7 +14,7 @@ from pathlib import Path
 from . import environment
 from .clients import allow_many_descriptors
 from .generators import LEAN_CLIENT, SCRIPTS
-from .measures import Setting
+from .measures import SLICE_SECONDS, Setting
 from .products import Pool, write_pool
 from .report import markdown
 from .results import Result
@@ -122,6 +122,7 @@ def main(arguments: list[str]) -> int:
         min(given.seconds, 1.0),
         folder,
         given.disturbed,
+        SLICE_SECONDS,
     )
     session = Session(
         setting, Pool(products), given.rounds, tuple(given.measures), _say

@@ -15,6 +15,7 @@ SCRIPTS = ROOT / "benchmark" / "load"
 LEAN_CLIENT = BUILD / "lean"
 # What a generator may need beyond the time it was given.
 _MARGIN_SECONDS = 60.0
+_HALTED_SECONDS = 600
 _UNITS_US = {"us": 1.0, "ms": 1e3, "s": 1e6, "m": 60e6}
 
 
@@ -54,6 +55,8 @@ class Asking:
     folder: Path
     # Requests per second in all, or as many as are answered.
     rate: float | None = None
+    # The generator will be halted now and then, for longer than wrk bears.
+    is_halted: bool = False
 
 
 def command_of(workload: Workload, asking: Asking) -> list[str]:
@@ -81,11 +84,17 @@ def load(workload: Workload, asking: Asking) -> Load:
         )
     except subprocess.TimeoutExpired as error:
         raise LoadFailed(f"{command[3]} did not end") from error
-    if finished.returncode != 0:
-        raise LoadFailed((finished.stderr or finished.stdout).strip()[-400:])
+    return parse(command, finished.returncode, finished.stdout, finished.stderr)
+
+
+def parse(command: list[str], code: int, output: str, errors: str) -> Load:
+    """Reads what the generator of a command has printed; raises
+    `LoadFailed`."""
+    if code != 0:
+        raise LoadFailed((errors or output).strip()[-400:])
     if Path(command[3]).name == WRK:
-        return parse_wrk(finished.stdout)
-    return parse_lean(finished.stdout)
+        return parse_wrk(output)
+    return parse_lean(output)
 
 
 def _wrk(workload: Workload, asking: Asking) -> list[str]:
@@ -96,6 +105,8 @@ def _wrk(workload: Workload, asking: Asking) -> list[str]:
         f"-d{max(1, round(asking.seconds))}s",
         "--latency",
     ]
+    if asking.is_halted:
+        command += ["--timeout", f"{_HALTED_SECONDS}s"]
     if workload.depth > 1:
         command += ["-s", str(SCRIPTS / "pipelined.lua")]
     elif workload.close_percent:

@@ -6,20 +6,25 @@ import re
 import shutil
 import signal
 import subprocess
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Callable, Sequence
 
 from . import processes
 from .clients import IdleConnections, SlowClients
 from .generators import Asking, Load, LoadFailed, load
-from .rounds import Sample
+from .rounds import Measure, Sample
+from .slices import take_turns
 from .targets import Place, Running, Target, TargetFailed
-from .workloads import FLARE, LEAN, SLOW_CLIENTS, Workload
+from .workloads import FLARE, LEAN, SLOW_CLIENTS, WRK, Workload
 
 # One wrong answer in so many is an accident; more spoil the round.
 REQUESTS_PER_ERROR_MIN = 1000
 SLOW_CLIENTS_COUNT = 200
 SLOW_PAUSE_SECONDS = 0.1
+# Long enough for caches to be warm most of the time.
+SLICE_SECONDS = 0.2
 IDLE_FEW = 1_000
 IDLE_MANY = 11_000
 _IDLE_SETTLE_SECONDS = 1.0
@@ -43,6 +48,9 @@ class Setting:
     folder: Path
     # Rounds count although the server had to wait for its core.
     is_disturbed: bool = False
+    # How long a generator asks before it is the next one's turn; none where
+    # each asks for its whole time at once.
+    slice_seconds: float | None = None
 
     def asking(self, port: int, seconds: float | None = None) -> Asking:
         """Gives what a generator needs to know."""
@@ -80,23 +88,75 @@ def cpu_sample(
 ) -> Sample:
     """Measures CPU time per request in one round, and latencies where the
     rate is fixed."""
-    if not running.is_running():
-        return Sample({}, problem=f"the server has ended: {running.log_end()}")
-    stolen = processes.stolen_ticks(running.cores)
-    before = running.times()
-    try:
-        asking = replace(setting.asking(running.port), rate=rate)
-        counted = ask(running, workload, asking)
-    except LoadFailed as error:
-        return Sample({}, problem=str(error))
-    times = before.until(running.times())
-    figures = figures_of(counted, times)
-    figures["stolen_ticks"] = processes.stolen_ticks(running.cores) - stolen
-    return Sample(
-        figures,
-        counted.error_count,
-        problem_of(counted, times, setting.is_disturbed),
+    asking = replace(setting.asking(running.port), rate=rate)
+    watch = Watch(running)
+    return watch.sample(
+        lambda: ask(running, workload, asking), setting.is_disturbed
     )
+
+
+def can_be_sliced(setting: Setting, workload: Workload) -> bool:
+    """Tells whether the generator may be halted: not where it keeps a rate."""
+    return (
+        setting.slice_seconds is not None
+        and workload.rate is None
+        and workload.generator in (WRK, LEAN)
+    )
+
+
+def in_slices(
+    setting: Setting, runs: dict[str, Running], workload: Workload
+) -> Measure:
+    """Measures CPU time per request of targets that take turns."""
+
+    def measure(names: Sequence[str]) -> dict[str, Sample]:
+        watches = {name: Watch(runs[name]) for name in names}
+        askings = {
+            name: setting.asking(runs[name].port)
+            for name in names
+            if runs[name].is_running()
+        }
+        with ExitStack() as stack:
+            loads = take_turns(stack, workload, askings, setting.slice_seconds)
+            return {
+                name: watch.sample(
+                    lambda name=name: loads[name].end(), setting.is_disturbed
+                )
+                for name, watch in watches.items()
+            }
+
+    return measure
+
+
+class Watch:
+    """Sees what a server uses from now on."""
+
+    def __init__(self, running: Running):
+        self.running = running
+        self.before = running.times()
+        self.stolen = processes.stolen_ticks(running.cores)
+
+    def sample(self, end: Callable[[], Load], is_disturbed: bool) -> Sample:
+        """Gives the sample of a load, which `end` waits for."""
+        running = self.running
+        if not running.is_running():
+            return Sample(
+                {}, problem=f"the server has ended: {running.log_end()}"
+            )
+        try:
+            counted = end()
+        except LoadFailed as error:
+            return Sample({}, problem=str(error))
+        times = self.before.until(running.times())
+        figures = figures_of(counted, times)
+        figures["stolen_ticks"] = (
+            processes.stolen_ticks(running.cores) - self.stolen
+        )
+        return Sample(
+            figures,
+            counted.error_count,
+            problem_of(counted, times, is_disturbed),
+        )
 
 
 def figures_of(

@@ -1,7 +1,7 @@
 """Measures targets in alternating rounds, so that their figures pair.
 
 In each round every target is asked once, and every other round in the opposite
-order. What was disturbed is asked again at once; what stays disturbed leaves a
+order. What was disturbed is asked again at the end of the round; what stays disturbed leaves a
 gap, and rounds are added until each target has enough, or time runs out.
 """
 
@@ -54,10 +54,18 @@ class Series:
         return sum(sample is not None for sample in self.samples)
 
 
+Measure = Callable[[Sequence[str]], dict[str, Sample]]
+
+
+def one_by_one(measure: Callable[[str], Sample]) -> Measure:
+    """Measures targets one after another."""
+    return lambda names: {name: measure(name) for name in names}
+
+
 def alternate(
     names: Sequence[str],
     rounds: int,
-    measure: Callable[[str], Sample],
+    measure: Measure,
     report: Callable[[int, dict[str, Sample]], None],
 ) -> dict[str, Series]:
     """Measures until every target has `rounds` samples that count, in the
@@ -66,11 +74,9 @@ def alternate(
     whole = number = 0
     while whole < rounds and number < rounds * ROUNDS_FACTOR_MAX:
         order = names if number % 2 == 0 else tuple(reversed(names))
-        line = {}
-        for name in order:
-            sample = _measure_again(name, measure, series[name].problems)
+        line = _measure_again(order, measure, series)
+        for name, sample in line.items():
             series[name].samples.append(None if sample.problem else sample)
-            line[name] = sample
         number += 1
         whole += not any(sample.problem for sample in line.values())
         report(number, line)
@@ -78,11 +84,14 @@ def alternate(
 
 
 def _measure_again(
-    name: str, measure: Callable[[str], Sample], problems: list[str]
-) -> Sample:
+    names: Sequence[str], measure: Measure, series: dict[str, Series]
+) -> dict[str, Sample]:
+    line: dict[str, Sample] = {}
     for _ in range(ATTEMPTS_MAX):
-        sample = measure(name)
-        if not sample.problem:
+        line.update(measure(names))
+        names = tuple(name for name in names if line[name].problem)
+        for name in names:
+            series[name].problems.append(line[name].problem)
+        if not names:
             break
-        problems.append(sample.problem)
-    return sample
+    return line

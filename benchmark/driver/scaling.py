@@ -18,7 +18,7 @@ from .integrity import gate
 from .measures import Setting
 from .products import Pool
 from .results import Result
-from .rounds import Sample, alternate
+from .rounds import Sample, alternate, one_by_one
 from .targets import Running, Target, TargetFailed
 from .workloads import CPU, FLARE, TWO_WORKERS_SUFFIX, Workload
 
@@ -75,7 +75,9 @@ def measure(
             where, running, rate = runs[name]
             return measures.cpu_sample(where, running, workload, rate)
 
-        result.series[CPU] = alternate(tuple(runs), rounds, sample, report)
+        result.series[CPU] = alternate(
+            tuple(runs), rounds, one_by_one(sample), report
+        )
     return result
 
 

@@ -12,7 +12,7 @@ from .integrity import gate
 from .measures import NotMeasured, Setting
 from .products import Pool
 from .results import Result
-from .rounds import Sample, alternate
+from .rounds import Sample, alternate, one_by_one
 from .targets import Running, Target, TargetFailed
 from .workloads import (
     CPU,
@@ -132,8 +132,12 @@ class Session:
         result.series[CPU] = alternate(
             tuple(runs),
             self.rounds,
-            lambda name: measures.cpu_sample(
-                self.setting, runs[name], workload
+            measures.in_slices(self.setting, runs, workload)
+            if measures.can_be_sliced(self.setting, workload)
+            else one_by_one(
+                lambda name: measures.cpu_sample(
+                    self.setting, runs[name], workload
+                )
             ),
             self._line("cpu_us", "µs"),
         )
@@ -168,8 +172,10 @@ class Session:
         result.series[LATENCY] = alternate(
             tuple(rates),
             self.rounds,
-            lambda name: measures.cpu_sample(
-                self.setting, runs[name], workload, rate
+            one_by_one(
+                lambda name: measures.cpu_sample(
+                    self.setting, runs[name], workload, rate
+                )
             ),
             self._line("p99", "µs"),
         )

@@ -48,9 +48,21 @@ static void raise_descriptor_limit(void)
     }
 }
 
-static struct schedule plan(const struct options *options)
+/* The end may be brought forward by an interrupt. */
+static struct schedule schedule;
+
+static void on_interrupt(int number)
 {
-    struct schedule schedule;
+    (void)number;
+    uint64_t now = clock_now(CLOCK_MONOTONIC);
+    if (now < schedule.measured_until) {
+        schedule.last -= schedule.measured_until - now;
+        schedule.measured_until = now;
+    }
+}
+
+static void plan(const struct options *options)
+{
     schedule.begin = clock_now(CLOCK_MONOTONIC) + 1000000;
     schedule.measured_from
         = schedule.begin + (uint64_t)(options->warm_up * 1e9);
@@ -58,7 +70,7 @@ static struct schedule plan(const struct options *options)
         = schedule.measured_from + (uint64_t)(options->seconds * 1e9);
     schedule.last
         = schedule.measured_until + (uint64_t)(options->grace * 1e9);
-    return schedule;
+    signal(SIGINT, on_interrupt);
 }
 
 static void merge(struct statistics *total, const struct statistics *part)
@@ -114,7 +126,7 @@ int main(int count, char **arguments)
     options_read(&options, count, arguments);
     raise_descriptor_limit();
     require_server(&options);
-    struct schedule schedule = plan(&options);
+    plan(&options);
     struct assignment *assignments
         = calloc(options.threads, sizeof *assignments);
     pthread_t *threads = calloc(options.threads, sizeof *threads);

@@ -1,0 +1,94 @@
+"""Lets load generators ask in turn, for a slice of a second each.
+
+A machine that is slow for some seconds is so for all targets then: their
+figures still pair. A generator between two slices is halted by SIGSTOP, so that
+its connections stay.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from contextlib import ExitStack
+from dataclasses import replace
+
+from . import generators
+from .generators import Asking, Load, LoadFailed
+from .workloads import Workload
+
+# A generator that nobody interrupts ends by itself after so many seconds.
+_SECONDS_MAX = 600.0
+_START_SECONDS = 0.1
+_END_SECONDS = 30.0
+
+
+class HaltedLoad:
+    """Is a generator that asks only while it is let; a `with` block ends it."""
+
+    def __init__(self, workload: Workload, asking: Asking):
+        self.command = generators.command_of(
+            workload, replace(asking, seconds=_SECONDS_MAX, is_halted=True)
+        )
+        self.seconds = 0.0
+        self.process = subprocess.Popen(
+            self.command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        # It connects.
+        self._pass(_START_SECONDS)
+
+    def __enter__(self) -> HaltedLoad:
+        return self
+
+    def __exit__(self, *_) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
+
+    def go_on(self, seconds: float) -> None:
+        """Asks for some time."""
+        self.process.send_signal(signal.SIGCONT)
+        self._pass(seconds)
+
+    def end(self) -> Load:
+        """Ends it and gives what it counted; raises `LoadFailed`."""
+        self.process.send_signal(signal.SIGINT)
+        self.process.send_signal(signal.SIGCONT)
+        try:
+            output, errors = self.process.communicate(timeout=_END_SECONDS)
+        except subprocess.TimeoutExpired as error:
+            raise LoadFailed(f"{self.command[3]} did not end") from error
+        counted = generators.parse(
+            self.command, self.process.returncode, output, errors
+        )
+        return replace(counted, seconds=self.seconds)
+
+    def _pass(self, seconds: float) -> None:
+        begun = time.monotonic()
+        time.sleep(seconds)
+        self.process.send_signal(signal.SIGSTOP)
+        self.seconds += time.monotonic() - begun
+
+
+def take_turns(
+    stack: ExitStack,
+    workload: Workload,
+    askings: dict[str, Asking],
+    slice_seconds: float,
+) -> dict[str, HaltedLoad]:
+    """Lets one generator for each target ask for its time, slice by slice;
+    they are halted then, and end with `stack`."""
+    loads = {
+        name: stack.enter_context(HaltedLoad(workload, asking))
+        for name, asking in askings.items()
+    }
+    order = list(loads)
+    longest = max((asking.seconds for asking in askings.values()), default=0)
+    for _ in range(max(1, round(longest / slice_seconds))):
+        for name in order:
+            loads[name].go_on(slice_seconds)
+        order.reverse()
+    return loads
