@@ -57,7 +57,7 @@ test-asan: $(SETUP) ## runs the Mojo tests under AddressSanitizer
 
 simulate: $(SETUP) ## simulates SEEDS servers, or repeats the one of RUN
 	@mkdir -p build/fuzz
-	@$(MOJO) build -I . -o build/fuzz/fuzz_server fuzz/fuzz_server.mojo
+	@$(MOJO) build -D ASSERT=all -I . -o build/fuzz/fuzz_server fuzz/fuzz_server.mojo
 	@build/fuzz/fuzz_server $(if $(RUN),--only-run $(RUN),--runs $(SEEDS))
 
 bench: $(SETUP) ## micro benchmarks, and flare beside its peers in minutes

@@ -16,7 +16,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from run_tests import BINARY_SECONDS_MAX, BUILD_SECONDS_MAX, MOJO, ROOT, run
+from run_tests import (
+    ASSERTED,
+    BINARY_SECONDS_MAX,
+    BUILD_SECONDS_MAX,
+    MOJO,
+    ROOT,
+    run,
+)
 
 RUNS_MAX = 300_000
 FAULTS_MIN = 3
@@ -90,7 +97,8 @@ def try_fault(fault: Fault, runs: int) -> tuple[bool, str]:
         binary = holder / fault.harness
         source = copy / "fuzz" / f"{fault.harness}.mojo"
         built = run(
-            [str(MOJO), "build", "-I", str(copy), "-o", str(binary), str(source)],
+            [str(MOJO), "build", *ASSERTED, "-I", str(copy), "-o", str(binary),
+             str(source)],
             BUILD_SECONDS_MAX,
         )
         if built.code != 0:

@@ -38,6 +38,11 @@ ENVIRONMENT = {
 }
 
 
+# What draws its inputs checks each assertion too: a mistake shows where it is
+# made, not only where it happens to do harm.
+ASSERTED = ["-D", "ASSERT=all"]
+
+
 @dataclass
 class Outcome:
     """Counts the tests of one item and keeps what a failure printed."""
@@ -144,6 +149,8 @@ class Runner:
         command = [str(MOJO), "build", "-I", str(ROOT)]
         if self.options.asan:
             command += ["--sanitize", "address", "-g1", "-D", "ASAN"]
+        if item.kind == "fuzz" or item.name == "tests/simulation":
+            command += ASSERTED
         for define in self.options.define:
             command += ["-D", define]
         command += ["-o", str(item.binary), str(item.source)]

@@ -22,6 +22,85 @@ struct Priced(ImplicitlyCopyable):
     var brand: Int
 
 
+@fieldwise_init
+struct BrandCount(ImplicitlyCopyable):
+    """Holds how often a brand was drawn."""
+
+    var brand: Int
+    var count: Int
+
+
+struct Statistics[origin: ImmOrigin](Writable):
+    """Sums up products; written as JSON."""
+
+    var mean: Float64
+    var deviation: Float64
+    var bins: Array[Int, BINS]
+    var top: Array[BrandCount, TOP]
+    var brands: Pointer[List[String], Self.origin]
+
+    def __init__(
+        out self, picks: List[Priced], ref[Self.origin] brands: List[String]
+    ):
+        """Sums up.
+
+        Args:
+            picks: The products, the cheapest first.
+            brands: The names of all brands, sorted.
+        """
+        self.brands = Pointer(to=brands)
+        var sum = Float64(0)
+        for pick in picks:
+            sum += pick.price
+        self.mean = sum / PICKS
+        var low = picks[0].price
+        var width = picks[PICKS - 1].price - low
+        var squares = Float64(0)
+        self.bins = Array[Int, BINS](fill=0)
+        var counts = List[Int](length=len(brands), fill=0)
+        for pick in picks:
+            squares += (pick.price - self.mean) * (pick.price - self.mean)
+            var place = (
+                Int((pick.price - low) * BINS / width) if width > 0 else 0
+            )
+            self.bins[min(place, BINS - 1)] += 1
+            counts[pick.brand] += 1
+        self.deviation = sqrt(squares / PICKS)
+        self.top = Array[BrandCount, TOP](fill=BrandCount(0, 0))
+        for brand, count in enumerate(counts):
+            # Of equal counts the first name leads.
+            if count > self.top[TOP - 1].count:
+                self._insert(BrandCount(brand, count))
+
+    def _insert(mut self, found: BrandCount):
+        var place = TOP - 1
+        while place > 0 and self.top[place - 1].count < found.count:
+            self.top[place] = self.top[place - 1]
+            place -= 1
+        self.top[place] = found
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes a JSON object.
+
+        Args:
+            writer: Receives it.
+        """
+        writer.write('{"count":', PICKS)
+        writer.write(',"mean_cents":', _cents(self.mean))
+        writer.write(',"standard_deviation_cents":', _cents(self.deviation))
+        writer.write(',"histogram":[', self.bins[0])
+        for place in range(1, BINS):
+            writer.write(",", self.bins[place])
+        writer.write('],"top_brands":[')
+        for place in range(TOP):
+            var found = self.top[place]
+            if found.count > 0:
+                writer.write(',{"brand":"' if place > 0 else '{"brand":"')
+                writer.write(self.brands[][found.brand])
+                writer.write('","count":', found.count, "}")
+        writer.write("]}")
+
+
 struct Pool(Movable):
     """Holds the JSON texts of all products and the turn of each route."""
 
@@ -57,6 +136,7 @@ struct Pool(Movable):
                 self._add(String(line.removesuffix(",")))
         if len(self._texts) == 0 or len(self._texts) % LIST != 0:
             raise Error("no pool of products: ", path)
+        self._price()
         for first in range(0, len(self._texts), LIST):
             var products = self._texts[first : first + LIST]
             self._lists.append(
@@ -65,14 +145,18 @@ struct Pool(Movable):
 
     def _add(mut self, var text: String) raises:
         var brand = String(_between(text, '"brand":"', '"'))
-        var price = Float64(_between(text, '"price":', ","))
-        var number = 0
-        while number < len(self._brands) and self._brands[number] != brand:
-            number += 1
-        if number == len(self._brands):
+        if brand not in self._brands:
             self._brands.append(brand^)
-        self._priced.append(Priced(price, number))
         self._texts.append(text^)
+
+    def _price(mut self) raises:
+        sort(self._brands)
+        for text in self._texts:
+            var brand = _between(text, '"brand":"', '"')
+            var price = Float64(_between(text, '"price":', ","))
+            self._priced.append(
+                Priced(price, self._brands.index(String(brand)))
+            )
 
     def read(mut self) -> String:
         """Takes the next product.
@@ -108,22 +192,7 @@ struct Pool(Movable):
             return a.price < b.price
 
         sort(Span(picks), is_cheaper)
-        var sum = Float64(0)
-        for pick in picks:
-            sum += pick.price
-        var mean = sum / PICKS
-        var squares = Float64(0)
-        for pick in picks:
-            squares += (pick.price - mean) * (pick.price - mean)
-        var text = String(capacity_bytes=512)
-        text.write('{"count":', PICKS, ',"mean_cents":', _cents(mean))
-        text.write(',"standard_deviation_cents":')
-        text.write(_cents(sqrt(squares / PICKS)), ',"histogram":[')
-        _write_histogram(text, picks)
-        text.write('],"top_brands":[')
-        self._write_top_brands(text, picks)
-        text.write("]}")
-        return text^
+        return String(Statistics(picks, self._brands))
 
     def _draw(mut self) -> Int:
         var state = self._generator
@@ -132,46 +201,6 @@ struct Pool(Movable):
         state ^= state >> 27
         self._generator = state
         return Int((state * FACTOR) >> 32) % len(self._priced)
-
-    def _write_top_brands(self, mut text: String, picks: List[Priced]):
-        var counts = List[Int](length=len(self._brands), fill=0)
-        for pick in picks:
-            counts[pick.brand] += 1
-        for place in range(TOP):
-            var best = -1
-            for number in range(len(counts)):
-                if counts[number] > 0 and (
-                    best < 0
-                    or counts[number] > counts[best]
-                    or (
-                        counts[number] == counts[best]
-                        and self._brands[number] < self._brands[best]
-                    )
-                ):
-                    best = number
-            if best < 0:
-                return
-            text.write(
-                "," if place > 0 else "",
-                '{"brand":"',
-                self._brands[best],
-                '","count":',
-                counts[best],
-                "}",
-            )
-            counts[best] = 0
-
-
-def _write_histogram(mut text: String, picks: List[Priced]):
-    # Sorted: the first is the lowest.
-    var low = picks[0].price
-    var width = picks[len(picks) - 1].price - low
-    var bins = List[Int](length=BINS, fill=0)
-    for pick in picks:
-        var place = Int((pick.price - low) * BINS / width) if width > 0 else 0
-        bins[min(place, BINS - 1)] += 1
-    for place in range(BINS):
-        text.write("," if place > 0 else "", bins[place])
 
 
 def _cents(price: Float64) -> Int:

@@ -245,10 +245,11 @@ struct Buffer(Movable, Sized):
         """Drops octets from the front.
 
         Args:
-            count: At most the length.
+            count: At most the length; more drops all of them.
         """
         debug_assert(count <= self._end - self._start, "consume past end")
-        self._start += count
+        # A mistake of the caller must not become one about memory.
+        self._start = min(self._start + count, self._end)
         if self._start == self._end:
             self._start = 0
             self._end = 0

@@ -279,6 +279,16 @@ struct ExchangeState(Movable):
             length=self.octet_count,
         )
 
+    @always_inline
+    def check_content(self) raises:
+        """Raises if the content was refused.
+
+        Raises:
+            An error `http.content …` with the status that answers it.
+        """
+        if self.content_status != 0:
+            raise Error("http.content bad, status ", self.content_status)
+
     def is_content_too_large(self) -> Bool:
         """Tells whether more content came, or was announced, than may be read.
 

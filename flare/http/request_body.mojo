@@ -183,17 +183,12 @@ def _check_size(x: Exchange) raises:
         # The connection gives up on the rest.
         x[].carrier.value().functions[].demand(x[].carrier.value().owner)
     x[].content_status = _CONTENT_TOO_LARGE
-    _check_content(x)
-
-
-def _check_content(x: Exchange) raises:
-    if x[].content_status != 0:
-        raise Error("http.content bad, status ", x[].content_status)
+    x[].check_content()
 
 
 def _await_more(x: Exchange) raises:
     # Returns when something has come, and perhaps a little early.
-    _check_content(x)
+    x[].check_content()
     if x[].peer_gone or not x[].carrier:
         raise Error(CUT_OFF, ": the peer left")
     if x[].waiter:
@@ -213,12 +208,16 @@ def _await_more(x: Exchange) raises:
         and x[].content_status == 0
         and not x[].peer_gone
     ):
+        var began_ms = fiber.reactor().now_ms()
         result = _wait(x, fiber)
         if x[].request_id != request_id:
             # The handler has ended, and this fiber has outlived it.
             raise Error(OVER)
+        if x[].content_received == received:
+            # Waits that end by themselves use the peer's time up all the same.
+            x[].content_budget_ms -= fiber.reactor().now_ms() - began_ms
     x[].waiter = None
-    _check_content(x)
+    x[].check_content()
     if x[].content_received > received or x[].content_complete:
         # What came in front of the end of the peer counts.
         return

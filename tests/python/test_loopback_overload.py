@@ -289,6 +289,20 @@ class Connections(Case):
         self.expect_statuses(collect(late, 8), 200)
         self.close_all(held + late)
 
+    def test_who_finds_no_slot_stays_in_the_listen_queue(self):
+        # Another worker may still accept them if this one dies.
+        subject = self.start("--connections", str(CONNECTIONS_MAX))
+        before = subject.descriptors()
+        clients = self.connect_all(subject, 8 * CONNECTIONS_MAX, delay(100))
+        most = 0
+        for client in clients:
+            most = max(most, subject.descriptors())
+            self.assertEqual(client.answer().status, 200)
+            client.close()
+        # One more is accepted, so that it is seen that somebody waits.
+        self.assertLessEqual(most, before + CONNECTIONS_MAX + 1)
+        self.assertGreaterEqual(most, before + CONNECTIONS_MAX)
+
     def test_connections_that_idle_make_room_for_who_waits(self):
         subject = self.start("--connections", str(CONNECTIONS_MAX))
         held = self.connect_all(subject, CONNECTIONS_MAX, HELLO)

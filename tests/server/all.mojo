@@ -10,6 +10,7 @@ from tests.server import (
     test_limits,
     test_overload,
     test_refusals,
+    test_refused_content,
     test_replaced_answers,
     test_restart_delay,
     test_splits,
@@ -48,6 +49,10 @@ def main() raises:
         failures.append(String(e))
     try:
         TestSuite.discover_tests[test_refusals.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_refused_content.TESTS]().run()
     except e:
         failures.append(String(e))
     try:

@@ -262,6 +262,28 @@ def test_content_that_stops_or_dribbles_is_408_for_who_reads_bit_by_bit() raises
         _end(server^, [peer])
 
 
+def test_content_that_stops_is_408_for_who_asks_again_and_again() raises:
+    for step_ms in [1_000, 7_000, 29_999]:
+        for is_dribbling in [False, True]:
+            var what = String(step_ms, " ", is_dribbling)
+            var server = _server()
+            var peer = server.connect()
+            peer.send(String("POST /asks-again?", step_ms, _CHUNKED))
+            var passed_ms = 0
+            while passed_ms < 60_000 and not peer.has_arrivals():
+                server.advance(1_000)
+                passed_ms += 1_000
+                if is_dribbling:
+                    peer.send("1\r\nx\r\n")
+                    server.settle()
+            var answer = _text(server.receive(peer))
+            assert_equal(String(answer[byte=9:12]), "408", what)
+            assert_true(passed_ms >= 30_000, String(what, ": ", passed_ms))
+            assert_true(passed_ms <= 33_000, String(what, ": ", passed_ms))
+            assert_equal(_busy(server), 0)
+            _end(server^, [peer])
+
+
 struct _Log(Movable):
     var lines: List[String]
     var sleep_ms: Int
@@ -292,6 +314,8 @@ struct _Bounded(Handler):
                 raise e^
         if req.path == "/read-in" or req.path == "/reads-in":
             return self._read_in(req)
+        if req.path == "/asks-again":
+            return self._ask_again(req)
         if req.path == "/octets-in":
             try:
                 with deadline_in(Int(req.query)):
@@ -341,6 +365,17 @@ struct _Bounded(Handler):
         except e:
             self._note("nothing is left of no time: ", e)
         return ok("done")
+
+    def _ask_again(self, req: Request) raises -> Response:
+        var piece = List[UInt8](length=10, fill=0)
+        while True:
+            try:
+                with deadline_in(Int(req.query)):
+                    if req.body.read(Span(piece)) == 0:
+                        return ok("all")
+            except e:
+                if _code(e) != "net.timeout":
+                    raise e^
 
     def _read_in(self, req: Request) raises -> Response:
         var piece = List[UInt8](length=10, fill=0)

@@ -309,6 +309,36 @@ def test_requests_wait_where_receive_buffers_run_out() raises:
     heap_destroy(outcomes)
 
 
+def test_peers_that_leave_are_noticed_where_receive_buffers_run_out() raises:
+    for is_reset in [True, False]:
+        var outcomes = heap_create(Outcomes())
+        var server = TestServer(
+            Waiter(outcomes),
+            reactor=ReactorConfig(receive_buffers_max=64, fibers_max=1024),
+        )
+        var peers = List[Peer]()
+        for _ in range(100):
+            var peer = server.connect()
+            peer.send(_get("/sleep?20000"))
+            peers.append(peer)
+        server.settle()
+        assert_equal(outcomes[].begun, 64)
+        for peer in peers:
+            if is_reset:
+                peer.reset()
+            else:
+                peer.close()
+        server.advance(100)
+        assert_equal(outcomes[].cut_off, outcomes[].begun)
+        var late = server.connect()
+        late.send(_get("/"))
+        server.settle()
+        assert_true(_text(server, late).startswith("HTTP/1.1 200"))
+        peers.append(late)
+        _end(server^, peers)
+        heap_destroy(outcomes)
+
+
 def test_failing_accepts_are_tried_again() raises:
     var outcomes = heap_create(Outcomes())
     var server = TestServer(

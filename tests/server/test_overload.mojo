@@ -215,6 +215,24 @@ def test_connections_that_idle_make_room_for_who_waits() raises:
     heap_destroy(outcomes)
 
 
+def test_no_more_than_one_is_accepted_for_whom_there_is_no_slot() raises:
+    # Whoever stays in the listen queue may still be accepted by others.
+    var outcomes = heap_create(Outcomes())
+    var server = _small(outcomes)
+    var peers = List[Peer]()
+    for _ in range(4 * _CONNECTIONS_MAX):
+        var peer = server.connect()
+        peer.send(_get("/sleep?500"))
+        peers.append(peer)
+    for _ in range(40):
+        server.advance(100)
+        assert_true(len(server.worker.state[].waiting) <= 1)
+    for peer in peers:
+        assert_true(_text(server, peer).startswith("HTTP/1.1 200"))
+    _end(server^, peers)
+    heap_destroy(outcomes)
+
+
 def test_connections_end_with_their_response_while_somebody_waits() raises:
     var outcomes = heap_create(Outcomes())
     var server = _small(outcomes)

@@ -26,6 +26,10 @@ comptime HUGE_OCTETS = 300_000
 """The content of answers of the kind `huge`."""
 
 
+comptime CONTENT_OCTETS_MAX = 5_000
+"""The bound that handlers of the kind `over` set for content."""
+
+
 @fieldwise_init
 struct NumberedHandler(Handler):
     """Answers `/<kind>/<number>/<milliseconds>`, and more for streams."""
@@ -78,6 +82,8 @@ struct NumberedHandler(Handler):
             return ok(String(number, ":"))
         if kind == "late":
             pause(self.ledger, wait_ms)
+        if kind == "over":
+            req.body.set_octets_max(CONTENT_OCTETS_MAX)
         var content = String(req.text())
         self.ledger[].note_content(content.byte_length(), OUTPUT_OCTETS)
         if kind == "raise":

@@ -123,6 +123,8 @@ def _fits(
         return answer.status == 101
     if answer.status != request.status or answer.content != request.content:
         return False
+    if answer.status == 413:
+        tally.add(Kind.CONTENT_OVER_LIMIT)
     _count_stream(request, tally)
     if request.kind != "summed" or request.is_head:
         return True

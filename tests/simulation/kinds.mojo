@@ -60,6 +60,8 @@ struct Kind(ImplicitlyCopyable, Movable):
     """Long contents that were received while the pool had no large buffer."""
     comptime REFUSED_REQUESTS = Self("refused requests")
     """Requests that break the protocol."""
+    comptime CONTENT_OVER_LIMIT = Self("413")
+    """Requests with more content than their handler takes."""
     comptime TIMED_OUT = Self("408")
     """Requests that did not come in time."""
 
@@ -147,6 +149,7 @@ def all_kinds() -> List[Kind]:
         Kind.TASKS_WITHOUT_FIBER,
         Kind.NO_LARGE_BUFFERS,
         Kind.REFUSED_REQUESTS,
+        Kind.CONTENT_OVER_LIMIT,
         Kind.TIMED_OUT,
         Kind.HANDLER_WAITS,
         Kind.HANDLERS_CUT_OFF,

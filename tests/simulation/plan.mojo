@@ -3,7 +3,12 @@
 from flare.core import write_escaped
 from flare.runtime.backends.simulated_faults import Draws
 
-from .handler import DEADLINE_MS, HUGE_OCTETS, LARGE_OCTETS
+from .handler import (
+    CONTENT_OCTETS_MAX,
+    DEADLINE_MS,
+    HUGE_OCTETS,
+    LARGE_OCTETS,
+)
 from .ledger import Activity
 from .letters import letters, raised
 from .streams import FAREWELL
@@ -111,18 +116,22 @@ def _plan(mut draws: Draws, number: Int, spawns: Int) -> PlannedRequest:
             count = 70_000 + draws.below(100_000)
             kind = "late"
             wait_ms = 100 + draws.below(400)
+        elif draws.strikes(110):
+            count = CONTENT_OCTETS_MAX + 1 + draws.below(60_000)
+            kind = "over"
         content = letters(number, count)
-    var is_last = draws.strikes(80)
+    # What follows content that is refused is not read.
+    var is_last = kind == "over" or draws.strikes(80)
     var version = String("1.1")
     var fields = String("Host: a\r\n")
-    if is_last and draws.strikes(500):
+    if is_last and kind != "over" and draws.strikes(500):
         version = "1.0"
     elif is_last:
         fields += "Connection: close\r\n"
     var framed = content
     var expects = False
     if content != "":
-        expects = version == "1.1" and draws.strikes(200)
+        expects = version == "1.1" and kind != "over" and draws.strikes(200)
         if expects:
             fields += "Expect: 100-continue\r\n"
         if version == "1.1" and draws.strikes(500):
@@ -139,6 +148,8 @@ def _plan(mut draws: Draws, number: Int, spawns: Int) -> PlannedRequest:
         status = 500
     elif kind == "none":
         status = 204
+    elif kind == "over":
+        status = 413
     return PlannedRequest(
         octets + framed,
         number,
@@ -175,6 +186,8 @@ def _answer(kind: String, number: Int, wait_ms: Int, content: String) -> String:
         return "Internal Server Error"
     if kind == "none":
         return ""
+    if kind == "over":
+        return "Content Too Large"
     if kind == "large":
         return String(number, ":", "l" * LARGE_OCTETS)
     if kind == "huge":

@@ -41,6 +41,8 @@ comptime _IDLE_MS_MIN = 1000
 comptime _ENDED_MAX = 16
 comptime _TURNED_AWAY_MAX = 64
 comptime _ACCEPTS_MAX = 1024
+# An accept that goes on by itself takes all who wait, before it can be stopped.
+comptime _AMPLE_ROOM_MIN = 1024
 # What `_accept_waiting` returns when no slot is free.
 comptime _NO_SLOT = 1
 
@@ -164,6 +166,9 @@ def shed_connections(w: PointerTo[WorkerState]) -> Bool:
     Returns:
         True if some end now.
     """
+    if w[].stopping:
+        # They end anyhow, and may still ask within their time.
+        return False
     var slots = w[].connections.handles()
     var idle = List[Int]()
     for i in range(len(slots)):
@@ -195,7 +200,20 @@ def _resume(w: PointerTo[WorkerState]):
     w[].accept_paused = False
     for listener in w[].listeners:
         if _accept_of(listener).is_idle():
-            w[].reactor.submit(_accept_of(listener))
+            _accept_next(w, listener)
+
+
+def _accept_next(w: PointerTo[WorkerState], listener: PointerTo[ListenerState]):
+    # One at a time where room is scarce: who stays in the listen queue may
+    # still be accepted by somebody else.
+    listener[].accept.multishot = _has_ample_room(w)
+    w[].reactor.submit(_accept_of(listener))
+
+
+def _has_ample_room(w: PointerTo[WorkerState]) -> Bool:
+    ref config = w[].config
+    var room = config.max_connections - w[].connections.lent()
+    return room >= max(_AMPLE_ROOM_MIN, config.listen_backlog)
 
 
 def _pause(w: PointerTo[WorkerState]):
@@ -225,8 +243,11 @@ def _on_accept(operation: Operation):
         _pause(w)
     if w[].stopping:
         _go_on_ending(w)
-    elif operation.is_idle() and not w[].accept_paused:
-        w[].reactor.submit(operation)
+    elif not operation.is_idle():
+        if not _has_ample_room(w):
+            w[].reactor.cancel(operation)
+    elif not w[].accept_paused:
+        _accept_next(w, listener)
 
 
 def _on_slot_freed(owner: Erased):

@@ -117,6 +117,8 @@ def _write_content(
     _check_thread(c)
     var x = c[].exchange.value()
     _await_room(c, x)
+    # The answer says what was wrong with the content, if it can still be given.
+    x[].check_content()
     if x[].stream.is_head_due:
         try:
             write_stream_head(c, x)

@@ -63,7 +63,10 @@ struct ServerConfig(Copyable, Movable):
     the answer is 503."""
     var max_receive_buffers: Int
     """Buffers of 4 KiB that received octets of one worker may occupy; 16,384 by
-    default: 64 MiB. At the limit connections wait to be read."""
+    default: 64 MiB. At the limit connections wait to be read. The head of each
+    request in flight may hold one: where there are not more of them than
+    `max_requests_in_flight`, requests may wait for content until their deadline
+    while heads hold all."""
     var overload_timeout_ms: Int
     """How long who wants to connect is left waiting while descriptors or memory
     are used up and no connection ends; 5 s by default. Then the answer is

@@ -192,9 +192,10 @@ struct Connection(TrivialRegisterPassable):
         if event.kind == H1Event.DATA:
             if not c[].running and not c[].starting:
                 return self._drain(event)
-            self._add_content(x, event)
+            if not self._add_content(x, event):
+                return False
             consume(c, pool, event.consumed)
-            return x[].content_status == 0
+            return True
         if event.kind == H1Event.TRAILERS and (c[].running or c[].starting):
             x[].trailers.append(window(c)[: event.consumed])
         consume(c, pool, event.consumed)
@@ -250,13 +251,19 @@ struct Connection(TrivialRegisterPassable):
             machine(c).close_after_exchange()
 
     @always_inline
-    def _add_content(self, x: Exchange, event: H1Event):
+    def _add_content(self, x: Exchange, event: H1Event) -> Bool:
+        """Takes content in.
+
+        Returns:
+            False if it is too much; then the window is dropped, and the
+            exchange may be over.
+        """
         var c = self.state
         var octets = window(c)[event.start : event.start + event.length]
         x[].content_received += event.length
         if announces_too_much(c, x):
             self.refuse_content(413)
-            return
+            return False
         # Content that lies whole behind its head is not copied.
         if (
             event.length == x[].head.content_length
@@ -274,6 +281,7 @@ struct Connection(TrivialRegisterPassable):
                 _wake(x[].waiter)
             else:
                 await_content(c)
+        return True
 
     def _drain(self, event: H1Event) -> Bool:
         """Drops content that came after its response was written."""
@@ -309,6 +317,7 @@ struct Connection(TrivialRegisterPassable):
                 x[].fiber = fiber
                 fibers.resume(fiber.unsafe_value())
                 return True
+        WorkerStatistics.add(Pointer(to=w[].statistics[].refused), 1)
         write_response(c, service_unavailable())
         self.finish_exchange(x)
         return True
@@ -392,6 +401,8 @@ struct Connection(TrivialRegisterPassable):
         if c[].running:
             var x = c[].exchange.value()
             x[].peer_gone = True
+            # In another protocol an orderly end would make what came the whole.
+            c[].resets = c[].resets or c[].upgraded
             x[].fiber.value().cancel()
             # Fibers that the handler has spawned may wait for the peer too.
             _wake(x[].waiter)

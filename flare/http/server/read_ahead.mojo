@@ -1,8 +1,9 @@
 """Decides how far a connection receives ahead of its handlers.
 
 What a peer sends before it is needed is kept up to a bound; then nothing more
-is received, and the peer's kernel holds it back. A peer that leaves meanwhile
-would go unnoticed, so that it is polled for instead.
+is received, and the peer's kernel holds it back. A peer that leaves meanwhile,
+or while there is no buffer to receive into, would go unnoticed, so that it is
+polled for instead.
 """
 
 from flare.core import Erased, PointerTo, SlotHandle
@@ -72,7 +73,9 @@ def adjust_receive(c: PointerTo[ConnectionState]):
         # A handler that reads bit by bit meets the end where it stands.
         if c[].peer_ended or not _reads_in_large(c):
             _watch(c)
-    elif receive_operation(c).is_idle() and not c[].starved:
+    elif c[].starved:
+        _watch(c)
+    elif receive_operation(c).is_idle():
         submit_receive(c)
 
 

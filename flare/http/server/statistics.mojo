@@ -24,8 +24,8 @@ struct WorkerStatistics(ImplicitlyCopyable):
     var handler_errors: Int64
     """Handlers that raised, since the start."""
     var refused: Int64
-    """Requests that broke the protocol or a limit of their size or time, and
-    connections that were turned away unread, since the start."""
+    """Requests that broke the protocol or a limit, of the request or of the
+    worker, and connections that were turned away unread, since the start."""
     var fibers: Int64
     """Fibers that run something now."""
     var receive_buffers: Int64

@@ -129,6 +129,8 @@ def _write(c: PointerTo[ConnectionState], x: Exchange, content: Body) raises:
         content.run_stream(x)
         if x[].peer_gone:
             return
+        # Who reads content in the function may have swallowed its error.
+        x[].check_content()
     try:
         end_stream(c, x)
     except e:
