@@ -2,7 +2,8 @@
 (tests/python/test_loopback_supervise.py).
 
 Options: the backend, `--workers N`, `--alone` (not supervised), `--no-signals`,
-`--short` (little time to stop), `--dies-at-start`, `--hangs-at-start`, `--stop-on-input`,
+`--short` (little time to stop), `--dies-at-start`, `--hangs-at-start`,
+`--reads-at-start` (serves when standard input lets it), `--stop-on-input`,
 `--comptime` (`serve_comptime`), `--twice` (serves again), `--bad-index-after`.
 """
 
@@ -162,6 +163,8 @@ def main() raises:
         config.log = LogSink(_hang_at_start)
     if _has("--dies-at-start"):
         config.log = LogSink(_abort_at_start)
+    if _has("--reads-at-start"):
+        config.log = LogSink(_read_at_start)
     var server = HttpServer.bind(SocketAddr.localhost(0), config^)
     print(server.local_address().port, flush=True)
     if _has("--stop-on-input"):
@@ -250,6 +253,13 @@ def _abort_at_start(line: StringSlice[ImmUntrackedOrigin]):
 def _hang_at_start(line: StringSlice[ImmUntrackedOrigin]):
     while line.startswith("flare: listening") and parent_process_id() > 0:
         pass
+    print(line, file=stderr)
+
+
+def _read_at_start(line: StringSlice[ImmUntrackedOrigin]):
+    if line.startswith("flare: listening"):
+        var octets = List[UInt8](length=1, fill=0)
+        _ = read_descriptor(0, Span(octets))
     print(line, file=stderr)
 
 

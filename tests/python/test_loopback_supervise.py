@@ -561,6 +561,52 @@ class Stop(Faults):
                 "while it stopped after", "".join(self.lines(subject))
             )
 
+    def each_before_it_serves(self):
+        """Stops servers whose worker has not got to serve, and kills it."""
+        for subject in self.each("--reads-at-start", stdin=subprocess.PIPE):
+            self.await_true(lambda: self.children(subject))
+            dead = self.children(subject)[0]
+            clients = self.queue_up(subject)
+            before = self.switches(subject)
+            subject.process.terminate()
+            self.await_true(lambda: self.switches(subject) != before)
+            os.kill(dead, signal.SIGKILL)
+            # The child is not there before it is forked.
+            self.await_true(lambda: self.children(subject) not in ([], [dead]))
+            try:
+                yield subject, clients, dead
+            finally:
+                subject.process.stdin.close()
+
+    def test_a_worker_that_dies_before_it_served_leaves_its_queue_to_another(
+        self,
+    ):
+        for subject, clients, dead in self.each_before_it_serves():
+            subject.process.stdin.close()
+            self.expect_last_answers(clients, dead)
+            self.assertEqual(subject.process.wait(10), 0)
+            self.assertRegex(
+                "".join(self.lines(subject)),
+                rf"^flare: worker 0 \(process {dead}\) died of SIGKILL"
+                r" while it stopped after \d+ ms; restarting\n$",
+            )
+
+    def test_a_worker_that_never_serves_is_started_once_while_it_stops(self):
+        for subject, _, dead in self.each_before_it_serves():
+            second = self.children(subject)[0]
+            os.kill(second, signal.SIGKILL)
+            started = time.monotonic()
+            self.assertEqual(subject.process.wait(10), 0)
+            self.assertLess(time.monotonic() - started, 5)
+            subject.stop()
+            self.assertRegex(
+                "".join(self.lines(subject)),
+                rf"^flare: worker 0 \(process {dead}\) died of SIGKILL"
+                r" while it stopped after \d+ ms; restarting\n"
+                rf"flare: worker 0 \(process {second}\) died of SIGKILL"
+                r" while it stopped\n$",
+            )
+
     def test_an_end_that_nobody_may_ask_about_is_an_end(self):
         for subject in self.each(
             preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN)

@@ -5,9 +5,10 @@ forks and keeps them, so that connections wait in their queues while a worker is
 dead. A socket pair joins it to each worker: orders to stop go one way, the word
 that the worker serves comes the other way, and the end of the stream says that
 the worker is gone. While the server stops, too, a dead worker is started again:
-with the order to stop, for those that wait in its queue. Signals are the
-supervisor's business alone: those that reach a worker, because they were sent
-to all processes of a terminal or a service, are dropped there.
+with the order to stop, for those that wait in its queue; one that has never
+served, once. Signals are the supervisor's business alone: those that reach a
+worker, because they were sent to all processes of a terminal or a service, are
+dropped there.
 """
 
 from flare.core import PointerTo
@@ -86,6 +87,8 @@ struct _Child(Copyable, Movable):
     # When to start it, or `_NEVER`; while there is none.
     var due_ms: Int
     var starts: Int
+    # It was started after the order to stop.
+    var started_late: Bool
     var serves: Bool
     var has_ever_served: Bool
     # It has said so: how a process ended cannot always be asked.
@@ -103,6 +106,7 @@ struct _Child(Copyable, Movable):
         self.started_ms = 0
         self.due_ms = 0
         self.starts = 0
+        self.started_late = False
         self.serves = False
         self.has_ever_served = False
         self.has_ended = False
@@ -195,6 +199,7 @@ struct _Supervisor(Movable):
         child.channel = own_end
         child.due_ms = _NEVER
         if self.stage != 0:
+            child.started_late = True
             _send(own_end, [ORDER_STOP])
 
     def _become(
@@ -308,7 +313,8 @@ struct _Supervisor(Movable):
         elif not child.has_ended and self.stage == _STOPPING:
             text.write(" while it stopped")
             # One that never gets to serve answers nobody.
-            if child.has_ever_served and self.kill_at_ms != Int.MAX:
+            var is_hopeless = child.started_late and not child.has_ever_served
+            if not is_hopeless and self.kill_at_ms != Int.MAX:
                 self._plan_restart(index, text)
             else:
                 self._log(index, text)
@@ -322,7 +328,11 @@ struct _Supervisor(Movable):
             requests=self._requests(index) - child.requests_before,
         )
         child.due_ms = now + delay
-        if not child.has_ever_served and child.starts >= TRIES_MAX:
+        if (
+            self.stage == 0
+            and not child.has_ever_served
+            and child.starts >= TRIES_MAX
+        ):
             self._give_up(index, text)
             return
         var line = String("flare: worker ", index, " ", text)
