@@ -199,13 +199,35 @@ struct Reactor(Equatable, TrivialRegisterPassable):
         if self.state[].is_closed:
             return
         self.state[].is_closed = True
-        self._end_fibers()
+        self.end_fibers()
         if self.state[].helpers:
             self.state[].end_helpers(self.state[].helpers.value())
         self.state[].mailbox.close(self)
         self.state[].fibers.destroy()
         self.state[].timers.destroy()
         self.state[].functions.destroy(self.state[].backend)
+
+    def end_fibers(self):
+        """Cancels the fibers that still run, and turns until they have unwound
+        or ignored it for long.
+
+        Operations of other owners must have ended.
+        """
+        var fibers = self.state[].fibers
+        if fibers.busy() == fibers.leaked():
+            return
+        # Unwinding finds its loop by the thread's word; the thread may be the
+        # main context of another loop.
+        var word = thread_word()
+        var before = word[]
+        word[] = Int(self.state)
+        fibers.set_current(None)
+        fibers.cancel_all()
+        var turns = 0
+        while fibers.busy() > fibers.leaked() and turns < _ENDING_TURNS_MAX:
+            self.turn(10)
+            turns += 1
+        word[] = before
 
     @always_inline
     def submit(self, operation: Operation):
@@ -425,23 +447,6 @@ struct Reactor(Equatable, TrivialRegisterPassable):
             or self.state[].timers.armed_count() > 0
             or self.state[].fibers.has_ready()
         )
-
-    def _end_fibers(self):
-        var fibers = self.state[].fibers
-        if fibers.busy() == fibers.leaked():
-            return
-        # Unwinding finds its loop by the thread's word; the thread may be the
-        # main context of another loop.
-        var word = thread_word()
-        var before = word[]
-        word[] = Int(self.state)
-        fibers.set_current(None)
-        fibers.cancel_all()
-        var turns = 0
-        while fibers.busy() > fibers.leaked() and turns < _ENDING_TURNS_MAX:
-            self.turn(10)
-            turns += 1
-        word[] = before
 
     def _drain[B: Backend](self, backend: B):
         var completions = Pointer(to=self.state[].completions)

@@ -106,6 +106,35 @@ def in_task(req: Request) raises -> Response:
     return ok(String(task^.join()))
 
 
+def leave_behind(req: Request) raises -> Response:
+    def body() raises {}:
+        var owner = _Owner()
+        try:
+            sleep(60_000)
+        except e:
+            print("cut off by", e, file=stderr)
+            raise e^
+        finally:
+            print("finally", file=stderr)
+        _ = owner^
+
+    var task = spawn(body)
+    task^.detach()
+    # It gets to wait.
+    sleep(0)
+    return ok("left behind")
+
+
+struct _Owner(Movable):
+    var name: String
+
+    def __init__(out self):
+        self.name = "owner"
+
+    def __deinit__(deinit self):
+        print(self.name, "destroyed", file=stderr)
+
+
 def in_thread(req: Request) raises -> Response:
     def body() raises {} -> Int:
         _bad_index()
@@ -224,6 +253,7 @@ def _routes(handle: ServerHandle) raises -> Router[]:
     router.get("/streamed", streamed)
     router.get("/in-task", in_task)
     router.get("/in-thread", in_thread)
+    router.get("/leave-behind", leave_behind)
     router.get("/stop", Stop(handle.copy(), False))
     router.get("/stop-now", Stop(handle.copy(), True))
     router.get("/statistics", Statistics(handle.copy()))

@@ -607,6 +607,18 @@ class Stop(Faults):
                 r" while it stopped\n$",
             )
 
+    def test_what_lives_on_behind_its_request_is_ended(self):
+        for options in ([], ["--alone"]):
+            for subject in self.each(*options):
+                self.ask(subject, "/leave-behind")
+                subject.process.terminate()
+                self.assertEqual(subject.process.wait(10), 0)
+                subject.stop()
+                log = b"".join(subject.log()).decode()
+                self.assertRegex(log, r"cut off by net\.cancelled sleep")
+                self.assertEqual(log.count("finally\n"), 1, log)
+                self.assertEqual(log.count("owner destroyed\n"), 1, log)
+
     def test_an_end_that_nobody_may_ask_about_is_an_end(self):
         for subject in self.each(
             preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN)

@@ -215,9 +215,11 @@ def _run_worker(argument: Erased, index: Int):
         plan[].abort_line.value().leave(worker.state)
     stack.remove()
     plan[].handle.leave(worker)
-    # The end of the process frees all, and cannot wait for a lock of the
-    # allocator that some thread held when the process was forked.
-    if not plan[].supervised:
+    if plan[].supervised:
+        # The end of the process frees all, and cannot wait for a lock of the
+        # allocator that some thread held when the process was forked.
+        worker.end_fibers()
+    else:
         worker.destroy()
 
 

@@ -98,6 +98,10 @@ struct Worker(TrivialRegisterPassable):
                 Connection(c.value()).stop()
         end_accepting(w)
 
+    def end_fibers(self):
+        """Cancels what outlived its request; `run` has returned."""
+        self.state[].reactor.end_fibers()
+
     def destroy(self):
         """Frees the worker and its reactor; `run` has returned."""
         var w = self.state
