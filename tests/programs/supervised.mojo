@@ -5,6 +5,7 @@ Options: the backend, `--workers N`, `--alone` (not supervised), `--no-signals`,
 `--short` (little time to stop), `--dies-at-start`, `--hangs-at-start`,
 `--reads-at-start` (serves when standard input lets it), `--stop-on-input`,
 `--comptime` (`serve_comptime`), `--twice` (serves again), `--bad-index-after`.
+At the end it prints for each worker its requests, and all that is present.
 """
 
 from std.ffi import c_int, external_call
@@ -25,6 +26,7 @@ from flare.http import (
     ServerHandle,
     ok,
 )
+from flare.http.server import WorkerStatistics
 from flare.net import SocketAddr
 from flare.runtime import BackendKind, blocking, sleep, spawn
 from flare.sys.file import read_descriptor, write_descriptor
@@ -125,6 +127,21 @@ def leave_behind(req: Request) raises -> Response:
     return ok("left behind")
 
 
+def ignore_cancel(req: Request) raises -> Response:
+    def body() raises {}:
+        while True:
+            try:
+                sleep(60_000)
+            except:
+                pass
+
+    var task = spawn(body)
+    task^.detach()
+    # It gets to wait.
+    sleep(0)
+    return ok("left behind")
+
+
 struct _Owner(Movable):
     var name: String
 
@@ -209,9 +226,19 @@ def main() raises:
         _serve(server, workers)
         print("after", flush=True)
     for counters in server.handle().statistics():
-        print(counters.requests, counters.connections, flush=True)
+        print(counters.requests, _present(counters), flush=True)
     if _has("--bad-index-after"):
         _bad_index()
+
+
+def _present(counters: WorkerStatistics) -> Int64:
+    return (
+        counters.connections
+        + counters.requests_in_flight
+        + counters.fibers
+        + counters.receive_buffers
+        + counters.timers
+    )
 
 
 def _serve(server: HttpServer, workers: Int) raises:
@@ -254,6 +281,7 @@ def _routes(handle: ServerHandle) raises -> Router[]:
     router.get("/in-task", in_task)
     router.get("/in-thread", in_thread)
     router.get("/leave-behind", leave_behind)
+    router.get("/ignore-cancel", ignore_cancel)
     router.get("/stop", Stop(handle.copy(), False))
     router.get("/stop-now", Stop(handle.copy(), True))
     router.get("/statistics", Statistics(handle.copy()))

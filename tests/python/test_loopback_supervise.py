@@ -613,11 +613,26 @@ class Stop(Faults):
                 self.ask(subject, "/leave-behind")
                 subject.process.terminate()
                 self.assertEqual(subject.process.wait(10), 0)
+                output = subject.process.stdout.read().decode().splitlines()
                 subject.stop()
                 log = b"".join(subject.log()).decode()
                 self.assertRegex(log, r"cut off by net\.cancelled sleep")
                 self.assertEqual(log.count("finally\n"), 1, log)
                 self.assertEqual(log.count("owner destroyed\n"), 1, log)
+                self.assertIn("1 0", output, "what is present")
+
+    def test_what_ignores_being_cancelled_does_not_hold_up_the_end(self):
+        for options in (["--alone"], []):
+            for subject in self.each(*options):
+                self.ask(subject, "/ignore-cancel")
+                started = time.monotonic()
+                subject.process.terminate()
+                self.assertEqual(subject.process.wait(10), 0)
+                self.assertLess(time.monotonic() - started, 5)
+                output = subject.process.stdout.read().decode().splitlines()
+                subject.stop()
+                self.assertEqual(self.lines(subject), [])
+                self.assertIn("1 0", output, "what is present")
 
     def test_an_end_that_nobody_may_ask_about_is_an_end(self):
         for subject in self.each(

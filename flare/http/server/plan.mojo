@@ -17,6 +17,7 @@ from .carrier import exchange_functions
 from .handle import ServerHandle
 from .signals import OrderSocket, OrderWatch
 from .start_barrier import StartBarrier
+from .statistics import WorkerStatistics
 from .worker import Worker
 from .worker_state import WorkerState
 
@@ -221,6 +222,7 @@ def _run_worker(argument: Erased, index: Int):
         worker.end_fibers()
     else:
         worker.destroy()
+        WorkerStatistics.forget_present(plan[].handle.counters(index))
 
 
 def _make_worker(
