@@ -1,9 +1,11 @@
 """Tests for `flare.runtime.wait`."""
 
 from std.testing import assert_equal, assert_raises, assert_true
+from std.time import sleep as pause
 
 from flare.net import NetError
 from flare.runtime.backend import BackendKind
+from flare.runtime.blocking import blocking
 from flare.runtime.current import current_fiber
 from flare.runtime.fiber import NO_DEADLINE
 from flare.runtime.reactor import ReactorConfig
@@ -65,6 +67,61 @@ def test_a_sleep_past_the_deadline_times_out_at_the_deadline() raises:
 def test_a_sleep_within_the_deadline_ends_well() raises:
     with deadline_in(60_000):
         sleep(1)
+
+
+def test_a_time_without_end_does_not_end_at_once() raises:
+    for kind in [BackendKind.EPOLL, BackendKind.IO_URING]:
+        for duration_ms in [1 << 40, 1 << 62, Int.MAX - (1 << 50), Int.MAX]:
+            var loop = Loop(ReactorConfig(backend=kind))
+            var log = Log()
+
+            def sleeper() raises {var log, var duration_ms}:
+                try:
+                    sleep(duration_ms)
+                    log.add("slept")
+                except e:
+                    log.add(String(e))
+
+            def bounded() raises {var log, var duration_ms}:
+                with deadline_in(duration_ms):
+                    sleep(1)
+                    log.add("in time")
+
+            def wake() raises {var log}:
+                def nap() raises {} -> Int:
+                    pause(0.03)
+                    return 0
+
+                # What comes from outside is all that wakes the loop then.
+                _ = blocking(nap)
+                log.add("woken")
+
+            spawn(sleeper).detach()
+            spawn(bounded).detach()
+            spawn(wake).detach()
+            while loop.busy() > 1:
+                loop.turn(-1)
+            var turns = loop.reactor.state[].turns
+            assert_true(turns < 100, String(kind, " ", duration_ms, " ", turns))
+            loop.close()
+            assert_equal(
+                log.take(),
+                ["in time", "woken", "net.cancelled sleep errno=125"],
+            )
+
+
+def test_an_endless_deadline_leaves_the_outer_one() raises:
+    with deadline_in(Int.MAX):
+        assert_equal(_deadline_ms(), NO_DEADLINE)
+        sleep(1)
+    with deadline_in(10_000):
+        var outer = _deadline_ms()
+        with deadline_in(Int.MAX):
+            assert_equal(_deadline_ms(), outer)
+    with assert_raises(contains="net.timeout sleep"):
+        with deadline_in(Int.MIN):
+            sleep(60_000)
+    sleep(Int.MIN)
 
 
 def test_what_raises_inside_the_block_leaves_no_deadline_behind() raises:
