@@ -133,7 +133,8 @@ def epoll_wait(
         epoll: The epoll descriptor.
         events: Where to put them.
         count: How many fit.
-        timeout_ms: The longest wait; -1 waits for ever.
+        timeout_ms: The longest wait, cut to what 31 bits hold; -1 waits for
+            ever.
 
     Returns:
         How many there are, or the negated errno.
@@ -141,7 +142,10 @@ def epoll_wait(
     return result_or_errno(
         Int(
             external_call["epoll_wait", c_int](
-                epoll, events, c_int(count), c_int(timeout_ms)
+                epoll,
+                events,
+                c_int(count),
+                c_int(min(timeout_ms, Int(c_int.MAX))),
             )
         )
     )

@@ -181,7 +181,7 @@ def wait_readable(mut entries: List[PollEntry], timeout_ms: Int) -> Int:
 
     Args:
         entries: What to wait for; says afterwards what is ready.
-        timeout_ms: The longest wait; -1 for any.
+        timeout_ms: The longest wait, cut to what 31 bits hold; -1 for any.
 
     Returns:
         How many are ready, or the negated errno.
@@ -189,7 +189,9 @@ def wait_readable(mut entries: List[PollEntry], timeout_ms: Int) -> Int:
     return result_or_errno(
         Int(
             external_call["poll", c_int](
-                entries.unsafe_ptr(), len(entries), c_int(timeout_ms)
+                entries.unsafe_ptr(),
+                len(entries),
+                c_int(min(timeout_ms, Int(c_int.MAX))),
             )
         )
     )

@@ -110,6 +110,25 @@ def test_a_time_without_end_does_not_end_at_once() raises:
             )
 
 
+def test_a_turn_longer_than_31_bits_of_milliseconds_waits() raises:
+    for kind in [BackendKind.EPOLL, BackendKind.IO_URING]:
+        var loop = Loop(ReactorConfig(backend=kind))
+
+        def wake() raises {}:
+            def nap() raises {} -> Int:
+                pause(0.03)
+                return 0
+
+            _ = blocking(nap)
+
+        spawn(wake).detach()
+        while loop.busy() > 0:
+            loop.turn(1 << 32)
+        var turns = loop.reactor.state[].turns
+        assert_true(turns < 100, String(kind, " ", turns))
+        loop.close()
+
+
 def test_an_endless_deadline_leaves_the_outer_one() raises:
     with deadline_in(Int.MAX):
         assert_equal(_deadline_ms(), NO_DEADLINE)

@@ -2,6 +2,7 @@
 
 from std.ffi import external_call
 from std.testing import assert_equal, assert_false, assert_true
+from std.time import sleep
 
 from flare.core import Erased, heap_create, heap_destroy
 from flare.sys.fatal_signal import (
@@ -38,6 +39,20 @@ from flare.sys.socket_address import AF_UNIX
 from flare.sys.socket_constants import SOCK_STREAM
 
 comptime _NOBODY: UInt8 = 0xFF
+
+
+def test_a_wait_longer_than_31_bits_of_milliseconds_is_a_wait() raises:
+    for timeout_ms in [1 << 32, (1 << 33) + 1, Int.MAX]:
+        var pair = _Pair()
+        var child = fork_process()
+        if child == 0:
+            sleep(0.03)
+            var octets = List[UInt8](length=1, fill=0)
+            _ = write_descriptor(pair.writer, Span(octets))
+            exit_process(0)
+        assert_true(pair.has_octets(timeout_ms), String(timeout_ms))
+        assert_equal(wait_for_end(child).exit_code(), 0)
+        pair.close()
 
 
 def test_a_child_has_another_id_and_ends_with_its_code() raises:
