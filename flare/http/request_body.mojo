@@ -28,6 +28,7 @@ struct RequestBody[origin: ImmOrigin](ImplicitlyCopyable, Reader):
     """
 
     var _exchange: Exchange
+    # The block may serve another request some day.
     var _request_id: Int
 
     def read(self, into: Span[mut=True, UInt8, _]) raises -> Int:
@@ -123,10 +124,11 @@ struct RequestBody[origin: ImmOrigin](ImplicitlyCopyable, Reader):
         """Tells what Content-Length says.
 
         Returns:
-            The length, or none if there is no Content-Length.
+            The length, or none if there is no Content-Length, or if the request
+            has ended.
         """
         var length = self._exchange[].head.content_length
-        if length < 0:
+        if length < 0 or self._exchange[].request_id != self._request_id:
             return None
         return length
 
@@ -143,7 +145,6 @@ struct RequestBody[origin: ImmOrigin](ImplicitlyCopyable, Reader):
 
     @always_inline
     def _check(self) raises:
-        # The block may serve another request by now.
         if self._exchange[].request_id != self._request_id:
             raise Error(OVER)
 

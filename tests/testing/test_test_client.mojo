@@ -1,6 +1,6 @@
 """Tests the client that needs no socket."""
 
-from std.testing import assert_equal, assert_raises
+from std.testing import assert_equal, assert_false, assert_raises
 
 from flare.core import PointerTo, heap_create, heap_destroy
 from flare.http.builders import created, no_content, ok
@@ -171,6 +171,16 @@ def test_a_stream_kept_beyond_its_end_is_refused() raises:
         assert_equal(client.get("/no").status, 500)
     # Nor may it write into another response.
     assert_equal(String(client.get("/write").text()), "http.stream_over")
+    heap_destroy(kept)
+
+
+def test_a_body_kept_beyond_its_request_tells_no_length() raises:
+    var kept = heap_create(_Memory())
+    var client = TestClient(_Keep(kept))
+    assert_equal(String(client.post("/length", "abc").text()), "3")
+    # The block of the first request serves the second one.
+    assert_equal(String(client.post("/kept-length", "four").text()), "none 4")
+    assert_false(kept[].body.value().declared_octets())
     heap_destroy(kept)
 
 
@@ -354,6 +364,18 @@ struct _Keep(Handler):
 
         if req.path == "/keep":
             return Response.stream(keep)
+        if req.path == "/length":
+            memory[].body = rebind[RequestBody[ImmUntrackedOrigin]](req.body)
+            return ok(String(memory[].body.value().declared_octets().value()))
+        if req.path == "/kept-length":
+            var length = memory[].body.value().declared_octets()
+            return ok(
+                String(
+                    String(length.value()) if length else "none",
+                    " ",
+                    req.body.declared_octets().value(),
+                )
+            )
         if req.path == "/no":
             raise Error("on purpose")
         return Response.stream(write)
