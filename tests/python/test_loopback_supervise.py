@@ -238,6 +238,7 @@ class Restart(Faults):
             before = int(self.ask(subject, "/").split()[0])
             self.fail_on(subject, "/index/octets-of-the-peer")
             self.assertNotEqual(int(self.ask(subject, "/").split()[0]), before)
+            subject.await_log(rb"restarting$")
             self.assertRegex(
                 "".join(self.lines(subject)),
                 r"^flare: worker 0 died of SIGILL in request 2 \(GET"
@@ -251,6 +252,7 @@ class Restart(Faults):
         for subject in self.each():
             self.fail_on(subject, "/exit")
             self.ask(subject, "/")
+            subject.await_log(rb"restarting$")
             self.assertRegex(
                 "".join(self.lines(subject)),
                 r"^flare: worker 0 \(process \d+\) ended with exit code 3"
