@@ -284,6 +284,24 @@ def test_content_that_stops_is_408_for_who_asks_again_and_again() raises:
             _end(server^, [peer])
 
 
+def test_content_that_comes_while_nobody_waits_counts_too() raises:
+    # The reader looks for 50 ms and sleeps for 450; content always comes while
+    # it sleeps, at eight times the lowest rate.
+    var server = _server(
+        ServerConfig(log=LogSink.nowhere(), body_timeout_ms=2_000)
+    )
+    var peer = server.connect()
+    peer.send(String("POST /looks-in?50", _CHUNKED))
+    server.advance(200)
+    for _ in range(60):
+        peer.send(String("3e8\r\n", "x" * 1000, "\r\n"))
+        server.advance(500)
+    peer.send("0\r\n\r\n")
+    var answer = _text(server.receive(peer))
+    assert_equal(String(answer[byte=9:12]), "200")
+    _end(server^, [peer])
+
+
 struct _Log(Movable):
     var lines: List[String]
     var sleep_ms: Int
@@ -315,7 +333,9 @@ struct _Bounded(Handler):
         if req.path == "/read-in" or req.path == "/reads-in":
             return self._read_in(req)
         if req.path == "/asks-again":
-            return self._ask_again(req)
+            return self._ask_again(req, 0)
+        if req.path == "/looks-in":
+            return self._ask_again(req, 450)
         if req.path == "/octets-in":
             try:
                 with deadline_in(Int(req.query)):
@@ -366,7 +386,7 @@ struct _Bounded(Handler):
             self._note("nothing is left of no time: ", e)
         return ok("done")
 
-    def _ask_again(self, req: Request) raises -> Response:
+    def _ask_again(self, req: Request, pause_ms: Int) raises -> Response:
         var piece = List[UInt8](length=10, fill=0)
         while True:
             try:
@@ -376,6 +396,7 @@ struct _Bounded(Handler):
             except e:
                 if _code(e) != "net.timeout":
                     raise e^
+                sleep(pause_ms)
 
     def _read_in(self, req: Request) raises -> Response:
         var piece = List[UInt8](length=10, fill=0)
@@ -513,10 +534,12 @@ def _code(e: Error) -> String:
     return String(text[byte=:end])
 
 
-def _server() -> TestServer[_Bounded]:
+def _server(
+    config: ServerConfig = ServerConfig(log=LogSink.nowhere()),
+) -> TestServer[_Bounded]:
     var server = TestServer(
         _Bounded(heap_create(_Log()), PointerTo[Int](unsafe_from_address=64)),
-        config=ServerConfig(log=LogSink.nowhere()),
+        config=config,
     )
     server._handler[].network_ms = Pointer(
         to=server.network.state[].now_ms

@@ -339,6 +339,51 @@ def test_peers_that_leave_are_noticed_where_receive_buffers_run_out() raises:
         heap_destroy(outcomes)
 
 
+def test_content_in_front_of_an_end_counts_where_receive_buffers_run_out() raises:
+    var outcomes = heap_create(Outcomes())
+    var server = TestServer(
+        Waiter(outcomes),
+        reactor=ReactorConfig(receive_buffers_max=64, fibers_max=1024),
+    )
+    var peers = List[Peer]()
+    var sender = server.connect()
+    sender.send(
+        "POST /read HTTP/1.1\r\nHost: a\r\nContent-Length: 6\r\n\r\nabc"
+    )
+    server.settle()
+    peers.append(sender)
+    for _ in range(100):
+        var peer = server.connect()
+        peer.send(_get("/sleep?1000"))
+        peers.append(peer)
+    server.settle()
+    sender.send("def")
+    sender.end_sending()
+    server.advance(100)
+    assert_false(sender.is_closed())
+    for peer in peers:
+        assert_true(_text(server, peer).startswith("HTTP/1.1 200"))
+    _end(server^, peers)
+    heap_destroy(outcomes)
+
+
+def test_many_are_accepted_in_one_turn_where_room_is_scarce() raises:
+    var outcomes = heap_create(Outcomes())
+    var server = TestServer(
+        Waiter(outcomes),
+        config=ServerConfig(log=LogSink.nowhere(), max_connections=100),
+    )
+    server.settle()
+    var peers = List[Peer]()
+    for _ in range(60):
+        peers.append(server.connect())
+    for _ in range(4):
+        server.turn_now()
+    assert_equal(server.worker.state[].connections.lent(), 60)
+    _end(server^, peers)
+    heap_destroy(outcomes)
+
+
 def test_failing_accepts_are_tried_again() raises:
     var outcomes = heap_create(Outcomes())
     var server = TestServer(

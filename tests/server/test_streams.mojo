@@ -60,6 +60,33 @@ def test_reader_holds_its_peer_back() raises:
     _end(server^, peer)
 
 
+def test_end_behind_content_is_no_departure_where_the_reader_was_late_before() raises:
+    var server = _server()
+    var peer = server.connect()
+    # More than is read ahead while the handler sleeps.
+    for request in ["/slow?1000", "/count"]:
+        var unsent = 1_200_000
+        peer.send(
+            String(
+                "POST ",
+                request,
+                " HTTP/1.1\r\nHost: a\r\nContent-Length: ",
+                unsent,
+                "\r\n\r\n",
+            )
+        )
+        while unsent > 0:
+            var count = min(peer.room(), unsent)
+            peer.send(String("x") * count)
+            unsent -= count
+            if unsent == 0 and request == "/count":
+                peer.end_sending()
+            server.advance(100)
+        var answer = _text(server.receive(peer))
+        assert_true(answer.endswith("\r\n\r\n1200000"), answer)
+    _end(server^, peer)
+
+
 def test_trailers_of_a_request_are_there_at_its_end() raises:
     for target in ["/trailers", "/trailers?read"]:
         var answer = _exchange(

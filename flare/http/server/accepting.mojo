@@ -239,6 +239,8 @@ def _on_accept(operation: Operation):
             # ones stay in the listen queue.
             w[].waiting.append(Int32(result))
             _pause(w)
+        elif not operation.state[].multishot and not w[].stopping:
+            _accept_more(w, listener)
     elif result != CANCELLED and not _peer_gave_up(result):
         _pause(w)
     if w[].stopping:
@@ -248,6 +250,13 @@ def _on_accept(operation: Operation):
             w[].reactor.cancel(operation)
     elif not w[].accept_paused:
         _accept_next(w, listener)
+
+
+def _accept_more(w: PointerTo[WorkerState], listener: PointerTo[ListenerState]):
+    """Accepts those who wait behind one that was accepted alone."""
+    var result = _accept_waiting(w, listener)
+    if result < 0 and result != -EAGAIN and result != -EINTR:
+        _pause(w)
 
 
 def _on_slot_freed(owner: Erased):

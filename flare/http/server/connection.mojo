@@ -275,8 +275,8 @@ struct Connection(TrivialRegisterPassable):
         else:
             worker_of(c)[].make_content_room(x, event.length)
             x[].content.append(octets)
+        count_content(c, event.length)
         if x[].waiter:
-            count_content(c, event.length)
             if x[].content_streamed:
                 _wake(x[].waiter)
             else:
@@ -553,7 +553,7 @@ def _on_peer_left(operation: Operation):
         elif has_ended(c):
             if c[].exchange.unsafe_value()[].content_complete:
                 connection._peer_has_ended()
-            else:
+            elif c[].receive_paused:
                 # Nobody reads what may still lie in front of the end.
                 connection._peer_is_gone()
     connection.settle()

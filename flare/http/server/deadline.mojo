@@ -109,24 +109,29 @@ def await_content(c: PointerTo[ConnectionState]):
 
 
 def count_content(c: PointerTo[ConnectionState], count: Int):
-    """Ends a wait for content.
+    """Counts content that came, and ends the wait for it, if there is one.
 
     Args:
-        c: The connection, whose handler waits.
+        c: The connection.
         count: How many octets came.
     """
-    if c[].wait != Wait.CONTENT:
-        return
     ref w = worker_of(c)[]
     ref x = c[].exchange.value()[]
+    var waited_ms = 0
+    if c[].wait == Wait.CONTENT:
+        c[].wait = Wait.NOTHING
+        # A wait that has ended by itself is counted already.
+        if x.waiter:
+            waited_ms = w.reactor.now_ms() - x.content_awaited_ms
+    if waited_ms == 0 and x.content_budget_ms >= w.config.body_timeout_ms:
+        return
     x.content_budget_ms = _budget(
         x.content_budget_ms,
-        w.reactor.now_ms() - x.content_awaited_ms,
+        waited_ms,
         count,
         w.config.body_octets_per_second_min,
         w.config.body_timeout_ms,
     )
-    c[].wait = Wait.NOTHING
 
 
 @always_inline

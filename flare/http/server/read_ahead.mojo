@@ -76,6 +76,9 @@ def adjust_receive(c: PointerTo[ConnectionState]):
     elif c[].starved:
         _watch(c)
     elif receive_operation(c).is_idle():
+        if not watch_operation(c).is_idle():
+            # The end that it would report need not be the next to come.
+            reactor.cancel(watch_operation(c))
         submit_receive(c)
 
 
