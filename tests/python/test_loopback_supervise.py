@@ -92,13 +92,28 @@ class Faults(unittest.TestCase):
         text = Path(f"/proc/{subject.process.pid}/status").read_text()
         return re.search(r"\nvoluntary_ctxt_switches:\s*(\d+)", text)[1]
 
-    def is_gone(self, process):
+    def state(self, process):
         try:
             status = Path(f"/proc/{process}/stat").read_text()
         except (FileNotFoundError, ProcessLookupError):
-            return True
+            return "X"
+        return status.rsplit(")", 1)[1].split()[0]
+
+    def is_gone(self, process):
         # Nobody may wait for the child of a parent that is gone.
-        return status.rsplit(")", 1)[1].split()[0] in "ZX"
+        return self.state(process) in "ZX"
+
+    def halt(self, process):
+        """Halts a process: what comes from now on waits."""
+        os.kill(process, signal.SIGSTOP)
+        self.await_true(lambda: self.state(process) == "T")
+
+    def order_to_stop(self, subject):
+        """Sends the signal to a supervisor, and waits until it has acted."""
+        self.await_true(lambda: self.state(subject.process.pid) == "S")
+        before = self.switches(subject)
+        subject.process.terminate()
+        self.await_true(lambda: self.switches(subject) != before)
 
 
 class AbortLine(Faults):
@@ -309,7 +324,7 @@ class Restart(Faults):
         for subject in self.each():
             dead = int(self.ask(subject, "/").split()[0])
             # The supervisor sleeps while the queue fills.
-            subject.process.send_signal(signal.SIGSTOP)
+            self.halt(subject.process.pid)
             try:
                 os.kill(dead, signal.SIGKILL)
                 self.await_true(lambda: self.is_gone(dead))
@@ -427,7 +442,7 @@ class Restart(Faults):
         os.kill(dead, signal.SIGKILL)
         self.await_true(lambda: self.is_gone(dead))
         self.assertNotEqual(int(self.ask(subject, "/").split()[0]), dead)
-        self.assertRegex("".join(self.lines(subject)), "died of SIGKILL after")
+        subject.await_log(b"died of SIGKILL after")
 
     def test_octets_held_back_by_c_are_written_once(self):
         for subject in self.each("--workers", "2"):
@@ -506,7 +521,7 @@ class Stop(Faults):
             for _ in range(4):
                 self.fail_on(subject, "/index/a")
             dead = int(self.ask(subject, "/").split()[0])
-            subject.process.send_signal(signal.SIGSTOP)
+            self.halt(subject.process.pid)
             try:
                 os.kill(dead, signal.SIGKILL)
                 self.await_true(lambda: self.is_gone(dead))
@@ -518,6 +533,14 @@ class Stop(Faults):
             self.expect_last_answers(clients, dead)
             self.assertEqual(subject.process.wait(10), 0)
 
+    def expect_end_after_a_death(self, subject, dead):
+        self.assertEqual(subject.process.wait(10), 0)
+        self.assertRegex(
+            "".join(self.lines(subject)),
+            rf"^flare: worker 0 \(process {dead}\) died of SIGKILL"
+            r" while it stopped after \d+ ms; restarting\n$",
+        )
+
     def test_a_worker_that_dies_while_it_stops_leaves_its_queue_to_another(
         self,
     ):
@@ -525,24 +548,17 @@ class Stop(Faults):
             with subject.connect() as client:
                 dead = self.who(client)[0]
                 # It does not come to read the order.
-                os.kill(dead, signal.SIGSTOP)
+                self.halt(dead)
                 clients = self.queue_up(subject)
-                before = self.switches(subject)
-                subject.process.terminate()
-                self.await_true(lambda: self.switches(subject) != before)
+                self.order_to_stop(subject)
                 os.kill(dead, signal.SIGKILL)
                 self.expect_last_answers(clients, dead)
-            self.assertEqual(subject.process.wait(10), 0)
-            self.assertRegex(
-                "".join(self.lines(subject)),
-                rf"^flare: worker 0 \(process {dead}\) died of SIGKILL"
-                r" while it stopped after \d+ ms; restarting\n$",
-            )
+            self.expect_end_after_a_death(subject, dead)
 
     def test_the_next_one_that_dies_before_it_serves_is_replaced_too(self):
         for subject in self.each():
             dead = int(self.ask(subject, "/").split()[0])
-            subject.process.send_signal(signal.SIGSTOP)
+            self.halt(subject.process.pid)
             os.kill(dead, signal.SIGKILL)
             self.await_true(lambda: self.is_gone(dead))
             clients = self.queue_up(subject)
@@ -569,9 +585,7 @@ class Stop(Faults):
             self.await_true(lambda: self.children(subject))
             dead = self.children(subject)[0]
             clients = self.queue_up(subject)
-            before = self.switches(subject)
-            subject.process.terminate()
-            self.await_true(lambda: self.switches(subject) != before)
+            self.order_to_stop(subject)
             os.kill(dead, signal.SIGKILL)
             # The child is not there before it is forked.
             self.await_true(lambda: self.children(subject) not in ([], [dead]))
@@ -586,12 +600,7 @@ class Stop(Faults):
         for subject, clients, dead in self.each_before_it_serves():
             subject.process.stdin.close()
             self.expect_last_answers(clients, dead)
-            self.assertEqual(subject.process.wait(10), 0)
-            self.assertRegex(
-                "".join(self.lines(subject)),
-                rf"^flare: worker 0 \(process {dead}\) died of SIGKILL"
-                r" while it stopped after \d+ ms; restarting\n$",
-            )
+            self.expect_end_after_a_death(subject, dead)
 
     def test_a_worker_that_never_serves_is_started_once_while_it_stops(self):
         for subject, _, dead in self.each_before_it_serves():
@@ -650,14 +659,12 @@ class Stop(Faults):
     def test_workers_that_die_again_and_again_do_not_hold_up_the_end(self):
         for subject in self.each("--short"):
             dead = int(self.ask(subject, "/").split()[0])
-            os.kill(dead, signal.SIGSTOP)
+            self.halt(dead)
             clients = [subject.connect() for _ in range(20)]
             for client in clients:
                 self.addCleanup(client.close)
                 client.send(get("/index/a"))
-            before = self.switches(subject)
-            subject.process.terminate()
-            self.await_true(lambda: self.switches(subject) != before)
+            self.order_to_stop(subject)
             os.kill(dead, signal.SIGKILL)
             self.assertEqual(subject.process.wait(10), 0)
 

@@ -88,7 +88,10 @@ class Subject:
                 self._changed.notify_all()
 
     def log(self):
-        """Gives the lines that were written to standard error so far."""
+        """Gives the lines that were written to standard error so far: all of
+        them once the process has ended."""
+        if self.process.poll() is not None:
+            self._reader.join(10)
         with self._changed:
             return list(self._log)
 
