@@ -15,7 +15,6 @@ SCRIPTS = ROOT / "benchmark" / "load"
 LEAN_CLIENT = BUILD / "lean"
 # What a generator may need beyond the time it was given.
 _MARGIN_SECONDS = 60.0
-_HALTED_SECONDS = 600
 _UNITS_US = {"us": 1.0, "ms": 1e3, "s": 1e6, "m": 60e6}
 
 
@@ -106,7 +105,7 @@ def _wrk(workload: Workload, asking: Asking) -> list[str]:
         "--latency",
     ]
     if asking.is_halted:
-        command += ["--timeout", f"{_HALTED_SECONDS}s"]
+        command += ["--timeout", f"{asking.seconds:.0f}s"]
     if workload.depth > 1:
         command += ["-s", str(SCRIPTS / "pipelined.lua")]
     elif workload.close_percent:

@@ -1,8 +1,9 @@
 """Measures targets in alternating rounds, so that their figures pair.
 
 In each round every target is asked once, and every other round in the opposite
-order. What was disturbed is asked again at the end of the round; what stays disturbed leaves a
-gap, and rounds are added until each target has enough, or time runs out.
+order. What was disturbed is asked again at the end of the round; what stays
+disturbed leaves a gap, and rounds are added until each target has enough, or
+time runs out.
 """
 
 from __future__ import annotations

@@ -24,7 +24,8 @@ _END_SECONDS = 30.0
 
 
 class HaltedLoad:
-    """Is a generator that asks only while it is let; a `with` block ends it."""
+    """Is a generator that is halted between its turns; a `with` block ends
+    it."""
 
     def __init__(self, workload: Workload, asking: Asking):
         self.command = generators.command_of(
@@ -37,8 +38,6 @@ class HaltedLoad:
             stderr=subprocess.PIPE,
             text=True,
         )
-        # It connects.
-        self._pass(_START_SECONDS)
 
     def __enter__(self) -> HaltedLoad:
         return self
@@ -50,8 +49,11 @@ class HaltedLoad:
 
     def go_on(self, seconds: float) -> None:
         """Asks for some time."""
+        begun = time.monotonic()
         self.process.send_signal(signal.SIGCONT)
-        self._pass(seconds)
+        time.sleep(seconds)
+        self.process.send_signal(signal.SIGSTOP)
+        self.seconds += time.monotonic() - begun
 
     def end(self) -> Load:
         """Ends it and gives what it counted; raises `LoadFailed`."""
@@ -66,12 +68,6 @@ class HaltedLoad:
         )
         return replace(counted, seconds=self.seconds)
 
-    def _pass(self, seconds: float) -> None:
-        begun = time.monotonic()
-        time.sleep(seconds)
-        self.process.send_signal(signal.SIGSTOP)
-        self.seconds += time.monotonic() - begun
-
 
 def take_turns(
     stack: ExitStack,
@@ -81,10 +77,11 @@ def take_turns(
 ) -> dict[str, HaltedLoad]:
     """Lets one generator for each target ask for its time, slice by slice;
     they are halted then, and end with `stack`."""
-    loads = {
-        name: stack.enter_context(HaltedLoad(workload, asking))
-        for name, asking in askings.items()
-    }
+    loads = {}
+    for name, asking in askings.items():
+        loads[name] = stack.enter_context(HaltedLoad(workload, asking))
+        # It connects.
+        loads[name].go_on(_START_SECONDS)
     order = list(loads)
     longest = max((asking.seconds for asking in askings.values()), default=0)
     for _ in range(max(1, round(longest / slice_seconds))):

@@ -78,11 +78,15 @@ class Sessions(unittest.TestCase):
         server = self.folder / "server.py"
         return Target(name, (sys.executable, str(server)), (), options)
 
-    def measure(self, targets, measures=(CPU, LATENCY, MEMORY), rounds=2):
+    def measure(
+        self, targets, measures=(CPU, LATENCY, MEMORY), rounds=2, slices=None
+    ):
         products = self.folder / "products.json"
         core = min(os.sched_getaffinity(0))
         place = Place((core,), 1, products, self.folder / "logs")
-        setting = Setting(place, (core,), 0.1, 0.1, self.folder, True)
+        setting = Setting(
+            place, (core,), 0.1, 0.1, self.folder, True, slices
+        )
         session = Session(
             setting, Pool(products), rounds, measures, lambda _: None
         )
@@ -115,6 +119,28 @@ class Sessions(unittest.TestCase):
         self.assertIn("| flare_epoll |", text)
         self.assertIn("a\\|b", text)
         json.dumps(result.as_data())
+
+    def test_targets_that_take_turns_are_measured_one_by_one(self):
+        def take_turns(stack, workload, askings, seconds):
+            self.assertEqual(seconds, 0.05)
+            return {
+                name: mock.Mock(end=lambda a=asking: few_requests(workload, a))
+                for name, asking in askings.items()
+            }
+
+        with mock.patch("benchmark.driver.measures.take_turns", take_turns):
+            result = self.measure(
+                [
+                    self.target("hyper", "Hello, World!"),
+                    self.target("nginx", "Hello, World!"),
+                ],
+                (CPU,),
+                slices=0.05,
+            )
+        for name in ("hyper", "nginx"):
+            series = result.series[CPU][name]
+            self.assertEqual((series.count, series.errors), (2, 0))
+            self.assertGreater(series.counted("cpu_us")[0], 0)
 
     def test_a_target_that_cannot_be_started_leaves_the_others(self):
         result = self.measure(

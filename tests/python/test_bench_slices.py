@@ -75,6 +75,7 @@ class Slices(unittest.TestCase):
     def test_a_generator_that_failed_is_no_load(self):
         self.program = "import sys; sys.exit('cannot connect')"
         with HaltedLoad(PLAINTEXT, self.asking(1)) as load:
+            load.process.wait(30)
             with self.assertRaisesRegex(LoadFailed, "cannot connect"):
                 load.end()
 

@@ -9,7 +9,7 @@ from flare.message import Method, RequestTarget
 
 from .field_stops import PLAIN_PATH_OCTETS
 from .head import Head
-from .scan import Window
+from .scan import Window, eight_octets, four_octets
 from std.bit import byte_swap, count_trailing_zeros
 from std.memory import pack_bits
 from std.sys.intrinsics import unlikely
@@ -63,7 +63,7 @@ def take_plain_request_line(
     var p = window.unsafe_ptr()
     var start = 4
     var method = Method.GET
-    if unlikely(_four_octets(p, 0) != _GET):
+    if unlikely(four_octets(p, 0) != _GET):
         start = _method_end(p)
         method = Method.from_octets(window[:start])
         if (
@@ -88,8 +88,8 @@ def take_plain_request_line(
     if unlikely(
         end + 11 > n
         or octets > target_octets_max
-        or _eight_octets(p, end) != _SPACE_HTTP_1
-        or _four_octets(p, end + 7) != _1_CR_LF
+        or eight_octets(p, end) != _SPACE_HTTP_1
+        or four_octets(p, end + 7) != _1_CR_LF
     ):
         return 0
     h.method = method
@@ -147,21 +147,7 @@ def is_plain_host(window: Window, start: Int, octets: Int) -> Bool:
 @always_inline
 def _last_octets(p: Pointer[mut=False, UInt8, _], end: Int) -> UInt64:
     # The first of the five is the most significant one, as in a number.
-    return byte_swap(_eight_octets(p, end - 8)) & 0xFFFFFFFFFF
-
-
-@always_inline
-def _eight_octets(p: Pointer[mut=False, UInt8, _], at: Int) -> UInt64:
-    return (
-        p.unsafe_offset(at).unsafe_bitcast[UInt64]().unsafe_load[alignment=1]()
-    )
-
-
-@always_inline
-def _four_octets(p: Pointer[mut=False, UInt8, _], at: Int) -> UInt32:
-    return (
-        p.unsafe_offset(at).unsafe_bitcast[UInt32]().unsafe_load[alignment=1]()
-    )
+    return byte_swap(eight_octets(p, end - 8)) & 0xFFFFFFFFFF
 
 
 @always_inline

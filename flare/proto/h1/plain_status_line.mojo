@@ -9,12 +9,17 @@ from flare.core import PointerTo, SPACE
 
 from .field_stops import FieldStops
 from .head import Head
-from .scan import CR_LF, Window, two_octets
+from .scan import (
+    CR_LF,
+    HTTP_1_1,
+    Window,
+    eight_octets,
+    four_octets,
+    two_octets,
+)
 
-comptime _HTTP_1_1: UInt64 = 0x312E312F50545448
-# "HTTP/1.1", loaded little-endian.
 comptime _SPACE_000: UInt32 = 0x30303020
-# " 000", likewise.
+# " 000", loaded little-endian.
 comptime _CODE = 8
 comptime _REASON = 13
 
@@ -41,16 +46,10 @@ def take_plain_status_line(
     """
     ref h = head[]
     var p = window.unsafe_ptr()
-    var version = p.unsafe_bitcast[UInt64]().unsafe_load[alignment=1]()
     # A space, then digits: below ten each, and the first not zero.
-    var code = (
-        p.unsafe_offset(_CODE)
-        .unsafe_bitcast[UInt32]()
-        .unsafe_load[alignment=1]()
-        ^ _SPACE_000
-    )
+    var code = four_octets(p, _CODE) ^ _SPACE_000
     if unlikely(
-        version != _HTTP_1_1
+        eight_octets(p, 0) != HTTP_1_1
         or (code | (code + 0x06060600)) & 0xF0F0F0FF != 0
         or code & 0xFF00 == 0
         or p[unsafe_offset=_REASON - 1] != SPACE

@@ -17,6 +17,8 @@ comptime Window = Span[mut=False, UInt8, _]
 
 comptime CR_LF: UInt16 = 0x0A0D
 """CR LF as `two_octets` loads it."""
+comptime HTTP_1_1: UInt64 = 0x312E312F50545448
+"""The version of nearly every message as `eight_octets` loads it."""
 
 comptime Stops = def(_Octets16) thin -> _Lanes16
 """Tells which octets of a vector end a scan."""
@@ -53,6 +55,38 @@ def two_octets(p: Pointer[mut=False, UInt8, _], at: Int) -> UInt16:
     """
     return (
         p.unsafe_offset(at).unsafe_bitcast[UInt16]().unsafe_load[alignment=1]()
+    )
+
+
+@always_inline
+def four_octets(p: Pointer[mut=False, UInt8, _], at: Int) -> UInt32:
+    """Loads four octets, the first as the lowest one.
+
+    Args:
+        p: The front of the window.
+        at: Where they lie.
+
+    Returns:
+        The octets.
+    """
+    return (
+        p.unsafe_offset(at).unsafe_bitcast[UInt32]().unsafe_load[alignment=1]()
+    )
+
+
+@always_inline
+def eight_octets(p: Pointer[mut=False, UInt8, _], at: Int) -> UInt64:
+    """Loads eight octets, the first as the lowest one.
+
+    Args:
+        p: The front of the window.
+        at: Where they lie.
+
+    Returns:
+        The octets.
+    """
+    return (
+        p.unsafe_offset(at).unsafe_bitcast[UInt64]().unsafe_load[alignment=1]()
     )
 
 

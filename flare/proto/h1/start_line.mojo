@@ -11,12 +11,17 @@ from flare.message import Method
 from .error import H1Error
 from .head import Head, HeadProgress
 from .limits import H1Limits
-from .scan import Window, not_field_content, not_token, not_visible, scan
+from .scan import (
+    HTTP_1_1,
+    Window,
+    eight_octets,
+    not_field_content,
+    not_token,
+    not_visible,
+    scan,
+)
 
 comptime _VERSION_OCTETS = 8
-comptime _HTTP_1_1: UInt64 = 0x312E312F50545448
-# "HTTP/1.1", loaded little-endian.
-
 comptime _STATUS_OCTETS = 3
 
 
@@ -98,7 +103,10 @@ def read_status_line(
         comptime CODE = _VERSION_OCTETS + 1
         comptime REASON = CODE + _STATUS_OCTETS
         var n = min(len(window), REASON + 1)
-        if n < _VERSION_OCTETS or _eight_octets(window, 0) != _HTTP_1_1:
+        if (
+            n < _VERSION_OCTETS
+            or eight_octets(window.unsafe_ptr(), 0) != HTTP_1_1
+        ):
             _check_version_prefix(window[0 : min(n, _VERSION_OCTETS)])
         if n > _VERSION_OCTETS and window[_VERSION_OCTETS] != SPACE:
             raise H1Error.peer(400, "no space between version and status")
@@ -168,7 +176,7 @@ def _read_request_version(
     if n >= start + _VERSION_OCTETS + 2:
         var p = window.unsafe_ptr().unsafe_offset(start)
         if (
-            p.unsafe_bitcast[UInt64]().unsafe_load[alignment=1]() == _HTTP_1_1
+            eight_octets(p, 0) == HTTP_1_1
             and p[unsafe_offset=_VERSION_OCTETS] == CR
             and p[unsafe_offset=_VERSION_OCTETS + 1] == LF
         ):
@@ -186,16 +194,6 @@ def _read_request_version(
     _set_version(head, window[start + 5], window[start + 7])
     _begin_section(head, end + 2)
     return True
-
-
-@always_inline
-def _eight_octets(window: Window, at: Int) -> UInt64:
-    return (
-        window.unsafe_ptr()
-        .unsafe_offset(at)
-        .unsafe_bitcast[UInt64]()
-        .unsafe_load[alignment=1]()
-    )
 
 
 def _check_version_prefix(octets: Window) raises H1Error:
