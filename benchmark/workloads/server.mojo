@@ -29,6 +29,8 @@ from checksum import Checksum, ContentSource
 comptime _REQUESTS_IN_FLIGHT_MAX = 16_384
 comptime _UPLOAD_OCTETS_MAX = 1 << 40
 comptime _PIECE_OCTETS = 64 * 1024
+# Three pages: no other handler here reaches as deep into its stack.
+comptime _DEEP_OCTETS = 12 * 1024
 
 
 def at_once(req: Request) raises -> Response:
@@ -43,6 +45,15 @@ def after_10_ms(req: Request) raises -> Response:
 def parked(req: Request) raises -> Response:
     sleep(Int(req.param("ms")))
     return ok("Hello, World!")
+
+
+def deep(req: Request) raises -> Response:
+    var octets = Array[UInt8, _DEEP_OCTETS](fill=1)
+    sleep(Int(req.param("ms")))
+    var sum = 0
+    for octet in octets:
+        sum += Int(octet)
+    return ok(String(sum))
 
 
 def held(req: Request) raises -> Response:
@@ -187,6 +198,7 @@ def _routes(handle: ServerHandle) raises -> Router[]:
     router.get("/", at_once)
     router.get("/after-10-ms", after_10_ms)
     router.get("/parked/:ms", parked)
+    router.get("/deep/:ms", deep)
     router.get("/held/:ms", held)
     router.get("/content/:octets", content)
     router.post("/length", length)

@@ -29,10 +29,26 @@ CHUNKED_OCTETS = 1 << 20
 CHUNK_OCTETS_MAX = 32 << 10
 ECHOED_OCTETS = 256 << 10
 PAUSE_SECONDS = 0.002
+# Twice the traffic has some 550 requests in flight.
+AT_ONCE = 700
+FILL_MS = 3000
 LINES_MAX = 20
 OFFENDERS = ((Slowloris, 50), (SlowReader, 50), (StalledContent, 3),
              (DribbledContent, 3), (Silent, 5), (Deaf, 5), (Violator, 5))
 RESETTERS = 5
+
+
+def fill(port):
+    """Gives the server its pools of connections and of fibers, and lets each
+    fiber reach as deep into its stack as any handler ever will; says what was
+    wrong."""
+    clients = [Client(port) for _ in range(AT_ONCE)]
+    for client in clients:
+        client.send(request(f"/deep/{FILL_MS}"))
+    problems = [unlike(client.answer().body, b"12288") for client in clients]
+    for client in clients:
+        client.close()
+    return first(problems)
 
 
 def run(kind, port, over, done, wrong):
