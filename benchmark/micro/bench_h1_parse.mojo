@@ -5,6 +5,7 @@ or `RESPONSE_HEAD` event: every check of syntax, framing, Host and target. The
 messages are those of `requests/`, or of the directory given as argument.
 """
 
+from std.benchmark import black_box
 from std.sys import argv
 
 from requests import Messages, REQUESTS
@@ -14,6 +15,9 @@ from flare.core import PointerTo, heap_create
 from flare.message import Method
 from flare.proto.h1 import H1Event, H1Limits, H1Machine, H1State, Head, Role
 from flare.proto.h1.state import SideState
+
+comptime MULTIPLICATIONS = 1000
+"""How many follow each other."""
 
 
 @fieldwise_init
@@ -97,6 +101,25 @@ def measure_messages(
     measure(String("h1_parse/", name), read, octets=messages.octets())
 
 
+def measure_clock() raises:
+    """Prints the line of a chain of multiplications, each of which needs the
+    result of the one before: it takes three cycles on x86-64 processors of the
+    last decade, so that it tells how fast the core ran.
+
+    Raises:
+        Error: Never.
+    """
+    var factor = black_box(3)
+
+    def multiply(i: Int) raises {imm} -> Int:
+        var product = i
+        for _ in range(MULTIPLICATIONS):
+            product *= factor
+        return product
+
+    measure("h1_parse/clock", multiply, operations=MULTIPLICATIONS)
+
+
 def main() raises:
     """Prints the figures.
 
@@ -112,3 +135,4 @@ def main() raises:
         "mixed", directory, Role.SERVER, ["browser", "wrk", "api", "curl"]
     )
     measure_messages("response", directory, Role.CLIENT, ["response"])
+    measure_clock()

@@ -1,10 +1,12 @@
-"""Tests that the machine code for aarch64 assembles.
+"""Tests code for processors other than this machine's.
 
-Nothing here runs it: the object is built for that architecture, and its header
-and symbols are read.
+Nothing here runs the code for aarch64: the object is built for it, and its
+header and symbols are read. What vectors of another length do is run where they
+are no longer than this machine's.
 """
 
 import os
+import platform
 import struct
 import subprocess
 import tempfile
@@ -41,6 +43,14 @@ def main():
     thread_word()[] = 1
     _ = set_signal_descriptor(2)
     print(catch_signal(SIGTERM)[0], thread_word()[])
+"""
+SCANS = """
+from std.testing import TestSuite
+import tests.proto.test_h1_field_stops as field_stops
+
+
+def main() raises:
+    TestSuite.discover_tests[field_stops.TESTS]().run()
 """
 MACHINE_AARCH64 = 183
 SECTION_SYMBOLS = 2
@@ -120,6 +130,26 @@ class CrossTest(unittest.TestCase):
         _, section, size = self.symbols["flare_signal_pipe"]
         self.assertNotEqual(section, 0, "undefined")
         self.assertEqual(size, 8)
+
+
+@unittest.skipUnless(platform.machine() == "x86_64", "runs code for x86-64")
+class VectorTest(unittest.TestCase):
+    def test_scans_find_the_same_with_shorter_vectors(self):
+        processors = ["x86-64-v2"]
+        if "avx512bw" in Path("/proc/cpuinfo").read_text():
+            processors.append("x86-64-v3")
+        with tempfile.TemporaryDirectory() as folder:
+            source = Path(folder, "program.mojo")
+            source.write_text(SCANS)
+            for processor in processors:
+                with self.subTest(processor=processor):
+                    program = Path(folder, processor)
+                    subprocess.run(
+                        [MOJO, "build", "-I", ROOT, "--target-cpu", processor,
+                         "-o", program, source],
+                        check=True, timeout=300,
+                    )
+                    subprocess.run([program], check=True, timeout=60)
 
 
 if __name__ == "__main__":

@@ -6,9 +6,10 @@ look of a request serves its request line too.
 """
 
 from std.bit import count_trailing_zeros
+from std.math import iota
 from std.memory import pack_bits
 from std.sys.info import simd_byte_width
-from std.sys.intrinsics import likely
+from std.sys.intrinsics import likely, masked_load
 
 from flare.core import OctetSet, TAB, TOKEN_OCTETS
 
@@ -18,6 +19,9 @@ comptime STOPS_WINDOW_MIN = 16
 """The shortest window that a `FieldStops` can look at."""
 comptime _BLOCK = 64
 comptime _LANES = min(_BLOCK, simd_byte_width())
+# Where a vector is as long as the block, as with AVX-512, a part of it can be
+# loaded at no cost.
+comptime _LOADS_PARTS = _LANES == _BLOCK
 
 comptime PLAIN_PATH_OCTETS = OctetSet.of(
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-."
@@ -169,7 +173,7 @@ def _look(window: Window, base: Int) -> _Stops:
         return _look_at_block[False](window.unsafe_ptr(), base, target)
     if base >= n:
         return _Stops(UInt64.MAX, UInt64.MAX)
-    if n < _BLOCK:
+    if _LOADS_PARTS or n < _BLOCK:
         return _look_at_short[False](window, base, target)
     # The last octets of the window, without those before `base`.
     var first = n - _BLOCK
@@ -198,6 +202,19 @@ def _look_at_short[
     var n = len(window)
     var p = window.unsafe_ptr()
     var stops = _Stops(0, 0)
+    comptime if _LOADS_PARTS:
+        # What is not loaded is zero, which is in no set of octets allowed.
+        _add_lanes[_BLOCK, with_target](
+            stops,
+            target,
+            masked_load[_BLOCK](
+                p.unsafe_offset(base),
+                iota[DType.uint8, _BLOCK]().lt(UInt8(n - base)),
+                SIMD[DType.uint8, _BLOCK](0),
+            ),
+            0,
+        )
+        return stops
     # The second vector may overlap the first.
     if n >= 32:
         _add[32, with_target](stops, target, p, 0, 0)
@@ -223,7 +240,15 @@ def _add[
     start: Int,
     at: Int,
 ):
-    var x = p.unsafe_load[width=lanes](start)
+    _add_lanes[lanes, with_target](
+        stops, target, p.unsafe_load[width=lanes](start), at
+    )
+
+
+@always_inline
+def _add_lanes[
+    lanes: SIMDLength, with_target: Bool
+](mut stops: _Stops, mut target: UInt64, x: SIMD[DType.uint8, lanes], at: Int,):
     var shift = UInt64(at)
     var names = materialize[TOKEN_OCTETS]()
     var forbidden = materialize[_FORBIDDEN_OCTETS]()
