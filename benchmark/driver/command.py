@@ -101,8 +101,7 @@ def core_problem(
 def main(arguments: list[str]) -> int:
     """Runs the command; ends with 1 where nothing could be measured."""
     given = parse(arguments)
-    # Who is told to end still ends the servers.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by a signal"))
+    signal.signal(signal.SIGTERM, _end)
     _need_programs()
     allow_many_descriptors()
     # The driver must not disturb the server either.
@@ -145,6 +144,12 @@ def main(arguments: list[str]) -> int:
     _draw(given.report)
     _say(f"\n{given.report / 'report.md'}")
     return 0 if any(result.targets() for result in results) else 1
+
+
+def _end(*_) -> None:
+    """Ends the servers too; a second signal must not keep it from that."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    sys.exit("ended by a signal")
 
 
 def _cores(text: str) -> tuple[int, ...]:

@@ -20,6 +20,8 @@ from .workloads import Workload
 # A generator that nobody interrupts ends by itself after so many seconds.
 _SECONDS_MAX = 600.0
 _START_SECONDS = 0.1
+# A server still answers what is in flight when its generator is halted.
+_REST_SECONDS = 0.005
 _END_SECONDS = 30.0
 
 
@@ -57,8 +59,10 @@ class HaltedLoad:
 
     def end(self) -> Load:
         """Ends it and gives what it counted; raises `LoadFailed`."""
-        self.process.send_signal(signal.SIGINT)
+        # Of a halted process any thread may take the interrupt, once it goes
+        # on; of a running one the main thread does, which waits for it.
         self.process.send_signal(signal.SIGCONT)
+        self.process.send_signal(signal.SIGINT)
         try:
             output, errors = self.process.communicate(timeout=_END_SECONDS)
         except subprocess.TimeoutExpired as error:
@@ -87,5 +91,6 @@ def take_turns(
     for _ in range(max(1, round(longest / slice_seconds))):
         for name in order:
             loads[name].go_on(slice_seconds)
+            time.sleep(_REST_SECONDS)
         order.reverse()
     return loads
