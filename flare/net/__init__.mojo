@@ -1,8 +1,10 @@
 """Holds addresses, raw sockets and the error of every socket operation."""
 
 from .address_syntax import AddressSyntaxError
+from .datagram_too_large import DatagramTooLarge
 from .error import NetError
 from .ip_address import IpAddr
+from .interface import interface_index
 from .raw_socket import RawSocket
 from .socket_address import SocketAddr
 from .socket_options import KeepAlive, SocketOptions

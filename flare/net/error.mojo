@@ -25,6 +25,7 @@ from flare.sys.errno import (
     ENETUNREACH,
     ENFILE,
     ENOBUFS,
+    ENOENT,
     ENOMEM,
     ENOPROTOOPT,
     ENOSYS,
@@ -77,6 +78,8 @@ struct NetError(ImplicitlyCopyable, Writable):
     """The datagram is larger than the transport carries."""
     comptime UNSUPPORTED = 14
     """The kernel or the socket does not offer the operation."""
+    comptime NOT_FOUND = 15
+    """Nothing is at the path."""
 
     var kind: Int
     """One of the constants above."""
@@ -206,6 +209,8 @@ def _kind_of(errno: Int) -> Int:
         return NetError.NO_MEMORY
     if errno == ECANCELED:
         return NetError.CANCELLED
+    if errno == ENOENT:
+        return NetError.NOT_FOUND
     if errno == EMSGSIZE:
         return NetError.TOO_LARGE
     if errno in (

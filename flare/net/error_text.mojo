@@ -3,7 +3,7 @@
     net.<kind> <operation>[ <address>][ errno=<number>][: <detail>]
 
 One blank stands between the parts. The detail is printable ASCII for people;
-nothing is read from it.
+only `DatagramTooLarge` reads one.
 """
 
 from flare.core import equals
@@ -26,6 +26,7 @@ comptime NET_KINDS: List[StaticString] = [
     "cancelled",
     "too_large",
     "unsupported",
+    "not_found",
 ]
 """The name of each kind of `NetError`, at the index that is its number."""
 

@@ -10,12 +10,10 @@ from flare.sys.socket import (
     bind_socket,
     connect_socket,
     listen_socket,
-    local_socket_address,
     open_socket,
-    peer_socket_address,
     shut_down_socket,
 )
-from flare.sys.socket_address import AF_INET, AF_INET6, SocketAddressStorage
+from flare.sys.socket_address import AF_INET, AF_INET6
 from flare.sys.socket_constants import (
     IPPROTO_TCP,
     IPPROTO_UDP,
@@ -28,6 +26,7 @@ from flare.sys.socket_constants import (
 
 from .error import NetError, checked
 from .socket_address import SocketAddr
+from .socket_ends import local_end, peer_end
 from .socket_options import SocketOptions
 
 comptime _CLOSED: Int32 = -1
@@ -250,14 +249,7 @@ struct RawSocket(Movable, SocketOptions):
             Error: `net.closed local_address`, or `net.unsupported` if the
                 family is not IP.
         """
-        var storage = SocketAddressStorage()
-        _ = checked(
-            "local_address", local_socket_address(self._descriptor, storage)
-        )
-        var address = SocketAddr.from_storage(storage)
-        if not address:
-            raise NetError(NetError.UNSUPPORTED, "local_address")
-        return address.value()
+        return local_end(self._descriptor)
 
     def peer_address(self) raises -> SocketAddr:
         """Reads the address of the peer the socket is connected to.
@@ -269,11 +261,4 @@ struct RawSocket(Movable, SocketOptions):
             Error: `net.closed peer_address` if it is not connected, or
                 `net.unsupported` if the family is not IP.
         """
-        var storage = SocketAddressStorage()
-        _ = checked(
-            "peer_address", peer_socket_address(self._descriptor, storage)
-        )
-        var address = SocketAddr.from_storage(storage)
-        if not address:
-            raise NetError(NetError.UNSUPPORTED, "peer_address")
-        return address.value()
+        return peer_end(self._descriptor)

@@ -1,4 +1,4 @@
-"""Lets fibers wait on a stream socket that several of them may hold.
+"""Lets fibers wait on a socket that several of them may hold.
 
 One fiber may receive while another sends, also on different threads; a second
 one in the same direction is refused. The descriptor and the state are counted
@@ -16,22 +16,37 @@ from std.memory import unsafe_memcpy
 from flare.core import OctetPointer, PointerTo, heap_create, heap_destroy
 from flare.net import NetError, SocketAddr
 from flare.net.error import checked
-from flare.sys.errno import EAGAIN, EBADF, EBUSY, ECONNABORTED
+from flare.sys.errno import EAGAIN, EBADF, EBUSY, ECONNABORTED, EINTR
 from flare.sys.file import close_descriptor
 from flare.sys.socket import set_non_blocking, shut_down_socket
-from flare.sys.socket_address import SocketAddressStorage
+from flare.sys.socket_address import AF_UNIX, SocketAddressStorage
 from flare.sys.socket_constants import SHUT_RDWR, SHUT_WR
 
 from .backend import BackendKind
 from .current import current_reactor
 from .fiber import NO_DEADLINE, Fiber
-from .operation import Operation, OperationKind
+from .operation import (
+    CANCELLED,
+    POLL_IN,
+    POLL_OUT,
+    TIMED_OUT,
+    Operation,
+    OperationKind,
+)
 from .reactor import LARGE_BUFFER_OCTETS, RECEIVE_BUFFER_OCTETS
 from .wait import waiting_fiber
 
 comptime OPERATION_TIMEOUT_MS = 30_000
 """The longest wait of one read, write or connect unless the program chooses
 another."""
+
+comptime UNWAITED_MAX = 64
+"""Attempts in a row that need no wait, before everything else that is ready
+runs."""
+comptime PAUSE_MS = 2
+"""How long a fiber parks before it tries again what nothing announces."""
+comptime NOT_WAITED = Int.MIN
+"""The deadline of an operation that has not waited yet."""
 
 # The lower half counts who uses the descriptor, the upper half who uses the
 # state.
@@ -40,17 +55,24 @@ comptime _STATE_USER: Int64 = 1 << 32
 comptime _DESCRIPTOR_USERS_MASK: Int64 = (1 << 32) - 1
 
 
-struct _Direction(Movable):
-    # The address of the reactor on which a fiber waits, 0 if none; atomic.
+struct SocketDirection(Movable):
+    """Holds who waits in one direction. Only the runtime touches it."""
+
     var reactor: Int64
-    # What the fiber waits for; only the reactor's thread reads it.
+    """The address of the reactor on which a fiber waits, 0 if none; atomic."""
     var operation: Optional[Operation]
+    """What the fiber waits for; only the reactor's thread reads it."""
     var timeout_ms: Int
+    """The longest wait of one operation."""
+    var unwaited: Int
+    """Attempts since everything else that was ready ran."""
 
     def __init__(out self):
+        """Knows nobody who waits."""
         self.reactor = 0
         self.operation = None
         self.timeout_ms = OPERATION_TIMEOUT_MS
+        self.unwaited = 0
 
 
 struct FiberSocketState(Movable):
@@ -62,9 +84,9 @@ struct FiberSocketState(Movable):
     """Counts of both kinds of users; atomic."""
     var closed: Int64
     """1 after `close`; atomic."""
-    var receiving: _Direction
+    var receiving: SocketDirection
     """Who receives or accepts."""
-    var sending: _Direction
+    var sending: SocketDirection
     """Who sends or connects."""
     var address: Optional[SocketAddr]
     """The peer, or the address of a listener: what errors name."""
@@ -79,8 +101,8 @@ struct FiberSocketState(Movable):
         self.descriptor = descriptor
         self.users = _DESCRIPTOR_USER + _STATE_USER
         self.closed = 0
-        self.receiving = _Direction()
-        self.sending = _Direction()
+        self.receiving = SocketDirection()
+        self.sending = SocketDirection()
         self.address = address
 
 
@@ -96,7 +118,7 @@ struct FiberSocket(TrivialRegisterPassable):
         """Takes over a descriptor.
 
         Args:
-            descriptor: A stream socket in blocking mode.
+            descriptor: A socket in blocking mode.
             address: The address that errors name.
 
         Returns:
@@ -117,8 +139,8 @@ struct FiberSocket(TrivialRegisterPassable):
         """
         if Atomic.fetch_add(Pointer(to=self.state[].closed), 1) != 0:
             return
-        self._interrupt(self._receiving())
-        self._interrupt(self._sending())
+        self._interrupt(self.receiving())
+        self._interrupt(self.sending())
         self._release(_DESCRIPTOR_USER)
 
     def end_sending(self) raises:
@@ -128,7 +150,7 @@ struct FiberSocket(TrivialRegisterPassable):
             NetError: `net.closed shut_down`.
         """
         var descriptor = self.descriptor()
-        if descriptor >= 0 and _is_simulated():
+        if descriptor >= 0 and is_simulated():
             current_reactor().value().end_sending(descriptor)
             return
         _ = checked(
@@ -195,9 +217,9 @@ struct FiberSocket(TrivialRegisterPassable):
         Raises:
             NetError: `net.timeout read`, `net.reset read` and the like.
         """
-        var fiber = self._begin(self._receiving(), "read")
+        var fiber = self._begin(self.receiving(), "read")
         if len(into) == 0:
-            self._end(self._receiving())
+            self._end(self.receiving())
             return 0
         var operation = fiber.operation()
         operation.state[].kind = OperationKind.RECEIVE
@@ -226,7 +248,7 @@ struct FiberSocket(TrivialRegisterPassable):
         # like the end of the stream.
         if result == 0 and not self.is_open():
             result = -EBADF
-        return self._finish(self._receiving(), "read", result)
+        return self.finish(self.receiving(), "read", result)
 
     @no_inline
     def send(self, octets: Span[UInt8, _]) raises -> Int:
@@ -242,9 +264,9 @@ struct FiberSocket(TrivialRegisterPassable):
             NetError: `net.timeout write`, `net.closed write`, `net.reset write`
                 and the like.
         """
-        var fiber = self._begin(self._sending(), "write")
+        var fiber = self._begin(self.sending(), "write")
         if len(octets) == 0:
-            self._end(self._sending())
+            self._end(self.sending())
             return 0
         var operation = fiber.operation()
         operation.state[].kind = OperationKind.SEND
@@ -256,7 +278,7 @@ struct FiberSocket(TrivialRegisterPassable):
         operation.state[].length = len(octets)
         var result = fiber.perform(self.state[].sending.timeout_ms)
         operation.state[].address = None
-        return self._finish(self._sending(), "write", result)
+        return self.finish(self.sending(), "write", result)
 
     def connect(self, peer: SocketAddr, timeout_ms: Int) raises:
         """Connects, and parks until the peer has answered.
@@ -269,16 +291,46 @@ struct FiberSocket(TrivialRegisterPassable):
             NetError: `net.refused connect`, `net.timeout connect` and the like.
         """
         self.state[].address = peer
-        var fiber = self._begin(self._sending(), "connect")
-        var storage = heap_create(peer.to_storage())
+        self.connect(peer.to_storage(), timeout_ms)
+
+    def connect(self, peer: SocketAddressStorage, timeout_ms: Int) raises:
+        """Connects, and parks until the peer has answered.
+
+        Args:
+            peer: The address, of any family.
+            timeout_ms: The longest wait, or `NO_DEADLINE`.
+
+        Raises:
+            NetError: `net.refused connect`, `net.timeout connect` and the like.
+        """
+        var fiber = self._begin(self.sending(), "connect")
+        var is_unix = peer.family() == AF_UNIX
+        var storage = heap_create(peer.copy())
         var operation = fiber.operation()
-        operation.state[].kind = OperationKind.CONNECT
-        operation.state[].address = storage.unsafe_bitcast[UInt8]()
-        operation.state[].length = storage[].octet_count()
-        var result = fiber.perform(timeout_ms)
+        var left_ms = timeout_ms
+        var result: Int
+        while True:
+            operation.state[].kind = OperationKind.CONNECT
+            operation.state[].address = storage.unsafe_bitcast[UInt8]()
+            operation.state[].length = storage[].octet_count()
+            result = fiber.perform(left_ms)
+            if result == -EINTR:
+                # io_uring waits for a Unix socket in a thread of the kernel,
+                # which a cancel interrupts.
+                if fiber.state[].expired:
+                    result = TIMED_OUT
+                if fiber.is_cancelled():
+                    result = CANCELLED
+            if result != -EAGAIN or not is_unix:
+                break
+            # The queue of the listener is full, and nothing tells when it no
+            # longer is.
+            result = self.pause(fiber, left_ms)
+            if result < 0:
+                break
         operation.state[].address = None
         heap_destroy(storage)
-        _ = self._finish(self._sending(), "connect", result)
+        _ = self.finish(self.sending(), "connect", result)
 
     def accept(self, timeout_ms: Int) raises -> Self:
         """Accepts a connection, and parks while there is none.
@@ -293,7 +345,7 @@ struct FiberSocket(TrivialRegisterPassable):
             NetError: `net.timeout accept`, `net.no_descriptors accept` and the
                 like.
         """
-        var fiber = self._begin(self._receiving(), "accept")
+        var fiber = self._begin(self.receiving(), "accept")
         var operation = fiber.operation()
         var result: Int
         while True:
@@ -306,7 +358,7 @@ struct FiberSocket(TrivialRegisterPassable):
                 _ = set_non_blocking(self.state[].descriptor, False)
             elif result != -ECONNABORTED:
                 break
-        var accepted = self._finish(self._receiving(), "accept", result)
+        var accepted = self.finish(self.receiving(), "accept", result)
         var peer = SocketAddressStorage()
         var found = fiber.reactor().peer_address(Int32(accepted), peer)
         return Self.create(
@@ -315,20 +367,154 @@ struct FiberSocket(TrivialRegisterPassable):
             == 0 else Optional[SocketAddr](None),
         )
 
+    def begin_attempts(
+        self, direction: PointerTo[SocketDirection], name: StaticString
+    ) raises -> Fiber:
+        """Takes a direction for calls that fail where they would wait.
+
+        Such a call needs no turn of the loop, so a fiber that makes one after
+        another yields from time to time, and notices here that it is cancelled
+        or that its deadline has passed.
+
+        Args:
+            direction: `receiving` or `sending`.
+            name: The operation, for errors.
+
+        Returns:
+            The calling fiber; call `finish` once.
+
+        Raises:
+            NetError: `net.closed`, `net.cancelled`, `net.timeout` and the like;
+                then the direction is free.
+        """
+        var fiber = self._begin(direction, name)
+        if direction[].unwaited >= UNWAITED_MAX:
+            direction[].unwaited = 0
+            if not fiber.is_cancelled():
+                fiber.yield_turn()
+        var problem = 0
+        if (
+            fiber.is_cancelled()
+            or fiber.state[].deadline_ms <= fiber.reactor().now_ms()
+        ):
+            problem = fiber.wait(0)
+        elif not self.is_open():
+            problem = -EBADF
+        if problem < 0:
+            _ = self.finish(direction, name, problem)
+        direction[].unwaited += 1
+        return fiber
+
+    def wait_ready(
+        self,
+        direction: PointerTo[SocketDirection],
+        fiber: Fiber,
+        mut deadline_ms: Int,
+    ) -> Int:
+        """Parks until a call that would have waited may be tried again.
+
+        Args:
+            direction: What `begin_attempts` took.
+            fiber: What it returned.
+            deadline_ms: `NOT_WAITED` at the first wait of an operation; the end
+                of its time from then on.
+
+        Returns:
+            0, or a negated errno.
+        """
+        direction[].unwaited = 0
+        var now_ms = fiber.reactor().refresh_now_ms()
+        if deadline_ms == NOT_WAITED:
+            deadline_ms = NO_DEADLINE
+            if direction[].timeout_ms < NO_DEADLINE - now_ms:
+                deadline_ms = max(
+                    now_ms + direction[].timeout_ms, NOT_WAITED + 1
+                )
+        var operation = fiber.operation()
+        operation.state[].kind = OperationKind.POLL
+        operation.state[].address = None
+        operation.state[].length = (
+            POLL_IN if direction == self.receiving() else POLL_OUT
+        )
+        var result = fiber.perform(
+            NO_DEADLINE if deadline_ms == NO_DEADLINE else deadline_ms - now_ms
+        )
+        return min(result, 0) if self.is_open() else -EBADF
+
+    def pause(self, fiber: Fiber, mut left_ms: Int) -> Int:
+        """Parks for a moment where the kernel does not tell when a call may be
+        tried again.
+
+        Args:
+            fiber: The calling fiber.
+            left_ms: The time of the operation that is left.
+
+        Returns:
+            0, or a negated errno.
+        """
+        if left_ms <= 0:
+            return TIMED_OUT
+        if left_ms != NO_DEADLINE:
+            left_ms -= PAUSE_MS
+        if fiber.wait(PAUSE_MS) == CANCELLED:
+            return CANCELLED
+        return 0 if self.is_open() else -EBADF
+
+    def finish(
+        self,
+        direction: PointerTo[SocketDirection],
+        name: StaticString,
+        result: Int,
+        about: Optional[SocketAddr] = None,
+    ) raises -> Int:
+        """Gives a direction back.
+
+        Args:
+            direction: What was taken.
+            name: The operation, for errors.
+            result: What it reported.
+            about: The address that its error names; the socket's own by
+                default.
+
+        Returns:
+            The result, not negative.
+
+        Raises:
+            NetError: What a negative result stands for.
+        """
+        var address = about if about else self.state[].address
+        var closed = not self.is_open()
+        self._end(direction)
+        if result < 0:
+            raise NetError.from_errno(
+                name, -EBADF if closed else result, address
+            )
+        return result
+
     @always_inline
-    def _receiving(self) -> PointerTo[_Direction]:
+    def receiving(self) -> PointerTo[SocketDirection]:
+        """Names the direction of who receives or accepts.
+
+        Returns:
+            The direction.
+        """
         return Pointer(to=self.state[].receiving).unsafe_origin_cast[
             MutUntrackedOrigin
         ]()
 
     @always_inline
-    def _sending(self) -> PointerTo[_Direction]:
+    def sending(self) -> PointerTo[SocketDirection]:
+        """Names the direction of who sends or connects.
+
+        Returns:
+            The direction.
+        """
         return Pointer(to=self.state[].sending).unsafe_origin_cast[
             MutUntrackedOrigin
         ]()
 
     def _begin(
-        self, direction: PointerTo[_Direction], name: StaticString
+        self, direction: PointerTo[SocketDirection], name: StaticString
     ) raises -> Fiber:
         if not self.is_open():
             raise NetError.from_errno(name, EBADF, self.state[].address)
@@ -354,30 +540,15 @@ struct FiberSocket(TrivialRegisterPassable):
         # The closing thread sets its mark first and looks for waiters then, so
         # one of the two sees the other.
         if not self.is_open():
-            _ = self._finish(direction, name, -EBADF)
+            _ = self.finish(direction, name, -EBADF)
         return fiber
 
-    def _end(self, direction: PointerTo[_Direction]):
+    def _end(self, direction: PointerTo[SocketDirection]):
         direction[].operation = None
         Atomic.store(Pointer(to=direction[].reactor), Int64(0))
         self._release(_DESCRIPTOR_USER + _STATE_USER)
 
-    def _finish(
-        self,
-        direction: PointerTo[_Direction],
-        name: StaticString,
-        result: Int,
-    ) raises -> Int:
-        var address = self.state[].address
-        var closed = not self.is_open()
-        self._end(direction)
-        if result < 0:
-            raise NetError.from_errno(
-                name, -EBADF if closed else result, address
-            )
-        return result
-
-    def _interrupt(self, direction: PointerTo[_Direction]):
+    def _interrupt(self, direction: PointerTo[SocketDirection]):
         var waiting_on = Atomic.load(Pointer(to=direction[].reactor))
         if waiting_on == 0:
             return
@@ -404,13 +575,19 @@ struct FiberSocket(TrivialRegisterPassable):
 def _close(descriptor: Int32):
     # At once, not with the next turn: a script that has closed may never turn
     # its loop again, and the peer waits for the end.
-    if _is_simulated():
+    if is_simulated():
         current_reactor().value().close(descriptor)
     else:
         _ = close_descriptor(descriptor)
 
 
-def _is_simulated() -> Bool:
+def is_simulated() -> Bool:
+    """Tells whether the sockets of the calling thread's loop are not those of
+    the kernel.
+
+    Returns:
+        True on a simulated network.
+    """
     var reactor = current_reactor()
     return (
         Bool(reactor)

@@ -136,7 +136,7 @@ def accept_socket(
         The new descriptor, or a negated errno.
     """
     var octet_count = UInt32(SOCKET_ADDRESS_OCTETS)
-    return result_or_errno(
+    var result = result_or_errno(
         Int(
             external_call["accept4", c_int](
                 descriptor,
@@ -146,6 +146,8 @@ def accept_socket(
             )
         )
     )
+    peer.note_octet_count(Int(octet_count))
+    return result
 
 
 def connect_socket(descriptor: Int32, address: SocketAddressStorage) -> Int:
@@ -183,13 +185,15 @@ def local_socket_address(
         0, or a negated errno.
     """
     var octet_count = UInt32(SOCKET_ADDRESS_OCTETS)
-    return result_or_errno(
+    var result = result_or_errno(
         Int(
             external_call["getsockname", c_int](
                 descriptor, Pointer(to=address.words), Pointer(to=octet_count)
             )
         )
     )
+    address.note_octet_count(Int(octet_count))
+    return result
 
 
 def peer_socket_address(
@@ -205,13 +209,15 @@ def peer_socket_address(
         0, or a negated errno; `-ENOTCONN` where there is no peer.
     """
     var octet_count = UInt32(SOCKET_ADDRESS_OCTETS)
-    return result_or_errno(
+    var result = result_or_errno(
         Int(
             external_call["getpeername", c_int](
                 descriptor, Pointer(to=address.words), Pointer(to=octet_count)
             )
         )
     )
+    address.note_octet_count(Int(octet_count))
+    return result
 
 
 def set_socket_option(
@@ -434,7 +440,7 @@ def receive_octets_from(
         The count, or a negated errno.
     """
     var octet_count = UInt32(SOCKET_ADDRESS_OCTETS)
-    return result_or_errno(
+    var result = result_or_errno(
         external_call["recvfrom", Int](
             descriptor,
             into.unsafe_ptr(),
@@ -444,6 +450,8 @@ def receive_octets_from(
             Pointer(to=octet_count),
         )
     )
+    sender.note_octet_count(Int(octet_count))
+    return result
 
 
 # The origins travel with the addresses: otherwise the compiler may leave the

@@ -1,6 +1,6 @@
-"""Lays out IP socket addresses as the kernel reads and writes them.
+"""Lays out socket addresses as the kernel reads and writes them.
 
-The layouts are those of Linux (ip(7), ipv6(7)): the family in the machine's
+The layouts are those of Linux (ip(7), ipv6(7), unix(7)): the family in the machine's
 byte order, ports and addresses in network order (RFC 791, RFC 8200).
 """
 
@@ -16,8 +16,16 @@ comptime AF_INET6 = 10
 comptime SOCKET_ADDRESS_OCTETS = 128
 """The size of a storage, enough for every family of the kernel."""
 
+comptime UNIX_NAME_OCTETS_MAX = 107
+"""The longest path, its final NUL not counted, and the longest abstract name,
+its first NUL not counted."""
+
 comptime _V4_OCTETS = 16
 comptime _V6_OCTETS = 28
+comptime _UNIX_OCTETS_MAX = 110
+# Behind everything that the kernel reads of an address of Unix sockets, whose
+# end only its length tells.
+comptime _COUNT_WORD = 15
 
 
 struct SocketAddressStorage(Copyable, Movable):
@@ -66,6 +74,52 @@ struct SocketAddressStorage(Copyable, Movable):
         storage._write(8, Span(octets))
         return storage^
 
+    @staticmethod
+    def unix(name: Span[UInt8, _]) -> Self:
+        """Encodes the address of a Unix socket.
+
+        Args:
+            name: A path without NUL, or a NUL and an abstract name; at most
+                `UNIX_NAME_OCTETS_MAX`, the NUL not counted.
+
+        Returns:
+            The address in the kernel's layout.
+        """
+        var storage = Self()
+        storage.words[0] = UInt64(AF_UNIX)
+        storage._write(2, name)
+        var is_abstract = len(name) > 0 and name[0] == 0
+        storage.note_octet_count(2 + len(name) + (0 if is_abstract else 1))
+        return storage^
+
+    def unix_name(self) -> List[UInt8]:
+        """Decodes the address of a Unix socket.
+
+        Returns:
+            A path, or a NUL and an abstract name; empty if the socket has no
+            name, or the family is not `AF_UNIX`.
+        """
+        var name = List[UInt8]()
+        if self.family() != AF_UNIX:
+            return name^
+        for i in range(2, self.octet_count()):
+            var octet = self._octet(i)
+            if octet == 0 and i > 2 and name[0] != 0:
+                break
+            name.append(octet)
+        return name^
+
+    def note_octet_count(mut self, count: Int):
+        """Remembers the length that the kernel has told.
+
+        Args:
+            count: The length; it counts for Unix sockets alone.
+        """
+        if self.family() == AF_UNIX:
+            self.words[_COUNT_WORD] = UInt64(
+                min(max(count, 2), _UNIX_OCTETS_MAX)
+            )
+
     def family(self) -> Int:
         """Reads the address family.
 
@@ -79,13 +133,15 @@ struct SocketAddressStorage(Copyable, Movable):
         """Tells how many octets the kernel reads of this address.
 
         Returns:
-            The length for `bind` and `connect`: 16 for IPv4, 28 for IPv6 and
-            the whole storage otherwise.
+            The length for `bind` and `connect`: 16 for IPv4, 28 for IPv6, that
+            of the name and 2 for Unix sockets, the whole storage otherwise.
         """
         if self.family() == AF_INET:
             return _V4_OCTETS
         if self.family() == AF_INET6:
             return _V6_OCTETS
+        if self.family() == AF_UNIX:
+            return max(Int(self.words[_COUNT_WORD]), 2)
         return SOCKET_ADDRESS_OCTETS
 
     def port(self) -> UInt16:

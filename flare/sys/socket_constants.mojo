@@ -37,6 +37,8 @@ comptime SO_LINGER = 13
 """What closing does with octets that are not yet sent."""
 comptime SO_REUSEPORT = 15
 """Binds several sockets to one address; the kernel spreads the work."""
+comptime SO_PEERCRED = 17
+"""Reads who made the other end of a Unix socket."""
 comptime SO_ATTACH_FILTER = 26
 """Lets a program for the kernel decide which packets reach the socket."""
 comptime SO_DETACH_FILTER = 27
@@ -67,6 +69,22 @@ comptime TCP_FASTOPEN = 23
 
 comptime IP_TOS = 1
 """The type of service of IPv4 (RFC 2474)."""
+comptime IP_MULTICAST_IF = 32
+"""The interface from which datagrams to IPv4 groups go out."""
+comptime IP_MULTICAST_TTL = 33
+"""The hops that datagrams to IPv4 groups may take."""
+comptime IP_MULTICAST_LOOP = 34
+"""Gives this machine its own datagrams to IPv4 groups."""
+comptime MCAST_JOIN_GROUP = 42
+"""Joins a group of either version (RFC 3678)."""
+comptime MCAST_LEAVE_GROUP = 45
+"""Leaves it."""
+comptime IPV6_MULTICAST_IF = 17
+"""The interface from which datagrams to IPv6 groups go out."""
+comptime IPV6_MULTICAST_HOPS = 18
+"""The hops that datagrams to IPv6 groups may take."""
+comptime IPV6_MULTICAST_LOOP = 19
+"""Gives this machine its own datagrams to IPv6 groups."""
 comptime IPV6_V6ONLY = 26
 """Keeps IPv4 away from an IPv6 socket (RFC 3493 section 5.3)."""
 comptime IPV6_TCLASS = 67

@@ -1,23 +1,20 @@
 """Owns one TCP connection (RFC 9293)."""
 
-from flare.io import Reader, Writer
-from flare.net import NetError, SocketAddr, SocketOptions
+from flare.net import SocketAddr
 from flare.net.error import checked
+from flare.net.socket_ends import local_end, peer_end
 from flare.runtime.fiber import NO_DEADLINE
 from flare.runtime.socket import OPERATION_TIMEOUT_MS, FiberSocket
+from flare.runtime.stream_socket import StreamSocket
 from flare.runtime.wait import waiting_fiber
-from flare.sys.socket import (
-    local_socket_address,
-    open_socket,
-    peer_socket_address,
-)
+from flare.sys.socket import open_socket, peer_socket_address
 from flare.sys.socket_address import AF_INET, AF_INET6, SocketAddressStorage
 from flare.sys.socket_constants import IPPROTO_TCP, SOCK_STREAM
 
 from .host import host_addresses
 
 
-struct TcpStream(Movable, Reader, SocketOptions, Writer):
+struct TcpStream(Movable, StreamSocket):
     """Owns one end of a connection and closes it at the end of its life.
 
     What waits parks the calling fiber; in a script, the program. Each wait
@@ -142,107 +139,16 @@ struct TcpStream(Movable, Reader, SocketOptions, Writer):
                     first_error = e^
         raise first_error.take()
 
-    def close(self):
-        """Closes the connection; a second time nothing happens.
-
-        Octets already written still go out, unless `set_linger` said
-        otherwise. A fiber that reads or writes gets `net.closed`; the
-        descriptor stays until it has gone on.
-        """
-        self._socket.close()
-
-    def read(self, into: Span[mut=True, UInt8, _]) raises -> Int:
-        """Reads what has come, and waits only while nothing has.
-
-        Args:
-            into: Where to put the octets; one call fills at most 64 KiB.
+    def unsafe_socket(self) -> FiberSocket:
+        """Lends what fibers wait on.
 
         Returns:
-            How many came; 0 at the end, or if `into` is empty.
-
-        Raises:
-            Error: `net.timeout read`, `net.reset read`, `net.closed read`,
-                `net.cancelled read` and the like.
-        """
-        return self._socket.receive(into)
-
-    def read[
-        origin: Origin[mut=True]
-    ](self, into: Pointer[UInt8, origin], count: Int) raises -> Int:
-        """Reads what has come, and waits only while nothing has.
-
-        Parameters:
-            origin: Whose memory it is.
-
-        Args:
-            into: Where to put the octets.
-            count: The most octets that may come.
-
-        Returns:
-            How many came; 0 at the end, or if `count` is 0 or less.
-
-        Raises:
-            Error: As the other `read` does.
+            The socket.
 
         Safety:
-            There is room for `count` octets.
+            It lives as long as the stream, and only that destroys it.
         """
-        return self._socket.receive(Span(unsafe_ptr=into, length=max(count, 0)))
-
-    def write(self, octets: Span[UInt8, _]) raises -> Int:
-        """Writes what the kernel has room for; waits only while it has none.
-
-        Args:
-            octets: What to write.
-
-        Returns:
-            How many were taken; `write_all` goes on until all are.
-
-        Raises:
-            Error: `net.timeout write`, `net.closed write`, `net.reset write`,
-                `net.cancelled write` and the like.
-        """
-        return self._socket.send(octets)
-
-    def end_sending(self) raises:
-        """Lets the peer read the end of the stream; reading goes on.
-
-        Raises:
-            Error: `net.closed shut_down`.
-        """
-        self._socket.end_sending()
-
-    def set_read_timeout_ms(self, timeout_ms: Optional[Int]):
-        """Bounds each wait of `read`; 30 seconds by default.
-
-        Args:
-            timeout_ms: The longest wait; none leaves it to `deadline_in`.
-        """
-        self._socket.set_receive_timeout_ms(timeout_ms)
-
-    def set_write_timeout_ms(self, timeout_ms: Optional[Int]):
-        """Bounds each wait of `write`; 30 seconds by default.
-
-        Args:
-            timeout_ms: The longest wait; none leaves it to `deadline_in`.
-        """
-        self._socket.set_send_timeout_ms(timeout_ms)
-
-    def is_open(self) -> Bool:
-        """Tells whether `close` was not called yet.
-
-        Returns:
-            True also if only the peer has closed.
-        """
-        return self._socket.is_open()
-
-    def descriptor(self) -> Int32:
-        """Lends the descriptor, for options.
-
-        Returns:
-            The descriptor, valid until the stream is closed; -1 if it is.
-        """
-        return self._socket.descriptor()
+        return self._socket
 
     def peer_address(self) raises -> SocketAddr:
         """Tells which address the peer has.
@@ -256,11 +162,7 @@ struct TcpStream(Movable, Reader, SocketOptions, Writer):
         var known = self._socket.address()
         if known and self.is_open():
             return known.value()
-        var storage = SocketAddressStorage()
-        _ = checked(
-            "peer_address", peer_socket_address(self.descriptor(), storage)
-        )
-        return _address_in(storage, "peer_address")
+        return peer_end(self.descriptor())
 
     def local_address(self) raises -> SocketAddr:
         """Tells which address this end has.
@@ -271,20 +173,7 @@ struct TcpStream(Movable, Reader, SocketOptions, Writer):
         Raises:
             Error: `net.closed local_address`.
         """
-        var storage = SocketAddressStorage()
-        _ = checked(
-            "local_address", local_socket_address(self.descriptor(), storage)
-        )
-        return _address_in(storage, "local_address")
-
-
-def _address_in(
-    storage: SocketAddressStorage, operation: StaticString
-) raises -> SocketAddr:
-    var address = SocketAddr.from_storage(storage)
-    if not address:
-        raise NetError(NetError.UNSUPPORTED, operation)
-    return address.value()
+        return local_end(self.descriptor())
 
 
 def _peer_of(descriptor: Int32) -> Optional[SocketAddr]:

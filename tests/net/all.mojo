@@ -3,6 +3,7 @@
 from std.testing import TestSuite
 
 from tests.net import (
+    test_datagram_too_large,
     test_error,
     test_ip_address,
     test_ip_text,
@@ -14,6 +15,10 @@ from tests.net import (
 
 def main() raises:
     var failures = List[String]()
+    try:
+        TestSuite.discover_tests[test_datagram_too_large.TESTS]().run()
+    except e:
+        failures.append(String(e))
     try:
         TestSuite.discover_tests[test_error.TESTS]().run()
     except e:

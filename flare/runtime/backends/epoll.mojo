@@ -13,14 +13,13 @@ other reactor may use it, and closing it needs no word to this one.
 from flare.core import OctetPointer, PointerTo, heap_create, heap_destroy
 from flare.sys.clock import monotonic_ms, unix_seconds
 from flare.sys.epoll import (
-    EPOLLERR,
     EPOLLET,
-    EPOLLHUP,
     EPOLLIN,
     EPOLLOUT,
     EPOLLRDHUP,
     EpollEvent,
     epoll_add,
+    epoll_modify,
     epoll_remove,
     epoll_wait,
     open_epoll,
@@ -64,8 +63,7 @@ from .kernel_listener import accept_and_answer, accept_waiting
 comptime _EVENTS = 512
 comptime _ACCEPTS_PER_TURN = 64
 
-comptime _READ_EVENTS = EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR
-comptime _WRITE_EVENTS = EPOLLOUT | EPOLLHUP | EPOLLERR
+comptime _WATCHED = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET
 
 
 struct EpollBackendState(Movable):
@@ -146,6 +144,9 @@ struct EpollBackend(Backend):
             return
         if not o.transient:
             interest.transient = False
+        elif o.kind == OperationKind.POLL:
+            self._poll_beside(operation, completions)
+            return
         var problem = self._register(o.descriptor)
         if problem < 0:
             _complete(operation, problem, False, completions)
@@ -208,15 +209,7 @@ struct EpollBackend(Backend):
             ref event = self.state[].events[unsafe_offset=i]
             var descriptor = Int32(Int(event.tag() & 0xFFFFFFFF))
             var events = event.events()
-            ref interest = self.state[].interests[Int(descriptor)]
-            if events & _READ_EVENTS != 0:
-                interest.readable = True
-            if events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR) != 0:
-                interest.ended = True
-            if events & (EPOLLHUP | EPOLLERR) != 0:
-                interest.broken = True
-            if events & _WRITE_EVENTS != 0:
-                interest.writable = True
+            self.state[].interests[Int(descriptor)].note(events)
             self._advance(descriptor, completions)
         # What was queued meanwhile stands behind the retries done above.
         if retries > 0:
@@ -339,7 +332,7 @@ struct EpollBackend(Backend):
         elif o.kind == OperationKind.CONNECT:
             self._connect(operation, completions)
         elif o.kind == OperationKind.POLL:
-            interest.poller = operation
+            interest.wait_for_news(operation)
         else:
             if o.kind == OperationKind.ACCEPT:
                 _ = set_non_blocking(o.descriptor, True)
@@ -356,6 +349,21 @@ struct EpollBackend(Backend):
             interest = Interest()
             interest.queued = queued
             _complete(operation, problem, False, completions)
+
+    def _poll_beside(self, operation: Operation, completions: Completions):
+        # Another fiber waits on the descriptor, so its edges are used up. Asked
+        # again, the kernel reports what is ready as to one that is new.
+        var descriptor = operation.state[].descriptor
+        ref interest = self.state[].interests[Int(descriptor)]
+        interest.wait_for_news(operation)
+        var problem = epoll_modify(
+            self.state[].epoll,
+            descriptor,
+            _WATCHED,
+            UInt64(Int(descriptor)),
+        )
+        if problem < 0:
+            self.cancel(operation, completions)
 
     def _know(self, descriptor: Int32):
         while len(self.state[].interests) <= Int(descriptor):
@@ -374,7 +382,7 @@ struct EpollBackend(Backend):
         var added = epoll_add(
             self.state[].epoll,
             descriptor,
-            EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
+            _WATCHED,
             UInt64(Int(descriptor)),
         )
         self.state[].interests[Int(descriptor)].registered = added >= 0
@@ -437,16 +445,7 @@ struct EpollBackend(Backend):
         ref interest = self.state[].interests[Int(descriptor)]
         var operation = interest.poller.value()
         var wanted = UInt32(operation.state[].length)
-        var events = UInt32(0)
-        if interest.readable:
-            events |= EPOLLIN
-        if interest.writable:
-            events |= EPOLLOUT
-        if interest.ended:
-            events |= EPOLLRDHUP
-        events &= wanted
-        if interest.broken:
-            events |= EPOLLHUP
+        var events = interest.ready(wanted)
         if events == 0:
             return
         # Who polls may read past this backend; then it is known from edges
@@ -466,6 +465,10 @@ struct EpollBackend(Backend):
         ref interest = self.state[].interests[Int(descriptor)]
         var operation = interest.writer.value()
         ref o = operation.state[]
+        if o.kind == OperationKind.POLL:
+            interest.writer = None
+            _complete(operation, Int(EPOLLOUT), False, completions)
+            return
         if o.kind == OperationKind.CONNECT:
             interest.writer = None
             var problem = 0

@@ -1,6 +1,16 @@
 """Holds what the epoll backend knows of one descriptor."""
 
-from flare.runtime.operation import Operation
+from flare.runtime.operation import POLL_OUT, Operation
+from flare.sys.epoll import (
+    EPOLLERR,
+    EPOLLHUP,
+    EPOLLIN,
+    EPOLLOUT,
+    EPOLLRDHUP,
+)
+
+comptime _READ_EVENTS = EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR
+comptime _WRITE_EVENTS = EPOLLOUT | EPOLLHUP | EPOLLERR
 
 
 @fieldwise_init
@@ -10,7 +20,7 @@ struct Interest(ImplicitlyCopyable):
     var reader: Optional[Operation]
     """Receives, reads or accepts."""
     var writer: Optional[Operation]
-    """Sends or connects."""
+    """Sends or connects, or waits until a send can be tried."""
     var poller: Optional[Operation]
     """Waits for readiness alone."""
     var registered: Bool
@@ -56,3 +66,59 @@ struct Interest(ImplicitlyCopyable):
             True if one waits.
         """
         return Bool(self.reader) or Bool(self.writer) or Bool(self.poller)
+
+    @always_inline
+    def note(mut self, events: UInt32):
+        """Remembers what the kernel has reported.
+
+        Args:
+            events: A set of epoll events.
+        """
+        if events & _READ_EVENTS != 0:
+            self.readable = True
+        if events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR) != 0:
+            self.ended = True
+        if events & (EPOLLHUP | EPOLLERR) != 0:
+            self.broken = True
+        if events & _WRITE_EVENTS != 0:
+            self.writable = True
+
+    @always_inline
+    def ready(self, wanted: UInt32) -> UInt32:
+        """Tells which of the events that a poll asks for have come.
+
+        Args:
+            wanted: A set of epoll events.
+
+        Returns:
+            Those of them that are known, and always that the socket is broken.
+        """
+        var events = UInt32(0)
+        if self.readable:
+            events |= EPOLLIN
+        if self.writable:
+            events |= EPOLLOUT
+        if self.ended:
+            events |= EPOLLRDHUP
+        events &= wanted
+        if self.broken:
+            events |= EPOLLHUP
+        return events
+
+    def wait_for_news(mut self, poll: Operation):
+        """Lets a transient poll wait until the kernel reports anew.
+
+        A poll for room stands where a send would: another fiber may poll for
+        octets on the same descriptor meanwhile.
+
+        Args:
+            poll: The operation.
+        """
+        self.readable = False
+        self.writable = False
+        self.ended = False
+        self.broken = False
+        if poll.state[].length == POLL_OUT:
+            self.writer = poll
+        else:
+            self.poller = poll

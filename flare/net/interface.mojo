@@ -1,0 +1,20 @@
+"""Finds network interfaces by name."""
+
+from flare.sys.multicast import index_of_interface
+
+from .error import checked
+
+
+def interface_index(name: StringSlice) raises -> Int:
+    """Finds a network interface by its name.
+
+    Args:
+        name: The name, as `lo` or `eth0`.
+
+    Returns:
+        Its index, at least 1.
+
+    Raises:
+        Error: `net.other option errno=19` (ENODEV) if there is none.
+    """
+    return checked("option", index_of_interface(name))

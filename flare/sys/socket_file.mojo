@@ -1,0 +1,176 @@
+"""Looks after the files that stand for Unix sockets.
+
+Each function returns what the kernel returned, or the negated errno.
+"""
+
+from std.ffi import c_int, c_uint, external_call
+
+from .file import result_or_errno
+from .socket_constants import SOL_SOCKET, SO_PEERCRED
+
+comptime _AT_FDCWD = -100
+comptime _AT_SYMLINK_NOFOLLOW = 0x100
+comptime _STATX_BASIC_STATS = 0x7FF
+comptime _TYPE_MASK = 0o170000
+comptime _TYPE_SOCKET = 0o140000
+
+
+@fieldwise_init
+struct FileIdentity(Equatable, TrivialRegisterPassable):
+    """Tells one file from another."""
+
+    var device: UInt64
+    """The number of its file system."""
+    var inode: UInt64
+    """Its number there."""
+    var is_socket: Bool
+    """It stands for a socket."""
+
+    def __init__(out self):
+        """Names no file."""
+        self = Self(0, 0, False)
+
+
+@fieldwise_init
+struct PeerCredentials(Equatable, TrivialRegisterPassable):
+    """Says which process has made the other end of a connection.
+
+    The kernel notes it when the end connects or begins to listen; the process
+    may have ended, or given the socket away, since.
+    """
+
+    var pid: Int
+    """The process, by its number here; 0 if it is not to be seen from here."""
+    var uid: Int
+    """The user that it acted for."""
+    var gid: Int
+    """The group that it acted for."""
+
+
+def identify_file(path: StringSlice, mut identity: FileIdentity) -> Int:
+    """Looks at a file, and never behind a symbolic link (statx(2)).
+
+    Args:
+        path: The path, without NUL.
+        identity: Set to what is there.
+
+    Returns:
+        0, or a negated errno.
+    """
+    var name = _terminated(path)
+    # `struct statx`: mode at octet 28, inode at 32, device at 136 and 140.
+    var found = Array[UInt64, 32](fill=0)
+    var result = result_or_errno(
+        Int(
+            external_call["statx", c_int](
+                c_int(_AT_FDCWD),
+                name.unsafe_ptr(),
+                c_int(_AT_SYMLINK_NOFOLLOW),
+                c_uint(_STATX_BASIC_STATS),
+                found.unsafe_ptr(),
+            )
+        )
+    )
+    _ = name^
+    if result == 0:
+        var mode = Int(found[3] >> 32) & 0xFFFF
+        identity = FileIdentity(
+            found[17], found[4], mode & _TYPE_MASK == _TYPE_SOCKET
+        )
+    return result
+
+
+def remove_file(path: StringSlice) -> Int:
+    """Removes the name of a file (unlink(2)).
+
+    Args:
+        path: The path, without NUL.
+
+    Returns:
+        0, or a negated errno.
+    """
+    var name = _terminated(path)
+    var result = result_or_errno(
+        Int(external_call["unlink", c_int](name.unsafe_ptr()))
+    )
+    _ = name^
+    return result
+
+
+def set_file_mode(path: StringSlice, mode: Int) -> Int:
+    """Says who may use a file (chmod(2)).
+
+    Args:
+        path: The path, without NUL.
+        mode: The permissions, 0 to 0o777.
+
+    Returns:
+        0, or a negated errno.
+    """
+    var name = _terminated(path)
+    var result = result_or_errno(
+        Int(external_call["chmod", c_int](name.unsafe_ptr(), c_uint(mode)))
+    )
+    _ = name^
+    return result
+
+
+def set_descriptor_mode(descriptor: Int32, mode: Int) -> Int:
+    """Says who may use what a descriptor stands for (fchmod(2)).
+
+    The file of a Unix socket that is bound later begins with these permissions,
+    less those that the process masks.
+
+    Args:
+        descriptor: The descriptor.
+        mode: The permissions, 0 to 0o777.
+
+    Returns:
+        0, or a negated errno.
+    """
+    return result_or_errno(
+        Int(external_call["fchmod", c_int](descriptor, c_uint(mode)))
+    )
+
+
+def peer_credentials(
+    descriptor: Int32, mut credentials: PeerCredentials
+) -> Int:
+    """Reads who made the other end of a Unix socket (unix(7)).
+
+    Args:
+        descriptor: A connected socket.
+        credentials: Set to the process.
+
+    Returns:
+        0, or a negated errno.
+    """
+    # `struct ucred`.
+    var found = Array[c_int, 3](fill=0)
+    var octet_count = UInt32(12)
+    var result = result_or_errno(
+        Int(
+            external_call["getsockopt", c_int](
+                descriptor,
+                c_int(SOL_SOCKET),
+                c_int(SO_PEERCRED),
+                found.unsafe_ptr(),
+                Pointer(to=octet_count),
+            )
+        )
+    )
+    if result == 0:
+        # Users and groups are unsigned.
+        credentials = PeerCredentials(
+            Int(found[0]),
+            Int(found[1]) & 0xFFFF_FFFF,
+            Int(found[2]) & 0xFFFF_FFFF,
+        )
+    return result
+
+
+def _terminated(path: StringSlice) -> List[UInt8]:
+    var name = List[UInt8](capacity=path.byte_length() + 1)
+    name.extend(path.as_bytes())
+    name.append(0)
+    return name^

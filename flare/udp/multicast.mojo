@@ -1,0 +1,126 @@
+"""Joins multicast groups and says how datagrams to them go out."""
+
+from flare.net import IpAddr, NetError, SocketAddr, SocketOptions
+from flare.net.error import checked
+from flare.sys.multicast import change_membership, set_multicast_interface_v4
+from flare.sys.socket_address import AF_INET6
+from flare.sys.socket_constants import (
+    IPPROTO_IP,
+    IPPROTO_IPV6,
+    IPV6_MULTICAST_HOPS,
+    IPV6_MULTICAST_IF,
+    IPV6_MULTICAST_LOOP,
+    IP_MULTICAST_LOOP,
+    IP_MULTICAST_TTL,
+    MCAST_JOIN_GROUP,
+    MCAST_LEAVE_GROUP,
+    SOL_SOCKET,
+    SO_DOMAIN,
+)
+
+
+trait MulticastOptions(SocketOptions):
+    """Gives a type that owns a socket of datagrams what groups need.
+
+    A socket receives what is sent to a group and to its port if it is bound to
+    the group's address, or to that of every interface. It may share the port
+    with others: `bind(…, reuse_address=True)`.
+    """
+
+    def join_group(self, group: IpAddr, *, interface_index: Int = 0) raises:
+        """Joins a group (RFC 3678); closing the socket leaves it.
+
+        Args:
+            group: Its address; on an IPv6 socket an IPv6 one.
+            interface_index: The interface, as `flare.net.interface_index`
+                finds it; 0 lets the kernel choose by its routes.
+
+        Raises:
+            Error: `net.address_in_use option` if it is joined already;
+                `net.unsupported option` if the address is not that of a group
+                or of another version; `net.other option errno=19` (ENODEV).
+        """
+        _change_membership(
+            self.descriptor(), MCAST_JOIN_GROUP, group, interface_index
+        )
+
+    def leave_group(self, group: IpAddr, *, interface_index: Int = 0) raises:
+        """Leaves a group.
+
+        Args:
+            group: Its address.
+            interface_index: What it was joined with.
+
+        Raises:
+            Error: `net.address_not_available option` if it is not joined.
+        """
+        _change_membership(
+            self.descriptor(), MCAST_LEAVE_GROUP, group, interface_index
+        )
+
+    def set_multicast_interface(self, interface_index: Int) raises:
+        """Says from where datagrams to groups go out.
+
+        Args:
+            interface_index: The interface; 0 lets the kernel choose.
+
+        Raises:
+            Error: `net.closed option`; `net.address_not_available option` or
+                `net.other option errno=19` if there is no such interface.
+        """
+        if self.option(SOL_SOCKET, SO_DOMAIN) == AF_INET6:
+            self.set_option(IPPROTO_IPV6, IPV6_MULTICAST_IF, interface_index)
+        else:
+            _ = checked(
+                "option",
+                set_multicast_interface_v4(self.descriptor(), interface_index),
+            )
+
+    def set_multicast_loop(self, enabled: Bool) raises:
+        """Says whether sockets of this machine get what is sent to groups.
+
+        Args:
+            enabled: True, as it is from the start, if they do.
+
+        Raises:
+            Error: `net.closed option`.
+        """
+        if self.option(SOL_SOCKET, SO_DOMAIN) == AF_INET6:
+            self.set_option(IPPROTO_IPV6, IPV6_MULTICAST_LOOP, Int(enabled))
+        else:
+            self.set_option(IPPROTO_IP, IP_MULTICAST_LOOP, Int(enabled))
+
+    def set_multicast_hops(self, hops: UInt8) raises:
+        """Says how far datagrams to groups may go.
+
+        Args:
+            hops: The routers passed plus one; 1, as it is from the start, stays
+                in the local network.
+
+        Raises:
+            Error: `net.closed option`.
+        """
+        if self.option(SOL_SOCKET, SO_DOMAIN) == AF_INET6:
+            self.set_option(IPPROTO_IPV6, IPV6_MULTICAST_HOPS, Int(hops))
+        else:
+            self.set_option(IPPROTO_IP, IP_MULTICAST_TTL, Int(hops))
+
+
+def _change_membership(
+    descriptor: Int32, option: Int, group: IpAddr, interface_index: Int
+) raises:
+    if not group.is_multicast():
+        raise NetError(
+            NetError.UNSUPPORTED, "option", address=SocketAddr(group, 0)
+        )
+    _ = checked(
+        "option",
+        change_membership(
+            descriptor,
+            IPPROTO_IP if group.is_v4() else IPPROTO_IPV6,
+            option,
+            interface_index,
+            SocketAddr(group, 0).to_storage(),
+        ),
+        SocketAddr(group, 0),
+    )

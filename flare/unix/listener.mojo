@@ -1,0 +1,152 @@
+"""Owns one listening Unix socket (unix(7))."""
+
+from flare.net import NetError, RawSocket, SocketOptions
+from flare.net.error import checked
+from flare.runtime.fiber import NO_DEADLINE
+from flare.runtime.socket import FiberSocket
+from flare.sys.socket import listen_socket
+
+from .address import UnixAddr, about
+from .socket_file import MODE_DEFAULT, SocketFile, bind_name
+from .stream import UnixStream, local_name, open_stream
+
+
+struct UnixListener(Movable, SocketOptions):
+    """Owns a listening socket; closes it and removes its path at the end of its
+    life.
+
+    One fiber accepts at a time; an idle listener may be moved to another thread.
+    """
+
+    comptime BACKLOG_DEFAULT = 1024
+    """Connections that wait to be accepted, unless `bind` says otherwise."""
+
+    var _socket: FiberSocket
+    var _file: Optional[SocketFile]
+
+    def __init__(
+        out self, *, unsafe_descriptor: Int32, var file: Optional[SocketFile]
+    ):
+        """Takes a descriptor over.
+
+        Args:
+            unsafe_descriptor: A listening socket.
+            file: What to remove when it is closed.
+
+        Safety:
+            Nobody else closes the descriptor.
+        """
+        self._socket = FiberSocket.create(unsafe_descriptor)
+        self._file = file^
+
+    def __deinit__(deinit self):
+        """Closes the listener if it is open."""
+        _close(self._socket, self._file)
+        self._socket.destroy()
+
+    @staticmethod
+    def bind(
+        path: StringSlice,
+        *,
+        mode: Int = MODE_DEFAULT,
+        backlog: Int = Self.BACKLOG_DEFAULT,
+    ) raises -> Self:
+        """Binds to a name and starts to queue connections.
+
+        A file that a listener left over when its process died is replaced. One
+        at which somebody listens is in use, and what is no socket is never
+        touched.
+
+        Args:
+            path: A path, or `@` and an abstract name.
+            mode: Who may connect, as permissions to write to the file; the user
+                of this process alone by default. An abstract name has none.
+            backlog: Connections that may wait to be accepted; the kernel cuts
+                it to its own limit.
+
+        Returns:
+            The listener.
+
+        Raises:
+            Error: `net.bad_address parse`, `net.address_in_use bind`,
+                `net.permission bind`, `net.not_found bind` for a directory
+                that is not there, and the like.
+        """
+        var address = UnixAddr.parse(path)
+        try:
+            # The descriptor is closed where what follows fails.
+            var socket = RawSocket(unsafe_descriptor=open_stream())
+            var file = bind_name(socket.descriptor(), address, mode)
+            var listening = listen_socket(socket.descriptor(), backlog)
+            if listening < 0 and file:
+                file.value().remove()
+            _ = checked("listen", listening)
+            # Another process may have found the same file left over at the
+            # same moment: the last one to bind has the path.
+            if file and not file.value().is_in_place():
+                raise Error(NetError(NetError.ADDRESS_IN_USE, "bind"))
+            return Self(unsafe_descriptor=socket^.into_descriptor(), file=file^)
+        except e:
+            raise about(e, address)
+
+    def accept(self, *, timeout_ms: Optional[Int] = None) raises -> UnixStream:
+        """Waits for a connection.
+
+        Args:
+            timeout_ms: The longest wait; none by default, because a server
+                waits for ever. An enclosing `deadline_in` counts too.
+
+        Returns:
+            The connection.
+
+        Raises:
+            Error: `net.timeout accept`, `net.closed accept`,
+                `net.no_descriptors accept`, `net.cancelled accept` and the
+                like.
+        """
+        return UnixStream(
+            unsafe_socket=self._socket.accept(timeout_ms.or_else(NO_DEADLINE))
+        )
+
+    def close(self):
+        """Closes the listener and removes its path; a second time nothing
+        happens.
+
+        A path that leads to another file by now stays. A fiber that accepts
+        gets `net.closed`. Connections that wait to be accepted are reset.
+        """
+        _close(self._socket, self._file)
+
+    def is_open(self) -> Bool:
+        """Tells whether `close` was not called yet.
+
+        Returns:
+            True from `bind` to the first `close`.
+        """
+        return self._socket.is_open()
+
+    def descriptor(self) -> Int32:
+        """Lends the descriptor, for options.
+
+        Returns:
+            The descriptor, valid until the listener is closed; -1 if it is.
+        """
+        return self._socket.descriptor()
+
+    def local_address(self) raises -> UnixAddr:
+        """Tells which name the listener is bound to.
+
+        Returns:
+            The name.
+
+        Raises:
+            Error: `net.closed local_address`.
+        """
+        return local_name(self.descriptor())
+
+
+def _close(socket: FiberSocket, file: Optional[SocketFile]):
+    # First the path: nobody shall find one behind which nobody listens.
+    if file and socket.is_open():
+        file.value().remove()
+    socket.close()

@@ -1,0 +1,115 @@
+"""Binds sockets to paths: permissions, files that were left over, removal."""
+
+from flare.net.error import checked
+from flare.sys.errno import EADDRINUSE, ECONNREFUSED, ENOENT
+from flare.sys.file import close_descriptor
+from flare.sys.socket import bind_socket, connect_socket, open_socket
+from flare.sys.socket_address import AF_UNIX
+from flare.sys.socket_constants import SOCK_DGRAM
+from flare.sys.socket_file import (
+    FileIdentity,
+    identify_file,
+    remove_file,
+    set_descriptor_mode,
+    set_file_mode,
+)
+
+from .address import UnixAddr
+
+comptime MODE_DEFAULT = 0o600
+"""Who may connect or send to a path unless the program says otherwise: the user
+of this process alone."""
+
+comptime _ATTEMPTS = 3
+
+
+@fieldwise_init
+struct SocketFile(Copyable, Movable):
+    """Knows the file that a bound socket has made, to remove it."""
+
+    var path: String
+    """Its path."""
+    var identity: FileIdentity
+    """Which file it was."""
+
+    def is_in_place(self) -> Bool:
+        """Tells whether the path still leads to the file.
+
+        Returns:
+            False if it was removed or replaced.
+        """
+        var found = FileIdentity()
+        return identify_file(self.path, found) == 0 and found == self.identity
+
+    def remove(self):
+        """Removes the file, unless the path leads to another one by now."""
+        if self.is_in_place():
+            _ = remove_file(self.path)
+
+
+def bind_name(
+    descriptor: Int32, address: UnixAddr, mode: Int
+) raises -> Optional[SocketFile]:
+    """Binds a socket to a name.
+
+    A file that a socket left over is replaced.
+
+    Args:
+        descriptor: A socket that is not bound.
+        address: The name.
+        mode: The permissions of the file; an abstract name has none.
+
+    Returns:
+        The file, or none for an abstract name.
+
+    Raises:
+        NetError: `net.address_in_use bind` if somebody uses the name or if the
+            path leads to what is no socket; `net.permission bind`,
+            `net.not_found bind` and the like.
+    """
+    if address.is_abstract():
+        _ = checked("bind", bind_socket(descriptor, address.to_storage()))
+        return None
+    var path = String(StringSlice(unsafe_from_utf8=address.octets()))
+    # The file begins with the permissions of its socket, so that nobody else
+    # can slip in before they are set.
+    _ = checked("bind", set_descriptor_mode(descriptor, mode))
+    for attempt in range(_ATTEMPTS):
+        var bound = bind_socket(descriptor, address.to_storage())
+        if bound == 0:
+            break
+        if (
+            bound != -EADDRINUSE
+            or attempt == _ATTEMPTS - 1
+            or not _remove_stale(path, address)
+        ):
+            _ = checked("bind", bound)
+    # What the process masks is given all the same.
+    _ = checked("bind", set_file_mode(path, mode))
+    var identity = FileIdentity()
+    _ = checked("bind", identify_file(path, identity))
+    return SocketFile(path, identity)
+
+
+def _remove_stale(path: StringSlice, address: UnixAddr) raises -> Bool:
+    var found = FileIdentity()
+    var looked = identify_file(path, found)
+    if looked == -ENOENT:
+        return True
+    if looked < 0 or not found.is_socket:
+        return False
+    # A socket of datagrams asks, because its connect disturbs nobody: a stream
+    # answers that it is none (EPROTOTYPE), whether it listens yet or not.
+    var opened = checked("bind", open_socket(AF_UNIX, SOCK_DGRAM))
+    var answer = connect_socket(Int32(opened), address.to_storage())
+    _ = close_descriptor(Int32(opened))
+    if answer == -ENOENT:
+        return True
+    # Anything but a refusal comes from somebody who is there.
+    if answer != -ECONNREFUSED:
+        return False
+    var now = FileIdentity()
+    if identify_file(path, now) < 0 or now != found:
+        return True
+    _ = remove_file(path)
+    return True

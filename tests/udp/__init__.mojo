@@ -1,0 +1,1 @@
+"""Tests for `flare.udp` on the loopback addresses."""
