@@ -117,10 +117,18 @@ def in_slices(
             if runs[name].is_running()
         }
         with ExitStack() as stack:
-            loads = take_turns(stack, workload, askings, setting.slice_seconds)
+            loads = take_turns(
+                stack,
+                workload,
+                askings,
+                setting.slice_seconds,
+                set(setting.place.cores),
+            )
             return {
                 name: watch.sample(
-                    lambda name=name: loads[name].end(), setting.is_disturbed
+                    lambda name=name: loads[name].end(),
+                    setting.is_disturbed,
+                    lambda name=name: loads[name].softirq,
                 )
                 for name, watch in watches.items()
             }
@@ -135,9 +143,16 @@ class Watch:
         self.running = running
         self.before = running.times()
         self.stolen = processes.stolen_ticks(running.cores)
+        self.softirq = processes.softirq_run(running.cores)
 
-    def sample(self, end: Callable[[], Load], is_disturbed: bool) -> Sample:
-        """Gives the sample of a load, which `end` waits for."""
+    def sample(
+        self,
+        end: Callable[[], Load],
+        is_disturbed: bool,
+        softirq: Callable[[], int] | None = None,
+    ) -> Sample:
+        """Gives the sample of a load, which `end` waits for; `softirq` tells
+        what the kernel's threads did for it, where others asked as well."""
         running = self.running
         if not running.is_running():
             return Sample(
@@ -148,6 +163,10 @@ class Watch:
         except LoadFailed as error:
             return Sample({}, problem=str(error))
         times = self.before.until(running.times())
+        if times:
+            times = replace(times, softirq=softirq() if softirq else (
+                processes.softirq_run(running.cores) - self.softirq
+            ))
         figures = figures_of(counted, times)
         figures["stolen_ticks"] = (
             processes.stolen_ticks(running.cores) - self.stolen
@@ -165,8 +184,10 @@ def figures_of(
     """Gives the figures of a round."""
     figures = {"rate": counted.rate, **counted.latency_us}
     if times and counted.requests:
-        figures["cpu_us"] = times.run / 1000 / counted.requests
-        figures["waited"] = times.waited / max(times.run, 1)
+        run = times.run + times.softirq
+        figures["cpu_us"] = run / 1000 / counted.requests
+        figures["softirq"] = times.softirq / max(run, 1)
+        figures["waited"] = times.waited_for_others / max(times.run, 1)
     return figures
 
 
@@ -181,7 +202,7 @@ def problem_of(
     if times is None:
         return "a thread of the server has ended"
     if not times.is_undisturbed and not is_disturbed:
-        share = times.waited / max(times.run, 1)
+        share = times.waited_for_others / max(times.run, 1)
         return f"the server waited {share:.1%} of its run time for its core"
     return ""
 

@@ -20,8 +20,9 @@ _NOTHING = "–"
 
 METHOD = f"""\
 CPU is the time that all threads and processes of the server ran, per request
-answered; server and load generator have cores of their own. A round counts only
-if the server waited for its core for less than {WAITED_MAX:.0%} of its run time.
+answered, and the kernel's thread for packets on its core; server and load
+generator have cores of their own. A round counts only if the server waited for
+anybody else for less than {WAITED_MAX:.0%} of its run time.
 Targets take turns within a round, and ratios are taken within a round. A claim
 passes if the median of at least {PAIRS_MIN} ratios meets its bound and
 {AGREEING} of {OF} ratios do. Where the middle half of the ratios is wider than

@@ -13,7 +13,7 @@ import time
 from contextlib import ExitStack
 from dataclasses import replace
 
-from . import generators
+from . import generators, processes
 from .generators import Asking, Load, LoadFailed
 from .workloads import Workload
 
@@ -34,6 +34,7 @@ class HaltedLoad:
             workload, replace(asking, seconds=_SECONDS_MAX, is_halted=True)
         )
         self.seconds = 0.0
+        self.softirq = 0
         self.process = subprocess.Popen(
             self.command,
             stdout=subprocess.PIPE,
@@ -78,19 +79,27 @@ def take_turns(
     workload: Workload,
     askings: dict[str, Asking],
     slice_seconds: float,
+    cores: set[int],
 ) -> dict[str, HaltedLoad]:
     """Lets one generator for each target ask for its time, slice by slice;
-    they are halted then, and end with `stack`."""
+    they are halted then, and end with `stack`. What the kernel's threads ran on
+    the servers' cores meanwhile is noted with each."""
     loads = {}
     for name, asking in askings.items():
         loads[name] = stack.enter_context(HaltedLoad(workload, asking))
         # It connects.
-        loads[name].go_on(_START_SECONDS)
+        _take_turn(loads[name], _START_SECONDS, cores)
     order = list(loads)
     longest = max((asking.seconds for asking in askings.values()), default=0)
     for _ in range(max(1, round(longest / slice_seconds))):
         for name in order:
-            loads[name].go_on(slice_seconds)
-            time.sleep(_REST_SECONDS)
+            _take_turn(loads[name], slice_seconds, cores)
         order.reverse()
     return loads
+
+
+def _take_turn(load: HaltedLoad, seconds: float, cores: set[int]) -> None:
+    before = processes.softirq_run(cores)
+    load.go_on(seconds)
+    time.sleep(_REST_SECONDS)
+    load.softirq += processes.softirq_run(cores) - before

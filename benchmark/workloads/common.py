@@ -107,7 +107,8 @@ def finish_wrk(process):
 class Server:
     """Is one process of the server."""
 
-    def __init__(self, program, backend, *options, descriptors_max=None):
+    def __init__(self, program, backend, *options, descriptors_max=None,
+                 environment=None):
         command = ["taskset", "-c", str(SERVER_CORE), str(program),
                    "--backend", backend, *map(str, options)]
         if descriptors_max:
@@ -119,7 +120,7 @@ class Server:
             command,
             stdout=subprocess.PIPE,
             stderr=self.log,
-            env={**os.environ, **QUIET},
+            env={**os.environ, **QUIET, **(environment or {})},
         )
         line = self.process.stdout.readline()
         if not line:

@@ -50,10 +50,17 @@ def parked(req: Request) raises -> Response:
 def deep(req: Request) raises -> Response:
     var octets = Array[UInt8, _DEEP_OCTETS](fill=1)
     sleep(Int(req.param("ms")))
+    var count = req.body.read(Span(octets))
+    while req.body.read(Span(octets)) > 0:
+        pass
     var sum = 0
     for octet in octets:
         sum += Int(octet)
-    return ok(String(sum))
+    var response = ok(String(count, " ", sum))
+    response.headers.set(
+        "Checksum", String(req.body.trailers().get("Checksum").value())
+    )
+    return response^
 
 
 def held(req: Request) raises -> Response:
@@ -198,7 +205,7 @@ def _routes(handle: ServerHandle) raises -> Router[]:
     router.get("/", at_once)
     router.get("/after-10-ms", after_10_ms)
     router.get("/parked/:ms", parked)
-    router.get("/deep/:ms", deep)
+    router.post("/deep/:ms", deep)
     router.get("/held/:ms", held)
     router.get("/content/:octets", content)
     router.post("/length", length)

@@ -2,8 +2,11 @@
 
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
+from pathlib import Path
+from unittest import mock
 
 from benchmark.driver import measures, processes
 from benchmark.driver.generators import (
@@ -120,6 +123,17 @@ class Counting(unittest.TestCase):
                 problem = problem_of(load, Times(100_000, waited))
                 self.assertEqual(problem == "", is_right)
 
+    def test_what_the_kernel_does_for_the_server_is_not_waiting_but_cost(self):
+        load = Load(1000, 1.0)
+        for softirq, is_right in ((8_000, False), (8_001, True)):
+            times = Times(100_000, 10_000, softirq)
+            with self.subTest(softirq):
+                self.assertEqual(problem_of(load, times) == "", is_right)
+        figures = measures.figures_of(load, Times(90_000, 9_000, 10_000))
+        self.assertEqual(figures["cpu_us"], 0.1)
+        self.assertEqual(figures["softirq"], 0.1)
+        self.assertEqual(figures["waited"], 0)
+
     def test_a_disturbed_run_counts_what_waited_but_not_what_failed(self):
         times = Times(100, 100)
         self.assertEqual(problem_of(Load(1000, 1.0), times, True), "")
@@ -141,6 +155,22 @@ class Counting(unittest.TestCase):
 
 
 class Readings(unittest.TestCase):
+    def test_of_the_kernels_threads_those_for_packets_count_on_their_core(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for number, name, run in (
+                (7, "ksoftirqd/0", 50), (8, "ksoftirqd/1", 600),
+                (9, "kworker/0", 7000), (10, "ksoftirqd/0-x", 80000),
+            ):
+                process = Path(folder, str(number))
+                process.mkdir()
+                (process / "comm").write_text(f"{name}\n")
+                (process / "schedstat").write_text(f"{run} 3 4\n")
+            processes.softirq_threads.cache_clear()
+            self.addCleanup(processes.softirq_threads.cache_clear)
+            with mock.patch.object(processes, "PROC", Path(folder)):
+                self.assertEqual(processes.softirq_run({0}), 50)
+                self.assertEqual(processes.softirq_run({0, 1, 2}), 650)
+
     def test_new_threads_count_from_their_start(self):
         before = Reading({(1, 1): (10, 1)})
         after = Reading({(1, 1): (15, 2), (1, 2): (7, 3)})

@@ -121,10 +121,12 @@ class Sessions(unittest.TestCase):
         json.dumps(result.as_data())
 
     def test_targets_that_take_turns_are_measured_one_by_one(self):
-        def take_turns(stack, workload, askings, seconds):
+        def take_turns(stack, workload, askings, seconds, cores):
             self.assertEqual(seconds, 0.05)
             return {
-                name: mock.Mock(end=lambda a=asking: few_requests(workload, a))
+                name: mock.Mock(
+                    end=lambda a=asking: few_requests(workload, a), softirq=0
+                )
                 for name, asking in askings.items()
             }
 

@@ -56,7 +56,9 @@ class Slices(unittest.TestCase):
     def test_one_asks_at_a_time_and_each_for_its_time(self):
         askings = {"a": self.asking(1), "b": self.asking(2)}
         with ExitStack() as stack:
-            loads = take_turns(stack, PLAINTEXT, askings, SLICE_SECONDS)
+            loads = take_turns(
+                stack, PLAINTEXT, askings, SLICE_SECONDS, set()
+            )
             counted = {name: load.end() for name, load in loads.items()}
         moments = []
         for name, port in (("a", 1), ("b", 2)):

@@ -32,6 +32,7 @@ PAUSE_SECONDS = 0.002
 # Twice the traffic has some 550 requests in flight.
 AT_ONCE = 700
 FILL_MS = 3000
+FIELDS = 40
 LINES_MAX = 20
 OFFENDERS = ((Slowloris, 50), (SlowReader, 50), (StalledContent, 3),
              (DribbledContent, 3), (Silent, 5), (Deaf, 5), (Violator, 5))
@@ -39,16 +40,27 @@ RESETTERS = 5
 
 
 def fill(port):
-    """Gives the server its pools of connections and of fibers, and lets each
-    fiber reach as deep into its stack as any handler ever will; says what was
-    wrong."""
+    """Gives the server its pools of connections, requests and fibers: lets each
+    fiber reach as deep into its stack as any handler ever will, and each
+    request have more of everything than any other; says what was wrong."""
+    fields = [f"X-{number}: {number}" for number in range(FIELDS)]
+    octets = request(f"/deep/{FILL_MS}", "Transfer-Encoding: chunked", *fields,
+                     method="POST")
+    octets += b"1\r\nx\r\n0\r\nChecksum: 1\r\nA: 2\r\nB: 3\r\n\r\n"
     clients = [Client(port) for _ in range(AT_ONCE)]
     for client in clients:
-        client.send(request(f"/deep/{FILL_MS}"))
-    problems = [unlike(client.answer().body, b"12288") for client in clients]
+        client.send(octets)
+    problems = [unlike_filled(client.answer()) for client in clients]
     for client in clients:
         client.close()
     return first(problems)
+
+
+def unlike_filled(answer):
+    """Says what an answer is if it is not the one of `fill`."""
+    found = (answer.body, answer.field("Checksum"))
+    # One octet of its stack is the one that was sent.
+    return unlike(found, (b"1 12407", "1"))
 
 
 def run(kind, port, over, done, wrong):
