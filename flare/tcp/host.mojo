@@ -1,25 +1,52 @@
-"""Finds the addresses of a host that is given as a text."""
+"""Finds the addresses of a host, and the order in which to try them."""
 
+from flare.dns import resolve
 from flare.net import IpAddr, SocketAddr
 
 
-def host_addresses(host: StringSlice, port: UInt16) raises -> List[SocketAddr]:
-    """Finds the addresses at which a host may be reached, best first.
+def host_addresses(
+    host: StringSlice, port: UInt16, timeout_ms: Optional[Int]
+) raises -> List[SocketAddr]:
+    """Finds the addresses at which a host may be reached.
 
     Args:
-        host: `localhost` (RFC 6761 section 6.3), or an address without port and
-            brackets.
+        host: A host name, `localhost`, or an address without port and brackets.
         port: The port of every address.
+        timeout_ms: The longest wait for name servers.
 
     Returns:
-        At least one address.
+        At least one address, in the order in which to try them.
 
     Raises:
-        Error: `net.bad_address parse` for any other name.
+        Error: `dns.not_found resolve` and the like.
     """
-    if host == "localhost":
-        return [SocketAddr.localhost(port), SocketAddr.localhost_v6(port)]
-    try:
-        return [SocketAddr(IpAddr.parse_octets(host.as_bytes()), port)]
-    except e:
-        raise e.about(host.as_bytes())
+    var addresses = List[SocketAddr]()
+    for ip in in_turns(resolve(host, timeout_ms=timeout_ms)):
+        addresses.append(SocketAddr(ip, port))
+    return addresses^
+
+
+def in_turns(addresses: List[IpAddr]) -> List[IpAddr]:
+    """Lets the families take turns, so that one that leads nowhere costs one
+    attempt and not all of its addresses (RFC 8305 section 4).
+
+    Args:
+        addresses: The addresses, best first.
+
+    Returns:
+        The same addresses, the best one still first.
+    """
+    var first = List[IpAddr]()
+    var other = List[IpAddr]()
+    for address in addresses:
+        if address.is_v4() == addresses[0].is_v4():
+            first.append(address)
+        else:
+            other.append(address)
+    var mixed = List[IpAddr](capacity=len(addresses))
+    for i in range(max(len(first), len(other))):
+        if i < len(first):
+            mixed.append(first[i])
+        if i < len(other):
+            mixed.append(other[i])
+    return mixed^

@@ -1,16 +1,15 @@
 """Owns one TCP connection (RFC 9293)."""
 
 from flare.net import SocketAddr
-from flare.net.error import checked
 from flare.net.socket_ends import local_end, peer_end
 from flare.runtime.fiber import NO_DEADLINE
 from flare.runtime.socket import OPERATION_TIMEOUT_MS, FiberSocket
 from flare.runtime.stream_socket import StreamSocket
 from flare.runtime.wait import waiting_fiber
-from flare.sys.socket import open_socket, peer_socket_address
-from flare.sys.socket_address import AF_INET, AF_INET6, SocketAddressStorage
-from flare.sys.socket_constants import IPPROTO_TCP, SOCK_STREAM
+from flare.sys.socket import peer_socket_address
+from flare.sys.socket_address import SocketAddressStorage
 
+from .connect import connect_to, connect_to_first
 from .host import host_addresses
 
 
@@ -83,22 +82,9 @@ struct TcpStream(Movable, StreamSocket):
             Error: `net.refused connect`, `net.timeout connect`,
                 `net.unreachable connect` and the like.
         """
-        var opened = checked(
-            "connect",
-            open_socket(
-                AF_INET if address.ip.is_v4() else AF_INET6,
-                SOCK_STREAM,
-                IPPROTO_TCP,
-                non_blocking=False,
-            ),
-            address,
+        return Self(
+            unsafe_socket=connect_to(address, timeout_ms.or_else(NO_DEADLINE))
         )
-        var stream = Self(
-            unsafe_socket=FiberSocket.create(Int32(opened), address)
-        )
-        stream.set_no_delay(True)
-        stream._socket.connect(address, timeout_ms.or_else(NO_DEADLINE))
-        return stream^
 
     @staticmethod
     def connect(
@@ -109,35 +95,32 @@ struct TcpStream(Movable, StreamSocket):
     ) raises -> Self:
         """Connects to a host: to the first of its addresses that answers.
 
+        The families take turns, and attempts overlap (RFC 8305): where one
+        address has not answered after 250 ms the next one is tried beside it.
+
         Args:
-            host: `localhost`, or an address without port and brackets.
+            host: A host name, `localhost`, or an address without port and
+                brackets.
             port: The port.
-            timeout_ms: The longest wait for all addresses together; none leaves
-                it to the kernel and to the fiber's deadline.
+            timeout_ms: The longest wait for the look-up and all addresses
+                together; none leaves it to the system and to the fiber's
+                deadline.
 
         Returns:
             The connection.
 
         Raises:
-            Error: `net.bad_address parse`, or what the first address failed
-                with.
+            Error: `dns.not_found resolve` and the like, or what the first
+                address failed with.
         """
-        var addresses = host_addresses(host, port)
         var reactor = waiting_fiber("connect").reactor()
-        var deadline_ms = NO_DEADLINE
+        var began_ms = reactor.refresh_now_ms()
+        var addresses = host_addresses(host, port, timeout_ms)
+        var left_ms = NO_DEADLINE
         if timeout_ms:
-            deadline_ms = reactor.refresh_now_ms() + timeout_ms.value()
-        var first_error = Optional[Error](None)
-        for address in addresses:
-            var left_ms = timeout_ms
-            if timeout_ms:
-                left_ms = max(deadline_ms - reactor.refresh_now_ms(), 0)
-            try:
-                return Self.connect(address, timeout_ms=left_ms)
-            except e:
-                if not first_error:
-                    first_error = e^
-        raise first_error.take()
+            var spent_ms = reactor.refresh_now_ms() - began_ms
+            left_ms = max(timeout_ms.value() - spent_ms, 0)
+        return Self(unsafe_socket=connect_to_first(addresses, left_ms))
 
     def unsafe_socket(self) -> FiberSocket:
         """Lends what fibers wait on.

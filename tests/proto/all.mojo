@@ -3,6 +3,8 @@
 from std.testing import TestSuite
 
 from tests.proto import (
+    test_dns_answer,
+    test_dns_name,
     test_h1_field_stops,
     test_h1_fixtures,
     test_h1_grammar,
@@ -20,6 +22,14 @@ from tests.proto import (
 
 def main() raises:
     var failures = List[String]()
+    try:
+        TestSuite.discover_tests[test_dns_answer.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_dns_name.TESTS]().run()
+    except e:
+        failures.append(String(e))
     try:
         TestSuite.discover_tests[test_h1_field_stops.TESTS]().run()
     except e:

@@ -2,10 +2,14 @@
 
 from std.testing import assert_equal, assert_false, assert_raises, assert_true
 
-from flare.net import NetError, SocketAddr
+from flare.dns import DnsError
+from flare.net import IpAddr, NetError, SocketAddr
+from flare.runtime import deadline_in, sleep
 from flare.runtime.task import JoinHandle, spawn
+from flare.sys.clock import monotonic_ms
 from flare.tcp import TcpListener, TcpStream
-from flare.tcp.host import host_addresses
+from flare.tcp.connect import ATTEMPT_DELAY_MS, connect_to_first
+from flare.tcp.host import host_addresses, in_turns
 from tests.tcp.loops import octets_of, on_each_backend, read_to_end
 
 
@@ -49,19 +53,149 @@ def test_an_address_of_no_machine_is_unreachable_or_refused() raises:
     on_each_backend(_broadcast)
 
 
-def test_hosts_are_addresses_or_localhost() raises:
-    assert_equal(len(host_addresses("localhost", 80)), 2)
+def test_an_address_that_is_silent_delays_the_next_one_only() raises:
+    on_each_backend(_silent_first)
+
+
+def test_an_address_that_refuses_delays_nobody() raises:
+    on_each_backend(_refusing_first)
+
+
+def test_of_many_failures_that_of_the_first_address_is_raised() raises:
+    on_each_backend(_all_fail)
+
+
+def test_attempts_at_silent_addresses_end_with_their_time() raises:
+    on_each_backend(_all_silent)
+
+
+def test_a_cancelled_race_of_attempts_ends() raises:
+    on_each_backend(_cancelled_race)
+
+
+def test_hosts_are_addresses_or_names() raises:
+    assert_equal(len(host_addresses("localhost", 80, None)), 2)
     assert_true(
-        host_addresses("192.0.2.1", 80)[0] == SocketAddr.parse("192.0.2.1:80")
+        host_addresses("192.0.2.1", 80, None)[0]
+        == SocketAddr.parse("192.0.2.1:80")
     )
-    assert_true(host_addresses("::1", 80)[0] == SocketAddr.localhost_v6(80))
-    for host in ["", "example.com", "[::1]", "127.0.0.1:80", "1.2.3", "a\r\nb"]:
+    assert_true(
+        host_addresses("::1", 80, None)[0] == SocketAddr.localhost_v6(80)
+    )
+    for host in ["", "[::1]", "127.0.0.1:80", "1.2.3", "a\r\nb", "a@b"]:
         try:
-            _ = host_addresses(host, 80)
+            _ = TcpStream.connect(host, 80)
             assert_true(False, host)
         except e:
-            assert_equal(NetError.of(e).value().kind, NetError.BAD_ADDRESS)
+            assert_equal(DnsError.of(e).value().kind, DnsError.BAD_NAME)
             assert_false("\r" in String(e))
+
+
+def test_families_take_turns() raises:
+    var v4 = IpAddr.v4(10, 0, 0, 1)
+    var v6 = IpAddr.localhost_v6()
+    assert_equal(_listed([v6, v6, v6, v4, v4]), "6 4 6 4 6 ")
+    assert_equal(_listed([v4, v4, v6]), "4 6 4 ")
+    assert_equal(_listed([v4, v4]), "4 4 ")
+    assert_equal(_listed([v6]), "6 ")
+
+
+def _listed(addresses: List[IpAddr]) -> String:
+    var text = String()
+    for address in in_turns(addresses):
+        text += "4 " if address.is_v4() else "6 "
+    return text^
+
+
+@fieldwise_init
+struct _Silent(Movable):
+    # A listener whose queue is full: the kernel answers nobody.
+    var listener: TcpListener
+    var waiting: List[TcpStream]
+    var address: SocketAddr
+
+
+def _silent() raises -> _Silent:
+    var listener = TcpListener.bind(SocketAddr.localhost(0), backlog=0)
+    var address = listener.local_address()
+    var waiting = List[TcpStream]()
+    try:
+        for _ in range(5):
+            waiting.append(TcpStream.connect(address, timeout_ms=30))
+    except e:
+        assert_true(String(e).startswith("net.timeout"), String(e))
+    return _Silent(listener^, waiting^, address)
+
+
+def _silent_first() raises:
+    var silent = _silent()
+    var good = TcpListener.bind(SocketAddr.localhost(0))
+    var began_ms = monotonic_ms()
+    var stream = TcpStream(
+        unsafe_socket=connect_to_first(
+            [silent.address, good.local_address()], 20_000
+        )
+    )
+    var spent_ms = monotonic_ms() - began_ms
+    assert_true(stream.peer_address() == good.local_address())
+    assert_true(spent_ms >= ATTEMPT_DELAY_MS - 5, String(spent_ms))
+    assert_true(spent_ms < 10_000, String(spent_ms))
+    _ = silent^
+
+
+def _refusing_first() raises:
+    var closed = TcpListener.bind(SocketAddr.localhost(0))
+    var refusing = closed.local_address()
+    closed.close()
+    var good = TcpListener.bind(SocketAddr.localhost(0))
+    var stream = TcpStream(
+        unsafe_socket=connect_to_first(
+            [refusing, refusing, good.local_address()], 20_000
+        )
+    )
+    assert_true(stream.peer_address() == good.local_address())
+
+
+def _all_fail() raises:
+    var first = TcpListener.bind(SocketAddr.localhost(0))
+    var second = TcpListener.bind(SocketAddr.localhost(0))
+    var addresses: List[SocketAddr] = [
+        first.local_address(),
+        second.local_address(),
+    ]
+    first.close()
+    second.close()
+    with assert_raises(
+        contains=String("net.refused connect ", addresses[0], " errno=111")
+    ):
+        _ = connect_to_first(addresses, 20_000)
+
+
+def _all_silent() raises:
+    var silent = _silent()
+    var addresses: List[SocketAddr] = [silent.address, silent.address]
+    with assert_raises(contains="net.timeout connect 127.0.0.1:"):
+        _ = connect_to_first(addresses, 400)
+    with deadline_in(100):
+        with assert_raises(contains="net.timeout connect 127.0.0.1:"):
+            _ = connect_to_first(addresses, 20_000)
+    _ = silent^
+
+
+def _cancelled_race() raises:
+    var silent = _silent()
+    var address = silent.address
+
+    def race() raises {var address}:
+        var addresses: List[SocketAddr] = [address, address]
+        _ = connect_to_first(addresses, 20_000)
+
+    var racing = spawn(race)
+    sleep(20)
+    racing.cancel()
+    with assert_raises(contains="net.cancelled connect"):
+        _ = racing^.join()
+    _ = silent^
 
 
 def _refused() raises:

@@ -1,0 +1,144 @@
+"""Says whom a resolver asks, how long it waits and how much it keeps."""
+
+from flare.net import SocketAddr
+from flare.runtime.blocking import blocking
+
+from .hosts_file import HostsFile
+from .resolv_conf import ResolvConf
+
+comptime FILE_OCTETS_MAX = 4 * 1024 * 1024
+"""What is read of a file of the system; the rest is left."""
+
+comptime _DNS_PORT: UInt16 = 53
+comptime _HOSTS: StaticString = "/etc/hosts"
+comptime _RESOLV_CONF: StaticString = "/etc/resolv.conf"
+
+
+struct ResolverConfig(Copyable, Movable):
+    """Configures a `Resolver`."""
+
+    comptime SERVERS_MAX = 8
+    """The most servers."""
+    comptime SERVER_TIMEOUT_MS_MAX = 30_000
+    """The bound of `server_timeout_ms`."""
+    comptime CACHE_ENTRIES_MAX = 65_536
+    """The bound of `cache_entries_max`."""
+
+    var servers: List[SocketAddr]
+    """Whom to ask, in this order; at least one. By default the server on this
+    machine."""
+    var hosts: HostsFile
+    """Hosts that are known without asking; none by default."""
+    var search: List[String]
+    """Domains that are put behind short names; none by default."""
+    var ndots: Int
+    """A name with so many dots is asked as it is before it is made longer; 1 by
+    default."""
+    var server_timeout_ms: Int
+    """How long one server is waited for, 5 s by default."""
+    var attempts: Int
+    """How often each server is asked, twice by default."""
+    var cache_entries_max: Int
+    """How many answers are kept, 1,024 by default; the one that would end first
+    makes room."""
+    var cache_seconds_max: Int
+    """How long addresses are kept at most, whatever their server says: a day by
+    default."""
+    var negative_cache_seconds_max: Int
+    """How long it is kept at most that there is no address: an hour by default
+    (RFC 2308 section 5 advises one to three)."""
+
+    def __init__(out self):
+        """Has the default values."""
+        self.servers = [SocketAddr.localhost(_DNS_PORT)]
+        self.hosts = HostsFile()
+        self.search = []
+        self.ndots = 1
+        self.server_timeout_ms = 5000
+        self.attempts = 2
+        self.cache_entries_max = 1024
+        self.cache_seconds_max = 86_400
+        self.negative_cache_seconds_max = 3600
+
+    @staticmethod
+    def from_files(
+        hosts: Span[mut=False, UInt8, _],
+        resolv_conf: Span[mut=False, UInt8, _],
+    ) -> Self:
+        """Takes over what the files of the system say.
+
+        Args:
+            hosts: The octets of a file like hosts(5).
+            resolv_conf: The octets of a file like resolv.conf(5).
+
+        Returns:
+            The configuration.
+        """
+        var config = Self()
+        config.hosts = HostsFile.parse(hosts)
+        var conf = ResolvConf.parse(resolv_conf)
+        if len(conf.servers) > 0:
+            config.servers.clear()
+            for server in conf.servers:
+                config.servers.append(SocketAddr(server, _DNS_PORT))
+        config.search = conf.search.copy()
+        config.ndots = conf.ndots
+        config.server_timeout_ms = conf.timeout_seconds * 1000
+        config.attempts = conf.attempts
+        return config^
+
+    @staticmethod
+    def from_system() raises -> Self:
+        """Reads `/etc/hosts` and `/etc/resolv.conf`; a missing one is empty.
+
+        Later changes of the files need another call.
+
+        Returns:
+            The configuration.
+
+        Raises:
+            Error: `net.…` if the caller may not wait.
+        """
+
+        def read() raises {} -> List[List[UInt8]]:
+            return [_content(_HOSTS), _content(_RESOLV_CONF)]
+
+        var contents = blocking(read)
+        return Self.from_files(Span(contents[0]), Span(contents[1]))
+
+    def first_problem(self) -> Optional[StaticString]:
+        """Judges the values.
+
+        Returns:
+            The first problem, or none.
+        """
+        if len(self.servers) < 1 or len(self.servers) > Self.SERVERS_MAX:
+            return StaticString("servers must be 1 to 8")
+        for server in self.servers:
+            if server.port == 0 or server.ip.is_unspecified():
+                return StaticString("a server needs an address and a port")
+        if self.ndots < 0 or self.ndots > 15:
+            return StaticString("ndots must be 0 to 15")
+        if (
+            self.server_timeout_ms < 1
+            or self.server_timeout_ms > Self.SERVER_TIMEOUT_MS_MAX
+        ):
+            return StaticString("server_timeout_ms must be 1 to 30,000")
+        if self.attempts < 1 or self.attempts > 5:
+            return StaticString("attempts must be 1 to 5")
+        if (
+            self.cache_entries_max < 1
+            or self.cache_entries_max > Self.CACHE_ENTRIES_MAX
+        ):
+            return StaticString("cache_entries_max must be 1 to 65,536")
+        if self.cache_seconds_max < 1 or self.negative_cache_seconds_max < 1:
+            return StaticString("cached answers last at least a second")
+        return None
+
+
+def _content(path: StaticString) -> List[UInt8]:
+    try:
+        with open(path, "r") as file:
+            return file.read_bytes(FILE_OCTETS_MAX)
+    except:
+        return []

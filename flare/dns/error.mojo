@@ -1,0 +1,211 @@
+"""Defines the error of look-ups and its text form.
+
+    dns.<kind> <operation>[ <host>[ code=<number>]]
+    dns.bad_name <operation>: <detail>
+
+A user gets the text only, as with `NetError`; `DnsError.of` reads it back. What
+stands behind the colon is for people; it is escaped.
+"""
+
+from flare.core import equals, write_escaped
+
+comptime _KINDS: List[StaticString] = [
+    "other",
+    "not_found",
+    "no_address",
+    "timeout",
+    "try_again",
+    "server_failure",
+    "refused",
+    "bad_name",
+    "bad_answer",
+    "cancelled",
+    "no_memory",
+]
+
+comptime _OPERATIONS: List[StaticString] = ["resolve"]
+
+comptime _PREFIX: StaticString = "dns."
+comptime _CODE: StaticString = "code="
+comptime _CODE_DIGITS_MAX = 6
+comptime _SHOWN_OCTETS_MAX = 64
+comptime _COLON: UInt8 = 58
+comptime _MINUS: UInt8 = 45
+
+
+@fieldwise_init
+struct DnsError(ImplicitlyCopyable, Writable):
+    """Says which look-up failed, and why."""
+
+    comptime OTHER = 0
+    """A failure without a kind of its own; `code` tells more."""
+    comptime NOT_FOUND = 1
+    """The name does not exist."""
+    comptime NO_ADDRESS = 2
+    """The name exists, but has no address of the family that was asked for."""
+    comptime TIMEOUT = 3
+    """No server answered in time, or the deadline passed."""
+    comptime TRY_AGAIN = 4
+    """No server could be reached, or they failed for now."""
+    comptime SERVER_FAILURE = 5
+    """The servers could not find the answer."""
+    comptime REFUSED = 6
+    """The servers do not answer us."""
+    comptime BAD_NAME = 7
+    """The text is no host name; nobody was asked."""
+    comptime BAD_ANSWER = 8
+    """What the servers answered cannot be read."""
+    comptime CANCELLED = 9
+    """Whoever waited for the look-up was cancelled."""
+    comptime NO_MEMORY = 10
+    """Memory, or room for one more look-up, has run out."""
+
+    var kind: Int
+    """One of the constants above."""
+    var operation: StaticString
+    """What was tried: `"resolve"`."""
+    var host: String
+    """The name, an address, or nothing where the text is no name."""
+    var code: Int
+    """The code of a server (RFC 1035 section 4.1.1); of the system's look-up
+    the negative number of C; 0 where there is none."""
+
+    @staticmethod
+    def of(e: Error) -> Optional[Self]:
+        """Reads the fields back out of an error that a function raised.
+
+        Args:
+            e: Any error.
+
+        Returns:
+            The fields, or none if it is not an error of a look-up.
+        """
+        var text = String(e)
+        if not text.startswith(_PREFIX):
+            return None
+        var parts = text.split(" ")
+        if len(parts) < 2:
+            return None
+        var kind = _index_of[_KINDS](
+            parts[0].as_bytes()[_PREFIX.byte_length() :]
+        )
+        var word = parts[1].as_bytes()
+        var has_detail = len(word) > 0 and word[len(word) - 1] == _COLON
+        if has_detail:
+            word = word[: len(word) - 1]
+        var operation = _index_of[_OPERATIONS](word)
+        if not kind or not operation:
+            return None
+        var error = Self(
+            kind.value(), _operation_at(operation.value()), String(), 0
+        )
+        if has_detail or len(parts) == 2:
+            return error^
+        if len(parts) > 4:
+            return None
+        error.host = String(parts[2])
+        if len(parts) == 4:
+            var code = _code_in(parts[3].as_bytes())
+            if not code:
+                return None
+            error.code = code.value()
+        return error^
+
+    def can_retry(self) -> Bool:
+        """Tells whether the same look-up may succeed later.
+
+        Returns:
+            True where the servers failed, False where they said no.
+        """
+        return self.kind in (
+            Self.TIMEOUT,
+            Self.TRY_AGAIN,
+            Self.SERVER_FAILURE,
+            Self.BAD_ANSWER,
+            Self.NO_MEMORY,
+        )
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes the text that `of` reads.
+
+        Args:
+            writer: The destination.
+        """
+        writer.write(_PREFIX, _kind_at(self.kind), " ", self.operation)
+        if self.host:
+            writer.write(" ", self.host)
+            if self.code != 0:
+                writer.write(" ", _CODE, self.code)
+
+
+@fieldwise_init
+struct HostNameError(ImplicitlyCopyable, Writable):
+    """Says why a text is no host name."""
+
+    var reason: StaticString
+    """A fixed phrase, never octets of the text."""
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes the reason.
+
+        Args:
+            writer: The destination.
+        """
+        writer.write(self.reason)
+
+    def about(self, octets: Span[UInt8, _]) -> Error:
+        """Makes the error that whoever asked for the name sees.
+
+        Args:
+            octets: The refused text; it may come from a peer.
+
+        Returns:
+            An error whose text starts with `dns.bad_name resolve` and shows the
+            text escaped, and cut where it is long.
+        """
+        var text = String("dns.bad_name resolve: ", self.reason, ': "')
+        var shown = min(len(octets), _SHOWN_OCTETS_MAX)
+        write_escaped(octets[0:shown], text)
+        text += '"' if shown == len(octets) else '..."'
+        return Error(text^)
+
+
+def _code_in(octets: Span[UInt8, _]) -> Optional[Int]:
+    comptime START = _CODE.byte_length()
+    if len(octets) <= START or not equals(octets[:START], _CODE.as_bytes()):
+        return None
+    var is_negative = octets[START] == _MINUS
+    var first = START + 1 if is_negative else START
+    var digits = len(octets) - first
+    if digits < 1 or digits > _CODE_DIGITS_MAX or octets[first] == 48:
+        return None
+    var number = 0
+    for octet in octets[first:]:
+        if octet - 48 > 9:
+            return None
+        number = number * 10 + Int(octet - 48)
+    return -number if is_negative else number
+
+
+def _kind_at(index: Int) -> StaticString:
+    comptime for i in range(len(_KINDS)):
+        if index == i:
+            return comptime (_KINDS[i])
+    return comptime (_KINDS[0])
+
+
+def _operation_at(index: Int) -> StaticString:
+    comptime for i in range(len(_OPERATIONS)):
+        if index == i:
+            return comptime (_OPERATIONS[i])
+    return comptime (_OPERATIONS[0])
+
+
+def _index_of[
+    names: List[StaticString]
+](octets: Span[UInt8, _]) -> Optional[Int]:
+    comptime for i in range(len(names)):
+        comptime name = names[i]
+        if equals(octets, name.as_bytes()):
+            return i
+    return None
