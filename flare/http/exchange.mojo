@@ -132,6 +132,9 @@ struct ExchangeState(Movable):
     """The handler reads it bit by bit, so that what was read is dropped."""
     var content_budget_ms: Int
     """How long the content may still be waited for; arrivals add to it."""
+    var content_budget_rest: Int
+    """What came and adds no whole millisecond to it: thousandths of octets, as
+    it were, below the rate."""
     var content_awaited_ms: Int
     """When the present wait for content began."""
     var trailers: Buffer
@@ -192,6 +195,7 @@ struct ExchangeState(Movable):
         self.content_whole = False
         self.content_streamed = False
         self.content_budget_ms = 0
+        self.content_budget_rest = 0
         self.content_awaited_ms = 0
         self.content_status = 0
         self.rejected_status = 0
@@ -225,6 +229,7 @@ struct ExchangeState(Movable):
         self.content_whole = False
         self.content_streamed = False
         self.content_budget_ms = 0
+        self.content_budget_rest = 0
         self.content_awaited_ms = 0
         self.content_status = 0
         self.rejected_status = 0

@@ -686,6 +686,19 @@ class Stop(Faults):
             for worker, found in clients.items():
                 self.assertEqual(self.who(found[0])[0], before[worker])
 
+    def test_the_first_signal_behind_an_order_to_stop_lets_requests_finish(
+        self,
+    ):
+        for subject in self.each_with_workers():
+            with subject.connect() as client:
+                client.send(get("/delay/1000"))
+                self.await_parked(subject, 1)
+                self.ask(subject, "/stop")
+                self.await_true(lambda: self.is_refused(subject))
+                subject.process.terminate()
+                self.assertEqual(client.answer().body, b"waited")
+            self.expect_end(subject)
+
     def test_a_second_signal_ends_at_once(self):
         for subject in self.each_with_workers():
             with subject.connect() as client:

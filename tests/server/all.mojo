@@ -4,6 +4,7 @@ from std.testing import TestSuite
 
 from tests.server import (
     test_access_log,
+    test_cut_off,
     test_deadlines,
     test_departures,
     test_exchanges,
@@ -25,6 +26,10 @@ def main() raises:
     var failures = List[String]()
     try:
         TestSuite.discover_tests[test_access_log.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_cut_off.TESTS]().run()
     except e:
         failures.append(String(e))
     try:

@@ -52,6 +52,7 @@ from .output import (
     STREAM_OCTETS_MAX,
     count_sent,
     flush,
+    ends_with_close,
     has_output,
     machine,
     release_output,
@@ -355,7 +356,10 @@ struct Connection(TrivialRegisterPassable):
     def _refuse(self, error: H1Error) -> Bool:
         """Answers a peer that broke the protocol or a limit."""
         var c = self.state
-        WorkerStatistics.add(Pointer(to=worker_of(c)[].statistics[].refused), 1)
+        if c[].exchange.value()[].content_status == 0:
+            WorkerStatistics.add(
+                Pointer(to=worker_of(c)[].statistics[].refused), 1
+            )
         c[].lingers = True
         drop_input(c, worker_of(c)[].reactor.buffers())
         c[].gathered.clear()
@@ -398,11 +402,11 @@ struct Connection(TrivialRegisterPassable):
         if c[].stage == Stage.CLOSING:
             return
         c[].stage = Stage.CLOSING
+        # By the time the connection closes the handler has gone.
+        c[].resets = c[].resets or ends_with_close(c)
         if c[].running:
             var x = c[].exchange.value()
             x[].peer_gone = True
-            # In another protocol an orderly end would make what came the whole.
-            c[].resets = c[].resets or c[].upgraded
             x[].fiber.value().cancel()
             # Fibers that the handler has spawned may wait for the peer too.
             _wake(x[].waiter)

@@ -117,6 +117,9 @@ struct ConnectionState(Movable):
     var send_budget_ms: Int
     """How long the peer may still take for what is sent; what it takes adds to
     it."""
+    var send_budget_rest: Int
+    """What it took and adds no whole millisecond to it: thousandths of octets,
+    as it were, below the rate."""
     var send_began_ms: Int
     """When the present wait for the peer to read began."""
     var timer: TimerEntry
@@ -167,6 +170,7 @@ struct ConnectionState(Movable):
         self.requests = 0
         self.deadline_ms = 0
         self.send_budget_ms = 0
+        self.send_budget_rest = 0
         self.send_began_ms = 0
         self.timer = TimerEntry(None, TIMER_OF_TASK)
         self.timer_task = TimerTask(worker, _nothing)

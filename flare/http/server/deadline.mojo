@@ -87,11 +87,14 @@ def count_read_by_peer(c: PointerTo[ConnectionState], count: Int):
         var waited_ms = w.reactor.now_ms() - c[].send_began_ms
         # Most sends take no time, and the division much of theirs.
         if waited_ms > 0 or c[].send_budget_ms < w.config.write_timeout_ms:
-            c[].send_budget_ms = _budget(
-                c[].send_budget_ms,
-                waited_ms,
-                count,
-                w.config.write_octets_per_second_min,
+            c[].send_budget_ms = min(
+                c[].send_budget_ms
+                - waited_ms
+                + _time_for(
+                    count,
+                    w.config.write_octets_per_second_min,
+                    c[].send_budget_rest,
+                ),
                 w.config.write_timeout_ms,
             )
     c[].wait = Wait.NOTHING
@@ -125,27 +128,22 @@ def count_content(c: PointerTo[ConnectionState], count: Int):
             waited_ms = w.reactor.now_ms() - x.content_awaited_ms
     if waited_ms == 0 and x.content_budget_ms >= w.config.body_timeout_ms:
         return
-    x.content_budget_ms = _budget(
-        x.content_budget_ms,
-        waited_ms,
-        count,
-        w.config.body_octets_per_second_min,
+    x.content_budget_ms = min(
+        x.content_budget_ms
+        - waited_ms
+        + _time_for(
+            count, w.config.body_octets_per_second_min, x.content_budget_rest
+        ),
         w.config.body_timeout_ms,
     )
 
 
 @always_inline
-def _budget(
-    budget_ms: Int,
-    waited_ms: Int,
-    octets: Int,
-    octets_per_second_min: Int,
-    timeout_ms: Int,
-) -> Int:
-    return min(
-        budget_ms - waited_ms + octets * 1000 // octets_per_second_min,
-        timeout_ms,
-    )
+def _time_for(octets: Int, octets_per_second: Int, mut rest: Int) -> Int:
+    # Octets one by one would take no whole millisecond: what is over is kept.
+    var thousandths = octets * 1000 + rest
+    rest = thousandths % octets_per_second
+    return thousandths // octets_per_second
 
 
 @always_inline

@@ -107,9 +107,10 @@ def close(c: PointerTo[ConnectionState]):
         return
     drop_exchange(c)
     drop_input(c, reactor.buffers())
+    var is_cut_off = c[].resets or ends_with_close(c)
     drop_output(c)
     forget_deadline(c)
-    if c[].resets or ends_with_close(c):
+    if is_cut_off:
         reactor.reset(c[].descriptor)
     else:
         reactor.close(c[].descriptor)

@@ -304,19 +304,22 @@ def has_output(c: PointerTo[ConnectionState]) -> Bool:
 
 @always_inline
 def ends_with_close(c: PointerTo[ConnectionState]) -> Bool:
-    """Tells whether only the end of the connection ends the response.
+    """Tells whether only the end of the connection ends what is sent.
 
-    To its client, one of HTTP/1.0, an orderly end makes what came the whole.
+    To a client of HTTP/1.0, and in another protocol, an orderly end makes what
+    came the whole.
 
     Args:
         c: The connection.
 
     Returns:
-        True until such a response is complete.
+        True until such a response is complete and sent, or what a handler has
+        written in another protocol is.
     """
-    return (
-        c[].h1.response == SideState.BODY
-        and c[].h1.send_body == BodyKind.UNTIL_CLOSE
+    if c[].upgraded:
+        return c[].running or has_output(c)
+    return c[].h1.send_body == BodyKind.UNTIL_CLOSE and (
+        c[].h1.response == SideState.BODY or has_output(c)
     )
 
 

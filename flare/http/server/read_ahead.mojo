@@ -69,14 +69,10 @@ def adjust_receive(c: PointerTo[ConnectionState]):
     ):
         reactor.cancel(receive_operation(c))
     c[].receive_paused = paused
-    if paused or c[].peer_ended:
-        # A handler that reads bit by bit meets the end where it stands.
-        if c[].peer_ended or not _reads_in_large(c):
-            _watch(c)
-    elif c[].starved:
+    if paused or c[].peer_ended or c[].starved:
         _watch(c)
     elif receive_operation(c).is_idle():
-        if not watch_operation(c).is_idle():
+        if not watch_operation(c).is_idle() and c[].watch.length != 0:
             # The end that it would report need not be the next to come.
             reactor.cancel(watch_operation(c))
         submit_receive(c)
@@ -209,14 +205,18 @@ def _is_full(c: PointerTo[ConnectionState]) -> Bool:
 def _watch(c: PointerTo[ConnectionState]):
     if not c[].running or c[].watch_spent:
         return
-    if not watch_operation(c).is_idle():
-        return
-    # Errors and resets are reported whatever is asked for.
-    c[].watch.length = 0
+    # Errors and resets are reported whatever is asked for. A handler that reads
+    # bit by bit meets the end where it stands.
+    var length = 0
     if not (
         c[].peer_ended
         or c[].upgraded
+        or _reads_in_large(c)
         or worker_of(c)[].config.half_close_allowed
     ):
-        c[].watch.length = POLL_PEER_CLOSED
-    worker_of(c)[].reactor.submit(watch_operation(c))
+        length = POLL_PEER_CLOSED
+    if watch_operation(c).is_idle():
+        c[].watch.length = length
+        worker_of(c)[].reactor.submit(watch_operation(c))
+    elif c[].watch.length != length:
+        worker_of(c)[].reactor.cancel(watch_operation(c))

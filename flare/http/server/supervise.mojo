@@ -123,6 +123,8 @@ struct _Supervisor(Movable):
     var children: List[_Child]
     # 0, `_STOPPING` or `_STOPPING_NOW`.
     var stage: Int
+    # One has come that ends the server.
+    var has_signal: Bool
     var kill_at_ms: Int
     # Why the server gives up.
     var failure: Optional[Error]
@@ -134,6 +136,7 @@ struct _Supervisor(Movable):
             length=plan[].worker_count(), fill=_Child()
         )
         self.stage = 0
+        self.has_signal = False
         self.kill_at_ms = Int.MAX
         self.failure = None
 
@@ -271,7 +274,9 @@ struct _Supervisor(Movable):
             elif octets[i] == ORDER_STOP_NOW:
                 self._stop(_STOPPING_NOW)
             else:
-                self._stop(min(self.stage + 1, _STOPPING_NOW))
+                # The first one asks for what an order may have asked before.
+                self._stop(_STOPPING_NOW if self.has_signal else _STOPPING)
+                self.has_signal = True
 
     def _hear(mut self, index: Int):
         var octets = Array[UInt8, 64](fill=0)
