@@ -417,7 +417,7 @@ def _draw_name(index: Int, mut random: Random, exactly: Int = 0) -> Labels:
     # The first label has the index, so that no two names of a chain are equal.
     comptime MEMBERS: StaticString = "abcdefghijklmnopqrstuvwxyz0123456789-"
     var labels = Labels()
-    var own = List[UInt8](String("n", index).as_bytes())
+    var own = List[UInt8](String("n", index, "-").as_bytes())
     own.extend(Span(random.octets_of(MEMBERS, random.below(5))))
     labels.append(own^)
     if exactly > 0 or random.chance(5):
