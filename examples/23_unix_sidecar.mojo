@@ -2,8 +2,8 @@
 # Prints: sidecar: secret for me
 """Asks a sidecar over a Unix socket, which answers its own user only."""
 
-from std.os import getuid
-from std.tempfile import TemporaryDirectory
+from std.os import getuid, rmdir
+from std.tempfile import mkdtemp
 
 from flare.io import BufReader
 from flare.net import NetError
@@ -26,24 +26,25 @@ def answer(var stream: UnixStream, owner: Int) raises:
 
 
 def main() raises:
-    with TemporaryDirectory() as folder:
-        var path = String(folder, "/sidecar.sock")
-        # The file is for this user alone, unless `mode` says otherwise.
-        var listener = UnixListener.bind(path)
-        print("listening at", listener.local_address())
+    var folder = mkdtemp()
+    var path = String(folder, "/sidecar.sock")
+    # The file is for this user alone, unless `mode` says otherwise.
+    var listener = UnixListener.bind(path)
+    print("listening at", listener.local_address())
 
-        def serve() raises {var listener^}:
-            answer(listener.accept(timeout_ms=5000), getuid())
+    def serve() raises {var listener^}:
+        answer(listener.accept(timeout_ms=5000), getuid())
 
-        var serving = spawn(serve^)
-        var stream = UnixStream.connect(path)
-        stream.write_all("me\n".as_bytes())
-        var reader = BufReader(stream^)
-        print("sidecar:", reader.read_line(limit=100).value())
-        serving^.join()
+    var serving = spawn(serve^)
+    var stream = UnixStream.connect(path)
+    stream.write_all("me\n".as_bytes())
+    var reader = BufReader(stream^)
+    print("sidecar:", reader.read_line(limit=100).value())
+    serving^.join()
 
-        # The listener has gone, and its path with it.
-        try:
-            _ = UnixStream.connect(path)
-        except e:
-            print(NetError.of(e).value().kind == NetError.NOT_FOUND)
+    # The listener has gone, and its path with it.
+    try:
+        _ = UnixStream.connect(path)
+    except e:
+        print(NetError.of(e).value().kind == NetError.NOT_FOUND)
+    rmdir(folder)
