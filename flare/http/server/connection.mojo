@@ -51,8 +51,8 @@ from .input import (
 from .output import (
     STREAM_OCTETS_MAX,
     count_sent,
-    flush,
     ends_with_close,
+    flush,
     has_output,
     machine,
     release_output,
