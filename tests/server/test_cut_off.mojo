@@ -1,7 +1,7 @@
 """Tests what the peer learns of an end that came too early, and when the
 server learns of the peer's."""
 
-from std.testing import assert_equal, assert_true
+from std.testing import assert_equal, assert_false, assert_true
 
 from flare.http.builders import ok
 from flare.http.handler import FnHandler
@@ -91,6 +91,24 @@ def test_octets_one_by_one_keep_a_rate_as_large_pieces_do() raises:
         _end(server^, peer)
 
 
+def test_content_that_nobody_reads_is_no_idleness_while_it_comes() raises:
+    for pause_ms in [900, 1_100]:
+        var server = _server()
+        var peer = server.connect()
+        peer.send(
+            "POST /early HTTP/1.1\r\nHost: a\r\nContent-Length: 10000\r\n\r\n"
+        )
+        for _ in range(10):
+            server.advance(pause_ms)
+            peer.send(String("x") * 1_000)
+        server.settle()
+        assert_true(String(unsafe_from_utf8=peer.received()).endswith("early"))
+        assert_equal(peer.has_ended(), pause_ms > 1_000)
+        # Its answer must not be lost with what it still sends.
+        assert_false(peer.is_reset())
+        _end(server^, peer)
+
+
 def test_a_request_is_refused_once_however_often_it_is_read() raises:
     var server = _server()
     var peer = server.connect()
@@ -108,6 +126,8 @@ def _serve(req: Request) raises -> Response:
         return Response.stream(_write)
     if req.path == "/upgrade":
         return Response.upgrade("raw", _write_raw)
+    if req.path == "/early":
+        return ok("early")
     if req.path == "/sleep":
         var piece = List[UInt8](length=10, fill=0)
         _ = req.body.read(Span(piece))
@@ -154,6 +174,7 @@ def _server(
             log=LogSink.nowhere(),
             max_body_size=1_000_000,
             body_timeout_ms=1_000,
+            idle_timeout_ms=1_000,
             body_octets_per_second_min=body_octets_per_second_min,
         ),
     )

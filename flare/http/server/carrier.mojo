@@ -26,6 +26,7 @@ from .deadline import choose_deadline
 from .input import announces_too_much, consume, window
 from .output import (
     STREAM_OCTETS_MAX,
+    end_at_once,
     flush,
     machine,
     make_room,
@@ -257,7 +258,7 @@ def _on_lost(task: Erased):
     # streamed one for the whole.
     c[].resets = c[].resets or x[].stream.is_open
     WorkerStatistics.add(Pointer(to=w[].statistics[].handlers_lost), 1)
-    c[].stage = Stage.CLOSING
+    end_at_once(c)
     c[].running = False
     w[].in_flight -= 1
     c[].exchange = None

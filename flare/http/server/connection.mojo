@@ -51,7 +51,7 @@ from .input import (
 from .output import (
     STREAM_OCTETS_MAX,
     count_sent,
-    ends_with_close,
+    end_at_once,
     flush,
     has_output,
     machine,
@@ -290,6 +290,9 @@ struct Connection(TrivialRegisterPassable):
         # Chunk sizes and extensions count too.
         c[].drained += event.consumed
         consume(c, worker_of(c)[].reactor.buffers(), event.consumed)
+        if c[].wait == Wait.NEXT_REQUEST:
+            # Who still sends is not idle.
+            c[].wait = Wait.NOTHING
         if c[].drained <= _DRAINED_OCTETS_MAX:
             return True
         c[].lingers = True
@@ -401,9 +404,7 @@ struct Connection(TrivialRegisterPassable):
         var c = self.state
         if c[].stage == Stage.CLOSING:
             return
-        c[].stage = Stage.CLOSING
-        # By the time the connection closes the handler has gone.
-        c[].resets = c[].resets or ends_with_close(c)
+        end_at_once(c)
         if c[].running:
             var x = c[].exchange.value()
             x[].peer_gone = True
@@ -470,8 +471,11 @@ struct Connection(TrivialRegisterPassable):
                 return
             self.refuse_content(408)
         elif c[].wait == Wait.NEXT_REQUEST:
-            # A request that has just set out must not meet a reset.
-            c[].lingers = worker_of(c)[].stopping
+            # A request that has just set out must not meet a reset, nor must
+            # the rest of one, before its peer has read the answer.
+            c[].lingers = (
+                worker_of(c)[].stopping or c[].h1.request == SideState.BODY
+            )
             self._end()
         else:
             self._peer_is_gone()

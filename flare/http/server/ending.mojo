@@ -8,7 +8,6 @@ from .deadline import forget_deadline, set_deadline
 from .input import drop_input, take_head_back
 from .output import (
     drop_output,
-    ends_with_close,
     send_operation,
     worker_of,
 )
@@ -107,10 +106,9 @@ def close(c: PointerTo[ConnectionState]):
         return
     drop_exchange(c)
     drop_input(c, reactor.buffers())
-    var is_cut_off = c[].resets or ends_with_close(c)
     drop_output(c)
     forget_deadline(c)
-    if is_cut_off:
+    if c[].resets:
         reactor.reset(c[].descriptor)
     else:
         reactor.close(c[].descriptor)

@@ -117,7 +117,7 @@ def _write_general(c: PointerTo[ConnectionState], var response: Response):
             _write(c, error_response(500))
         except:
             # The head is out already: only closing tells the peer.
-            c[].stage = Stage.CLOSING
+            end_at_once(c)
 
 
 @always_inline
@@ -137,7 +137,29 @@ def cut_off(c: PointerTo[ConnectionState], x: Exchange):
         x: The exchange.
     """
     x[].peer_gone = True
+    end_at_once(c)
+
+
+def end_at_once(c: PointerTo[ConnectionState]):
+    """Ends a connection without sending the rest, and orderly only where the
+    peer cannot take what came for the whole.
+
+    Args:
+        c: The connection.
+    """
+    c[].resets = c[].resets or _ends_with_close(c)
     c[].stage = Stage.CLOSING
+
+
+@always_inline
+def _ends_with_close(c: PointerTo[ConnectionState]) -> Bool:
+    # To a client of HTTP/1.0, and in another protocol, an orderly end makes
+    # what came the whole.
+    if c[].upgraded:
+        return c[].running or has_output(c)
+    return c[].h1.send_body == BodyKind.UNTIL_CLOSE and (
+        c[].h1.response == SideState.BODY or has_output(c)
+    )
 
 
 def write_stream_head(
@@ -299,27 +321,6 @@ def has_output(c: PointerTo[ConnectionState]) -> Bool:
         or len(c[].sending) > 0
         or Bool(c[].large)
         or not send_operation(c).is_idle()
-    )
-
-
-@always_inline
-def ends_with_close(c: PointerTo[ConnectionState]) -> Bool:
-    """Tells whether only the end of the connection ends what is sent.
-
-    To a client of HTTP/1.0, and in another protocol, an orderly end makes what
-    came the whole.
-
-    Args:
-        c: The connection.
-
-    Returns:
-        True until such a response is complete and sent, or what a handler has
-        written in another protocol is.
-    """
-    if c[].upgraded:
-        return c[].running or has_output(c)
-    return c[].h1.send_body == BodyKind.UNTIL_CLOSE and (
-        c[].h1.response == SideState.BODY or has_output(c)
     )
 
 
