@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Callable, Sequence
 
 from . import processes
+from .bystanders import Bystanders
 from .clients import IdleConnections, SlowClients
 from .generators import Asking, Load, LoadFailed, load
 from .rounds import Measure, Sample
@@ -90,9 +91,12 @@ def cpu_sample(
     rate is fixed."""
     asking = replace(setting.asking(running.port), rate=rate)
     watch = Watch(running)
-    return watch.sample(
-        lambda: ask(running, workload, asking), setting.is_disturbed
-    )
+
+    def asked() -> Load:
+        with watch.bystanders:
+            return ask(running, workload, asking)
+
+    return watch.sample(asked, setting.is_disturbed)
 
 
 def can_be_sliced(setting: Setting, workload: Workload) -> bool:
@@ -122,13 +126,11 @@ def in_slices(
                 workload,
                 askings,
                 setting.slice_seconds,
-                set(setting.place.cores),
+                {name: watch.bystanders for name, watch in watches.items()},
             )
             return {
                 name: watch.sample(
-                    lambda name=name: loads[name].end(),
-                    setting.is_disturbed,
-                    lambda name=name: loads[name].softirq,
+                    lambda name=name: loads[name].end(), setting.is_disturbed
                 )
                 for name, watch in watches.items()
             }
@@ -143,16 +145,10 @@ class Watch:
         self.running = running
         self.before = running.times()
         self.stolen = processes.stolen_ticks(running.cores)
-        self.softirq = processes.softirq_run(running.cores)
+        self.bystanders = Bystanders(running.process.pid, running.cores)
 
-    def sample(
-        self,
-        end: Callable[[], Load],
-        is_disturbed: bool,
-        softirq: Callable[[], int] | None = None,
-    ) -> Sample:
-        """Gives the sample of a load, which `end` waits for; `softirq` tells
-        what the kernel's threads did for it, where others asked as well."""
+    def sample(self, end: Callable[[], Load], is_disturbed: bool) -> Sample:
+        """Gives the sample of a load, which `end` waits for."""
         running = self.running
         if not running.is_running():
             return Sample(
@@ -164,9 +160,11 @@ class Watch:
             return Sample({}, problem=str(error))
         times = self.before.until(running.times())
         if times:
-            times = replace(times, softirq=softirq() if softirq else (
-                processes.softirq_run(running.cores) - self.softirq
-            ))
+            times = replace(
+                times,
+                softirq=self.bystanders.ran.softirq,
+                others=self.bystanders.ran.others,
+            )
         figures = figures_of(counted, times)
         figures["stolen_ticks"] = (
             processes.stolen_ticks(running.cores) - self.stolen
@@ -203,7 +201,7 @@ def problem_of(
         return "a thread of the server has ended"
     if not times.is_undisturbed and not is_disturbed:
         share = times.waited_for_others / max(times.run, 1)
-        return f"the server waited {share:.1%} of its run time for its core"
+        return f"the server waited {share:.1%} of its run time for others"
     return ""
 
 

@@ -6,7 +6,6 @@ differences between two readings, thread by thread.
 
 from __future__ import annotations
 
-import functools
 import os
 import re
 import signal
@@ -28,14 +27,16 @@ class Times:
 
     run: int
     waited: int
-    # What the kernel's own thread did meanwhile to hand packets on. It does so
-    # in the server's place, when there are many, and the server waits for it.
+    # What the kernel's threads for packets ran on the core meanwhile, and what
+    # all others did.
     softirq: int = 0
+    others: int = 0
 
     @property
     def waited_for_others(self) -> int:
-        """Gives the waiting that the kernel's work does not explain."""
-        return max(self.waited - self.softirq, 0)
+        """Gives the waiting that neither the kernel's work for the server nor
+        its own threads explain."""
+        return min(max(self.waited - self.softirq, 0), self.others)
 
     @property
     def is_undisturbed(self) -> bool:
@@ -101,32 +102,6 @@ def memory_octets(process_id: int, field: str = "VmHWM") -> int:
         found = re.search(rf"^{field}:\s+(\d+) kB", status, re.M)
         total += int(found[1]) * 1024 if found else 0
     return total
-
-
-def softirq_run(cores: set[int]) -> int:
-    """Gives the nanoseconds that the kernel's threads for packets have run on
-    these cores."""
-    total = 0
-    for core in cores:
-        for member in softirq_threads().get(core, ()):
-            run, _, _ = (PROC / member / "schedstat").read_text().split()
-            total += int(run)
-    return total
-
-
-@functools.lru_cache
-def softirq_threads() -> dict[int, list[str]]:
-    """Lists the kernel's threads for packets by core; none where a container
-    hides them."""
-    found: dict[int, list[str]] = {}
-    for name in PROC.glob("[0-9]*/comm"):
-        try:
-            match = re.match(r"ksoftirqd/(\d+)$", name.read_text())
-        except OSError:
-            continue
-        if match:
-            found.setdefault(int(match[1]), []).append(name.parent.name)
-    return found
 
 
 def stolen_ticks(cores: set[int]) -> int:

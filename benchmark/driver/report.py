@@ -22,7 +22,7 @@ METHOD = f"""\
 CPU is the time that all threads and processes of the server ran, per request
 answered, and the kernel's thread for packets on its core; server and load
 generator have cores of their own. A round counts only if the server waited for
-anybody else for less than {WAITED_MAX:.0%} of its run time.
+others, and they ran, for less than {WAITED_MAX:.0%} of its run time.
 Targets take turns within a round, and ratios are taken within a round. A claim
 passes if the median of at least {PAIRS_MIN} ratios meets its bound and
 {AGREEING} of {OF} ratios do. Where the middle half of the ratios is wider than

@@ -13,7 +13,8 @@ import time
 from contextlib import ExitStack
 from dataclasses import replace
 
-from . import generators, processes
+from . import generators
+from .bystanders import Bystanders
 from .generators import Asking, Load, LoadFailed
 from .workloads import Workload
 
@@ -34,7 +35,6 @@ class HaltedLoad:
             workload, replace(asking, seconds=_SECONDS_MAX, is_halted=True)
         )
         self.seconds = 0.0
-        self.softirq = 0
         self.process = subprocess.Popen(
             self.command,
             stdout=subprocess.PIPE,
@@ -79,27 +79,28 @@ def take_turns(
     workload: Workload,
     askings: dict[str, Asking],
     slice_seconds: float,
-    cores: set[int],
+    bystanders: dict[str, Bystanders],
 ) -> dict[str, HaltedLoad]:
     """Lets one generator for each target ask for its time, slice by slice;
-    they are halted then, and end with `stack`. What the kernel's threads ran on
-    the servers' cores meanwhile is noted with each."""
+    they are halted then, and end with `stack`. The bystanders of each target
+    are counted in its slices."""
     loads = {}
     for name, asking in askings.items():
         loads[name] = stack.enter_context(HaltedLoad(workload, asking))
         # It connects.
-        _take_turn(loads[name], _START_SECONDS, cores)
+        _take_turn(loads[name], _START_SECONDS, bystanders[name])
     order = list(loads)
     longest = max((asking.seconds for asking in askings.values()), default=0)
     for _ in range(max(1, round(longest / slice_seconds))):
         for name in order:
-            _take_turn(loads[name], slice_seconds, cores)
+            _take_turn(loads[name], slice_seconds, bystanders[name])
         order.reverse()
     return loads
 
 
-def _take_turn(load: HaltedLoad, seconds: float, cores: set[int]) -> None:
-    before = processes.softirq_run(cores)
-    load.go_on(seconds)
-    time.sleep(_REST_SECONDS)
-    load.softirq += processes.softirq_run(cores) - before
+def _take_turn(
+    load: HaltedLoad, seconds: float, bystanders: Bystanders
+) -> None:
+    with bystanders:
+        load.go_on(seconds)
+        time.sleep(_REST_SECONDS)

@@ -8,7 +8,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from benchmark.driver import measures, processes
+from benchmark.driver import bystanders, measures, processes
 from benchmark.driver.generators import (
     Asking,
     Load,
@@ -120,13 +120,20 @@ class Counting(unittest.TestCase):
         load = Load(1000, 1.0)
         for waited, is_right in ((0, True), (1_999, True), (2_000, False)):
             with self.subTest(waited):
-                problem = problem_of(load, Times(100_000, waited))
-                self.assertEqual(problem == "", is_right)
+                times = Times(100_000, waited, others=50_000)
+                self.assertEqual(problem_of(load, times) == "", is_right)
+
+    def test_threads_that_wait_for_each_other_are_not_disturbed(self):
+        load = Load(1000, 1.0)
+        for others, is_right in ((1_999, True), (2_000, False)):
+            with self.subTest(others):
+                times = Times(100_000, 50_000, others=others)
+                self.assertEqual(problem_of(load, times) == "", is_right)
 
     def test_what_the_kernel_does_for_the_server_is_not_waiting_but_cost(self):
         load = Load(1000, 1.0)
         for softirq, is_right in ((8_000, False), (8_001, True)):
-            times = Times(100_000, 10_000, softirq)
+            times = Times(100_000, 10_000, softirq, 50_000)
             with self.subTest(softirq):
                 self.assertEqual(problem_of(load, times) == "", is_right)
         figures = measures.figures_of(load, Times(90_000, 9_000, 10_000))
@@ -135,7 +142,7 @@ class Counting(unittest.TestCase):
         self.assertEqual(figures["waited"], 0)
 
     def test_a_disturbed_run_counts_what_waited_but_not_what_failed(self):
-        times = Times(100, 100)
+        times = Times(100, 100, others=100)
         self.assertEqual(problem_of(Load(1000, 1.0), times, True), "")
         self.assertNotEqual(problem_of(Load(0, 1.0), times, True), "")
 
@@ -148,28 +155,50 @@ class Counting(unittest.TestCase):
         self.assertNotEqual(problem_of(Load(1000, 1.0), None), "")
 
     def test_cpu_per_request_is_of_all_threads(self):
-        figures = measures.figures_of(Load(100, 2.0), Times(450_000, 9_000))
+        figures = measures.figures_of(
+            Load(100, 2.0), Times(450_000, 9_000, others=10_000)
+        )
         self.assertEqual(figures["cpu_us"], 4.5)
         self.assertEqual(figures["rate"], 50.0)
         self.assertEqual(figures["waited"], 0.02)
 
 
 class Readings(unittest.TestCase):
-    def test_of_the_kernels_threads_those_for_packets_count_on_their_core(self):
+    def test_who_else_ran_on_the_core_is_counted(self):
+        rows = [
+            # process, thread, name, core, run before and after
+            (5, 5, "server", 0, 100, 900),
+            (5, 6, "server", 0, 100, 900),
+            (7, 7, "ksoftirqd/0", 0, 50, 53),
+            (8, 8, "ksoftirqd/1", 1, 600, 700),
+            (9, 9, "kworker/0:1", 0, 7000, 7010),
+            (10, 10, "ksoftirqd/0-x", 0, 80, 90),
+            (11, 12, "a) S 1 (b", 0, 1, 101),
+            (11, 13, "a) S 1 (b", 1, 1, 901),
+            (14, 14, "began meanwhile", 0, None, 1000),
+        ]
         with tempfile.TemporaryDirectory() as folder:
-            for number, name, run in (
-                (7, "ksoftirqd/0", 50), (8, "ksoftirqd/1", 600),
-                (9, "kworker/0", 7000), (10, "ksoftirqd/0-x", 80000),
-            ):
-                process = Path(folder, str(number))
-                process.mkdir()
-                (process / "comm").write_text(f"{name}\n")
-                (process / "schedstat").write_text(f"{run} 3 4\n")
-            processes.softirq_threads.cache_clear()
-            self.addCleanup(processes.softirq_threads.cache_clear)
+
+            def write(place):
+                for row in rows:
+                    process, thread, name, core, run = (*row[:4], row[place])
+                    path = Path(folder, str(process), "task", str(thread))
+                    if run is None:
+                        continue
+                    path.mkdir(parents=True, exist_ok=True)
+                    fields = " ".join(["S", *["0"] * 35, str(core), "0"])
+                    (path / "stat").write_text(f"{thread} ({name}) {fields}\n")
+                    (path / "schedstat").write_text(f"{run} 3 4\n")
+
             with mock.patch.object(processes, "PROC", Path(folder)):
-                self.assertEqual(processes.softirq_run({0}), 50)
-                self.assertEqual(processes.softirq_run({0, 1, 2}), 650)
+                write(4)
+                seen = bystanders.Bystanders(5, {0, 2})
+                with seen:
+                    write(5)
+                self.assertEqual(seen.ran, bystanders.Ran(3, 1120))
+                with seen:
+                    pass
+                self.assertEqual(seen.ran, bystanders.Ran(3, 1120))
 
     def test_new_threads_count_from_their_start(self):
         before = Reading({(1, 1): (10, 1)})

@@ -121,11 +121,11 @@ class Sessions(unittest.TestCase):
         json.dumps(result.as_data())
 
     def test_targets_that_take_turns_are_measured_one_by_one(self):
-        def take_turns(stack, workload, askings, seconds, cores):
+        def take_turns(stack, workload, askings, seconds, bystanders):
             self.assertEqual(seconds, 0.05)
             return {
                 name: mock.Mock(
-                    end=lambda a=asking: few_requests(workload, a), softirq=0
+                    end=lambda a=asking: few_requests(workload, a)
                 )
                 for name, asking in askings.items()
             }

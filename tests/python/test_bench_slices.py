@@ -1,6 +1,7 @@
 """Tests that halted load generators take turns."""
 
 import json
+import os
 import sys
 import tempfile
 import unittest
@@ -8,6 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from unittest import mock
 
+from benchmark.driver.bystanders import Bystanders
 from benchmark.driver.generators import Asking, LoadFailed
 from benchmark.driver.slices import HaltedLoad, take_turns
 from benchmark.driver.workloads import chosen
@@ -55,9 +57,10 @@ class Slices(unittest.TestCase):
 
     def test_one_asks_at_a_time_and_each_for_its_time(self):
         askings = {"a": self.asking(1), "b": self.asking(2)}
+        seen = {name: Bystanders(os.getpid(), set()) for name in askings}
         with ExitStack() as stack:
             loads = take_turns(
-                stack, PLAINTEXT, askings, SLICE_SECONDS, set()
+                stack, PLAINTEXT, askings, SLICE_SECONDS, seen
             )
             counted = {name: load.end() for name, load in loads.items()}
         moments = []
