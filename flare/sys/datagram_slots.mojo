@@ -19,6 +19,7 @@ from flare.core import (
 
 from .errno import EMSGSIZE
 from .file import result_or_errno
+from .message_description import MessageDescription
 from .socket_address import SOCKET_ADDRESS_OCTETS, SocketAddressStorage
 from .socket_constants import MSG_DONTWAIT, MSG_TRUNC
 
@@ -37,15 +38,8 @@ struct _Part(Copyable, Movable):
 
 @fieldwise_init
 struct _Header(Copyable, Movable):
-    # `struct mmsghdr`. Where the kernel has 32 bits and padding there are 64
-    # here: machines of Linux that run Mojo are little-endian.
-    var name: Int
-    var name_octets: Int
-    var parts: Int
-    var part_count: Int
-    var control: Int
-    var control_octets: Int
-    var flags: Int
+    # `struct mmsghdr`.
+    var message: MessageDescription[Int]
     var length: Int
 
 
@@ -67,7 +61,7 @@ struct _SlotsState(Movable):
         for i in range(count):
             self.parts.append(_Part(Int(self.octets) + i * slot_octets, 0))
             self.addresses.append(SocketAddressStorage())
-            self.headers.append(_Header(0, 0, 0, 1, 0, 0, 0, 0))
+            self.headers.append(_Header(MessageDescription(0, 1), 0))
 
 
 @fieldwise_init
@@ -90,7 +84,7 @@ struct DatagramSlots(TrivialRegisterPassable):
         var slots = Self(heap_create(_SlotsState(count, slot_octets)))
         ref s = slots._state[]
         for i in range(count):
-            s.headers[i].parts = Int(Pointer(to=s.parts[i]))
+            s.headers[i].message.parts = Int(Pointer(to=s.parts[i]))
         return slots
 
     def destroy(self):
@@ -147,12 +141,12 @@ struct DatagramSlots(TrivialRegisterPassable):
         )
         s.parts[index].octets = len(octets)
         s.headers[index].length = len(octets)
-        s.headers[index].name = 0
-        s.headers[index].name_octets = 0
+        s.headers[index].message.name = 0
+        s.headers[index].message.name_octets = 0
         if address:
             s.addresses[index] = address.value().copy()
-            s.headers[index].name = Int(Pointer(to=s.addresses[index]))
-            s.headers[index].name_octets = address.value().octet_count()
+            s.headers[index].message.name = Int(Pointer(to=s.addresses[index]))
+            s.headers[index].message.name_octets = address.value().octet_count()
         s.used += 1
 
     def length(self, index: Int) -> Int:
@@ -188,7 +182,7 @@ struct DatagramSlots(TrivialRegisterPassable):
         Returns:
             Its sender or receiver; of no family if there is none.
         """
-        if self._state[].headers[index].name == 0:
+        if self._state[].headers[index].message.name == 0:
             return SocketAddressStorage()
         return self._state[].addresses[index].copy()
 
@@ -205,8 +199,8 @@ struct DatagramSlots(TrivialRegisterPassable):
         s.used = 0
         for i in range(len(s.headers)):
             s.parts[i].octets = s.slot_octets
-            s.headers[i].name = Int(Pointer(to=s.addresses[i]))
-            s.headers[i].name_octets = SOCKET_ADDRESS_OCTETS
+            s.headers[i].message.name = Int(Pointer(to=s.addresses[i]))
+            s.headers[i].message.name_octets = SOCKET_ADDRESS_OCTETS
             s.headers[i].length = 0
         var result = result_or_errno(
             Int(

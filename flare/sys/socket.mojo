@@ -8,6 +8,7 @@ descriptors are close-on-exec, and sending never raises SIGPIPE.
 from std.ffi import c_int, c_uint, external_call
 
 from .file import result_or_errno
+from .message_description import MessageDescription
 from .socket_address import SOCKET_ADDRESS_OCTETS, SocketAddressStorage
 from .socket_constants import SO_LINGER, SOL_SOCKET
 
@@ -365,7 +366,7 @@ def send_two(
     var parts = _TwoParts(
         first.unsafe_ptr(), len(first), second.unsafe_ptr(), len(second)
     )
-    var message = _Message(Pointer(to=parts))
+    var message = MessageDescription(Pointer(to=parts), 2)
     return result_or_errno(
         external_call["sendmsg", Int](
             descriptor, Pointer(to=message), c_int(flags | _MSG_NOSIGNAL)
@@ -464,25 +465,6 @@ struct _TwoParts[first_origin: ImmOrigin, second_origin: ImmOrigin](
     var first_octets: Int
     var second: Pointer[UInt8, Self.second_origin]
     var second_octets: Int
-
-
-struct _Message[origin: Origin[mut=...], T: AnyType](Movable):
-    var name: Int
-    var name_octets: Int
-    var parts: Pointer[Self.T, Self.origin]
-    var part_count: Int
-    var control: Int
-    var control_octets: Int
-    var flags: Int
-
-    def __init__(out self, parts: Pointer[Self.T, Self.origin]):
-        self.name = 0
-        self.name_octets = 0
-        self.parts = parts
-        self.part_count = 2
-        self.control = 0
-        self.control_octets = 0
-        self.flags = 0
 
 
 @always_inline

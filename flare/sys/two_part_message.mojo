@@ -2,31 +2,21 @@
 
 from flare.core import OctetPointer, PointerTo, heap_create, heap_destroy
 
+from .message_description import MessageDescription
+
 comptime _MESSAGES = 16
 
 
 struct _Message(Movable):
-    # `struct msghdr`, and the two `struct iovec` that it points to.
-    var name: Int
-    var name_octets: Int
-    var parts: Int
-    var part_count: Int
-    var control: Int
-    var control_octets: Int
-    var flags: Int
+    var description: MessageDescription[Int]
+    # The two `struct iovec` that it points to.
     var first: Int
     var first_octets: Int
     var second: Int
     var second_octets: Int
 
     def __init__(out self):
-        self.name = 0
-        self.name_octets = 0
-        self.parts = 0
-        self.part_count = 2
-        self.control = 0
-        self.control_octets = 0
-        self.flags = 0
+        self.description = MessageDescription(0, 2)
         self.first = 0
         self.first_octets = 0
         self.second = 0
@@ -98,9 +88,9 @@ struct TwoPartMessages(TrivialRegisterPassable):
         """
         ref m = self._state[].messages[self._state[].taken]
         self._state[].taken += 1
-        m.parts = Int(Pointer(to=m.first))
+        m.description.parts = Int(Pointer(to=m.first))
         m.first = Int(first)
         m.first_octets = first_octets
         m.second = Int(second)
         m.second_octets = second_octets
-        return UInt64(Int(Pointer(to=m)))
+        return UInt64(Int(Pointer(to=m.description)))

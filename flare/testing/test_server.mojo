@@ -89,6 +89,7 @@ struct TestServer[H: Handler](Movable):
             )
         )
         self.worker.listen(self.listener)
+        _ = self.worker.prepare()
         self.worker.begin()
 
     @staticmethod

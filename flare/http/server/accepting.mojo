@@ -68,7 +68,6 @@ def begin_accepting(w: PointerTo[WorkerState]):
         .unsafe_origin_cast[MutUntrackedOrigin]()
         .unsafe_bitcast[NoneType]()
     )
-    _ = keep_spare(w)
     if w[].stopping:
         return
     for listener in w[].listeners:

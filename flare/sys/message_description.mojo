@@ -1,0 +1,43 @@
+"""Describes a message to sendmsg(2) and its kin."""
+
+
+struct MessageDescription[Parts: TrivialRegisterPassable](Copyable, Movable):
+    """Is a `struct msghdr` without control data.
+
+    Where the kernel has 32 bits and padding there are 64 here: machines of
+    Linux that run Mojo are little-endian.
+
+    Parameters:
+        Parts: How its parts are named: by a pointer whose origin keeps them
+            alive, or by a plain address of memory that lasts.
+    """
+
+    var name: Int
+    """The address of the socket address of the peer, or 0."""
+    var name_octets: Int
+    """How long that is."""
+    var parts: Self.Parts
+    """Where the first `struct iovec` lies."""
+    var part_count: Int
+    """How many of them follow each other."""
+    var control: Int
+    """No control data: 0."""
+    var control_octets: Int
+    """None: 0."""
+    var flags: Int
+    """What the kernel says about a message that was received."""
+
+    def __init__(out self, parts: Self.Parts, part_count: Int):
+        """Describes a message to the peer of a connected socket.
+
+        Args:
+            parts: Where the first `struct iovec` lies.
+            part_count: How many there are.
+        """
+        self.name = 0
+        self.name_octets = 0
+        self.parts = parts
+        self.part_count = part_count
+        self.control = 0
+        self.control_octets = 0
+        self.flags = 0
