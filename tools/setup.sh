@@ -44,6 +44,7 @@ python=$(find_python)
 missing=""
 command -v make >/dev/null 2>&1 || missing="$missing make"
 command -v curl >/dev/null 2>&1 || missing="$missing curl"
+command -v openssl >/dev/null 2>&1 || missing="$missing openssl"
 can_link || missing="$missing gcc libc6-dev"
 if [ -z "$python" ]; then
     missing="$missing python3 python3-venv"

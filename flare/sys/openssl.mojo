@@ -1,0 +1,267 @@
+"""Loads OpenSSL 3 when it is first used, and finds its functions.
+
+Nothing is linked: a program that uses no TLS runs on a machine without the
+library. What is loaded stays loaded, because function pointers and objects of
+the library live as long as the process.
+"""
+
+from std.ffi import _Global, c_int, external_call
+from std.sys.info import CompilationTarget
+
+from flare.core import Erased, PointerTo, heap_create
+
+comptime OptionalErased = Optional[Erased]
+"""A pointer of C that may be NULL."""
+
+comptime InOctets = Pointer[UInt8, ImmUnsafeAnyOrigin]
+"""Octets that C reads during a call; they may lie in a local."""
+
+comptime OutOctets = Pointer[UInt8, MutUnsafeAnyOrigin]
+"""Octets that C writes during a call; they may lie in a local."""
+
+comptime LIBRARY_SSL = 20
+"""The part of the library that errors of TLS itself come from."""
+
+comptime LIBRARY_NAMES: List[StaticString] = _library_names()
+"""Where the library is looked for, in this order."""
+
+comptime _NAMES: List[StaticString] = [
+    "BIO_clear_flags",
+    "BIO_ctrl",
+    "BIO_free",
+    "BIO_get_data",
+    "BIO_get_new_index",
+    "BIO_meth_new",
+    "BIO_meth_set_ctrl",
+    "BIO_meth_set_read",
+    "BIO_meth_set_write",
+    "BIO_new",
+    "BIO_new_mem_buf",
+    "BIO_read",
+    "BIO_s_mem",
+    "BIO_set_data",
+    "BIO_set_flags",
+    "BIO_set_init",
+    "CRYPTO_free",
+    "CRYPTO_malloc",
+    "ERR_clear_error",
+    "ERR_get_error",
+    "ERR_peek_last_error",
+    "EVP_PKEY_free",
+    "OPENSSL_init_ssl",
+    "PEM_read_bio_PrivateKey",
+    "PEM_read_bio_X509",
+    "SSL_CIPHER_standard_name",
+    "SSL_CTX_add_client_CA",
+    "SSL_CTX_callback_ctrl",
+    "SSL_CTX_check_private_key",
+    "SSL_CTX_ctrl",
+    "SSL_CTX_free",
+    "SSL_CTX_get_cert_store",
+    "SSL_CTX_load_verify_file",
+    "SSL_CTX_new",
+    "SSL_CTX_sess_set_new_cb",
+    "SSL_CTX_set_alpn_protos",
+    "SSL_CTX_set_alpn_select_cb",
+    "SSL_CTX_set_cipher_list",
+    "SSL_CTX_set_ciphersuites",
+    "SSL_CTX_set_keylog_callback",
+    "SSL_CTX_set_options",
+    "SSL_CTX_set_security_level",
+    "SSL_CTX_set_session_id_context",
+    "SSL_CTX_set_verify",
+    "SSL_CTX_use_PrivateKey",
+    "SSL_CTX_use_certificate",
+    "SSL_SESSION_free",
+    "SSL_ctrl",
+    "SSL_do_handshake",
+    "SSL_free",
+    "SSL_get0_alpn_selected",
+    "SSL_get0_param",
+    "SSL_get1_peer_certificate",
+    "SSL_get_current_cipher",
+    "SSL_get_error",
+    "SSL_get_rbio",
+    "SSL_get_servername",
+    "SSL_get_verify_result",
+    "SSL_get_version",
+    "SSL_new",
+    "SSL_read",
+    "SSL_session_reused",
+    "SSL_set_SSL_CTX",
+    "SSL_set_accept_state",
+    "SSL_set_bio",
+    "SSL_set_connect_state",
+    "SSL_set_session",
+    "SSL_shutdown",
+    "SSL_write",
+    "TLS_client_method",
+    "TLS_server_method",
+    "X509_NAME_print_ex",
+    "X509_STORE_add_cert",
+    "X509_VERIFY_PARAM_set1_host",
+    "X509_VERIFY_PARAM_set1_ip_asc",
+    "X509_VERIFY_PARAM_set_hostflags",
+    "X509_check_host",
+    "X509_free",
+    "X509_get_subject_name",
+]
+comptime _COUNT = len(_NAMES)
+
+comptime _RTLD_NOW = 2
+# Neither a configuration file nor the variable that names one decides what a
+# program does; and nothing is torn down at exit while other threads run.
+comptime _INIT_NO_LOAD_CONFIG: UInt64 = 0x80
+comptime _INIT_NO_ATEXIT: UInt64 = 0x80000
+
+comptime _LIBRARY = _Global[
+    StorageType=Int, "flare_openssl", _load_for_the_process
+]
+
+
+struct OpenSslState(Movable):
+    """Holds what is known of the loaded library. It is never freed."""
+
+    var addresses: Array[Int, _COUNT]
+    """The addresses of its functions, in the order of their names."""
+    var bio_method: Int64
+    """Our own transport, once it is made; atomic."""
+
+    def __init__(out self):
+        """Makes a state that knows no function."""
+        self.addresses = Array[Int, _COUNT](fill=0)
+        self.bio_method = 0
+
+
+@fieldwise_init
+struct OpenSsl(TrivialRegisterPassable):
+    """Names the loaded library."""
+
+    var state: PointerTo[OpenSslState]
+    """The heap state."""
+
+    @staticmethod
+    def load(name: StringSlice) -> Optional[Self]:
+        """Loads a library.
+
+        Args:
+            name: Its file name, or its path.
+
+        Returns:
+            The library, or none if it or one of its functions is missing.
+        """
+        var file_name = String(name)
+        var handle = external_call["dlopen", OptionalErased](
+            file_name.as_c_string_span(), c_int(_RTLD_NOW)
+        )
+        if not handle:
+            return None
+        var state = OpenSslState()
+        comptime for i in range(_COUNT):
+            # The library brings the one that it stands on, which is searched
+            # with it.
+            var address = _symbol(handle.value(), comptime (_NAMES[i]))
+            state.addresses[i] = address
+            if address == 0:
+                return None
+        var library = Self(heap_create(state^))
+        var done = library.function[
+            "OPENSSL_init_ssl",
+            def(UInt64, OptionalErased) thin abi("C") -> c_int,
+        ]()(_INIT_NO_LOAD_CONFIG | _INIT_NO_ATEXIT, OptionalErased(None))
+        if done != 1:
+            return None
+        return library
+
+    @always_inline
+    def function[name: StaticString, F: TrivialRegisterPassable](self) -> F:
+        """Finds a function.
+
+        Parameters:
+            name: Its name in C.
+            F: Its type in C, as `def(…) thin abi("C") -> R`.
+
+        Returns:
+            The function.
+        """
+        comptime index = _index_of(name)
+        comptime assert index >= 0, "the list of functions lacks this one"
+        var address = self.state[].addresses[index]
+        return Pointer(to=address).unsafe_bitcast[F]()[]
+
+    def clear_errors(self):
+        """Empties the queue of errors of the calling thread."""
+        self.function["ERR_clear_error", def() thin abi("C") -> None]()()
+
+    def take_error(self) -> Tuple[Int, Int]:
+        """Takes the errors of the calling thread.
+
+        Returns:
+            The part of the library and its reason: those of the first error
+            of TLS itself, else of the first one; zeros if there is none.
+        """
+        var part = 0
+        var reason = 0
+        while True:
+            var code = self.function[
+                "ERR_get_error", def() thin abi("C") -> UInt64
+            ]()()
+            if code == 0:
+                return (part, reason)
+            var found = Int(code >> 23) & 0xFF
+            if part == 0 or (found == LIBRARY_SSL and part != LIBRARY_SSL):
+                part = found
+                reason = Int(code & 0x7FFFFF)
+
+
+def openssl() -> Optional[OpenSsl]:
+    """Gives the library of the process, and loads it the first time.
+
+    Returns:
+        The library, or none if the machine has none.
+    """
+    var address: Int
+    try:
+        address = _LIBRARY.get_or_create_ptr()[]
+    except:
+        address = 0
+    if address == 0:
+        return None
+    return OpenSsl(PointerTo[OpenSslState](unsafe_from_address=address))
+
+
+def _library_names() -> List[StaticString]:
+    comptime if CompilationTarget.is_macos():
+        # The loader of macOS looks into none of the package managers' folders.
+        return [
+            "libssl.3.dylib",
+            "/opt/homebrew/opt/openssl@3/lib/libssl.3.dylib",
+            "/usr/local/opt/openssl@3/lib/libssl.3.dylib",
+            "/opt/local/lib/libssl.3.dylib",
+        ]
+    else:
+        return ["libssl.so.3"]
+
+
+def _load_for_the_process() -> Int:
+    comptime for i in range(len(LIBRARY_NAMES)):
+        var library = OpenSsl.load(comptime (LIBRARY_NAMES[i]))
+        if library:
+            return Int(library.value().state)
+    return 0
+
+
+@no_inline
+def _symbol(handle: Erased, name: StaticString) -> Int:
+    var text = String(name)
+    var found = external_call["dlsym", OptionalErased](
+        handle, text.as_c_string_span()
+    )
+    return Int(found.value()) if found else 0
+
+
+def _index_of(name: StaticString) -> Int:
+    comptime for i in range(_COUNT):
+        if name == comptime (_NAMES[i]):
+            return i
+    return -1

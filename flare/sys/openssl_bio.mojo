@@ -1,0 +1,228 @@
+"""Lets OpenSSL read and write octets in memory of flare.
+
+A BIO is what OpenSSL calls its transport. Ours reads from a window that lies
+wherever its owner has received it, and appends to a buffer: nothing is copied
+between. Its callbacks run inside a call of the library, so all they touch lies
+on the heap.
+"""
+
+from std.atomic import Atomic
+from std.ffi import c_int, c_long
+from std.memory import unsafe_memcpy
+
+from flare.core import Buffer, Erased, OctetPointer, PointerTo
+
+from .openssl import InOctets, OpenSsl, OptionalErased, openssl
+
+comptime _TYPE_SOURCE_SINK = 0x400
+comptime _CTRL_FLUSH = 11
+comptime _FLAGS_RETRY_READ = 0x09
+comptime _FLAGS_RETRY_ANY = 0x0F
+
+comptime _ReadFunction = def(Erased, OctetPointer, c_int) thin abi("C") -> c_int
+comptime _WriteFunction = def(Erased, OctetPointer, c_int) thin abi(
+    "C"
+) -> c_int
+comptime _ControlFunction = def(Erased, c_int, c_long, OptionalErased) thin abi(
+    "C"
+) -> c_long
+
+
+struct BioState(Movable):
+    """Holds what goes through one BIO. The owner keeps it on the heap."""
+
+    comptime KEYS_OCTETS_MAX = 16 * 1024
+    """The secrets that are kept of one connection."""
+
+    var library: OpenSsl
+    """The library."""
+    var window: OptionalErased
+    """The received octets that may be read now."""
+    var window_octets: Int
+    """How many they are."""
+    var consumed: Int
+    """How many of them were read."""
+    var output: Buffer
+    """What is to be sent."""
+    var output_octets_max: Int
+    """Over this the connection fails: a peer can make answers grow."""
+    var is_over_limit: Bool
+    """Whether the limit was passed."""
+    var session: OptionalErased
+    """The session that the peer offered last, for resuming."""
+    var keys: Buffer
+    """The secrets, one line each, if the context keeps them."""
+
+    def __init__(out self, library: OpenSsl, output_octets_max: Int):
+        """Makes the state of a connection before its first octet.
+
+        Args:
+            library: The library.
+            output_octets_max: The limit of what waits to be sent.
+        """
+        self.library = library
+        self.window = None
+        self.window_octets = 0
+        self.consumed = 0
+        self.output = Buffer()
+        self.output_octets_max = output_octets_max
+        self.is_over_limit = False
+        self.session = None
+        self.keys = Buffer()
+
+    def __deinit__(deinit self):
+        """Gives the session up."""
+        if self.session:
+            free_session(self.library, self.session.value())
+
+
+def free_session(library: OpenSsl, session: Erased):
+    """Gives a session up.
+
+    Args:
+        library: The library.
+        session: An SSL_SESSION.
+    """
+    library.function["SSL_SESSION_free", def(Erased) thin abi("C") -> None]()(
+        session
+    )
+
+
+def open_bio(state: PointerTo[BioState]) -> OptionalErased:
+    """Makes a BIO.
+
+    Args:
+        state: What it reads and writes; outlives it.
+
+    Returns:
+        The BIO, or none without memory.
+    """
+    var library = state[].library
+    var method = _method(library)
+    if not method:
+        return None
+    var bio = library.function[
+        "BIO_new", def(Erased) thin abi("C") -> OptionalErased
+    ]()(method.value())
+    if not bio:
+        return None
+    library.function[
+        "BIO_set_data", def(Erased, Erased) thin abi("C") -> None
+    ]()(bio.value(), state.unsafe_bitcast[NoneType]())
+    library.function[
+        "BIO_set_init", def(Erased, c_int) thin abi("C") -> None
+    ]()(bio.value(), c_int(1))
+    return bio
+
+
+def bio_state(library: OpenSsl, bio: Erased) -> PointerTo[BioState]:
+    """Finds the state of a BIO of ours.
+
+    Args:
+        library: The library.
+        bio: What `open_bio` returned.
+
+    Returns:
+        The state.
+    """
+    return library.function[
+        "BIO_get_data", def(Erased) thin abi("C") -> Erased
+    ]()(bio).unsafe_bitcast[BioState]()
+
+
+def _method(library: OpenSsl) -> OptionalErased:
+    var slot = Pointer(to=library.state[].bio_method)
+    var known = Atomic.load(slot)
+    if known != 0:
+        return Erased(unsafe_from_address=Int(known))
+    var made = _make_method(library)
+    if not made:
+        return None
+    # A second thread may have made one as well: one of the two is used, the
+    # other one is a few words that nobody needs.
+    var nobody = Int64(0)
+    if not Atomic.compare_exchange(slot, nobody, Int64(Int(made.value()))):
+        return Erased(unsafe_from_address=Int(Atomic.load(slot)))
+    return made
+
+
+def _make_method(library: OpenSsl) -> OptionalErased:
+    var kind = library.function[
+        "BIO_get_new_index", def() thin abi("C") -> c_int
+    ]()()
+    var name = String("flare\0")
+    var method = library.function[
+        "BIO_meth_new", def(c_int, InOctets) thin abi("C") -> OptionalErased
+    ]()(
+        kind | c_int(_TYPE_SOURCE_SINK),
+        name.unsafe_ptr()
+        .unsafe_mut_cast[False]()
+        .unsafe_origin_cast[ImmUnsafeAnyOrigin](),
+    )
+    _ = name^
+    if not method:
+        return None
+    _ = library.function[
+        "BIO_meth_set_read", def(Erased, _ReadFunction) thin abi("C") -> c_int
+    ]()(method.value(), _read)
+    _ = library.function[
+        "BIO_meth_set_write", def(Erased, _WriteFunction) thin abi("C") -> c_int
+    ]()(method.value(), _write)
+    _ = library.function[
+        "BIO_meth_set_ctrl",
+        def(Erased, _ControlFunction) thin abi("C") -> c_int,
+    ]()(method.value(), _control)
+    return method
+
+
+def _library() -> OpenSsl:
+    # A callback runs inside a call of the library, so there is one.
+    return openssl().unsafe_value()
+
+
+def _read(bio: Erased, into: OctetPointer, count: c_int) abi("C") -> c_int:
+    var library = _library()
+    var state = bio_state(library, bio)
+    var left = state[].window_octets - state[].consumed
+    if left <= 0 or not state[].window:
+        # OpenSSL then asks for more: the end of the stream is told to its
+        # owner, who knows whether it was announced.
+        library.function[
+            "BIO_set_flags", def(Erased, c_int) thin abi("C") -> None
+        ]()(bio, c_int(_FLAGS_RETRY_READ))
+        return -1
+    library.function[
+        "BIO_clear_flags", def(Erased, c_int) thin abi("C") -> None
+    ]()(bio, c_int(_FLAGS_RETRY_ANY))
+    var taken = min(left, Int(count))
+    unsafe_memcpy(
+        dest=into,
+        src=state[]
+        .window.unsafe_value()
+        .unsafe_bitcast[UInt8]()
+        .unsafe_offset(state[].consumed),
+        count=taken,
+    )
+    state[].consumed += taken
+    return c_int(taken)
+
+
+def _write(bio: Erased, octets: OctetPointer, count: c_int) abi("C") -> c_int:
+    var library = _library()
+    var state = bio_state(library, bio)
+    library.function[
+        "BIO_clear_flags", def(Erased, c_int) thin abi("C") -> None
+    ]()(bio, c_int(_FLAGS_RETRY_ANY))
+    # To ask for a later try would oblige the owner to write the same octets
+    # again; so whoever lets this much wait loses the connection.
+    if len(state[].output) + Int(count) > state[].output_octets_max:
+        state[].is_over_limit = True
+        return -1
+    state[].output.append(Span(unsafe_ptr=octets, length=Int(count)))
+    return count
+
+
+def _control(
+    bio: Erased, command: c_int, number: c_long, argument: OptionalErased
+) abi("C") -> c_long:
+    return 1 if Int(command) == _CTRL_FLUSH else 0

@@ -1,0 +1,450 @@
+"""Wraps SSL: one connection over a BIO of ours.
+
+Each call works on what lies in the `BioState` and never waits. `@no_inline`
+keeps the octets that a span names out of the caller's registers while the
+library reads them through the BIO.
+"""
+
+from std.ffi import c_int, c_long, c_uint
+
+from flare.core import Erased, OctetPointer, PointerTo
+
+from .openssl import InOctets, OpenSsl, OptionalErased, OutOctets
+from .openssl_bio import BioState, open_bio
+from .openssl_certificate import Certificate
+from .openssl_context import SslContext
+
+comptime SSL_DONE = 0
+"""The call did what was asked."""
+comptime SSL_FAILED = 1
+"""The connection is broken; the queue of errors says why."""
+comptime SSL_WANT_READ = 2
+"""The window is empty, and more is needed."""
+comptime SSL_WANT_WRITE = 3
+"""There is no room for output."""
+comptime SSL_SYSCALL = 5
+"""The BIO has failed."""
+comptime SSL_CLOSED = 6
+"""The peer has said that it sends no more."""
+
+comptime _CTRL_HOST_NAME = 55
+comptime _CTRL_STATUS_TYPE = 65
+comptime _CTRL_STATUS_RESPONSE = 70
+comptime _STATUS_TYPE_OCSP = 1
+comptime _NO_PARTIAL_WILDCARDS = 4
+comptime _COUNT_MAX = 1 << 30
+
+
+@fieldwise_init
+struct SslConnection(TrivialRegisterPassable):
+    """Names an SSL."""
+
+    var library: OpenSsl
+    """The library."""
+    var address: Erased
+    """The SSL."""
+    var state: PointerTo[BioState]
+    """What it reads and writes."""
+
+    @staticmethod
+    def create(
+        context: SslContext, state: PointerTo[BioState], *, is_server: Bool
+    ) -> Optional[Self]:
+        """Makes a connection.
+
+        Args:
+            context: What it has in common with others.
+            state: What it reads and writes; outlives it.
+            is_server: Which end it is.
+
+        Returns:
+            The connection, or none without memory.
+        """
+        var library = context.library
+        library.clear_errors()
+        var made = library.function[
+            "SSL_new", def(Erased) thin abi("C") -> OptionalErased
+        ]()(context.address)
+        if not made:
+            return None
+        var connection = Self(library, made.value(), state)
+        var bio = open_bio(state)
+        if not bio:
+            connection.free()
+            return None
+        library.function[
+            "SSL_set_bio", def(Erased, Erased, Erased) thin abi("C") -> None
+        ]()(connection.address, bio.value(), bio.value())
+        comptime SetRole = def(Erased) thin abi("C") -> None
+        if is_server:
+            library.function["SSL_set_accept_state", SetRole]()(
+                connection.address
+            )
+        else:
+            library.function["SSL_set_connect_state", SetRole]()(
+                connection.address
+            )
+        return connection
+
+    def free(self):
+        """Frees the connection and its BIO."""
+        self.library.function["SSL_free", def(Erased) thin abi("C") -> None]()(
+            self.address
+        )
+
+    def ask_for_name(self, name: StringSlice) -> Bool:
+        """Tells the server which name is meant (RFC 6066 section 3).
+
+        Args:
+            name: A host name, not an address.
+
+        Returns:
+            Whether there was memory for it.
+        """
+        var text = String(name, "\0")
+        return (
+            self.library.function[
+                "SSL_ctrl",
+                def(Erased, c_int, c_long, InOctets) thin abi("C") -> c_long,
+            ]()(
+                self.address,
+                c_int(_CTRL_HOST_NAME),
+                c_long(0),
+                text.unsafe_ptr()
+                .unsafe_mut_cast[False]()
+                .unsafe_origin_cast[ImmUnsafeAnyOrigin](),
+            )
+            == 1
+        )
+
+    def expect_name(self, name: StringSlice) -> Bool:
+        """Accepts only a certificate for a name.
+
+        Args:
+            name: A host name.
+
+        Returns:
+            Whether there was memory for it.
+        """
+        var parameters = self._parameters()
+        self.library.function[
+            "X509_VERIFY_PARAM_set_hostflags",
+            def(Erased, c_uint) thin abi("C") -> None,
+        ]()(parameters, c_uint(_NO_PARTIAL_WILDCARDS))
+        return (
+            self.library.function[
+                "X509_VERIFY_PARAM_set1_host",
+                def(Erased, InOctets, Int) thin abi("C") -> c_int,
+            ]()(
+                parameters,
+                name.unsafe_ptr()
+                .unsafe_mut_cast[False]()
+                .unsafe_origin_cast[ImmUnsafeAnyOrigin](),
+                name.byte_length(),
+            )
+            == 1
+        )
+
+    def expect_address(self, address: StringSlice) -> Bool:
+        """Accepts only a certificate for an IP address.
+
+        Args:
+            address: Its text form, without brackets.
+
+        Returns:
+            Whether it is one.
+        """
+        var text = String(address, "\0")
+        return (
+            self.library.function[
+                "X509_VERIFY_PARAM_set1_ip_asc",
+                def(Erased, InOctets) thin abi("C") -> c_int,
+            ]()(
+                self._parameters(),
+                text.unsafe_ptr()
+                .unsafe_mut_cast[False]()
+                .unsafe_origin_cast[ImmUnsafeAnyOrigin](),
+            )
+            == 1
+        )
+
+    def ask_for_status(self):
+        """Asks the server for the status of its certificate (RFC 6066)."""
+        _ = self.library.function[
+            "SSL_ctrl",
+            def(Erased, c_int, c_long, OptionalErased) thin abi("C") -> c_long,
+        ]()(
+            self.address,
+            c_int(_CTRL_STATUS_TYPE),
+            c_long(_STATUS_TYPE_OCSP),
+            OptionalErased(None),
+        )
+
+    def resume(self, session: Erased) -> Bool:
+        """Offers to go on with a session.
+
+        Args:
+            session: An SSL_SESSION, which stays the caller's.
+
+        Returns:
+            Whether it may be offered.
+        """
+        return (
+            self.library.function[
+                "SSL_set_session",
+                def(Erased, Erased) thin abi("C") -> c_int,
+            ]()(self.address, session)
+            == 1
+        )
+
+    @no_inline
+    def handshake(self) -> Int:
+        """Goes on with the handshake.
+
+        Returns:
+            One of the constants `SSL_…`.
+        """
+        self.library.clear_errors()
+        return self._outcome(
+            self.library.function[
+                "SSL_do_handshake", def(Erased) thin abi("C") -> c_int
+            ]()(self.address)
+        )
+
+    @no_inline
+    def read(self, into: Span[mut=True, UInt8, _]) -> Tuple[Int, Int]:
+        """Reads what was decrypted.
+
+        Args:
+            into: Where to put it; not empty.
+
+        Returns:
+            One of the constants `SSL_…`, and the count of octets if it is
+            `SSL_DONE`.
+        """
+        self.library.clear_errors()
+        var result = self.library.function[
+            "SSL_read", def(Erased, OutOctets, c_int) thin abi("C") -> c_int
+        ]()(
+            self.address,
+            into.unsafe_ptr().unsafe_origin_cast[MutUnsafeAnyOrigin](),
+            c_int(min(len(into), _COUNT_MAX)),
+        )
+        if result > 0:
+            return (SSL_DONE, Int(result))
+        return (self._outcome(result), 0)
+
+    @no_inline
+    def write(self, octets: Span[UInt8, _]) -> Tuple[Int, Int]:
+        """Encrypts octets, at most one record.
+
+        Args:
+            octets: What to encrypt; not empty.
+
+        Returns:
+            One of the constants `SSL_…`, and how many octets were taken if it
+            is `SSL_DONE`.
+        """
+        self.library.clear_errors()
+        var result = self.library.function[
+            "SSL_write", def(Erased, InOctets, c_int) thin abi("C") -> c_int
+        ]()(
+            self.address,
+            octets.unsafe_ptr()
+            .unsafe_mut_cast[False]()
+            .unsafe_origin_cast[ImmUnsafeAnyOrigin](),
+            c_int(min(len(octets), _COUNT_MAX)),
+        )
+        if result > 0:
+            return (SSL_DONE, Int(result))
+        return (self._outcome(result), 0)
+
+    @no_inline
+    def close(self) -> Int:
+        """Says that we send no more (`close_notify`).
+
+        Returns:
+            One of the constants `SSL_…`; `SSL_DONE` also if the peer has not
+            answered.
+        """
+        self.library.clear_errors()
+        var result = self.library.function[
+            "SSL_shutdown", def(Erased) thin abi("C") -> c_int
+        ]()(self.address)
+        return SSL_DONE if result >= 0 else self._outcome(result)
+
+    def verify_result(self) -> Int:
+        """Tells why the certificate of the peer was refused.
+
+        Returns:
+            One of the numbers X509_V_ERR_…, 0 if it was not.
+        """
+        return Int(
+            self.library.function[
+                "SSL_get_verify_result", def(Erased) thin abi("C") -> c_long
+            ]()(self.address)
+        )
+
+    def is_resumed(self) -> Bool:
+        """Tells whether the connection goes on with a session.
+
+        Returns:
+            True if the handshake was a short one.
+        """
+        return (
+            self.library.function[
+                "SSL_session_reused", def(Erased) thin abi("C") -> c_int
+            ]()(self.address)
+            == 1
+        )
+
+    def version(self) -> String:
+        """Names the protocol version.
+
+        Returns:
+            `TLSv1.2` or `TLSv1.3`.
+        """
+        return _text_at(
+            self.library.function[
+                "SSL_get_version",
+                def(Erased) thin abi("C") -> Optional[OctetPointer],
+            ]()(self.address)
+        )
+
+    def cipher(self) -> String:
+        """Names the cipher suite.
+
+        Returns:
+            Its name in the registry of IANA, or nothing before it is known.
+        """
+        var cipher = self.library.function[
+            "SSL_get_current_cipher",
+            def(Erased) thin abi("C") -> OptionalErased,
+        ]()(self.address)
+        if not cipher:
+            return String()
+        return _text_at(
+            self.library.function[
+                "SSL_CIPHER_standard_name",
+                def(Erased) thin abi("C") -> Optional[OctetPointer],
+            ]()(cipher.value())
+        )
+
+    def server_name(self) -> List[UInt8]:
+        """Tells which name the client has asked for.
+
+        Returns:
+            Octets of the peer; none if it has not.
+        """
+        var name = self.library.function[
+            "SSL_get_servername",
+            def(Erased, c_int) thin abi("C") -> Optional[OctetPointer],
+        ]()(self.address, c_int(0))
+        return _octets_at(name)
+
+    @no_inline
+    def application_protocol(self) -> List[UInt8]:
+        """Tells which application protocol was agreed on (RFC 7301).
+
+        Returns:
+            Its name, empty if there is none.
+        """
+        # On the heap: a local would be read as it was before the call.
+        var found = List[Int](length=2, fill=0)
+        self.library.function[
+            "SSL_get0_alpn_selected",
+            def(Erased, OutOctets, OutOctets) thin abi("C") -> None,
+        ]()(
+            self.address,
+            found.unsafe_ptr()
+            .unsafe_bitcast[UInt8]()
+            .unsafe_origin_cast[MutUnsafeAnyOrigin](),
+            found.unsafe_ptr()
+            .unsafe_bitcast[UInt8]()
+            .unsafe_offset(8)
+            .unsafe_origin_cast[MutUnsafeAnyOrigin](),
+        )
+        var octets = List[UInt8]()
+        if found[0] != 0:
+            octets.extend(
+                Span(
+                    unsafe_ptr=OctetPointer(unsafe_from_address=found[0]),
+                    length=found[1],
+                )
+            )
+        return octets^
+
+    @no_inline
+    def status_response(self) -> List[UInt8]:
+        """Tells what the server said about the status of its certificate.
+
+        Returns:
+            An OCSP response in DER, empty if there is none.
+        """
+        var found = List[Int](length=1, fill=0)
+        var count = Int(
+            self.library.function[
+                "SSL_ctrl",
+                def(Erased, c_int, c_long, OutOctets) thin abi("C") -> c_long,
+            ]()(
+                self.address,
+                c_int(_CTRL_STATUS_RESPONSE),
+                c_long(0),
+                found.unsafe_ptr()
+                .unsafe_bitcast[UInt8]()
+                .unsafe_origin_cast[MutUnsafeAnyOrigin](),
+            )
+        )
+        var octets = List[UInt8]()
+        if count > 0 and found[0] != 0:
+            octets.extend(
+                Span(
+                    unsafe_ptr=OctetPointer(unsafe_from_address=found[0]),
+                    length=count,
+                )
+            )
+        return octets^
+
+    def peer_certificate(self) -> Optional[Certificate]:
+        """Gives the certificate that the peer has shown.
+
+        Returns:
+            The certificate, which the caller frees; none if there is none.
+        """
+        var found = self.library.function[
+            "SSL_get1_peer_certificate",
+            def(Erased) thin abi("C") -> OptionalErased,
+        ]()(self.address)
+        if not found:
+            return None
+        return Certificate(self.library, found.value())
+
+    def _parameters(self) -> Erased:
+        return self.library.function[
+            "SSL_get0_param", def(Erased) thin abi("C") -> Erased
+        ]()(self.address)
+
+    def _outcome(self, result: c_int) -> Int:
+        if result == 1:
+            return SSL_DONE
+        return Int(
+            self.library.function[
+                "SSL_get_error", def(Erased, c_int) thin abi("C") -> c_int
+            ]()(self.address, result)
+        )
+
+
+def _octets_at(text: Optional[OctetPointer]) -> List[UInt8]:
+    var octets = List[UInt8]()
+    if text:
+        var i = 0
+        while text.value()[unsafe_offset=i] != 0:
+            octets.append(text.value()[unsafe_offset=i])
+            i += 1
+    return octets^
+
+
+def _text_at(text: Optional[OctetPointer]) -> String:
+    # Only names that the library itself has are read so.
+    var octets = _octets_at(text)
+    return String(StringSlice(unsafe_from_utf8=Span(octets)))

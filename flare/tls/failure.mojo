@@ -1,0 +1,130 @@
+"""Finds out which error a failure of the library is."""
+
+from flare.sys.openssl import LIBRARY_SSL
+
+from .error import TlsError
+
+# Numbers of OpenSSL, which keeps them from version to version.
+comptime _ALERTS_FROM = 1000
+comptime _NO_SUITABLE_KEY_SHARE = 101
+comptime _CERTIFICATE_VERIFY_FAILED = 134
+comptime _HTTPS_PROXY_REQUEST = 155
+comptime _HTTP_REQUEST = 156
+comptime _VERSION_TOO_HIGH = 166
+comptime _NO_PROTOCOLS_AVAILABLE = 191
+comptime _NO_SHARED_CIPHER = 193
+comptime _PEER_DID_NOT_RETURN_A_CERTIFICATE = 199
+comptime _NO_APPLICATION_PROTOCOL = 235
+comptime _UNSUPPORTED_PROTOCOL = 258
+comptime _WRONG_SSL_VERSION = 266
+comptime _NO_SHARED_SIGNATURE_ALGORITHMS = 376
+comptime _VERSION_TOO_LOW = 396
+comptime _NO_SHARED_GROUPS = 410
+
+comptime _ALERT_PROTOCOL_VERSION = 70
+comptime _ALERT_NO_APPLICATION_PROTOCOL = 120
+
+comptime _X509_UNABLE_TO_GET_ISSUER = 2
+comptime _X509_NOT_YET_VALID = 9
+comptime _X509_HAS_EXPIRED = 10
+comptime _X509_SELF_SIGNED_LEAF = 18
+comptime _X509_SELF_SIGNED_IN_CHAIN = 19
+comptime _X509_NO_LOCAL_ISSUER = 20
+comptime _X509_UNABLE_TO_VERIFY_LEAF = 21
+comptime _X509_REVOKED = 23
+comptime _X509_UNTRUSTED = 27
+comptime _X509_HOST_MISMATCH = 62
+comptime _X509_ADDRESS_MISMATCH = 64
+
+
+def failure_of(
+    operation: StaticString, part: Int, reason: Int, verify_result: Int
+) -> TlsError:
+    """Finds the error that the library has put in its queue.
+
+    Args:
+        operation: The step that failed.
+        part: The part of the library.
+        reason: Its reason.
+        verify_result: What was found about the certificate of the peer.
+
+    Returns:
+        The error.
+    """
+    if part != LIBRARY_SSL:
+        return TlsError(
+            TlsError.PROTOCOL if part != 0 else TlsError.OTHER,
+            operation,
+            code=reason,
+        )
+    if reason > _ALERTS_FROM:
+        var alert = reason - _ALERTS_FROM
+        return TlsError(_kind_of_alert(alert), operation, alert=alert)
+    if reason == _CERTIFICATE_VERIFY_FAILED:
+        return TlsError(
+            kind_of_certificate(verify_result), operation, code=verify_result
+        )
+    return TlsError(_kind_of_reason(reason), operation, code=reason)
+
+
+def kind_of_certificate(verify_result: Int) -> Int:
+    """Finds the kind of error of a certificate that was refused.
+
+    Args:
+        verify_result: One of the numbers X509_V_ERR_….
+
+    Returns:
+        One of the constants of `TlsError`.
+    """
+    if verify_result == _X509_HAS_EXPIRED:
+        return TlsError.EXPIRED
+    if verify_result == _X509_NOT_YET_VALID:
+        return TlsError.NOT_YET_VALID
+    if verify_result == _X509_SELF_SIGNED_LEAF:
+        return TlsError.SELF_SIGNED
+    if verify_result in (
+        _X509_UNABLE_TO_GET_ISSUER,
+        _X509_SELF_SIGNED_IN_CHAIN,
+        _X509_NO_LOCAL_ISSUER,
+        _X509_UNABLE_TO_VERIFY_LEAF,
+        _X509_UNTRUSTED,
+    ):
+        return TlsError.UNKNOWN_AUTHORITY
+    if verify_result in (_X509_HOST_MISMATCH, _X509_ADDRESS_MISMATCH):
+        return TlsError.WRONG_NAME
+    if verify_result == _X509_REVOKED:
+        return TlsError.REVOKED
+    return TlsError.BAD_CERTIFICATE
+
+
+def _kind_of_alert(alert: Int) -> Int:
+    if alert == _ALERT_PROTOCOL_VERSION:
+        return TlsError.VERSION
+    if alert == _ALERT_NO_APPLICATION_PROTOCOL:
+        return TlsError.NO_APPLICATION_PROTOCOL
+    return TlsError.ALERT
+
+
+def _kind_of_reason(reason: Int) -> Int:
+    if reason in (_HTTP_REQUEST, _HTTPS_PROXY_REQUEST):
+        return TlsError.PLAIN_HTTP
+    if reason in (
+        _VERSION_TOO_HIGH,
+        _VERSION_TOO_LOW,
+        _NO_PROTOCOLS_AVAILABLE,
+        _UNSUPPORTED_PROTOCOL,
+        _WRONG_SSL_VERSION,
+    ):
+        return TlsError.VERSION
+    if reason in (
+        _NO_SUITABLE_KEY_SHARE,
+        _NO_SHARED_CIPHER,
+        _NO_SHARED_SIGNATURE_ALGORITHMS,
+        _NO_SHARED_GROUPS,
+    ):
+        return TlsError.NO_SHARED_CIPHER
+    if reason == _PEER_DID_NOT_RETURN_A_CERTIFICATE:
+        return TlsError.NO_CERTIFICATE
+    if reason == _NO_APPLICATION_PROTOCOL:
+        return TlsError.NO_APPLICATION_PROTOCOL
+    return TlsError.PROTOCOL

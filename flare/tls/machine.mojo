@@ -1,0 +1,566 @@
+"""Speaks TLS 1.2 and 1.3 without any I/O: octets in, octets out.
+
+The owner receives octets and lends those that are not consumed as the `window`;
+what the machine wants to send gathers in its output. The handshake comes first:
+
+    step = machine.handshake(window)     until the kind is `DONE`
+    step = machine.read(window, into)    `DATA`, `END` or `NEED_OCTETS`
+    taken = machine.write(octets)
+    machine.close()
+
+After every call the owner drops `step.consumed` octets from the front of the
+window. Whatever the call did, also if it raised, the output may have grown: an
+error is told to the peer by an alert that lies there.
+
+The clock and the random source are those of OpenSSL.
+"""
+
+from std.memory import ArcPointer
+
+from flare.core import (
+    Buffer,
+    PointerTo,
+    heap_create,
+    heap_destroy,
+    write_escaped,
+)
+from flare.sys.openssl_bio import BioState
+from flare.sys.openssl_connection import (
+    SSL_CLOSED,
+    SSL_DONE,
+    SSL_WANT_READ,
+    SslConnection,
+)
+
+from .context import Generation, TlsContext
+from .error import TlsError
+from .failure import failure_of
+from .server_name import ServerName
+from .session import TlsSession
+
+comptime OUTPUT_OCTETS_MAX = 64 * 1024
+"""While this much waits to be sent, nothing more is encrypted."""
+
+# Handshakes and answers to requests for new keys are not for us to hold back;
+# a peer that asks for more of them than this has no other purpose.
+comptime _OUTPUT_OCTETS_LIMIT = 512 * 1024
+comptime _RECORD_OCTETS_MAX = 16 * 1024
+
+
+@fieldwise_init
+struct TlsStep(TrivialRegisterPassable):
+    """Says how far a call came."""
+
+    comptime DONE = 0
+    """The handshake is complete, and all of it was sent."""
+    comptime NEED_OCTETS = 1
+    """The window was used up, and more is needed."""
+    comptime HAS_OCTETS = 2
+    """The output is to be sent before the handshake goes on."""
+    comptime DATA = 3
+    """`count` octets were decrypted."""
+    comptime END = 4
+    """The peer has said that it sends no more."""
+
+    var kind: Int
+    """One of the constants above."""
+    var consumed: Int
+    """Octets to drop from the front of the window."""
+    var count: Int
+    """Octets that were decrypted."""
+
+
+struct TlsMachineState(Movable):
+    """Holds one end of a connection. Only `TlsMachine` touches it."""
+
+    var connection: SslConnection
+    """The connection of the library."""
+    var io: PointerTo[BioState]
+    """What the library reads and writes."""
+    var generation: ArcPointer[Generation]
+    """What the connection was made from."""
+    var name: String
+    """The name that is checked; empty at a server."""
+    var is_open: Bool
+    """Whether the handshake is complete."""
+    var is_closed: Bool
+    """Whether this end has said that it sends no more."""
+    var has_ended: Bool
+    """Whether the peer has said so."""
+    var failure: Optional[TlsError]
+    """What ended the connection."""
+
+    def __init__(
+        out self,
+        connection: SslConnection,
+        io: PointerTo[BioState],
+        var generation: ArcPointer[Generation],
+        var name: String,
+    ):
+        """Makes a state before the handshake.
+
+        Args:
+            connection: The connection of the library.
+            io: What it reads and writes.
+            generation: What it was made from.
+            name: The name that is checked.
+        """
+        self.connection = connection
+        self.io = io
+        self.generation = generation^
+        self.name = name^
+        self.is_open = False
+        self.is_closed = False
+        self.has_ended = False
+        self.failure = None
+
+    def __deinit__(deinit self):
+        """Frees the connection."""
+        self.connection.free()
+        heap_destroy(self.io)
+
+
+struct TlsMachine(Movable):
+    """Owns one end of a connection."""
+
+    var state: PointerTo[TlsMachineState]
+    """The heap state."""
+
+    def __init__(out self, *, unsafe_state: PointerTo[TlsMachineState]):
+        """Takes a state over.
+
+        Args:
+            unsafe_state: A state made by `heap_create`.
+
+        Safety:
+            Nobody else frees it.
+        """
+        self.state = unsafe_state
+
+    def __deinit__(deinit self):
+        """Frees the connection; nothing is said to the peer."""
+        heap_destroy(self.state)
+
+    @staticmethod
+    def client(
+        context: TlsContext,
+        host: StringSlice,
+        session: Optional[PointerTo[TlsSession]] = None,
+    ) raises -> Self:
+        """Makes the end that begins.
+
+        Args:
+            context: What was decided for clients.
+            host: The name or address of the server. Unless the configuration
+                expects another name, the certificate must be for it.
+            session: A session to go on with; passed over if it is for another
+                name or from another context.
+
+        Returns:
+            The machine; its first handshake step has octets to send.
+
+        Raises:
+            Error: `tls.bad_name connect`, or `tls.other start` without memory.
+        """
+        var generation = context.generation()
+        if generation[].is_server:
+            raise Error(String(TlsError(TlsError.BAD_CONFIG, "start")))
+        var name = ServerName.parse(
+            generation[]
+            .expected_name.value() if generation[]
+            .expected_name else String(host)
+        )
+        var machine = Self._create(generation, name.text)
+        var connection = machine.state[].connection
+        var is_set = True
+        if not name.is_address:
+            is_set = connection.ask_for_name(name.text)
+        if generation[].verifies:
+            if name.is_address:
+                is_set = is_set and connection.expect_address(name.text)
+            else:
+                is_set = is_set and connection.expect_name(name.text)
+        if not is_set:
+            raise Error(String(TlsError(TlsError.OTHER, "start")))
+        if generation[].asks_for_status:
+            connection.ask_for_status()
+        if session and session.value()[].is_for(generation, name.text):
+            _ = connection.resume(session.value()[].unsafe_address())
+        return machine^
+
+    @staticmethod
+    def server(context: TlsContext) raises -> Self:
+        """Makes the end that answers.
+
+        Args:
+            context: What was decided for servers.
+
+        Returns:
+            The machine; its handshake needs octets first.
+
+        Raises:
+            Error: `tls.other start` without memory.
+        """
+        var generation = context.generation()
+        if not generation[].is_server:
+            raise Error(String(TlsError(TlsError.BAD_CONFIG, "start")))
+        return Self._create(generation, String())
+
+    @staticmethod
+    def _create(
+        generation: ArcPointer[Generation], name: String
+    ) raises -> Self:
+        var io = heap_create(
+            BioState(generation[].library, _OUTPUT_OCTETS_LIMIT)
+        )
+        var made = SslConnection.create(
+            generation[].contexts[0], io, is_server=generation[].is_server
+        )
+        if not made:
+            heap_destroy(io)
+            raise Error(String(TlsError(TlsError.OTHER, "start")))
+        return Self(
+            unsafe_state=heap_create(
+                TlsMachineState(made.value(), io, generation, name)
+            )
+        )
+
+    @no_inline
+    def handshake(self, window: Span[UInt8, _]) raises TlsError -> TlsStep:
+        """Goes on with the handshake.
+
+        Args:
+            window: The received octets that were not consumed.
+
+        Returns:
+            `HAS_OCTETS`, `NEED_OCTETS` or `DONE`.
+
+        Raises:
+            TlsError: What made the handshake fail; the same again later.
+        """
+        self._check("handshake")
+        var consumed = 0
+        if not self.state[].is_open:
+            var outcome: Int
+            while True:
+                self._lend(window, consumed)
+                outcome = self.state[].connection.handshake()
+                var taken = self._take_back()
+                consumed += taken
+                if outcome != SSL_WANT_READ or taken == 0:
+                    break
+                if consumed == len(window):
+                    break
+            if outcome == SSL_DONE:
+                self.state[].is_open = True
+            elif outcome != SSL_WANT_READ:
+                raise self._fail("handshake")
+        if self.pending() > 0:
+            return TlsStep(TlsStep.HAS_OCTETS, consumed, 0)
+        if self.state[].is_open:
+            return TlsStep(TlsStep.DONE, consumed, 0)
+        return TlsStep(TlsStep.NEED_OCTETS, consumed, 0)
+
+    @no_inline
+    def read(
+        self, window: Span[UInt8, _], into: Span[mut=True, UInt8, _]
+    ) raises TlsError -> TlsStep:
+        """Decrypts what has come, at most one record.
+
+        Args:
+            window: The received octets that were not consumed.
+            into: Where to put the plaintext; not empty.
+
+        Returns:
+            `DATA`, `END` or `NEED_OCTETS`.
+
+        Raises:
+            TlsError: What ended the connection; the same again later.
+        """
+        self._check("read")
+        if self.state[].has_ended:
+            return TlsStep(TlsStep.END, 0, 0)
+        if not self.state[].is_open or len(into) == 0:
+            raise TlsError(TlsError.CLOSED, "read")
+        var consumed = 0
+        while True:
+            self._lend(window, consumed)
+            var result = self.state[].connection.read(into)
+            var taken = self._take_back()
+            consumed += taken
+            if result[0] == SSL_DONE:
+                return TlsStep(TlsStep.DATA, consumed, result[1])
+            if result[0] == SSL_CLOSED:
+                self.state[].has_ended = True
+                return TlsStep(TlsStep.END, consumed, 0)
+            if result[0] != SSL_WANT_READ:
+                raise self._fail("read")
+            if taken == 0 or consumed == len(window):
+                return TlsStep(TlsStep.NEED_OCTETS, consumed, 0)
+
+    @no_inline
+    def write(self, octets: Span[UInt8, _]) raises TlsError -> Int:
+        """Encrypts octets into the output.
+
+        Args:
+            octets: What to encrypt.
+
+        Returns:
+            How many were taken; 0 while `OUTPUT_OCTETS_MAX` wait to be sent.
+
+        Raises:
+            TlsError: `tls.closed write` before the handshake is complete and
+                after `close`, or what ended the connection.
+        """
+        self._check("write")
+        if not self.state[].is_open or self.state[].is_closed:
+            raise TlsError(TlsError.CLOSED, "write")
+        var taken = 0
+        while taken < len(octets) and self.pending() < OUTPUT_OCTETS_MAX:
+            var end = min(taken + _RECORD_OCTETS_MAX, len(octets))
+            var result = self.state[].connection.write(octets[taken:end])
+            if result[0] != SSL_DONE:
+                raise self._fail("write")
+            taken += result[1]
+        return taken
+
+    def close(self):
+        """Says that this end sends no more; reading goes on.
+
+        In the middle of a handshake, after a failure and a second time nothing
+        is said.
+        """
+        if self.state[].is_closed or self.state[].failure:
+            return
+        self.state[].is_closed = True
+        if self.state[].is_open:
+            _ = self.state[].connection.close()
+            self.state[].connection.library.clear_errors()
+
+    def receive_end(self) raises TlsError:
+        """Says that the transport has ended, after the window was used up.
+
+        Raises:
+            TlsError: `tls.truncated` if the peer has not said that it would:
+                somebody may have cut the connection.
+        """
+        var operation: StaticString = "handshake"
+        if self.state[].is_open:
+            operation = "read"
+        self._check(operation)
+        if self.state[].has_ended:
+            return
+        var error = TlsError(TlsError.TRUNCATED, operation)
+        self.state[].failure = error
+        raise error
+
+    def pending(self) -> Int:
+        """Counts the octets that wait to be sent.
+
+        Returns:
+            The count.
+        """
+        return len(self.state[].io[].output)
+
+    def output(self) -> Span[UInt8, origin_of(self)]:
+        """Views the octets that wait to be sent.
+
+        Returns:
+            A view that the next call of the machine may invalidate.
+        """
+        if self.pending() == 0:
+            return Span[UInt8, origin_of(self)]()
+        return Span[UInt8, origin_of(self)](
+            unsafe_ptr=self.state[]
+            .io[]
+            .output.unsafe_front()
+            .unsafe_mut_cast[False]()
+            .unsafe_origin_cast[origin_of(self)](),
+            length=self.pending(),
+        )
+
+    def sent(self, count: Int):
+        """Drops octets that were sent from the front of the output.
+
+        Args:
+            count: At most `pending()`.
+        """
+        self.state[].io[].output.consume(count)
+
+    def exchange_output(self, empty: PointerTo[Buffer]):
+        """Hands the output over, so that it stays where it is while it is sent
+        and the machine goes on.
+
+        Args:
+            empty: An empty buffer; holds the output afterwards.
+        """
+        swap(self.state[].io[].output, empty[])
+
+    def release_output(self):
+        """Frees the memory of an output that is empty."""
+        if self.pending() == 0 and self.state[].io[].output.capacity() > 0:
+            self.state[].io[].output = Buffer()
+
+    def is_open(self) -> Bool:
+        """Tells whether the handshake is complete.
+
+        Returns:
+            True from then on.
+        """
+        return self.state[].is_open
+
+    def has_ended(self) -> Bool:
+        """Tells whether the peer has said that it sends no more.
+
+        Returns:
+            True from then on.
+        """
+        return self.state[].has_ended
+
+    def failure(self) -> Optional[TlsError]:
+        """Tells what ended the connection.
+
+        Returns:
+            The error, or none.
+        """
+        return self.state[].failure
+
+    def is_resumed(self) -> Bool:
+        """Tells whether the handshake was a short one.
+
+        Returns:
+            True if it went on with a session.
+        """
+        return self.state[].connection.is_resumed()
+
+    def version(self) -> String:
+        """Names the protocol version.
+
+        Returns:
+            `TLSv1.2` or `TLSv1.3`.
+        """
+        return self.state[].connection.version()
+
+    def cipher(self) -> String:
+        """Names the cipher suite as the registry of IANA does.
+
+        Returns:
+            The name, empty before it is known.
+        """
+        return self.state[].connection.cipher()
+
+    def application_protocol(self) -> Optional[String]:
+        """Tells which application protocol was agreed on.
+
+        Returns:
+            Its name, escaped where it is not printable; none without one.
+        """
+        return _escaped(self.state[].connection.application_protocol())
+
+    def server_name(self) -> Optional[String]:
+        """Tells which name the client has asked for.
+
+        Returns:
+            The name, escaped where it is not printable; none without one.
+        """
+        return _escaped(self.state[].connection.server_name())
+
+    def peer_subject(self) -> Optional[String]:
+        """Tells whom the certificate of the peer is for.
+
+        Returns:
+            The name in the form of RFC 4514; none without a certificate. A
+            client that skips verification must not believe it.
+        """
+        var certificate = self.state[].connection.peer_certificate()
+        if not certificate:
+            return None
+        var subject = certificate.value().subject()
+        certificate.value().free()
+        return String(StringSlice(unsafe_from_utf8=Span(subject)))
+
+    def status_response(self) -> List[UInt8]:
+        """Tells what the server has stapled; nobody has checked it.
+
+        Returns:
+            An OCSP response in DER, empty without one.
+        """
+        return self.state[].connection.status_response()
+
+    def take_session(self) -> Optional[TlsSession]:
+        """Takes the session that the server has offered last.
+
+        Returns:
+            The session, or none. In TLS 1.3 it comes some time after the
+            handshake, with what is read.
+        """
+        var session = self.state[].io[].session
+        if not session:
+            return None
+        self.state[].io[].session = None
+        return TlsSession(
+            unsafe_session=session.value(),
+            generation=self.state[].generation,
+            name=self.state[].name,
+        )
+
+    def dangerous_keys(self) -> String:
+        """Gives the secrets of the connection, if the configuration keeps them.
+
+        Returns:
+            Lines in the form that decrypting tools read.
+        """
+        return String(
+            StringSlice(unsafe_from_utf8=self.state[].io[].keys.span())
+        )
+
+    def handshake_timeout_ms(self) -> Int:
+        """Tells how long the handshake may take.
+
+        Returns:
+            Milliseconds.
+        """
+        return self.state[].generation[].handshake_timeout_ms
+
+    def _check(self, operation: StaticString) raises TlsError:
+        if self.state[].failure:
+            var error = self.state[].failure.value()
+            error.operation = operation
+            raise error
+
+    def _lend(self, window: Span[UInt8, _], start: Int):
+        var io = self.state[].io
+        io[].window = (
+            window.unsafe_ptr()
+            .unsafe_offset(start)
+            .unsafe_mut_cast[True]()
+            .unsafe_origin_cast[MutUntrackedOrigin]()
+            .unsafe_bitcast[NoneType]()
+        )
+        io[].window_octets = len(window) - start
+        io[].consumed = 0
+
+    def _take_back(self) -> Int:
+        var io = self.state[].io
+        io[].window = None
+        io[].window_octets = 0
+        return io[].consumed
+
+    def _fail(self, operation: StaticString) -> TlsError:
+        var connection = self.state[].connection
+        var found = connection.library.take_error()
+        var error = failure_of(
+            operation, found[0], found[1], connection.verify_result()
+        )
+        if self.state[].io[].is_over_limit:
+            error = TlsError(TlsError.TOO_LARGE, operation)
+        self.state[].failure = error
+        return error
+
+
+def _escaped(octets: List[UInt8]) -> Optional[String]:
+    if len(octets) == 0:
+        return None
+    var text = String()
+    write_escaped(Span(octets), text)
+    return text
