@@ -8,7 +8,7 @@ the library live as long as the process.
 from std.ffi import _Global, c_int, external_call
 from std.sys.info import CompilationTarget
 
-from flare.core import Erased, PointerTo, heap_create
+from flare.core import Erased, PointerTo
 
 comptime OptionalErased = Optional[Erased]
 """A pointer of C that may be NULL."""
@@ -30,7 +30,7 @@ comptime _NAMES: List[StaticString] = [
     "BIO_ctrl",
     "BIO_free",
     "BIO_get_data",
-    "BIO_get_new_index",
+    "BIO_meth_free",
     "BIO_meth_new",
     "BIO_meth_set_ctrl",
     "BIO_meth_set_read",
@@ -115,22 +115,41 @@ comptime _INIT_NO_LOAD_CONFIG: UInt64 = 0x80
 comptime _INIT_NO_ATEXIT: UInt64 = 0x80000
 
 comptime _LIBRARY = _Global[
-    StorageType=Int, "flare_openssl", _load_for_the_process
+    StorageType=OpenSslState, "flare_openssl", _load_for_the_process
 ]
 
 
 struct OpenSslState(Movable):
-    """Holds what is known of the loaded library. It is never freed."""
+    """Holds what is known of the loaded library, as long as the process."""
 
     var addresses: Array[Int, _COUNT]
     """The addresses of its functions, in the order of their names."""
-    var bio_method: Int64
-    """Our own transport, once it is made; atomic."""
+    var is_loaded: Bool
+    """Whether the library and all of its functions were found."""
 
-    def __init__(out self):
-        """Makes a state that knows no function."""
+    def __init__(out self, name: StringSlice):
+        """Loads a library.
+
+        Args:
+            name: Its file name, or its path.
+        """
         self.addresses = Array[Int, _COUNT](fill=0)
-        self.bio_method = 0
+        self.is_loaded = False
+        var file_name = String(name)
+        var handle = external_call["dlopen", OptionalErased](
+            file_name.as_c_string_span(), c_int(_RTLD_NOW)
+        )
+        if not handle:
+            return
+        comptime for i in range(_COUNT):
+            # The library brings the one that it stands on, which is searched
+            # with it.
+            var address = _symbol(handle.value(), comptime (_NAMES[i]))
+            self.addresses[i] = address
+            if address == 0:
+                return
+        comptime initialise = _index_of("OPENSSL_init_ssl")
+        self.is_loaded = _initialise(self.addresses[initialise])
 
 
 @fieldwise_init
@@ -138,40 +157,7 @@ struct OpenSsl(TrivialRegisterPassable):
     """Names the loaded library."""
 
     var state: PointerTo[OpenSslState]
-    """The heap state."""
-
-    @staticmethod
-    def load(name: StringSlice) -> Optional[Self]:
-        """Loads a library.
-
-        Args:
-            name: Its file name, or its path.
-
-        Returns:
-            The library, or none if it or one of its functions is missing.
-        """
-        var file_name = String(name)
-        var handle = external_call["dlopen", OptionalErased](
-            file_name.as_c_string_span(), c_int(_RTLD_NOW)
-        )
-        if not handle:
-            return None
-        var state = OpenSslState()
-        comptime for i in range(_COUNT):
-            # The library brings the one that it stands on, which is searched
-            # with it.
-            var address = _symbol(handle.value(), comptime (_NAMES[i]))
-            state.addresses[i] = address
-            if address == 0:
-                return None
-        var library = Self(heap_create(state^))
-        var done = library.function[
-            "OPENSSL_init_ssl",
-            def(UInt64, OptionalErased) thin abi("C") -> c_int,
-        ]()(_INIT_NO_LOAD_CONFIG | _INIT_NO_ATEXIT, OptionalErased(None))
-        if done != 1:
-            return None
-        return library
+    """What is known of it."""
 
     @always_inline
     def function[name: StaticString, F: TrivialRegisterPassable](self) -> F:
@@ -220,14 +206,13 @@ def openssl() -> Optional[OpenSsl]:
     Returns:
         The library, or none if the machine has none.
     """
-    var address: Int
     try:
-        address = _LIBRARY.get_or_create_ptr()[]
+        var state = _LIBRARY.get_or_create_ptr()
+        if not state[].is_loaded:
+            return None
+        return OpenSsl(state.unsafe_origin_cast[MutUntrackedOrigin]())
     except:
-        address = 0
-    if address == 0:
         return None
-    return OpenSsl(PointerTo[OpenSslState](unsafe_from_address=address))
 
 
 def _library_names() -> List[StaticString]:
@@ -243,12 +228,20 @@ def _library_names() -> List[StaticString]:
         return ["libssl.so.3"]
 
 
-def _load_for_the_process() -> Int:
-    comptime for i in range(len(LIBRARY_NAMES)):
-        var library = OpenSsl.load(comptime (LIBRARY_NAMES[i]))
-        if library:
-            return Int(library.value().state)
-    return 0
+def _load_for_the_process() -> OpenSslState:
+    comptime for i in range(1, len(LIBRARY_NAMES)):
+        var state = OpenSslState(comptime (LIBRARY_NAMES[i - 1]))
+        if state.is_loaded:
+            return state^
+    return OpenSslState(comptime (LIBRARY_NAMES[len(LIBRARY_NAMES) - 1]))
+
+
+def _initialise(address: Int) -> Bool:
+    var local = address
+    var done = Pointer(to=local).unsafe_bitcast[
+        def(UInt64, OptionalErased) thin abi("C") -> c_int
+    ]()[](_INIT_NO_LOAD_CONFIG | _INIT_NO_ATEXIT, OptionalErased(None))
+    return done == 1
 
 
 @no_inline

@@ -6,7 +6,6 @@ between. Its callbacks run inside a call of the library, so all they touch lies
 on the heap.
 """
 
-from std.atomic import Atomic
 from std.ffi import c_int, c_long
 from std.memory import unsafe_memcpy
 
@@ -88,22 +87,20 @@ def free_session(library: OpenSsl, session: Erased):
     )
 
 
-def open_bio(state: PointerTo[BioState]) -> OptionalErased:
+def open_bio(transport: Erased, state: PointerTo[BioState]) -> OptionalErased:
     """Makes a BIO.
 
     Args:
+        transport: What `make_transport` returned; outlives it.
         state: What it reads and writes; outlives it.
 
     Returns:
         The BIO, or none without memory.
     """
     var library = state[].library
-    var method = _method(library)
-    if not method:
-        return None
     var bio = library.function[
         "BIO_new", def(Erased) thin abi("C") -> OptionalErased
-    ]()(method.value())
+    ]()(transport)
     if not bio:
         return None
     library.function[
@@ -130,31 +127,22 @@ def bio_state(library: OpenSsl, bio: Erased) -> PointerTo[BioState]:
     ]()(bio).unsafe_bitcast[BioState]()
 
 
-def _method(library: OpenSsl) -> OptionalErased:
-    var slot = Pointer(to=library.state[].bio_method)
-    var known = Atomic.load(slot)
-    if known != 0:
-        return Erased(unsafe_from_address=Int(known))
-    var made = _make_method(library)
-    if not made:
-        return None
-    # A second thread may have made one as well: one of the two is used, the
-    # other one is a few words that nobody needs.
-    var nobody = Int64(0)
-    if not Atomic.compare_exchange(slot, nobody, Int64(Int(made.value()))):
-        return Erased(unsafe_from_address=Int(Atomic.load(slot)))
-    return made
+def make_transport(library: OpenSsl) -> OptionalErased:
+    """Makes what all BIOs of ours have in common: their callbacks.
 
+    Args:
+        library: The library.
 
-def _make_method(library: OpenSsl) -> OptionalErased:
-    var kind = library.function[
-        "BIO_get_new_index", def() thin abi("C") -> c_int
-    ]()()
+    Returns:
+        A BIO_METHOD, which the caller frees with `free_transport` when no BIO
+        uses it any more; none without memory.
+    """
     var name = String("flare\0")
     var method = library.function[
         "BIO_meth_new", def(c_int, InOctets) thin abi("C") -> OptionalErased
     ]()(
-        kind | c_int(_TYPE_SOURCE_SINK),
+        # A kind of its own would be one of 127 that a process has.
+        c_int(_TYPE_SOURCE_SINK),
         name.unsafe_ptr()
         .unsafe_mut_cast[False]()
         .unsafe_origin_cast[ImmUnsafeAnyOrigin](),
@@ -173,6 +161,18 @@ def _make_method(library: OpenSsl) -> OptionalErased:
         def(Erased, _ControlFunction) thin abi("C") -> c_int,
     ]()(method.value(), _control)
     return method
+
+
+def free_transport(library: OpenSsl, transport: Erased):
+    """Frees what `make_transport` returned.
+
+    Args:
+        library: The library.
+        transport: A BIO_METHOD that no BIO uses.
+    """
+    library.function["BIO_meth_free", def(Erased) thin abi("C") -> None]()(
+        transport
+    )
 
 
 def _library() -> OpenSsl:

@@ -48,12 +48,17 @@ struct SslConnection(TrivialRegisterPassable):
 
     @staticmethod
     def create(
-        context: SslContext, state: PointerTo[BioState], *, is_server: Bool
+        context: SslContext,
+        transport: Erased,
+        state: PointerTo[BioState],
+        *,
+        is_server: Bool,
     ) -> Optional[Self]:
         """Makes a connection.
 
         Args:
             context: What it has in common with others.
+            transport: What `make_transport` returned; outlives it.
             state: What it reads and writes; outlives it.
             is_server: Which end it is.
 
@@ -68,7 +73,7 @@ struct SslConnection(TrivialRegisterPassable):
         if not made:
             return None
         var connection = Self(library, made.value(), state)
-        var bio = open_bio(state)
+        var bio = open_bio(transport, state)
         if not bio:
             connection.free()
             return None

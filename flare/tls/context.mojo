@@ -6,8 +6,9 @@ system takes milliseconds. Any thread may make connections from it.
 
 from std.memory import ArcPointer
 
-from flare.core import PointerTo, heap_create, heap_destroy
+from flare.core import Erased, PointerTo, heap_create, heap_destroy
 from flare.sys.openssl import OpenSsl
+from flare.sys.openssl_bio import free_transport, make_transport
 from flare.sys.openssl_callbacks import (
     ProtocolPreference,
     ServerNameChoice,
@@ -68,6 +69,8 @@ struct Generation(Movable):
     """Which end its connections are."""
     var contexts: List[SslContext]
     """One for each identity; the first one starts every connection."""
+    var transport: Optional[Erased]
+    """How OpenSSL reads and writes; none without memory."""
     var choice: PointerTo[ServerNameChoice]
     """Chooses among them."""
     var preference: PointerTo[ProtocolPreference]
@@ -93,6 +96,7 @@ struct Generation(Movable):
         self.library = library
         self.is_server = is_server
         self.contexts = List[SslContext]()
+        self.transport = make_transport(library)
         self.choice = heap_create(ServerNameChoice(library))
         self.preference = heap_create(
             ProtocolPreference(library, List[UInt8]())
@@ -111,6 +115,8 @@ struct Generation(Movable):
             certificate.free()
         for status in self.statuses:
             heap_destroy(status)
+        if self.transport:
+            free_transport(self.library, self.transport.value())
         heap_destroy(self.choice)
         heap_destroy(self.preference)
 

@@ -118,6 +118,8 @@ struct TlsMachineState(Movable):
         """Frees the connection."""
         self.connection.free()
         heap_destroy(self.io)
+        # The connection uses the transport of its generation until here.
+        _ = self.generation^
 
 
 struct TlsMachine(Movable):
@@ -210,11 +212,16 @@ struct TlsMachine(Movable):
     def _create(
         generation: ArcPointer[Generation], name: String
     ) raises -> Self:
+        if not generation[].transport:
+            raise Error(String(TlsError(TlsError.OTHER, "start")))
         var io = heap_create(
             BioState(generation[].library, _OUTPUT_OCTETS_LIMIT)
         )
         var made = SslConnection.create(
-            generation[].contexts[0], io, is_server=generation[].is_server
+            generation[].contexts[0],
+            generation[].transport.value(),
+            io,
+            is_server=generation[].is_server,
         )
         if not made:
             heap_destroy(io)

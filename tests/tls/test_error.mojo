@@ -3,7 +3,7 @@
 from std.testing import assert_equal, assert_false, assert_true
 
 from flare.net import NetError
-from flare.sys.openssl import LIBRARY_NAMES, OpenSsl
+from flare.sys.openssl import LIBRARY_NAMES, OpenSslState, openssl
 from flare.tls import TlsError
 from flare.tls.failure import failure_of, kind_of_certificate
 from flare.tls.library import find_trust_store, required
@@ -63,10 +63,9 @@ def test_other_texts_are_not_errors_of_tls() raises:
 
 
 def test_a_missing_library_is_one_error_that_names_the_packages() raises:
-    var library = OpenSsl.load("libnothere.so.3")
-    assert_false(Bool(library))
+    assert_false(OpenSslState("libnothere.so.3").is_loaded)
     try:
-        _ = required(library)
+        _ = required(None)
         assert_true(False, "there is no such library")
     except e:
         var text = String(e)
@@ -76,9 +75,10 @@ def test_a_missing_library_is_one_error_that_names_the_packages() raises:
         assert_equal(TlsError.of(e).value().kind, TlsError.NO_LIBRARY)
 
 
-def test_a_library_without_the_functions_is_none() raises:
-    assert_false(Bool(OpenSsl.load("libc.so.6")))
-    assert_true(Bool(OpenSsl.load(comptime (LIBRARY_NAMES[0]))))
+def test_a_library_without_the_functions_is_not_loaded() raises:
+    assert_false(OpenSslState("libc.so.6").is_loaded)
+    assert_true(OpenSslState(comptime (LIBRARY_NAMES[0])).is_loaded)
+    assert_true(Bool(openssl()))
 
 
 def test_the_first_trust_store_that_is_there_is_taken() raises:

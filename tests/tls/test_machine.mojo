@@ -273,8 +273,12 @@ def test_a_session_makes_the_next_handshake_short() raises:
         assert_joined(pair)
         assert_equal(pair.client.machine.is_resumed(), row[1], row[0])
         assert_equal(pair.server.machine.is_resumed(), row[1], row[0])
+    # Not only the server sees to that.
+    assert_true(session[].is_for(clients.generation(), "localhost"))
+    assert_false(session[].is_for(clients.generation(), "server.test"))
     # What another context has checked counts for nothing here.
     var others = TlsContext.for_clients(client_config())
+    assert_false(session[].is_for(others.generation(), "localhost"))
     var pair = Pair(
         TlsMachine.client(others, "localhost", session),
         TlsMachine.server(servers),
