@@ -12,6 +12,7 @@ from flare.http.server.config import ServerConfig
 from flare.http.server.log import LogSink
 from flare.http.upgraded_stream import UpgradedStream
 from flare.runtime.backends.simulated_network import Peer
+from flare.runtime.task import spawn
 from flare.runtime.wait import sleep
 from flare.testing.test_server import TestServer
 
@@ -109,6 +110,128 @@ def test_content_that_nobody_reads_is_no_idleness_while_it_comes() raises:
         _end(server^, peer)
 
 
+def test_content_is_awaited_no_longer_because_another_fiber_sends() raises:
+    for pause_ms in [100, 700]:
+        var server = _server()
+        var peer = server.connect()
+        peer.send(
+            "POST /duplex HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nab"
+        )
+        for _ in range(1_400 // pause_ms):
+            server.advance(pause_ms)
+            _ = peer.received()
+        assert_true(peer.has_ended(), String(pause_ms))
+        _end(server^, peer)
+
+
+def test_content_that_keeps_its_rate_is_taken_while_another_fiber_sends() raises:
+    var server = _server()
+    var peer = server.connect()
+    peer.send(
+        "POST /duplex HTTP/1.1\r\nHost: a\r\nContent-Length: 4000\r\n\r\n"
+    )
+    for _ in range(10):
+        server.advance(900)
+        peer.send(String("x") * 400)
+    var answer = String(unsafe_from_utf8=server.receive(peer))
+    assert_true(answer.endswith("read\r\n0\r\n\r\n"), answer)
+    _end(server^, peer)
+
+
+def test_content_is_late_while_the_peer_reads_nothing() raises:
+    var server = _server()
+    var peer = server.connect()
+    peer.send(
+        "POST /flood HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nab"
+    )
+    # The peer reads nothing: what is on the way fills its window.
+    server.advance(1_500)
+    ref fibers = server.worker.state[].reactor.state[].fibers
+    assert_equal(fibers.busy(), 0, "the content was late")
+    _end(server^, peer)
+
+
+def test_a_stop_does_not_wait_for_content_that_nobody_reads() raises:
+    for gap_ms in [50, 99, 101]:
+        var server = _server()
+        var peer = server.connect()
+        peer.send(
+            "POST /early HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n"
+        )
+        server.settle()
+        server.begin_stop()
+        var waited_ms = 0
+        while not server.worker.is_done():
+            server.advance(gap_ms)
+            waited_ms += gap_ms
+            if not peer.has_ended():
+                peer.send("x")
+        assert_true(waited_ms < 2_500, String(waited_ms))
+        assert_false(peer.is_reset())
+        _end(server^, peer)
+
+
+def test_who_must_make_room_in_the_midst_of_content_may_read_its_answer() raises:
+    var server = _server(connections_max=1, idle_timeout_ms=60_000)
+    var peer = server.connect()
+    peer.send(
+        "POST /early HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\nab"
+    )
+    server.advance(1_050)
+    var other = server.connect()
+    other.send("GET /early HTTP/1.1\r\nHost: a\r\n\r\n")
+    server.advance(200)
+    assert_true(peer.has_ended())
+    # Its slot is not free: what it still sends is not reset.
+    assert_equal(len(other.received()), 0)
+    peer.send("ab")
+    server.settle()
+    var answer = String(unsafe_from_utf8=server.receive(peer))
+    assert_true(answer.endswith("early"), answer)
+    peer.end_sending()
+    answer = String(unsafe_from_utf8=server.receive(other))
+    assert_true(answer.endswith("early"), answer)
+    other.close()
+    _end(server^, peer)
+
+
+def test_who_reads_only_when_all_was_sent_gets_an_early_answer() raises:
+    var server = _server()
+    var peer = server.connect()
+    var left = 250_000
+    peer.send(
+        String(
+            "POST /large HTTP/1.1\r\nHost: a\r\nContent-Length: ",
+            left,
+            "\r\n\r\n",
+        )
+    )
+    while left > 0:
+        var count = min(left, peer.room())
+        assert_true(count > 0, String(left, " octets are left"))
+        peer.send(String("x") * count)
+        left -= count
+        server.settle()
+    assert_true(len(server.receive(peer)) > 10 * _LENGTH_MAX)
+    assert_false(peer.is_reset())
+    _end(server^, peer)
+
+
+def test_an_answered_request_is_not_refused() raises:
+    var server = _server()
+    var peer = server.connect()
+    peer.send(
+        "POST /early HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+    )
+    server.settle()
+    peer.send("bad\n")
+    var answer = String(unsafe_from_utf8=server.receive(peer))
+    assert_true(answer.endswith("early"), answer)
+    assert_true(peer.has_ended())
+    assert_equal(server.statistics().refused, 0)
+    _end(server^, peer)
+
+
 def test_a_request_is_refused_once_however_often_it_is_read() raises:
     var server = _server()
     var peer = server.connect()
@@ -128,6 +251,12 @@ def _serve(req: Request) raises -> Response:
         return Response.upgrade("raw", _write_raw)
     if req.path == "/early":
         return ok("early")
+    if req.path == "/large":
+        return ok(String("x") * (10 * _LENGTH_MAX))
+    if req.path == "/duplex":
+        return Response.stream(_write_while_reading)
+    if req.path == "/flood":
+        return Response.stream(_flood_while_reading)
     if req.path == "/sleep":
         var piece = List[UInt8](length=10, fill=0)
         _ = req.body.read(Span(piece))
@@ -149,6 +278,34 @@ def _serve(req: Request) raises -> Response:
         count += read
 
 
+def _read_all(req: Request) raises:
+    var piece = List[UInt8](length=10, fill=0)
+    while req.body.read(Span(piece)) > 0:
+        pass
+
+
+def _write_while_reading(req: Request, stream: ResponseStream) raises:
+    def tick() raises {var stream} -> Int:
+        while True:
+            sleep(500)
+            stream.write_text("tick")
+
+    var ticking = spawn(tick)
+    _read_all(req)
+    stream.write_text("read")
+    _ = ticking^
+
+
+def _flood_while_reading(req: Request, stream: ResponseStream) raises:
+    def flood() raises {var stream} -> Int:
+        while True:
+            stream.write_text(String("x") * 10_000)
+
+    var flooding = spawn(flood)
+    _read_all(req)
+    _ = flooding^
+
+
 def _write(req: Request, stream: ResponseStream) raises:
     var left = Int(req.query)
     while left > 0:
@@ -166,7 +323,10 @@ def _write_raw(req: Request, stream: UpgradedStream) raises:
 
 
 def _server(
-    *, body_octets_per_second_min: Int = 240
+    *,
+    body_octets_per_second_min: Int = 240,
+    connections_max: Int = 1_000,
+    idle_timeout_ms: Int = 1_000,
 ) raises -> TestServer[FnHandler]:
     return TestServer(
         FnHandler(_serve),
@@ -174,7 +334,8 @@ def _server(
             log=LogSink.nowhere(),
             max_body_size=1_000_000,
             body_timeout_ms=1_000,
-            idle_timeout_ms=1_000,
+            idle_timeout_ms=idle_timeout_ms,
+            max_connections=connections_max,
             body_octets_per_second_min=body_octets_per_second_min,
         ),
     )

@@ -180,7 +180,7 @@ def shed_connections(w: PointerTo[WorkerState]) -> Bool:
     sort(idle)
     for i in range(min(len(idle), _ENDED_MAX)):
         var slot = slots[idle[i] & 0xFFFFFF]
-        Connection(w[].connections.find(slot).value()).abort()
+        Connection(w[].connections.find(slot).value()).end_idle()
     return len(idle) > 0
 
 

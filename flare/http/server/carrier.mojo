@@ -21,8 +21,8 @@ from flare.sys.socket_address import SocketAddressStorage
 from std.memory import unsafe_memcpy
 
 from .connection import Connection
-from .connection_state import ConnectionState, Stage, Wait
-from .deadline import choose_deadline
+from .connection_state import ConnectionState, Stage
+from .deadline import begin_content_wait, choose_deadline
 from .input import announces_too_much, consume, window
 from .output import (
     STREAM_OCTETS_MAX,
@@ -73,9 +73,7 @@ def _of(owner: Erased) -> PointerTo[ConnectionState]:
 def _on_demand(owner: Erased):
     var c = _of(owner)
     var x = c[].exchange.value()
-    if c[].wait == Wait.CONTENT:
-        # A new wait begins, however long ago the last one was set.
-        c[].wait = Wait.NOTHING
+    begin_content_wait(c)
     if announces_too_much(c, x):
         Connection(c).refuse_content(_CONTENT_TOO_LARGE)
     elif (

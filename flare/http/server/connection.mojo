@@ -26,11 +26,12 @@ from flare.runtime.operation import (
 from .connection_state import ConnectionState, Stage, Wait
 from .deadline import (
     arm_timer,
-    await_content,
     await_reader,
     choose_deadline,
     count_content,
     count_read_by_peer,
+    go_on_awaiting_reader,
+    is_content_late,
     set_deadline,
 )
 from .ending import (
@@ -54,6 +55,7 @@ from .output import (
     end_at_once,
     flush,
     has_output,
+    has_room_for_answer,
     machine,
     release_output,
     worker_of,
@@ -71,7 +73,6 @@ from .statistics import WorkerStatistics
 from .worker_state import WorkerState
 
 comptime _DRAINED_OCTETS_MAX = 256 * 1024
-comptime _UNSENT_OCTETS_MAX = 256 * 1024
 
 
 @fieldwise_init
@@ -158,7 +159,8 @@ struct Connection(TrivialRegisterPassable):
         if not c[].exchange:
             if len(octets) == 0 and not c[].peer_ended:
                 return False
-            if not _has_room_for_answer(c):
+            # Who has yet to send the rest of it may read no answer before.
+            if not has_room_for_answer(c) and c[].h1.request != SideState.BODY:
                 return False
             c[].exchange = worker_of(c)[].take_exchange()
         var x = c[].exchange.unsafe_value()
@@ -280,8 +282,6 @@ struct Connection(TrivialRegisterPassable):
         if x[].waiter:
             if x[].content_streamed:
                 _wake(x[].waiter)
-            else:
-                await_content(c)
         return True
 
     def _drain(self, event: H1Event) -> Bool:
@@ -290,8 +290,8 @@ struct Connection(TrivialRegisterPassable):
         # Chunk sizes and extensions count too.
         c[].drained += event.consumed
         consume(c, worker_of(c)[].reactor.buffers(), event.consumed)
-        if c[].wait == Wait.NEXT_REQUEST:
-            # Who still sends is not idle.
+        # Who still sends is not idle, but holds no stop up.
+        if c[].wait == Wait.NEXT_REQUEST and not worker_of(c)[].stopping:
             c[].wait = Wait.NOTHING
         if c[].drained <= _DRAINED_OCTETS_MAX:
             return True
@@ -351,7 +351,7 @@ struct Connection(TrivialRegisterPassable):
                 c[].lingers = True
             c[].may_send_more = may_send_more
             self._end()
-        elif len(window(c)) > 0 and _has_room_for_answer(c):
+        elif len(window(c)) > 0 and has_room_for_answer(c):
             renew_exchange(c, x)
         else:
             give_exchange(c, x)
@@ -359,7 +359,8 @@ struct Connection(TrivialRegisterPassable):
     def _refuse(self, error: H1Error) -> Bool:
         """Answers a peer that broke the protocol or a limit."""
         var c = self.state
-        if c[].exchange.value()[].content_status == 0:
+        var is_answered = not c[].running and c[].h1.response == SideState.DONE
+        if not is_answered and c[].exchange.value()[].content_status == 0:
             WorkerStatistics.add(
                 Pointer(to=worker_of(c)[].statistics[].refused), 1
             )
@@ -374,7 +375,7 @@ struct Connection(TrivialRegisterPassable):
             x[].content_status = status
             _wake(x[].waiter)
             return False
-        if c[].h1.response == SideState.DONE:
+        if is_answered:
             # Only the rest of a request whose answer is written is at fault.
             give_exchange(c, x)
             self._end()
@@ -471,14 +472,24 @@ struct Connection(TrivialRegisterPassable):
                 return
             self.refuse_content(408)
         elif c[].wait == Wait.NEXT_REQUEST:
-            # A request that has just set out must not meet a reset, nor must
-            # the rest of one, before its peer has read the answer.
-            c[].lingers = (
-                worker_of(c)[].stopping or c[].h1.request == SideState.BODY
-            )
-            self._end()
+            self.end_idle()
+            return
         else:
-            self._peer_is_gone()
+            if is_content_late(c):
+                self.refuse_content(408)
+            if c[].wait != Wait.PEER_READS or not go_on_awaiting_reader(c):
+                self._peer_is_gone()
+        self.settle()
+
+    def end_idle(self):
+        """Ends a connection that waits for its next request."""
+        var c = self.state
+        # A request that has just set out must not meet a reset, nor must the
+        # rest of one, before its peer has read the answer.
+        c[].lingers = (
+            worker_of(c)[].stopping or c[].h1.request == SideState.BODY
+        )
+        self._end()
         self.settle()
 
     def stop(self):
@@ -495,11 +506,6 @@ struct Connection(TrivialRegisterPassable):
         """Ends at once, whatever is in progress."""
         self._peer_is_gone()
         self.settle()
-
-
-@always_inline
-def _has_room_for_answer(c: PointerTo[ConnectionState]) -> Bool:
-    return not c[].large and len(c[].output) <= _UNSENT_OCTETS_MAX
 
 
 @always_inline

@@ -35,11 +35,15 @@ def choose_deadline(c: PointerTo[ConnectionState]):
     if not send_operation(c).is_idle():
         if c[].wait != Wait.PEER_READS:
             await_reader(c)
+        # Who is slow to read and owes content has the time for the content.
+        if _awaits_content(c) and _content_deadline_ms(c) < c[].deadline_ms:
+            _move_deadline(c, _content_deadline_ms(c))
     elif c[].running:
-        if c[].upgraded or not c[].exchange.unsafe_value()[].waiter:
+        if not _awaits_content(c):
             c[].wait = Wait.NOTHING
         elif c[].wait != Wait.CONTENT:
-            await_content(c)
+            c[].wait = Wait.CONTENT
+            _move_deadline(c, _content_deadline_ms(c))
     elif c[].exchange and _has_begun(c):
         if c[].wait != Wait.HEAD:
             set_deadline(c, Wait.HEAD, config.head_timeout_ms)
@@ -100,15 +104,61 @@ def count_read_by_peer(c: PointerTo[ConnectionState], count: Int):
     c[].wait = Wait.NOTHING
 
 
-def await_content(c: PointerTo[ConnectionState]):
-    """Begins to wait for content of the request in progress.
+def begin_content_wait(c: PointerTo[ConnectionState]):
+    """Notes that a handler waits for content from now on.
 
     Args:
         c: The connection, whose handler runs.
     """
-    ref x = c[].exchange.value()[]
-    x.content_awaited_ms = worker_of(c)[].reactor.now_ms()
-    set_deadline(c, Wait.CONTENT, x.content_budget_ms)
+    var x = c[].exchange.value()
+    x[].content_awaited_ms = worker_of(c)[].reactor.now_ms()
+    if c[].wait == Wait.CONTENT:
+        # However long ago the last one was set.
+        c[].wait = Wait.NOTHING
+
+
+def is_content_late(c: PointerTo[ConnectionState]) -> Bool:
+    """Tells whether content that a handler waits for took too long.
+
+    Args:
+        c: The connection.
+
+    Returns:
+        True if its time is over.
+    """
+    return _awaits_content(c) and (
+        worker_of(c)[].reactor.now_ms() >= _content_deadline_ms(c)
+    )
+
+
+def go_on_awaiting_reader(c: PointerTo[ConnectionState]) -> Bool:
+    """Waits on for the peer to read if it may take longer.
+
+    Args:
+        c: The connection, which waits for its peer to read.
+
+    Returns:
+        False if its time is over.
+    """
+    var deadline_ms = c[].send_began_ms + c[].send_budget_ms
+    if worker_of(c)[].reactor.now_ms() >= deadline_ms:
+        return False
+    _move_deadline(c, deadline_ms)
+    return True
+
+
+@always_inline
+def _awaits_content(c: PointerTo[ConnectionState]) -> Bool:
+    if not c[].running or c[].upgraded:
+        return False
+    ref x = c[].exchange.unsafe_value()[]
+    return Bool(x.waiter) and x.content_status == 0
+
+
+@always_inline
+def _content_deadline_ms(c: PointerTo[ConnectionState]) -> Int:
+    ref x = c[].exchange.unsafe_value()[]
+    return x.content_awaited_ms + x.content_budget_ms
 
 
 def count_content(c: PointerTo[ConnectionState], count: Int):
@@ -123,9 +173,10 @@ def count_content(c: PointerTo[ConnectionState], count: Int):
     var waited_ms = 0
     if c[].wait == Wait.CONTENT:
         c[].wait = Wait.NOTHING
-        # A wait that has ended by itself is counted already.
-        if x.waiter:
-            waited_ms = w.reactor.now_ms() - x.content_awaited_ms
+    # A wait that has ended by itself is counted already.
+    if x.waiter:
+        waited_ms = w.reactor.now_ms() - x.content_awaited_ms
+        x.content_awaited_ms = w.reactor.now_ms()
     if waited_ms == 0 and x.content_budget_ms >= w.config.body_timeout_ms:
         return
     x.content_budget_ms = min(
@@ -156,7 +207,12 @@ def set_deadline(c: PointerTo[ConnectionState], wait: UInt8, timeout_ms: Int):
         timeout_ms: How long it may last.
     """
     c[].wait = wait
-    c[].deadline_ms = worker_of(c)[].reactor.now_ms() + timeout_ms
+    _move_deadline(c, worker_of(c)[].reactor.now_ms() + timeout_ms)
+
+
+@always_inline
+def _move_deadline(c: PointerTo[ConnectionState], deadline_ms: Int):
+    c[].deadline_ms = deadline_ms
     if not c[].timer.is_armed() or c[].timer.deadline_ms > c[].deadline_ms:
         arm_timer(c)
 

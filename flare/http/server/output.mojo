@@ -22,6 +22,8 @@ waits; the rest of the buffer is for what is written around it."""
 comptime COPY_OCTETS_MAX = 32 * 1024
 """Content up to this size is copied behind its head, so that one send carries
 both; a longer one is sent from where it lies."""
+# While more than this is unsent no further request is read.
+comptime _UNSENT_OCTETS_MAX = 256 * 1024
 # A chunk size with its line ends, and the last chunk.
 comptime _AROUND_CONTENT_OCTETS = 32
 # What most heads fit into; a longer one lets the buffer grow.
@@ -322,6 +324,19 @@ def has_output(c: PointerTo[ConnectionState]) -> Bool:
         or Bool(c[].large)
         or not send_operation(c).is_idle()
     )
+
+
+@always_inline
+def has_room_for_answer(c: PointerTo[ConnectionState]) -> Bool:
+    """Tells whether a further request may be read.
+
+    Args:
+        c: The connection.
+
+    Returns:
+        False while too much of earlier answers is unsent.
+    """
+    return not c[].large and len(c[].output) <= _UNSENT_OCTETS_MAX
 
 
 @always_inline
