@@ -3,8 +3,9 @@
 from flare.core import Buffer, PointerTo, heap_create, heap_destroy
 from flare.io import Reader, Writer
 from flare.net import NetError, SocketAddr
+from flare.runtime.fiber import Fiber
 from flare.runtime.socket import OPERATION_TIMEOUT_MS
-from flare.runtime.wait import deadline_in
+from flare.runtime.wait import deadline_in, waiting_fiber
 from flare.sys.errno import EBUSY
 from flare.tcp import TcpStream
 
@@ -19,6 +20,8 @@ from .session import TlsSession
 comptime _SMALL_READ_OCTETS = 4 * 1024
 comptime _LARGE_READ_OCTETS = 17 * 1024
 comptime _CLOSE_TIMEOUT_MS = 1_000
+# Enough for what has come already.
+comptime _ARRIVAL_TIMEOUT_MS = 1
 comptime _DRAINED_READS_MAX = 16
 
 
@@ -33,6 +36,8 @@ struct _StreamState(Movable):
     var is_reading: Bool
     var is_writing: Bool
     var is_flushing: Bool
+    # The writer, while a reader sends.
+    var flush_waiter: Optional[Fiber]
     var is_shaking_hands: Bool
     # Some of a record was sent, so nothing else may be.
     var is_broken: Bool
@@ -46,6 +51,7 @@ struct _StreamState(Movable):
         self.is_reading = False
         self.is_writing = False
         self.is_flushing = False
+        self.flush_waiter = None
         self.is_shaking_hands = False
         self.is_broken = False
 
@@ -221,8 +227,6 @@ struct TlsStream(Movable, Reader, Writer):
         self.handshake()
         if self._state[].is_writing:
             raise NetError.from_errno("write", EBUSY)
-        if self._state[].is_broken:
-            raise Error(String(TlsError(TlsError.CLOSED, "write")))
         self._state[].is_writing = True
         var taken = 0
         var failure = Optional[Error](None)
@@ -245,6 +249,14 @@ struct TlsStream(Movable, Reader, Writer):
             return
         self._state[].machine.close()
         self._say_goodbye()
+        if not self._state[].machine.has_ended():
+            # The tickets of a server, for one: few clients read them all.
+            self._state[].tcp.set_read_timeout_ms(_ARRIVAL_TIMEOUT_MS)
+            try:
+                self._drop_received()
+            except:
+                # What has come is read, or somebody else reads.
+                pass
         self._state[].tcp.close()
 
     def end_sending(self) raises:
@@ -418,6 +430,7 @@ struct TlsStream(Movable, Reader, Writer):
 
     def _write(self, octets: Span[UInt8, _]) raises -> Int:
         while True:
+            self._await_flush()
             var taken: Int
             try:
                 taken = self._state[].machine.write(octets)
@@ -447,6 +460,17 @@ struct TlsStream(Movable, Reader, Writer):
             # An idle connection holds no memory.
             self._state[].received = Buffer()
 
+    def _await_flush(self) raises:
+        while self._state[].is_flushing:
+            var fiber = waiting_fiber("write")
+            self._state[].flush_waiter = fiber
+            var result = fiber.wait()
+            self._state[].flush_waiter = None
+            if result < 0:
+                raise NetError.from_errno("write", result)
+        if self._state[].is_broken:
+            raise Error(String(TlsError(TlsError.CLOSED, "write")))
+
     @no_inline
     def _flush(self) raises:
         # Whoever sends already goes on until nothing is left.
@@ -463,6 +487,8 @@ struct TlsStream(Movable, Reader, Writer):
                 failure = e^
             self._state[].sending.clear()
         self._state[].is_flushing = False
+        if self._state[].flush_waiter:
+            self._state[].flush_waiter.value().wake()
         self._state[].sending = Buffer()
         self._state[].machine.release_output()
         if failure:
@@ -480,19 +506,22 @@ struct TlsStream(Movable, Reader, Writer):
             self._state[].is_broken = True
 
     def _let_peer_read(self):
-        # Closing over octets that nobody has read would reset the connection,
-        # and take the alert from the peer.
         if self._state[].is_broken:
             return
         try:
             with deadline_in(_CLOSE_TIMEOUT_MS):
                 self._state[].tcp.end_sending()
-                var octets = List[UInt8](length=_SMALL_READ_OCTETS, fill=0)
-                for _ in range(_DRAINED_READS_MAX):
-                    if self._state[].tcp.read(Span(octets)) == 0:
-                        return
+                self._drop_received()
         except:
             self._state[].is_broken = True
+
+    def _drop_received(self) raises:
+        # Closing over octets that nobody has read would reset the connection,
+        # and take from the peer what it has yet to read.
+        var octets = List[UInt8](length=_SMALL_READ_OCTETS, fill=0)
+        for _ in range(_DRAINED_READS_MAX):
+            if self._state[].tcp.read(Span(octets)) == 0:
+                return
 
     def _sending(self) -> PointerTo[Buffer]:
         return Pointer(to=self._state[].sending).unsafe_origin_cast[

@@ -69,6 +69,14 @@ def test_nobody_listens() raises:
     on_each_backend(_refused)
 
 
+def test_a_writer_waits_while_a_reader_sends() raises:
+    on_each_backend(_reader_sends)
+
+
+def test_a_close_over_unread_octets_loses_nothing() raises:
+    on_each_backend(_unread)
+
+
 def test_a_second_reader_is_refused() raises:
     on_each_backend(_two_readers)
 
@@ -124,6 +132,54 @@ def _ten_megabytes() raises:
     assert_equal(sending^.join(), COUNT)
     assert_equal(len(echoed), COUNT)
     assert_true(echoed == pattern(COUNT))
+
+
+def _reader_sends() raises:
+    comptime COUNT = 200_000
+    var listener = TlsListener.bind(SocketAddr.localhost(0), server_config())
+    var port = listener.local_address().port
+
+    def serve() raises {var listener^} -> Int:
+        var stream = listener.accept()
+        var count = len(_read_to_end(stream))
+        stream.close()
+        return count
+
+    var serving = spawn(serve^)
+    var client = _Shared(TlsStream.connect("localhost", port, client_config()))
+    # As while a reader has an answer to send and the peer takes nothing.
+    client[]._state[].is_flushing = True
+
+    def send() raises {var client} -> Int:
+        client[].write_all(Span(pattern(COUNT)))
+        return COUNT
+
+    var sending = spawn(send)
+    sleep(0)
+    client[]._state[].is_flushing = False
+    client[]._flush()
+    assert_equal(sending^.join(), COUNT)
+    client[].end_sending()
+    assert_equal(len(_read_to_end(client[])), 0)
+    assert_equal(serving^.join(), COUNT)
+
+
+def _unread() raises:
+    comptime COUNT = 4_000_000
+    var listener = TlsListener.bind(SocketAddr.localhost(0), server_config())
+    var port = listener.local_address().port
+
+    def serve() raises {var listener^} -> Int:
+        var stream = listener.accept()
+        stream.write_all("unread".as_bytes())
+        return len(_read_to_end(stream))
+
+    var serving = spawn(serve^)
+    var client = TlsStream.connect("localhost", port, client_config())
+    # It waits for room, and the server writes.
+    client.write_all(Span(pattern(COUNT)))
+    client.close()
+    assert_equal(serving^.join(), COUNT)
 
 
 def _wrong_name() raises:
