@@ -256,7 +256,7 @@ struct TlsStream(Movable, Reader, Writer):
                 self._drop_received()
             except:
                 # What has come is read, or somebody else reads.
-                pass
+                self._state[].is_broken = True
         self._state[].tcp.close()
 
     def end_sending(self) raises:
