@@ -6,6 +6,7 @@ about others. What others ran does.
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 
@@ -61,13 +62,17 @@ class Bystanders:
 
 def _run_times() -> dict[tuple[str, str], int]:
     found = {}
-    for task in processes.PROC.glob("[0-9]*/task/[0-9]*"):
-        try:
-            run = (task / "schedstat").read_text().split()[0]
-        except (OSError, IndexError):
-            # The thread has ended since it was listed.
+    for process in os.listdir(processes.PROC):
+        if not process.isdigit():
             continue
-        found[task.parts[-3], task.name] = int(run)
+        tasks = processes.PROC / process / "task"
+        try:
+            for task in os.listdir(tasks):
+                run = (tasks / task / "schedstat").read_text().split()[0]
+                found[process, task] = int(run)
+        except (OSError, IndexError):
+            # It has ended since it was listed.
+            continue
     return found
 
 
@@ -75,6 +80,6 @@ def _name_and_core(task: tuple[str, str]) -> tuple[str, int]:
     path = processes.PROC / task[0] / "task" / task[1] / "stat"
     try:
         before, _, fields = path.read_text().rpartition(")")
-    except OSError:
+        return before.partition("(")[2], int(fields.split()[_CORE_FIELD])
+    except (OSError, IndexError):
         return "", -1
-    return before.partition("(")[2], int(fields.split()[_CORE_FIELD])

@@ -192,6 +192,9 @@ class Readings(unittest.TestCase):
 
             with mock.patch.object(processes, "PROC", Path(folder)):
                 write(4)
+                # One that ends while it is looked at.
+                Path(folder, "77").mkdir()
+                Path(folder, "uptime").write_text("1 2")
                 seen = bystanders.Bystanders(5, {0, 2})
                 with seen:
                     write(5)
