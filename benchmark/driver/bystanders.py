@@ -45,7 +45,7 @@ class Bystanders:
 
     def __exit__(self, *_) -> None:
         softirq, others = self.ran.softirq, self.ran.others
-        own = set(map(str, processes.tree(self.process_id)))
+        own = set(processes.tree(self.process_id))
         for task, run in _run_times().items():
             ran = run - self._before.get(task, 0)
             if ran <= 0 or task[0] in own:
@@ -60,24 +60,17 @@ class Bystanders:
         self.ran = Ran(softirq, others)
 
 
-def _run_times() -> dict[tuple[str, str], int]:
-    found = {}
-    for process in os.listdir(processes.PROC):
-        if not process.isdigit():
-            continue
-        tasks = processes.PROC / process / "task"
-        try:
-            for task in os.listdir(tasks):
-                run = (tasks / task / "schedstat").read_text().split()[0]
-                found[process, task] = int(run)
-        except (OSError, IndexError):
-            # It has ended since it was listed.
-            continue
-    return found
+def _run_times() -> dict[tuple[int, int], int]:
+    return {
+        (int(process), task): run
+        for process in os.listdir(processes.PROC)
+        if process.isdigit()
+        for task, (run, _) in processes.task_times(int(process)).items()
+    }
 
 
-def _name_and_core(task: tuple[str, str]) -> tuple[str, int]:
-    path = processes.PROC / task[0] / "task" / task[1] / "stat"
+def _name_and_core(task: tuple[int, int]) -> tuple[str, int]:
+    path = processes.PROC / str(task[0]) / "task" / str(task[1]) / "stat"
     try:
         before, _, fields = path.read_text().rpartition(")")
         return before.partition("(")[2], int(fields.split()[_CORE_FIELD])

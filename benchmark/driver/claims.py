@@ -14,8 +14,7 @@ from typing import Sequence
 PAIRS_MIN = 11
 # 9 of 11 pairs must agree with the median; of more pairs the same share.
 AGREEING, OF = 9, 11
-# Half of the pairs lie within this share of the median, or nothing is claimed
-# unless all of them agree.
+# Half of the pairs lie within this share of the median, or nothing is claimed.
 SPREAD_MAX = 0.10
 
 PASS = "PASS"
@@ -82,7 +81,7 @@ def judge(
     """Judges "at most `bound` times"; strict means "less than".
 
     The claim passes if the median meets the bound and enough pairs do. Ratios
-    that lie too far apart, and on both sides of the bound, prove nothing.
+    that lie too far apart prove nothing either way.
     """
     if not ratios:
         return Verdict(NOT_MEASURED, None, 0)
@@ -94,7 +93,7 @@ def judge(
     agreeing = sum(map(meets, ratios))
     if len(ratios) < PAIRS_MIN:
         return Verdict(TOO_FEW, spread, agreeing)
-    if not spread.is_stable and 0 < agreeing < len(ratios):
+    if not spread.is_stable:
         return Verdict(UNSTABLE, spread, agreeing)
     holds = meets(spread.median) and agreeing * OF >= AGREEING * len(ratios)
     return Verdict(PASS if holds else FAIL, spread, agreeing)

@@ -69,9 +69,9 @@ def tree(process_id: int) -> list[int]:
     """Gives a process and all that descend from it."""
     found = [process_id]
     for parent in found:
-        for children in PROC.glob(f"{parent}/task/*/children"):
+        for task in task_folders(parent):
             try:
-                found += map(int, children.read_text().split())
+                found += map(int, (task / "children").read_text().split())
             except OSError:
                 # The thread has ended since it was listed.
                 continue
@@ -82,13 +82,31 @@ def read(process_id: int) -> Reading:
     """Reads the times of all threads of a process and its descendants."""
     tasks = {}
     for member in tree(process_id):
-        for task in PROC.glob(f"{member}/task/*"):
-            try:
-                run, waited, _ = (task / "schedstat").read_text().split()
-            except (OSError, ValueError):
-                continue
-            tasks[member, int(task.name)] = (int(run), int(waited))
+        for task, times in task_times(member).items():
+            tasks[member, task] = times
     return Reading(tasks)
+
+
+def task_times(process_id: int) -> dict[int, tuple[int, int]]:
+    """Reads run time and waiting of each thread of a process."""
+    found = {}
+    for task in task_folders(process_id):
+        try:
+            run, waited, _ = (task / "schedstat").read_text().split()
+        except (OSError, ValueError):
+            # The thread has ended since it was listed.
+            continue
+        found[int(task.name)] = (int(run), int(waited))
+    return found
+
+
+def task_folders(process_id: int) -> list[Path]:
+    """Lists the threads of a process; none if it has ended."""
+    folder = PROC / str(process_id) / "task"
+    try:
+        return [folder / name for name in os.listdir(folder)]
+    except OSError:
+        return []
 
 
 def memory_octets(process_id: int, field: str = "VmHWM") -> int:

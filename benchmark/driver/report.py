@@ -26,8 +26,7 @@ others, and they ran, for less than {WAITED_MAX:.0%} of its run time.
 Targets take turns within a round, and ratios are taken within a round. A claim
 passes if the median of at least {PAIRS_MIN} ratios meets its bound and
 {AGREEING} of {OF} ratios do. Where the middle half of the ratios is wider than
-{SPREAD_MAX:.0%} of the median, and they do not all agree about the bound, nothing
-is claimed: the row is unstable.
+{SPREAD_MAX:.0%} of the median, nothing is claimed: the row is unstable.
 System calls, memory and instructions are taken in runs of their own.
 """
 

@@ -27,7 +27,6 @@ comptime LIBRARY_NAMES: List[StaticString] = _library_names()
 
 comptime _NAMES: List[StaticString] = [
     "BIO_clear_flags",
-    "BIO_ctrl",
     "BIO_free",
     "BIO_get_data",
     "BIO_meth_free",
@@ -42,7 +41,6 @@ comptime _NAMES: List[StaticString] = [
     "BIO_set_data",
     "BIO_set_flags",
     "BIO_set_init",
-    "CRYPTO_free",
     "CRYPTO_malloc",
     "ERR_clear_error",
     "ERR_get_error",

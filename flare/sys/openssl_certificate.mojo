@@ -70,7 +70,10 @@ struct Certificate(TrivialRegisterPassable):
         var bio = self.library.function[
             "BIO_new", def(Erased) thin abi("C") -> OptionalErased
         ]()(method)
-        if not name or not bio:
+        if not bio:
+            return octets^
+        if not name:
+            _close(self.library, bio.value())
             return octets^
         _ = self.library.function[
             "X509_NAME_print_ex",

@@ -16,14 +16,8 @@ from .openssl_context import SslContext
 
 comptime SSL_DONE = 0
 """The call did what was asked."""
-comptime SSL_FAILED = 1
-"""The connection is broken; the queue of errors says why."""
 comptime SSL_WANT_READ = 2
 """The window is empty, and more is needed."""
-comptime SSL_WANT_WRITE = 3
-"""There is no room for output."""
-comptime SSL_SYSCALL = 5
-"""The BIO has failed."""
 comptime SSL_CLOSED = 6
 """The peer has said that it sends no more."""
 
@@ -207,7 +201,7 @@ struct SslConnection(TrivialRegisterPassable):
         """Goes on with the handshake.
 
         Returns:
-            One of the constants `SSL_…`.
+            A constant `SSL_…`, or another number for a failure.
         """
         self.library.clear_errors()
         return self._outcome(
@@ -224,8 +218,8 @@ struct SslConnection(TrivialRegisterPassable):
             into: Where to put it; not empty.
 
         Returns:
-            One of the constants `SSL_…`, and the count of octets if it is
-            `SSL_DONE`.
+            A constant `SSL_…`, or another number for a failure, and the
+            count of octets if it is `SSL_DONE`.
         """
         self.library.clear_errors()
         var result = self.library.function[
@@ -247,8 +241,8 @@ struct SslConnection(TrivialRegisterPassable):
             octets: What to encrypt; not empty.
 
         Returns:
-            One of the constants `SSL_…`, and how many octets were taken if it
-            is `SSL_DONE`.
+            A constant `SSL_…`, or another number for a failure, and how
+            many octets were taken if it is `SSL_DONE`.
         """
         self.library.clear_errors()
         var result = self.library.function[
@@ -269,8 +263,8 @@ struct SslConnection(TrivialRegisterPassable):
         """Says that we send no more (`close_notify`).
 
         Returns:
-            One of the constants `SSL_…`; `SSL_DONE` also if the peer has not
-            answered.
+            A constant `SSL_…`, or another number for a failure; `SSL_DONE`
+            also if the peer has not answered.
         """
         self.library.clear_errors()
         var result = self.library.function[

@@ -46,17 +46,12 @@ class Claims(unittest.TestCase):
         self.assertEqual((verdict.outcome, verdict.ratio), (NOT_MEASURED, None))
 
     def test_a_middle_half_wider_than_a_tenth_claims_nothing(self):
-        narrow = [0.951] * 4 + [1.0] * 3 + [1.049] * 3 + [1.2]
+        narrow = [0.951] * 4 + [1.0] * 3 + [1.049] * 4
         self.assertEqual(judge(narrow, 1.10).outcome, PASS)
-        wide = [0.949] * 4 + [1.0] * 3 + [1.051] * 3 + [1.2]
+        wide = [0.949] * 4 + [1.0] * 3 + [1.051] * 4
         self.assertEqual(judge(wide, 1.10).outcome, UNSTABLE)
         # Nor does it lose anything.
-        self.assertEqual(judge(wide, 0.95).outcome, UNSTABLE)
-
-    def test_however_far_apart_pairs_that_all_agree_are_a_claim(self):
-        wide = [0.2] * 4 + [0.3] * 3 + [0.4] * 4
-        self.assertEqual(judge(wide, 0.4).outcome, PASS)
-        self.assertEqual(judge(wide, 0.1).outcome, FAIL)
+        self.assertEqual(judge(wide, 0.5).outcome, UNSTABLE)
 
     def test_a_single_figure_is_judged_at_its_bound(self):
         self.assertEqual(judge_figure(1536.0, 1536.0).outcome, PASS)
