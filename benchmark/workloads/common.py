@@ -21,6 +21,7 @@ ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "python"))
 
 from loopback.client import Client  # noqa: E402
+from loopback.secure_socket import certificates  # noqa: E402
 
 # Nothing here sends reports or needs a crash handler.
 QUIET = {
@@ -83,14 +84,17 @@ class Load:
         self.errors = dict(zip(names, counts))
 
 
-def start_wrk(port, path, connections, seconds, script=None):
+def start_wrk(port, path, connections, seconds, script=None, fields=(),
+              scheme="http"):
     """Starts wrk on the load core; hand what it gives to `finish_wrk`."""
     command = ["taskset", "-c", str(LOAD_CORE), "wrk", "-t1",
                f"-c{connections}", f"-d{seconds}s"]
     if script:
         command += ["-s", str(script)]
+    for field in fields:
+        command += ["-H", field]
     return subprocess.Popen(
-        [*command, f"http://127.0.0.1:{port}{path}"],
+        [*command, f"{scheme}://127.0.0.1:{port}{path}"],
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -104,11 +108,24 @@ def finish_wrk(process):
     return Load(output)
 
 
+def cpu_and_wait_us(process):
+    """Gives the CPU time of a process, and its time spent waiting for it."""
+    cpu = wait = 0
+    for task in pathlib.Path(f"/proc/{process}/task").iterdir():
+        run, waited, _ = (task / "schedstat").read_text().split()
+        cpu += int(run)
+        wait += int(waited)
+    return cpu / 1000, wait / 1000
+
+
 class Server:
     """Is one process of the server."""
 
     def __init__(self, program, backend, *options, descriptors_max=None,
-                 environment=None):
+                 environment=None, secure=False):
+        self.secure = secure
+        if secure:
+            options = (*options, "--tls", certificates())
         command = ["taskset", "-c", str(SERVER_CORE), str(program),
                    "--backend", backend, *map(str, options)]
         if descriptors_max:
@@ -144,7 +161,7 @@ class Server:
 
     def connect(self, **options):
         """Opens a connection."""
-        return Client(self.port, **options)
+        return Client(self.port, **{"secure": self.secure, **options})
 
     def log_text(self):
         """Gives what the server has written to standard error."""
@@ -153,13 +170,7 @@ class Server:
 
     def cpu_and_wait_us(self):
         """Gives the CPU time, and the time spent waiting for the core."""
-        cpu = wait = 0
-        tasks = pathlib.Path(f"/proc/{self.process.pid}/task")
-        for task in tasks.iterdir():
-            run, waited, _ = (task / "schedstat").read_text().split()
-            cpu += int(run)
-            wait += int(waited)
-        return cpu / 1000, wait / 1000
+        return cpu_and_wait_us(self.process.pid)
 
     def cpu_us(self):
         """Gives the CPU time in microseconds."""

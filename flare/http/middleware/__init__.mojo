@@ -5,4 +5,6 @@ from .add_header import AddHeader
 from .catch_errors import CatchErrors, ErrorFunction
 from .logger import Logger
 from .request_id import RequestId
+from .secure_only import SecureOnly
 from .security_headers import SecurityHeaders
+from .strict_transport_security import StrictTransportSecurity
