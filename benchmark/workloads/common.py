@@ -84,17 +84,14 @@ class Load:
         self.errors = dict(zip(names, counts))
 
 
-def start_wrk(port, path, connections, seconds, script=None, fields=(),
-              scheme="http"):
+def start_wrk(port, path, connections, seconds, script=None):
     """Starts wrk on the load core; hand what it gives to `finish_wrk`."""
     command = ["taskset", "-c", str(LOAD_CORE), "wrk", "-t1",
                f"-c{connections}", f"-d{seconds}s"]
     if script:
         command += ["-s", str(script)]
-    for field in fields:
-        command += ["-H", field]
     return subprocess.Popen(
-        [*command, f"{scheme}://127.0.0.1:{port}{path}"],
+        [*command, f"http://127.0.0.1:{port}{path}"],
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -106,16 +103,6 @@ def finish_wrk(process):
     if process.returncode != 0:
         sys.exit(f"wrk failed: {output}")
     return Load(output)
-
-
-def cpu_and_wait_us(process):
-    """Gives the CPU time of a process, and its time spent waiting for it."""
-    cpu = wait = 0
-    for task in pathlib.Path(f"/proc/{process}/task").iterdir():
-        run, waited, _ = (task / "schedstat").read_text().split()
-        cpu += int(run)
-        wait += int(waited)
-    return cpu / 1000, wait / 1000
 
 
 class Server:
@@ -170,7 +157,13 @@ class Server:
 
     def cpu_and_wait_us(self):
         """Gives the CPU time, and the time spent waiting for the core."""
-        return cpu_and_wait_us(self.process.pid)
+        cpu = wait = 0
+        tasks = pathlib.Path(f"/proc/{self.process.pid}/task")
+        for task in tasks.iterdir():
+            run, waited, _ = (task / "schedstat").read_text().split()
+            cpu += int(run)
+            wait += int(waited)
+        return cpu / 1000, wait / 1000
 
     def cpu_us(self):
         """Gives the CPU time in microseconds."""
