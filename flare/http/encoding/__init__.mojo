@@ -1,0 +1,10 @@
+"""Compresses and decompresses content, and negotiates how."""
+
+from .accept_encoding import AcceptEncoding
+from .coding import ContentCoding, codings_of
+from .content_decoder import CodingProgress, ContentDecoder
+from .content_encoder import ContentEncoder
+from .error import EncodingError
+from .limits import DecodingLimits
+from .one_shot import compress, decode_content, decompress
+from .streams import DecodingReader, EncodingWriter
