@@ -200,8 +200,7 @@ struct BrotliWriter(TrivialRegisterPassable):
                 "BrotliEncoderIsFinished", _AskFunction
             ]()(self._state)
             result = (
-                BrotliResult.DONE if finished
-                != 0 else BrotliResult.NEEDS_INPUT
+                BrotliResult.DONE if finished != 0 else BrotliResult.NEEDS_INPUT
             )
         return _step(p, result, len(input), len(output))
 

@@ -163,9 +163,9 @@ struct ZstdReader(TrivialRegisterPassable):
         _place(self._places, input, output)
         var result = self._library.functions[].function[
             "ZSTD_decompressStream",
-            def(Erased, PointerTo[_Place], PointerTo[_Place]) thin abi(
-                "C"
-            ) -> UInt64,
+            def(
+                Erased, PointerTo[_Place], PointerTo[_Place]
+            ) thin abi("C") -> UInt64,
         ]()(
             self._state,
             _address(self._places[].output),
@@ -214,9 +214,9 @@ struct ZstdWriter(TrivialRegisterPassable):
         _place(self._places, input, output)
         var result = self._library.functions[].function[
             "ZSTD_compressStream2",
-            def(Erased, PointerTo[_Place], PointerTo[_Place], c_int) thin abi(
-                "C"
-            ) -> UInt64,
+            def(
+                Erased, PointerTo[_Place], PointerTo[_Place], c_int
+            ) thin abi("C") -> UInt64,
         ]()(
             self._state,
             _address(self._places[].output),

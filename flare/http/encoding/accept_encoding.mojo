@@ -155,8 +155,10 @@ def _least(listed: Int, weight: Int) -> Int:
 def _weight_in(octets: Span[UInt8, _]) -> Int:
     # RFC 9110 section 12.4.2: `q=`, 0 or 1, and at most three digits.
     var count = len(octets)
-    if count < 3 or count > 7 or not equals_ignoring_case(
-        octets[:2], "q=".as_bytes()
+    if (
+        count < 3
+        or count > 7
+        or not equals_ignoring_case(octets[:2], "q=".as_bytes())
     ):
         return -1
     var whole = octets[2] - 48

@@ -35,7 +35,9 @@ struct CompressedBody(ExchangeTask):
     var level: Int
     """How much work is done."""
 
-    def __init__(out self, var content: Body, coding: ContentCoding, level: Int):
+    def __init__(
+        out self, var content: Body, coding: ContentCoding, level: Int
+    ):
         """Takes a content over.
 
         Args:
@@ -121,9 +123,7 @@ def _write(
     if filter[].has_ended:
         raise Error("http.stream_over the response has ended")
     var taken = min(count, _PIECE_OCTETS)
-    _send(
-        filter, x, Span(unsafe_ptr=octets, length=taken), CodingFlush.SYNC
-    )
+    _send(filter, x, Span(unsafe_ptr=octets, length=taken), CodingFlush.SYNC)
     return taken
 
 

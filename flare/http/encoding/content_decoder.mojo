@@ -313,9 +313,7 @@ struct ContentDecoder(Movable):
                 EncodingError.TOO_LARGE, s[].limits.decoded_octets_max
             )
         if not s[].limits.allows(link.decoded, s[].coded):
-            raise link.stage.failure(
-                EncodingError.RATIO, s[].limits.ratio_max
-            )
+            raise link.stage.failure(EncodingError.RATIO, s[].limits.ratio_max)
 
 
 @always_inline
@@ -329,9 +327,7 @@ def _untracked(
 
 
 @always_inline
-def _untracked_input(
-    octets: Span[UInt8, _]
-) -> Span[UInt8, MutUntrackedOrigin]:
+def _untracked_input(octets: Span[UInt8, _]) -> Span[UInt8, MutUntrackedOrigin]:
     return Span(
         unsafe_ptr=octets.unsafe_ptr()
         .unsafe_mut_cast[True]()

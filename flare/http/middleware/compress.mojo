@@ -20,7 +20,6 @@ from flare.proto.h1.grammar import lists_member
 from flare.sys.coding_step import CodingFlush
 
 
-
 struct Compress[H: Handler](Handler):
     """Compresses responses whose type and length make that worth its time.
 
@@ -101,9 +100,7 @@ struct Compress[H: Handler](Handler):
             self._match_not_modified(req, response)
         elif _may_change(response) and self._is_worth_it(response):
             _vary(response)
-            var coding = AcceptEncoding.of(req.headers).best(
-                self._codings
-            )
+            var coding = AcceptEncoding.of(req.headers).best(self._codings)
             if coding and coding.value() != ContentCoding.IDENTITY:
                 self._compress(req, response, coding.value())
         return response^
