@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from library_package import include_options, precompile
 from suite_report import declared_tests, parse_report
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -25,6 +26,7 @@ MOJO = Path(os.environ.get("MOJO", ROOT / ".venv/bin/mojo"))
 BUILD_SECONDS_MAX = 900
 BINARY_SECONDS_MAX = 300
 TEST_SECONDS_MAX = 60
+PACKAGE_PAYS_AT = 4
 NOT_LISTED_ADVICE = """
 `__functions_in_module()` of Mojo 1.2 can end early at a function that stands
 between the tests. Put every other function of the module below the last test.
@@ -125,6 +127,10 @@ class Runner:
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
+        # What is instrumented is compiled from its sources.
+        self.include_options = (
+            ["-I", str(ROOT)] if options.asan else include_options(ROOT)
+        )
 
     def test(self, item: Item) -> Outcome:
         """Builds and runs one item."""
@@ -146,7 +152,7 @@ class Runner:
 
     def build(self, item: Item) -> Finished:
         item.binary.parent.mkdir(parents=True, exist_ok=True)
-        command = [str(MOJO), "build", "-I", str(ROOT)]
+        command = [str(MOJO), "build", *self.include_options]
         if self.options.asan:
             command += ["--sanitize", "address", "-g1", "-D", "ASAN"]
         if item.kind == "fuzz" or item.name == "tests/simulation":
@@ -283,6 +289,9 @@ def main() -> int:
     if options.list:
         print("\n".join(item.name for item in items))
         return 0
+    if len(items) >= PACKAGE_PAYS_AT and not options.asan:
+        # Where it cannot be made, each build says why.
+        precompile(ROOT, MOJO)
     runner = Runner(options)
     results: dict[str, Outcome] = {}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 from dataclasses import dataclass
 
 _TIMEOUT_SECONDS = 10.0
@@ -29,10 +30,12 @@ class Answer:
 class Connection:
     """Is a connection to a server under test."""
 
-    def __init__(self, port: int):
+    def __init__(self, port: int, is_secure: bool = False):
         self._socket = socket.create_connection(
             ("127.0.0.1", port), _TIMEOUT_SECONDS
         )
+        if is_secure:
+            self._socket = _any_certificate().wrap_socket(self._socket)
         self._received = b""
 
     def __enter__(self) -> Connection:
@@ -40,6 +43,12 @@ class Connection:
 
     def __exit__(self, *_) -> None:
         self._socket.close()
+
+    def suite(self) -> str | None:
+        """Names the cipher suite, if the connection is inside of TLS."""
+        if not isinstance(self._socket, ssl.SSLSocket):
+            return None
+        return self._socket.cipher()[0]
 
     def send(self, method: str, path: str, content: bytes = b"") -> None:
         """Sends a request."""
@@ -113,3 +122,11 @@ class Connection:
             self._received = self._received[missing:]
             missing -= len(pieces[-1])
         return b"".join(pieces)
+
+
+def _any_certificate() -> ssl.SSLContext:
+    # The server was started by who asks.
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context

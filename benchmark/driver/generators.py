@@ -9,12 +9,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .targets import BUILD, ROOT
-from .workloads import LEAN, WRK, Workload
+from .workloads import LEAN, RESUMING, WRK, Workload
 
 SCRIPTS = ROOT / "benchmark" / "load"
 LEAN_CLIENT = BUILD / "lean"
 # What a generator may need beyond the time it was given.
 _MARGIN_SECONDS = 60.0
+_OPENSSL = "openssl"
+# The suite in which all targets are asked; RFC 8446 and RFC 5289 name them.
+SUITE = "TLS_AES_128_GCM_SHA256"
+SUITE_OF_TLS_1_2 = "ECDHE-ECDSA-AES128-GCM-SHA256"
 _UNITS_US = {"us": 1.0, "ms": 1e3, "s": 1e6, "m": 60e6}
 
 
@@ -66,6 +70,8 @@ def command_of(workload: Workload, asking: Asking) -> list[str]:
     """
     cores = ",".join(map(str, asking.cores))
     pinned = ["taskset", "-c", cores]
+    if workload.generator == RESUMING:
+        return pinned + _resuming(asking)
     if workload.generator == WRK and asking.rate is None:
         return pinned + _wrk(workload, asking)
     return pinned + _lean(workload, asking)
@@ -93,6 +99,8 @@ def parse(command: list[str], code: int, output: str, errors: str) -> Load:
         raise LoadFailed((errors or output).strip()[-400:])
     if Path(command[3]).name == WRK:
         return parse_wrk(output)
+    if command[3] == _OPENSSL:
+        return parse_resuming(output)
     return parse_lean(output)
 
 
@@ -108,9 +116,23 @@ def _wrk(workload: Workload, asking: Asking) -> list[str]:
         command += ["--timeout", f"{asking.seconds:.0f}s"]
     if workload.depth > 1:
         command += ["-s", str(SCRIPTS / "pipelined.lua")]
+    elif workload.close_percent == 100:
+        command += ["-H", "Connection: close"]
     elif workload.close_percent:
         command += ["-s", str(SCRIPTS / "mixed_keepalive.lua")]
-    return [*command, f"http://127.0.0.1:{asking.port}{workload.path}"]
+    scheme = "https" if workload.is_secure else "http"
+    return [*command, f"{scheme}://127.0.0.1:{asking.port}{workload.path}"]
+
+
+def _resuming(asking: Asking) -> list[str]:
+    # In TLS 1.3 a ticket follows the handshake, and s_time does not wait for
+    # it: there it would shake hands in full.
+    return [
+        _OPENSSL, "s_time", "-reuse", "-tls1_2",
+        "-cipher", SUITE_OF_TLS_1_2,
+        "-time", str(max(1, round(asking.seconds))),
+        "-connect", f"127.0.0.1:{asking.port}",
+    ]
 
 
 def _lean(workload: Workload, asking: Asking) -> list[str]:
@@ -159,6 +181,23 @@ def parse_wrk(output: str) -> Load:
     }
     seconds = float(counted[2]) * _UNITS_US[counted[3]] / 1e6
     return Load(int(counted[1]), seconds, errors, latency)
+
+
+def parse_resuming(output: str) -> Load:
+    """Reads what `openssl s_time` prints: a letter for each connection, `r` if
+    it went on with a session, and sums."""
+    counted = re.search(
+        r"([rt*]+)\s+\d+ connections in [\d.]+s; .*?"
+        r"(\d+) connections in (\d+) real seconds",
+        output,
+        re.S,
+    )
+    if not counted:
+        raise LoadFailed(f"s_time printed no count: {output.strip()[-400:]}")
+    requests = int(counted[2])
+    full = len(counted[1]) - counted[1].count("r")
+    errors = {"full": full} if full else {}
+    return Load(requests, float(counted[3]), errors)
 
 
 def parse_lean(output: str) -> Load:

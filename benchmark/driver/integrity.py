@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .answers import Answer, BadAnswer, Connection
+from .generators import SUITE
 from .products import Pool
 from .workloads import Workload
 
@@ -116,7 +117,9 @@ def gate(port: int, workload: Workload, pool: Pool) -> str | None:
     # Pipelined, where the workload is: the answers must come in order.
     ahead = _ANSWERS if workload.depth > 1 else 1
     try:
-        with Connection(port) as connection:
+        with Connection(port, workload.is_secure) as connection:
+            if workload.is_secure and connection.suite() != SUITE:
+                return f"the cipher suite is {connection.suite()}, not {SUITE}"
             answers = []
             while len(answers) < _ANSWERS:
                 for _ in range(ahead):

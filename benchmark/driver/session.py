@@ -13,7 +13,7 @@ from .measures import NotMeasured, Setting
 from .products import Pool
 from .results import Result
 from .rounds import Sample, alternate, one_by_one
-from .targets import Running, Target, TargetFailed
+from .targets import Running, Target, TargetFailed, certificates
 from .workloads import (
     CPU,
     IDLE,
@@ -48,6 +48,10 @@ class Session:
     def measure(self, workload: Workload, targets: list[Target]) -> Result:
         """Measures one workload with all targets that answer it right."""
         self.say(f"\n== {workload.name}: {workload.what}")
+        if workload.is_secure:
+            folder = certificates()
+            secured = [target.secured(folder) for target in targets]
+            targets = [target for target in secured if target]
         if workload.generator == TWO_WORKERS:
             return self._judge(self._scaling(workload, targets))
         result = Result(workload, may_claim=not self.setting.is_disturbed)

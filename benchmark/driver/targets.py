@@ -66,6 +66,17 @@ class Target:
             options=(*self.options, _VALGRIND_CPU),
         )
 
+    def secured(self, certificates: Path) -> Target | None:
+        """Gives the server inside of TLS; none where there is none."""
+        start = Path(self.start[0]).with_name("start_https")
+        if not start.exists():
+            return None
+        return replace(
+            self,
+            start=(str(start),),
+            options=(str(certificates), *self.options),
+        )
+
     def run(self, place: Place) -> Running:
         """Starts the server on the cores of `place`."""
         return Running(self, place)
@@ -158,6 +169,14 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
+
+
+def certificates() -> Path:
+    """Makes the certificates of the tests, and tells where they are."""
+    folder = ROOT / "build" / "tls_certificates"
+    script = ROOT / "tests" / "tls" / "make_certificates.sh"
+    subprocess.run(["sh", script, folder], check=True, cwd=ROOT, timeout=60)
+    return folder
 
 
 def target_of(name: str) -> Target:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 WRK = "wrk"
 LEAN = "lean"
+RESUMING = "resuming"
 SLOW_CLIENTS = "slow_clients"
 IDLE = "idle"
 TWO_WORKERS = "two_workers"
@@ -96,6 +97,8 @@ class Workload:
     depth: int = 1
     close_percent: int = 0
     requests_per_connection: int | None = None
+    # Inside of TLS; only targets that serve HTTPS here are asked.
+    is_secure: bool = False
     # The pool's products differ in length.
     lengths_vary: bool = False
     # Requests per second in all; none for as many as are answered.
@@ -307,6 +310,42 @@ def _transfers() -> tuple[Workload, ...]:
     return uploads + downloads
 
 
+def _https() -> tuple[Workload, ...]:
+    def workload(name: str, what: str, path: str, **more) -> Workload:
+        return Workload(
+            f"https_{name}",
+            "https",
+            what,
+            path,
+            is_secure=True,
+            measures=(CPU, SYSTEM_CALLS, MEMORY),
+            claims=tuple(Claim(flare, 1.0, "nginx") for flare in FLARE),
+            **more,
+        )
+
+    return (
+        workload("plaintext", "13 octets of text inside of TLS", "/plaintext"),
+        workload(
+            "download",
+            "1 MiB of content inside of TLS",
+            f"/download/{_MIB}",
+            connections=16,
+        ),
+        workload(
+            "full",
+            "a full handshake per request",
+            "/plaintext",
+            close_percent=100,
+        ),
+        workload(
+            "resumed",
+            "a resumed handshake per connection, and no request (TLS 1.2)",
+            "/plaintext",
+            generator=RESUMING,
+        ),
+    )
+
+
 def _waits() -> tuple[Workload, ...]:
     return (
         Workload(
@@ -361,6 +400,7 @@ WORKLOADS = (
     *_connections(),
     *_products(),
     *_transfers(),
+    *_https(),
     *_waits(),
 )
 QUICK = ("plaintext", "pipelined", "read", "simple")

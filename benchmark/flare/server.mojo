@@ -1,6 +1,7 @@
 """Serves the routes of the benchmark as a user of flare would write them.
 
 Options: --port P --workers N --backend io_uring|epoll --products FILE
+--certificates FOLDER
 """
 
 from std.sys import argv
@@ -20,6 +21,7 @@ from flare.http import (
 from flare.http.body import Body
 from flare.net import SocketAddr
 from flare.runtime import BackendKind, sleep
+from flare.tls import TlsIdentity, TlsServerConfig
 
 from products import Pool
 
@@ -117,8 +119,19 @@ def main() raises:
         backend=backend(option("--backend", "io_uring")),
         max_keepalive_requests=REQUESTS_PER_CONNECTION_MAX,
     )
-    var port = UInt16(Int(option("--port", "8080")))
-    HttpServer.bind(SocketAddr.localhost(port), config^).serve(
+    var address = SocketAddr.localhost(UInt16(Int(option("--port", "8080"))))
+    var certificates = option("--certificates", "")
+    var server: HttpServer
+    if certificates:
+        var path = certificates + "/server"
+        server = HttpServer.bind_tls(
+            address,
+            TlsServerConfig(TlsIdentity.files(path + ".pem", path + ".key")),
+            config^,
+        )
+    else:
+        server = HttpServer.bind(address, config^)
+    server.serve(
         App.per_worker[make_pool](router^),
         num_workers=Int(option("--workers", "1")),
     )

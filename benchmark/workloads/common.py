@@ -21,6 +21,7 @@ ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "python"))
 
 from loopback.client import Client  # noqa: E402
+from loopback.secure_socket import certificates  # noqa: E402
 
 # Nothing here sends reports or needs a crash handler.
 QUIET = {
@@ -108,7 +109,10 @@ class Server:
     """Is one process of the server."""
 
     def __init__(self, program, backend, *options, descriptors_max=None,
-                 environment=None):
+                 environment=None, secure=False):
+        self.secure = secure
+        if secure:
+            options = (*options, "--tls", certificates())
         command = ["taskset", "-c", str(SERVER_CORE), str(program),
                    "--backend", backend, *map(str, options)]
         if descriptors_max:
@@ -144,7 +148,7 @@ class Server:
 
     def connect(self, **options):
         """Opens a connection."""
-        return Client(self.port, **options)
+        return Client(self.port, **{"secure": self.secure, **options})
 
     def log_text(self):
         """Gives what the server has written to standard error."""

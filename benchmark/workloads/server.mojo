@@ -22,6 +22,7 @@ from flare.net import SocketAddr
 from flare.runtime import BackendKind, sleep
 from flare.sys.clock import monotonic_ms
 from flare.sys.process import process_id
+from flare.tls import TlsIdentity, TlsServerConfig
 
 from checksum import Checksum, ContentSource
 
@@ -168,12 +169,15 @@ def main() raises:
     var workers = 1
     var supervise = False
     var port = 0
+    var certificates = Optional[String](None)
     var options = argv()
     for i in range(1, len(options) - 1, 2):
         if options[i] == "--port":
             port = Int(options[i + 1])
         elif options[i] == "--backend":
             config.backend = _backend(options[i + 1])
+        elif options[i] == "--tls":
+            certificates = String(options[i + 1])
         elif options[i] == "--workers":
             workers = Int(options[i + 1])
         elif options[i] == "--supervise":
@@ -184,7 +188,17 @@ def main() raises:
             raise Error("unknown option ", options[i])
     if len(options) % 2 == 0:
         raise Error("no value for ", options[len(options) - 1])
-    var server = HttpServer.bind(SocketAddr.localhost(UInt16(port)), config^)
+    var address = SocketAddr.localhost(UInt16(port))
+    var server: HttpServer
+    if certificates:
+        var path = String(certificates.value(), "/server")
+        server = HttpServer.bind_tls(
+            address,
+            TlsServerConfig(TlsIdentity.files(path + ".pem", path + ".key")),
+            config^,
+        )
+    else:
+        server = HttpServer.bind(address, config^)
     var handle = server.handle()
     print(server.local_address().port, flush=True)
     server.serve(_routes(handle), num_workers=workers, supervise=supervise)

@@ -55,7 +55,9 @@ from .middleware import (
     Compress,
     Logger,
     RequestId,
+    SecureOnly,
     SecurityHeaders,
+    StrictTransportSecurity,
 )
 from .rejection import Rejection
 from .request import HttpVersion, Request
@@ -67,11 +69,14 @@ from .server import (
     AccessLog,
     AccessRecord,
     HttpServer,
+    Listener,
     LogSink,
     ServerConfig,
     ServerHandle,
 )
 from .shared import Shared
 from .state import NoState, State
+from .stream_address import StreamAddr
 from .text_value import FromText
+from .tls_details import TlsDetails
 from .upgraded_stream import UpgradedStream

@@ -8,11 +8,13 @@ is written bit by bit gets away.
 
 from flare.core import Buffer, Erased, OctetPointer, PointerTo
 from flare.message import HeaderMap
-from flare.net import SocketAddr
 from flare.proto.h1 import Head
 from flare.runtime.fiber import Fiber
+from flare.tls import TlsMachine
+from flare.unix import PeerCredentials
 
 from .path_parameters import PathParameters
+from .stream_address import StreamAddr
 
 from std.memory import unsafe_memcpy
 
@@ -35,8 +37,12 @@ struct CarrierFunctions(TrivialRegisterPassable):
 
     var demand: def(Erased) thin -> None
     """Called when a handler wants content: it may have to be asked for."""
-    var peer_address: def(Erased) raises thin -> SocketAddr
+    var peer_address: def(Erased) raises thin -> StreamAddr
     """Finds the address of the peer."""
+    var peer_credentials: def(Erased) raises thin -> PeerCredentials
+    """Finds which process is at the other end of a Unix socket."""
+    var tls: def(Erased) thin -> Optional[PointerTo[TlsMachine]]
+    """Finds the TLS machine of the connection; none without TLS."""
     var inform: def(Erased, Int, PointerTo[HeaderMap]) raises thin -> None
     """Sends an interim response with these fields."""
     var write: def(Erased, OctetPointer, Int) raises thin -> Int

@@ -4,13 +4,17 @@ A request is one handle. Every member reads through it, and every view carries
 the request's origin, so that none outlives it.
 """
 
-from flare.core import heap_create, heap_destroy
+from flare.core import PointerTo, heap_create, heap_destroy
 from flare.message import FieldSection, HeaderMap, Method, QueryParameters
-from flare.net import NetError, SocketAddr
+from flare.net import NetError
+from flare.tls import TlsMachine
+from flare.unix import PeerCredentials
 
 from .exchange import Exchange
 from .extract import Extractor
 from .request_body import RequestBody, text_of
+from .stream_address import StreamAddr
+from .tls_details import TlsDetails
 
 
 @fieldwise_init
@@ -247,11 +251,13 @@ struct Request(Extractor, Movable):
         """
         return self.body.text()
 
-    def peer(self) raises -> SocketAddr:
+    def peer(self) raises -> StreamAddr:
         """Finds the address of the peer; asks the kernel at each call.
 
         Returns:
-            The address.
+            The address: that of the client which a trusted proxy has named, if
+            it has. Mostly one without a name where the peer came to a Unix
+            socket.
 
         Raises:
             NetError: If the connection is gone, or the request did not come
@@ -261,6 +267,50 @@ struct Request(Extractor, Movable):
         if not carrier:
             raise Error(NetError(NetError.CLOSED, "peer_address"))
         return carrier.value().functions[].peer_address(carrier.value().owner)
+
+    def tls(self) -> Optional[TlsDetails]:
+        """Tells what TLS knows of the connection; read anew at each call.
+
+        Returns:
+            Protocol version, names and the like, also whom the certificate of
+            the client is for; none if the request came without TLS.
+        """
+        var machine = self._tls_machine()
+        if not machine:
+            return None
+        return TlsDetails(machine.value()[])
+
+    def is_secure(self) -> Bool:
+        """Tells whether the request came inside of TLS.
+
+        Returns:
+            True if it did.
+        """
+        return Bool(self._tls_machine())
+
+    def _tls_machine(self) -> Optional[PointerTo[TlsMachine]]:
+        var carrier = self._exchange[].carrier
+        if not carrier:
+            return None
+        return carrier.value().functions[].tls(carrier.value().owner)
+
+    def peer_credentials(self) raises -> PeerCredentials:
+        """Finds which process is at the other end of a Unix socket; asks the
+        kernel at each call.
+
+        Returns:
+            Its number, user and group.
+
+        Raises:
+            NetError: `net.unsupported peer_credentials` where the peer came
+                over TCP, or as `peer` does.
+        """
+        var carrier = self._exchange[].carrier
+        if not carrier:
+            raise Error(NetError(NetError.CLOSED, "peer_credentials"))
+        return (
+            carrier.value().functions[].peer_credentials(carrier.value().owner)
+        )
 
     def inform(self, status: Int, headers: HeaderMap = HeaderMap()) raises:
         """Sends an interim response, such as 103 (Early Hints) with Link

@@ -32,6 +32,7 @@ comptime NET_KINDS: List[StaticString] = [
 
 comptime NET_OPERATIONS: List[StaticString] = [
     "accept",
+    "address",
     "bind",
     "blocking",
     "cancel",
@@ -46,6 +47,7 @@ comptime NET_OPERATIONS: List[StaticString] = [
     "option",
     "parse",
     "peer_address",
+    "peer_credentials",
     "peek",
     "poll",
     "read",

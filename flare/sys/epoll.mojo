@@ -20,6 +20,9 @@ comptime EPOLLHUP: UInt32 = 0x10
 """Both directions have ended."""
 comptime EPOLLRDHUP: UInt32 = 0x2000
 """The peer will send no more."""
+comptime EPOLLEXCLUSIVE: UInt32 = 1 << 28
+"""Report to one of those who watch, not to all; with `EPOLLIN` and `EPOLLOUT`
+only."""
 comptime EPOLLET: UInt32 = 1 << 31
 """Report changes only, not states."""
 

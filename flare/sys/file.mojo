@@ -5,6 +5,8 @@ Each function returns what the kernel returned, or the negated errno.
 
 from std.ffi import c_int, c_uint, external_call, get_errno
 
+comptime _O_CLOEXEC = 0o2000000
+
 
 @always_inline
 def result_or_errno(result: Int) -> Int:
@@ -80,6 +82,21 @@ def duplicate_descriptor(descriptor: Int32) -> Int:
                 descriptor, c_int(1030), c_int(0)
             )
         )
+    )
+
+
+def replace_descriptor(descriptor: Int32, by: Int32) -> Int:
+    """Lets a descriptor stand for another open file; its own one is closed.
+
+    Args:
+        descriptor: The descriptor that changes (close-on-exec afterwards).
+        by: Any descriptor of the other file, another number.
+
+    Returns:
+        The descriptor, or the negated errno.
+    """
+    return result_or_errno(
+        Int(external_call["dup3", c_int](by, descriptor, c_int(_O_CLOEXEC)))
     )
 
 

@@ -7,7 +7,15 @@ or the negated error number of `flare.sys.errno`.
 from std.ffi import c_int, c_uint, external_call
 
 from .file import result_or_errno
-from .socket_constants import SO_ATTACH_FILTER, SO_DETACH_FILTER, SOL_SOCKET
+from .socket import shut_down_socket, socket_option
+from .socket_address import AF_INET, AF_UNIX
+from .socket_constants import (
+    SHUT_RD,
+    SO_ATTACH_FILTER,
+    SO_DETACH_FILTER,
+    SO_DOMAIN,
+    SOL_SOCKET,
+)
 
 comptime _POLLIN = 1
 comptime _LOAD_OCTET: UInt64 = 0x30
@@ -48,13 +56,20 @@ def hold_connections_back(descriptor: Int32, held: Bool) -> Int:
     whose handshake has begun still enter the queue, and none that waits in it
     is harmed, which closing the socket would reset.
 
+    A Unix socket knows no packets. Its side for receiving is shut down, so that
+    who connects is refused at once, and nothing takes that back.
+
     Args:
-        descriptor: A listening TCP socket.
+        descriptor: A listening TCP or Unix socket.
         held: True to keep new connections off, False to let them come again.
 
     Returns:
         0, or a negated errno.
     """
+    var family = AF_INET
+    _ = socket_option(descriptor, SOL_SOCKET, SO_DOMAIN, family)
+    if family == AF_UNIX:
+        return shut_down_socket(descriptor, SHUT_RD) if held else 0
     var instructions = Array[UInt64, _INSTRUCTIONS](fill=_RETURN)
     instructions[0] = _LOAD_OCTET | _TCP_FLAGS_OFFSET << 32
     instructions[1] = _AND | _TCP_SYN_AND_ACK << 32

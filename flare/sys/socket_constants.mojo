@@ -43,6 +43,8 @@ comptime SO_ATTACH_FILTER = 26
 """Lets a program for the kernel decide which packets reach the socket."""
 comptime SO_DETACH_FILTER = 27
 """Takes that program away."""
+comptime SO_ACCEPTCONN = 30
+"""Whether a socket listens."""
 comptime SO_DOMAIN = 39
 """Reads the address family."""
 comptime SO_INCOMING_CPU = 49

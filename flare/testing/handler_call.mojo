@@ -19,7 +19,9 @@ from flare.http.request import Request
 from flare.http.response import Response
 from flare.http.server.stream import can_upgrade, upgrade_required
 from flare.message import HeaderMap, Status
-from flare.net import NetError, SocketAddr
+from flare.http.stream_address import StreamAddr
+from flare.net import NetError
+from flare.unix import PeerCredentials
 from flare.proto.h1 import (
     BodyLength,
     H1Event,
@@ -28,6 +30,7 @@ from flare.proto.h1 import (
     H1State,
     Role,
 )
+from flare.tls import TlsMachine
 
 comptime BROKEN_OFF: StaticString = "http.broken_off"
 """How the error begins that reports a response which broke off midway."""
@@ -75,6 +78,8 @@ struct HandlerCallState(Movable):
         self.functions = CarrierFunctions(
             _demand,
             _peer_address,
+            _peer_credentials,
+            _no_tls,
             _inform,
             _write,
             _read_upgraded,
@@ -284,8 +289,15 @@ def _demand(owner: Erased):
     pass
 
 
-def _peer_address(owner: Erased) raises -> SocketAddr:
+def _peer_address(owner: Erased) raises -> StreamAddr:
     raise Error(NetError(NetError.CLOSED, "peer_address"))
+
+
+def _no_tls(owner: Erased) -> Optional[PointerTo[TlsMachine]]:
+    return None
+
+def _peer_credentials(owner: Erased) raises -> PeerCredentials:
+    raise Error(NetError(NetError.CLOSED, "peer_credentials"))
 
 
 def _inform(owner: Erased, status: Int, fields: PointerTo[HeaderMap]) raises:

@@ -25,6 +25,7 @@ from flare.runtime.reactor import (
     Reactor,
     ReactorConfig,
 )
+from flare.tls import TlsContext
 
 comptime _TURNS_MAX = 1_000_000
 
@@ -53,6 +54,7 @@ struct TestServer[H: Handler](Movable):
         faults: SimulatedFaults = SimulatedFaults(),
         config: ServerConfig = ServerConfig(log=LogSink.nowhere()),
         reactor: ReactorConfig = ReactorConfig(fibers_max=1024),
+        var tls: Optional[TlsContext] = None,
     ):
         """Begins to serve.
 
@@ -62,6 +64,7 @@ struct TestServer[H: Handler](Movable):
             faults: What goes wrong on the network; nothing by default.
             config: The limits of the server; its log goes nowhere by default.
             reactor: The bounds of its reactor.
+            tls: What connections encrypt with, if they do.
         """
         self.network = SimulatedNetwork.create(seed, faults)
         self.listener = self.network.listen()
@@ -88,7 +91,7 @@ struct TestServer[H: Handler](Movable):
                 )
             )
         )
-        self.worker.listen(self.listener)
+        self.worker.listen(self.listener, tls^)
         _ = self.worker.prepare()
         self.worker.begin()
 

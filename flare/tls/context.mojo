@@ -309,7 +309,26 @@ struct TlsContext(ImplicitlyCopyable, Movable):
         """
         if not self.generation()[].is_server:
             raise Error(String(TlsError(TlsError.BAD_CONFIG, "configure")))
-        var next = ArcPointer(_server_generation(config))
+        self._exchange(ArcPointer(_server_generation(config)))
+
+    def replace(self, other: Self) raises:
+        """Lets the next connections use what another context holds.
+
+        Those that live go on with what they have.
+
+        Args:
+            other: A context of the same end.
+
+        Raises:
+            Error: `tls.bad_config configure` for a context of the other end.
+        """
+        var next = other.generation()
+        if self.generation()[].is_server != next[].is_server:
+            raise Error(String(TlsError(TlsError.BAD_CONFIG, "configure")))
+        self._exchange(next^)
+
+    def _exchange(self, var next: ArcPointer[Generation]):
+        # The old one may be freed, which takes long: not under the lock.
         self._shared[].lock.acquire()
         swap(self._shared[].generation, next)
         self._shared[].lock.release()

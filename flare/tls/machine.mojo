@@ -35,6 +35,7 @@ from flare.sys.openssl_connection import (
 from .context import Generation, TlsContext
 from .error import TlsError
 from .failure import failure_of
+from .machine_state import TlsMachineState
 from .server_name import ServerName
 from .session import TlsSession
 
@@ -68,58 +69,6 @@ struct TlsStep(TrivialRegisterPassable):
     """Octets to drop from the front of the window."""
     var count: Int
     """Octets that were decrypted."""
-
-
-struct TlsMachineState(Movable):
-    """Holds one end of a connection. Only `TlsMachine` touches it."""
-
-    var connection: SslConnection
-    """The connection of the library."""
-    var io: PointerTo[BioState]
-    """What the library reads and writes."""
-    var generation: ArcPointer[Generation]
-    """What the connection was made from."""
-    var name: String
-    """The name that is checked; empty at a server."""
-    var is_open: Bool
-    """Whether the handshake is complete."""
-    var is_closed: Bool
-    """Whether this end has said that it sends no more."""
-    var has_ended: Bool
-    """Whether the peer has said so."""
-    var failure: Optional[TlsError]
-    """What ended the connection."""
-
-    def __init__(
-        out self,
-        connection: SslConnection,
-        io: PointerTo[BioState],
-        var generation: ArcPointer[Generation],
-        var name: String,
-    ):
-        """Makes a state before the handshake.
-
-        Args:
-            connection: The connection of the library.
-            io: What it reads and writes.
-            generation: What it was made from.
-            name: The name that is checked.
-        """
-        self.connection = connection
-        self.io = io
-        self.generation = generation^
-        self.name = name^
-        self.is_open = False
-        self.is_closed = False
-        self.has_ended = False
-        self.failure = None
-
-    def __deinit__(deinit self):
-        """Frees the connection."""
-        self.connection.free()
-        heap_destroy(self.io)
-        # The connection uses the transport of its generation until here.
-        _ = self.generation^
 
 
 struct TlsMachine(Movable):
@@ -403,6 +352,32 @@ struct TlsMachine(Movable):
         """
         swap(self.state[].io[].output, empty[])
 
+    def lend_output(self, var memory: Buffer):
+        """Lets the output gather in memory of the owner.
+
+        Args:
+            memory: An empty buffer; the output that it replaces is empty too.
+        """
+        swap(self.state[].io[].output, memory)
+
+    def take_output(self) -> Buffer:
+        """Takes the output with its memory; an empty one takes its place.
+
+        Returns:
+            What waits to be sent, perhaps nothing.
+        """
+        var output = Buffer()
+        swap(self.state[].io[].output, output)
+        return output^
+
+    def output_capacity(self) -> Int:
+        """Tells how much memory the output holds.
+
+        Returns:
+            Octets.
+        """
+        return self.state[].io[].output.capacity()
+
     def release_output(self):
         """Frees the memory of an output that is empty."""
         if self.pending() == 0 and self.state[].io[].output.capacity() > 0:
@@ -415,6 +390,14 @@ struct TlsMachine(Movable):
             True from then on.
         """
         return self.state[].is_open
+
+    def is_closed(self) -> Bool:
+        """Tells whether this end has said that it sends no more.
+
+        Returns:
+            True after `close`.
+        """
+        return self.state[].is_closed
 
     def has_ended(self) -> Bool:
         """Tells whether the peer has said that it sends no more.

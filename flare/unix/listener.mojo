@@ -76,15 +76,7 @@ struct UnixListener(Movable, SocketOptions):
         try:
             # The descriptor is closed where what follows fails.
             var socket = RawSocket(unsafe_descriptor=open_stream())
-            var file = bind_name(socket.descriptor(), address, mode)
-            var listening = listen_socket(socket.descriptor(), backlog)
-            if listening < 0 and file:
-                file.value().remove()
-            _ = checked("listen", listening)
-            # Another process may have found the same file left over at the
-            # same moment: the last one to bind has the path.
-            if file and not file.value().is_in_place():
-                raise Error(NetError(NetError.ADDRESS_IN_USE, "bind"))
+            var file = listen_at(socket.descriptor(), address, mode, backlog)
             return Self(unsafe_descriptor=socket^.into_descriptor(), file=file^)
         except e:
             raise about(e, address)
@@ -143,6 +135,35 @@ struct UnixListener(Movable, SocketOptions):
             Error: `net.closed local_address`.
         """
         return local_name(self.descriptor())
+
+
+def listen_at(
+    descriptor: Int32, address: UnixAddr, mode: Int, backlog: Int
+) raises -> Optional[SocketFile]:
+    """Binds a socket to a name and starts to queue connections.
+
+    Args:
+        descriptor: A socket of streams that is not bound.
+        address: The name.
+        mode: The permissions of the file; an abstract name has none.
+        backlog: Connections that may wait to be accepted.
+
+    Returns:
+        The file, or none for an abstract name.
+
+    Raises:
+        NetError: As `UnixListener.bind` says.
+    """
+    var file = bind_name(descriptor, address, mode)
+    var listening = listen_socket(descriptor, backlog)
+    if listening < 0 and file:
+        file.value().remove()
+    _ = checked("listen", listening)
+    # Another process may have found the same file left over at the same moment:
+    # the last one to bind has the path.
+    if file and not file.value().is_in_place():
+        raise Error(NetError(NetError.ADDRESS_IN_USE, "bind"))
+    return file^
 
 
 def _close(socket: FiberSocket, file: Optional[SocketFile]):

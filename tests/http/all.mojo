@@ -9,6 +9,7 @@ from tests.http import (
     test_request,
     test_response,
     test_router,
+    test_stream_address,
 )
 
 
@@ -36,6 +37,10 @@ def main() raises:
         failures.append(String(e))
     try:
         TestSuite.discover_tests[test_router.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_stream_address.TESTS]().run()
     except e:
         failures.append(String(e))
     if failures:

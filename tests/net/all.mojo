@@ -6,7 +6,9 @@ from tests.net import (
     test_datagram_too_large,
     test_error,
     test_ip_address,
+    test_ip_network,
     test_ip_text,
+    test_proxy_header,
     test_raw_socket,
     test_socket_address,
     test_socket_options,
@@ -28,7 +30,15 @@ def main() raises:
     except e:
         failures.append(String(e))
     try:
+        TestSuite.discover_tests[test_ip_network.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
         TestSuite.discover_tests[test_ip_text.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_proxy_header.TESTS]().run()
     except e:
         failures.append(String(e))
     try:

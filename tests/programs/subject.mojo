@@ -1,27 +1,26 @@
 """Serves what the loopback tests ask for (tests/python/test_loopback_*.py)."""
 
-from std.sys import argv, stderr
+from std.sys import stderr
 from std.time import sleep as sleep_thread
 
 from flare.http import (
+    FnHandler,
     Handler,
     HeaderMap,
-    HttpServer,
     Request,
     Response,
     ResponseStream,
     Router,
-    ServerConfig,
+    SecureOnly,
     ServerHandle,
+    StrictTransportSecurity,
     UpgradedStream,
     no_content,
     not_found,
     ok,
 )
 from flare.http.server.statistics import WorkerStatistics
-from flare.net import SocketAddr
 from flare.runtime import (
-    BackendKind,
     Cancel,
     Event,
     blocking,
@@ -30,6 +29,9 @@ from flare.runtime import (
     spawn,
 )
 from flare.sys.clock import monotonic_ms
+from flare.tls import TlsServerConfig
+
+from tests.programs.subject_options import SubjectOptions, identity
 
 
 def home(req: Request) raises -> Response:
@@ -38,6 +40,48 @@ def home(req: Request) raises -> Response:
 
 def echo(req: Request) raises -> Response:
     return ok(req.text())
+
+
+def tls_details(req: Request) raises -> Response:
+    var tls = req.tls()
+    if not tls:
+        return ok("plain")
+    ref details = tls.value()
+    return ok(
+        String(
+            details.version,
+            "\n",
+            details.cipher,
+            "\n",
+            details.server_name.or_else("-"),
+            "\n",
+            details.peer_subject.or_else("-"),
+            "\n",
+            "resumed" if details.is_resumed else "full",
+        )
+    )
+
+
+@fieldwise_init
+struct Reload(Handler):
+    """Replaces the certificate, or reads the present one again."""
+
+    var handle: ServerHandle
+    var certificates: String
+
+    def serve(self, req: Request) raises -> Response:
+        try:
+            if req.param("name") == "same":
+                self.handle.reload_tls()
+            else:
+                self.handle.reload_tls(
+                    TlsServerConfig(
+                        identity(self.certificates, req.param("name"))
+                    )
+                )
+        except e:
+            return ok(String(e))
+        return ok("reloaded")
 
 
 def late_echo(req: Request) raises -> Response:
@@ -87,6 +131,11 @@ def headers(req: Request) raises -> Response:
 
 def peer(req: Request) raises -> Response:
     return ok(String(req.peer()))
+
+
+def credentials(req: Request) raises -> Response:
+    var found = req.peer_credentials()
+    return ok(String(found.pid, " ", found.uid, " ", found.gid))
 
 
 def close(req: Request) raises -> Response:
@@ -267,92 +316,34 @@ struct Statistics(Handler):
 
 
 def main() raises:
-    var backend = BackendKind.AUTOMATIC
-    var workers = 1
-    var port = 0
-    var small_limits = False
-    var half_close_allowed = False
-    var connections_max = Optional[Int](None)
-    var receive_buffers_max = Optional[Int](None)
-    var overload_timeout_ms = Optional[Int](None)
-    var serves = 1
-    var options = argv()
-    var i = 1
-    while i < len(options):
-        if options[i] == "--small-limits":
-            small_limits = True
-        elif options[i] == "--half-close":
-            half_close_allowed = True
-        elif i + 1 == len(options):
-            raise Error("no value for ", options[i])
-        elif options[i] == "--port":
-            i += 1
-            port = Int(options[i])
-        elif options[i] == "--connections":
-            i += 1
-            connections_max = Int(options[i])
-        elif options[i] == "--receive-buffers":
-            i += 1
-            receive_buffers_max = Int(options[i])
-        elif options[i] == "--overload-timeout":
-            i += 1
-            overload_timeout_ms = Int(options[i])
-        elif options[i] == "--serves":
-            i += 1
-            serves = Int(options[i])
-        elif options[i] == "--workers":
-            i += 1
-            workers = Int(options[i])
-        elif options[i] == "--backend":
-            i += 1
-            backend = _backend(options[i])
+    var options = SubjectOptions.read()
+    var server = options.bind()
+    for address in server.local_addresses():
+        if address.is_unix():
+            print(address, flush=True)
         else:
-            raise Error("unknown option ", options[i])
-        i += 1
-    var config = _small_limits() if small_limits else ServerConfig()
-    config.backend = backend
-    config.half_close_allowed = half_close_allowed
-    if connections_max:
-        config.max_connections = connections_max.value()
-    if receive_buffers_max:
-        config.max_receive_buffers = receive_buffers_max.value()
-    if overload_timeout_ms:
-        config.overload_timeout_ms = overload_timeout_ms.value()
-    var server = HttpServer.bind(SocketAddr.localhost(UInt16(port)), config^)
-    print(server.local_address().port, flush=True)
-    for i in range(serves):
+            print(address.socket_address().port, flush=True)
+    for i in range(options.serves):
         if i > 0:
             # The test has its moment between the two.
             print("served", flush=True)
             _ = input()
-        server.serve(_routes(server.handle()), num_workers=workers)
+        server.serve(
+            _routes(server.handle(), options.certificates.or_else(String())),
+            num_workers=options.workers,
+            supervise=options.supervise,
+        )
 
 
-def _small_limits() -> ServerConfig:
-    return ServerConfig(
-        max_body_size=1 << 20,
-        max_requests_in_flight=4,
-        max_keepalive_requests=50,
-        idle_timeout_ms=400,
-        head_timeout_ms=400,
-        body_timeout_ms=400,
-        write_timeout_ms=400,
-        handler_timeout_ms=1500,
-        linger_timeout_ms=400,
-        shutdown_timeout_ms=1000,
-    )
-
-
-def _backend(name: StringSlice) raises -> BackendKind:
-    if name == "io_uring":
-        return BackendKind.IO_URING
-    if name == "epoll":
-        return BackendKind.EPOLL
-    raise Error("the backend is io_uring or epoll")
-
-
-def _routes(handle: ServerHandle) raises -> Router[]:
+def _routes(handle: ServerHandle, certificates: String) raises -> Router[]:
     var router = Router()
+    router.get("/tls", tls_details)
+    router.get("/secure", StrictTransportSecurity(SecureOnly(FnHandler(home))))
+    router.get(
+        "/secure/:id",
+        SecureOnly(FnHandler(user), host=String("a.test"), port=8443),
+    )
+    router.get("/reload/:name", Reload(handle.copy(), certificates))
     router.get("/", home)
     router.post("/echo", echo)
     router.post("/late-echo/:ms", late_echo)
@@ -367,6 +358,7 @@ def _routes(handle: ServerHandle) raises -> Router[]:
     router.get("/big/:octets", big)
     router.get("/headers", headers)
     router.get("/peer", peer)
+    router.get("/credentials", credentials)
     router.get("/close", close)
     router.get("/nothing", nothing)
     router.get("/unchanged", unchanged)

@@ -67,7 +67,8 @@ def main() raises:
         config^,
     )
     for address in server.handle().local_addresses():
-        print(address.ip, address.port, flush=True)
+        var place = address.socket_address()
+        print(place.ip, place.port, flush=True)
     var router = Router()
     router.get("/", home)
     router.get("/slow", slow)

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import socketserver
+import ssl
 import tempfile
 import threading
 import unittest
@@ -12,16 +13,17 @@ from benchmark.driver.answers import Answer
 from benchmark.driver.integrity import gate, problem_of
 from benchmark.driver.integrity import Expected, expected_of
 from benchmark.driver.products import Pool, draw, statistics_of
+from benchmark.driver.targets import certificates
 from benchmark.driver.workloads import WORKLOADS
 
 ANSWER = (
     "HTTP/1.1 200 OK\r\nServer: s\r\nDate: d\r\n"
     "Content-Type: text/plain\r\nContent-Length: 13\r\n\r\nHello, World!"
 )
-PLAINTEXT, PIPELINED, UPLOAD, DOWNLOAD, READ, LIST, COMPUTE = (
+PLAINTEXT, PIPELINED, UPLOAD, DOWNLOAD, READ, LIST, COMPUTE, SECURE = (
     next(w for w in WORKLOADS if w.name == name)
     for name in ("plaintext", "pipelined", "upload_4k", "download_4k", "read",
-                 "list", "compute")
+                 "list", "compute", "https_plaintext")
 )
 
 
@@ -44,12 +46,19 @@ class Canned(socketserver.ThreadingTCPServer):
     allow_reuse_address = True
     daemon_threads = True
 
-    def __init__(self, *answers):
+    def __init__(self, *answers, context=None):
         self.answers = answers
+        self.context = context
         super().__init__(("127.0.0.1", 0), _Handler)
         threading.Thread(
             target=self.serve_forever, args=(0.01,), daemon=True
         ).start()
+
+    def get_request(self):
+        accepted, address = super().get_request()
+        if self.context:
+            accepted = self.context.wrap_socket(accepted, server_side=True)
+        return accepted, address
 
     def __exit__(self, *exception):
         self.shutdown()
@@ -72,9 +81,9 @@ class _Handler(socketserver.StreamRequestHandler):
             self.wfile.write(answer.encode("latin-1"))
 
 
-def verdict(workload, *answers):
+def verdict(workload, *answers, context=None):
     """Lets a server with these answers go through the gate."""
-    with Canned(*answers) as server:
+    with Canned(*answers, context=context) as server:
         return gate(server.server_address[1], workload, a_pool())
 
 
@@ -116,6 +125,15 @@ class Gate(unittest.TestCase):
 
     def test_a_server_that_closes_is_left_out(self):
         self.assertIn("closed", verdict(PLAINTEXT, ANSWER))
+
+    def test_inside_of_tls_all_use_one_suite(self):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(
+            certificates() / "server.pem", certificates() / "server.key"
+        )
+        context.maximum_version = ssl.TLSVersion.TLSv1_2
+        found = verdict(SECURE, *[ANSWER] * 3, context=context)
+        self.assertIn("the cipher suite is ECDHE-ECDSA-AES", found)
 
     def test_the_length_of_an_upload_must_come_back(self):
         right = ANSWER.replace("13", "4").replace("Hello, World!", "4096")

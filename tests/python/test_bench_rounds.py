@@ -15,6 +15,7 @@ from benchmark.driver.generators import (
     LoadFailed,
     command_of,
     parse_lean,
+    parse_resuming,
     parse_wrk,
 )
 from benchmark.driver.measures import (
@@ -51,6 +52,16 @@ LEAN = """\
 {"requests": 100, "seconds": 2.0, "rate": 50.0, "octets": 1, "cpu_us": 1.5,
  "errors": {"connect": 0, "broken": 4, "status": 0},
  "latency_us": {"count": 100, "p50": 4.5, "p99": 7, "p99.9": 8, "max": 9}}
+"""
+RESUMING = """\
+
+
+Now timing with session id reuse.
+starting
+rrr*rrr
+
+7 connections in 0.02s; 350.00 connections/user sec, bytes read 0
+7 connections in 3 real seconds, 0 bytes read per connection
 """
 STRACE = """\
 % time     seconds  usecs/call     calls    errors syscall
@@ -255,8 +266,13 @@ class Generators(unittest.TestCase):
         self.assertEqual(load.latency_us["p99.9"], 8.0)
         self.assertNotIn("count", load.latency_us)
 
+    def test_handshakes_that_were_not_resumed_are_errors(self):
+        load = parse_resuming(RESUMING)
+        self.assertEqual((load.requests, load.seconds), (7, 3.0))
+        self.assertEqual(load.errors, {"full": 1})
+
     def test_what_is_no_result_is_refused(self):
-        for parse in (parse_wrk, parse_lean):
+        for parse in (parse_wrk, parse_lean, parse_resuming):
             for output in ("", "{}", "[1]", "unable to connect"):
                 with self.subTest(parse.__name__, output=output):
                     with self.assertRaises(LoadFailed):
@@ -275,6 +291,9 @@ class Generators(unittest.TestCase):
             ("churn", asking, "lean -c 64 -d 2 -n 1 127.0.0.1"),
             ("limited", asking, "-n 10"),
             ("read", rated, "--lengths-vary"),
+            ("https_plaintext", asking, "-c64 -d2s --latency https://"),
+            ("https_full", asking, "-H Connection: close https://127."),
+            ("https_resumed", asking, "s_time -reuse -tls1_2"),
             ("download_1m", asking, "lean -c 16 -d 2 127.0.0.1 80 /download/"),
         ):
             with self.subTest(name):

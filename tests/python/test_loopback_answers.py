@@ -9,7 +9,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from loopback.subject import WithSubject, build, on_each_backend  # noqa: E402
+from loopback.secure_socket import certificates  # noqa: E402
+from loopback.subject import WithSubject, build, on_each_transport  # noqa: E402
 
 HELLO = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 BODY_OCTETS = (0, 1, 4095, 4096, 4097, 65535, 65536, 65537, 1 << 20, 10 << 20)
@@ -34,7 +35,7 @@ def pattern(count):
     return b"".join(b"%07d\n" % i for i in range(count // 8 + 1))[:count]
 
 
-@on_each_backend
+@on_each_transport
 class Routes:
     def test_get_is_answered_with_date_type_and_length(self):
         client = self.connect()
@@ -52,15 +53,24 @@ class Routes:
         curl = shutil.which("curl")
         if not curl:
             self.skipTest("curl is not installed")
-        url = f"http://127.0.0.1:{self.subject.port}"
+        place = self.subject.place
+        options = ["-sS", "--max-time", "10"]
+        if self.transport == "unix":
+            url = "http://a"
+            options += ["--unix-socket", str(place)]
+        elif self.transport == "tls":
+            url = f"https://127.0.0.1:{place}"
+            options += ["--cacert", certificates() / "ca.pem"]
+        else:
+            url = f"http://127.0.0.1:{place}"
         finished = subprocess.run(
-            [curl, "-sS", "-i", "--max-time", "10", f"{url}/users/7"],
+            [curl, *options, "-i", f"{url}/users/7"],
             capture_output=True, check=True,
         )
         self.assertTrue(finished.stdout.startswith(b"HTTP/1.1 200 OK\r\n"))
         self.assertTrue(finished.stdout.endswith(b"\r\n\r\nuser 7"))
         finished = subprocess.run(
-            [curl, "-sS", "--max-time", "10", "-H", "Transfer-Encoding: chunked",
+            [curl, *options, "-H", "Transfer-Encoding: chunked",
              "-H", "Expect: 100-continue", "--data-binary", "@-", f"{url}/echo"],
             input=pattern(300_000), capture_output=True, check=True,
         )
@@ -68,7 +78,8 @@ class Routes:
 
     def test_the_standard_client_keeps_one_connection(self):
         before = self.subject.statistics()["connections_accepted"]
-        client = http.client.HTTPConnection("127.0.0.1", self.subject.port, 10)
+        client = http.client.HTTPConnection("a")
+        client.sock = self.connect().socket
         for i in range(20):
             client.request("POST", "/echo", body=b"x" * i)
             self.assertEqual(client.getresponse().read(), b"x" * i)
@@ -84,8 +95,10 @@ class Routes:
     def test_the_peer_address_is_that_of_the_client(self):
         client = self.connect()
         client.send(b"GET /peer HTTP/1.1\r\nHost: a\r\n\r\n")
-        port = client.socket.getsockname()[1]
-        self.assertEqual(client.answer().body, b"127.0.0.1:%d" % port)
+        expected = b"unix:"
+        if self.transport == "tcp":
+            expected = b"127.0.0.1:%d" % client.socket.getsockname()[1]
+        self.assertEqual(client.answer().body, expected)
 
     def test_absolute_form_is_routed_by_its_path(self):
         client = self.connect()
@@ -149,7 +162,7 @@ class Routes:
         self.assertEqual(client.answer().body, b"hello")
 
 
-@on_each_backend
+@on_each_transport
 class Persistence:
     def test_http_1_0_closes(self):
         client = self.connect()
@@ -193,7 +206,7 @@ class Persistence:
             self.assertEqual(client.answer().body, b"user %d" % i)
 
 
-@on_each_backend
+@on_each_transport
 class Pipelining:
     def check(self, requests, bodies, dribble=False):
         client = self.connect()
@@ -270,7 +283,7 @@ class Pipelining:
             self.assertEqual(client.answer().body, b"waited 100")
 
 
-@on_each_backend
+@on_each_transport
 class Bodies:
     def test_bodies_of_all_sizes_come_back(self):
         client = self.connect()
@@ -417,7 +430,7 @@ class Bodies:
         self.assertEqual(client.answer().body, body)
 
 
-@on_each_backend
+@on_each_transport
 class Continue:
     HEAD = (
         b"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n"

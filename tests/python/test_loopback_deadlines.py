@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from loopback.subject import WithSubject, build, on_each_backend  # noqa: E402
+from loopback.subject import WithSubject, build, on_each_transport  # noqa: E402
 
 HELLO = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 CHUNKED = b"Transfer-Encoding: chunked\r\n"
@@ -46,7 +46,7 @@ WAITS = [
 ]
 
 
-@on_each_backend
+@on_each_transport
 class Deadlines:
     options = ("--small-limits",)
 
@@ -79,8 +79,11 @@ class Deadlines:
         client = self.connect()
         client.send(head(b"POST", b"/both", CHUNKED) + b"3\r\nabc\r\n")
         started = time.monotonic()
-        with self.assertRaises(ConnectionResetError):
-            client.rest()
+        if client.is_unix:
+            self.assertFalse(client.rest().endswith(b"\r\n0\r\n\r\n"))
+        else:
+            with self.assertRaises(ConnectionResetError):
+                client.rest()
         self.check_time(started, TIMEOUT_SECONDS)
 
     def test_client_that_does_not_read_is_left(self):
@@ -158,7 +161,7 @@ class Leaving:
         return client
 
 
-@on_each_backend
+@on_each_transport
 class Disconnects(Leaving):
     def test_reset_ends_each_wait(self):
         for name, request, _ in WAITS:
@@ -211,7 +214,7 @@ class ResetsBehindHalfCloses(Leaving, WithSubject):
                 self.leave(request, self.end_and_reset)
 
 
-@on_each_backend
+@on_each_transport
 class HalfCloses(Leaving):
     options = ("--half-close",)
 

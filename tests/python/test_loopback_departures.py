@@ -6,7 +6,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from loopback.subject import WithSubject, build, on_each_backend  # noqa: E402
+from loopback.subject import WithSubject, build, on_each_transport  # noqa: E402
 
 HELLO = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 DELAY = b"GET /delay/30000 HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -45,7 +45,7 @@ def setUpModule():
     build()
 
 
-@on_each_backend
+@on_each_transport
 class Departures:
     def leave(self, octets, how):
         client = self.connect()
@@ -126,7 +126,7 @@ class Departures:
         client = self.connect()
         client.send(DELAY)
         client.end()
-        client.expect_end()
+        client.expect_loss()
 
     def test_a_peer_that_ends_its_side_gets_a_large_answer_whole(self):
         client = self.connect(receive_octets=4096)
@@ -162,7 +162,7 @@ class Departures:
         self.check_nothing_is_held()
 
 
-@on_each_backend
+@on_each_transport
 class HalfClose:
     options = ("--half-close",)
 
@@ -178,7 +178,7 @@ class HalfClose:
         client = self.connect()
         client.send(UPLOAD + b"x")
         client.end()
-        client.expect_end()
+        client.expect_loss()
 
     def test_a_reset_is_still_a_departure(self):
         client = self.connect()

@@ -13,7 +13,8 @@ from loopback.subject import (  # noqa: E402
     WithSubject,
     build,
     delay,
-    on_each_backend,
+    on_each_plain_transport,
+    on_each_transport,
 )
 
 HELLO = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -37,7 +38,7 @@ def upload(path, length):
     )
 
 
-@on_each_backend
+@on_each_transport
 class Limits:
     options = ("--small-limits",)
 
@@ -211,7 +212,7 @@ class Limits:
         self.assertTrue(ended)
 
 
-@on_each_backend
+@on_each_plain_transport
 class Connections:
     options = ("--connections", str(CONNECTIONS_MAX))
 

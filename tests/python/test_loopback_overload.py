@@ -11,12 +11,12 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from loopback.subject import (  # noqa: E402
-    BACKENDS,
     Subject,
     WithSubject,
     build,
     delay,
     on_each_backend,
+    on_each_plain_transport,
 )
 
 HELLO = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -70,19 +70,17 @@ def collect(clients, seconds_max):
 
 
 def on_backends(cases):
-    """Makes a test class of `cases` for each kernel interface."""
-    for backend in BACKENDS:
-        name = f"{cases.__name__}_on_{backend}"
-        members = {"backend": backend, "__module__": __name__}
-        globals()[name] = type(name, (cases, unittest.TestCase), members)
-    return cases
+    """Makes a test class for each transport and each kernel interface."""
+    return on_each_plain_transport(cases, unittest.TestCase)
 
 
 class Case:
     """Starts a server of its own for each test."""
 
     def start(self, *options, **limits):
-        subject = Subject(self.backend, *options, **limits)
+        subject = Subject(
+            self.backend, *options, transport=self.transport, **limits
+        )
         self.addCleanup(self.expect_good_end, subject)
         # It has begun once it answers.
         subject.statistics()
@@ -217,7 +215,10 @@ class Start(Case):
     def test_clients_take_no_descriptor_from_workers_that_still_start(self):
         for _ in range(4):
             subject = Subject(
-                self.backend, *self.WORKERS, descriptors_max=DESCRIPTORS_MAX
+                self.backend,
+                *self.WORKERS,
+                transport=self.transport,
+                descriptors_max=DESCRIPTORS_MAX,
             )
             try:
                 # The listen queue takes them before any worker serves.
@@ -234,6 +235,7 @@ class Start(Case):
                 subject = Subject(
                     self.backend,
                     *self.WORKERS,
+                    transport=self.transport,
                     descriptors_max=descriptors_max,
                 )
             except RuntimeError:

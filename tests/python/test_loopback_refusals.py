@@ -11,7 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from loopback.subject import WithSubject, build, on_each_backend  # noqa: E402
+from loopback.subject import WithSubject, build, on_each_transport  # noqa: E402
 
 HELLO = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 
@@ -141,7 +141,7 @@ INNOCENT = [
 ]
 
 
-@on_each_backend
+@on_each_transport
 class Refusals:
     def check_refused(self, octets, status, pieces=1):
         client = self.connect()

@@ -11,7 +11,16 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from loopback.subject import BACKENDS, Subject, build, delay  # noqa: E402
+from loopback.client import Client  # noqa: E402
+from loopback.secure_socket import TruncatedError  # noqa: E402
+from loopback.subject import (  # noqa: E402
+    Subject,
+    build,
+    delay,
+    on_each_backend,
+    on_each_plain_transport,
+    on_each_transport,
+)
 
 HELLO = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 CLOSING_HELLO = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
@@ -33,8 +42,9 @@ class Ended(Exception):
 class Traffic:
     """Lets threads send requests until they are told to stop."""
 
-    def __init__(self, port, threads, client):
-        self.port = port
+    def __init__(self, subject, threads, client):
+        self.place = subject.place
+        self.secure = subject.secure
         self.ending = False
         self.answered = 0
         self.problems = []
@@ -52,7 +62,7 @@ class Traffic:
                 client(self)
             except Ended:
                 return
-            except (OSError, AssertionError) as problem:
+            except (OSError, AssertionError, TruncatedError) as problem:
                 with self._lock:
                     self.problems.append(repr(problem))
                 return
@@ -78,18 +88,19 @@ class Traffic:
         return self.problems
 
 
-def connect(port):
+def connect(traffic):
     # The peer's kernel tries a connection that is held back again a second
-    # later, and finds that the server has gone.
+    # later, and finds that the server has gone. A path goes first.
     try:
-        return socket.create_connection(("127.0.0.1", port), 10)
-    except ConnectionRefusedError:
+        client = Client(traffic.place, secure=traffic.secure)
+    except (ConnectionRefusedError, FileNotFoundError):
         raise Ended
+    return client.socket
 
 
 def ask_once(traffic):
     """Sends one request on a connection of its own."""
-    with connect(traffic.port) as client:
+    with connect(traffic) as client:
         client.sendall(CLOSING_HELLO)
         octets = b""
         while part := client.recv(1 << 16):
@@ -101,7 +112,7 @@ def ask_once(traffic):
 
 def ask_often(traffic):
     """Sends requests on one connection until the server closes it."""
-    with connect(traffic.port) as client:
+    with connect(traffic) as client:
         octets = b""
         while b"\r\nConnection: close\r\n" not in octets:
             client.sendall(HELLO)
@@ -120,7 +131,9 @@ class Case:
     """Starts a server of its own for each test."""
 
     def start(self, *options, **limits):
-        subject = Subject(self.backend, *options, **limits)
+        subject = Subject(
+            self.backend, *options, transport=self.transport, **limits
+        )
         self.addCleanup(subject.stop)
         subject.statistics()
         return subject
@@ -199,7 +212,7 @@ class ListenQueue(Case):
 class Traffics(Case):
     def play(self, client, *options):
         subject = self.start(*options)
-        traffic = Traffic(subject.port, 16, client)
+        traffic = Traffic(subject, 16, client)
         try:
             traffic.await_answers(500)
             subject.process.terminate()
@@ -221,7 +234,18 @@ class Traffics(Case):
             self.play(client, "--workers", "2")
 
 
-class Again(Case):
+class Twice(Case):
+    def start_twice(self):
+        subject = self.start("--serves", "2", stdin=subprocess.PIPE)
+        self.addCleanup(subject.process.stdin.close)
+        return subject
+
+    def serve_again(self, subject):
+        subject.process.stdin.write(b"\n")
+        subject.process.stdin.flush()
+
+
+class Again(Twice):
     def test_who_comes_between_two_serves_is_answered_by_the_second(self):
         subject = self.start_twice()
         subject.process.terminate()
@@ -230,8 +254,7 @@ class Again(Case):
         self.addCleanup(early.close)
         early.setblocking(False)
         early.connect_ex(("127.0.0.1", subject.port))
-        subject.process.stdin.write(b"\n")
-        subject.process.stdin.flush()
+        self.serve_again(subject)
         # Its kernel tries again.
         self.assertTrue(select.select([], [early], [], 10)[1])
         early.settimeout(10)
@@ -241,17 +264,27 @@ class Again(Case):
         subject.process.terminate()
         self.expect_exit(subject, 5)
 
-    def start_twice(self):
-        subject = self.start("--serves", "2", stdin=subprocess.PIPE)
-        self.addCleanup(subject.process.stdin.close)
-        return subject
+
+class AgainAtPath(Twice):
+    def test_the_path_is_there_while_the_server_serves(self):
+        subject = self.start_twice()
+        path = Path(subject.place)
+        subject.process.terminate()
+        self.assertEqual(subject.process.stdout.readline(), b"served\n")
+        self.assertFalse(path.exists())
+        self.serve_again(subject)
+        subject.await_log(rb"listening on unix:.*", 2)
+        self.assertEqual(subject.statistics()["connections"], 1)
+        self.assertEqual(path.stat().st_mode & 0o777, 0o600)
+        subject.process.terminate()
+        self.expect_exit(subject, 5)
+        self.assertFalse(path.exists())
 
 
-for cases in (ListenQueue, Traffics, Again):
-    for backend in BACKENDS:
-        name = f"{cases.__name__}_on_{backend}"
-        members = {"backend": backend, "__module__": __name__}
-        globals()[name] = type(name, (cases, unittest.TestCase), members)
+on_each_plain_transport(ListenQueue, unittest.TestCase)
+on_each_transport(Traffics, unittest.TestCase)
+on_each_backend(Again, unittest.TestCase)
+on_each_backend(AgainAtPath, unittest.TestCase, ("unix",))
 
 
 if __name__ == "__main__":

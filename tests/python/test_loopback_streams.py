@@ -10,7 +10,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from loopback.subject import WithSubject, build, on_each_backend  # noqa: E402
+from loopback.subject import WithSubject, build, on_each_transport  # noqa: E402
 
 HELLO = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 CHUNKED = b"Transfer-Encoding: chunked\r\n"
@@ -96,7 +96,7 @@ class Digest:
         return self.hash.digest() == self.expected()
 
 
-@on_each_backend
+@on_each_transport
 class Streams:
     def resident_kib(self, field):
         with open(f"/proc/{self.subject.process.pid}/status") as status:
@@ -188,9 +188,13 @@ class Streams:
                 client.send(
                     head(b"GET", b"/broken/%d" % count, version=version)
                 )
-                with self.assertRaises(ConnectionResetError):
+                if client.is_unix:
+                    # Only the missing chunk tells: nothing resets.
                     octets = client.rest()
                     self.assertFalse(octets.endswith(b"\r\n0\r\n\r\n"))
+                    continue
+                with self.assertRaises(ConnectionResetError):
+                    client.rest()
         client = self.connect()
         client.send(head(b"GET", b"/broken/0"))
         self.assertEqual(client.answer().status, 500)

@@ -203,6 +203,13 @@ class LibraryTest(TreeTest):
         self.flare("from std.os import getenv\n")
         self.assert_rules("environment")
 
+    def test_environment_is_read_by_a_call_that_says_so(self):
+        self.flare(
+            "from std.os import getenv\n",
+            path="flare/sys/passed_descriptors.mojo",
+        )
+        self.assert_rules()
+
     def test_error_must_not_vanish(self):
         self.flare("def f():\n    try:\n        g()\n    except:\n        pass\n")
         self.assert_rules("silent-except")

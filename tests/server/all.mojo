@@ -8,6 +8,7 @@ from tests.server import (
     test_deadlines,
     test_departures,
     test_exchanges,
+    test_https,
     test_limits,
     test_overload,
     test_refusals,
@@ -24,69 +25,29 @@ from tests.server import (
 
 def main() raises:
     var failures = List[String]()
-    try:
-        TestSuite.discover_tests[test_access_log.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_cut_off.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_deadlines.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_departures.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_exchanges.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_limits.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_overload.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_refusals.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_refused_content.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_replaced_answers.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_restart_delay.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_splits.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_start_barrier.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_stream_rules.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_streams.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_stubborn.TESTS]().run()
-    except e:
-        failures.append(String(e))
+    _run[test_access_log.TESTS](failures)
+    _run[test_cut_off.TESTS](failures)
+    _run[test_deadlines.TESTS](failures)
+    _run[test_departures.TESTS](failures)
+    _run[test_exchanges.TESTS](failures)
+    _run[test_https.TESTS](failures)
+    _run[test_limits.TESTS](failures)
+    _run[test_overload.TESTS](failures)
+    _run[test_refusals.TESTS](failures)
+    _run[test_refused_content.TESTS](failures)
+    _run[test_replaced_answers.TESTS](failures)
+    _run[test_restart_delay.TESTS](failures)
+    _run[test_splits.TESTS](failures)
+    _run[test_start_barrier.TESTS](failures)
+    _run[test_stream_rules.TESTS](failures)
+    _run[test_streams.TESTS](failures)
+    _run[test_stubborn.TESTS](failures)
     if failures:
         raise Error("\n".join(failures))
+
+
+def _run[tests: Tuple](mut failures: List[String]):
+    try:
+        TestSuite.discover_tests[tests]().run()
+    except e:
+        failures.append(String(e))

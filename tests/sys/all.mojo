@@ -2,11 +2,20 @@
 
 from std.testing import TestSuite
 
-from tests.sys import test_process, test_socket, test_thread_cell
+from tests.sys import (
+    test_listener,
+    test_process,
+    test_socket,
+    test_thread_cell,
+)
 
 
 def main() raises:
     var failures = List[String]()
+    try:
+        TestSuite.discover_tests[test_listener.TESTS]().run()
+    except e:
+        failures.append(String(e))
     try:
         TestSuite.discover_tests[test_process.TESTS]().run()
     except e:

@@ -2,6 +2,7 @@
 
 from .config import ConfigProblem, ServerConfig
 from .handle import ServerHandle
+from .listener import Listener
 from .log import AccessLog, AccessRecord, LogSink
 from .server import HttpServer
 from .statistics import WorkerStatistics

@@ -30,10 +30,13 @@ from flare.sys.errno import (
 from flare.sys.file import close_descriptor, open_event_descriptor
 
 from .connection import Connection
+from .connection_operations import begin_connection
 from .connection_state import ConnectionState, Stage, Wait
 from .output import machine
+from .proxied import is_welcome
 from .statistics import WorkerStatistics
-from .worker_state import ListenerState, WorkerState
+from .tls_connection import begin_tls
+from .worker_state import Accepted, ListenerState, WorkerState
 
 comptime _PAUSE_MS = 100
 # A client that sends one request after another is not taken for idle.
@@ -52,6 +55,8 @@ comptime _ANSWER: StaticString = (
     "Content-Length: 0\r\n"
     "Connection: close\r\n\r\n"
 )
+# A fatal alert: internal_error (RFC 8446 section 6). No other says "not now".
+comptime _TLS_ANSWER: StaticString = "\x15\x03\x03\x00\x02\x02\x50"
 
 
 def begin_accepting(w: PointerTo[WorkerState]):
@@ -72,22 +77,35 @@ def begin_accepting(w: PointerTo[WorkerState]):
         return
     for listener in w[].listeners:
         listener[].accept.complete = _on_accept
-        w[].reactor.hold_back(listener[].accept.descriptor, False)
+        if not listener[].is_lent:
+            w[].reactor.hold_back(listener[].accept.descriptor, False)
     _resume(w)
 
 
-def admit(w: PointerTo[WorkerState], descriptor: Int32) -> Bool:
-    """Begins a connection on an accepted socket.
+def admit(
+    w: PointerTo[WorkerState],
+    descriptor: Int32,
+    listener: Optional[PointerTo[ListenerState]] = None,
+) -> Bool:
+    """Begins a connection on an accepted socket, or closes one that is not
+    served.
 
     Args:
         w: The worker.
         descriptor: The socket; it belongs to the worker if there is room.
+        listener: Where it came from, if that is known.
 
     Returns:
         False if no slot is free.
     """
-    if not Connection.begin(w, descriptor):
+    if not is_welcome(w, descriptor):
+        w[].reactor.close(descriptor)
+        return True
+    var begun = begin_connection(w, descriptor)
+    if not begun:
         return False
+    if listener and listener.value()[].tls:
+        begin_tls(begun.value(), listener.value()[].tls.value())
     w[].stuck_since_ms = -1
     WorkerStatistics.add(Pointer(to=w[].statistics[].connections_accepted), 1)
     WorkerStatistics.set(
@@ -103,7 +121,8 @@ def end_accepting(w: PointerTo[WorkerState]):
         w: The worker, which has begun to stop.
     """
     for listener in w[].listeners:
-        w[].reactor.hold_back(listener[].accept.descriptor, True)
+        if not listener[].is_lent:
+            w[].reactor.hold_back(listener[].accept.descriptor, True)
     _cancel_accepts(w)
     _cancel_timer(w)
     _accept_last(w)
@@ -117,7 +136,7 @@ def give_up_accepting(w: PointerTo[WorkerState]):
     """
     w[].accepting_ended = True
     while len(w[].waiting) > 0:
-        w[].reactor.close(w[].waiting.pop())
+        w[].reactor.close(w[].waiting.pop().descriptor)
     _cancel_timer(w)
 
 
@@ -204,8 +223,11 @@ def _resume(w: PointerTo[WorkerState]):
 
 def _accept_next(w: PointerTo[WorkerState], listener: PointerTo[ListenerState]):
     # One at a time where room is scarce: who stays in the listen queue may
-    # still be accepted by somebody else.
-    listener[].accept.multishot = _has_ample_room(w)
+    # still be accepted by somebody else. An accept that goes on by itself would
+    # be told of every connection to a socket that others accept from too.
+    listener[].accept.multishot = not listener[].is_shared and _has_ample_room(
+        w
+    )
     w[].reactor.submit(_accept_of(listener))
 
 
@@ -233,12 +255,16 @@ def _on_accept(operation: Operation):
     var w = listener[].worker.unsafe_bitcast[WorkerState]()
     var result = operation.result()
     if result >= 0:
-        if not admit(w, Int32(result)):
+        if not admit(w, Int32(result), listener):
             # What was accepted already is served when a slot is free; later
             # ones stay in the listen queue.
-            w[].waiting.append(Int32(result))
+            w[].waiting.append(Accepted(Int32(result), listener))
             _pause(w)
-        elif not operation.state[].multishot and not w[].stopping:
+        elif (
+            not operation.state[].multishot
+            and not listener[].is_shared
+            and not w[].stopping
+        ):
             _accept_more(w, listener)
     elif result != CANCELLED and not _peer_gave_up(result):
         _pause(w)
@@ -261,7 +287,8 @@ def _accept_more(w: PointerTo[WorkerState], listener: PointerTo[ListenerState]):
 def _on_slot_freed(owner: Erased):
     var w = owner.unsafe_bitcast[WorkerState]()
     if len(w[].waiting) > 0:
-        if admit(w, w[].waiting[0]):
+        ref first = w[].waiting[0]
+        if admit(w, first.descriptor, first.listener):
             _ = w[].waiting.pop(0)
         if len(w[].waiting) == 0 and not w[].stopping:
             # Whoever comes next is seen to wait.
@@ -270,7 +297,7 @@ def _on_slot_freed(owner: Erased):
         if w[].connections.lent() == 0:
             # Handshakes that had begun may have ended since.
             for listener in w[].listeners:
-                listener[].is_drained = False
+                listener[].is_drained = listener[].is_lent
         _go_on_ending(w)
     elif w[].accept_paused:
         _resume(w)
@@ -329,7 +356,7 @@ def _accept_last(w: PointerTo[WorkerState]):
         if listener[].is_drained or not _accept_of(listener).is_idle():
             continue
         var result = _accept_waiting(w, listener)
-        if result == -EAGAIN:
+        if result == -EAGAIN or listener[].is_lent:
             listener[].is_drained = True
         elif result != _NO_SLOT:
             _arm_timer(w)
@@ -354,7 +381,7 @@ def _accept_waiting(
             return _NO_SLOT
         var result = w[].reactor.accept_now(listener[].accept.descriptor)
         if result >= 0:
-            _ = admit(w, Int32(result))
+            _ = admit(w, Int32(result), listener)
         elif not _peer_gave_up(result):
             return result
     return -EINTR
@@ -363,9 +390,13 @@ def _accept_waiting(
 def _has_idled(
     w: PointerTo[WorkerState], c: PointerTo[ConnectionState]
 ) -> Bool:
-    if c[].stage != Stage.OPEN or c[].wait != Wait.NEXT_REQUEST:
+    var since_ms = c[].deadline_ms
+    if c[].stage == Stage.SHAKING_HANDS:
+        since_ms -= c[].tls.value()[].handshake_timeout_ms
+    elif c[].stage == Stage.OPEN and c[].wait == Wait.NEXT_REQUEST:
+        since_ms -= w[].config.idle_timeout_ms
+    else:
         return False
-    var since_ms = c[].deadline_ms - w[].config.idle_timeout_ms
     return w[].reactor.now_ms() - since_ms >= _IDLE_MS_MIN
 
 
@@ -378,7 +409,7 @@ def _turn_away(w: PointerTo[WorkerState], listener: PointerTo[ListenerState]):
         var result = w[].reactor.turn_away(
             listener[].accept.descriptor,
             w[].spare_descriptor,
-            _ANSWER.as_bytes(),
+            _TLS_ANSWER.as_bytes() if listener[].tls else _ANSWER.as_bytes(),
         )
         if result < 0:
             return

@@ -13,11 +13,15 @@ from flare.http.exchange import (
     ExchangeState,
 )
 from flare.message import HeaderMap
-from flare.net import NetError, SocketAddr
+from flare.http.stream_address import StreamAddr
+from flare.net import NetError
 from flare.runtime.current import current_reactor
 from flare.runtime.operation import CANCELLED
 from flare.runtime.wait import waiting_fiber
-from flare.sys.socket_address import SocketAddressStorage
+from flare.sys.socket_address import AF_UNIX, SocketAddressStorage
+from flare.sys.socket_file import peer_credentials
+from flare.tls import TlsMachine
+from flare.unix import PeerCredentials
 from std.memory import unsafe_memcpy
 
 from .connection import Connection
@@ -55,6 +59,8 @@ def exchange_functions() -> ExchangeFunctions:
         CarrierFunctions(
             _on_demand,
             _peer_address,
+            _peer_credentials,
+            _tls,
             _inform,
             _write_content,
             _read_upgraded,
@@ -86,16 +92,42 @@ def _on_demand(owner: Erased):
     Connection(c).process()
 
 
-def _peer_address(owner: Erased) raises -> SocketAddr:
+def _peer_address(owner: Erased) raises -> StreamAddr:
     var storage = SocketAddressStorage()
     var c = _of(owner)
+    if c[].client:
+        return c[].client.value()
     var result = worker_of(c)[].reactor.peer_address(c[].descriptor, storage)
     if result < 0:
         raise Error(NetError.from_errno("peer_address", result))
-    var address = SocketAddr.from_storage(storage)
+    var address = StreamAddr.from_storage(storage)
     if not address:
         raise Error(NetError(NetError.UNSUPPORTED, "peer_address"))
-    return address.value()
+    return address.value().copy()
+
+
+def _peer_credentials(owner: Erased) raises -> PeerCredentials:
+    var c = _of(owner)
+    var storage = SocketAddressStorage()
+    var found = PeerCredentials(0, 0, 0)
+    var result = worker_of(c)[].reactor.peer_address(c[].descriptor, storage)
+    if result == 0 and storage.family() == AF_UNIX:
+        result = peer_credentials(c[].descriptor, found)
+    elif result == 0:
+        # The kernel would name nobody for TCP, and call it a success.
+        raise Error(NetError(NetError.UNSUPPORTED, "peer_credentials"))
+    if result < 0:
+        raise Error(NetError.from_errno("peer_credentials", result))
+    return found
+
+
+def _tls(owner: Erased) -> Optional[PointerTo[TlsMachine]]:
+    var c = _of(owner)
+    if not c[].tls:
+        return None
+    return Pointer(to=c[].tls.value()[].machine.value()).unsafe_origin_cast[
+        MutUntrackedOrigin
+    ]()
 
 
 def _inform(owner: Erased, status: Int, fields: PointerTo[HeaderMap]) raises:
@@ -166,6 +198,7 @@ def _read_upgraded(owner: Erased, into: OctetPointer, count: Int) raises -> Int:
             return taken
         _check_peer(c, x)
         if c[].peer_ended:
+            _check_end(c)
             return 0
         if x[].waiter:
             raise Error("http.busy another fiber reads")
@@ -216,6 +249,12 @@ def _check_not_over(x: Exchange, request_id: Int) raises:
 def _check_peer(c: PointerTo[ConnectionState], x: Exchange) raises:
     if x[].peer_gone or c[].stage != Stage.OPEN:
         raise Error(CUT_OFF, ": the peer left")
+
+
+def _check_end(c: PointerTo[ConnectionState]) raises:
+    if c[].tls and c[].tls.value()[].was_cut:
+        # In another protocol an end may mean that all was said.
+        raise Error(CUT_OFF, ": the connection ended without a close_notify")
 
 
 def _send(c: PointerTo[ConnectionState]):

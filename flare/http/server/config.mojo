@@ -1,6 +1,8 @@
 """Bounds what a server accepts and how long it waits."""
 
+from flare.http.stream_address import StreamAddr
 from flare.message import RequestTarget
+from flare.net import IpNetwork
 from flare.proto.h1 import H1Limits
 from flare.runtime.backend import BackendKind
 
@@ -109,6 +111,14 @@ struct ServerConfig(Copyable, Movable):
     leaves all signals alone."""
     var listen_backlog: Int
     """Connections that may wait to be accepted; 4,096 by default."""
+    var trusted_proxies: List[IpNetwork]
+    """Who may name the client of a connection (PROXY protocol, version 1 or 2);
+    nobody by default. Where there is one, each connection has to begin with
+    that header within `head_timeout_ms`, and those from elsewhere are closed.
+    """
+    var trusts_unix_proxies: Bool
+    """Whether all who may connect to a Unix socket are such proxies; False by
+    default. Then a header is expected everywhere, too."""
     var backend: BackendKind
     """The kernel interface; io_uring if the kernel allows it, else epoll."""
     var log: LogSink
@@ -140,6 +150,8 @@ struct ServerConfig(Copyable, Movable):
         half_close_allowed: Bool = False,
         handle_signals: Bool = True,
         listen_backlog: Int = 4096,
+        var trusted_proxies: List[IpNetwork] = List[IpNetwork](),
+        trusts_unix_proxies: Bool = False,
         backend: BackendKind = BackendKind.AUTOMATIC,
         log: LogSink = LogSink.standard_error(),
         access_log: Optional[AccessLog] = None,
@@ -168,6 +180,8 @@ struct ServerConfig(Copyable, Movable):
             half_close_allowed: Whether a peer may end its side and wait.
             handle_signals: Whether SIGTERM and SIGINT stop the server.
             listen_backlog: Connections that may wait to be accepted.
+            trusted_proxies: Who may name the client of a connection.
+            trusts_unix_proxies: Whether who connects to a Unix socket may.
             backend: The kernel interface.
             log: Where the server's own messages go.
             access_log: Where a record of each request goes.
@@ -193,6 +207,8 @@ struct ServerConfig(Copyable, Movable):
         self.half_close_allowed = half_close_allowed
         self.handle_signals = handle_signals
         self.listen_backlog = listen_backlog
+        self.trusted_proxies = trusted_proxies^
+        self.trusts_unix_proxies = trusts_unix_proxies
         self.backend = backend
         self.log = log
         self.access_log = access_log
@@ -249,6 +265,32 @@ struct ServerConfig(Copyable, Movable):
                 "backend", "must be a kernel interface: simulated is for tests"
             )
         return None
+
+    @always_inline
+    def expects_proxy_header(self) -> Bool:
+        """Tells whether connections come from proxies.
+
+        Returns:
+            True if each begins with a header that names the client.
+        """
+        return len(self.trusted_proxies) > 0 or self.trusts_unix_proxies
+
+    def trusts_proxy(self, peer: StreamAddr) -> Bool:
+        """Tells whether a peer may name the client of its connection.
+
+        Args:
+            peer: Its address.
+
+        Returns:
+            True if it is one of the trusted proxies.
+        """
+        var address = peer.ip_address()
+        if not address:
+            return self.trusts_unix_proxies
+        for network in self.trusted_proxies:
+            if network.contains(address.value()):
+                return True
+        return False
 
     def h1_limits(self) -> H1Limits:
         """Gives the limits of the HTTP/1.1 machine.

@@ -1,27 +1,21 @@
 """Drives one connection of a server: the only driver there is.
 
-Octets arrive in `on_receive`; `process` feeds them to the protocol machine and
-starts the handler of each request on a fiber; the handler's response goes out
-through `output`. Requests of one connection are answered strictly in order: the
-next head is read when the previous response is complete, and all responses
-that are ready leave in one send.
+Octets arrive by `connection_operations.mojo`; `process` feeds them to the
+protocol machine and starts the handler of each request on a fiber; the
+handler's response goes out through `output`. Requests of one connection are
+answered strictly in order: the next head is read when the previous response is
+complete, and all responses that are ready leave in one send.
 
 A connection ends in stages (`Stage`) and its slot is free again only when no
 operation is in flight and no fiber uses it.
 """
 
-from flare.core import Erased, PointerTo
+from flare.core import PointerTo
 from flare.http.builders import error_response, service_unavailable
 from flare.http.exchange import Carrier, Exchange
 from flare.proto.h1 import H1Error, H1Event
 from flare.proto.h1.state import SideState
 from flare.runtime.fiber import Fiber
-from flare.runtime.operation import (
-    CANCELLED,
-    NO_BUFFERS,
-    Operation,
-    OperationKind,
-)
 
 from .connection_state import ConnectionState, Stage, Wait
 from .deadline import (
@@ -29,10 +23,9 @@ from .deadline import (
     await_reader,
     choose_deadline,
     count_content,
-    count_read_by_peer,
     go_on_awaiting_reader,
+    hasten_handshake,
     is_content_late,
-    set_deadline,
 )
 from .ending import (
     close,
@@ -46,31 +39,25 @@ from .input import (
     consume,
     drop_input,
     hand_head_over,
-    receive_octets,
     window,
 )
 from .output import (
-    STREAM_OCTETS_MAX,
-    count_sent,
     end_at_once,
     flush,
     has_output,
     has_room_for_answer,
     machine,
-    release_output,
     worker_of,
     write_response,
 )
+from .proxied import take_proxy_header
 from .read_ahead import (
     READ_AHEAD_OCTETS,
     adjust_receive,
-    has_ended,
-    has_left,
     receive_operation,
     submit_receive,
 )
 from .statistics import WorkerStatistics
-from .worker_state import WorkerState
 
 comptime _DRAINED_OCTETS_MAX = 256 * 1024
 
@@ -81,52 +68,6 @@ struct Connection(TrivialRegisterPassable):
 
     var state: PointerTo[ConnectionState]
     """The heap state."""
-
-    @staticmethod
-    def begin(worker: PointerTo[WorkerState], descriptor: Int32) -> Bool:
-        """Takes a slot for an accepted socket and begins to receive.
-
-        Args:
-            worker: The worker.
-            descriptor: The socket, which the connection closes.
-
-        Returns:
-            False if the worker has no slot left; the socket is then untouched.
-        """
-        var taken = worker[].connections.take(
-            ConnectionState(
-                worker.unsafe_bitcast[NoneType](),
-                descriptor,
-                worker[].config.h1_limits(),
-            )
-        )
-        if not taken:
-            return False
-        var c = worker[].connections.find(taken.value()).value()
-        c[].slot = taken.value()
-        c[].receive.descriptor = descriptor
-        c[].receive.multishot = True
-        c[].receive.owner = c.unsafe_bitcast[NoneType]()
-        c[].receive.complete = _on_receive
-        c[].watch.descriptor = descriptor
-        c[].watch.owner = c.unsafe_bitcast[NoneType]()
-        c[].watch.complete = _on_peer_left
-        c[].send.descriptor = descriptor
-        c[].send.owner = c.unsafe_bitcast[NoneType]()
-        c[].send.complete = _on_sent
-        c[].timer_task.owner = c.unsafe_bitcast[NoneType]()
-        c[].timer_task.fire = _on_timer
-        c[].timer.owner = (
-            Pointer(to=c[].timer_task)
-            .unsafe_origin_cast[MutUntrackedOrigin]()
-            .unsafe_bitcast[NoneType]()
-        )
-        c[].send_budget_ms = worker[].config.write_timeout_ms
-        worker[].reactor.submit(receive_operation(c))
-        if worker[].stopping:
-            machine(c).close_after_exchange()
-        choose_deadline(c)
-        return True
 
     def process(self):
         """Goes as far as the received octets allow; called by the loop."""
@@ -159,6 +100,8 @@ struct Connection(TrivialRegisterPassable):
         if not c[].exchange:
             if len(octets) == 0 and not c[].peer_ended:
                 return False
+            if c[].proxy_header_due:
+                return take_proxy_header(c)
             # Who has yet to send the rest of it may read no answer before.
             if not has_room_for_answer(c) and c[].h1.request != SideState.BODY:
                 return False
@@ -227,7 +170,7 @@ struct Connection(TrivialRegisterPassable):
             self._end()
             return False
         if event.kind == H1Event.RESET:
-            self._peer_is_gone()
+            self.peer_is_gone()
             return False
         return False
 
@@ -400,7 +343,7 @@ struct Connection(TrivialRegisterPassable):
         if self.state[].stage == Stage.OPEN:
             self.state[].stage = Stage.LAST_SEND
 
-    def _peer_is_gone(self):
+    def peer_is_gone(self):
         """Ends at once: nobody is left to read an answer."""
         var c = self.state
         if c[].stage == Stage.CLOSING:
@@ -414,7 +357,7 @@ struct Connection(TrivialRegisterPassable):
             _wake(x[].waiter)
             _wake(x[].stream.waiter)
 
-    def _peer_has_ended(self):
+    def peer_has_ended(self):
         """Lets the next wait of the handler fail.
 
         What came in front of the end counts, and an answer that needs no more
@@ -434,18 +377,22 @@ struct Connection(TrivialRegisterPassable):
             and not c[].upgraded
             and not worker_of(c)[].config.half_close_allowed
         ):
-            self._peer_has_ended()
+            self.peer_has_ended()
         if c[].stage == Stage.OPEN:
             adjust_receive(c)
             choose_deadline(c)
             return
         if c[].stage == Stage.LAST_SEND and not has_output(c):
-            end_sending(c)
+            if c[].tls:
+                # That nothing more follows is sent too.
+                flush(c)
+            if not has_output(c):
+                end_sending(c)
         # What the peer still sends does not prolong its time to read.
         if c[].stage == Stage.LAST_SEND and c[].wait != Wait.PEER_READS:
             await_reader(c)
         if (
-            c[].stage == Stage.LINGERING
+            c[].stage in (Stage.LINGERING, Stage.SHAKING_HANDS)
             and not c[].starved
             and receive_operation(c).is_idle()
         ):
@@ -453,7 +400,8 @@ struct Connection(TrivialRegisterPassable):
         if c[].stage == Stage.CLOSING:
             close(c)
 
-    def _expire(self):
+    def expire(self):
+        """Ends a wait whose deadline has passed."""
         var c = self.state
         if c[].wait == Wait.NOTHING:
             return
@@ -478,12 +426,16 @@ struct Connection(TrivialRegisterPassable):
             if is_content_late(c):
                 self.refuse_content(408)
             if c[].wait != Wait.PEER_READS or not go_on_awaiting_reader(c):
-                self._peer_is_gone()
+                self.peer_is_gone()
         self.settle()
 
     def end_idle(self):
-        """Ends a connection that waits for its next request."""
+        """Ends a connection that waits for its next request, or for the end of
+        a handshake."""
         var c = self.state
+        if c[].stage == Stage.SHAKING_HANDS:
+            self.abort()
+            return
         # A request that has just set out must not meet a reset, nor must the
         # rest of one, before its peer has read the answer.
         c[].lingers = (
@@ -495,16 +447,18 @@ struct Connection(TrivialRegisterPassable):
     def stop(self):
         """Lets the request in progress, or one on its way, be the last."""
         var c = self.state
+        if c[].stage == Stage.SHAKING_HANDS:
+            hasten_handshake(c)
         if c[].stage != Stage.OPEN:
             return
         machine(c).close_after_exchange()
-        if c[].wait == Wait.NEXT_REQUEST:
+        if c[].wait == Wait.NEXT_REQUEST or c[].proxy_header_due:
             c[].wait = Wait.NOTHING
         self.settle()
 
     def abort(self):
         """Ends at once, whatever is in progress."""
-        self._peer_is_gone()
+        self.peer_is_gone()
         self.settle()
 
 
@@ -512,89 +466,3 @@ struct Connection(TrivialRegisterPassable):
 def _wake(fiber: Optional[Fiber]):
     if fiber:
         fiber.unsafe_value().wake()
-
-
-@always_inline
-def _of(owner: Erased) -> Connection:
-    return Connection(owner.unsafe_bitcast[ConnectionState]())
-
-
-def _on_receive(operation: Operation):
-    var connection = _of(operation.state[].owner.unsafe_value())
-    var c = connection.state
-    var w = worker_of(c)
-    var result = operation.result()
-    var is_large = operation.state[].kind == OperationKind.READ
-    if is_large and (result <= 0 or c[].stage != Stage.OPEN):
-        w[].reactor.large_buffers().give(operation.state[].address.value())
-    if result > 0:
-        if c[].stage == Stage.OPEN:
-            var buffer = (
-                operation.state[]
-                .address if is_large else operation.state[]
-                .buffer
-            )
-            receive_octets(
-                c, w[].reactor.buffers(), buffer.value(), result, is_large
-            )
-        else:
-            if not is_large:
-                w[].reactor.buffers().give(operation.state[].buffer.value())
-            if c[].stage == Stage.LINGERING and not c[].lingers:
-                set_deadline(c, Wait.PEER_ENDS, w[].config.linger_timeout_ms)
-            c[].lingers = True
-    elif result == 0:
-        c[].peer_ended = True
-        machine(c).receive_end()
-    elif result == NO_BUFFERS:
-        if w[].reactor.buffers().is_exhausted():
-            c[].starved = True
-            w[].starved.append(c[].slot)
-    elif result != CANCELLED:
-        connection._peer_is_gone()
-    if c[].stage == Stage.LINGERING and c[].peer_ended:
-        c[].stage = Stage.CLOSING
-    connection.process()
-
-
-def _on_peer_left(operation: Operation):
-    var connection = _of(operation.state[].owner.unsafe_value())
-    var c = connection.state
-    # Without a handler that waits, the end of what is received tells as much.
-    if c[].running:
-        if has_left(c):
-            connection._peer_is_gone()
-        elif has_ended(c):
-            if c[].exchange.unsafe_value()[].content_complete:
-                connection._peer_has_ended()
-            elif c[].receive_paused:
-                # Nobody reads what may still lie in front of the end.
-                connection._peer_is_gone()
-    connection.settle()
-
-
-def _on_sent(operation: Operation):
-    var connection = _of(operation.state[].owner.unsafe_value())
-    var c = connection.state
-    if operation.result() <= 0:
-        if c[].stage != Stage.CLOSING or operation.result() != CANCELLED:
-            connection._peer_is_gone()
-        connection.settle()
-        return
-    count_sent(c, operation.result())
-    count_read_by_peer(c, operation.result())
-    if c[].stage == Stage.CLOSING:
-        connection.settle()
-        return
-    flush(c)
-    if c[].running and len(c[].output) < STREAM_OCTETS_MAX:
-        _wake(c[].exchange.unsafe_value()[].stream.waiter)
-    if operation.is_idle():
-        release_output(c)
-        connection.process()
-    else:
-        connection.settle()
-
-
-def _on_timer(owner: Erased):
-    _of(owner)._expire()

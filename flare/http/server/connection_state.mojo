@@ -1,12 +1,15 @@
 """Holds what a server remembers of one connection."""
 
-from flare.core import Buffer, Erased, OctetPointer, SlotHandle
+from flare.core import Buffer, Erased, OctetPointer, PointerTo, SlotHandle
 from flare.http.body import Body
 from flare.http.exchange import Exchange
+from flare.net import SocketAddr
 from flare.proto.h1 import H1Limits, H1State, Role
 from flare.runtime.operation import OperationKind, OperationState
 from flare.runtime.reactor import TIMER_OF_TASK, TimerTask
 from flare.runtime.timer_wheel import TimerEntry
+
+from .tls_transport import TlsTransport
 
 
 struct Stage:
@@ -20,6 +23,8 @@ struct Stage:
     """Our side has ended; what the peer still sends is dropped."""
     comptime CLOSING: UInt8 = 3
     """It ends as soon as no operation and no fiber uses it."""
+    comptime SHAKING_HANDS: UInt8 = 4
+    """TLS begins: requests are read once the handshake is complete."""
 
 
 struct Wait:
@@ -37,6 +42,10 @@ struct Wait:
     """The peer takes octets."""
     comptime PEER_ENDS: UInt8 = 5
     """The peer ends its side."""
+    comptime HANDSHAKE: UInt8 = 6
+    """The handshake of TLS is complete."""
+    comptime PROXY_HEADER: UInt8 = 7
+    """The proxy says for whom it connects."""
 
 
 struct ConnectionState(Movable):
@@ -86,6 +95,10 @@ struct ConnectionState(Movable):
     """It ends with a reset: what was sent is not the whole."""
     var upgraded: Bool
     """It belongs to another protocol, which a handler speaks."""
+    var proxy_header_due: Bool
+    """The proxy has still to say for whom it connects."""
+    var client: Optional[SocketAddr]
+    """Whom a proxy has named."""
     var input_shared: Bool
     """The exchange uses the buffer at `input` too."""
     var input: Optional[OctetPointer]
@@ -106,6 +119,8 @@ struct ConnectionState(Movable):
     """Content that is sent from where it lies, behind `output`."""
     var large_sent: Int
     """How much of it was sent."""
+    var tls: Optional[PointerTo[TlsTransport]]
+    """What encrypts, if anything does: then `sending` holds records."""
     var exchange: Optional[Exchange]
     """The request whose head is being read, or that is being answered."""
     var drained: Int
@@ -155,6 +170,8 @@ struct ConnectionState(Movable):
         self.may_send_more = False
         self.resets = False
         self.upgraded = False
+        self.proxy_header_due = False
+        self.client = None
         self.input_shared = False
         self.input = None
         self.input_large = False
@@ -165,6 +182,7 @@ struct ConnectionState(Movable):
         self.sending = Buffer()
         self.large = None
         self.large_sent = 0
+        self.tls = None
         self.exchange = None
         self.drained = 0
         self.requests = 0

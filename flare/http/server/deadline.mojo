@@ -14,11 +14,28 @@ from flare.runtime.timer_wheel import TimerEntry
 
 from .connection_state import ConnectionState, Wait
 from .input import window
-from .output import send_operation, worker_of
+from .output import machine, send_operation, worker_of
 
 comptime STOPPING_IDLE_MS = 100
 """How long a stopping server still waits for a request that may be on its way
 already; what comes later meets the end of the connection."""
+comptime STOPPING_HANDSHAKE_MS = 1000
+"""How long a stopping server still waits for the end of a handshake."""
+
+
+def begin_waiting(c: PointerTo[ConnectionState]):
+    """Decides what a new connection waits for, and how long it has for all
+    that follows.
+
+    Args:
+        c: The connection.
+    """
+    ref w = worker_of(c)[]
+    c[].send_budget_ms = w.config.write_timeout_ms
+    c[].proxy_header_due = w.config.expects_proxy_header()
+    if w.stopping:
+        machine(c).close_after_exchange()
+    choose_deadline(c)
 
 
 @always_inline
@@ -48,13 +65,42 @@ def choose_deadline(c: PointerTo[ConnectionState]):
         if c[].wait != Wait.HEAD:
             set_deadline(c, Wait.HEAD, config.head_timeout_ms)
     elif c[].wait != Wait.NEXT_REQUEST:
-        set_deadline(
-            c,
-            Wait.NEXT_REQUEST,
-            STOPPING_IDLE_MS if worker_of(
-                c
-            )[].stopping else config.idle_timeout_ms,
-        )
+        _await_request(c)
+
+
+@always_inline
+def _await_request(c: PointerTo[ConnectionState]):
+    ref w = worker_of(c)[]
+    var wait = Wait.NEXT_REQUEST
+    var timeout_ms = w.config.idle_timeout_ms
+    if c[].proxy_header_due:
+        wait = Wait.PROXY_HEADER
+        timeout_ms = w.config.head_timeout_ms
+    if c[].wait != wait:
+        set_deadline(c, wait, STOPPING_IDLE_MS if w.stopping else timeout_ms)
+
+
+def await_handshake(c: PointerTo[ConnectionState], timeout_ms: Int):
+    """Begins to wait for the end of a handshake.
+
+    Args:
+        c: The connection.
+        timeout_ms: How long it may take.
+    """
+    set_deadline(c, Wait.HANDSHAKE, timeout_ms)
+    if worker_of(c)[].stopping:
+        hasten_handshake(c)
+
+
+def hasten_handshake(c: PointerTo[ConnectionState]):
+    """Leaves a handshake the time that it has in a server that stops.
+
+    Args:
+        c: The connection, whose handshake is not complete.
+    """
+    var left_ms = c[].deadline_ms - worker_of(c)[].reactor.now_ms()
+    if left_ms > STOPPING_HANDSHAKE_MS:
+        set_deadline(c, Wait.HANDSHAKE, STOPPING_HANDSHAKE_MS)
 
 
 @always_inline

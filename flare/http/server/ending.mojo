@@ -5,6 +5,7 @@ from flare.http.exchange import Exchange
 
 from .connection_state import ConnectionState, Stage, Wait
 from .deadline import forget_deadline, set_deadline
+from .encryption import free_transport
 from .input import drop_input, take_head_back
 from .output import (
     drop_output,
@@ -107,6 +108,8 @@ def close(c: PointerTo[ConnectionState]):
     drop_exchange(c)
     drop_input(c, reactor.buffers())
     drop_output(c)
+    if c[].tls:
+        free_transport(c)
     forget_deadline(c)
     if c[].resets:
         reactor.reset(c[].descriptor)

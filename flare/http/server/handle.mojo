@@ -4,14 +4,18 @@ from std.memory import ArcPointer
 from std.sys import size_of
 
 from flare.core import Erased, PointerTo, heap_create, heap_destroy
+from flare.http.stream_address import StreamAddr
 from flare.net import SocketAddr
 from flare.sys.memory import at_address, map_shared_anonymous, unmap
-from flare.sys.process import fork_process
 from flare.sys.socket import send_octets
 from flare.sys.socket_constants import MSG_DONTWAIT
 from flare.sys.thread import Lock
+from flare.tls import TlsContext, TlsServerConfig
 
+from .listening import Listening
 from .statistics import WorkerStatistics
+from .tls_listeners import TlsListenerState
+from .successor import SuccessorChannel, check_command
 from .worker import Worker
 from .worker_state import WorkerState
 
@@ -19,6 +23,12 @@ comptime ORDER_STOP: UInt8 = 128
 """Finish what is in flight; signals have lower numbers."""
 comptime ORDER_STOP_NOW: UInt8 = 129
 """Cut off what is in flight."""
+comptime ORDER_RELOAD_TLS: UInt8 = 133
+"""Read certificates and keys again."""
+comptime ORDER_LEAVE: UInt8 = 134
+"""Finish what is in flight, and leave the sockets to another process."""
+comptime HAND_OVER_MS = 10_000
+"""How long a new program may take until it serves."""
 
 
 struct ServerShared(Movable):
@@ -26,8 +36,8 @@ struct ServerShared(Movable):
 
     var lock: Lock
     """Guards the fields below."""
-    var addresses: List[SocketAddr]
-    """Where the server listens."""
+    var tls: List[Optional[TlsListenerState]]
+    """What encrypts at each address, if anything does."""
     var workers: List[PointerTo[WorkerState]]
     """The workers that run now."""
     var statistics: List[PointerTo[WorkerStatistics]]
@@ -42,14 +52,10 @@ struct ServerShared(Movable):
     var shared_count: Int
     """How many counters lie there."""
 
-    def __init__(out self, var addresses: List[SocketAddr]):
-        """Describes a server that does not serve yet.
-
-        Args:
-            addresses: Where it listens.
-        """
+    def __init__(out self):
+        """Describes a server that does not listen yet."""
         self.lock = Lock.create()
-        self.addresses = addresses^
+        self.tls = List[Optional[TlsListenerState]]()
         self.workers = List[PointerTo[WorkerState]]()
         self.statistics = List[PointerTo[WorkerStatistics]]()
         self.stopping = False
@@ -82,31 +88,199 @@ comptime _PADDED_OCTETS = size_of[_PaddedStatistics]()
 struct ServerHandle(Copyable, Movable):
     """Watches and stops a server, from any thread, also before it serves."""
 
+    var listening: Listening
+    """Where the server listens."""
     var _shared: ArcPointer[ServerShared]
 
-    def __init__(out self, var addresses: List[SocketAddr]):
-        """Makes the first handle of a server.
+    def __init__(out self):
+        """Makes the first handle of a server."""
+        self.listening = Listening()
+        self._shared = ArcPointer(ServerShared())
 
-        Args:
-            addresses: Where the server listens; at least one.
-        """
-        self._shared = ArcPointer(ServerShared(addresses^))
-
-    def local_address(self) -> SocketAddr:
+    def local_address(self) raises -> SocketAddr:
         """Tells where the server listens.
 
         Returns:
             Its first address, with the port that the kernel chose.
-        """
-        return self._shared[].addresses[0]
 
-    def local_addresses(self) -> List[SocketAddr]:
+        Raises:
+            Error: `net.unsupported address` if that is a Unix socket; see
+                `local_addresses`.
+        """
+        return self.local_addresses()[0].socket_address()
+
+    def local_addresses(self) -> List[StreamAddr]:
         """Tells all addresses where the server listens.
 
         Returns:
-            The addresses, in the order given to `bind_many`.
+            The addresses, in the order in which they were added.
         """
-        return self._shared[].addresses.copy()
+        return self.listening.addresses()
+
+    def hand_over(
+        self, command: List[String], *, timeout_ms: Int = HAND_OVER_MS
+    ) raises -> Int:
+        """Starts a program that listens at the same sockets, and stops this
+        server once that one serves.
+
+        The program gets the sockets by `Listener.from_systemd`. Nobody who
+        connects meanwhile is refused: both servers accept for a moment, and
+        this one finishes what it has accepted. If the program ends before it
+        serves, or takes too long, this server goes on as if nothing had been.
+
+        The call blocks its thread until the program serves: use a thread that
+        does not serve, or `blocking`.
+
+        Args:
+            command: The path of the program, and its arguments.
+            timeout_ms: How long it may take until it serves.
+
+        Returns:
+            The id of the new process.
+
+        Raises:
+            An error `http.not_serving` if this server does not serve or stops
+            already, `http.bad_command` for a command without a path or with a
+            NUL, `http.successor` if the program does not get to serve.
+        """
+        check_command(command)
+        var channel = SuccessorChannel.open()
+        var process = self.listening.start_successor(channel, command)
+        channel.await_ready(process, timeout_ms)
+        if not self.leave_to_another():
+            channel.give_up(process)
+            raise Error("http.not_serving it was stopped meanwhile")
+        return process
+
+    def leave_to_another(self) -> Bool:
+        """Stops the server, whose sockets another process holds.
+
+        Returns:
+            False if it stops already, as the last one at its sockets.
+        """
+        var shared = self._shared
+        shared[].lock.acquire()
+        var begins = not shared[].stopping
+        if begins:
+            shared[].stopping = True
+            self.listening.note_hand_over()
+            for worker in shared[].workers:
+                worker[].reactor.post(_leave, worker.unsafe_bitcast[NoneType]())
+            _send_order(shared[].orders, ORDER_LEAVE)
+        shared[].lock.release()
+        return begins
+
+    def reload_tls(self) raises:
+        """Reads certificates and keys again, from where they came.
+
+        The next handshakes use them; connections that live go on with what
+        they have. If anything cannot be used, nothing changes. Supervised
+        workers read for themselves, a moment later.
+
+        Raises:
+            Error: `tls.bad_file configure`, `tls.wrong_key configure` and the
+                like; `http.no_tls` if no address speaks TLS.
+        """
+        self.read_tls_again()
+        var shared = self._shared
+        shared[].lock.acquire()
+        _send_order(shared[].orders, ORDER_RELOAD_TLS)
+        shared[].lock.release()
+
+    def read_tls_again(self) raises:
+        """Reads certificates and keys again for the workers of this process.
+
+        Raises:
+            Error: As `reload_tls` does.
+        """
+        var listeners = self._tls_listeners()
+        var fresh = List[TlsContext]()
+        for listener in listeners:
+            fresh.append(TlsContext.for_servers(listener.config))
+        for i in range(len(listeners)):
+            listeners[i].context.replace(fresh[i])
+
+    def reload_tls(
+        self, var config: TlsServerConfig, *, listener: Int = 0
+    ) raises:
+        """Lets the next handshakes use another configuration.
+
+        Connections that live go on with what they have. If anything of it
+        cannot be used, nothing changes.
+
+        Args:
+            config: What was decided.
+            listener: Which of the addresses that speak TLS, in the order in
+                which they were opened.
+
+        Raises:
+            Error: What `TlsContext.for_servers` raises; `http.no_tls` if there
+                is no such address, and `http.supervised` if workers are
+                processes of their own: they can only read files again.
+        """
+        var listeners = self._tls_listeners()
+        if listener < 0 or listener >= len(listeners):
+            raise Error("http.no_tls at this address")
+        if self._is_supervised():
+            raise Error("http.supervised workers only read files again")
+        var fresh = TlsListenerState(config^)
+        listeners[listener].context.replace(fresh.context)
+        var shared = self._shared
+        shared[].lock.acquire()
+        var seen = 0
+        for i in range(len(shared[].tls)):
+            if shared[].tls[i]:
+                if seen == listener:
+                    shared[].tls[i].value().config = fresh.config.copy()
+                seen += 1
+        shared[].lock.release()
+
+    def _is_supervised(self) -> Bool:
+        var shared = self._shared
+        shared[].lock.acquire()
+        var is_supervised = shared[].orders >= 0
+        shared[].lock.release()
+        return is_supervised
+
+    def _tls_listeners(self) raises -> List[TlsListenerState]:
+        var shared = self._shared
+        var listeners = List[TlsListenerState]()
+        shared[].lock.acquire()
+        for listener in shared[].tls:
+            if listener:
+                listeners.append(listener.value().copy())
+        shared[].lock.release()
+        if len(listeners) == 0:
+            raise Error("http.no_tls at any address")
+        return listeners^
+
+    def note_tls(self, var tls: Optional[TlsListenerState]):
+        """Notes what encrypts at the address that was added last.
+
+        Args:
+            tls: What encrypts there, if anything does.
+        """
+        var shared = self._shared
+        shared[].lock.acquire()
+        shared[].tls.append(tls^)
+        shared[].lock.release()
+
+    def tls_contexts(self) -> List[Optional[TlsContext]]:
+        """Tells what encrypts at each address, if anything does.
+
+        Returns:
+            One entry for each address, in their order.
+        """
+        var shared = self._shared
+        var contexts = List[Optional[TlsContext]]()
+        shared[].lock.acquire()
+        for listener in shared[].tls:
+            if listener:
+                contexts.append(listener.value().context)
+            else:
+                contexts.append(None)
+        shared[].lock.release()
+        return contexts^
 
     def shutdown(self):
         """Stops the server: requests in flight are finished, then it ends.
@@ -118,6 +292,7 @@ struct ServerHandle(Copyable, Movable):
         shared[].lock.acquire()
         if not shared[].stopping:
             shared[].stopping = True
+            self.listening.remove_files()
             for worker in shared[].workers:
                 worker[].reactor.post(_stop, worker.unsafe_bitcast[NoneType]())
             _send_order(shared[].orders, ORDER_STOP)
@@ -183,7 +358,9 @@ struct ServerHandle(Copyable, Movable):
         shared[].workers.append(worker.state)
         var stopping = shared[].stopping
         shared[].lock.release()
-        if stopping:
+        if self.listening.has_handed_over():
+            worker.leave()
+        elif stopping:
             worker.stop()
 
     def running_workers(self) -> Int:
@@ -238,7 +415,7 @@ struct ServerHandle(Copyable, Movable):
         """
         var shared = self._shared
         shared[].lock.acquire()
-        var process = fork_process()
+        var process = self.listening.fork()
         shared[].lock.release()
         return process
 
@@ -263,6 +440,7 @@ struct ServerHandle(Copyable, Movable):
         shared[].lock.acquire()
         shared[].stopping = False
         shared[].lock.release()
+        self.listening.note_stop()
 
     def leave(self, worker: Worker):
         """Notes that a worker has ended.
@@ -309,6 +487,10 @@ def _move_counters(mut s: ServerShared, base: Int, count: Int):
 
 def _stop(worker: Erased):
     Worker(worker.unsafe_bitcast[WorkerState]()).stop()
+
+
+def _leave(worker: Erased):
+    Worker(worker.unsafe_bitcast[WorkerState]()).leave()
 
 
 def _shed_connections(worker: Erased):

@@ -15,6 +15,9 @@ from flare.runtime.buffer_pool import BufferPool
 from .connection_state import ConnectionState
 from .worker_state import WorkerState
 
+# What is lent behind octets that were gathered: the content of a record.
+comptime _GATHERED_OCTETS = 16 * 1024
+
 
 @always_inline
 def window(c: PointerTo[ConnectionState]) -> Span[UInt8, MutUntrackedOrigin]:
@@ -127,6 +130,60 @@ def receive_octets(
         _large_buffers(c).give(buffer)
     else:
         pool.give(buffer)
+
+
+def room_behind_window(
+    c: PointerTo[ConnectionState], pool: BufferPool, is_large: Bool
+) -> Span[mut=True, UInt8, MutUntrackedOrigin]:
+    """Lends memory behind the window; `extend_window` must follow.
+
+    Args:
+        c: The connection.
+        pool: Where receive buffers come from.
+        is_large: Whether an empty window begins in one of the large buffers.
+
+    Returns:
+        The memory, not empty.
+    """
+    if not c[].input and len(c[].gathered) == 0:
+        c[].input_large = is_large
+        c[].input_shared = False
+        c[].input_start = 0
+        c[].input_end = 0
+        c[].input = (_large_buffers(c) if is_large else pool).take()
+    if c[].input:
+        var size = (
+            _large_buffers(c) if c[].input_large else pool
+        ).buffer_octets()
+        if c[].input_end < size:
+            return Span[UInt8, MutUntrackedOrigin](
+                unsafe_ptr=c[].input.value().unsafe_offset(c[].input_end),
+                length=size - c[].input_end,
+            )
+        _gather(c, pool)
+    _worker_of(c)[].make_room(c[].gathered, _GATHERED_OCTETS)
+    return Span[UInt8, MutUntrackedOrigin](
+        unsafe_ptr=c[].gathered.reserve(_GATHERED_OCTETS),
+        length=_GATHERED_OCTETS,
+    )
+
+
+def extend_window(c: PointerTo[ConnectionState], pool: BufferPool, count: Int):
+    """Adds octets to the window that were written behind it.
+
+    Args:
+        c: The connection.
+        pool: Where receive buffers go.
+        count: How many; at most what `room_behind_window` lent.
+    """
+    if c[].input:
+        c[].input_end += count
+        if c[].input_start == c[].input_end:
+            drop_input(c, pool)
+        return
+    c[].gathered.advance(count)
+    if len(c[].gathered) == 0:
+        c[].gathered = Buffer()
 
 
 @always_inline

@@ -12,6 +12,7 @@ from flare.runtime.operation import Operation
 from flare.runtime.reactor import LARGE_BUFFER_OCTETS
 
 from .connection_state import ConnectionState, Stage
+from .encryption import encrypt
 from .statistics import WorkerStatistics
 from .worker_state import WorkerState
 
@@ -363,6 +364,9 @@ def flush(c: PointerTo[ConnectionState]):
     """
     if not send_operation(c).is_idle():
         return
+    if c[].tls:
+        _flush_encrypted(c)
+        return
     if len(c[].sending) == 0:
         if len(c[].output) == 0:
             if c[].large:
@@ -376,6 +380,18 @@ def flush(c: PointerTo[ConnectionState]):
         var octets = _unsent_of_large(c)
         c[].send.second = octets.unsafe_ptr()
         c[].send.second_length = len(octets)
+    worker_of(c)[].reactor.submit(send_operation(c))
+
+
+@no_inline
+def _flush_encrypted(c: PointerTo[ConnectionState]):
+    if len(c[].sending) == 0:
+        encrypt(c)
+    if len(c[].sending) == 0:
+        return
+    c[].send.address = c[].sending.unsafe_front()
+    c[].send.length = len(c[].sending)
+    c[].send.second = None
     worker_of(c)[].reactor.submit(send_operation(c))
 
 

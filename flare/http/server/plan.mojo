@@ -9,6 +9,7 @@ from flare.runtime.start import open_reactor
 from flare.sys.errno import ENOMEM, errno_name
 from flare.sys.fatal_signal import AlternateStack
 from flare.sys.thread import allowed_cpus, pin_to_cpu
+from flare.tls import TlsContext
 
 from .abort_line import AbortLine
 from .access_queue import AccessQueue
@@ -23,6 +24,46 @@ from .worker_state import WorkerState
 
 # How often the first worker looks whether the others have ended.
 comptime _LAST_WORKERS_MS = 10
+
+
+struct PlannedListener(Movable):
+    """Says which sockets the workers accept from at one address."""
+
+    var first: Int32
+    """The socket of worker 0, which the server keeps."""
+    var others: List[RawSocket]
+    """Those of the other workers, in their order; none if all share one."""
+    var is_shared: Bool
+    """Several workers accept from `first`."""
+    var is_lent: Bool
+    """Another process goes on to hold `first`."""
+    var tls: Optional[TlsContext]
+    """What its connections encrypt with, if they do."""
+
+    def __init__(out self, first: Int32):
+        """Describes an address with one socket.
+
+        Args:
+            first: The socket.
+        """
+        self.first = first
+        self.others = List[RawSocket]()
+        self.is_shared = False
+        self.is_lent = False
+        self.tls = None
+
+    def descriptor(self, worker: Int) -> Int32:
+        """Tells from which socket a worker accepts.
+
+        Args:
+            worker: Its number.
+
+        Returns:
+            The descriptor.
+        """
+        if worker == 0 or len(self.others) == 0:
+            return self.first
+        return self.others[worker - 1].descriptor()
 
 
 struct ServePlan(Movable):
@@ -40,10 +81,8 @@ struct ServePlan(Movable):
     """Whether each worker is a process of its own."""
     var handlers: List[Erased]
     """One handler for each worker."""
-    var first_listeners: List[Int32]
-    """The sockets of worker 0, which the server keeps."""
-    var listeners: List[RawSocket]
-    """Those of the other workers, in their order."""
+    var listeners: List[PlannedListener]
+    """Where the workers accept."""
     var access_queue: Optional[AccessQueue]
     """Where records of requests go, if anywhere."""
     var abort_line: Optional[AbortLine]
@@ -86,8 +125,7 @@ struct ServePlan(Movable):
         self.pin = pin
         self.supervised = supervised
         self.handlers = List[Erased]()
-        self.first_listeners = List[Int32]()
-        self.listeners = List[RawSocket]()
+        self.listeners = List[PlannedListener]()
         self.access_queue = None
         self.abort_line = None
         self.orders = -1
@@ -265,6 +303,7 @@ def _run_first(plan: PointerTo[ServePlan], worker: Worker, passed_over: Int):
         watch = OrderWatch.begin(worker, plan[].orders, plan[].handle)
         plan[].began(plan[].orders)
     plan[].handle.enter(worker)
+    plan[].handle.listening.report_ready()
     worker.run()
     if watch:
         # The second order must reach the workers that still finish.
@@ -274,14 +313,14 @@ def _run_first(plan: PointerTo[ServePlan], worker: Worker, passed_over: Int):
 
 
 def _listen(plan: PointerTo[ServePlan], worker: Worker, index: Int):
-    var count = len(plan[].first_listeners)
-    for i in range(count):
-        if index == 0:
-            worker.listen(plan[].first_listeners[i])
-        else:
-            worker.listen(
-                plan[].listeners[(index - 1) * count + i].descriptor()
-            )
+    for i in range(len(plan[].listeners)):
+        ref listener = plan[].listeners[i]
+        worker.listen(
+            listener.descriptor(index),
+            listener.tls,
+            is_shared=listener.is_shared,
+            is_lent=listener.is_lent,
+        )
 
 
 def _announce(plan: PointerTo[ServePlan], passed_over: Int, worker: Worker):

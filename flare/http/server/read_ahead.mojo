@@ -15,6 +15,7 @@ from flare.runtime.operation import (
 from flare.runtime.reactor import LARGE_BUFFER_OCTETS
 
 from .connection_state import ConnectionState, Stage
+from .encryption import RECORD_OCTETS_MAX
 from .input import window
 from .output import worker_of
 from .worker_state import WorkerState
@@ -101,6 +102,9 @@ def submit_receive(c: PointerTo[ConnectionState]):
             c[].receive.multishot = False
             c[].receive.address = large
             c[].receive.length = LARGE_BUFFER_OCTETS
+            if c[].tls:
+                # With the rest of a record, it is decrypted into one buffer.
+                c[].receive.length -= RECORD_OCTETS_MAX
     reactor.submit(receive_operation(c))
 
 
@@ -172,7 +176,7 @@ def feed_starved(w: PointerTo[WorkerState]):
             if c.value()[].stage == Stage.OPEN:
                 adjust_receive(c.value())
             elif (
-                c.value()[].stage == Stage.LINGERING
+                c.value()[].stage in (Stage.LINGERING, Stage.SHAKING_HANDS)
                 and receive_operation(c.value()).is_idle()
             ):
                 submit_receive(c.value())

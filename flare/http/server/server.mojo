@@ -2,14 +2,20 @@
 
 from flare.core import Erased, PointerTo, heap_create, heap_destroy
 from flare.http.handler import FnHandler, Handler, HandlerFunction
-from flare.net import RawSocket, SocketAddr
+from flare.http.stream_address import StreamAddr
+from flare.net import SocketAddr
 from flare.sys.limits import raise_descriptor_limit
+from flare.tls import TlsServerConfig
+from flare.unix.socket_file import MODE_DEFAULT
 
 from .config import ServerConfig
 from .handle import ServerHandle
-from .plan import ServePlan, run_workers
+from .listener import Listener, open_tcp
+from .plan import PlannedListener, ServePlan, run_workers
 from .respond import run_comptime_handler, run_handler
 from .supervise import supervise_workers
+from .taken_listeners import OWN_NAME
+from .tls_listeners import TlsListenerState
 
 comptime _WORKERS_MAX = 256
 
@@ -22,26 +28,22 @@ struct HttpServer(Movable):
     """
 
     var _config: ServerConfig
-    var _listeners: List[RawSocket]
+    var _listeners: List[Listener]
     var _handle: ServerHandle
 
-    def __init__(
-        out self,
-        *,
-        var config: ServerConfig,
-        var listeners: List[RawSocket],
-        var addresses: List[SocketAddr],
-    ):
-        """Joins the parts; `bind` is the way to make a server.
+    def __init__(out self, *, var config: ServerConfig):
+        """Makes a server that does not listen yet; `bind` is the usual way.
 
         Args:
             config: The limits.
-            listeners: Listening sockets.
-            addresses: Their addresses.
         """
         self._config = config^
-        self._listeners = listeners^
-        self._handle = ServerHandle(addresses^)
+        self._listeners = List[Listener]()
+        self._handle = ServerHandle()
+
+    def __deinit__(deinit self):
+        """Removes the paths and closes the sockets."""
+        self._handle.listening.remove_files()
 
     @staticmethod
     def bind(
@@ -63,6 +65,39 @@ struct HttpServer(Movable):
         return Self.bind_many([address], config^)
 
     @staticmethod
+    def bind(
+        text: StringSlice,
+        var config: ServerConfig = ServerConfig(),
+        *,
+        mode: Int = MODE_DEFAULT,
+    ) raises -> Self:
+        """Opens the listening socket, TCP or Unix.
+
+        Args:
+            text: `127.0.0.1:80`, `[::1]:80`, `unix:/run/app.sock`, or `unix:@`
+                and an abstract name.
+            config: The limits.
+            mode: Who may connect to a path, as permissions to write to the
+                file; the user of this process alone by default.
+
+        Returns:
+            The server.
+
+        Raises:
+            NetError: `net.bad_address parse`, or if the address is in use or
+                cannot be had.
+            An error `http.bad_config` that names the field.
+        """
+        _check(config)
+        var server = Self(config=config^)
+        server.add(
+            Listener.bind(
+                text, mode=mode, backlog=server._config.listen_backlog
+            )
+        )
+        return server^
+
+    @staticmethod
     def bind_many(
         addresses: List[SocketAddr],
         var config: ServerConfig = ServerConfig(),
@@ -81,26 +116,190 @@ struct HttpServer(Movable):
             An error `http.bad_config` that names the field, or
             `http.no_address`.
         """
-        var problem = config.first_problem()
-        if problem:
-            raise Error("http.bad_config ", problem.value())
+        _check(config)
         if len(addresses) == 0:
             raise Error("http.no_address to listen on")
-        var listeners = List[RawSocket]()
-        var bound = List[SocketAddr]()
+        var server = Self(config=config^)
         for address in addresses:
-            var socket = _listen(address, config.listen_backlog, False)
-            bound.append(socket.local_address())
-            listeners.append(socket^)
-        return Self(config=config^, listeners=listeners^, addresses=bound^)
+            server.add(
+                Listener.bind(address, backlog=server._config.listen_backlog)
+            )
+        return server^
 
-    def local_address(self) -> SocketAddr:
+    @staticmethod
+    def bind_tls(
+        address: SocketAddr,
+        var tls: TlsServerConfig,
+        var config: ServerConfig = ServerConfig(),
+    ) raises -> Self:
+        """Opens a listening socket whose connections speak TLS (HTTPS).
+
+        Args:
+            address: Where to listen; port 0 lets the kernel choose.
+            tls: Who the server is, and what it asks of clients.
+            config: The limits.
+
+        Returns:
+            The server.
+
+        Raises:
+            NetError: If the address is in use or cannot be had.
+            An error `http.bad_config` that names the field, or what
+            `TlsContext.for_servers` raises.
+        """
+        _check(config)
+        var server = Self(config=config^)
+        server.listen_tls(address, tls^)
+        return server^
+
+    @staticmethod
+    def bind_tls(
+        text: StringSlice,
+        var tls: TlsServerConfig,
+        var config: ServerConfig = ServerConfig(),
+        *,
+        mode: Int = MODE_DEFAULT,
+    ) raises -> Self:
+        """Opens a listening socket, TCP or Unix, whose connections speak TLS.
+
+        Args:
+            text: As for `bind`.
+            tls: Who the server is, and what it asks of clients.
+            config: The limits.
+            mode: As for `bind`.
+
+        Returns:
+            The server.
+
+        Raises:
+            NetError: If the address is in use or cannot be had.
+            An error `http.bad_config` that names the field, or what
+            `TlsContext.for_servers` raises.
+        """
+        _check(config)
+        var server = Self(config=config^)
+        # What is wrong with the files shows before anybody can connect.
+        var state = TlsListenerState(tls^)
+        server._add(
+            Listener.bind(
+                text, mode=mode, backlog=server._config.listen_backlog
+            ),
+            state^,
+        )
+        return server^
+
+    @staticmethod
+    def with_listeners(
+        var listeners: List[Listener],
+        var config: ServerConfig = ServerConfig(),
+    ) raises -> Self:
+        """Makes a server of sockets that listen already.
+
+        Args:
+            listeners: The sockets; at least one.
+            config: The limits.
+
+        Returns:
+            The server.
+
+        Raises:
+            An error `http.bad_config` that names the field, or
+            `http.no_address`.
+        """
+        _check(config)
+        if len(listeners) == 0:
+            raise Error("http.no_address to listen on")
+        var server = Self(config=config^)
+        while len(listeners) > 0:
+            server.add(listeners.pop(0))
+        return server^
+
+    def add(mut self, var listener: Listener):
+        """Lets the server accept from one more socket; before `serve`.
+
+        Args:
+            listener: The socket.
+        """
+        self._add(listener^, None)
+
+    def add_tls(
+        mut self, var listener: Listener, var tls: TlsServerConfig
+    ) raises:
+        """Lets the server accept from one more socket, whose connections speak
+        TLS; before `serve`.
+
+        Args:
+            listener: The socket.
+            tls: Who the server is, and what it asks of clients.
+
+        Raises:
+            An error that `TlsContext.for_servers` raises.
+        """
+        var state = TlsListenerState(tls^)
+        self._add(listener^, state^)
+
+    def listen(mut self, address: SocketAddr) raises:
+        """Opens one more listening socket, without TLS; before `serve`.
+
+        Args:
+            address: Where to listen; port 0 lets the kernel choose.
+
+        Raises:
+            NetError: If the address is in use or cannot be had.
+        """
+        self.add(Listener.bind(address, backlog=self._config.listen_backlog))
+
+    def listen_tls(
+        mut self, address: SocketAddr, var tls: TlsServerConfig
+    ) raises:
+        """Opens one more listening socket, whose connections speak TLS; before
+        `serve`.
+
+        Args:
+            address: Where to listen; port 0 lets the kernel choose.
+            tls: Who the server is, and what it asks of clients.
+
+        Raises:
+            NetError: If the address is in use or cannot be had.
+            An error that `TlsContext.for_servers` raises.
+        """
+        # What is wrong with the files shows before anybody can connect.
+        var state = TlsListenerState(tls^)
+        self._add(
+            Listener.bind(address, backlog=self._config.listen_backlog),
+            state^,
+        )
+
+    def _add(
+        mut self, var listener: Listener, var tls: Optional[TlsListenerState]
+    ):
+        var ready = listener.take_ready()
+        if ready >= 0:
+            self._handle.listening.report_to(ready)
+        var file = listener.take_file()
+        self._handle.listening.add(listener.address(), file^)
+        self._handle.note_tls(tls^)
+        self._listeners.append(listener^)
+
+    def local_address(self) raises -> SocketAddr:
         """Tells where the server listens.
 
         Returns:
             Its first address, with the port that the kernel chose.
+
+        Raises:
+            Error: `net.unsupported address` if that is a Unix socket; see
+                `local_addresses`.
         """
         return self._handle.local_address()
+
+    def local_addresses(self) -> List[StreamAddr]:
+        """Tells all addresses where the server listens.
+
+        Returns:
+            The addresses, in the order in which they were added.
+        """
+        return self._handle.local_addresses()
 
     def handle(self) -> ServerHandle:
         """Makes a handle, with which any thread can watch and stop the server.
@@ -250,6 +449,8 @@ struct HttpServer(Movable):
         self._run(plan^)
 
     def _run(self, var plan: ServePlan) raises:
+        if self._handle.listening.has_handed_over():
+            raise Error("http.handed_over another process serves")
         _ = raise_descriptor_limit()
         var shared = heap_create(plan^)
         try:
@@ -259,37 +460,57 @@ struct HttpServer(Movable):
             else:
                 run_workers(shared)
         finally:
+            self._handle.listening.pass_nothing_on()
             heap_destroy(shared)
             self._handle.finish()
 
     def _open_listeners(self, plan: PointerTo[ServePlan]) raises:
-        for _ in range(1, plan[].worker_count()):
-            for address in self._handle.local_addresses():
-                plan[].listeners.append(
-                    _listen(address, plan[].config.listen_backlog, True)
-                )
+        var workers = plan[].worker_count()
         for i in range(len(self._listeners)):
-            plan[].first_listeners.append(self._listeners[i].descriptor())
+            ref listener = self._listeners[i]
+            var planned = PlannedListener(listener.descriptor())
+            planned.is_lent = listener.is_lent()
+            if listener.is_shared():
+                planned.is_shared = workers > 1 or listener.is_taken()
+                if self._must_open_again(listener):
+                    self._handle.listening.set_file(
+                        i, listener.listen_again(plan[].config.listen_backlog)
+                    )
+            else:
+                var address = listener.address().socket_address()
+                for _ in range(1, workers):
+                    planned.others.append(
+                        open_tcp(address, plan[].config.listen_backlog, True)
+                    )
+            plan[].listeners.append(planned^)
+        var tls = self._handle.tls_contexts()
+        for i in range(len(self._listeners)):
+            plan[].listeners[i].tls = tls[i].copy()
+            ref listener = self._listeners[i]
+            ref planned = plan[].listeners[i]
+            var name = listener.name()
+            if not listener.is_lent():
+                name = String(OWN_NAME, listener.mode())
+            self._handle.listening.pass_on(planned.first, name)
+            for k in range(len(planned.others)):
+                self._handle.listening.pass_on(
+                    planned.others[k].descriptor(), name
+                )
+
+    def _must_open_again(self, listener: Listener) -> Bool:
+        return (
+            self._handle.listening.has_stopped()
+            and not listener.is_lent()
+            and listener.address().is_unix()
+        )
+
+
+def _check(config: ServerConfig) raises:
+    var problem = config.first_problem()
+    if problem:
+        raise Error("http.bad_config ", problem.value())
 
 
 def _problem_text(config: ServerConfig) -> String:
     var problem = config.first_problem()
     return String(problem.value()) if problem else String()
-
-
-def _listen(
-    address: SocketAddr, backlog: Int, shared: Bool
-) raises -> RawSocket:
-    var socket = (
-        RawSocket.tcp_v6() if address.ip.is_v6() else RawSocket.tcp_v4()
-    )
-    socket.set_reuse_address(True)
-    socket.set_reuse_port(shared)
-    socket.bind(address)
-    # Set after the first bind, it makes a second server fail to bind, and yet
-    # lets the sockets of our own other workers share the port.
-    socket.set_reuse_port(True)
-    # Accepted sockets inherit it.
-    socket.set_no_delay(True)
-    socket.listen(backlog)
-    return socket^

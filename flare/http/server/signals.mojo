@@ -19,7 +19,7 @@ from flare.sys.socket import open_socket_pair
 from flare.sys.socket_address import AF_UNIX
 from flare.sys.socket_constants import SOCK_STREAM
 
-from .handle import ServerHandle
+from .handle import ORDER_LEAVE, ORDER_RELOAD_TLS, ServerHandle
 from .worker import Worker
 
 comptime _OCTETS_MAX = 16
@@ -153,11 +153,34 @@ def _on_octets(operation: Operation):
     var count = operation.result()
     if w[].ending or count < 0:
         return
+    var reloads = _count_reloads(w, count)
+    if reloads > 0:
+        _reload_tls(w)
+    for i in range(count):
+        if w[].octets[i] == ORDER_LEAVE:
+            _ = w[].handle.leave_to_another()
     # The end means that whoever gave the orders is gone.
-    w[].orders += count if count > 0 else 2
+    w[].orders += count - reloads if count > 0 else 2
     if w[].orders == 1:
         w[].handle.shutdown()
-    else:
+    elif w[].orders > 1:
         w[].handle.shutdown_now()
     if count > 0:
         w[].worker.state[].reactor.submit(operation)
+
+
+def _count_reloads(w: PointerTo[_WatchState], count: Int) -> Int:
+    var reloads = 0
+    for i in range(count):
+        if w[].octets[i] == ORDER_RELOAD_TLS:
+            reloads += 1
+    return reloads
+
+
+def _reload_tls(w: PointerTo[_WatchState]):
+    try:
+        w[].handle.read_tls_again()
+    except e:
+        w[].worker.state[].config.log.line(
+            String("flare: TLS goes on as it was: ", e)
+        )

@@ -25,7 +25,8 @@ struct WorkerStatistics(ImplicitlyCopyable):
     """Handlers that raised, since the start."""
     var refused: Int64
     """Requests that broke the protocol or a limit, of the request or of the
-    worker, and connections that were turned away unread, since the start."""
+    worker, handshakes of TLS that failed, and connections that were turned
+    away unread, since the start."""
     var fibers: Int64
     """Fibers that run something now."""
     var receive_buffers: Int64
@@ -40,10 +41,14 @@ struct WorkerStatistics(ImplicitlyCopyable):
     var handlers_lost: Int64
     """Handlers that ignored being cancelled, since the start: each keeps its
     stack and what it was handed until the worker ends."""
+    var handshakes: Int64
+    """Handshakes of TLS that were completed, since the start."""
+    var handshakes_resumed: Int64
+    """Those of them that went on with an earlier session."""
 
     def __init__(out self):
         """Counts from zero."""
-        self = Self(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+        self = Self(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 
     @staticmethod
     @always_inline

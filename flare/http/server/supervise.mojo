@@ -35,7 +35,7 @@ from flare.sys.socket import open_socket_pair, receive_octets, send_octets
 from flare.sys.socket_address import AF_UNIX
 from flare.sys.socket_constants import MSG_DONTWAIT, SOCK_STREAM
 
-from .handle import ORDER_STOP, ORDER_STOP_NOW
+from .handle import ORDER_LEAVE, ORDER_RELOAD_TLS, ORDER_STOP, ORDER_STOP_NOW
 from .plan import ServePlan, run_one_worker
 from .restart_delay import TRIES_MAX, RestartDelay
 from .signals import OrderSocket
@@ -273,6 +273,10 @@ struct _Supervisor(Movable):
                 self._stop(_STOPPING)
             elif octets[i] == ORDER_STOP_NOW:
                 self._stop(_STOPPING_NOW)
+            elif octets[i] == ORDER_RELOAD_TLS:
+                self._reload_tls()
+            elif octets[i] == ORDER_LEAVE:
+                self._leave()
             else:
                 # The first one asks for what an order may have asked before.
                 self._stop(_STOPPING_NOW if self.has_signal else _STOPPING)
@@ -294,6 +298,7 @@ struct _Supervisor(Movable):
             elif octets[i] == _SERVING:
                 child.serves = True
                 child.has_ever_served = True
+                self.plan[].handle.listening.report_ready()
             elif octets[i] == _ENDED:
                 child.has_ended = True
             elif octets[i] == _FAILED:
@@ -302,6 +307,28 @@ struct _Supervisor(Movable):
                 self._stop(_STOPPING)
             elif octets[i] == ORDER_STOP_NOW:
                 self._stop(_STOPPING_NOW)
+            elif octets[i] == ORDER_RELOAD_TLS:
+                self._reload_tls()
+            elif octets[i] == ORDER_LEAVE:
+                self._leave()
+
+    def _reload_tls(self):
+        # Workers that are started later begin with what is read here.
+        try:
+            self.plan[].handle.read_tls_again()
+        except e:
+            self.plan[].config.log.line(
+                String("flare: TLS goes on as it was: ", e)
+            )
+            return
+        for child in self.children:
+            if child.process != 0:
+                _send(child.channel, [ORDER_RELOAD_TLS])
+
+    def _leave(mut self):
+        # A worker may have handed over: the others are told here.
+        _ = self.plan[].handle.leave_to_another()
+        self._stop(_STOPPING)
 
     def _bury(mut self, index: Int):
         ref child = self.children[index]
@@ -319,7 +346,8 @@ struct _Supervisor(Movable):
             text.write(" while it stopped")
             # One that never gets to serve answers nobody.
             var is_hopeless = child.started_late and not child.has_ever_served
-            if not is_hopeless and self.kill_at_ms != Int.MAX:
+            var is_left = self.plan[].handle.listening.has_handed_over()
+            if not is_hopeless and not is_left and self.kill_at_ms != Int.MAX:
                 self._plan_restart(index, text)
             else:
                 self._log(index, text)
@@ -367,14 +395,20 @@ struct _Supervisor(Movable):
     def _stop(mut self, stage: Int):
         if stage <= self.stage:
             return
+        self.plan[].handle.listening.remove_files()
+        var leaves = self.plan[].handle.listening.has_handed_over()
         while self.stage < stage:
             self.stage += 1
+            var order = ORDER_STOP
+            if leaves and self.stage == _STOPPING:
+                order = ORDER_LEAVE
             for child in self.children:
                 if child.process != 0:
                     # A worker counts orders, as it counts signals.
-                    _send(child.channel, [ORDER_STOP])
+                    _send(child.channel, [order])
         var now = monotonic_ms()
-        var due_ms = now if stage == _STOPPING else _NEVER
+        # Who waits is left to the other process, where there is one.
+        var due_ms = now if stage == _STOPPING and not leaves else _NEVER
         for i in range(len(self.children)):
             if self.children[i].process == 0:
                 self.children[i].due_ms = due_ms

@@ -7,6 +7,7 @@ from flare.core import (
     heap_destroy,
 )
 from flare.runtime.current import current_reactor, set_current_reactor
+from flare.tls import TlsContext
 
 from .accepting import (
     admit,
@@ -21,7 +22,13 @@ from .accepting import (
 from .connection import Connection
 from .read_ahead import feed_starved
 from .statistics import WorkerStatistics
-from .worker_state import SLOW_TURN_LOG_MS, ListenerState, WorkerState
+from .tls_connection import go_on_shaking_hands
+from .worker_state import (
+    HANDSHAKE_STEPS_MAX,
+    SLOW_TURN_LOG_MS,
+    ListenerState,
+    WorkerState,
+)
 
 
 @fieldwise_init
@@ -31,16 +38,29 @@ struct Worker(TrivialRegisterPassable):
     var state: PointerTo[WorkerState]
     """The heap state."""
 
-    def listen(self, descriptor: Int32):
+    def listen(
+        self,
+        descriptor: Int32,
+        var tls: Optional[TlsContext] = None,
+        *,
+        is_shared: Bool = False,
+        is_lent: Bool = False,
+    ):
         """Adds a listening socket; called before `begin`.
 
         Args:
             descriptor: The socket; it stays open until `run` has returned.
+            tls: What its connections encrypt with, if they do.
+            is_shared: Whether other workers accept from it too.
+            is_lent: Whether another process goes on to hold it.
         """
         var w = self.state
         var listener = heap_create(
-            ListenerState(descriptor, w.unsafe_bitcast[NoneType]())
+            ListenerState(
+                descriptor, w.unsafe_bitcast[NoneType](), is_shared, tls^
+            )
         )
+        listener[].is_lent = is_lent
         listener[].accept.owner = listener.unsafe_bitcast[NoneType]()
         w[].listeners.append(listener)
 
@@ -74,6 +94,11 @@ struct Worker(TrivialRegisterPassable):
         """Runs one turn of the worker's loop."""
         var w = self.state
         w[].reactor.turn(self._turn_limit_ms())
+        if (
+            w[].handshake_steps_left < HANDSHAKE_STEPS_MAX
+            or len(w[].handshakes) > 0
+        ):
+            go_on_shaking_hands(w)
         if len(w[].starved) > 0 and not w[].reactor.buffers().is_exhausted():
             feed_starved(w)
         self._count()
@@ -97,6 +122,15 @@ struct Worker(TrivialRegisterPassable):
             if c:
                 Connection(c.value()).stop()
         end_accepting(w)
+
+    def leave(self):
+        """Begins to end, and leaves the sockets to another process.
+
+        Called on the worker's thread.
+        """
+        for listener in self.state[].listeners:
+            listener[].is_lent = True
+        self.stop()
 
     def end_fibers(self):
         """Cancels what outlived its request; `run` has returned."""

@@ -20,6 +20,7 @@ from flare.runtime.reactor import (
     TimerTask,
 )
 from flare.runtime.timer_wheel import TimerEntry
+from flare.tls import TlsContext
 
 from .access_queue import AccessRing
 from .config import ServerConfig
@@ -30,6 +31,9 @@ comptime OUTPUT_OCTETS = 16384
 """The size that output buffers begin with."""
 comptime SLOW_TURN_LOG_MS = 1000
 """The shortest time between two lines about slow turns."""
+comptime HANDSHAKE_STEPS_MAX = 16
+"""Steps of TLS handshakes in one turn of the loop: each may take a third of a
+millisecond, in which nobody else is served."""
 comptime _SPARE_MAX = 256
 # What lies unread when receiving pauses, and what the kernel may have received
 # before it learns of the pause: rarely more than 300 KiB.
@@ -62,21 +66,51 @@ struct ListenerState(Movable):
     """The multishot accept."""
     var worker: Erased
     """The worker."""
+    var is_shared: Bool
+    """Other workers accept from the socket too."""
+    var is_lent: Bool
+    """Another process goes on to hold the socket: who comes to it is not kept
+    off, and who waits is left to that process."""
     var is_drained: Bool
     """Nobody waited when the stopping worker looked last."""
+    var tls: Optional[TlsContext]
+    """What its connections encrypt with, if they do."""
 
-    def __init__(out self, descriptor: Int32, worker: Erased):
+    def __init__(
+        out self,
+        descriptor: Int32,
+        worker: Erased,
+        is_shared: Bool,
+        var tls: Optional[TlsContext] = None,
+    ):
         """Describes a socket from which nothing was accepted yet.
 
         Args:
             descriptor: The listening socket.
             worker: The worker.
+            is_shared: Whether other workers accept from it too.
+            tls: What its connections encrypt with, if they do.
         """
         self.accept = OperationState(OperationKind.ACCEPT)
         self.accept.descriptor = descriptor
         self.accept.multishot = True
+        # Who was told of a connection stands behind the other workers then.
+        self.accept.transient = is_shared
         self.worker = worker
+        self.is_shared = is_shared
+        self.is_lent = False
         self.is_drained = False
+        self.tls = tls^
+
+
+@fieldwise_init
+struct Accepted(Copyable, Movable):
+    """Names an accepted socket for which there is no slot yet."""
+
+    var descriptor: Int32
+    """The socket."""
+    var listener: PointerTo[ListenerState]
+    """Where it came from."""
 
 
 struct WorkerState(Movable):
@@ -110,6 +144,10 @@ struct WorkerState(Movable):
     """Output buffers in use."""
     var starved: List[SlotHandle]
     """Connections that found no free receive buffer."""
+    var handshakes: List[SlotHandle]
+    """Connections whose handshakes go on in the next turns, in this order."""
+    var handshake_steps_left: Int
+    """How many steps of handshakes may still be taken in this turn."""
     var in_flight: Int
     """Requests that are being answered."""
     var next_request_id: Int
@@ -122,7 +160,7 @@ struct WorkerState(Movable):
     """The worker finishes what is in flight and ends."""
     var stop_deadline_ms: Int
     """When what is in flight is cut off."""
-    var waiting: List[Int32]
+    var waiting: List[Accepted]
     """Accepted sockets for which there is no slot yet."""
     var slot_freed: def(Erased) thin -> None
     """Called with the worker when a connection has ended."""
@@ -145,6 +183,10 @@ struct WorkerState(Movable):
     """Given up to answer somebody when no other descriptor is left, or -1."""
     var slow_turn_logged_ms: Int
     """When a slow turn was logged last."""
+    var report_second: Int
+    """The second in which connections were reported last."""
+    var reports: Int
+    """How many were in that second."""
     var statistics: PointerTo[WorkerStatistics]
     """Counters that other threads may read."""
     var access_ring: Optional[AccessRing]
@@ -185,13 +227,15 @@ struct WorkerState(Movable):
         self.lent_exchanges = 0
         self.lent_outputs = 0
         self.starved = List[SlotHandle]()
+        self.handshakes = List[SlotHandle]()
+        self.handshake_steps_left = HANDSHAKE_STEPS_MAX
         self.in_flight = 0
         self.next_request_id = 1
         self.date = List[UInt8](length=HTTP_DATE_OCTETS, fill=0)
         self.date_seconds = -1
         self.stopping = False
         self.stop_deadline_ms = 0
-        self.waiting = List[Int32]()
+        self.waiting = List[Accepted]()
         self.slot_freed = _nothing
         self.accept_paused = False
         self.accept_timer = TimerEntry(None, TIMER_OF_TASK)
@@ -204,6 +248,8 @@ struct WorkerState(Movable):
         self.peers = handler
         self.spare_descriptor = -1
         self.slow_turn_logged_ms = -SLOW_TURN_LOG_MS
+        self.report_second = -1
+        self.reports = 0
         self.statistics = statistics
         self.access_ring = None
 

@@ -13,10 +13,8 @@ other reactor may use it, and closing it needs no word to this one.
 from flare.core import OctetPointer, PointerTo, heap_create, heap_destroy
 from flare.sys.clock import monotonic_ms, unix_seconds
 from flare.sys.epoll import (
-    EPOLLET,
     EPOLLIN,
     EPOLLOUT,
-    EPOLLRDHUP,
     EpollEvent,
     epoll_add,
     epoll_modify,
@@ -57,13 +55,11 @@ from flare.runtime.operation import (
     OperationKind,
 )
 
-from .epoll_interest import Interest
+from .epoll_interest import ACCEPT_EVENTS, ALL_EVENTS, Interest
 from .kernel_listener import accept_and_answer, accept_waiting
 
 comptime _EVENTS = 512
 comptime _ACCEPTS_PER_TURN = 64
-
-comptime _WATCHED = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET
 
 
 struct EpollBackendState(Movable):
@@ -344,7 +340,10 @@ struct EpollBackend(Backend):
         # Registering reports what has become ready since the attempt.
         interest.transient = True
         interest.readable = False
-        var problem = self._add(o.descriptor)
+        var accepts = o.kind == OperationKind.ACCEPT
+        var problem = self._add(
+            o.descriptor, ACCEPT_EVENTS if accepts else ALL_EVENTS
+        )
         if problem < 0:
             interest = Interest()
             interest.queued = queued
@@ -359,7 +358,7 @@ struct EpollBackend(Backend):
         var problem = epoll_modify(
             self.state[].epoll,
             descriptor,
-            _WATCHED,
+            ALL_EVENTS,
             UInt64(Int(descriptor)),
         )
         if problem < 0:
@@ -376,13 +375,13 @@ struct EpollBackend(Backend):
         var queued = interest.queued
         interest = Interest()
         interest.queued = queued
-        return self._add(descriptor)
+        return self._add(descriptor, ALL_EVENTS)
 
-    def _add(self, descriptor: Int32) -> Int:
+    def _add(self, descriptor: Int32, events: UInt32) -> Int:
         var added = epoll_add(
             self.state[].epoll,
             descriptor,
-            _WATCHED,
+            events,
             UInt64(Int(descriptor)),
         )
         self.state[].interests[Int(descriptor)].registered = added >= 0

@@ -3,12 +3,20 @@
 from flare.runtime.operation import POLL_OUT, Operation
 from flare.sys.epoll import (
     EPOLLERR,
+    EPOLLET,
+    EPOLLEXCLUSIVE,
     EPOLLHUP,
     EPOLLIN,
     EPOLLOUT,
     EPOLLRDHUP,
 )
 
+comptime ALL_EVENTS = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET
+"""What a descriptor is watched for."""
+comptime ACCEPT_EVENTS = EPOLLIN | EPOLLET | EPOLLEXCLUSIVE
+"""What a listening socket is watched for while one accept waits. Several
+workers may have one socket: the kernel tells one that is not busy, and who
+begins to watch again afterwards stands behind the others."""
 comptime _READ_EVENTS = EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR
 comptime _WRITE_EVENTS = EPOLLOUT | EPOLLHUP | EPOLLERR
 

@@ -3,7 +3,7 @@
 It is the same on every kernel interface: nothing here waits.
 """
 
-from flare.sys.errno import EAGAIN, EINTR
+from flare.sys.errno import EAGAIN, EINTR, EINVAL
 from flare.sys.file import close_descriptor, open_event_descriptor
 from flare.sys.listener import has_connection_waiting
 from flare.sys.socket import (
@@ -41,6 +41,9 @@ def accept_waiting(listener: Int32) -> Int:
     var peer = SocketAddressStorage()
     while True:
         var accepted = accept_socket(listener, peer, non_blocking=False)
+        if accepted == -EINVAL:
+            # A Unix socket that takes nobody any more, and nobody is left.
+            return -EAGAIN
         if accepted != -EINTR:
             return accepted
 

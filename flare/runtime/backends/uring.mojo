@@ -68,6 +68,10 @@ struct UringBackendState(Movable):
     """Which buffer each id of the ring stands for."""
     var missing: List[Int]
     """Ids that have no buffer because the pool was empty."""
+    var cancelled_sends: List[UInt64]
+    """Sends that are to end and have not: the kernel does not find one that it
+    tries again at that moment, because the peer has ended its side, and may
+    then wait in it for ever."""
 
     def __init__(
         out self, ring: Uring, buffer_ring: BufferRing, buffers: BufferPool
@@ -87,6 +91,7 @@ struct UringBackendState(Movable):
             length=_RING_BUFFERS, fill=None
         )
         self.missing = List[Int](capacity=_RING_BUFFERS)
+        self.cancelled_sends = List[UInt64]()
 
 
 @fieldwise_init
@@ -178,10 +183,10 @@ struct UringBackend(Backend):
             operation: The operation.
             completions: Not used.
         """
-        var entry = SubmissionEntry(OP_ASYNC_CANCEL, -1, _UNWATCHED)
-        entry.address = operation.token()
-        entry.flags = SQE_SKIP_SUCCESS
-        self.state[].ring.push(entry)
+        if operation.state[].kind == OperationKind.SEND:
+            self.state[].cancelled_sends.append(operation.token())
+        else:
+            self._cancel(operation.token())
 
     def collect(self, timeout_ms: Int, completions: Completions):
         """Submits what is queued, waits, and reads the completions.
@@ -194,6 +199,10 @@ struct UringBackend(Backend):
         # Who found none before must find what was given back since.
         if len(self.state[].missing) > 0:
             self._refill()
+        for token in self.state[].cancelled_sends:
+            # Where it fails, its completion ends the wait, and it is tried
+            # again.
+            self._cancel(token)
         _ = ring.enter(0 if timeout_ms == 0 else 1, timeout_ms)
         self._forget_taken()
         var count = ring.ready()
@@ -210,6 +219,8 @@ struct UringBackend(Backend):
                 self.state[].missing.append(id)
                 self.state[].buffers.offer(-1)
                 picked = True
+            if len(self.state[].cancelled_sends) > 0:
+                self._forget_cancelled(entry.user_data)
             completions[].append(
                 Completion(
                     Operation.from_token(entry.user_data),
@@ -330,6 +341,19 @@ struct UringBackend(Backend):
             if buffer:
                 self.state[].buffers.give(buffer.value())
         heap_destroy(self.state)
+
+    def _cancel(self, token: UInt64):
+        var entry = SubmissionEntry(OP_ASYNC_CANCEL, -1, _UNWATCHED)
+        entry.address = token
+        entry.flags = SQE_SKIP_SUCCESS
+        self.state[].ring.push(entry)
+
+    @no_inline
+    def _forget_cancelled(self, token: UInt64):
+        ref tokens = self.state[].cancelled_sends
+        for i in reversed(range(len(tokens))):
+            if tokens[i] == token:
+                _ = tokens.pop(i)
 
     @no_inline
     def _describe(self, operation: Operation) -> UInt64:

@@ -3,6 +3,8 @@
 import socket
 import struct
 
+from loopback.secure_socket import SecureSocket, TruncatedError
+
 ANSWER_SECONDS_MAX = 10.0
 
 
@@ -27,17 +29,26 @@ class Answer:
 
 
 class Client:
-    """Is one connection to the server under test."""
+    """Is one connection to the server under test.
 
-    def __init__(self, port, receive_octets=None):
-        self.socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    `place` is a port of the loopback address, or the path of a Unix socket.
+    """
+
+    def __init__(self, place, receive_octets=None, secure=False):
+        self.secure = secure
+        self.is_unix = isinstance(place, str)
+        family = socket.AF_UNIX if self.is_unix else socket.AF_INET
+        self.socket = socket.socket(family, socket.SOCK_STREAM)
         if receive_octets:
             self.socket.setsockopt(
                 socket.SOL_SOCKET, socket.SO_RCVBUF, receive_octets
             )
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if not self.is_unix:
+            self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.socket.settimeout(ANSWER_SECONDS_MAX)
-        self.socket.connect(("127.0.0.1", port))
+        self.socket.connect(place if self.is_unix else ("127.0.0.1", place))
+        if secure:
+            self.socket = SecureSocket(self.socket)
         self._received = b""
 
     def __enter__(self):
@@ -60,7 +71,7 @@ class Client:
         self.socket.shutdown(socket.SHUT_WR)
 
     def reset(self):
-        """Closes with a reset."""
+        """Closes with a reset, where the transport knows one."""
         self.socket.setsockopt(
             socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
         )
@@ -124,6 +135,17 @@ class Client:
         if rest:
             raise AssertionError(f"octets before the close: {rest[:200]!r}")
 
+    def expect_loss(self):
+        """Waits until the server has given the connection up, and nothing came
+        before that; inside of TLS it does so without a word."""
+        if self.secure:
+            try:
+                rest = self._received + self.rest()
+            except TruncatedError:
+                return
+            raise AssertionError(f"an orderly end behind {rest[:200]!r}")
+        self.expect_end()
+
     def rest(self):
         """Reads until the server closes."""
         parts = []
@@ -135,8 +157,9 @@ class Client:
 
     def has_ended(self):
         """Waits for the end of the connection, orderly or abrupt."""
+        transport = self.socket.transport if self.secure else self.socket
         try:
-            while self.socket.recv(1 << 18):
+            while transport.recv(1 << 18):
                 pass
         except ConnectionResetError:
             pass

@@ -4,20 +4,29 @@ import fcntl
 import functools
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
 from pathlib import Path
 
 from loopback.client import Client
+from loopback.secure_socket import certificates
 
 ROOT = Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "tools"))
+
+from library_package import include_options  # noqa: E402
+
 MOJO = Path(os.environ.get("MOJO", ROOT / ".venv" / "bin" / "mojo"))
 SOURCE = ROOT / "tests" / "programs" / "subject.mojo"
 FOLDER = ROOT / "build" / "loopback"
 BACKENDS = ("io_uring", "epoll")
+PLAIN_TRANSPORTS = ("tcp", "unix")
+TRANSPORTS = (*PLAIN_TRANSPORTS, "tls")
 EFFECT_SECONDS_MAX = 5.0
 BUILD_SECONDS_MAX = 600
 # Resources that must be what they were once all clients have gone.
@@ -32,7 +41,10 @@ def build(source=SOURCE):
     with open(f"{program}.lock", "w") as lock:
         # Test files run at the same time; the first one builds for all.
         fcntl.flock(lock, fcntl.LOCK_EX)
-        sources = [source, *(ROOT / "flare").rglob("*.mojo")]
+        sources = [
+            *source.parent.glob("*.mojo"),
+            *(ROOT / "flare").rglob("*.mojo"),
+        ]
         newest = max(path.stat().st_mtime_ns for path in sources)
         stamp = f"{newest} {len(sources)}"
         stamp_file = Path(f"{program}.stamp")
@@ -43,7 +55,7 @@ def build(source=SOURCE):
         ):
             return program
         finished = subprocess.run(
-            [MOJO, "build", "-I", ROOT, "-o", program, source],
+            [MOJO, "build", *include_options(ROOT), "-o", program, source],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             timeout=BUILD_SECONDS_MAX,
@@ -58,8 +70,25 @@ class Subject:
     """Is one process of the server under test."""
 
     def __init__(
-        self, backend, *options, descriptors_max=None, command=None, **popen
+        self,
+        backend,
+        *options,
+        transport="tcp",
+        opening=b"",
+        descriptors_max=None,
+        command=None,
+        secure=False,
+        **popen,
     ):
+        # What stands in front of the first request of a connection.
+        self.opening = opening
+        self.secure = secure or transport == "tls"
+        if self.secure:
+            options += ("--tls", certificates())
+        self._folder = None
+        if transport == "unix":
+            self._folder = tempfile.mkdtemp()
+            options += ("--at", f"unix:{self._folder}/subject.sock")
         command = command or [build(), "--backend", backend, *options]
         if descriptors_max:
             limit = f'ulimit -n {descriptors_max}; exec "$@"'
@@ -78,8 +107,12 @@ class Subject:
         if not line:
             self.process.wait(10)
             self._reader.join(10)
+            self._remove_folder()
             raise RuntimeError(f"the server did not start: {self.log()}")
-        self.port = int(line)
+        if self._folder:
+            self.place = line.decode().strip().removeprefix("unix:")
+        else:
+            self.place = self.port = int(line)
 
     def _read_log(self):
         for line in self.process.stderr:
@@ -110,12 +143,12 @@ class Subject:
 
     def connect(self, **options):
         """Opens a connection."""
-        return Client(self.port, **options)
+        return Client(self.place, **{"secure": self.secure, **options})
 
     def statistics(self):
         """Asks the server for its counters."""
         with self.connect() as client:
-            client.send(b"GET /statistics HTTP/1.1\r\nHost: a\r\n"
+            client.send(self.opening + b"GET /statistics HTTP/1.1\r\nHost: a\r\n"
                         b"Connection: close\r\n\r\n")
             answer = client.answer()
             client.expect_end()
@@ -149,7 +182,12 @@ class Subject:
         self._reader.join(10)
         self.process.stdout.close()
         self.process.stderr.close()
+        self._remove_folder()
         return self.process.returncode
+
+    def _remove_folder(self):
+        if self._folder:
+            shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def delay(milliseconds):
@@ -161,6 +199,8 @@ class WithSubject(unittest.TestCase):
     """Starts one server for a class, and checks at the end that it is well."""
 
     backend = BACKENDS[0]
+    transport = TRANSPORTS[0]
+    opening = b""
     options = ()
 
     def check_time(self, started, seconds):
@@ -171,7 +211,12 @@ class WithSubject(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.subject = Subject(cls.backend, *cls.options)
+        cls.subject = Subject(
+            cls.backend,
+            *cls.options,
+            transport=cls.transport,
+            opening=cls.opening,
+        )
         cls.addClassCleanup(cls.subject.stop)
         if "--workers" in cls.options:
             cls._await_both_workers()
@@ -238,11 +283,28 @@ class WithSubject(unittest.TestCase):
             self.assertEqual(client.answer().body, b"hello")
 
 
-def on_each_backend(cases):
+def on_each_backend(cases, base=WithSubject, transports=TRANSPORTS[:1]):
     """Makes a test class of `cases` for each kernel interface."""
     module = sys.modules[cases.__module__]
-    for backend in BACKENDS:
-        name = f"{cases.__name__}_on_{backend}"
-        members = {"backend": backend, "__module__": cases.__module__}
-        setattr(module, name, type(name, (cases, WithSubject), members))
+    for transport in transports:
+        for backend in BACKENDS:
+            name = f"{cases.__name__}_on_{backend}"
+            if transport != TRANSPORTS[0]:
+                name += f"_and_{transport}"
+            members = {
+                "backend": backend,
+                "transport": transport,
+                "__module__": cases.__module__,
+            }
+            setattr(module, name, type(name, (cases, base), members))
     return cases
+
+
+def on_each_transport(cases, base=WithSubject):
+    """Makes a test class for each transport and each kernel interface."""
+    return on_each_backend(cases, base, TRANSPORTS)
+
+
+def on_each_plain_transport(cases, base=WithSubject):
+    """Does so without TLS: where a connection waits, no handshake ends."""
+    return on_each_backend(cases, base, PLAIN_TRANSPORTS)

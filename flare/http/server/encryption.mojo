@@ -1,0 +1,225 @@
+"""Puts the TLS machine between a connection and its socket.
+
+Octets that were received are decrypted at once, into buffers of the pool: the
+window of the HTTP machine holds plaintext, and no more of it than came as
+records. What is to be sent is encrypted when a send begins, as much as one send
+carries, so that it gathers as plaintext until then.
+"""
+
+from flare.core import Buffer, PointerTo, heap_destroy
+from flare.runtime.reactor import LARGE_BUFFER_OCTETS
+from flare.tls import TlsError, TlsMachine, TlsStep
+
+from .connection_state import ConnectionState, Stage
+from .input import extend_window, room_behind_window
+from .worker_state import WorkerState
+
+comptime RECORD_OCTETS_MAX = 16 * 1024 + 512
+"""What a record takes on its way, its header and what authenticates it
+included (RFC 8446 section 5.2)."""
+
+# What encryption adds to one send: to each of its five records a header, a tag
+# and the type or the nonce, and a close_notify behind them.
+comptime _ADDED_OCTETS_MAX = 256
+
+
+@fieldwise_init
+struct Decryption(Equatable, TrivialRegisterPassable):
+    """Says what became of octets that were received."""
+
+    comptime GOES_ON = Self(0)
+    """More may follow."""
+    comptime ENDED = Self(1)
+    """The peer has said that it sends no more."""
+    comptime FAILED = Self(2)
+    """The connection cannot go on; an alert may wait to be sent."""
+
+    var value: UInt8
+    """The number of the kind."""
+
+
+def decrypt(
+    c: PointerTo[ConnectionState], octets: Span[UInt8, _], *, is_large: Bool
+) -> Decryption:
+    """Goes on with the handshake, or adds plaintext behind the window.
+
+    Args:
+        c: The connection, which has a TLS transport.
+        octets: What was received; all of it is consumed.
+        is_large: They came in one of the large buffers.
+
+    Returns:
+        Whether more may follow.
+    """
+    var t = c[].tls.unsafe_value()
+    if not t[].machine:
+        try:
+            t[].machine = TlsMachine.server(t[].context)
+        except:
+            return Decryption.FAILED
+    ref machine = t[].machine.value()
+    # Whatever is read may be answered: a handshake, a request for new keys.
+    if machine.output_capacity() == 0:
+        machine.lend_output(_worker_of(c)[].take_output())
+    var result: Decryption
+    try:
+        var consumed = _shake_hands(machine, octets)
+        result = _read(c, machine, octets[consumed:], is_large)
+    except:
+        # The machine keeps what it was.
+        result = Decryption.FAILED
+    _give_empty_output_back(c, machine)
+    return result
+
+
+def encrypt(c: PointerTo[ConnectionState]):
+    """Fills `sending` with what has gathered, as much as one send carries.
+
+    Where nothing follows any more, the peer is told so.
+
+    Args:
+        c: The connection; `sending` is empty, and no send is in flight.
+    """
+    var t = c[].tls.unsafe_value()
+    if not t[].machine:
+        return
+    ref machine = t[].machine.value()
+    if machine.failure():
+        # Only the alert may still go out.
+        c[].output.clear()
+        c[].large = None
+    var wanted = len(c[].output) + _large_octets_left(c)
+    if wanted == 0 and machine.pending() == 0 and not _says_end(c, machine):
+        return
+    _make_room(c, machine, wanted)
+    if machine.is_open() and not machine.failure():
+        try:
+            _write(c, machine)
+        except:
+            c[].output.clear()
+            c[].large = None
+        if _says_end(c, machine):
+            machine.close()
+    # The memory that `sending` may hold is counted as lent, as is that of the
+    # machine.
+    machine.exchange_output(_sending_of(c))
+    _give_empty_output_back(c, machine)
+
+
+def free_transport(c: PointerTo[ConnectionState]):
+    """Frees the TLS of a connection that ends, or that was none.
+
+    Args:
+        c: The connection, which has a TLS transport.
+    """
+    var t = c[].tls.unsafe_value()
+    if t[].machine and t[].machine.value().output_capacity() > 0:
+        _worker_of(c)[].give_output(t[].machine.value().take_output())
+    c[].tls = None
+    heap_destroy(t)
+
+
+def _shake_hands(
+    machine: TlsMachine, octets: Span[UInt8, _]
+) raises TlsError -> Int:
+    """Goes on with a handshake that is not complete.
+
+    Returns:
+        How many octets it has consumed.
+    """
+    var consumed = 0
+    while not machine.is_open():
+        var step = machine.handshake(octets[consumed:])
+        consumed += step.consumed
+        # What it wants to send goes out when all that has come is used up.
+        if consumed == len(octets) or step.consumed == 0:
+            break
+    return consumed
+
+
+def _read(
+    c: PointerTo[ConnectionState],
+    machine: TlsMachine,
+    octets: Span[UInt8, _],
+    is_large: Bool,
+) raises TlsError -> Decryption:
+    if not machine.is_open():
+        return Decryption.GOES_ON
+    var pool = _worker_of(c)[].reactor.buffers()
+    var consumed = 0
+    while True:
+        var room = room_behind_window(c, pool, is_large)
+        var step: TlsStep
+        try:
+            step = machine.read(octets[consumed:], room)
+        except e:
+            extend_window(c, pool, 0)
+            raise e
+        consumed += step.consumed
+        extend_window(c, pool, step.count)
+        if step.kind == TlsStep.END:
+            return Decryption.ENDED
+        if step.kind != TlsStep.DATA:
+            return Decryption.GOES_ON
+
+
+def _make_room(c: PointerTo[ConnectionState], machine: TlsMachine, wanted: Int):
+    """Gives the machine memory for one send."""
+    if machine.output_capacity() > 0:
+        # What it has gathered by itself comes first.
+        machine.exchange_output(_sending_of(c))
+    elif c[].sending.capacity() == 0:
+        c[].sending = _worker_of(c)[].take_output()
+    _worker_of(c)[].make_room(
+        c[].sending,
+        min(wanted + _ADDED_OCTETS_MAX, LARGE_BUFFER_OCTETS) - len(c[].sending),
+    )
+    machine.exchange_output(_sending_of(c))
+
+
+def _write(c: PointerTo[ConnectionState], machine: TlsMachine) raises TlsError:
+    var room = LARGE_BUFFER_OCTETS - _ADDED_OCTETS_MAX - machine.pending()
+    if len(c[].output) > 0 and room > 0:
+        var taken = machine.write(
+            c[].output.span()[: min(room, len(c[].output))]
+        )
+        c[].output.consume(taken)
+        room -= taken
+    if len(c[].output) > 0 or not c[].large or room <= 0:
+        return
+    var octets = c[].large.value().octets()[c[].large_sent :]
+    c[].large_sent += machine.write(octets[: min(room, len(octets))])
+    if _large_octets_left(c) == 0:
+        c[].large = None
+
+
+def _says_end(c: PointerTo[ConnectionState], machine: TlsMachine) -> Bool:
+    return (
+        c[].stage == Stage.LAST_SEND
+        and len(c[].output) == 0
+        and not c[].large
+        and machine.is_open()
+        and not machine.is_closed()
+        and not machine.failure()
+    )
+
+
+def _large_octets_left(c: PointerTo[ConnectionState]) -> Int:
+    if not c[].large:
+        return 0
+    return len(c[].large.value()) - c[].large_sent
+
+
+def _give_empty_output_back(c: PointerTo[ConnectionState], machine: TlsMachine):
+    if machine.pending() == 0 and machine.output_capacity() > 0:
+        _worker_of(c)[].give_output(machine.take_output())
+
+
+@always_inline
+def _sending_of(c: PointerTo[ConnectionState]) -> PointerTo[Buffer]:
+    return Pointer(to=c[].sending).unsafe_origin_cast[MutUntrackedOrigin]()
+
+
+@always_inline
+def _worker_of(c: PointerTo[ConnectionState]) -> PointerTo[WorkerState]:
+    return c[].worker.unsafe_bitcast[WorkerState]()

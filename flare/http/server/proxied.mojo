@@ -1,0 +1,135 @@
+"""Takes the header in which a proxy names the client of a connection.
+
+Who may send one is configured, because a header from anybody else would let him
+choose his address. Where proxies are expected, a connection without a header is
+no connection of a proxy and ends.
+"""
+
+from flare.core import PointerTo, write_escaped
+from flare.http.stream_address import StreamAddr
+from flare.net.proxy_header import parse_proxy_header
+from flare.sys.socket_address import SocketAddressStorage
+
+from .connection_state import ConnectionState, Stage, Wait
+from .input import consume, window
+from .output import worker_of
+from .statistics import WorkerStatistics
+from .worker_state import WorkerState
+
+# How much of what is no header a line shows.
+comptime _SHOWN_OCTETS_MAX = 32
+# Whoever may connect could fill the log otherwise.
+comptime _LINES_PER_SECOND_MAX = 16
+
+
+def is_welcome(w: PointerTo[WorkerState], descriptor: Int32) -> Bool:
+    """Tells whether a connection may be served: all may, unless proxies are
+    expected.
+
+    Args:
+        w: The worker.
+        descriptor: The accepted socket.
+
+    Returns:
+        False if it comes from somebody who is no trusted proxy.
+    """
+    if not w[].config.expects_proxy_header():
+        return True
+    var peer = _peer_of(w, descriptor)
+    if not peer:
+        # It has gone before it was looked at.
+        return False
+    if w[].config.trusts_proxy(peer.value()):
+        return True
+    _report(
+        w,
+        peer.value(),
+        "net.untrusted_proxy: it is not one of the trusted proxies",
+        Span[UInt8, ImmStaticOrigin](),
+    )
+    return False
+
+
+def take_proxy_header(c: PointerTo[ConnectionState]) -> Bool:
+    """Takes the header from the front of the window.
+
+    Args:
+        c: The connection, of which no header was taken yet.
+
+    Returns:
+        True if requests may follow; False if more is to come or the connection
+        ends.
+    """
+    var w = worker_of(c)
+    var octets = window(c)
+    try:
+        var found = parse_proxy_header(octets)
+        if found:
+            ref header = found.value()
+            c[].client = header.source
+            c[].proxy_header_due = False
+            if c[].wait == Wait.PROXY_HEADER:
+                c[].wait = Wait.NOTHING
+            consume(c, w[].reactor.buffers(), header.octets)
+            return True
+        if c[].peer_ended:
+            c[].stage = Stage.CLOSING
+            # Who connects and leaves again only looks whether we are there.
+            if len(octets) > 0:
+                _refuse(c, "the header is cut off")
+    except e:
+        c[].stage = Stage.CLOSING
+        _refuse(c, e.reason)
+    return False
+
+
+def _refuse(c: PointerTo[ConnectionState], reason: StaticString):
+    var w = worker_of(c)
+    var peer = _peer_of(w, c[].descriptor)
+    if peer:
+        _report(
+            w,
+            peer.value(),
+            String("net.bad_proxy_header: ", reason),
+            window(c),
+        )
+
+
+def _report(
+    w: PointerTo[WorkerState],
+    peer: StreamAddr,
+    reason: StringSlice,
+    octets: Span[UInt8, _],
+):
+    WorkerStatistics.add(Pointer(to=w[].statistics[].refused), 1)
+    var second = w[].reactor.now_ms() // 1000
+    if second != w[].report_second:
+        w[].report_second = second
+        w[].reports = 0
+    w[].reports += 1
+    if w[].reports > _LINES_PER_SECOND_MAX:
+        return
+    var line = String(
+        "flare: worker ",
+        w[].index,
+        " closed a connection from ",
+        peer,
+        ": ",
+        reason,
+    )
+    if len(octets) > 0:
+        line.write(': "')
+        write_escaped(octets[: min(len(octets), _SHOWN_OCTETS_MAX)], line)
+        line += '"' if len(octets) <= _SHOWN_OCTETS_MAX else '..."'
+    if w[].reports == _LINES_PER_SECOND_MAX:
+        line.write("; more of them in this second are not logged")
+    w[].config.log.line(line)
+
+
+def _peer_of(
+    w: PointerTo[WorkerState], descriptor: Int32
+) -> Optional[StreamAddr]:
+    var storage = SocketAddressStorage()
+    if w[].reactor.peer_address(descriptor, storage) < 0:
+        return None
+    return StreamAddr.from_storage(storage)

@@ -1,0 +1,126 @@
+"""Takes over the listening sockets that whoever started the process has opened.
+
+systemd does so for a service with sockets of its own, and a server for the
+program that goes on in its place. The names tell the two apart: what comes from
+a server belongs to this process alone once that server has ended, and what
+comes from anybody else is only lent.
+"""
+
+from flare.http.stream_address import StreamAddr
+from flare.net import RawSocket
+from flare.sys.errno import errno_name
+from flare.sys.passed_descriptors import (
+    PASSED_FIRST,
+    PASSED_MAX,
+    close_on_exec,
+    take_passed_descriptors,
+)
+from flare.sys.process import process_id
+from flare.sys.socket import local_socket_address, socket_option
+from flare.sys.socket_address import SocketAddressStorage
+from flare.sys.socket_constants import (
+    SOCK_STREAM,
+    SOL_SOCKET,
+    SO_ACCEPTCONN,
+    SO_TYPE,
+)
+from flare.sys.socket_file import FileIdentity, identify_file
+from flare.unix import UnixAddr
+from flare.unix.socket_file import MODE_DEFAULT, SocketFile
+
+from .listener import Listener
+
+comptime OWN_NAME: StaticString = "flare.own."
+"""How the name of a listener begins that a server passes on for good; the
+permissions of its path follow."""
+comptime READY_NAME: StaticString = "flare.ready"
+"""The name of the socket that is told once the new server serves."""
+
+comptime _BAD: StaticString = "http.bad_activation "
+
+
+def take_listeners() raises -> List[Listener]:
+    """Takes over what was passed to this process.
+
+    Returns:
+        The listeners in their order; none if nothing was passed to it.
+
+    Raises:
+        An error `http.bad_activation` if a descriptor is no listening socket of
+        streams.
+    """
+    var listeners = List[Listener]()
+    var passed = take_passed_descriptors()
+    if passed.process != String(process_id()):
+        return listeners^
+    var count: Int
+    try:
+        count = Int(passed.count)
+    except e:
+        raise Error(_BAD, "LISTEN_FDS is no number: ", e)
+    if count < 1 or count > PASSED_MAX:
+        raise Error(_BAD, "LISTEN_FDS is not 1 to 1,024")
+    var names = List[String]()
+    for name in passed.names.split(":"):
+        names.append(String(name))
+    while len(names) < count:
+        names.append(String())
+    for i in range(count):
+        var closing = close_on_exec(PASSED_FIRST + Int32(i))
+        if closing < 0:
+            raise Error(_BAD, "descriptor ", 3 + i, ": ", errno_name(-closing))
+    var ready = Int32(-1)
+    for i in range(count):
+        var descriptor = PASSED_FIRST + Int32(i)
+        if names[i] == READY_NAME:
+            ready = descriptor
+        else:
+            listeners.append(_take(descriptor, names[i]))
+    if ready >= 0 and len(listeners) > 0:
+        listeners[0].set_ready(ready)
+    return listeners^
+
+
+def _take(descriptor: Int32, name: String) raises -> Listener:
+    var listens = 0
+    var type = 0
+    _ = socket_option(descriptor, SOL_SOCKET, SO_ACCEPTCONN, listens)
+    _ = socket_option(descriptor, SOL_SOCKET, SO_TYPE, type)
+    var storage = SocketAddressStorage()
+    var found = local_socket_address(descriptor, storage)
+    var address = Optional[StreamAddr](None)
+    if listens != 0 and type == SOCK_STREAM and found == 0:
+        address = StreamAddr.from_storage(storage)
+    if not address:
+        raise Error(
+            _BAD, "descriptor ", descriptor, " is no listening stream socket"
+        )
+    var socket = RawSocket(unsafe_descriptor=descriptor)
+    if not address.value().is_unix():
+        # Accepted sockets inherit it.
+        socket.set_no_delay(True)
+    var is_own = name.startswith(OWN_NAME)
+    var file = Optional[SocketFile](None)
+    var mode = MODE_DEFAULT
+    if is_own and address.value().is_unix():
+        file = _file_of(address.value().unix_address())
+        mode = Int(name[byte = OWN_NAME.byte_length() :])
+    return Listener(
+        socket=socket^,
+        address=address.value().copy(),
+        file=file^,
+        mode=mode,
+        name=name,
+        is_taken=True,
+        is_lent=not is_own,
+    )
+
+
+def _file_of(name: UnixAddr) -> Optional[SocketFile]:
+    if name.is_abstract() or name.is_unnamed():
+        return None
+    var path = String(StringSlice(unsafe_from_utf8=name.octets()))
+    var identity = FileIdentity()
+    if identify_file(path, identity) < 0 or not identity.is_socket:
+        return None
+    return SocketFile(path, identity)

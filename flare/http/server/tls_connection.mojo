@@ -1,0 +1,247 @@
+"""Lets a connection speak TLS: what its operations call on completion.
+
+The connection, its driver and its rules are the same; only what a receive has
+brought is decrypted before it is processed, and no request is read before the
+handshake is complete.
+"""
+
+from flare.core import Buffer, Erased, PointerTo, SlotHandle, heap_create
+from flare.runtime.operation import Operation, OperationKind
+from flare.tls import TlsContext
+
+from .connection import Connection
+from .connection_operations import on_receive, on_sent
+from .connection_state import ConnectionState, Stage, Wait
+from .deadline import await_handshake
+from .encryption import Decryption, decrypt, free_transport
+from .output import (
+    count_sent,
+    flush,
+    machine,
+    output_of,
+    release_output,
+    worker_of,
+)
+from .proxied import take_proxy_header
+from .statistics import WorkerStatistics
+from .tls_transport import TlsTransport
+from .worker_state import HANDSHAKE_STEPS_MAX, WorkerState
+
+# What a handshake that waits for its turn may keep; then it waits no longer.
+comptime _WAITING_OCTETS_MAX = 32 * 1024
+
+comptime _PLAIN_HTTP_ANSWER: StaticString = (
+    "HTTP/1.1 400 Bad Request\r\n"
+    "Content-Type: text/plain; charset=utf-8\r\n"
+    "Content-Length: 40\r\n"
+    "Connection: close\r\n\r\n"
+    "This port speaks HTTPS, not plain HTTP.\n"
+)
+
+
+def begin_tls(connection: Connection, context: TlsContext):
+    """Lets a connection that has just begun shake hands first.
+
+    Args:
+        connection: The connection, before its first octet.
+        context: What the connections of its listener have in common.
+    """
+    var c = connection.state
+    c[].tls = heap_create(TlsTransport(context))
+    c[].receive.complete = _on_receive
+    c[].send.complete = _on_sent
+    c[].stage = Stage.SHAKING_HANDS
+    await_handshake(c, c[].tls.value()[].handshake_timeout_ms)
+
+
+def go_on_shaking_hands(w: PointerTo[WorkerState]):
+    """Goes on with handshakes that had to wait for a turn, the longest waiting
+    first.
+
+    Args:
+        w: The worker, at the end of a turn.
+    """
+    var count = min(w[].handshake_steps_left, len(w[].handshakes))
+    var first = List[SlotHandle](w[].handshakes[:count])
+    var rest = List[SlotHandle](w[].handshakes[count:])
+    w[].handshakes = rest^
+    w[].handshake_steps_left = HANDSHAKE_STEPS_MAX
+    if len(w[].handshakes) > 0:
+        # The next turn must not wait for something else to happen.
+        w[].reactor.post(_nothing, w.unsafe_bitcast[NoneType]())
+    for slot in first:
+        var c = w[].connections.find(slot)
+        if c and c.value()[].tls:
+            c.value()[].tls.value()[].is_queued = False
+            _take_waiting(Connection(c.value()))
+            Connection(c.value()).process()
+
+
+def _on_receive(operation: Operation):
+    var c = (
+        operation.state[].owner.unsafe_value().unsafe_bitcast[ConnectionState]()
+    )
+    var connection = Connection(c)
+    var w = worker_of(c)
+    var count = operation.result()
+    if count == 0:
+        _note_end(connection)
+    if count <= 0 or c[].stage not in (Stage.OPEN, Stage.SHAKING_HANDS):
+        on_receive(operation)
+        return
+    var is_large = operation.state[].kind == OperationKind.READ
+    var buffer = (
+        operation.state[].address if is_large else operation.state[].buffer
+    ).value()
+    var octets = Span[UInt8, MutUntrackedOrigin](
+        unsafe_ptr=buffer, length=count
+    )
+    var behind_header = Buffer()
+    if c[].proxy_header_due:
+        # A proxy says for whom it connects before the first record.
+        behind_header = _take_proxy_header(c, octets)
+        octets = Span[UInt8, MutUntrackedOrigin](unsafe_ptr=buffer, length=0)
+        if len(behind_header) > 0:
+            octets = Span[UInt8, MutUntrackedOrigin](
+                unsafe_ptr=behind_header.unsafe_front(),
+                length=len(behind_header),
+            )
+    # What lies behind the word that nothing follows has no meaning.
+    if not c[].peer_ended and len(octets) > 0:
+        if _is_first(c) and _is_text(octets[0]):
+            _answer_plain_http(c)
+        elif c[].stage == Stage.OPEN or _may_go_on(connection, octets):
+            _go_on(connection, decrypt(c, octets, is_large=is_large))
+    _ = behind_header^
+    if is_large:
+        w[].reactor.large_buffers().give(buffer)
+    else:
+        w[].reactor.buffers().give(buffer)
+    connection.process()
+
+
+def _take_proxy_header(
+    c: PointerTo[ConnectionState], octets: Span[UInt8, _]
+) -> Buffer:
+    """Takes octets in until the header of a proxy is whole.
+
+    Returns:
+        What lies behind it.
+    """
+    var rest = Buffer()
+    c[].gathered.append(octets)
+    if take_proxy_header(c):
+        swap(rest, c[].gathered)
+    return rest^
+
+
+def _may_go_on(connection: Connection, octets: Span[UInt8, _]) -> Bool:
+    """Decides whether a handshake goes on in this turn; if not, it keeps what
+    has come."""
+    var c = connection.state
+    var w = worker_of(c)
+    var t = c[].tls.unsafe_value()
+    if len(w[].handshakes) == 0 and w[].handshake_steps_left > 0:
+        w[].handshake_steps_left -= 1
+        return True
+    if len(t[].waiting) + len(octets) > _WAITING_OCTETS_MAX:
+        _take_waiting(connection)
+        return c[].stage == Stage.OPEN or c[].stage == Stage.SHAKING_HANDS
+    t[].waiting.append(octets)
+    if not t[].is_queued:
+        t[].is_queued = True
+        w[].handshakes.append(c[].slot)
+    return False
+
+
+def _take_waiting(connection: Connection):
+    var c = connection.state
+    var octets = Buffer()
+    swap(octets, c[].tls.unsafe_value()[].waiting)
+    if len(octets) > 0 and c[].stage == Stage.SHAKING_HANDS:
+        _go_on(connection, decrypt(c, octets.span(), is_large=False))
+
+
+def _on_sent(operation: Operation):
+    var c = (
+        operation.state[].owner.unsafe_value().unsafe_bitcast[ConnectionState]()
+    )
+    if c[].stage != Stage.SHAKING_HANDS or operation.result() <= 0:
+        on_sent(operation)
+        return
+    # The deadline of the handshake bounds the time that the peer takes to read.
+    count_sent(c, operation.result())
+    flush(c)
+    if operation.is_idle():
+        release_output(c)
+
+
+def _go_on(connection: Connection, decryption: Decryption):
+    var c = connection.state
+    if decryption == Decryption.FAILED:
+        WorkerStatistics.add(Pointer(to=worker_of(c)[].statistics[].refused), 1)
+        if c[].running:
+            connection.peer_is_gone()
+            return
+        # An alert may say why.
+        c[].lingers = True
+        c[].stage = Stage.LAST_SEND
+        return
+    if c[].stage == Stage.SHAKING_HANDS:
+        if not c[].tls.unsafe_value()[].machine.value().is_open():
+            flush(c)
+            return
+        c[].stage = Stage.OPEN
+        c[].wait = Wait.NOTHING
+        _count_handshake(c)
+    if decryption == Decryption.ENDED:
+        c[].peer_ended = True
+        machine(c).receive_end()
+
+
+def _count_handshake(c: PointerTo[ConnectionState]):
+    var statistics = worker_of(c)[].statistics
+    WorkerStatistics.add(Pointer(to=statistics[].handshakes), 1)
+    if c[].tls.unsafe_value()[].machine.value().is_resumed():
+        WorkerStatistics.add(Pointer(to=statistics[].handshakes_resumed), 1)
+
+
+def _note_end(connection: Connection):
+    """Tells an end of the transport from the end of what the peer says."""
+    var c = connection.state
+    var t = c[].tls.unsafe_value()
+    if c[].stage == Stage.SHAKING_HANDS:
+        connection.peer_is_gone()
+        return
+    if c[].peer_ended:
+        return
+    t[].was_cut = True
+    if c[].running and not c[].upgraded and c[].stage == Stage.OPEN:
+        # Half of a conversation may go on only where its end was announced.
+        connection.peer_has_ended()
+
+
+def _is_first(c: PointerTo[ConnectionState]) -> Bool:
+    var t = c[].tls.unsafe_value()
+    return not t[].machine and len(t[].waiting) == 0
+
+
+@always_inline
+def _is_text(octet: UInt8) -> Bool:
+    # Methods are letters; a record of TLS begins with a number under 32.
+    return octet | 32 >= 97 and octet | 32 <= 122
+
+
+def _answer_plain_http(c: PointerTo[ConnectionState]):
+    """Answers a client that speaks HTTP without TLS, in its own language."""
+    WorkerStatistics.add(Pointer(to=worker_of(c)[].statistics[].refused), 1)
+    free_transport(c)
+    c[].receive.complete = on_receive
+    c[].send.complete = on_sent
+    output_of(c)[].append(_PLAIN_HTTP_ANSWER)
+    c[].lingers = True
+    c[].stage = Stage.LAST_SEND
+
+
+def _nothing(owner: Erased):
+    pass

@@ -1,0 +1,57 @@
+"""Holds what the TLS listeners of a server encrypt with, and replaces it."""
+
+from flare.tls import TlsContext, TlsServerConfig
+
+# What this server speaks inside of TLS (RFC 7301 section 6), best first.
+comptime _HTTP_1_1: StaticString = "http/1.1"
+comptime _HTTP_1_0: StaticString = "http/1.0"
+comptime _TIMEOUT_MS_MAX = (1 << 31) - 1
+
+
+struct TlsListenerState(Copyable, Movable):
+    """Holds the TLS of one listening socket."""
+
+    var config: TlsServerConfig
+    """What it was made from; its files may be read again."""
+    var context: TlsContext
+    """What its connections have in common."""
+
+    def __init__(out self, var config: TlsServerConfig) raises:
+        """Reads and checks a configuration.
+
+        Args:
+            config: What was decided.
+
+        Raises:
+            Error: As `TlsContext.for_servers` does.
+        """
+        self.config = completed(config^)
+        self.context = TlsContext.for_servers(self.config)
+
+
+def completed(var config: TlsServerConfig) raises -> TlsServerConfig:
+    """Names the protocols of the server where a configuration names none.
+
+    Args:
+        config: What was decided.
+
+    Returns:
+        The configuration to use.
+
+    Raises:
+        Error: `http.bad_config` if it names others, or waits for ever.
+    """
+    if len(config.application_protocols) == 0:
+        config.application_protocols = [String(_HTTP_1_1), String(_HTTP_1_0)]
+    if config.handshake_timeout_ms > _TIMEOUT_MS_MAX:
+        raise Error(
+            "http.bad_config TlsServerConfig.handshake_timeout_ms must be 1 to"
+            " 2,147,483,647"
+        )
+    for name in config.application_protocols:
+        if name != _HTTP_1_1 and name != _HTTP_1_0:
+            raise Error(
+                "http.bad_config TlsServerConfig.application_protocols may"
+                " only name http/1.1 and http/1.0"
+            )
+    return config^

@@ -1,0 +1,1 @@
+"""Holds programs that the tests run."""
