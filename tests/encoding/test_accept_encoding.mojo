@@ -2,7 +2,12 @@
 
 from std.testing import assert_equal, assert_false, assert_true
 
-from flare.http.encoding import AcceptEncoding, ContentCoding
+from flare.http.encoding import (
+    AcceptEncoding,
+    ContentCoding,
+    accept_encoding_of,
+    decodable_codings,
+)
 from flare.message import HeaderMap
 
 
@@ -101,6 +106,15 @@ def test_octets_that_are_no_text_are_read_too() raises:
     var accepted = AcceptEncoding()
     accepted.add(Span(octets))
     assert_true(accepted.accepts(ContentCoding.GZIP))
+
+
+def test_a_client_names_what_it_can_decode() raises:
+    var codings = decodable_codings()
+    assert_equal(accept_encoding_of(codings), "gzip, deflate, br, zstd")
+    var accepted = AcceptEncoding.parse(accept_encoding_of(codings))
+    for coding in codings:
+        assert_equal(accepted.weight(coding), 1000)
+    assert_equal(accept_encoding_of(List[ContentCoding]()), "identity")
 
 
 def _chosen(value: String) -> String:

@@ -35,7 +35,7 @@ def test_what_is_compressed_is_decompressed_to_the_same_octets() raises:
 
 
 def test_each_level_is_read_back() raises:
-    var octets = mixed_octets(20_000)
+    var octets = mixed_octets(4000)
     var rows: List[Tuple[Int, Int, Int]] = [(1, 1, 9), (3, 0, 11), (4, 1, 19)]
     for row in rows:
         var coding = ContentCoding(row[0])
@@ -65,6 +65,20 @@ def test_pieces_of_any_size_are_decoded_alike() raises:
                     same(Span(content), Span(octets)),
                     String(coding, " ", size, " ", room),
                 )
+
+
+def test_nothing_may_come_again_and_again() raises:
+    for coding in all_codings():
+        var coded = compress("content".as_bytes(), coding)
+        var decoder = ContentDecoder([coding])
+        var into = List[UInt8](length=100, fill=0)
+        _ = decoder.decode(Span(coded)[:5], Span(into))
+        for _ in range(100):
+            assert_equal(decoder.decode("".as_bytes(), Span(into)).produced, 0)
+        var progress = decoder.decode(Span(coded)[5:], Span(into))
+        assert_equal(progress.consumed, len(coded) - 5, String(coding))
+        decoder.end()
+        assert_equal(decoder.decoded_octets(), 7)
 
 
 def test_every_front_is_truncated() raises:

@@ -1,6 +1,10 @@
 """Compresses and decompresses content, and negotiates how."""
 
-from .accept_encoding import AcceptEncoding
+from .accept_encoding import (
+    AcceptEncoding,
+    accept_encoding_of,
+    decodable_codings,
+)
 from .coding import ContentCoding, codings_of
 from .compression_config import (
     CompressionConfig,

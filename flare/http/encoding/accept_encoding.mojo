@@ -3,6 +3,9 @@
 from flare.core import equals_ignoring_case, find_octet
 from flare.message import FieldSection
 from flare.proto.h1.grammar import trim_blanks
+from flare.sys.brotli import brotli_decoder
+from flare.sys.zlib import zlib
+from flare.sys.zstd import zstd
 
 from .coding import ContentCoding
 
@@ -146,6 +149,41 @@ struct AcceptEncoding(Copyable, Movable):
         if coding:
             var number = coding.value().number
             self._weights[number] = _least(self._weights[number], weight)
+
+
+def decodable_codings() -> List[ContentCoding]:
+    """Lists the codings that this machine has the libraries to decode.
+
+    Returns:
+        The codings, `IDENTITY` not among them.
+    """
+    var codings = List[ContentCoding]()
+    if zlib():
+        codings.append(ContentCoding.GZIP)
+        codings.append(ContentCoding.DEFLATE)
+    if brotli_decoder():
+        codings.append(ContentCoding.BROTLI)
+    if zstd():
+        codings.append(ContentCoding.ZSTD)
+    return codings^
+
+
+def accept_encoding_of(codings: List[ContentCoding]) -> String:
+    """Writes the value of the field for a request.
+
+    Args:
+        codings: What is accepted.
+
+    Returns:
+        The value: `identity` where nothing else is accepted, because a request
+        without the field accepts everything.
+    """
+    var value = String()
+    for coding in codings:
+        if value.byte_length() > 0:
+            value += ", "
+        value += coding.name()
+    return value if value.byte_length() > 0 else String("identity")
 
 
 def _least(listed: Int, weight: Int) -> Int:

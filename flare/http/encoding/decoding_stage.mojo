@@ -40,6 +40,8 @@ struct _StageState(Movable):
     var held_count: Int
     var held_taken: Int
     var members: Int
+    # What was read is written: without more input nothing more comes.
+    var is_drained: Bool
     var zlib: Optional[ZlibStream]
     var brotli: Optional[BrotliReader]
     var zstd: Optional[ZstdReader]
@@ -51,6 +53,7 @@ struct _StageState(Movable):
         self.held_count = 0
         self.held_taken = 0
         self.members = 0
+        self.is_drained = True
         self.zlib = None
         self.brotli = None
         self.zstd = None
@@ -115,6 +118,7 @@ struct _StageState(Movable):
     def begin_member(mut self) raises EncodingError:
         self.phase = _Phase.WITHIN
         self.held_taken = 0
+        self.is_drained = True
         if self.coding == ContentCoding.BROTLI or (
             self.coding == ContentCoding.ZSTD
         ):
@@ -287,6 +291,9 @@ struct DecodingStage(TrivialRegisterPassable):
         self, input: Span[UInt8, _], output: Span[mut=True, UInt8, _]
     ) raises EncodingError -> CodingStep:
         var s = self._state
+        # Asked without need again and again, Zstandard takes that for a fault.
+        if len(input) == 0 and s[].is_drained:
+            return CodingStep(0, 0, 0)
         var step: CodingStep
         var is_end: Bool
         var lacks_memory: Bool
@@ -313,6 +320,7 @@ struct DecodingStage(TrivialRegisterPassable):
             raise s[].failure(EncodingError.NO_MEMORY)
         if is_bad:
             raise s[].failure(EncodingError.BAD_DATA)
+        s[].is_drained = step.produced < len(output)
         if is_end:
             s[].end_member()
         return step

@@ -172,13 +172,17 @@ struct EncodingWriter[W: Writer & Movable & Deinitable](Movable, Writer):
         """
         self._write(Span[UInt8, ImmUntrackedOrigin](), CodingFlush.FINISH)
 
-    def writer(self) -> ref[self._state[].writer] Self.W:
+    def writer(self) -> ref[self] Self.W:
         """Gives what the coded octets are written to.
 
         Returns:
-            The writer.
+            The writer, which lives as long as this one.
         """
-        return self._state[].writer
+        return (
+            Pointer(to=self._state[].writer)
+            .unsafe_mut_cast[False]()
+            .unsafe_origin_cast[origin_of(self)]()[]
+        )
 
     @no_inline
     def _write(self, octets: Span[UInt8, _], flush: Int) raises:
