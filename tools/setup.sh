@@ -40,12 +40,22 @@ has_venv() {
     "$1" -c 'import ensurepip, venv' >/dev/null 2>&1
 }
 
+# The loader knows best where it looks.
+has_library() {
+    [ -n "$python" ] && "$python" -c 'import ctypes, sys
+ctypes.CDLL(sys.argv[1])' "$1" >/dev/null 2>&1
+}
+
 python=$(find_python)
 missing=""
 command -v make >/dev/null 2>&1 || missing="$missing make"
 command -v curl >/dev/null 2>&1 || missing="$missing curl"
 command -v openssl >/dev/null 2>&1 || missing="$missing openssl"
 can_link || missing="$missing gcc libc6-dev"
+has_library libz.so.1 || missing="$missing zlib1g"
+{ has_library libbrotlidec.so.1 && has_library libbrotlienc.so.1; } ||
+    missing="$missing libbrotli1"
+has_library libzstd.so.1 || missing="$missing libzstd1"
 if [ -z "$python" ]; then
     missing="$missing python3 python3-venv"
 elif [ ! -x .venv/bin/pip ] && ! has_venv "$python"; then

@@ -32,12 +32,27 @@ from .builders import (
     unauthorized,
     unprocessable,
 )
+from .encoding import (
+    AcceptEncoding,
+    CompressionConfig,
+    ContentCoding,
+    ContentDecoder,
+    ContentEncoder,
+    DecodingLimits,
+    DecodingReader,
+    EncodingError,
+    EncodingWriter,
+    compress,
+    decode_content,
+    decompress,
+)
 from .extract import Extractor, Path, Query
 from .handler import FnHandler, Handler, HandlerFunction
 from .into_response import IntoResponse
 from .middleware import (
     AddHeader,
     CatchErrors,
+    Compress,
     Logger,
     RequestId,
     SecureOnly,

@@ -64,6 +64,20 @@ struct Carrier(TrivialRegisterPassable):
     """What it does."""
 
 
+@fieldwise_init
+struct StreamFilter(TrivialRegisterPassable):
+    """Changes the octets of a streamed response before the carrier gets them.
+    """
+
+    var owner: Erased
+    """What the functions are called with."""
+    var write: def(Erased, Erased, OctetPointer, Int) raises thin -> Int
+    """Takes octets for an exchange, and parks as the carrier does. Without
+    octets it only lets the head go."""
+    var release: def(Erased) thin -> None
+    """Called once, when the response is over."""
+
+
 struct StreamState(Movable):
     """Holds a response that is written bit by bit while it lasts."""
 
@@ -84,6 +98,8 @@ struct StreamState(Movable):
     """Octets of content that were taken."""
     var waiter: Optional[Fiber]
     """The fiber that waits for room."""
+    var filter: Optional[StreamFilter]
+    """What changes the octets, if something does."""
     var read_timeout_ms: Int
     """The longest wait of one read behind an upgrade."""
 
@@ -97,6 +113,7 @@ struct StreamState(Movable):
         self.is_open = False
         self.written = 0
         self.waiter = None
+        self.filter = None
         self.read_timeout_ms = 0
 
     def end(mut self):
@@ -105,6 +122,10 @@ struct StreamState(Movable):
         self.is_open = False
         self.headers = HeaderMap()
         self.trailers = HeaderMap()
+        if self.filter:
+            var filter = self.filter.unsafe_value()
+            self.filter = None
+            filter.release(filter.owner)
 
 
 struct ExchangeState(Movable):

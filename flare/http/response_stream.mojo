@@ -100,14 +100,15 @@ struct ResponseStream(TrivialRegisterPassable, Writer):
         self._exchange[].stream.trailers.set(name, value)
 
     def _write(self, octets: OctetPointer, count: Int) raises -> Int:
-        var carrier = self._exchange[].carrier
-        if not carrier:
-            raise Error(CUT_OFF, ": there is no connection")
-        return (
-            carrier.value()
-            .functions[]
-            .write(carrier.value().owner, octets, count)
-        )
+        var filter = self._exchange[].stream.filter
+        if filter:
+            return filter.value().write(
+                filter.value().owner,
+                self._exchange.unsafe_bitcast[NoneType](),
+                octets,
+                count,
+            )
+        return carry(self._exchange, octets, count)
 
     def _check(self) raises:
         # The block may serve another request by now.
@@ -116,6 +117,29 @@ struct ResponseStream(TrivialRegisterPassable, Writer):
             or not self._exchange[].stream.is_open
         ):
             raise Error("http.stream_over the response has ended")
+
+
+def carry(exchange: Exchange, octets: OctetPointer, count: Int) raises -> Int:
+    """Hands octets of a streamed response to whoever carries them.
+
+    Args:
+        exchange: The exchange.
+        octets: The octets, not in a local.
+        count: How many; 0 only lets the head go.
+
+    Returns:
+        How many were taken.
+
+    Raises:
+        An error `http.content cut off` if the peer left or does not read, and
+        `http.bad_content` if there is more than Content-Length says.
+    """
+    var carrier = exchange[].carrier
+    if not carrier:
+        raise Error(CUT_OFF, ": there is no connection")
+    return (
+        carrier.value().functions[].write(carrier.value().owner, octets, count)
+    )
 
 
 struct StreamedResponse[F: def(Request, ResponseStream) raises -> None](

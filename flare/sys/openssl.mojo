@@ -1,17 +1,14 @@
-"""Loads OpenSSL 3 when it is first used, and finds its functions.
+"""Loads OpenSSL 3 when it is first used, and reads its errors.
 
-Nothing is linked: a program that uses no TLS runs on a machine without the
-library. What is loaded stays loaded, because function pointers and objects of
-the library live as long as the process.
+It is told to read no configuration before any other function is called.
 """
 
-from std.ffi import _Global, c_int, external_call
+from std.ffi import _Global, c_int
 from std.sys.info import CompilationTarget
 
-from flare.core import Erased, PointerTo
+from flare.core import PointerTo
 
-comptime OptionalErased = Optional[Erased]
-"""A pointer of C that may be NULL."""
+from .dynamic_library import LibraryFunctions, OptionalErased
 
 comptime InOctets = Pointer[UInt8, ImmUnsafeAnyOrigin]
 """Octets that C reads during a call; they may lie in a local."""
@@ -104,9 +101,7 @@ comptime _NAMES: List[StaticString] = [
     "X509_free",
     "X509_get_subject_name",
 ]
-comptime _COUNT = len(_NAMES)
 
-comptime _RTLD_NOW = 2
 # Neither a configuration file nor the variable that names one decides what a
 # program does; and nothing is torn down at exit while other threads run.
 comptime _INIT_NO_LOAD_CONFIG: UInt64 = 0x80
@@ -120,10 +115,22 @@ comptime _LIBRARY = _Global[
 struct OpenSslState(Movable):
     """Holds what is known of the loaded library, as long as the process."""
 
-    var addresses: Array[Int, _COUNT]
-    """The addresses of its functions, in the order of their names."""
+    var functions: LibraryFunctions[_NAMES]
+    """Its functions."""
     var is_loaded: Bool
-    """Whether the library and all of its functions were found."""
+    """Whether the library and all of its functions were found, and it took
+    its orders."""
+
+    def __init__(out self, var functions: LibraryFunctions[_NAMES]):
+        """Prepares a library for use.
+
+        Args:
+            functions: What was found of it.
+        """
+        self.is_loaded = False
+        if functions.is_loaded:
+            self.is_loaded = _initialise(functions)
+        self.functions = functions^
 
     def __init__(out self, name: StringSlice):
         """Loads a library.
@@ -131,23 +138,7 @@ struct OpenSslState(Movable):
         Args:
             name: Its file name, or its path.
         """
-        self.addresses = Array[Int, _COUNT](fill=0)
-        self.is_loaded = False
-        var file_name = String(name)
-        var handle = external_call["dlopen", OptionalErased](
-            file_name.as_c_string_span(), c_int(_RTLD_NOW)
-        )
-        if not handle:
-            return
-        comptime for i in range(_COUNT):
-            # The library brings the one that it stands on, which is searched
-            # with it.
-            var address = _symbol(handle.value(), comptime (_NAMES[i]))
-            self.addresses[i] = address
-            if address == 0:
-                return
-        comptime initialise = _index_of("OPENSSL_init_ssl")
-        self.is_loaded = _initialise(self.addresses[initialise])
+        self = Self(LibraryFunctions[_NAMES](name))
 
 
 @fieldwise_init
@@ -168,10 +159,7 @@ struct OpenSsl(TrivialRegisterPassable):
         Returns:
             The function.
         """
-        comptime index = _index_of(name)
-        comptime assert index >= 0, "the list of functions lacks this one"
-        var address = self.state[].addresses[index]
-        return Pointer(to=address).unsafe_bitcast[F]()[]
+        return self.state[].functions.function[name, F]()
 
     def clear_errors(self):
         """Empties the queue of errors of the calling thread."""
@@ -227,32 +215,14 @@ def _library_names() -> List[StaticString]:
 
 
 def _load_for_the_process() -> OpenSslState:
-    comptime for i in range(1, len(LIBRARY_NAMES)):
-        var state = OpenSslState(comptime (LIBRARY_NAMES[i - 1]))
-        if state.is_loaded:
-            return state^
-    return OpenSslState(comptime (LIBRARY_NAMES[len(LIBRARY_NAMES) - 1]))
+    return OpenSslState(LibraryFunctions[_NAMES].first_of[LIBRARY_NAMES]())
 
 
-def _initialise(address: Int) -> Bool:
-    var local = address
-    var done = Pointer(to=local).unsafe_bitcast[
-        def(UInt64, OptionalErased) thin abi("C") -> c_int
-    ]()[](_INIT_NO_LOAD_CONFIG | _INIT_NO_ATEXIT, OptionalErased(None))
-    return done == 1
-
-
-@no_inline
-def _symbol(handle: Erased, name: StaticString) -> Int:
-    var text = String(name)
-    var found = external_call["dlsym", OptionalErased](
-        handle, text.as_c_string_span()
+def _initialise(functions: LibraryFunctions[_NAMES]) -> Bool:
+    return (
+        functions.function[
+            "OPENSSL_init_ssl",
+            def(UInt64, OptionalErased) thin abi("C") -> c_int,
+        ]()(_INIT_NO_LOAD_CONFIG | _INIT_NO_ATEXIT, OptionalErased(None))
+        == 1
     )
-    return Int(found.value()) if found else 0
-
-
-def _index_of(name: StaticString) -> Int:
-    comptime for i in range(_COUNT):
-        if name == comptime (_NAMES[i]):
-            return i
-    return -1

@@ -3,6 +3,7 @@
 
 from .add_header import AddHeader
 from .catch_errors import CatchErrors, ErrorFunction
+from .compress import Compress
 from .logger import Logger
 from .request_id import RequestId
 from .secure_only import SecureOnly

@@ -1,0 +1,215 @@
+"""Chooses a content coding that the peer accepts (RFC 9110 section 12.5.3)."""
+
+from flare.core import equals_ignoring_case, find_octet
+from flare.message import FieldSection
+from flare.proto.h1.grammar import trim_blanks
+from flare.sys.brotli import brotli_decoder
+from flare.sys.zlib import zlib
+from flare.sys.zstd import zstd
+
+from .coding import ContentCoding
+
+comptime _COMMA: UInt8 = 44
+comptime _SEMICOLON: UInt8 = 59
+comptime _UNLISTED = -1
+comptime _WEIGHT_MAX = 1000
+
+
+struct AcceptEncoding(Copyable, Movable):
+    """Holds which codings a peer accepts, and which it prefers.
+
+    - No field at all accepts every coding, and prefers none.
+    - `identity` is accepted unless it has the weight 0, by its name or by `*`.
+    - Where a coding is listed twice, the smaller weight counts.
+    - A member that is not of the grammar counts as not listed.
+    """
+
+    var is_present: Bool
+    """Whether there was a field."""
+    var _weights: Array[Int, ContentCoding.COUNT]
+    var _others: Int
+
+    def __init__(out self):
+        """Holds what a request without the field accepts."""
+        self.is_present = False
+        self._weights = Array[Int, ContentCoding.COUNT](fill=_UNLISTED)
+        self._others = _UNLISTED
+
+    @staticmethod
+    def of(fields: FieldSection) -> Self:
+        """Reads all lines of the field of a request.
+
+        Args:
+            fields: The header section.
+
+        Returns:
+            What the request accepts.
+        """
+        var accepted = Self()
+        for value in fields.values("Accept-Encoding"):
+            accepted.add(value.as_bytes())
+        return accepted^
+
+    @staticmethod
+    def parse(value: StringSlice) -> Self:
+        """Reads the value of one field line.
+
+        Args:
+            value: The value; it may be empty.
+
+        Returns:
+            What it accepts.
+        """
+        var accepted = Self()
+        accepted.add(value.as_bytes())
+        return accepted^
+
+    def add(mut self, value: Span[UInt8, _]):
+        """Reads another line of the field.
+
+        Args:
+            value: Its value; its octets need no checking before.
+        """
+        self.is_present = True
+        var start = 0
+        while start < len(value):
+            var end = find_octet(value, _COMMA, start)
+            self._add_member(trim_blanks(value[start:end]))
+            start = end + 1
+
+    def weight(self, coding: ContentCoding) -> Int:
+        """Tells how much a coding is wanted.
+
+        Args:
+            coding: The coding.
+
+        Returns:
+            From 0, refused, to 1,000.
+        """
+        if not self.is_present:
+            return _WEIGHT_MAX
+        var own = self._weights[coding.number]
+        if own != _UNLISTED:
+            return own
+        if self._others != _UNLISTED:
+            return self._others
+        # It needs no listing, but whatever is listed is wanted more.
+        return 1 if coding == ContentCoding.IDENTITY else 0
+
+    def accepts(self, coding: ContentCoding) -> Bool:
+        """Tells whether a coding is accepted.
+
+        Args:
+            coding: The coding.
+
+        Returns:
+            True if its weight is over 0.
+        """
+        return self.weight(coding) > 0
+
+    def best(self, offered: List[ContentCoding]) -> Optional[ContentCoding]:
+        """Chooses among codings.
+
+        Args:
+            offered: The codings, those that the sender prefers first;
+                `IDENTITY` need not be among them.
+
+        Returns:
+            The coding of the greatest weight, of several the first, and
+            `IDENTITY` only behind them; none if not even that is accepted.
+            Where there was no field, `IDENTITY`: any coding would be accepted,
+            but who says nothing may know none.
+        """
+        if not self.is_present:
+            return ContentCoding.IDENTITY
+        var best = Optional[ContentCoding](None)
+        var best_weight = 0
+        for coding in offered:
+            if coding == ContentCoding.IDENTITY:
+                continue
+            if self.weight(coding) > best_weight:
+                best = coding
+                best_weight = self.weight(coding)
+        if self.weight(ContentCoding.IDENTITY) > best_weight:
+            return ContentCoding.IDENTITY
+        return best
+
+    def _add_member(mut self, member: Span[UInt8, _]):
+        var end = find_octet(member, _SEMICOLON, 0)
+        var weight = _WEIGHT_MAX
+        if end < len(member):
+            weight = _weight_in(trim_blanks(member[end + 1 :]))
+            if weight < 0:
+                return
+        var name = trim_blanks(member[:end])
+        if len(name) == 1 and name[0] == UInt8(ord("*")):
+            self._others = _least(self._others, weight)
+            return
+        var coding = ContentCoding.of(StringSlice(unsafe_from_utf8=name))
+        if coding:
+            var number = coding.value().number
+            self._weights[number] = _least(self._weights[number], weight)
+
+
+def decodable_codings() -> List[ContentCoding]:
+    """Lists the codings that this machine has the libraries to decode.
+
+    Returns:
+        The codings, `IDENTITY` not among them.
+    """
+    var codings = List[ContentCoding]()
+    if zlib():
+        codings.append(ContentCoding.GZIP)
+        codings.append(ContentCoding.DEFLATE)
+    if brotli_decoder():
+        codings.append(ContentCoding.BROTLI)
+    if zstd():
+        codings.append(ContentCoding.ZSTD)
+    return codings^
+
+
+def accept_encoding_of(codings: List[ContentCoding]) -> String:
+    """Writes the value of the field for a request.
+
+    Args:
+        codings: What is accepted.
+
+    Returns:
+        The value: `identity` where nothing else is accepted, because a request
+        without the field accepts everything.
+    """
+    var value = String()
+    for coding in codings:
+        if value.byte_length() > 0:
+            value += ", "
+        value += coding.name()
+    return value if value.byte_length() > 0 else String("identity")
+
+
+def _least(listed: Int, weight: Int) -> Int:
+    return weight if listed == _UNLISTED else min(listed, weight)
+
+
+def _weight_in(octets: Span[UInt8, _]) -> Int:
+    # RFC 9110 section 12.4.2: `q=`, 0 or 1, and at most three digits.
+    var count = len(octets)
+    if (
+        count < 3
+        or count > 7
+        or not equals_ignoring_case(octets[:2], "q=".as_bytes())
+    ):
+        return -1
+    var whole = octets[2] - 48
+    if whole > 1:
+        return -1
+    if count == 3:
+        return Int(whole) * _WEIGHT_MAX
+    if octets[3] != UInt8(ord(".")):
+        return -1
+    var weight = 0
+    for i in range(4, 7):
+        var digit = octets[i] - 48 if i < count else 0
+        if digit > 9 or (whole == 1 and digit != 0):
+            return -1
+        weight = weight * 10 + Int(digit)
+    return _WEIGHT_MAX if whole == 1 else weight

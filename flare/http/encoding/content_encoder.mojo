@@ -1,0 +1,311 @@
+"""Codes content as it is written, whatever the library."""
+
+from flare.core import PointerTo, heap_create, heap_destroy
+from flare.sys.brotli import BrotliResult, BrotliWriter, brotli_encoder
+from flare.sys.coding_step import CodingFlush, CodingStep
+from flare.sys.zlib import ZlibResult, ZlibStream, ZlibWindow, zlib
+from flare.sys.zstd import ZstdResult, ZstdWriter, zstd
+
+from .coding import ContentCoding
+from .content_decoder import CodingProgress
+from .error import EncodingError
+
+# What an encoder looks back to is most of its memory. Half a MiB is enough
+# for what is compressed while it is sent.
+comptime _WINDOW_BITS = 19
+comptime _GROWTH_OCTETS = 4096
+
+
+struct EncodingLevel:
+    """Says how much work each coding does by default, and at most.
+
+    A higher level makes less of more work; the default ones cost about as much
+    time as sending does.
+    """
+
+    comptime GZIP = 6
+    """From 1 to 9; of `deflate` too."""
+    comptime BROTLI = 4
+    """From 0 to 11; over 9 it takes a hundred times as long."""
+    comptime ZSTD = 3
+    """From 1 to 19."""
+
+    @staticmethod
+    def default_of(coding: ContentCoding) -> Int:
+        """Tells the default level.
+
+        Args:
+            coding: The coding.
+
+        Returns:
+            A level; 0 for `IDENTITY`.
+        """
+        if coding == ContentCoding.BROTLI:
+            return Self.BROTLI
+        if coding == ContentCoding.ZSTD:
+            return Self.ZSTD
+        return 0 if coding == ContentCoding.IDENTITY else Self.GZIP
+
+    @staticmethod
+    def allows(coding: ContentCoding, level: Int) -> Bool:
+        """Tells whether a coding has a level.
+
+        Args:
+            coding: The coding.
+            level: The level.
+
+        Returns:
+            True if it has.
+        """
+        if coding == ContentCoding.BROTLI:
+            return 0 <= level <= 11
+        if coding == ContentCoding.ZSTD:
+            return 1 <= level <= 19
+        return coding == ContentCoding.IDENTITY or 1 <= level <= 9
+
+
+struct _EncoderState(Movable):
+    var coding: ContentCoding
+    var level: Int
+    var has_ended: Bool
+    var zlib: Optional[ZlibStream]
+    var brotli: Optional[BrotliWriter]
+    var zstd: Optional[ZstdWriter]
+
+    def __init__(out self, coding: ContentCoding, level: Int):
+        self.coding = coding
+        self.level = level
+        self.has_ended = False
+        self.zlib = None
+        self.brotli = None
+        self.zstd = None
+
+    def __deinit__(deinit self):
+        if self.zlib:
+            self.zlib.unsafe_value().close()
+        if self.brotli:
+            self.brotli.unsafe_value().close()
+        if self.zstd:
+            self.zstd.unsafe_value().close()
+
+    def open(mut self) raises EncodingError:
+        var is_missing: Bool
+        if self.coding == ContentCoding.BROTLI:
+            var library = brotli_encoder()
+            is_missing = not library
+            if library:
+                self.brotli = library.value().open_writer(
+                    self.level, _WINDOW_BITS
+                )
+        elif self.coding == ContentCoding.ZSTD:
+            var library = zstd()
+            is_missing = not library
+            if library:
+                self.zstd = library.value().open_writer(
+                    self.level, _WINDOW_BITS
+                )
+        else:
+            var library = zlib()
+            is_missing = not library
+            if library:
+                self.zlib = library.value().open_deflater(
+                    ZlibWindow.GZIP if self.coding
+                    == ContentCoding.GZIP else ZlibWindow.ZLIB,
+                    self.level,
+                )
+        if is_missing:
+            raise self.failure(EncodingError.NO_LIBRARY)
+        if not self.zlib and not self.brotli and not self.zstd:
+            raise self.failure(EncodingError.NO_MEMORY)
+
+    def failure(self, kind: Int) -> EncodingError:
+        return EncodingError(kind, "encode", self.coding.name(), 0)
+
+
+struct ContentEncoder(Movable):
+    """Codes content with one coding, in pieces of any size.
+
+    It holds about 300 KiB for gzip and deflate, and 1 to 4 MiB for Brotli and
+    Zstandard, until it ends.
+    """
+
+    var _state: PointerTo[_EncoderState]
+
+    def __init__(
+        out self, coding: ContentCoding, level: Optional[Int] = None
+    ) raises:
+        """Begins to code.
+
+        Args:
+            coding: The coding, not `IDENTITY`.
+            level: How much work to do (`EncodingLevel`); its default if none.
+
+        Raises:
+            EncodingError: If the coding is none or has no such level, or if
+                there is no library or no memory.
+        """
+        var chosen = EncodingLevel.default_of(coding)
+        if level:
+            chosen = level.value()
+        if coding == ContentCoding.IDENTITY or not EncodingLevel.allows(
+            coding, chosen
+        ):
+            raise Error(
+                EncodingError(
+                    EncodingError.BAD_CONFIG, "configure", coding.name(), 0
+                )
+            )
+        var state = _EncoderState(coding, chosen)
+        try:
+            state.open()
+        except e:
+            raise Error(e)
+        self._state = heap_create(state^)
+
+    def __deinit__(deinit self):
+        """Frees the encoder."""
+        heap_destroy(self._state)
+
+    def coding(self) -> ContentCoding:
+        """Tells what it makes.
+
+        Returns:
+            The coding.
+        """
+        return self._state[].coding
+
+    @no_inline
+    def encode(
+        self,
+        input: Span[UInt8, _],
+        into: Span[mut=True, UInt8, _],
+        flush: Int = CodingFlush.NONE,
+    ) raises -> CodingProgress:
+        """Codes until the input is read, or there is no more room.
+
+        Args:
+            input: The next octets of the content; what is not consumed is
+                passed again.
+            into: Where the coded octets go; not empty.
+            flush: One of the constants of `CodingFlush`, which goes for the
+                whole input.
+
+        Returns:
+            What was read and written. If all of the input was consumed and
+            there is still room, all that was asked for is done.
+
+        Raises:
+            EncodingError: If the library fails, or the content has ended.
+        """
+        var s = self._state
+        if s[].has_ended:
+            if len(input) == 0 and flush == CodingFlush.FINISH:
+                return CodingProgress(0, 0)
+            raise Error(s[].failure(EncodingError.ENDED))
+        var consumed = 0
+        var produced = 0
+        while True:
+            var step: CodingStep
+            try:
+                step = self._run(input[consumed:], into[produced:], flush)
+            except e:
+                raise Error(e)
+            consumed += step.consumed
+            produced += step.produced
+            if s[].has_ended or produced == len(into):
+                return CodingProgress(consumed, produced)
+            # With room left the library has nothing to add until the end.
+            if consumed == len(input) and flush != CodingFlush.FINISH:
+                return CodingProgress(consumed, produced)
+            if step.consumed + step.produced == 0:
+                raise Error(s[].failure(EncodingError.OTHER))
+
+    def append(
+        self,
+        input: Span[UInt8, _],
+        mut into: List[UInt8],
+        flush: Int = CodingFlush.NONE,
+    ) raises:
+        """Codes a whole piece of the content.
+
+        Args:
+            input: The next octets of the content.
+            into: What the coded octets are appended to.
+            flush: One of the constants of `CodingFlush`.
+
+        Raises:
+            EncodingError: If the library fails, or the content has ended.
+        """
+        var rest = input
+        while True:
+            var start = len(into)
+            var room = max(_GROWTH_OCTETS, len(rest) // 4)
+            into.resize(unsafe_uninit_length=start + room)
+            var progress: CodingProgress
+            try:
+                progress = self.encode(rest, Span(into)[start:], flush)
+            except e:
+                into.resize(unsafe_uninit_length=start)
+                raise e^
+            into.resize(unsafe_uninit_length=start + progress.produced)
+            rest = rest[progress.consumed :]
+            if progress.produced < room:
+                return
+
+    def reset(self) raises:
+        """Forgets the content, so that another one can be coded.
+
+        Raises:
+            EncodingError: If there is no memory.
+        """
+        var s = self._state
+        s[].has_ended = False
+        if s[].zlib:
+            s[].zlib.unsafe_value().reset()
+        elif s[].zstd:
+            s[].zstd.unsafe_value().reset()
+        else:
+            if s[].brotli:
+                s[].brotli.unsafe_value().close()
+                s[].brotli = None
+            try:
+                s[].open()
+            except e:
+                s[].has_ended = True
+                raise Error(e)
+
+    def _run(
+        self,
+        input: Span[UInt8, _],
+        into: Span[mut=True, UInt8, _],
+        flush: Int,
+    ) raises EncodingError -> CodingStep:
+        var s = self._state
+        var step: CodingStep
+        var is_end: Bool
+        var lacks_memory = False
+        var is_bad: Bool
+        if s[].brotli:
+            step = s[].brotli.unsafe_value().run(input, into, flush)
+            is_end = step.result == BrotliResult.DONE
+            is_bad = step.result == BrotliResult.FAILED
+        elif s[].zstd:
+            step = s[].zstd.unsafe_value().run(input, into, flush)
+            is_end = (
+                step.result == ZstdResult.DONE and flush == CodingFlush.FINISH
+            )
+            is_bad = step.result == ZstdResult.FAILED
+            lacks_memory = step.result == ZstdResult.NO_MEMORY
+        else:
+            step = s[].zlib.value().run(input, into, flush)
+            is_end = step.result == ZlibResult.STREAM_END
+            is_bad = not is_end and (
+                step.result != ZlibResult.OK
+                and step.result != ZlibResult.BUFFER_ERROR
+            )
+        if lacks_memory:
+            raise s[].failure(EncodingError.NO_MEMORY)
+        if is_bad:
+            raise s[].failure(EncodingError.OTHER)
+        s[].has_ended = is_end
+        return step

@@ -1,0 +1,201 @@
+"""Decodes what is read, and codes what is written."""
+
+from flare.core import PointerTo, heap_create, heap_destroy
+from flare.io import Reader, Writer
+from flare.sys.coding_step import CodingFlush
+
+from .coding import ContentCoding
+from .content_decoder import ContentDecoder
+from .content_encoder import ContentEncoder
+
+comptime _READ_OCTETS = 16 * 1024
+comptime _WRITE_OCTETS_MAX = 64 * 1024
+comptime _KEPT_OCTETS_MAX = 128 * 1024
+
+
+struct _ReaderState[R: Reader & Movable & Deinitable](Movable):
+    var reader: Self.R
+    var decoder: ContentDecoder
+    var octets: List[UInt8]
+    var start: Int
+    var end: Int
+    var has_ended: Bool
+
+    def __init__(out self, var reader: Self.R, var decoder: ContentDecoder):
+        self.reader = reader^
+        self.decoder = decoder^
+        self.octets = List[UInt8](length=_READ_OCTETS, fill=0)
+        self.start = 0
+        self.end = 0
+        self.has_ended = False
+
+
+struct DecodingReader[R: Reader & Movable & Deinitable](Movable, Reader):
+    """Reads the content behind a reader of coded octets.
+
+    Parameters:
+        R: The type of the reader.
+    """
+
+    var _state: PointerTo[_ReaderState[Self.R]]
+
+    def __init__(out self, var reader: Self.R, var decoder: ContentDecoder):
+        """Begins in front of the first octet.
+
+        Args:
+            reader: Gives the coded octets.
+            decoder: What decodes them.
+        """
+        self._state = heap_create(_ReaderState(reader^, decoder^))
+
+    def __deinit__(deinit self):
+        """Ends both."""
+        heap_destroy(self._state)
+
+    @no_inline
+    def read(self, into: Span[mut=True, UInt8, _]) raises -> Int:
+        """Reads content.
+
+        Args:
+            into: Where to put it.
+
+        Returns:
+            How many octets came; 0 at the end, or if `into` is empty.
+
+        Raises:
+            EncodingError: If the octets are not coded so, end too early, go on
+                behind their end, or become too large; and what the reader
+                raises.
+        """
+        if len(into) == 0:
+            return 0
+        var s = self._state
+        while True:
+            var progress = s[].decoder.decode(
+                Span(s[].octets)[s[].start : s[].end], into
+            )
+            s[].start += progress.consumed
+            if progress.produced > 0:
+                return progress.produced
+            if s[].has_ended:
+                s[].decoder.end()
+                return 0
+            s[].start = 0
+            s[].end = 0
+            var count = s[].reader.read(Span(s[].octets))
+            s[].end = count
+            s[].has_ended = count == 0
+
+
+struct _WriterState[W: Writer & Movable & Deinitable](Movable):
+    var writer: Self.W
+    var encoder: ContentEncoder
+    var coded: List[UInt8]
+    var is_writing: Bool
+
+    def __init__(out self, var writer: Self.W, var encoder: ContentEncoder):
+        self.writer = writer^
+        self.encoder = encoder^
+        self.coded = List[UInt8]()
+        self.is_writing = False
+
+
+struct EncodingWriter[W: Writer & Movable & Deinitable](Movable, Writer):
+    """Codes what is written to it and writes that on.
+
+    What is written may be held back until more comes: `flush` lets it go.
+    `close` ends the content; without it the content is cut off. One fiber at a
+    time writes.
+
+    Parameters:
+        W: The type of the writer.
+    """
+
+    var _state: PointerTo[_WriterState[Self.W]]
+
+    def __init__(
+        out self,
+        var writer: Self.W,
+        coding: ContentCoding = ContentCoding.GZIP,
+        level: Optional[Int] = None,
+    ) raises:
+        """Begins a content.
+
+        Args:
+            writer: Takes the coded octets.
+            coding: How to code, not `IDENTITY`.
+            level: How much work to do (`EncodingLevel`); its default if none.
+
+        Raises:
+            EncodingError: What `ContentEncoder` raises.
+        """
+        var encoder = ContentEncoder(coding, level)
+        self._state = heap_create(_WriterState(writer^, encoder^))
+
+    def __deinit__(deinit self):
+        """Ends both."""
+        heap_destroy(self._state)
+
+    def write(self, octets: Span[UInt8, _]) raises -> Int:
+        """Codes octets.
+
+        Args:
+            octets: The next octets of the content.
+
+        Returns:
+            How many were taken, at most 64 KiB; at least 1 unless `octets` is
+            empty.
+
+        Raises:
+            EncodingError: If the library fails, or the content has ended; and
+                what the writer raises.
+        """
+        var taken = min(len(octets), _WRITE_OCTETS_MAX)
+        if taken > 0:
+            self._write(octets[:taken], CodingFlush.NONE)
+        return taken
+
+    def flush(self) raises:
+        """Lets all that was written go, so that it can be decoded.
+
+        Raises:
+            EncodingError: If the library fails, or the content has ended; and
+                what the writer raises.
+        """
+        self._write(Span[UInt8, ImmUntrackedOrigin](), CodingFlush.SYNC)
+
+    def close(self) raises:
+        """Ends the content; once it has ended this does nothing.
+
+        Raises:
+            EncodingError: If the library fails; and what the writer raises.
+        """
+        self._write(Span[UInt8, ImmUntrackedOrigin](), CodingFlush.FINISH)
+
+    def writer(self) -> ref[self] Self.W:
+        """Gives what the coded octets are written to.
+
+        Returns:
+            The writer, which lives as long as this one.
+        """
+        return (
+            Pointer(to=self._state[].writer)
+            .unsafe_mut_cast[False]()
+            .unsafe_origin_cast[origin_of(self)]()[]
+        )
+
+    @no_inline
+    def _write(self, octets: Span[UInt8, _], flush: Int) raises:
+        var s = self._state
+        if s[].is_writing:
+            raise Error("io.busy write_all another fiber writes")
+        s[].is_writing = True
+        try:
+            s[].encoder.append(octets, s[].coded, flush)
+            s[].writer.write_all(Span(s[].coded))
+        finally:
+            s[].is_writing = False
+            if s[].coded.capacity() > _KEPT_OCTETS_MAX:
+                s[].coded = List[UInt8]()
+            else:
+                s[].coded.clear()

@@ -1,0 +1,240 @@
+"""Compresses the content of responses as the client accepts it."""
+
+from flare.core import PointerTo, heap_create, heap_destroy
+from flare.http.body import Body
+from flare.http.encoding.accept_encoding import AcceptEncoding
+from flare.http.encoding.coding import ContentCoding
+from flare.http.encoding.compressed_body import CompressedBody
+from flare.http.encoding.compression_config import (
+    CompressionConfig,
+    available_codings,
+)
+from flare.http.encoding.content_encoder import ContentEncoder
+from flare.http.encoding.error import EncodingError
+from flare.http.handler import Handler
+from flare.http.request import Request
+from flare.http.response import Response
+from flare.http.stream_function import StreamFunction
+from flare.message import FieldName, Method, Status
+from flare.proto.h1.grammar import lists_member
+from flare.sys.coding_step import CodingFlush
+
+
+struct Compress[H: Handler](Handler):
+    """Compresses responses whose type and length make that worth its time.
+
+    - The coding is that of Accept-Encoding with the greatest weight, of several
+      the first one of the configuration. Where nothing suits, the content goes
+      as it is.
+    - What could have been compressed has `Vary: Accept-Encoding`, compressed
+      or not. A strong ETag becomes a weak one, as its octets are others; so
+      does that of a 304 to a client that accepts a coding.
+    - The content of a stream is flushed at each write. Long content is
+      compressed while it is sent, without Content-Length.
+    - Untouched: 1xx, 204, 205, 206, what has Content-Encoding or Content-Range
+      or a digest of its content, and what says `Cache-Control: no-transform`.
+    - The answer to HEAD has the fields of that to GET, without Content-Length.
+
+    A page that shows a secret beside what an attacker chose tells, by its
+    compressed length, whether the two are alike (BREACH): let it say
+    `no-transform`.
+
+    Parameters:
+        H: The type of the handler inside.
+    """
+
+    var inner: Self.H
+    """The handler inside."""
+    var config: CompressionConfig
+    """What is compressed, and how."""
+    var _codings: List[ContentCoding]
+    var _encoder: _KeptEncoder
+
+    def __init__(
+        out self,
+        var inner: Self.H,
+        var config: CompressionConfig = CompressionConfig(),
+    ) raises:
+        """Goes around a handler.
+
+        Args:
+            inner: The handler.
+            config: What is compressed, and how.
+
+        Raises:
+            EncodingError: If the machine lacks the library of a coding, or if
+                a field of the configuration is out of its bounds.
+        """
+        if config.first_problem():
+            raise EncodingError(
+                EncodingError.BAD_CONFIG, "configure", "", 0
+            ).about(config.first_problem().value().as_bytes())
+        var codings = available_codings()
+        if config.codings:
+            codings = config.codings.value().copy()
+        elif len(codings) == 0:
+            codings.append(ContentCoding.GZIP)
+        # A library that is missing shows here, not at the first request.
+        for coding in codings:
+            _ = ContentEncoder(coding, config.level_of(coding))
+        self.inner = inner^
+        self.config = config^
+        self._codings = codings^
+        self._encoder = _KeptEncoder()
+
+    def serve(self, req: Request) raises -> Response:
+        """Lets the handler inside answer, and compresses what it answered.
+
+        Args:
+            req: The request.
+
+        Returns:
+            The response, perhaps compressed.
+
+        Raises:
+            What the handler inside raises, `message.headers_too_large`, and an
+            EncodingError where there is no memory.
+        """
+        var response = self.inner.serve(req)
+        if response.status == Status.NOT_MODIFIED:
+            self._match_not_modified(req, response)
+        elif _may_change(response) and self._is_worth_it(response):
+            _vary(response)
+            var coding = AcceptEncoding.of(req.headers).best(self._codings)
+            if coding and coding.value() != ContentCoding.IDENTITY:
+                self._compress(req, response, coding.value())
+        return response^
+
+    def _is_worth_it(self, response: Response) -> Bool:
+        var content_type = response.headers.get("Content-Type")
+        if not content_type or not self.config.allows_type(
+            content_type.value()
+        ):
+            return False
+        if not response.body.is_stream():
+            return len(response.body) >= self.config.content_octets_min
+        # A stream that will be short says so.
+        var length = response.headers.get("Content-Length")
+        try:
+            return (
+                not length
+                or Int(length.value()) >= self.config.content_octets_min
+            )
+        except:
+            return False
+
+    def _match_not_modified(self, req: Request, mut response: Response) raises:
+        # The fields are those that a 200 would have (RFC 9110 section 15.4.5),
+        # whose type and length are not known here.
+        var coding = AcceptEncoding.of(req.headers).best(self._codings)
+        if not _says_no_transform(response):
+            _vary(response)
+            if coding and coding.value() != ContentCoding.IDENTITY:
+                _weaken_etag(response)
+
+    def _compress(
+        self, req: Request, mut response: Response, coding: ContentCoding
+    ) raises:
+        var level = self.config.level_of(coding)
+        var compressed: Body
+        if (
+            response.body.is_stream()
+            or len(response.body) > self.config.whole_octets_max
+            or req.method == Method.HEAD
+        ):
+            var content = Body()
+            swap(content, response.body)
+            compressed = Body(
+                stream=StreamFunction(CompressedBody(content^, coding, level))
+            )
+        else:
+            var octets = self._encoder.compress(
+                response.body.octets(), coding, level
+            )
+            if len(octets) >= len(response.body):
+                return
+            compressed = Body(octets^)
+        swap(response.body, compressed)
+        _ = response.headers.remove("Content-Length")
+        # Ranges would be those of other octets.
+        _ = response.headers.remove("Accept-Ranges")
+        response.headers.set("Content-Encoding", coding.name())
+        _weaken_etag(response)
+
+
+struct _KeptEncoder(Copyable, Movable):
+    """Keeps the last encoder, because making one costs more than a short
+    content. What is compressed whole never waits, so that one is enough."""
+
+    var _encoder: PointerTo[Optional[ContentEncoder]]
+
+    def __init__(out self):
+        self._encoder = heap_create(Optional[ContentEncoder](None))
+
+    def __init__(out self, *, copy: Self):
+        # Each worker has its own.
+        self = Self()
+
+    def __deinit__(deinit self):
+        heap_destroy(self._encoder)
+
+    def compress(
+        self, octets: Span[UInt8, _], coding: ContentCoding, level: Int
+    ) raises -> List[UInt8]:
+        var encoder: ContentEncoder
+        if self._encoder[] and self._encoder[].value().coding() == coding:
+            encoder = self._encoder[].take()
+            encoder.reset()
+        else:
+            encoder = ContentEncoder(coding, level)
+        var compressed = List[UInt8](capacity=len(octets) // 2 + 64)
+        encoder.append(octets, compressed, CodingFlush.FINISH)
+        self._encoder[] = encoder^
+        return compressed^
+
+
+def _may_change(response: Response) -> Bool:
+    if (
+        response.status < 200
+        or response.status == Status.NO_CONTENT
+        or response.status == Status.RESET_CONTENT
+        or response.status == Status.PARTIAL_CONTENT
+    ):
+        return False
+    if response.headers.has_known(
+        FieldName.CONTENT_ENCODING
+    ) or response.headers.has_known(FieldName.CONTENT_RANGE):
+        return False
+    comptime DIGESTS: List[StaticString] = [
+        "Content-Digest",
+        "Repr-Digest",
+        "Digest",
+        "Content-MD5",
+    ]
+    comptime for i in range(len(DIGESTS)):
+        comptime name = DIGESTS[i]
+        if response.headers.contains(name):
+            return False
+    return not _says_no_transform(response)
+
+
+def _says_no_transform(response: Response) -> Bool:
+    for value in response.headers.values("Cache-Control"):
+        if lists_member(value.as_bytes(), "no-transform".as_bytes()):
+            return True
+    return False
+
+
+def _vary(mut response: Response) raises:
+    for value in response.headers.values("Vary"):
+        if lists_member(
+            value.as_bytes(), "accept-encoding".as_bytes()
+        ) or lists_member(value.as_bytes(), "*".as_bytes()):
+            return
+    response.headers.append("Vary", "Accept-Encoding")
+
+
+def _weaken_etag(mut response: Response) raises:
+    var etag = response.headers.get("ETag")
+    if etag and not etag.value().startswith("W/"):
+        response.headers.set("ETag", String("W/", etag.value()))

@@ -1,0 +1,275 @@
+"""Tests the middleware that compresses responses."""
+
+from std.testing import assert_equal, assert_raises, assert_true
+
+from flare.http import (
+    Compress,
+    CompressionConfig,
+    Handler,
+    Request,
+    Response,
+    ResponseStream,
+    ok,
+)
+from flare.http.encoding import ContentCoding, decode_content
+from flare.message import HeaderMap
+from flare.testing import TestClient
+from tests.encoding.support import mixed_octets, same
+
+
+def test_what_is_accepted_is_sent_compressed() raises:
+    var client = _client()
+    var plain = client.get("/text")
+    assert_equal(_described(plain), "200 - Accept-Encoding")
+    for name in ["gzip", "br", "zstd"]:
+        for path in ["/text", "/long", "/stream", "/string"]:
+            var response = _get(client, path, name)
+            assert_equal(
+                _described(response), String("200 ", name, " Accept-Encoding")
+            )
+            var content = decode_content(response.body.octets(), name)
+            var original = client.get(path)
+            assert_true(
+                same(Span(content), original.body.octets()), String(path, name)
+            )
+            assert_true(len(response.body) < len(original.body), path)
+
+
+def test_a_client_that_accepts_no_coding_gets_the_content_as_it_is() raises:
+    var client = _client()
+    for accepted in ["deflate", "identity", "gzip;q=0", "identity;q=0", ""]:
+        for path in ["/text", "/long", "/stream"]:
+            var response = _get(client, path, accepted)
+            assert_equal(_described(response), "200 - Accept-Encoding")
+            assert_true(
+                same(response.body.octets(), client.get(path).body.octets())
+            )
+
+
+def test_what_must_stay_as_it_is_does() raises:
+    var client = _client()
+    for path in [
+        "/png",
+        "/untyped",
+        "/short",
+        "/short-stream",
+        "/coded",
+        "/no-transform",
+        "/digest",
+        "/ranged",
+        "/204",
+        "/206",
+    ]:
+        var response = _get(client, path, "gzip, br, zstd")
+        var original = client.get(path)
+        assert_equal(_described(response), _described(original), path)
+        assert_true(same(response.body.octets(), original.body.octets()), path)
+        var etag = response.headers.get("ETag")
+        assert_equal(
+            String(etag.value()) if etag else String(), '"strong"', path
+        )
+
+
+def test_content_that_gets_no_smaller_stays_as_it_is() raises:
+    var response = _get(_client(), "/noise", "gzip")
+    assert_equal(_described(response), "200 - Accept-Encoding")
+    assert_equal(len(response.body), 2000)
+
+
+def test_fields_that_speak_of_the_octets_are_mended() raises:
+    var response = _get(_client(), "/text", "gzip")
+    assert_equal(response.headers.get("ETag").value(), 'W/"strong"')
+    for name in ["Content-Length", "Accept-Ranges"]:
+        assert_true(not response.headers.contains(name), name)
+    response = _get(_client(), "/weak", "gzip")
+    assert_equal(response.headers.get("ETag").value(), 'W/"weak"')
+
+
+def test_vary_is_said_once() raises:
+    var rows: List[Tuple[String, String]] = [
+        ("/vary", "Origin, Accept-Encoding"),
+        ("/vary-all", "*"),
+        ("/vary-other", "Origin; Accept-Encoding"),
+    ]
+    for row in rows:
+        var response = _get(_client(), row[0], "gzip")
+        assert_equal(_described(response), String("200 gzip ", row[1]), row[0])
+
+
+def test_304_has_the_fields_of_the_200() raises:
+    var response = _get(_client(), "/304", "gzip")
+    assert_equal(_described(response), "304 - Accept-Encoding")
+    assert_equal(response.headers.get("ETag").value(), 'W/"strong"')
+    response = _client().get("/304")
+    assert_equal(_described(response), "304 - Accept-Encoding")
+    assert_equal(response.headers.get("ETag").value(), '"strong"')
+
+
+def test_head_has_the_fields_of_get_but_no_length() raises:
+    var client = _client()
+    for path in ["/text", "/long", "/stream"]:
+        var headers = HeaderMap()
+        headers.set("Accept-Encoding", "gzip")
+        var response = client.request("HEAD", path, headers=headers)
+        assert_equal(_described(response), "200 gzip Accept-Encoding")
+        assert_equal(len(response.body), 0)
+        assert_true(not response.headers.contains("Content-Length"))
+
+
+def test_each_write_of_a_stream_can_be_read_at_once() raises:
+    for name in ["gzip", "br", "zstd"]:
+        var response = _get(_client(), "/breaks-off", name)
+        # What a TestClient gets of a stream that fails is an error; so this
+        # one ends early, and what it has flushed is there.
+        assert_equal(
+            String(
+                StringSlice(
+                    unsafe_from_utf8=Span(
+                        decode_content(response.body.octets(), name)
+                    )
+                )
+            ),
+            "first second ",
+        )
+
+
+def test_a_stream_that_fails_breaks_off() raises:
+    with assert_raises(contains="http.broken_off"):
+        _ = _get(_client(), "/fails", "gzip")
+
+
+def test_a_configuration_that_cannot_work_is_refused() raises:
+    var identity: List[ContentCoding] = [ContentCoding.IDENTITY]
+    var none = List[ContentCoding]()
+    for config in [
+        CompressionConfig(codings=identity.copy()),
+        CompressionConfig(codings=none.copy()),
+        CompressionConfig(content_octets_min=-1),
+        CompressionConfig(whole_octets_max=-1),
+        CompressionConfig(gzip_level=0),
+        CompressionConfig(brotli_level=12),
+        CompressionConfig(zstd_level=20),
+    ]:
+        with assert_raises(contains="encoding.bad_config configure: "):
+            _ = Compress(_Inner(), config.copy())
+
+
+def test_types_are_compared_without_parameters_and_case() raises:
+    var config = CompressionConfig()
+    for name in [
+        "text/plain",
+        "Text/HTML; charset=utf-8",
+        "application/json ;x=y",
+        "application/problem+json",
+        "image/svg+xml",
+    ]:
+        assert_true(config.allows_type(name), name)
+    for name in ["", "image/png", "textual/plain", "application/jsonp", "+jso"]:
+        assert_true(not config.allows_type(name), name)
+
+
+def _client() raises -> TestClient[Compress[_Inner]]:
+    return TestClient(Compress(_Inner()))
+
+
+def _get(
+    client: TestClient[Compress[_Inner]],
+    path: StringSlice,
+    accepted: StringSlice,
+) raises -> Response:
+    var headers = HeaderMap()
+    headers.set("Accept-Encoding", accepted)
+    return client.get(path, headers)
+
+
+def _described(response: Response) -> String:
+    var coding = response.headers.get("Content-Encoding")
+    var text = String(response.status, " ")
+    text.write(String(coding.value()) if coding else String("-"))
+    var separator: StaticString = " "
+    for value in response.headers.values("Vary"):
+        text.write(separator, value)
+        separator = "; "
+    return text^
+
+
+def _write_parts(req: Request, stream: ResponseStream) raises:
+    for _ in range(100):
+        stream.write_text("a part of the text ")
+
+
+def _write_two(req: Request, stream: ResponseStream) raises:
+    stream.write_text("first ")
+    stream.write_text("second ")
+
+
+def _fail(req: Request, stream: ResponseStream) raises:
+    stream.write_text("first ")
+    raise Error("on purpose")
+
+
+@fieldwise_init
+struct _Inner(Handler):
+    def serve(self, req: Request) raises -> Response:
+        var path = String(req.path)
+        var response = ok("text " * 1000)
+        if path == "/string":
+            response = ok(String("text ") * 1000)
+        elif path == "/long":
+            response = ok("long " * 100_000)
+        elif path == "/stream":
+            response = Response.stream(
+                _write_parts, content_type="text/plain", length=1900
+            )
+        elif path == "/short-stream":
+            response = Response.stream(
+                _write_two, content_type="text/plain", length=13
+            )
+        elif path == "/breaks-off":
+            response = Response.stream(_write_two, content_type="text/plain")
+        elif path == "/fails":
+            response = Response.stream(_fail, content_type="text/plain")
+        elif path == "/short":
+            response = ok("text " * 100)
+        elif path == "/noise":
+            var octets = mixed_octets(130_000)
+            var noise = List[UInt8](capacity=2000)
+            for i in range(2000):
+                noise.append(octets[i * 64])
+            response.body = noise^
+        elif path == "/png":
+            response.headers.set("Content-Type", "image/png")
+        elif path == "/untyped":
+            _ = response.headers.remove("Content-Type")
+        _set_fields(path, response)
+        return response^
+
+
+def _set_fields(path: String, mut response: Response) raises:
+    response.headers.set("ETag", '"strong"')
+    if path == "/text":
+        response.headers.set("Accept-Ranges", "bytes")
+        response.headers.set("Content-Length", "5000")
+    elif path == "/weak":
+        response.headers.set("ETag", 'W/"weak"')
+    elif path == "/coded":
+        response.headers.set("Content-Encoding", "br")
+    elif path == "/no-transform":
+        response.headers.set("Cache-Control", "private, No-Transform")
+    elif path == "/digest":
+        response.headers.set("Content-Digest", "sha-256=:AA==:")
+    elif path == "/ranged":
+        response.headers.set("Content-Range", "bytes 0-4999/9000")
+    elif path == "/vary":
+        response.headers.set("Vary", "Origin, Accept-Encoding")
+    elif path == "/vary-all":
+        response.headers.set("Vary", "*")
+    elif path == "/vary-other":
+        response.headers.set("Vary", "Origin")
+    elif path == "/204" or path == "/206" or path == "/304":
+        response.status = Int(path[byte=1:])
+        if path != "/206":
+            response.body = ""
+
+
+comptime TESTS = __functions_in_module()
