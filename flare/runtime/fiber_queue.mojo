@@ -6,6 +6,7 @@ a bounded number at a time.
 
 from flare.core import Erased, PointerTo, heap_create, heap_destroy
 from flare.sys.fiber_switch import (
+    StackContext,
     arrive_on_stack,
     emit_switch,
     prefetch_stack,
@@ -162,7 +163,7 @@ struct FiberQueue(TrivialRegisterPassable):
         var before = self.state[].current
         fiber.state[].phase = FiberPhase.RUNNING
         self.state[].current = fiber
-        resume_stack(fiber.context(), Int(fiber.state))
+        resume_stack(fiber.context())
         self.state[].current = before
         if fiber.state[].phase == FiberPhase.IDLE:
             var finished = fiber.state[].finished
@@ -281,7 +282,7 @@ struct FiberQueue(TrivialRegisterPassable):
         var fiber = Fiber(
             heap_create(FiberState(reactor, base, s.stack_octets))
         )
-        prepare_stack(fiber.context(), _entry)
+        prepare_stack(fiber.context(), _entry, Int(fiber.state))
         s.all.append(fiber)
         self._add_idle(fiber)
         return True
@@ -295,8 +296,11 @@ def _prefetch(fiber: Fiber):
     prefetch_lines[_TASK_LINES](Int(fiber.state[].task))
 
 
-def _entry(argument: Int) abi("C"):
-    var fiber = Fiber(PointerTo[FiberState](unsafe_from_address=argument))
+def _entry(stack: Int) abi("C"):
+    var context = PointerTo[StackContext](unsafe_from_address=stack)
+    var fiber = Fiber(
+        PointerTo[FiberState](unsafe_from_address=context[].argument)
+    )
     arrive_on_stack(fiber.context())
     while True:
         fiber.state[].run(fiber.state[].task)
