@@ -48,8 +48,8 @@ def write_plain_response(
     """
     comptime assert _is_over_at_once(), "the tables say otherwise"
     ref s = state[]
-    var wire = fields.wire()
-    var known = fields.known()
+    var section = fields.wire_section()
+    var wire = section.octets
     if (
         (s.role ^ Role.SERVER)
         | (s.request ^ SideState.DONE)
@@ -58,7 +58,7 @@ def write_plain_response(
         | UInt8(s.is_bodiless)
         | UInt8(s.is_last)
         | UInt8(not s.keep_alive)
-    ) != 0 or known & _NEEDS_THOUGHT != 0:
+    ) != 0 or section.known & _NEEDS_THOUGHT != 0:
         return False
     if (
         output[].room() < FRAMING_OCTETS_MAX + len(wire) + len(octets)
