@@ -148,7 +148,7 @@ struct Connection(TrivialRegisterPassable):
         if event.kind == H1Event.END_OF_MESSAGE:
             x[].content_complete = True
             if c[].starting:
-                return self._start(x)
+                return self._start_behind(x)
             if not c[].running:
                 drop_exchange(c)
                 return True
@@ -161,7 +161,7 @@ struct Connection(TrivialRegisterPassable):
                 self.refuse_content(413)
                 return False
             if c[].starting:
-                return self._start(x)
+                return self._start_behind(x)
             if not c[].running and len(window(c)) == 0:
                 drop_exchange(c)
             return event.consumed > 0
@@ -243,6 +243,12 @@ struct Connection(TrivialRegisterPassable):
         self._end()
         return False
 
+    @no_inline
+    def _start_behind(self, x: Exchange) -> Bool:
+        """Starts a request that did not end with its head."""
+        return self._start(x)
+
+    @always_inline
     def _start(self, x: Exchange) -> Bool:
         """Runs the handler on a fiber until it waits or returns."""
         var c = self.state
