@@ -105,6 +105,7 @@ struct FiberQueue(TrivialRegisterPassable):
             heap_destroy(fiber.state)
         heap_destroy(self.state)
 
+    @always_inline
     def start(
         self,
         reactor: Reactor,
@@ -112,6 +113,7 @@ struct FiberQueue(TrivialRegisterPassable):
         task: Erased,
         finished: FiberFunction = _nothing,
         deadline_ms: Int = NO_DEADLINE,
+        lost: FiberFunction = _nothing,
     ) -> Optional[Fiber]:
         """Takes a fiber that will run a function; `resume` begins it.
 
@@ -121,6 +123,7 @@ struct FiberQueue(TrivialRegisterPassable):
             task: Its argument.
             finished: Called by the loop with `task` when `run` has returned.
             deadline_ms: No wait of the fiber lasts longer.
+            lost: Called with `task` if `run` can never return.
 
         Returns:
             The fiber, or none at the limit or when memory has run out.
@@ -134,7 +137,7 @@ struct FiberQueue(TrivialRegisterPassable):
         f.run = run
         f.task = task
         f.finished = finished
-        f.lost = _nothing
+        f.lost = lost
         f.deadline_ms = deadline_ms
         f.run_deadline_ms = deadline_ms
         f.scope_deadline_ms = NO_DEADLINE

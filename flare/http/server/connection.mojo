@@ -264,9 +264,9 @@ struct Connection(TrivialRegisterPassable):
                 x.unsafe_bitcast[NoneType](),
                 w[].functions.finished,
                 x[].started_ms + w[].config.handler_timeout_ms,
+                w[].functions.lost,
             )
             if fiber:
-                fiber.unsafe_value().state[].lost = w[].functions.lost
                 x[].fiber = fiber
                 fibers.resume(fiber.unsafe_value())
                 return True
