@@ -136,6 +136,9 @@ struct ExchangeState(Movable):
     """The pattern that matched, for logs; empty before routing."""
     var content_octets_max: Int
     """How much content the request may carry."""
+    var carrier: Optional[Carrier]
+    """The connection; none where the content is complete and nobody listens
+    before the response is whole."""
     # What a new request empties stands together, so that a few stores do it.
     var content_view: Optional[OctetPointer]
     """The whole content, where it lies behind the head already."""
@@ -157,9 +160,6 @@ struct ExchangeState(Movable):
     var rejected_status: Int
     """What to answer if the error reaches the server that was raised because
     the peer sent something else than the handler asked for, or 0."""
-    var carrier: Optional[Carrier]
-    """The connection; none where the content is complete and nobody listens
-    before the response is whole."""
     var waiter: Optional[Fiber]
     """The fiber that waits for content."""
     var fiber: Optional[Fiber]
@@ -223,7 +223,8 @@ struct ExchangeState(Movable):
 
     @always_inline
     def begin(mut self):
-        """Forgets the last request; memory stays for the next one."""
+        """Forgets the last request; memory stays for the next one, and so does
+        the carrier."""
         self.parameters.clear()
         self.content.clear()
         self.trailers.clear()
@@ -238,7 +239,6 @@ struct ExchangeState(Movable):
         self.content_awaited_ms = 0
         self.content_status = 0
         self.rejected_status = 0
-        self.carrier = None
         self.waiter = None
         self.fiber = None
         self.request_id = 0

@@ -179,16 +179,17 @@ struct Connection(TrivialRegisterPassable):
         var w = worker_of(c)
         c[].starting = True
         c[].requests += 1
-        x[].handler = w[].handler
-        x[].worker = w[].index
         x[].request_id = w[].next_request_id
         x[].started_ms = w[].reactor.now_ms()
-        x[].carrier = Carrier(
-            c.unsafe_bitcast[NoneType](),
-            Pointer(to=w[].functions.carrier).unsafe_origin_cast[
-                MutUntrackedOrigin
-            ](),
-        )
+        if not x[].carrier:
+            x[].handler = w[].handler
+            x[].worker = w[].index
+            x[].carrier = Carrier(
+                c.unsafe_bitcast[NoneType](),
+                Pointer(to=w[].functions.carrier).unsafe_origin_cast[
+                    MutUntrackedOrigin
+                ](),
+            )
         x[].content_octets_max = w[].config.max_body_size
         x[].content_budget_ms = w[].config.body_timeout_ms
         w[].next_request_id += 1
