@@ -207,7 +207,7 @@ def measure_switch() raises:
     prepare_stack(context, suspend_for_ever)
 
     def switch(i: Int) raises {imm} -> Int:
-        resume_stack(context, Int(context))
+        resume_stack(context)
         return 0
 
     measure("fibers/switch to a stack and back", switch)

@@ -141,6 +141,26 @@ struct ExchangeState(Movable):
     """What the route's parameters matched."""
     var content: Buffer
     """The content that was copied here."""
+    var trailers: Buffer
+    """The octets of the trailer section, to which `head.trailers` refers."""
+    var gathered: Buffer
+    """The octets of the head, if they came in several pieces."""
+    var stream: StreamState
+    """The response, where it is written bit by bit."""
+    var worker: Int
+    """The index of the worker."""
+    var handler: Erased
+    """The handler, whose type the function that runs it knows."""
+    var app_state_type: StaticString
+    """The name of the state's type, checked by `State[T]`."""
+    var route: StaticString
+    """The pattern that matched, for logs; empty before routing."""
+    var content_octets_max: Int
+    """How much content the request may carry."""
+    var carrier: Optional[Carrier]
+    """The connection; none where the content is complete and nobody listens
+    before the response is whole."""
+    # What a new request empties stands together, so that a few stores do it.
     var content_view: Optional[OctetPointer]
     """The whole content, where it lies behind the head already."""
     var content_view_octets: Int
@@ -149,14 +169,6 @@ struct ExchangeState(Movable):
     """Octets of `content`, or of the view, that were read as a stream."""
     var content_received: Int
     """Octets of content that came, those included that were read."""
-    var content_octets_max: Int
-    """How much content the request may carry."""
-    var content_complete: Bool
-    """All of the content has come."""
-    var content_whole: Bool
-    """The handler has asked for all of it at once, so that it is kept."""
-    var content_streamed: Bool
-    """The handler reads it bit by bit, so that what was read is dropped."""
     var content_budget_ms: Int
     """How long the content may still be waited for; arrivals add to it."""
     var content_budget_rest: Int
@@ -164,45 +176,34 @@ struct ExchangeState(Movable):
     it were, below the rate."""
     var content_awaited_ms: Int
     """When the present wait for content began."""
-    var trailers: Buffer
-    """The octets of the trailer section, to which `head.trailers` refers."""
     var content_status: Int
     """What to answer because the content is bad, or 0."""
     var rejected_status: Int
     """What to answer if the error reaches the server that was raised because
     the peer sent something else than the handler asked for, or 0."""
-    var carrier: Optional[Carrier]
-    """The connection; none where the content is complete and nobody listens
-    before the response is whole."""
     var waiter: Optional[Fiber]
     """The fiber that waits for content."""
     var fiber: Optional[Fiber]
     """The fiber that runs the handler."""
-    var stream: StreamState
-    """The response, where it is written bit by bit."""
     var request_id: Int
     """Counted by the worker from 1; 0 until the head is complete, and when the
     request is over: what still holds the block sees that it is not its own."""
-    var worker: Int
-    """The index of the worker."""
+    var started_ms: Int
+    """When the head was complete, by the reactor's clock; 0 until then."""
     var app_state: Optional[Erased]
     """The state of the `App` around the handler; `State[T]` reads it."""
-    var app_state_type: StaticString
-    """The name of the state's type, checked by `State[T]`."""
-    var route: StaticString
-    """The pattern that matched, for logs; empty before routing."""
-    var handler: Erased
-    """The handler, whose type the function that runs it knows."""
     var read_buffer: Optional[OctetPointer]
     """The receive buffer that holds the head, if it lies in one."""
-    var gathered: Buffer
-    """The octets of the head, if they came in several pieces."""
+    var content_complete: Bool
+    """All of the content has come."""
+    var content_whole: Bool
+    """The handler has asked for all of it at once, so that it is kept."""
+    var content_streamed: Bool
+    """The handler reads it bit by bit, so that what was read is dropped."""
     var peer_ended: Bool
     """The peer has ended its side, which counts as leaving."""
     var peer_gone: Bool
     """The peer left before the answer was sent."""
-    var started_ms: Int
-    """When the head was complete, by the reactor's clock; 0 until then."""
 
     def __init__(out self):
         """Makes an empty block."""
@@ -243,31 +244,31 @@ struct ExchangeState(Movable):
 
     @always_inline
     def begin(mut self):
-        """Forgets the last request; memory stays for the next one."""
+        """Forgets the last request; memory stays for the next one, and so does
+        the carrier."""
         self.parameters.clear()
         self.content.clear()
         self.trailers.clear()
+        self.route = ""
+        self.content_octets_max = Int.MAX
         self.content_view = None
         self.content_view_octets = 0
         self.content_taken = 0
         self.content_received = 0
-        self.content_octets_max = Int.MAX
-        self.content_complete = False
-        self.content_whole = False
-        self.content_streamed = False
         self.content_budget_ms = 0
         self.content_budget_rest = 0
         self.content_awaited_ms = 0
         self.content_status = 0
         self.rejected_status = 0
-        self.carrier = None
         self.waiter = None
         self.fiber = None
         self.request_id = 0
         self.started_ms = 0
         self.app_state = None
-        self.route = ""
         self.read_buffer = None
+        self.content_complete = False
+        self.content_whole = False
+        self.content_streamed = False
         self.peer_ended = False
         self.peer_gone = False
 

@@ -29,6 +29,20 @@ from .field_line import FieldIterator, FieldLine, FieldSection, FieldValues
 from .field_name import FieldName
 
 
+@fieldwise_init
+struct WireSection[origin: ImmOrigin](TrivialRegisterPassable):
+    """Views lines as they are sent, and says which known ones are among them.
+
+    Parameters:
+        origin: Where they lie.
+    """
+
+    var octets: Span[UInt8, Self.origin]
+    """Each line with its CR LF."""
+    var known: UInt64
+    """The `FieldName.bit` of each known field, together."""
+
+
 struct HeaderMap(Copyable, Iterable, Movable, Sized, Writable):
     """Holds field lines in order; names compare without regard to case.
 
@@ -331,6 +345,27 @@ struct HeaderMap(Copyable, Iterable, Movable, Sized, Writable):
                 origin_of(self)
             ](),
             length=len(octets),
+        )
+
+    @always_inline
+    def wire_section(self) -> WireSection[origin_of(self)]:
+        """Views the lines as they are sent, and says which known ones they are.
+
+        Returns:
+            What `wire` and `known` return, at the cost of one of them.
+        """
+        if self._block:
+            return WireSection[origin_of(self)](
+                self.wire(), self._block.unsafe_value()[].known
+            )
+        if not self._constant:
+            return WireSection[origin_of(self)](
+                Span[UInt8, origin_of(self)](), 0
+            )
+        ref line = self._constant.unsafe_value()[]
+        return WireSection[origin_of(self)](
+            rebind[Span[UInt8, origin_of(self)]](line.wire.as_bytes()),
+            line.known,
         )
 
     def write_to(self, mut writer: Some[Writer]):

@@ -6,6 +6,7 @@ a bounded number at a time.
 
 from flare.core import Erased, PointerTo, heap_create, heap_destroy
 from flare.sys.fiber_switch import (
+    StackContext,
     arrive_on_stack,
     emit_switch,
     prefetch_stack,
@@ -104,6 +105,7 @@ struct FiberQueue(TrivialRegisterPassable):
             heap_destroy(fiber.state)
         heap_destroy(self.state)
 
+    @always_inline
     def start(
         self,
         reactor: Reactor,
@@ -111,6 +113,7 @@ struct FiberQueue(TrivialRegisterPassable):
         task: Erased,
         finished: FiberFunction = _nothing,
         deadline_ms: Int = NO_DEADLINE,
+        lost: FiberFunction = _nothing,
     ) -> Optional[Fiber]:
         """Takes a fiber that will run a function; `resume` begins it.
 
@@ -120,6 +123,7 @@ struct FiberQueue(TrivialRegisterPassable):
             task: Its argument.
             finished: Called by the loop with `task` when `run` has returned.
             deadline_ms: No wait of the fiber lasts longer.
+            lost: Called with `task` if `run` can never return.
 
         Returns:
             The fiber, or none at the limit or when memory has run out.
@@ -133,7 +137,7 @@ struct FiberQueue(TrivialRegisterPassable):
         f.run = run
         f.task = task
         f.finished = finished
-        f.lost = _nothing
+        f.lost = lost
         f.deadline_ms = deadline_ms
         f.run_deadline_ms = deadline_ms
         f.scope_deadline_ms = NO_DEADLINE
@@ -162,7 +166,7 @@ struct FiberQueue(TrivialRegisterPassable):
         var before = self.state[].current
         fiber.state[].phase = FiberPhase.RUNNING
         self.state[].current = fiber
-        resume_stack(fiber.context(), Int(fiber.state))
+        resume_stack(fiber.context())
         self.state[].current = before
         if fiber.state[].phase == FiberPhase.IDLE:
             var finished = fiber.state[].finished
@@ -281,7 +285,7 @@ struct FiberQueue(TrivialRegisterPassable):
         var fiber = Fiber(
             heap_create(FiberState(reactor, base, s.stack_octets))
         )
-        prepare_stack(fiber.context(), _entry)
+        prepare_stack(fiber.context(), _entry, Int(fiber.state))
         s.all.append(fiber)
         self._add_idle(fiber)
         return True
@@ -295,8 +299,11 @@ def _prefetch(fiber: Fiber):
     prefetch_lines[_TASK_LINES](Int(fiber.state[].task))
 
 
-def _entry(argument: Int) abi("C"):
-    var fiber = Fiber(PointerTo[FiberState](unsafe_from_address=argument))
+def _entry(stack: Int) abi("C"):
+    var context = PointerTo[StackContext](unsafe_from_address=stack)
+    var fiber = Fiber(
+        PointerTo[FiberState](unsafe_from_address=context[].argument)
+    )
     arrive_on_stack(fiber.context())
     while True:
         fiber.state[].run(fiber.state[].task)

@@ -17,20 +17,25 @@ from flare.core import PointerTo
 
 from .memory import prefetch_lines
 
-# The callee-saved registers that a compiler may reserve, and the operands, go to
-# the stack, below what a function without calls may keep under its end.
-comptime _X86 = (
-    "leaq -128(%rsp), %rsp\n"
-    "pushq %rbp\npushq %rbx\npushq %rdx\npushq %rsi\npushq %rdi\n"
+# The callee-saved registers that a compiler may reserve go to the stack, below
+# what a function without calls may keep under its end. The one operand is the
+# context: who comes back left by the same one, so that it is in place again.
+comptime _X86_LEAVE = (
+    "leaq -128(%rsp), %rsp\npushq %rbp\npushq %rbx\n"
     "leaq 1f(%rip), %rcx\npushq %rcx\n"
-    "movq %rsp, (%rdi)\nmovq %rsi, %rsp\n"
-    "popq %rcx\nmovq %rdx, %rdi\njmpq *%rcx\n"
-    "1:\n"
-    "popq %rdi\npopq %rsi\npopq %rdx\npopq %rbx\npopq %rbp\n"
-    "leaq 128(%rsp), %rsp\n"
+)
+comptime _X86_ARRIVE = (
+    "popq %rcx\njmpq *%rcx\n"
+    "1:\npopq %rbx\npopq %rbp\nleaq 128(%rsp), %rsp\n"
+)
+comptime _X86_RESUME = (
+    _X86_LEAVE + "movq %rsp, 8(%rdi)\nmovq (%rdi), %rsp\n" + _X86_ARRIVE
+)
+comptime _X86_SUSPEND = (
+    _X86_LEAVE + "movq %rsp, (%rdi)\nmovq 8(%rdi), %rsp\n" + _X86_ARRIVE
 )
 comptime _X86_CONSTRAINTS = (
-    "{rdi},{rsi},{rdx},~{rax},~{rcx},~{r8},~{r9},~{r10},~{r11},~{r12},~{r13},"
+    "{rdi},~{rax},~{rcx},~{rdx},~{rsi},~{r8},~{r9},~{r10},~{r11},~{r12},~{r13},"
     "~{r14},~{r15},~{xmm0},~{xmm1},~{xmm2},~{xmm3},~{xmm4},~{xmm5},~{xmm6},"
     "~{xmm7},~{xmm8},~{xmm9},~{xmm10},~{xmm11},~{xmm12},~{xmm13},~{xmm14},"
     "~{xmm15},~{xmm16},~{xmm17},~{xmm18},~{xmm19},~{xmm20},~{xmm21},~{xmm22},"
@@ -65,7 +70,8 @@ comptime _TAIL = (
 )
 
 comptime FiberEntry = def(Int) abi("C") thin -> None
-"""The function a fresh stack begins with; it never returns."""
+"""The function a fresh stack begins with, given the address of its context; it
+never returns."""
 
 # Together less than a page, so that a shallow stack still dirties only one.
 comptime _COLOURS = 12
@@ -80,10 +86,13 @@ struct StackContext(Movable):
     Under AddressSanitizer it also remembers what the sanitizer must be told.
     """
 
+    # The switch finds the first two by their places.
     var own: Int
     """The stack pointer of the suspended stack."""
     var resumer: Int
     """The stack pointer of whoever resumed it last."""
+    var argument: Int
+    """What the entry function is to work on."""
     var base: Int
     """The lowest address of the stack."""
     var octets: Int
@@ -106,6 +115,7 @@ struct StackContext(Movable):
         """
         self.own = 0
         self.resumer = 0
+        self.argument = 0
         self.base = base
         self.octets = octets
         self.own_shadow = 0
@@ -123,13 +133,22 @@ def emit_switch():
 
 
 @always_inline
-def _switch(save: PointerTo[Int], target: Int, argument: Int):
+def _switch[resumes: Bool](context: PointerTo[StackContext]):
     comptime if CompilationTarget.has_neon():
-        external_call["flare_fiber_switch", NoneType](save, target, argument)
+        comptime if resumes:
+            external_call["flare_fiber_switch", NoneType](
+                _untracked(context[].resumer), context[].own, Int(context)
+            )
+        else:
+            external_call["flare_fiber_switch", NoneType](
+                _untracked(context[].own), context[].resumer, Int(context)
+            )
     else:
-        inlined_assembly[_X86, NoneType, constraints=_X86_CONSTRAINTS](
-            save, target, argument
-        )
+        inlined_assembly[
+            _X86_RESUME if resumes else _X86_SUSPEND,
+            NoneType,
+            constraints=_X86_CONSTRAINTS,
+        ](context)
 
 
 @always_inline
@@ -148,16 +167,20 @@ def _arrive(shadow: Int, base_out: Int, octets_out: Int):
         )
 
 
-def prepare_stack(context: PointerTo[StackContext], entry: FiberEntry):
+def prepare_stack(
+    context: PointerTo[StackContext], entry: FiberEntry, argument: Int = 0
+):
     """Makes a fresh stack begin with `entry` at its first resume.
 
     Args:
         context: The stack.
-        entry: Receives the argument of the first `resume_stack`.
+        entry: Receives the address of the context.
+        argument: What it finds there.
 
     Safety:
         The stack is mapped and nothing runs on it.
     """
+    context[].argument = argument
     var begin = entry
     var address = Pointer(to=begin).unsafe_bitcast[Int]()[]
     # Tops that stood at one offset of their pages would share few sets of the
@@ -176,12 +199,11 @@ def prepare_stack(context: PointerTo[StackContext], entry: FiberEntry):
 
 
 @always_inline
-def resume_stack(context: PointerTo[StackContext], argument: Int):
+def resume_stack(context: PointerTo[StackContext]):
     """Runs a suspended stack until it suspends.
 
     Args:
         context: The stack.
-        argument: Handed to the entry function at the first resume.
 
     Safety:
         The stack is suspended or prepared, and nothing else resumes it.
@@ -191,7 +213,7 @@ def resume_stack(context: PointerTo[StackContext], argument: Int):
         context[].base,
         context[].octets,
     )
-    _switch(_untracked(context[].resumer), context[].own, argument)
+    _switch[True](context)
     _arrive(context[].resumer_shadow, 0, 0)
 
 
@@ -229,7 +251,7 @@ def suspend_stack(context: PointerTo[StackContext]):
         context[].resumer_base,
         context[].resumer_octets,
     )
-    _switch(_untracked(context[].own), context[].resumer, 0)
+    _switch[False](context)
     _arrive(
         context[].own_shadow,
         Int(Pointer(to=context[].resumer_base)),

@@ -39,7 +39,7 @@ def main():
     emit_switch()
     var context = heap_create(StackContext(1 << 20, 1 << 16))
     prepare_stack(context, _entry)
-    resume_stack(context, Int(context))
+    resume_stack(context)
     thread_word()[] = 1
     _ = set_signal_descriptor(2)
     print(catch_signal(SIGTERM)[0], thread_word()[])

@@ -35,8 +35,8 @@ def test_words_of_a_thread_are_zero_at_first_and_its_own() raises:
 def test_stack_that_changes_threads_finds_the_words_of_the_new_one() raises:
     emit_switch()
     var traveller = heap_create(_Traveller())
-    prepare_stack(_context(traveller), _travel)
-    resume_stack(_context(traveller), Int(traveller))
+    prepare_stack(_context(traveller), _travel, Int(traveller))
+    resume_stack(_context(traveller))
     assert_equal(traveller[].seen, Int(thread_word()))
     var thread = start_thread(_resume, traveller.unsafe_bitcast[NoneType]())
     assert_equal(thread[0], 0)
@@ -86,12 +86,15 @@ def _count(argument: Erased) abi("C") -> Optional[Erased]:
 def _resume(argument: Erased) abi("C") -> Optional[Erased]:
     var traveller = argument.unsafe_bitcast[_Traveller]()
     traveller[].resumer = Int(thread_word())
-    resume_stack(_context(traveller), 0)
+    resume_stack(_context(traveller))
     return None
 
 
-def _travel(argument: Int) abi("C"):
-    var traveller = PointerTo[_Traveller](unsafe_from_address=argument)
+def _travel(stack: Int) abi("C"):
+    var context = PointerTo[StackContext](unsafe_from_address=stack)
+    var traveller = PointerTo[_Traveller](
+        unsafe_from_address=context[].argument
+    )
     arrive_on_stack(_context(traveller))
     while True:
         traveller[].seen = Int(thread_word())

@@ -148,7 +148,7 @@ struct Connection(TrivialRegisterPassable):
         if event.kind == H1Event.END_OF_MESSAGE:
             x[].content_complete = True
             if c[].starting:
-                return self._start(x)
+                return self._start_behind(x)
             if not c[].running:
                 drop_exchange(c)
                 return True
@@ -161,7 +161,7 @@ struct Connection(TrivialRegisterPassable):
                 self.refuse_content(413)
                 return False
             if c[].starting:
-                return self._start(x)
+                return self._start_behind(x)
             if not c[].running and len(window(c)) == 0:
                 drop_exchange(c)
             return event.consumed > 0
@@ -179,16 +179,17 @@ struct Connection(TrivialRegisterPassable):
         var w = worker_of(c)
         c[].starting = True
         c[].requests += 1
-        x[].handler = w[].handler
-        x[].worker = w[].index
         x[].request_id = w[].next_request_id
         x[].started_ms = w[].reactor.now_ms()
-        x[].carrier = Carrier(
-            c.unsafe_bitcast[NoneType](),
-            Pointer(to=w[].functions.carrier).unsafe_origin_cast[
-                MutUntrackedOrigin
-            ](),
-        )
+        if not x[].carrier:
+            x[].handler = w[].handler
+            x[].worker = w[].index
+            x[].carrier = Carrier(
+                c.unsafe_bitcast[NoneType](),
+                Pointer(to=w[].functions.carrier).unsafe_origin_cast[
+                    MutUntrackedOrigin
+                ](),
+            )
         x[].content_octets_max = w[].config.max_body_size
         x[].content_budget_ms = w[].config.body_timeout_ms
         w[].next_request_id += 1
@@ -243,6 +244,12 @@ struct Connection(TrivialRegisterPassable):
         self._end()
         return False
 
+    @no_inline
+    def _start_behind(self, x: Exchange) -> Bool:
+        """Starts a request that did not end with its head."""
+        return self._start(x)
+
+    @always_inline
     def _start(self, x: Exchange) -> Bool:
         """Runs the handler on a fiber until it waits or returns."""
         var c = self.state
@@ -258,9 +265,9 @@ struct Connection(TrivialRegisterPassable):
                 x.unsafe_bitcast[NoneType](),
                 w[].functions.finished,
                 x[].started_ms + w[].config.handler_timeout_ms,
+                w[].functions.lost,
             )
             if fiber:
-                fiber.unsafe_value().state[].lost = w[].functions.lost
                 x[].fiber = fiber
                 fibers.resume(fiber.unsafe_value())
                 return True

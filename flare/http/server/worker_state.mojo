@@ -289,6 +289,7 @@ struct WorkerState(Movable):
         """
         self.lent_exchanges -= 1
         self.end_exchange(exchange)
+        exchange[].carrier = None
         self.spare_exchanges.append(exchange)
 
     @always_inline

@@ -41,28 +41,29 @@ struct H1State(Movable):
 
     var limits: H1Limits
     """What the peer may make us read."""
+    # `owes_plain_response` looks at the first eight as one word.
     var role: UInt8
     """Which end we are, one of `Role`."""
     var request: UInt8
     """The request side, one of `SideState`."""
     var response: UInt8
     """The response side, one of `SideState`."""
-    var method: Method
-    """The method of the request in progress."""
     var version_minor: UInt8
     """The minor version of the peer's last head."""
-    var receive_body: UInt8
-    """How the body that we receive ends, one of `BodyKind`."""
-    var send_body: UInt8
-    """How the body that we send ends, one of `BodyKind`."""
     var keep_alive: Bool
     """True while both peers let the connection persist."""
     var is_last: Bool
     """True if no exchange may follow the one in progress."""
-    var has_ended: Bool
-    """True after `receive_end()`."""
     var is_bodiless: Bool
     """True if the response in progress has no body, whatever its fields say."""
+    var method: Method
+    """The method of the request in progress."""
+    var receive_body: UInt8
+    """How the body that we receive ends, one of `BodyKind`."""
+    var send_body: UInt8
+    """How the body that we send ends, one of `BodyKind`."""
+    var has_ended: Bool
+    """True after `receive_end()`."""
     var wants_upgrade: Bool
     """True if the request in progress offers another protocol."""
     var informational: UInt32
@@ -91,14 +92,14 @@ struct H1State(Movable):
         self.role = role
         self.request = SideState.IDLE
         self.response = SideState.IDLE
-        self.method = Method.OTHER
         self.version_minor = 1
-        self.receive_body = BodyKind.NONE
-        self.send_body = BodyKind.NONE
         self.keep_alive = True
         self.is_last = False
-        self.has_ended = False
         self.is_bodiless = False
+        self.method = Method.OTHER
+        self.receive_body = BodyKind.NONE
+        self.send_body = BodyKind.NONE
+        self.has_ended = False
         self.wants_upgrade = False
         self.informational = 0
         self.scanned = 0
@@ -124,6 +125,30 @@ struct H1State(Movable):
             and next_state[False](self.response, response_input)
             != SideState.ILLEGAL
         )
+
+    @always_inline
+    def owes_plain_response(self) -> Bool:
+        """Tells whether a server has received a whole request of HTTP/1.1 whose
+        response may have content and leaves the connection open.
+
+        Returns:
+            True if the head of that response is due.
+        """
+        # The octets of the word in the order of the fields; the method says
+        # nothing here.
+        comptime EXPECTED = (
+            UInt64(Role.SERVER)
+            | UInt64(SideState.DONE) << 8
+            | UInt64(SideState.AWAITED) << 16
+            | UInt64(1) << 24
+            | UInt64(1) << 32
+        )
+        var word = (
+            Pointer(to=self.role)
+            .unsafe_bitcast[UInt64]()
+            .unsafe_load[alignment=1]()
+        )
+        return word & 0x00FF_FFFF_FFFF_FFFF == EXPECTED
 
     @always_inline
     def advance_request(mut self, input: UInt8):

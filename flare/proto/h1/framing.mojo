@@ -100,7 +100,8 @@ def is_plain_head(window: Window, head: PointerTo[Head]) -> Bool:
 
     Args:
         window: The received octets.
-        head: The head, read to its end.
+        head: The head, read to its end; `take_plain_request_line` took its
+            request line.
 
     Returns:
         True if `finish_request` would find nothing wrong, no body and a
@@ -117,10 +118,12 @@ def is_plain_head(window: Window, head: PointerTo[Head]) -> Bool:
         h.known & DECIDING != 0
         or h.options & OPTIONS != 0
         or h.host < 0
-        or h.target.form != RequestTarget.ORIGIN_FORM
-        or h.version_minor == 0
     ):
         return False
+    debug_assert(
+        h.target.form == RequestTarget.ORIGIN_FORM and h.version_minor == 1,
+        "not a plain request line",
+    )
     ref line = h.lines.unsafe_get(h.host)
     return is_plain_host(window, Int(line.value_start), Int(line.value_octets))
 

@@ -71,28 +71,19 @@ struct Head(Movable):
     var trailers: List[FieldLine]
     """The trailers; they lie in the window in which they were reported, so
     they never mix with `lines` (RFC 9110 section 6.5.1)."""
+    # What a new head empties stands together, so that a few stores do it.
     var known: UInt64
     """A set of `FieldName` ids: which known fields are present."""
-    var method: Method
-    """The method; `OTHER` leaves the text to `method_text`."""
-    var method_octets: Int
-    """The length of the method, which begins at `start`."""
-    var target: RequestTarget
-    """Form and parts of the request target, as offsets from its start."""
-    var start: Int
-    """Where the start line begins, after skipped empty lines."""
-    var target_start: Int
-    """Where the request target or the reason phrase begins."""
-    var target_octets: Int
-    """The length of the request target or of the reason phrase."""
-    var version_minor: Int
-    """The digit behind `HTTP/1.`."""
-    var status: Int
-    """The status code of a response; 0 in a request."""
     var host: Int
     """The index of the Host line, or -1."""
     var content_length: Int
     """What Content-Length says, or -1 if there is none."""
+    var start: Int
+    """Where the start line begins, after skipped empty lines."""
+    var status: Int
+    """The status code of a response; 0 in a request."""
+    var progress: HeadProgress
+    """How far the reader came; only the machine changes it."""
     var body: UInt8
     """How the body ends, one of `BodyKind`."""
     var options: UInt8
@@ -103,8 +94,18 @@ struct Head(Movable):
     """True if the client waits for 100 (Continue) before the body."""
     var wants_upgrade: Bool
     """True if the peer offers or accepts the protocols of Upgrade."""
-    var progress: HeadProgress
-    """How far the reader came; only the machine changes it."""
+    var method: Method
+    """The method; `OTHER` leaves the text to `method_text`."""
+    var method_octets: Int
+    """The length of the method, which begins at `start`."""
+    var target: RequestTarget
+    """Form and parts of the request target, as offsets from its start."""
+    var target_start: Int
+    """Where the request target or the reason phrase begins."""
+    var target_octets: Int
+    """The length of the request target or of the reason phrase."""
+    var version_minor: Int
+    """The digit behind `HTTP/1.`."""
 
     def __init__(out self):
         """Makes an empty head with room for sixteen lines."""
@@ -138,16 +139,17 @@ struct Head(Movable):
         self.lines.clear()
         self.trailers.clear()
         self.known = 0
-        self.target.form = RequestTarget.NONE
-        self.start = 0
-        self.status = 0
         self.host = -1
         self.content_length = -1
+        self.start = 0
+        self.status = 0
+        self.progress = HeadProgress()
         self.body = BodyKind.NONE
         self.options = 0
+        self.keep_alive = False
         self.expects_continue = False
         self.wants_upgrade = False
-        self.progress = HeadProgress()
+        self.target.form = RequestTarget.NONE
         self.progress.owner = owner
 
     def begin_trailers(mut self, owner: Int, start: Int):

@@ -8,7 +8,7 @@ thought is left to it.
 from flare.core import Buffer, OctetPointer, PointerTo
 from flare.message import FieldName, HeaderMap, Status, status_line
 
-from .connection import H1State, Role
+from .connection import H1State
 from .head import BodyKind
 from .head_writer import FRAMING_OCTETS_MAX, put, put_decimal, put_octets
 from .state import SideInput, SideState, next_state
@@ -48,17 +48,9 @@ def write_plain_response(
     """
     comptime assert _is_over_at_once(), "the tables say otherwise"
     ref s = state[]
-    var wire = fields.wire()
-    var known = fields.known()
-    if (
-        (s.role ^ Role.SERVER)
-        | (s.request ^ SideState.DONE)
-        | (s.response ^ SideState.AWAITED)
-        | (s.version_minor ^ 1)
-        | UInt8(s.is_bodiless)
-        | UInt8(s.is_last)
-        | UInt8(not s.keep_alive)
-    ) != 0 or known & _NEEDS_THOUGHT != 0:
+    var section = fields.wire_section()
+    var wire = section.octets
+    if not s.owes_plain_response() or section.known & _NEEDS_THOUGHT != 0:
         return False
     if (
         output[].room() < FRAMING_OCTETS_MAX + len(wire) + len(octets)

@@ -21,7 +21,7 @@ from .plain_request import take_plain_request_line
 from .plain_status_line import take_plain_status_line
 from .scan import Window
 from .start_line import read_request_line, read_status_line
-from .state import SideInput, SideState
+from .state import SideInput, SideState, next_state
 
 
 @always_inline
@@ -84,10 +84,30 @@ def next_request(
         head[].progress.section_start = UInt32(section_start)
         return _read_request_on(state, window, head)
     if likely(is_plain_head(window, head)):
-        head[].keep_alive = True
-        return _request_head(state, head, end)
+        return _plain_request_head(state, head, end)
     finish_request(window, head, s.limits)
     return _request_head(state, head, end)
+
+
+@always_inline
+def _plain_request_head(
+    state: PointerTo[H1State], head: PointerTo[Head], end: Int
+) -> H1Event:
+    # What `_request_head` would do, with what is known already.
+    comptime BODY = next_state[True](SideState.IDLE, SideInput.REQUEST_HEAD)
+    ref s = state[]
+    ref h = head[]
+    h.keep_alive = True
+    h.progress.owner = 0
+    s.method = h.method
+    s.version_minor = 1
+    s.receive_body = BodyKind.NONE
+    s.keep_alive = not s.is_last
+    s.wants_upgrade = False
+    s.stream_id += 1
+    s.request = BODY
+    s.advance_response(SideInput.REQUEST_HEAD)
+    return H1Event(H1Event.REQUEST_HEAD, s.stream_id, 0, 0, end)
 
 
 @no_inline
