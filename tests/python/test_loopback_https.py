@@ -59,6 +59,39 @@ def client_hello(**options):
     return outgoing.read()
 
 
+def openssl(test, *options):
+    """Starts a client that obeys orders, until the end of a test."""
+    client = subprocess.Popen(
+        [
+            "openssl", "s_client", "-servername", "localhost", "-CAfile",
+            certificates() / "ca.pem", "-connect",
+            f"127.0.0.1:{test.subject.port}", *options,
+        ],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    test.addCleanup(client.communicate)
+    test.addCleanup(client.kill)
+    return client
+
+
+def say_again_and_again(client, text, order):
+    """Gives text and then the same order, until the server ends."""
+    until = time.monotonic() + 10
+    while client.poll() is None and time.monotonic() < until:
+        try:
+            client.stdin.write(text)
+            client.stdin.flush()
+            text = order
+            client.wait(0.05)
+        except BrokenPipeError:
+            return
+        except subprocess.TimeoutExpired:
+            pass
+
+
 class OverTls(WithSubject):
     """Has connections of both kinds to one server of HTTPS."""
 
@@ -328,12 +361,28 @@ class Endings:
                     client.rest()
         self.expect_answers_still()
 
-    def test_a_giant_record_is_refused(self):
-        client = self.connect()
-        client.socket.transport.sendall(b"\x17\x03\x03\xff\xff" + b"x" * 70000)
-        with self.assertRaises((ssl.SSLError, ConnectionResetError,
-                                BrokenPipeError, TruncatedError)):
-            client.rest()
+    def test_records_that_break_the_rules_are_refused(self):
+        for name, octets in (
+            ("giant", b"\x17\x03\x03\xff\xff" + b"x" * 70000),
+            ("too short for its tag", b"\x17\x03\x03\x00\x08" + b"x" * 8),
+            ("empty", b"\x17\x03\x03\x00\x00"),
+            ("heartbeat", b"\x18\x03\x03\x00\x03\x01\x40\x00"),
+            ("alert in the clear", b"\x15\x03\x03\x00\x02\x01\x00"),
+            ("handshake in the clear", client_hello()),
+        ):
+            with self.subTest(name):
+                client = self.connect()
+                client.socket.transport.sendall(octets)
+                with self.assertRaises((ssl.SSLError, ConnectionResetError,
+                                        BrokenPipeError, TruncatedError)):
+                    client.rest()
+        self.expect_answers_still()
+
+    def test_a_second_handshake_inside_of_a_connection_is_refused(self):
+        client = openssl(self, "-tls1_2")
+        self.assertTrue(client.stdout.readline())
+        say_again_and_again(client, "", "R\n")
+        self.assertIn("no renegotiation", client.stdout.read())
         self.expect_answers_still()
 
 
@@ -404,6 +453,16 @@ class Handshakes:
         client.send(client_hello())
         self.assertEqual(client.rest()[0], 22)
         self.check_time(started, HANDSHAKE_SECONDS)
+
+    def test_asking_for_new_keys_prolongs_no_deadline(self):
+        # Neither that of an idle connection nor that of a head.
+        for beginning in ("", "GET / HTTP/1.1"):
+            with self.subTest(beginning):
+                client = openssl(self, "-tls1_3")
+                self.assertTrue(client.stdout.readline())
+                started = time.monotonic()
+                say_again_and_again(client, beginning, "K\n")
+                self.check_time(started, HANDSHAKE_SECONDS)
 
     def test_a_handshake_may_come_octet_by_octet(self):
         client = self.connect_plainly()

@@ -9,6 +9,7 @@ from tests.server import (
     test_departures,
     test_exchanges,
     test_https,
+    test_https_crowds,
     test_limits,
     test_overload,
     test_refusals,
@@ -31,6 +32,7 @@ def main() raises:
     _run[test_departures.TESTS](failures)
     _run[test_exchanges.TESTS](failures)
     _run[test_https.TESTS](failures)
+    _run[test_https_crowds.TESTS](failures)
     _run[test_limits.TESTS](failures)
     _run[test_overload.TESTS](failures)
     _run[test_refusals.TESTS](failures)

@@ -382,7 +382,7 @@ struct Connection(TrivialRegisterPassable):
             c[].peer_ended
             and c[].running
             and not c[].upgraded
-            and not worker_of(c)[].config.half_close_allowed
+            and not _may_go_on_alone(c)
         ):
             self.peer_has_ended()
         if c[].stage == Stage.OPEN:
@@ -401,6 +401,7 @@ struct Connection(TrivialRegisterPassable):
         if (
             c[].stage in (Stage.LINGERING, Stage.SHAKING_HANDS)
             and not c[].starved
+            and not c[].peer_ended
             and receive_operation(c).is_idle()
         ):
             submit_receive(c)
@@ -467,6 +468,14 @@ struct Connection(TrivialRegisterPassable):
         """Ends at once, whatever is in progress."""
         self.peer_is_gone()
         self.settle()
+
+
+@always_inline
+def _may_go_on_alone(c: PointerTo[ConnectionState]) -> Bool:
+    # Half of a conversation may go on only where its end was announced.
+    return worker_of(c)[].config.half_close_allowed and not (
+        c[].tls and c[].tls.unsafe_value()[].was_cut
+    )
 
 
 @always_inline

@@ -49,7 +49,7 @@ def choose_deadline(c: PointerTo[ConnectionState]):
         c: The connection.
     """
     ref config = worker_of(c)[].config
-    if not send_operation(c).is_idle():
+    if _sends_for_others(c):
         if c[].wait != Wait.PEER_READS:
             await_reader(c)
         # Who is slow to read and owes content has the time for the content.
@@ -66,6 +66,23 @@ def choose_deadline(c: PointerTo[ConnectionState]):
             set_deadline(c, Wait.HEAD, config.head_timeout_ms)
     elif c[].wait != Wait.NEXT_REQUEST:
         _await_request(c)
+
+
+@always_inline
+def _sends_for_others(c: PointerTo[ConnectionState]) -> Bool:
+    """Tells whether the peer is to read what a handler or the HTTP machine has
+    written."""
+    if send_operation(c).is_idle():
+        return False
+    if not c[].tls:
+        return True
+    # What TLS says by itself answers records that the peer may send at any
+    # time: a wait that it ended would begin anew as often as the peer likes.
+    return (
+        not c[].tls.unsafe_value()[].sends_its_own
+        or len(c[].output) > 0
+        or Bool(c[].large)
+    )
 
 
 @always_inline
@@ -147,7 +164,7 @@ def count_read_by_peer(c: PointerTo[ConnectionState], count: Int):
                 ),
                 w.config.write_timeout_ms,
             )
-    c[].wait = Wait.NOTHING
+        c[].wait = Wait.NOTHING
 
 
 def begin_content_wait(c: PointerTo[ConnectionState]):

@@ -91,6 +91,7 @@ def encrypt(c: PointerTo[ConnectionState]):
     var wanted = len(c[].output) + _large_octets_left(c)
     if wanted == 0 and machine.pending() == 0 and not _says_end(c, machine):
         return
+    t[].sends_its_own = wanted == 0
     _make_room(c, machine, wanted)
     if machine.is_open() and not machine.failure():
         try:

@@ -61,8 +61,13 @@ def go_on_shaking_hands(w: PointerTo[WorkerState]):
     Args:
         w: The worker, at the end of a turn.
     """
-    var count = min(w[].handshake_steps_left, len(w[].handshakes))
-    var first = List[SlotHandle](w[].handshakes[:count])
+    var first = List[SlotHandle]()
+    var count = 0
+    while count < len(w[].handshakes) and len(first) < w[].handshake_steps_left:
+        # Who has left meanwhile takes no step away from others.
+        if _shakes_hands(w[].connections.find(w[].handshakes[count])):
+            first.append(w[].handshakes[count])
+        count += 1
     var rest = List[SlotHandle](w[].handshakes[count:])
     w[].handshakes = rest^
     w[].handshake_steps_left = HANDSHAKE_STEPS_MAX
@@ -71,10 +76,13 @@ def go_on_shaking_hands(w: PointerTo[WorkerState]):
         w[].reactor.post(_nothing, w.unsafe_bitcast[NoneType]())
     for slot in first:
         var c = w[].connections.find(slot)
-        if c and c.value()[].tls:
+        if _shakes_hands(c):
             c.value()[].tls.value()[].is_queued = False
-            _take_waiting(Connection(c.value()))
-            Connection(c.value()).process()
+            var connection = Connection(c.value())
+            _take_waiting(connection)
+            if c.value()[].peer_ended and _shakes_hands(c):
+                connection.peer_is_gone()
+            connection.process()
 
 
 def _on_receive(operation: Operation):
@@ -154,6 +162,10 @@ def _may_go_on(connection: Connection, octets: Span[UInt8, _]) -> Bool:
     return False
 
 
+def _shakes_hands(c: Optional[PointerTo[ConnectionState]]) -> Bool:
+    return Bool(c) and c.value()[].stage == Stage.SHAKING_HANDS
+
+
 def _take_waiting(connection: Connection):
     var c = connection.state
     var octets = Buffer()
@@ -195,6 +207,7 @@ def _go_on(connection: Connection, decryption: Decryption):
         c[].wait = Wait.NOTHING
         _count_handshake(c)
     if decryption == Decryption.ENDED:
+        c[].tls.unsafe_value()[].was_cut = False
         c[].peer_ended = True
         machine(c).receive_end()
 
@@ -210,15 +223,15 @@ def _note_end(connection: Connection):
     """Tells an end of the transport from the end of what the peer says."""
     var c = connection.state
     var t = c[].tls.unsafe_value()
-    if c[].stage == Stage.SHAKING_HANDS:
-        connection.peer_is_gone()
-        return
     if c[].peer_ended:
         return
     t[].was_cut = True
-    if c[].running and not c[].upgraded and c[].stage == Stage.OPEN:
-        # Half of a conversation may go on only where its end was announced.
-        connection.peer_has_ended()
+    if c[].stage != Stage.SHAKING_HANDS:
+        return
+    # What may complete the handshake counts when it is its turn; who has not
+    # heard of us cannot complete it.
+    if not t[].machine or len(t[].waiting) == 0:
+        connection.peer_is_gone()
 
 
 def _is_first(c: PointerTo[ConnectionState]) -> Bool:

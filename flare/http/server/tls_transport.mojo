@@ -23,6 +23,8 @@ struct TlsTransport(Movable):
     """It is among the handshakes that go on in the next turns."""
     var was_cut: Bool
     """The peer's side has ended without the word that it would."""
+    var sends_its_own: Bool
+    """What was encrypted last holds nothing but what TLS says by itself."""
 
     def __init__(out self, context: TlsContext):
         """Begins before the first octet.
@@ -36,3 +38,4 @@ struct TlsTransport(Movable):
         self.waiting = Buffer()
         self.is_queued = False
         self.was_cut = False
+        self.sends_its_own = False
