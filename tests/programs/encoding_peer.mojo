@@ -56,7 +56,7 @@ def _input() raises -> List[UInt8]:
 def _print(octets: List[UInt8]) raises:
     # Hexadecimal: what is printed stays text.
     comptime DIGITS: StaticString = "0123456789abcdef"
-    var text = String(capacity=2 * len(octets))
+    var text = String(capacity_bytes=2 * len(octets))
     for octet in octets:
         text += DIGITS[byte=Int(octet >> 4)]
         text += DIGITS[byte=Int(octet & 15)]
