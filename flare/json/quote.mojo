@@ -1,0 +1,125 @@
+"""Writes strings with the escapes that JSON asks for, and no others.
+
+What needs an escape is found in vectors that are stored before they are judged:
+a string without escapes is copied at the speed of memory.
+"""
+
+from std.bit import count_trailing_zeros
+from std.memory import pack_bits
+
+from flare.core import Buffer, OctetPointer
+
+from .scan import BACKSLASH, QUOTE
+
+comptime _LANES = 32
+comptime _ESCAPE_OCTETS_MAX = 6
+comptime _DIGITS: StaticString = "0123456789abcdef"
+
+
+@always_inline
+def append_quoted(mut buffer: Buffer, text: Span[UInt8, _]):
+    """Writes a string in quotes.
+
+    Args:
+        buffer: The destination.
+        text: The content, UTF-8.
+    """
+    var n = len(text)
+    var source = text.unsafe_ptr()
+    # Two quotes, and a vector that is stored before it is judged.
+    var target = buffer.reserve(n + 2 + _LANES)
+    target[] = QUOTE
+    var copied = _copy_plain(target.unsafe_offset(1), source, n)
+    if copied < n:
+        buffer.advance(copied + 1)
+        _append_rest(buffer, text[copied:])
+        return
+    target[unsafe_offset = n + 1] = QUOTE
+    buffer.advance(n + 2)
+
+
+@no_inline
+def _append_rest(mut buffer: Buffer, text: Span[UInt8, _]):
+    # Begins at an octet that needs an escape.
+    var n = len(text)
+    var source = text.unsafe_ptr()
+    var i = 0
+    while i < n:
+        var target = buffer.reserve(n - i + 1 + _LANES + _ESCAPE_OCTETS_MAX)
+        var written = _write_escape(target, source[unsafe_offset=i])
+        i += 1
+        var copied = _copy_plain(
+            target.unsafe_offset(written), source.unsafe_offset(i), n - i
+        )
+        i += copied
+        buffer.advance(written + copied)
+    buffer.append_octet(QUOTE)
+
+
+@always_inline
+def _copy_plain(
+    target: OctetPointer, source: Pointer[UInt8, _], count: Int
+) -> Int:
+    # Copies to the first octet that needs an escape, and says how many.
+    var i = 0
+    comptime for width in [_LANES, 16]:
+        while i + width <= count:
+            var x = source.unsafe_load[width=width](i)
+            target.unsafe_store(i, x)
+            var hits = pack_bits(_needs_escape(x))
+            if hits != 0:
+                return i + Int(count_trailing_zeros(hits))
+            i += width
+    comptime for width in [8, 4]:
+        if count - i >= width:
+            var x = source.unsafe_load[width=width](i)
+            if _needs_escape(x).reduce_or():
+                return _copy_octets(target, source, i, count)
+            target.unsafe_store(i, x)
+            i += width
+    return _copy_octets(target, source, i, count)
+
+
+@always_inline
+def _needs_escape[
+    lanes: SIMDLength
+](x: SIMD[DType.uint8, lanes]) -> SIMD[DType.bool, lanes]:
+    return x.lt(32) | x.eq(QUOTE) | x.eq(BACKSLASH)
+
+
+@always_inline
+def _copy_octets(
+    target: OctetPointer, source: Pointer[UInt8, _], start: Int, count: Int
+) -> Int:
+    for i in range(start, count):
+        var octet = source[unsafe_offset=i]
+        if octet < 32 or octet == QUOTE or octet == BACKSLASH:
+            return i
+        target[unsafe_offset=i] = octet
+    return count
+
+
+def _write_escape(target: OctetPointer, octet: UInt8) -> Int:
+    target[] = BACKSLASH
+    var letter: UInt8 = 0
+    if octet == QUOTE or octet == BACKSLASH:
+        letter = octet
+    elif octet == 10:
+        letter = UInt8(ord("n"))
+    elif octet == 13:
+        letter = UInt8(ord("r"))
+    elif octet == 9:
+        letter = UInt8(ord("t"))
+    elif octet == 8:
+        letter = UInt8(ord("b"))
+    elif octet == 12:
+        letter = UInt8(ord("f"))
+    if letter != 0:
+        target[unsafe_offset=1] = letter
+        return 2
+    target[unsafe_offset=1] = UInt8(ord("u"))
+    target[unsafe_offset=2] = 48
+    target[unsafe_offset=3] = 48
+    target[unsafe_offset=4] = _DIGITS.as_bytes()[Int(octet >> 4)]
+    target[unsafe_offset=5] = _DIGITS.as_bytes()[Int(octet & 15)]
+    return 6
