@@ -30,7 +30,7 @@ comptime _COLUMN: StaticString = ", column "
 
 
 @fieldwise_init
-struct JsonError(Copyable, Writable):
+struct JsonError(ImplicitlyCopyable, Writable):
     """Says what is wrong with a JSON text or value, and where."""
 
     comptime SYNTAX = 0

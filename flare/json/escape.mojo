@@ -4,9 +4,6 @@ An escape is never shorter than what it stands for, so that the decoded string
 fits in front of what has not been read.
 """
 
-from std.bit import count_trailing_zeros
-from std.memory import pack_bits
-
 from flare.core import OctetPointer
 
 from .problem import (
@@ -17,24 +14,25 @@ from .problem import (
     NOT_UTF8,
     Problem,
 )
-from .scan import BACKSLASH, QUOTE, ScannedString
+from .scan import BACKSLASH, PlainRun, QUOTE, ScannedString, scan_plain
 from .utf8 import find_malformed
 
-comptime _LANES = 32
+comptime _LANES = 16
 comptime _BAD_UNIT = 0x10000
 
 
+@no_inline
 def unescape_string[
     *, decode: Bool
-](start: OctetPointer, first_escape: OctetPointer) -> ScannedString:
-    """Scans a string with escapes.
+](start: OctetPointer, first: PlainRun) -> ScannedString:
+    """Scans a string that is more than plain ASCII.
 
     Parameters:
         decode: False only checks.
 
     Args:
         start: The first octet of the content.
-        first_escape: The first backslash; what stands in front is checked.
+        first: The run that begins there.
 
     Returns:
         The content.
@@ -42,42 +40,35 @@ def unescape_string[
     Safety:
         Both point into a padded text, as `scan` has it.
     """
-    var at = first_escape
-    var target = first_escape
+    var at = start
+    var target = start
+    var run = first
     while True:
-        if at[] == QUOTE:
-            var octets = Int(target) - Int(start)
-            return ScannedString(start, octets, at.unsafe_offset(1), NONE)
-        if at[] == BACKSLASH:
-            var written = 0
-            var problem = _unescape[decode=decode](at, target, written)
-            if problem != NONE:
-                return ScannedString(start, 0, at, problem)
-            target = target.unsafe_offset(written)
-        elif at[] < 32:
-            return ScannedString(start, 0, at, CONTROL_OCTET)
-        else:
-            var octets = _plain_octets(at)
+        var octets = Int(run.end) - Int(at)
+        if not run.is_ascii:
             var malformed = find_malformed(Span(unsafe_ptr=at, length=octets))
             if malformed < octets:
                 return ScannedString(
                     start, 0, at.unsafe_offset(malformed), NOT_UTF8
                 )
-            comptime if decode:
+        comptime if decode:
+            if target != at:
                 _move_down(target, at, octets)
-            target = target.unsafe_offset(octets)
-            at = at.unsafe_offset(octets)
-
-
-@always_inline
-def _plain_octets(start: OctetPointer) -> Int:
-    var count = 0
-    while True:
-        var x = start.unsafe_load[width=_LANES](count)
-        var hits = pack_bits(x.eq(QUOTE) | x.eq(BACKSLASH) | x.lt(32))
-        if hits != 0:
-            return count + Int(count_trailing_zeros(hits))
-        count += _LANES
+        target = target.unsafe_offset(octets)
+        at = run.end
+        # Most escapes stand alone; some follow each other.
+        while at[] == BACKSLASH:
+            var written = 0
+            var problem = _unescape[decode=decode](at, target, written)
+            if problem != NONE:
+                return ScannedString(start, 0, at, problem)
+            target = target.unsafe_offset(written)
+        if at[] == QUOTE:
+            var length = Int(target) - Int(start)
+            return ScannedString(start, length, at.unsafe_offset(1), NONE)
+        if at[] < 32:
+            return ScannedString(start, 0, at, CONTROL_OCTET)
+        run = scan_plain(at)
 
 
 @always_inline

@@ -20,7 +20,6 @@ from .problem import (
     UNKNOWN_FIELD,
 )
 from .reader import JsonReader
-from .value import Value
 
 
 trait FromJson(Deinitable, Movable):
@@ -150,7 +149,11 @@ __extension SIMD(FromJson):
         comptime if Self.dtype == DType.int:
             return Self(json.int())
         elif Self.dtype.is_floating_point():
-            return Self(json.float())
+            var start = json.value_start()
+            var value = Self(json.float())
+            if not value - value == 0:
+                raise json.stop_at(start, OUT_OF_RANGE, "its type")
+            return value
         elif Self.dtype == DType.uint64 or Self.dtype == DType.uint:
             return Self(json.uint())
         else:
@@ -195,7 +198,7 @@ __extension String(FromJson):
         Raises:
             An error if it is none.
         """
-        return String(json.string())
+        return String(unsafe_from_utf8=json.string().as_bytes())
 
 
 __extension List(FromJson):
@@ -248,23 +251,6 @@ __extension Optional(FromJson):
         if json.take_null():
             return None
         return Self(Self.T.from_json(json))
-
-
-__extension Value(FromJson):
-    @staticmethod
-    def from_json(json: JsonReader) raises -> Self:
-        """Takes any value.
-
-        Args:
-            json: Stands in front of it.
-
-        Returns:
-            The value, with a text of its own.
-
-        Raises:
-            An error if it is malformed.
-        """
-        return Value(json.take_raw(), json.limits())
 
 
 def _range_of[dtype: DType]() -> StaticString:

@@ -9,9 +9,8 @@ from std.memory import pack_bits
 
 from flare.core import Buffer, OctetPointer
 
-from .scan import BACKSLASH, QUOTE
+from .scan import BACKSLASH, LANES, QUOTE
 
-comptime _LANES = 32
 comptime _ESCAPE_OCTETS_MAX = 6
 comptime _DIGITS: StaticString = "0123456789abcdef"
 
@@ -27,7 +26,7 @@ def append_quoted(mut buffer: Buffer, text: Span[UInt8, _]):
     var n = len(text)
     var source = text.unsafe_ptr()
     # Two quotes, and a vector that is stored before it is judged.
-    var target = buffer.reserve(n + 2 + _LANES)
+    var target = buffer.reserve(n + 2 + LANES)
     target[] = QUOTE
     var copied = _copy_plain(target.unsafe_offset(1), source, n)
     if copied < n:
@@ -45,7 +44,7 @@ def _append_rest(mut buffer: Buffer, text: Span[UInt8, _]):
     var source = text.unsafe_ptr()
     var i = 0
     while i < n:
-        var target = buffer.reserve(n - i + 1 + _LANES + _ESCAPE_OCTETS_MAX)
+        var target = buffer.reserve(n - i + 1 + LANES + _ESCAPE_OCTETS_MAX)
         var written = _write_escape(target, source[unsafe_offset=i])
         i += 1
         var copied = _copy_plain(
@@ -62,7 +61,7 @@ def _copy_plain(
 ) -> Int:
     # Copies to the first octet that needs an escape, and says how many.
     var i = 0
-    comptime for width in [_LANES, 16]:
+    comptime for width in [LANES, LANES // 2, 16]:
         while i + width <= count:
             var x = source.unsafe_load[width=width](i)
             target.unsafe_store(i, x)

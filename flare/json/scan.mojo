@@ -10,24 +10,23 @@ the padding.
 
 from std.bit import count_trailing_zeros
 from std.memory import pack_bits
+from std.sys.info import simd_byte_width
 
 from flare.core import OctetPointer
 
 from .escape import unescape_string
 from .problem import (
-    CONTROL_OCTET,
     LEADING_ZERO,
     NONE,
-    NOT_UTF8,
     NO_DIGIT,
     NO_VALUE,
     Problem,
 )
-from .utf8 import find_malformed
 
 comptime PADDING_OCTETS = 64
 """The zeros behind each text."""
-comptime _LANES = 32
+comptime LANES = 64 if simd_byte_width() >= 64 else 32
+"""How many octets are looked at in one step."""
 
 comptime QUOTE: UInt8 = 34
 comptime BACKSLASH: UInt8 = 92
@@ -82,11 +81,48 @@ def _skip_white_run(start: OctetPointer) -> OctetPointer:
     if at[] == 32 and at[unsafe_offset=1] > 32:
         return at.unsafe_offset(1)
     while True:
-        var x = at.unsafe_load[width=_LANES]()
+        var x = at.unsafe_load[width=LANES]()
         var other = pack_bits(x.ne(32) & x.ne(10) & x.ne(13) & x.ne(9))
         if other != 0:
             return at.unsafe_offset(Int(count_trailing_zeros(other)))
-        at = at.unsafe_offset(_LANES)
+        at = at.unsafe_offset(LANES)
+
+
+@fieldwise_init
+struct PlainRun(TrivialRegisterPassable):
+    """Holds how far a string goes on without anything special."""
+
+    var end: OctetPointer
+    """The first quote, backslash or control octet."""
+    var is_ascii: Bool
+    """True if all in front of it is ASCII."""
+
+
+@always_inline
+def scan_plain(start: OctetPointer) -> PlainRun:
+    """Passes octets of a string over that stand for themselves.
+
+    Args:
+        start: Where to begin.
+
+    Returns:
+        Where that ends.
+    """
+    var at = start
+    var seen = SIMD[DType.uint8, LANES](0)
+    while True:
+        var x = at.unsafe_load[width=LANES]()
+        var hits = pack_bits(x.eq(QUOTE) | x.eq(BACKSLASH) | x.lt(32))
+        if hits != 0:
+            # Only the octets in front of the hit belong to the string.
+            var front = (hits & (~hits + 1)) - 1
+            var high = pack_bits(x.ge(128)) & front
+            return PlainRun(
+                at.unsafe_offset(Int(count_trailing_zeros(hits))),
+                high == 0 and seen.lt(128).reduce_and(),
+            )
+        seen |= x
+        at = at.unsafe_offset(LANES)
 
 
 @always_inline
@@ -103,42 +139,11 @@ def scan_string[*, decode: Bool](start: OctetPointer) -> ScannedString:
     Returns:
         The content.
     """
-    var at = start
-    var seen = SIMD[DType.uint8, _LANES](0)
-    while True:
-        var x = at.unsafe_load[width=_LANES]()
-        var hits = pack_bits(x.eq(QUOTE) | x.eq(BACKSLASH) | x.lt(32))
-        if hits != 0:
-            var here = Int(count_trailing_zeros(hits))
-            var end = at.unsafe_offset(here)
-            var high = pack_bits(x.ge(128))
-            # Only the octets in front of the hit belong to the string.
-            var has_high = (high & ((hits & (~hits + 1)) - 1)) != 0
-            if end[] == QUOTE and not has_high and (seen.lt(128)).reduce_and():
-                return ScannedString(
-                    start, Int(end) - Int(start), end.unsafe_offset(1), NONE
-                )
-            return _scan_rest[decode=decode](start, end)
-        seen |= x
-        at = at.unsafe_offset(_LANES)
-
-
-@no_inline
-def _scan_rest[
-    *, decode: Bool
-](start: OctetPointer, end: OctetPointer) -> ScannedString:
-    # Something above ASCII, an escape, or an octet that no string may hold.
-    var octets = Int(end) - Int(start)
-    var malformed = find_malformed(Span(unsafe_ptr=start, length=octets))
-    if malformed < octets:
-        return ScannedString(
-            start, 0, start.unsafe_offset(malformed), NOT_UTF8
-        )
-    if end[] == QUOTE:
-        return ScannedString(start, octets, end.unsafe_offset(1), NONE)
-    if end[] != BACKSLASH:
-        return ScannedString(start, 0, end, CONTROL_OCTET)
-    return unescape_string[decode=decode](start, end)
+    var run = scan_plain(start)
+    if run.is_ascii and run.end[] == QUOTE:
+        var octets = Int(run.end) - Int(start)
+        return ScannedString(start, octets, run.end.unsafe_offset(1), NONE)
+    return unescape_string[decode=decode](start, run)
 
 
 @always_inline

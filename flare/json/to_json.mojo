@@ -6,7 +6,6 @@ from std.collections.string.string_span import get_static_string
 from std.simd import SIMD
 
 from .names import JsonOmitsNone, is_optional, name_of
-from .value import Value
 from .writer import JsonWriter
 
 
@@ -128,13 +127,3 @@ __extension Optional(ToJson):
             self.value().to_json(json)
         else:
             json.null()
-
-
-__extension Value(ToJson):
-    def to_json(self, json: JsonWriter) raises:
-        """Writes the value.
-
-        Args:
-            json: The destination.
-        """
-        self.write_json(json)

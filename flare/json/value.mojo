@@ -4,15 +4,18 @@ from std.memory import ArcPointer
 
 from .document import Document, Node
 from .error import JsonError
+from .from_json import FromJson
 from .limits import JsonLimits
 from .number import float_of
 from .parser import parse_document
 from .place import append_key
+from .reader import JsonReader
+from .to_json import ToJson
 from .tree import path_to, type_name, write_node
 from .writer import JsonOutput, JsonWriter
 
 
-struct Value(Copyable, ImplicitlyCopyable, Sized, Writable):
+struct Value(FromJson, ImplicitlyCopyable, Sized, ToJson, Writable):
     """Is a value of a JSON text that was read; it cannot be changed.
 
     All values of one text share its memory, which lives as long as one of them:
@@ -167,7 +170,7 @@ struct Value(Copyable, ImplicitlyCopyable, Sized, Writable):
             return String(node.place)
         if node.kind != Node.NUMBER:
             raise self._wrong_type("a number")
-        return String(StringSlice(unsafe_from_utf8=self._octets()))
+        return String(unsafe_from_utf8=self._octets())
 
     def string_value(self) raises -> String:
         """Gives a string.
@@ -178,7 +181,7 @@ struct Value(Copyable, ImplicitlyCopyable, Sized, Writable):
         Raises:
             The text of a `JsonError` if it is none.
         """
-        return String(self.text())
+        return String(unsafe_from_utf8=self.text().as_bytes())
 
     def text(self) raises -> StringSlice[origin_of(self)]:
         """Views a string.
@@ -311,7 +314,7 @@ struct Value(Copyable, ImplicitlyCopyable, Sized, Writable):
             var key = self._document[].octets(self._document[].nodes[at])
             list.append(
                 Member(
-                    String(StringSlice(unsafe_from_utf8=key)),
+                    String(unsafe_from_utf8=key),
                     Self(self._document, at + 1),
                 )
             )
@@ -336,7 +339,22 @@ struct Value(Copyable, ImplicitlyCopyable, Sized, Writable):
         """
         return self._document[].nodes.unsafe_get(self._index)
 
-    def write_json(self, json: JsonWriter):
+    @staticmethod
+    def from_json(json: JsonReader) raises -> Self:
+        """Takes any value.
+
+        Args:
+            json: Stands in front of it.
+
+        Returns:
+            The value, with a text of its own.
+
+        Raises:
+            An error if it is malformed.
+        """
+        return Self(json.take_raw(), json.limits())
+
+    def to_json(self, json: JsonWriter) raises:
         """Writes the value as part of a larger text.
 
         Args:

@@ -12,7 +12,7 @@ from .quote import append_quoted
 comptime _BEGIN = 0
 comptime _BEHIND_VALUE = 1
 comptime _BEHIND_KEY = 2
-comptime _INITIAL_OCTETS = 256
+comptime _INITIAL_OCTETS = 1024
 comptime _WORDS = DEPTH_MAX // 64
 
 
@@ -96,7 +96,7 @@ struct JsonOutput(Movable):
             The text of a `JsonError` if it is no whole value.
         """
         self.check()
-        return String(self.unsafe_text())
+        return String(unsafe_from_utf8=self._state[].buffer.span())
 
     def check(self) raises:
         """Makes sure that the text is one whole value.
