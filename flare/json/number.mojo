@@ -10,6 +10,7 @@ comptime _EXACT_DIGITS = 15
 comptime _EXACT_POWER = 22
 comptime _EXPONENT_MAX = 100_000
 comptime _FRACTION_DIGITS_MAX = 6
+comptime _SIXTEEN_DIGITS = 1_000_000_000_000_000
 comptime _EXACT_MAX = Float64(1_000_000_000_000_000)
 
 
@@ -133,7 +134,42 @@ def append_float(mut buffer: Buffer, number: Float64):
     if _append_short(buffer, number):
         return
     var text = String(number)
+    # The library cuts a text short where it lies halfway to a neighbour that
+    # it then reads back as.
+    var again = float_of(text.as_bytes())
+    if not again or again.value() != number:
+        text = _with_one_more_digit(number, text)
     buffer.append(text.as_bytes())
+
+
+@no_inline
+def _with_one_more_digit(number: Float64, text: String) -> String:
+    var mantissa = 0
+    var exponent = 0
+    var is_fraction = False
+    var octets = text.as_bytes()
+    for i in range(len(octets)):
+        var octet = octets[i]
+        if octet == UInt8(ord(".")):
+            is_fraction = True
+        elif octet | 32 == UInt8(ord("e")):
+            exponent += _exponent(octets[i + 1 :])
+            break
+        elif octet - 48 <= 9:
+            mantissa = mantissa * 10 + Int(octet - 48)
+            if is_fraction:
+                exponent -= 1
+    while mantissa < _SIXTEEN_DIGITS:
+        mantissa *= 10
+        exponent -= 1
+    var sign = "-" if number < 0 else ""
+    for distance in range(1, 10):
+        for digit in [distance, -distance]:
+            var longer = String(sign, mantissa * 10 + digit, "e", exponent - 1)
+            var again = float_of(longer.as_bytes())
+            if again and again.value() == number:
+                return longer^
+    return text
 
 
 @always_inline

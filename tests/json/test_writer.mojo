@@ -135,6 +135,7 @@ def test_floats_are_short_and_exact() raises:
         (1e9, "1000000000.0"),
         (999999999.999999, "999999999.999999"),
         (5e-324, "5e-324"),
+        (42180376432812584.0, "42180376432812581e0"),
     ]
     for row in rows:
         assert_equal(dumps(row[0]), row[1])
