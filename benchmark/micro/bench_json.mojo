@@ -10,7 +10,7 @@ from std.sys import argv
 
 from measure import measure
 
-from flare.json import FromJson, ToJson, Value, decode, dumps, loads
+from flare.json import FromJson, ToJson, decode, dumps, loads
 
 comptime LISTED = 25
 """How many products the list holds."""

@@ -6,9 +6,10 @@
 
 from .error import JsonError
 from .from_json import FromJson
+from .input import JsonInput
 from .limits import DEPTH_MAX, JsonLimits
 from .names import JsonNames, JsonOmitsNone, JsonRefusesUnknownFields
-from .reader import JsonInput, JsonReader
+from .reader import JsonReader
 from .text import decode, dumps, loads
 from .to_json import ToJson
 from .value import Member, Value

@@ -68,9 +68,7 @@ struct PaddedText(Movable):
         self.length = len(text)
         self.octets = allocate_octets(self.length + PADDING_OCTETS)
         copy_octets(self.octets, text.unsafe_ptr(), self.length)
-        unsafe_memset(
-            self.octets.unsafe_offset(self.length), 0, PADDING_OCTETS
-        )
+        unsafe_memset(self.octets.unsafe_offset(self.length), 0, PADDING_OCTETS)
 
     def __deinit__(deinit self):
         """Frees the copy."""
@@ -151,7 +149,7 @@ struct Document(Movable):
     def _member_at(self, object: Node, index: Int) -> Int:
         var first = object.place + 2 * Int(object.size)
         var numbers = self.nodes.unsafe_ptr().unsafe_bitcast[UInt32]()
-        return Int(numbers[unsafe_offset = NUMBERS_PER_NODE * first + index])
+        return Int(numbers[unsafe_offset=NUMBERS_PER_NODE * first + index])
 
 
 @always_inline

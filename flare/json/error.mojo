@@ -86,9 +86,7 @@ struct JsonError(ImplicitlyCopyable, Writable):
         var code_end = text.find(" ")
         if not text.startswith(_PREFIX) or code_end < 0:
             return None
-        var kind = _kind_in(
-            text.as_bytes()[_PREFIX.byte_length() : code_end]
-        )
+        var kind = _kind_in(text.as_bytes()[_PREFIX.byte_length() : code_end])
         var path_end = text.find(": ", code_end)
         if not kind or path_end < 0:
             return None

@@ -11,7 +11,6 @@ from std.simd import SIMD
 
 from flare.core import equals
 
-from .limits import JsonLimits
 from .names import JsonRefusesUnknownFields, is_optional, name_of
 from .problem import (
     DUPLICATE_KEY,
@@ -120,9 +119,7 @@ def _read_field[
 
 def _drop_fields[
     T: FromJson
-](
-    mut slot: MaybeUninit[T], has: Array[Bool, reflect[T].field_count()]
-):
+](mut slot: MaybeUninit[T], has: Array[Bool, reflect[T].field_count()]):
     comptime for i in range(reflect[T].field_count()):
         comptime F = reflect[T].field_types()[i]
         comptime assert conforms_to(F, FromJson)
@@ -161,9 +158,7 @@ __extension SIMD(FromJson):
             var number = json.int()
             var value = Self(number)
             if Int(value) != number:
-                raise json.stop_at(
-                    start, OUT_OF_RANGE, _range_of[Self.dtype]()
-                )
+                raise json.stop_at(start, OUT_OF_RANGE, _range_of[Self.dtype]())
             return value
 
 

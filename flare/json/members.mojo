@@ -61,9 +61,7 @@ def _key(node: Node, text: OctetPointer) -> Span[UInt8, MutUntrackedOrigin]:
     )
 
 
-def _drop_few(
-    mut stack: List[Node], first: Int, text: OctetPointer
-) -> Int:
+def _drop_few(mut stack: List[Node], first: Int, text: OctetPointer) -> Int:
     var twice = ClosedObject.NOBODY
     var at = first + 2
     while at < len(stack):
@@ -157,4 +155,4 @@ def _append_numbers(mut stack: List[Node], numbers: List[UInt32]):
     stack.resize(first + nodes, Node(0, 0, 0))
     var target = stack.unsafe_ptr().unsafe_bitcast[UInt32]()
     for i in range(len(numbers)):
-        target[unsafe_offset = NUMBERS_PER_NODE * first + i] = numbers[i]
+        target[unsafe_offset=NUMBERS_PER_NODE * first + i] = numbers[i]

@@ -44,9 +44,7 @@ struct _Parser:
     var limits: JsonLimits
     var problem: Problem
 
-    def __init__(
-        out self, text: OctetPointer, octets: Int, limits: JsonLimits
-    ):
+    def __init__(out self, text: OctetPointer, octets: Int, limits: JsonLimits):
         self.text = text
         self.at = text
         self.stack = List[Node](capacity=64)

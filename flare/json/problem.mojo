@@ -6,29 +6,51 @@ comptime Problem = UInt8
 """What is wrong: one of the constants below; 0 is nothing."""
 
 comptime NONE: Problem = 0
+"""Nothing is wrong."""
 comptime UNEXPECTED_END: Problem = 1
+"""The text ends too early."""
 comptime NO_VALUE: Problem = 2
+"""Expected a value."""
 comptime NO_KEY: Problem = 3
+"""Expected a key in double quotes."""
 comptime NO_COLON: Problem = 4
+"""Expected a colon behind the key."""
 comptime NO_COMMA_IN_ARRAY: Problem = 5
+"""Expected a comma or the end of the array."""
 comptime NO_COMMA_IN_OBJECT: Problem = 6
+"""Expected a comma or the end of the object."""
 comptime TEXT_AFTER_VALUE: Problem = 7
+"""Expected the end of the text."""
 comptime CONTROL_OCTET: Problem = 8
+"""A control character in a string is not escaped."""
 comptime BAD_ESCAPE: Problem = 9
+"""No such escape."""
 comptime LONE_SURROGATE: Problem = 10
+"""Half of a surrogate pair."""
 comptime NOT_UTF8: Problem = 11
+"""Not UTF-8."""
 comptime NO_DIGIT: Problem = 12
+"""Expected a digit."""
 comptime LEADING_ZERO: Problem = 13
+"""A number begins with a zero too many."""
 comptime TOO_DEEP: Problem = 14
+"""Nested too deep."""
 comptime TOO_LARGE: Problem = 15
+"""The text is too long."""
 comptime DUPLICATE_KEY: Problem = 16
+"""The key occurs twice."""
 comptime UNKNOWN_FIELD: Problem = 17
+"""No such field."""
 comptime MISSING_FIELD: Problem = 18
+"""The field is missing."""
 comptime WRONG_TYPE: Problem = 19
+"""Another type was expected."""
 comptime OUT_OF_RANGE: Problem = 20
+"""The number is out of range."""
 comptime INVALID: Problem = 21
+"""The value is not allowed."""
 comptime BYTE_ORDER_MARK: Problem = 22
-comptime NO_QUOTE: Problem = 23
+"""A byte order mark is no part of JSON."""
 
 comptime _PHRASES: List[StaticString] = [
     "nothing is wrong",
@@ -54,7 +76,6 @@ comptime _PHRASES: List[StaticString] = [
     "the number is out of range",
     "the value is not allowed",
     "a byte order mark is no part of JSON",
-    "the text ends within a string",
 ]
 
 

@@ -33,7 +33,7 @@ def append_quoted(mut buffer: Buffer, text: Span[UInt8, _]):
         buffer.advance(copied + 1)
         _append_rest(buffer, text[copied:])
         return
-    target[unsafe_offset = n + 1] = QUOTE
+    target[unsafe_offset=n + 1] = QUOTE
     buffer.advance(n + 2)
 
 

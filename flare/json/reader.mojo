@@ -4,16 +4,14 @@ The reader stands at a place of the text and each call takes one value. What is
 passed over is checked as strictly as what is kept.
 """
 
-from flare.core import OctetPointer, PointerTo, heap_create, heap_destroy
+from flare.core import OctetPointer, PointerTo
 
-from .document import PaddedText
-from .error import JsonError
+from .input import ReaderState
 from .limits import DEPTH_MAX, JsonLimits
 from .number import float_of
 from .parser import value_problem
-from .place import fault_at, json_error_at
+from .place import fault_at
 from .problem import (
-    Fault,
     INVALID,
     NONE,
     NO_COLON,
@@ -22,10 +20,8 @@ from .problem import (
     NO_KEY,
     OUT_OF_RANGE,
     Problem,
-    TEXT_AFTER_VALUE,
     TOO_DEEP,
     WRONG_TYPE,
-    phrase_of,
 )
 from .scan import (
     QUOTE,
@@ -38,97 +34,6 @@ from .scan import (
 
 comptime _STOPPED: StaticString = "json.stopped"
 comptime _COMMA: UInt8 = 44
-
-
-struct ReaderState(Movable):
-    """Holds a text that is being read."""
-
-    var text: PaddedText
-    """The text; strings that were read are decoded where they stand."""
-    var at: OctetPointer
-    """The next octet to read."""
-    var depth: Int
-    """How many arrays and objects are open."""
-    var limits: JsonLimits
-    """What the text may be."""
-    var fault: Optional[Fault]
-    """What was found wrong first."""
-
-    def __init__(out self, octets: Span[UInt8, _], limits: JsonLimits):
-        """Begins at the first octet.
-
-        Args:
-            octets: The text.
-            limits: What it may be.
-        """
-        self.text = PaddedText(octets)
-        self.at = self.text.octets
-        self.depth = 0
-        self.limits = limits
-        self.fault = None
-
-
-struct JsonInput(Movable):
-    """Owns a text that is being read."""
-
-    var _state: PointerTo[ReaderState]
-
-    def __init__(out self, octets: Span[UInt8, _], limits: JsonLimits):
-        """Copies a text.
-
-        Args:
-            octets: The text.
-            limits: What it may be.
-        """
-        self._state = heap_create(ReaderState(octets, limits))
-
-    def __deinit__(deinit self):
-        """Frees the copy."""
-        heap_destroy(self._state)
-
-    def reader(self) -> JsonReader:
-        """Gives what reads the text.
-
-        Returns:
-            A handle that is of use as long as this lives.
-        """
-        return JsonReader(self._state)
-
-    def finish(self) raises:
-        """Makes sure that nothing follows the value.
-
-        Raises:
-            An error without words; `error` finds them.
-        """
-        ref state = self._state[]
-        state.at = skip_white(state.at)
-        if Int(state.at) - Int(state.text.octets) < state.text.length:
-            raise self.reader().stop(TEXT_AFTER_VALUE)
-
-    def error(self, octets: Span[UInt8, _], raised: Error) -> Error:
-        """Says what went wrong.
-
-        Args:
-            octets: The text as it was given.
-            raised: What a call of the reader raised.
-
-        Returns:
-            The error to raise.
-        """
-        ref state = self._state[]
-        if not state.fault:
-            # The program's own words, at the value it had before it.
-            var offset = Int(state.at) - Int(state.text.octets)
-            return Error(
-                json_error_at(octets, Fault(INVALID, offset, ""), String(raised))
-            )
-        var fault = state.fault.value()
-        var reason = String(phrase_of(fault.problem))
-        if fault.problem == OUT_OF_RANGE and fault.detail:
-            reason = String("the number does not fit ", fault.detail)
-        elif fault.problem == INVALID and fault.detail:
-            reason = String(fault.detail)
-        return Error(json_error_at(octets, fault, reason^))
 
 
 @fieldwise_init
@@ -277,9 +182,7 @@ struct JsonReader(TrivialRegisterPassable):
         Raises:
             An error if something else comes.
         """
-        return self._begin(
-            UInt8(ord("[")), UInt8(ord("]")), "an array"
-        )
+        return self._begin(UInt8(ord("[")), UInt8(ord("]")), "an array")
 
     @always_inline
     def next_element(self) raises -> Bool:
@@ -302,9 +205,7 @@ struct JsonReader(TrivialRegisterPassable):
         Raises:
             An error if something else comes.
         """
-        return self._begin(
-            UInt8(ord("{")), UInt8(ord("}")), "an object"
-        )
+        return self._begin(UInt8(ord("{")), UInt8(ord("}")), "an object")
 
     @always_inline
     def next_member(self) raises -> Bool:
@@ -598,9 +499,7 @@ def _bit(bits: Array[UInt64, DEPTH_MAX // 64], index: Int) -> Bool:
 
 
 @always_inline
-def _set_bit(
-    mut bits: Array[UInt64, DEPTH_MAX // 64], index: Int, value: Bool
-):
+def _set_bit(mut bits: Array[UInt64, DEPTH_MAX // 64], index: Int, value: Bool):
     var bit = UInt64(1) << UInt64(index & 63)
     if value:
         bits.unsafe_get(index >> 6) |= bit

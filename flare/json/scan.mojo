@@ -29,7 +29,9 @@ comptime LANES = 64 if simd_byte_width() >= 64 else 32
 """How many octets are looked at in one step."""
 
 comptime QUOTE: UInt8 = 34
+"""Begins and ends a string."""
 comptime BACKSLASH: UInt8 = 92
+"""Begins an escape."""
 
 
 @fieldwise_init
@@ -173,9 +175,7 @@ def scan_number(start: OctetPointer) -> ScannedNumber:
         digit = at[] - 48
     var digits = Int(at) - Int(first)
     if first[] == 48 and digits > 1:
-        return ScannedNumber(
-            first.unsafe_offset(1), 0, False, LEADING_ZERO
-        )
+        return ScannedNumber(first.unsafe_offset(1), 0, False, LEADING_ZERO)
     if digit == UInt8(ord(".") - 48 & 255) or (at[] | 32) == UInt8(ord("e")):
         return _scan_fraction(at)
     # Nineteen digits do not overflow 64 bits, though perhaps 63.

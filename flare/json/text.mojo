@@ -1,20 +1,16 @@
 """Reads and writes whole texts."""
 
-from flare.core import Buffer
-
 from .from_json import FromJson
 from .limits import JsonLimits
 from .place import error_at
 from .problem import Fault, TOO_LARGE
-from .reader import JsonInput
+from .input import JsonInput
 from .to_json import ToJson
 from .value import Value
 from .writer import JsonOutput
 
 
-def loads(
-    text: StringSlice, limits: JsonLimits = JsonLimits()
-) raises -> Value:
+def loads(text: StringSlice, limits: JsonLimits = JsonLimits()) raises -> Value:
     """Reads a text whose shape the program looks at as it goes.
 
     Args:

@@ -56,6 +56,7 @@ __extension SIMD(ToJson):
         """Writes a number.
 
         Args:
+            self: The value.
             json: The destination.
 
         Raises:
@@ -76,6 +77,7 @@ __extension Bool(ToJson):
         """Writes a boolean.
 
         Args:
+            self: The value.
             json: The destination.
         """
         json.bool(self)
@@ -86,6 +88,7 @@ __extension String(ToJson):
         """Writes a string.
 
         Args:
+            self: The value.
             json: The destination.
         """
         json.string_octets(self.as_bytes())
@@ -96,6 +99,7 @@ __extension List(ToJson):
         """Writes an array.
 
         Args:
+            self: The value.
             json: The destination.
 
         Raises:
@@ -115,6 +119,7 @@ __extension Optional(ToJson):
         """Writes the value or `null`.
 
         Args:
+            self: The value.
             json: The destination.
 
         Raises:

@@ -13,9 +13,13 @@ def find_malformed(octets: Span[UInt8, _]) -> Int:
     var n = len(octets)
     var i = 0
     while i < n:
-        if i + 16 <= n and octets.unsafe_ptr().unsafe_load[width=16](i).lt(
-            128
-        ).reduce_and():
+        if (
+            i + 16 <= n
+            and octets.unsafe_ptr()
+            .unsafe_load[width=16](i)
+            .lt(128)
+            .reduce_and()
+        ):
             i += 16
             continue
         var lead = octets.unsafe_get(i)

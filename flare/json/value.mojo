@@ -359,6 +359,9 @@ struct Value(FromJson, ImplicitlyCopyable, Sized, ToJson, Writable):
 
         Args:
             json: The destination.
+
+        Raises:
+            Nothing: what was read can be written.
         """
         write_node(json, self._document[], self._index)
 

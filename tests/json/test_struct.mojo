@@ -4,7 +4,6 @@ from std.testing import assert_equal, assert_false, assert_raises, assert_true
 
 from flare.json import (
     FromJson,
-    JsonError,
     JsonLimits,
     JsonNames,
     JsonOmitsNone,
@@ -47,9 +46,7 @@ struct Item(Copyable, FromJson, ToJson):
 
 
 @fieldwise_init
-struct Order(
-    Copyable, FromJson, JsonNames, JsonRefusesUnknownFields, ToJson
-):
+struct Order(Copyable, FromJson, JsonNames, JsonRefusesUnknownFields, ToJson):
     var order_id: Int
     var items: List[Item]
     var note: Optional[String]
@@ -158,13 +155,17 @@ def test_errors_say_what_a_front_end_needs() raises:
                 '{"items":[{"name":"a","price":1,"count":1},{"name":"a",'
                 '"price":"12"}]}'
             ),
-            "wrong_type items[1].price: expected a number, got a string"
-            " (line 1, column 64)",
+            (
+                "wrong_type items[1].price: expected a number, got a string"
+                " (line 1, column 64)"
+            ),
         ),
         Row(
             '{\n "items":\n  [{"name":null}]}',
-            "wrong_type items[0].name: expected a string, got null"
-            " (line 3, column 12)",
+            (
+                "wrong_type items[0].name: expected a string, got null"
+                " (line 3, column 12)"
+            ),
         ),
         Row("[]", "wrong_type $: expected an object, got an array (line 1,"),
         Row('{"items":{}}', "wrong_type items: expected an array, got an obj"),
@@ -219,7 +220,10 @@ def test_what_was_read_is_freed_when_the_rest_is_refused() raises:
     for text in [
         '{"items":[{"name":"a name that lies on the heap","price":1}]}',
         '{"note":"a note that lies on the heap","note":3}',
-        '{"items":[{"name":"a name that lies on the heap","price":1,"count":2},1]}',
+        (
+            '{"items":[{"name":"a name that lies on the'
+            ' heap","price":1,"count":2},1]}'
+        ),
     ]:
         for _ in range(100):
             with assert_raises(contains="json."):

@@ -137,7 +137,7 @@ def test_errors_name_the_value() raises:
 def test_paths_lead_past_objects_with_many_members() raises:
     var text = String('{"a":{')
     for i in range(40):
-        text.write('"k', i, '":[', i, '],')
+        text.write('"k', i, '":[', i, "],")
     text.write('"z":0},"b":[{"x":"y"}]}')
     var data = loads(text)
     with assert_raises(contains="json.wrong_type a.k39[0]: expected a str"):
@@ -153,9 +153,7 @@ def test_errors_hold_no_octet_that_harms_a_log() raises:
         assert_true(False)
     except e:
         var error = JsonError.of(e).value()
-        assert_equal(
-            error.path, '["a\\x0ab\\x1b\\x22]:\\x20"]'
-        )
+        assert_equal(error.path, '["a\\x0ab\\x1b\\x22]:\\x20"]')
         assert_equal(error.reason, "expected a string, got a number")
     var long = String("k") * 1000
     try:

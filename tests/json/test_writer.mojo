@@ -115,7 +115,9 @@ def test_octets_are_escaped_at_every_place() raises:
             assert_equal(
                 written.byte_length() > text.byte_length() + 2, is_escaped
             )
-    assert_equal(dumps(String("\0\x1f\b\t\n\f\r")), '"\\u0000\\u001f\\b\\t\\n\\f\\r"')
+    assert_equal(
+        dumps(String("\0\x1f\b\t\n\f\r")), '"\\u0000\\u001f\\b\\t\\n\\f\\r"'
+    )
     assert_equal(dumps(String("\n") * 3000).byte_length(), 6002)
 
 
@@ -144,9 +146,7 @@ def test_floats_are_short_and_exact() raises:
         state ^= state << 13
         state ^= state >> 7
         state ^= state << 17
-        var number = Float64(Int(state >> 40)) / Float64(
-            10 ** (i % 8)
-        )
+        var number = Float64(Int(state >> 40)) / Float64(10 ** (i % 8))
         assert_equal(decode[Float64](dumps(number)), number)
 
 
@@ -162,7 +162,9 @@ def test_errors_are_read_back_from_their_text() raises:
     for error in [
         JsonError(JsonError.SYNTAX, "", "expected a value", 3, 17),
         JsonError(JsonError.INVALID, "a[0].b", "why: not (line 3", 0, 0),
-        JsonError(JsonError.MISUSE, '["a\\x20b"]', "x (line 1, column 2)", 9, 1),
+        JsonError(
+            JsonError.MISUSE, '["a\\x20b"]', "x (line 1, column 2)", 9, 1
+        ),
     ]:
         var again = JsonError.of(Error(error)).value()
         assert_equal(again.kind, error.kind)
