@@ -131,6 +131,7 @@ def _string(mut text: List[UInt8], mut random: Random):
         "\\r",
         "\\t",
         "\\u0000",
+        "\\u001f",
         "\\u00e9",
         "\\uD7fF",
         "\\ue000",

@@ -22,6 +22,7 @@ comptime _KINDS: List[StaticString] = [
     "not_found",
     "not_finite",
     "misuse",
+    "failed",
 ]
 comptime _PREFIX: StaticString = "json."
 comptime _ROOT: StaticString = "$"
@@ -52,13 +53,16 @@ struct JsonError(ImplicitlyCopyable, Writable):
     comptime UNKNOWN_FIELD = 8
     """An object has a field that the struct has not, and it minds."""
     comptime INVALID = 9
-    """A `from_json` of the program refused the value."""
+    """A `from_json` refused the value with words of its own."""
     comptime NOT_FOUND = 10
     """An array has no such index, or an object no such key."""
     comptime NOT_FINITE = 11
     """NaN and the infinities cannot be written."""
     comptime MISUSE = 12
     """The program wrote no well-formed value."""
+    comptime FAILED = 13
+    """A `from_json` raised another error, whose text is the reason: it may
+    hold what the text holds, in ASCII."""
 
     var kind: Int
     """One of the constants above."""

@@ -1,8 +1,15 @@
 """Holds a text while it is read into types of the program."""
 
-from flare.core import OctetPointer, PointerTo, heap_create, heap_destroy
+from flare.core import (
+    OctetPointer,
+    PointerTo,
+    heap_create,
+    heap_destroy,
+    write_escaped,
+)
 
 from .document import PaddedText
+from .error import JsonError
 from .limits import JsonLimits
 from .place import json_error_at
 from .problem import (
@@ -95,11 +102,13 @@ struct JsonInput(Movable):
         if not state.fault:
             # The program's own words, at the value it had before it.
             var offset = Int(state.at) - Int(state.text.octets)
-            return Error(
-                json_error_at(
-                    octets, Fault(INVALID, offset, ""), String(raised)
-                )
+            var words = String()
+            write_escaped(String(raised).as_bytes(), words)
+            var error = json_error_at(
+                octets, Fault(INVALID, offset, ""), words^
             )
+            error.kind = JsonError.FAILED
+            return Error(error)
         var fault = state.fault.value()
         var reason = String(phrase_of(fault.problem))
         if fault.problem == OUT_OF_RANGE and fault.detail:

@@ -59,38 +59,48 @@ def _append_rest(mut buffer: Buffer, text: Span[UInt8, _]):
 def _copy_plain(
     target: OctetPointer, source: Pointer[UInt8, _], count: Int
 ) -> Int:
-    # Copies to the first octet that needs an escape, and says how many.
-    var i = 0
-    comptime for width in [LANES, LANES // 2, 16]:
-        while i + width <= count:
-            var x = source.unsafe_load[width=width](i)
-            target.unsafe_store(i, x)
-            var hits = pack_bits(_needs_escape(x))
+    # Copies to the first octet that needs an escape, and says how many. The
+    # last vector overlaps the one before it: each length takes one branch.
+    if count >= LANES:
+        var i = 0
+        while i + LANES <= count:
+            var hits = _copy_vector[LANES](target, source, i)
             if hits != 0:
                 return i + Int(count_trailing_zeros(hits))
-            i += width
-    comptime for width in [8, 4]:
-        if count - i >= width:
-            var x = source.unsafe_load[width=width](i)
-            if _needs_escape(x).reduce_or():
-                return _copy_octets(target, source, i, count)
-            target.unsafe_store(i, x)
-            i += width
-    return _copy_octets(target, source, i, count)
+            i += LANES
+        if i == count:
+            return count
+        var hits = _copy_vector[LANES](target, source, count - LANES)
+        if hits != 0:
+            return count - LANES + Int(count_trailing_zeros(hits))
+        return count
+    comptime for width in [32, 16, 8]:
+        comptime if width < LANES:
+            if count >= width:
+                var front = _copy_vector[width](target, source, 0)
+                if front != 0:
+                    return Int(count_trailing_zeros(front))
+                var rear = _copy_vector[width](target, source, count - width)
+                if rear != 0:
+                    return count - width + Int(count_trailing_zeros(rear))
+                return count
+    return _copy_octets(target, source, count)
 
 
 @always_inline
-def _needs_escape[
-    lanes: SIMDLength
-](x: SIMD[DType.uint8, lanes]) -> SIMD[DType.bool, lanes]:
-    return x.lt(32) | x.eq(QUOTE) | x.eq(BACKSLASH)
+def _copy_vector[
+    width: SIMDLength
+](target: OctetPointer, source: Pointer[UInt8, _], at: Int) -> UInt64:
+    var x = source.unsafe_load[width=width](at)
+    target.unsafe_store(at, x)
+    return UInt64(pack_bits(x.lt(32) | x.eq(QUOTE) | x.eq(BACKSLASH)))
 
 
 @always_inline
 def _copy_octets(
-    target: OctetPointer, source: Pointer[UInt8, _], start: Int, count: Int
+    target: OctetPointer, source: Pointer[UInt8, _], count: Int
 ) -> Int:
-    for i in range(start, count):
+    for i in range(count):
         var octet = source[unsafe_offset=i]
         if octet < 32 or octet == QUOTE or octet == BACKSLASH:
             return i

@@ -1,5 +1,7 @@
 """Writes JSON text piece by piece, compact or indented."""
 
+from std.memory import unsafe_memcpy
+
 from flare.core import Buffer, PointerTo, heap_create, heap_destroy
 
 from .error import JsonError
@@ -12,7 +14,7 @@ from .quote import append_quoted
 comptime _BEGIN = 0
 comptime _BEHIND_VALUE = 1
 comptime _BEHIND_KEY = 2
-comptime _INITIAL_OCTETS = 1024
+comptime _INITIAL_OCTETS = 8192
 comptime _WORDS = DEPTH_MAX // 64
 
 
@@ -96,7 +98,14 @@ struct JsonOutput(Movable):
             The text of a `JsonError` if it is no whole value.
         """
         self.check()
-        return String(unsafe_from_utf8=self._state[].buffer.span())
+        var octets = self._state[].buffer.span()
+        var text = String(unsafe_uninit_length=len(octets))
+        unsafe_memcpy(
+            dest=text.unsafe_ptr_mut(),
+            src=octets.unsafe_ptr(),
+            count=len(octets),
+        )
+        return text^
 
     def check(self) raises:
         """Makes sure that the text is one whole value.

@@ -191,7 +191,7 @@ def test_errors_say_what_a_front_end_needs() raises:
             ),
         ),
         Row('{"day":"night"}', "invalid day: expected a day (line 1, column"),
-        Row('{"day":"day x"}', "invalid day: "),
+        Row('{"day":"day \\n"}', "failed day: "),
         Row('{"day":3}', "wrong_type day: expected a string, got a number"),
         Row('{"extra":[1,]}', "syntax extra[1]: expected a value"),
         Row('{"is_paid":tru}', "syntax is_paid: expected a value"),

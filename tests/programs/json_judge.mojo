@@ -4,13 +4,17 @@
 
 FILE holds texts one behind the other, each as `LENGTH` in decimal, LF and the
 octets. One line for each comes out: `+ ` and the text as it is written again,
-or `- ` and the error. A text that begins with `#` is an array of numbers that
-is read and written as `Float64`.
+or `- ` and the error. Behind `#floats` stands an array of numbers that is read
+and written as `Float64`.
 """
 
 from std.sys import argv
 
+from flare.core import equals
 from flare.json import Value, decode, dumps, loads
+
+
+comptime FLOATS: StaticString = "#floats"
 
 
 def main() raises:
@@ -39,8 +43,9 @@ def judge(text: Span[UInt8, _]) raises:
     """
     var is_passed_over = True
     try:
-        if len(text) > 0 and text[0] == UInt8(ord("#")):
-            print("+", dumps(decode[List[Float64]](text[1:])))
+        if is_floats(text):
+            var array = text[FLOATS.byte_length() :]
+            print("+", dumps(decode[List[Float64]](array)))
             return
         try:
             _ = decode[Value](text)
@@ -53,3 +58,16 @@ def judge(text: Span[UInt8, _]) raises:
             print("+", written)
     except e:
         print("-" if not is_passed_over else "- (only when read)", e)
+
+
+def is_floats(text: Span[UInt8, _]) -> Bool:
+    """Tells how a text is to be read.
+
+    Args:
+        text: The text.
+
+    Returns:
+        True for an array of numbers.
+    """
+    comptime OCTETS = FLOATS.byte_length()
+    return len(text) > OCTETS and equals(text[:OCTETS], FLOATS.as_bytes())

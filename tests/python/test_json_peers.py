@@ -65,20 +65,30 @@ def read(text):
         parse_constant=refuse,
         parse_int=lambda digits: ("number", digits),
         parse_float=lambda digits: ("number", digits),
-        object_pairs_hook=lambda pairs: ("object", list(dict(pairs).items())),
+        object_pairs_hook=members_of,
     )
-    # Python keeps halves of surrogate pairs.
-    if LONE_SURROGATE.search(repr_of(value)):
-        raise ValueError("half of a surrogate pair")
+    check_surrogates(value)
     return value
 
 
-def repr_of(value):
+def members_of(pairs):
+    """Keeps the last of equal keys, and looks at all."""
+    check_surrogates(pairs)
+    return "object", list(dict(pairs).items())
+
+
+def check_surrogates(value):
+    """Refuses halves of surrogate pairs, which Python keeps."""
+    if LONE_SURROGATE.search(strings_of(value)):
+        raise ValueError("half of a surrogate pair")
+
+
+def strings_of(value):
     """Joins all strings of a value."""
     if isinstance(value, str):
         return value
     if isinstance(value, (list, tuple)):
-        return "".join(map(repr_of, value))
+        return "".join(map(strings_of, value))
     return ""
 
 
@@ -206,7 +216,7 @@ class JsonPeersTest(unittest.TestCase):
             # Halfway between two neighbours, and a little beside it.
             whole = draw.randrange(2**53, 2**54) * 2 + 1
             numbers += [f"{whole}.0", f"{whole}.{'0' * 30}1"]
-        (line,) = judge([b"#[" + ",".join(numbers).encode() + b"]"])
+        (line,) = judge([b"#floats[" + ",".join(numbers).encode() + b"]"])
         self.assertTrue(line.startswith("+ "), line[:200])
         for text, written in zip(numbers, json.loads(line[2:])):
             self.assertEqual(written, float(text), text)
