@@ -35,6 +35,7 @@ from .builders import (
 from .extract import Extractor, Path, Query
 from .handler import FnHandler, Handler, HandlerFunction
 from .into_response import IntoResponse
+from .json import Json
 from .middleware import (
     AddHeader,
     CatchErrors,
