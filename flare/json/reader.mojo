@@ -116,7 +116,7 @@ struct JsonReader(TrivialRegisterPassable):
             return scanned.integer
         var octets = Int(scanned.next) - Int(start)
         if octets == 2 and start[] == UInt8(ord("-")):
-            # Of two octets there is only -0.
+            # Of these there is only -0.
             return 0
         state.at = start
         raise self._no_integer(start, octets, "an Int")
@@ -136,10 +136,11 @@ struct JsonReader(TrivialRegisterPassable):
         if scanned.is_int and scanned.integer >= 0:
             return UInt64(scanned.integer)
         var octets = Int(scanned.next) - Int(start)
-        if octets == 2 and start[] == UInt8(ord("-")):
+        if octets == 2 and not scanned.is_int:
+            # Of these there is only -0.
             return 0
         var value = UInt64(0)
-        var fits = octets <= 20 and not scanned.is_int
+        var fits = octets <= 20
         for i in range(octets):
             var digit = UInt64(start[unsafe_offset=i]) - 48
             if digit > 9 or value > (UInt64.MAX - digit) // 10:
