@@ -4,7 +4,7 @@ A number is rounded to the nearest that its type has; what is written is the
 shortest text that reads back as the same number.
 """
 
-from flare.core import Buffer
+from .text_buffer import TextBuffer
 
 comptime _EXACT_DIGITS = 15
 comptime _EXACT_POWER = 22
@@ -124,7 +124,7 @@ def _float_out_of_reach(text: Span[UInt8, _]) -> Optional[Float64]:
     return None
 
 
-def append_float(mut buffer: Buffer, number: Float64):
+def append_float(mut buffer: TextBuffer, number: Float64):
     """Writes a finite number.
 
     Args:
@@ -173,7 +173,7 @@ def _with_one_more_digit(number: Float64, text: String) -> String:
 
 
 @always_inline
-def _append_short(mut buffer: Buffer, number: Float64) -> Bool:
+def _append_short(mut buffer: TextBuffer, number: Float64) -> Bool:
     # Two texts of at most fifteen digits are never the same Float64: the first
     # that reads back as the number is the shortest one.
     var size = abs(number)

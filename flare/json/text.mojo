@@ -113,4 +113,4 @@ def dumps[T: ToJson, //](value: T, *, indent: Int = 0) raises -> String:
     """
     var output = JsonOutput(indent=indent)
     value.to_json(output.writer())
-    return output.text()
+    return output.take_text()

@@ -1,5 +1,7 @@
 """Walks over the values of a document: to write them, and to name one."""
 
+from flare.core import OctetPointer
+
 from .document import Document, Node
 from .place import append_key
 from .writer import JsonWriter
@@ -7,7 +9,7 @@ from .writer import JsonWriter
 comptime _PATH_OCTETS_MAX = 256
 
 
-def write_node(json: JsonWriter, document: Document, index: Int):
+def write_value(json: JsonWriter, document: Document, index: Int):
     """Writes a value and all that it holds.
 
     The depth was bounded when the document was read.
@@ -17,13 +19,27 @@ def write_node(json: JsonWriter, document: Document, index: Int):
         document: The document.
         index: The node of the value.
     """
-    var node = document.nodes.unsafe_get(index)
+    _write(
+        json,
+        document.nodes.unsafe_ptr().unsafe_origin_cast[ImmUntrackedOrigin](),
+        document.text.octets,
+        index,
+    )
+
+
+def _write(
+    json: JsonWriter,
+    nodes: Pointer[Node, ImmUntrackedOrigin],
+    text: OctetPointer,
+    index: Int,
+):
+    var node = nodes[unsafe_offset=index]
     if node.kind == Node.STRING:
-        json.string_octets(document.octets(node))
+        json.string_octets[unsafe_is_padded=True](_octets(node, text))
     elif node.kind == Node.INTEGER:
         json.int(node.place)
     elif node.kind == Node.NUMBER:
-        json.unsafe_raw(document.octets(node))
+        json.unsafe_raw(_octets(node, text))
     elif node.kind == Node.BOOL:
         json.bool(node.place == 1)
     elif node.kind == Node.NULL:
@@ -31,15 +47,23 @@ def write_node(json: JsonWriter, document: Document, index: Int):
     elif node.kind == Node.ARRAY:
         json.begin_array()
         for i in range(Int(node.size)):
-            write_node(json, document, node.place + i)
+            _write(json, nodes, text, node.place + i)
         json.end_array()
     else:
         json.begin_object()
         for i in range(Int(node.size)):
             var at = node.place + 2 * i
-            json.key_octets(document.octets(document.nodes.unsafe_get(at)))
-            write_node(json, document, at + 1)
+            var key = _octets(nodes[unsafe_offset=at], text)
+            json.key_octets[unsafe_is_padded=True](key)
+            _write(json, nodes, text, at + 1)
         json.end_object()
+
+
+@always_inline
+def _octets(node: Node, text: OctetPointer) -> Span[UInt8, MutUntrackedOrigin]:
+    return Span(
+        unsafe_ptr=text.unsafe_offset(node.place), length=Int(node.size)
+    )
 
 
 def type_name(kind: UInt32) -> StaticString:

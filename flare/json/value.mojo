@@ -11,7 +11,7 @@ from .parser import parse_document
 from .place import append_key
 from .reader import JsonReader
 from .to_json import ToJson
-from .tree import path_to, type_name, write_node
+from .tree import path_to, type_name, write_value
 from .writer import JsonOutput, JsonWriter
 
 
@@ -327,7 +327,7 @@ struct Value(FromJson, ImplicitlyCopyable, Sized, ToJson, Writable):
             writer: The destination.
         """
         var output = JsonOutput()
-        write_node(output.writer(), self._document[], self._index)
+        write_value(output.writer(), self._document[], self._index)
         writer.write(output.unsafe_text())
 
     @always_inline
@@ -363,7 +363,7 @@ struct Value(FromJson, ImplicitlyCopyable, Sized, ToJson, Writable):
         Raises:
             Nothing: what was read can be written.
         """
-        write_node(json, self._document[], self._index)
+        write_value(json, self._document[], self._index)
 
     def _octets(self) -> Span[UInt8, origin_of(self)]:
         return rebind[Span[UInt8, origin_of(self)]](

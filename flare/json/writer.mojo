@@ -1,8 +1,6 @@
 """Writes JSON text piece by piece, compact or indented."""
 
-from std.memory import unsafe_memcpy
-
-from flare.core import Buffer, PointerTo, heap_create, heap_destroy
+from flare.core import PointerTo, heap_create, heap_destroy
 
 from .error import JsonError
 from .limits import DEPTH_MAX
@@ -10,18 +8,18 @@ from .number import append_float
 from .place import json_error_at
 from .problem import Fault, INVALID
 from .quote import append_quoted
+from .text_buffer import TextBuffer
 
 comptime _BEGIN = 0
 comptime _BEHIND_VALUE = 1
 comptime _BEHIND_KEY = 2
-comptime _INITIAL_OCTETS = 8192
 comptime _WORDS = DEPTH_MAX // 64
 
 
 struct WriterState(Movable):
     """Holds a text that is being written."""
 
-    var buffer: Buffer
+    var buffer: TextBuffer
     """What is written."""
     var indent: Int
     """Blanks per level, or 0 for a text without white space."""
@@ -40,7 +38,7 @@ struct WriterState(Movable):
         Args:
             indent: Blanks per level, or 0.
         """
-        self.buffer = Buffer(capacity=_INITIAL_OCTETS)
+        self.buffer = TextBuffer()
         self.indent = max(indent, 0)
         self.depth = 0
         self.phase = _BEGIN
@@ -88,24 +86,17 @@ struct JsonOutput(Movable):
         """
         return JsonWriter(self._state)
 
-    def text(self) raises -> String:
-        """Gives the text.
+    def take_text(self) raises -> String:
+        """Gives the text away; nothing can be written behind it.
 
         Returns:
-            A copy of it.
+            The text.
 
         Raises:
             The text of a `JsonError` if it is no whole value.
         """
         self.check()
-        var octets = self._state[].buffer.span()
-        var text = String(unsafe_uninit_length=len(octets))
-        unsafe_memcpy(
-            dest=text.unsafe_ptr_mut(),
-            src=octets.unsafe_ptr(),
-            count=len(octets),
-        )
-        return text^
+        return self._state[].buffer.take()
 
     def check(self) raises:
         """Makes sure that the text is one whole value.
@@ -214,14 +205,24 @@ struct JsonWriter(TrivialRegisterPassable):
         self.string_octets(value.as_bytes())
 
     @always_inline
-    def string_octets(self, value: Span[UInt8, _]):
+    def string_octets[
+        *, unsafe_is_padded: Bool = False
+    ](self, value: Span[UInt8, _]):
         """Writes a string.
+
+        Parameters:
+            unsafe_is_padded: True if a vector may be loaded behind the content.
 
         Args:
             value: Its content, UTF-8.
+
+        Safety:
+            The parameter says what is so.
         """
         self.before_value()
-        append_quoted(self._state[].buffer, value)
+        append_quoted[unsafe_is_padded=unsafe_is_padded](
+            self._state[].buffer, value
+        )
 
     @always_inline
     def unsafe_raw(self, value: Span[UInt8, _]):
@@ -263,17 +264,25 @@ struct JsonWriter(TrivialRegisterPassable):
         self.key_octets(key.as_bytes())
 
     @always_inline
-    def key_octets(self, key: Span[UInt8, _]):
+    def key_octets[
+        *, unsafe_is_padded: Bool = False
+    ](self, key: Span[UInt8, _]):
         """Writes the key of the value that follows.
+
+        Parameters:
+            unsafe_is_padded: True if a vector may be loaded behind the key.
 
         Args:
             key: The octets of the key, UTF-8.
+
+        Safety:
+            The parameter says what is so.
         """
         ref state = self._state[]
         if state.phase == _BEHIND_KEY or not state.innermost_is_object():
             state.is_misused = True
         self._separate()
-        append_quoted(state.buffer, key)
+        append_quoted[unsafe_is_padded=unsafe_is_padded](state.buffer, key)
         state.buffer.append_octet(UInt8(ord(":")))
         if state.indent > 0:
             state.buffer.append_octet(32)
