@@ -43,4 +43,4 @@ def main() raises:
     except e:
         var error = JsonError.of(e)
         if error:
-            print(t"{error.value().path}: {error.value().reason}")
+            print(error.value().path, error.value().reason, sep=": ")

@@ -71,7 +71,7 @@ def test_content_is_read_into_structs_or_refused() raises:
             '{"items":[{"name":"a","price":1},{"name":"a","price":"b"}]}',
             (
                 "422 items[1].price: expected a number, got a string (line 1,"
-                " column 55)"
+                " column 54)"
             ),
         ),
         Row(

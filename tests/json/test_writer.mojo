@@ -88,7 +88,7 @@ def test_pieces_are_written() raises:
     json.end_object()
     json.end_object()
     assert_equal(
-        output.text(),
+        output.take_text(),
         (
             '{"list":[-9223372036854775808,9223372036854775807,'
             '18446744073709551615,-0.5,true,false,null,"\\""],"\\n":{}}'
