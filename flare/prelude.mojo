@@ -6,6 +6,7 @@ from flare.http import (
     Handler,
     HeaderMap,
     HttpServer,
+    Json,
     Method,
     Path,
     Query,

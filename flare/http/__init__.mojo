@@ -49,6 +49,7 @@ from .encoding import (
 from .extract import Extractor, Path, Query
 from .handler import FnHandler, Handler, HandlerFunction
 from .into_response import IntoResponse
+from .json import Json
 from .middleware import (
     AddHeader,
     CatchErrors,

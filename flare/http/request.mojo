@@ -5,6 +5,7 @@ the request's origin, so that none outlives it.
 """
 
 from flare.core import PointerTo, heap_create, heap_destroy
+from flare.json import Value
 from flare.message import FieldSection, HeaderMap, Method, QueryParameters
 from flare.net import NetError
 from flare.tls import TlsMachine
@@ -12,7 +13,7 @@ from flare.unix import PeerCredentials
 
 from .exchange import Exchange
 from .extract import Extractor
-from .request_body import RequestBody, text_of
+from .request_body import RequestBody, json_of, text_of
 from .stream_address import StreamAddr
 from .tls_details import TlsDetails
 
@@ -250,6 +251,19 @@ struct Request(Extractor, Movable):
             where nobody catches it, if the content is not UTF-8.
         """
         return self.body.text()
+
+    def json(self) raises -> Value:
+        """Waits for the whole content and reads it as JSON.
+
+        Returns:
+            Its value, which outlives the request; the type that the request
+            says it has is not asked for.
+
+        Raises:
+            What `body.octets` raises, and the text of a `JsonError`, answered
+            400 where nobody catches it, if the content is no JSON.
+        """
+        return json_of(self._exchange, self.body.octets())
 
     def peer(self) raises -> StreamAddr:
         """Finds the address of the peer; asks the kernel at each call.

@@ -6,6 +6,7 @@ is memory.
 """
 
 from flare.io import Reader
+from flare.json import Value, loads
 from flare.message import FieldLine, FieldSection
 from flare.net import NetError
 from flare.runtime.current import current_reactor
@@ -175,6 +176,26 @@ def text_of[
     except:
         exchange[].rejected_status = 400
         raise Error(NOT_UTF8, " ", what)
+
+
+def json_of(exchange: Exchange, octets: Span[UInt8, _]) raises -> Value:
+    """Reads octets of the peer as JSON, or lets the answer be 400.
+
+    Args:
+        exchange: The request.
+        octets: The octets.
+
+    Returns:
+        The value.
+
+    Raises:
+        The text of a `JsonError`.
+    """
+    try:
+        return loads(octets)
+    except e:
+        exchange[].rejected_status = 400
+        raise e^
 
 
 def _check_size(x: Exchange) raises:

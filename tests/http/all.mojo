@@ -5,6 +5,7 @@ from std.testing import TestSuite
 from tests.http import (
     test_app,
     test_extract,
+    test_json,
     test_middleware,
     test_request,
     test_response,
@@ -21,6 +22,10 @@ def main() raises:
         failures.append(String(e))
     try:
         TestSuite.discover_tests[test_extract.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_json.TESTS]().run()
     except e:
         failures.append(String(e))
     try:

@@ -1,0 +1,3 @@
+module bench-encoding-json
+
+go 1.26

@@ -1,0 +1,121 @@
+"""Lets functions take and return structs that stand for JSON."""
+
+from flare.core import equals_ignoring_case
+from flare.json import FromJson, JsonError, ToJson, decode, dumps
+
+from .builders import ok_json
+from .extract import Extractor
+from .into_response import IntoResponse
+from .request import Request
+from .response import Response
+
+comptime _REJECTED: StaticString = "http.rejected "
+comptime _TYPE: StaticString = "application/json"
+comptime _SUFFIX: StaticString = "+json"
+
+
+struct Json[T: Deinitable & Movable](Extractor, IntoResponse):
+    """Is the content of a request, or of a response, as JSON.
+
+    A function that takes a `Json[T]` is called with the value that the request
+    carries, and one that returns a `Json[T]` answers 200 with it.
+
+    Parameters:
+        T: A type that conforms to `FromJson` where it is taken, and to `ToJson`
+            where it is returned.
+    """
+
+    comptime PATH_PARAMETERS: Int = 0
+    """It takes no parameter of the route."""
+
+    var value: Self.T
+    """The value."""
+
+    def __init__(out self, var value: Self.T):
+        """Holds a value.
+
+        Args:
+            value: The value.
+        """
+        self.value = value^
+
+    @staticmethod
+    def extract[
+        RouterState: AnyType, first_parameter: Int
+    ](req: Request) raises -> Self:
+        """Waits for the whole content and reads it.
+
+        Parameters:
+            RouterState: Not used.
+            first_parameter: Not used.
+
+        Args:
+            req: The request.
+
+        Returns:
+            The value.
+
+        Raises:
+            A `Rejection` with status 415 if the content is of another type than
+            `application/json`, 400 if it is no JSON and 422 if it is no such
+            value, with the path and the place of what is wrong.
+        """
+        comptime assert conforms_to(Self.T, FromJson), String(
+            reflect[Self.T].name(),
+            " is not read from JSON: conform to FromJson",
+        )
+        var type = req.headers.get("Content-Type")
+        if not type or not _is_json(type.value().as_bytes()):
+            raise Error(_REJECTED, 415, " expected content of type ", _TYPE)
+        var octets = req.body.octets()
+        try:
+            return Self(decode[Self.T](octets))
+        except e:
+            var found = JsonError.of(e)
+            if not found:
+                raise e^
+            raise Error(_REJECTED, _rejection_of(found.value()))
+
+    def into_response(var self) raises -> Response:
+        """Answers 200 with the value.
+
+        Returns:
+            The response, of type `application/json`.
+
+        Raises:
+            The text of a `JsonError` if the value has no form in JSON.
+        """
+        comptime assert conforms_to(Self.T, ToJson), String(
+            reflect[Self.T].name(), " is not written as JSON: conform to ToJson"
+        )
+        return ok_json(dumps(self.value))
+
+
+def _is_json(octets: Span[UInt8, _]) -> Bool:
+    var end = 0
+    while end < len(octets) and octets[end] != UInt8(ord(";")):
+        end += 1
+    while end > 0 and (octets[end - 1] == 32 or octets[end - 1] == 9):
+        end -= 1
+    comptime SUFFIX = _SUFFIX.byte_length()
+    return equals_ignoring_case(octets[:end], _TYPE.as_bytes()) or (
+        end > SUFFIX
+        and equals_ignoring_case(octets[end - SUFFIX : end], _SUFFIX.as_bytes())
+    )
+
+
+def _rejection_of(found: JsonError) -> String:
+    # What is no JSON is 400; JSON that is no such value is 422.
+    var error = found
+    var status = 422
+    if error.kind == JsonError.FAILED:
+        # The words of an error of the program do not reach the peer.
+        error.reason = "the value is not allowed"
+    elif (
+        error.kind == JsonError.SYNTAX
+        or error.kind == JsonError.NOT_UTF8
+        or error.kind == JsonError.TOO_DEEP
+        or error.kind == JsonError.TOO_LARGE
+    ):
+        status = 400
+    return String(status, " ", error.message())

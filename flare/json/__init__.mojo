@@ -1,0 +1,16 @@
+"""Reads and writes JSON (RFC 8259): values, structs and pieces.
+
+`loads` and `dumps` for values, `decode` and `dumps` for structs that say
+`FromJson` and `ToJson`.
+"""
+
+from .error import JsonError
+from .from_json import FromJson
+from .input import JsonInput
+from .limits import DEPTH_MAX, JsonLimits
+from .names import JsonNames, JsonOmitsNone, JsonRefusesUnknownFields
+from .reader import JsonReader
+from .text import decode, dumps, loads
+from .to_json import ToJson
+from .value import Member, Value
+from .writer import JsonOutput, JsonWriter

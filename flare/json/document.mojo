@@ -1,0 +1,171 @@
+"""Holds a text that was read: octets, and nodes that refer to them.
+
+The children of an array or object lie side by side, in front of their parent,
+so that an index is found in one step and few blocks hold any text. An object
+has a key and a value for each member. One with many members is followed by
+their numbers, sorted by key.
+"""
+
+from std.memory import unsafe_memset
+
+from flare.core import (
+    OctetPointer,
+    allocate_octets,
+    copy_octets,
+    equals,
+    free_octets,
+)
+
+from .scan import PADDING_OCTETS
+
+comptime SORTED_MEMBERS_MIN = 17
+"""From how many members on an object has its keys sorted."""
+comptime NUMBERS_PER_NODE = 4
+"""How many numbers of members fit in the place of one node."""
+
+
+@fieldwise_init
+struct Node(TrivialRegisterPassable):
+    """Describes one value in sixteen octets."""
+
+    comptime NULL: UInt32 = 0
+    """`null`."""
+    comptime BOOL: UInt32 = 1
+    """`true` if the place is 1, `false` if it is 0."""
+    comptime INTEGER: UInt32 = 2
+    """A number that is an `Int`; the place is its value."""
+    comptime NUMBER: UInt32 = 3
+    """Any other number; its text is at the place."""
+    comptime STRING: UInt32 = 4
+    """A string; its content is at the place."""
+    comptime ARRAY: UInt32 = 5
+    """An array; its elements begin at the node of the place."""
+    comptime OBJECT: UInt32 = 6
+    """An object; its first key is the node of the place."""
+
+    var kind: UInt32
+    """One of the constants above."""
+    var size: UInt32
+    """Octets, elements or members."""
+    var place: Int
+    """Where the content is, or what it is."""
+
+
+struct PaddedText(Movable):
+    """Owns a copy of a text with zeros behind it."""
+
+    var octets: OctetPointer
+    """The copy."""
+    var length: Int
+    """The length of the text."""
+
+    def __init__(out self, text: Span[UInt8, _]):
+        """Copies a text.
+
+        Args:
+            text: The text.
+        """
+        self.length = len(text)
+        self.octets = allocate_octets(self.length + PADDING_OCTETS)
+        copy_octets(self.octets, text.unsafe_ptr(), self.length)
+        unsafe_memset(self.octets.unsafe_offset(self.length), 0, PADDING_OCTETS)
+
+    def __deinit__(deinit self):
+        """Frees the copy."""
+        free_octets(self.octets, self.length + PADDING_OCTETS)
+
+
+struct Document(Movable):
+    """Owns everything that the values of one text refer to."""
+
+    var text: PaddedText
+    """The text, its strings decoded where they stand."""
+    var nodes: List[Node]
+    """All values; the last one is that of the whole text."""
+
+    def __init__(out self, var text: PaddedText, var nodes: List[Node]):
+        """Takes what a parser made.
+
+        Args:
+            text: The text.
+            nodes: The values.
+        """
+        self.text = text^
+        self.nodes = nodes^
+
+    @always_inline
+    def octets(self, node: Node) -> Span[UInt8, origin_of(self)]:
+        """Views the content of a string or the text of a number.
+
+        Args:
+            node: One of this document, with octets.
+
+        Returns:
+            The octets.
+        """
+        return Span[UInt8, origin_of(self)](
+            unsafe_ptr=self.text.octets.unsafe_offset(node.place)
+            .unsafe_mut_cast[False]()
+            .unsafe_origin_cast[origin_of(self)](),
+            length=Int(node.size),
+        )
+
+    def find(self, object: Node, key: Span[UInt8, _]) -> Optional[Int]:
+        """Finds a member.
+
+        Args:
+            object: An object of this document.
+            key: The key.
+
+        Returns:
+            The index of the value's node, or none.
+        """
+        var members = Int(object.size)
+        if members >= SORTED_MEMBERS_MIN:
+            return self._find_sorted(object, key)
+        for i in range(members):
+            var at = object.place + 2 * i
+            var node = self.nodes.unsafe_get(at)
+            if Int(node.size) == len(key) and equals(self.octets(node), key):
+                return at + 1
+        return None
+
+    def _find_sorted(self, object: Node, key: Span[UInt8, _]) -> Optional[Int]:
+        var low = 0
+        var high = Int(object.size)
+        while low < high:
+            var middle = (low + high) // 2
+            var at = object.place + 2 * self._member_at(object, middle)
+            var order = compare_keys(self.octets(self.nodes[at]), key)
+            if order == 0:
+                return at + 1
+            if order < 0:
+                low = middle + 1
+            else:
+                high = middle
+        return None
+
+    @always_inline
+    def _member_at(self, object: Node, index: Int) -> Int:
+        var first = object.place + 2 * Int(object.size)
+        var numbers = self.nodes.unsafe_ptr().unsafe_bitcast[UInt32]()
+        return Int(numbers[unsafe_offset=NUMBERS_PER_NODE * first + index])
+
+
+@always_inline
+def compare_keys(a: Span[UInt8, _], b: Span[UInt8, _]) -> Int:
+    """Orders keys by length, then octet by octet.
+
+    Args:
+        a: A key.
+        b: A key.
+
+    Returns:
+        Below 0 if `a` comes first, 0 if they are equal.
+    """
+    if len(a) != len(b):
+        return len(a) - len(b)
+    for i in range(len(a)):
+        if a.unsafe_get(i) != b.unsafe_get(i):
+            return Int(a.unsafe_get(i)) - Int(b.unsafe_get(i))
+    return 0

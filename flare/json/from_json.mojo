@@ -1,0 +1,265 @@
+"""Reads JSON into structs, by reflection on their fields when building.
+
+A struct says `FromJson` and needs no code. `Bool`, `String`, numbers, `List`,
+`Optional` and `Value` are known; other types conform with a `from_json`.
+"""
+
+from std.collections import List, Optional
+from std.collections.string import String
+from std.memory import MaybeUninit
+from std.simd import SIMD
+
+from flare.core import equals
+
+from .names import JsonRefusesUnknownFields, is_optional, name_of
+from .problem import (
+    DUPLICATE_KEY,
+    MISSING_FIELD,
+    OUT_OF_RANGE,
+    UNKNOWN_FIELD,
+)
+from .reader import JsonReader
+
+
+trait FromJson(Deinitable, Movable):
+    """Is a type that is read from JSON."""
+
+    @staticmethod
+    def from_json(json: JsonReader) raises -> Self:
+        """Takes one value; reads a struct field by field.
+
+        Args:
+            json: Stands in front of the value.
+
+        Returns:
+            The value.
+
+        Raises:
+            An error if the value is of another type; `decode` adds line,
+            column and path to it, also to the words of the program.
+        """
+        comptime COUNT = reflect[Self].field_count()
+        var slot = MaybeUninit[Self]()
+        var has = Array[Bool, COUNT](fill=False)
+        try:
+            _read_fields(json, slot, has)
+        except e:
+            _drop_fields(slot, has)
+            slot^.unsafe_forget()
+            raise e^
+        return slot^.unsafe_assume_init()
+
+
+@always_inline
+def _read_fields[
+    T: FromJson
+](
+    json: JsonReader,
+    mut slot: MaybeUninit[T],
+    mut has: Array[Bool, reflect[T].field_count()],
+) raises:
+    comptime names = reflect[T].field_names()
+    comptime COUNT = reflect[T].field_count()
+    var goes_on = json.begin_object()
+    while goes_on:
+        var start = json.value_start()
+        var key = json.key().as_bytes()
+        var is_known = False
+        comptime for i in range(COUNT):
+            comptime name = name_of[T, names[i]]()
+            if not is_known and equals(key, name.as_bytes()):
+                is_known = True
+                _read_field[T, i](json, slot, has, start)
+        if not is_known:
+            comptime if conforms_to(T, JsonRefusesUnknownFields):
+                raise json.stop_at(start, UNKNOWN_FIELD)
+            json.skip()
+        goes_on = json.next_member()
+    comptime for i in range(COUNT):
+        comptime F = reflect[T].field_types()[i]
+        if not has.unsafe_get(i):
+            comptime if is_optional[F]() and conforms_to(
+                F, Defaultable & Deinitable & Movable
+            ):
+                ref whole = slot.unsafe_ptr()[]
+                Pointer(to=reflect[T].field_ref[i](whole)).unsafe_write(F())
+                has.unsafe_get(i) = True
+            else:
+                comptime name = name_of[T, names[i]]()
+                raise json.stop_at(json.offset() - 1, MISSING_FIELD, name)
+
+
+@always_inline
+def _read_field[
+    T: FromJson, i: Int
+](
+    json: JsonReader,
+    mut slot: MaybeUninit[T],
+    mut has: Array[Bool, reflect[T].field_count()],
+    start: Int,
+) raises:
+    comptime F = reflect[T].field_types()[i]
+    comptime assert conforms_to(F, FromJson), String(
+        reflect[T].name(),
+        ".",
+        reflect[T].field_names()[i],
+        " is not read from JSON: its type does not conform to FromJson",
+    )
+    ref whole = slot.unsafe_ptr()[]
+    var target = Pointer(to=reflect[T].field_ref[i](whole))
+    if has.unsafe_get(i):
+        if not json.limits().duplicate_keys_allowed:
+            raise json.stop_at(start, DUPLICATE_KEY)
+        # The last of equal keys counts.
+        target.unsafe_deinit_pointee()
+        has.unsafe_get(i) = False
+    target.unsafe_write(F.from_json(json))
+    has.unsafe_get(i) = True
+
+
+def _drop_fields[
+    T: FromJson
+](mut slot: MaybeUninit[T], has: Array[Bool, reflect[T].field_count()]):
+    comptime for i in range(reflect[T].field_count()):
+        comptime F = reflect[T].field_types()[i]
+        comptime assert conforms_to(F, FromJson)
+        if has.unsafe_get(i):
+            ref whole = slot.unsafe_ptr()[]
+            Pointer(to=reflect[T].field_ref[i](whole)).unsafe_deinit_pointee()
+
+
+__extension SIMD(FromJson):
+    @staticmethod
+    def from_json(json: JsonReader) raises -> Self:
+        """Takes a number.
+
+        Args:
+            json: Stands in front of it.
+
+        Returns:
+            The number; a floating-point one is the nearest there is.
+
+        Raises:
+            An error if it is none, or does not fit.
+        """
+        comptime assert Self.length == 1, "a vector is no JSON number"
+        comptime if Self.dtype == DType.int:
+            return Self(json.int())
+        elif Self.dtype.is_floating_point():
+            var start = json.value_start()
+            var value = Self(json.float())
+            if not value - value == 0:
+                raise json.stop_at(start, OUT_OF_RANGE, "its type")
+            return value
+        elif Self.dtype == DType.uint64 or Self.dtype == DType.uint:
+            return Self(json.uint())
+        else:
+            var start = json.value_start()
+            var number = json.int()
+            var value = Self(number)
+            if Int(value) != number:
+                raise json.stop_at(start, OUT_OF_RANGE, _range_of[Self.dtype]())
+            return value
+
+
+__extension Bool(FromJson):
+    @staticmethod
+    def from_json(json: JsonReader) raises -> Self:
+        """Takes a boolean.
+
+        Args:
+            json: Stands in front of it.
+
+        Returns:
+            The boolean.
+
+        Raises:
+            An error if it is none.
+        """
+        return json.bool()
+
+
+__extension String(FromJson):
+    @staticmethod
+    def from_json(json: JsonReader) raises -> Self:
+        """Takes a string.
+
+        Args:
+            json: Stands in front of it.
+
+        Returns:
+            A copy of its content.
+
+        Raises:
+            An error if it is none.
+        """
+        return String(unsafe_from_utf8=json.string().as_bytes())
+
+
+__extension List(FromJson):
+    @staticmethod
+    def from_json(json: JsonReader) raises -> Self:
+        """Takes an array.
+
+        Args:
+            json: Stands in front of it.
+
+        Returns:
+            Its elements.
+
+        Raises:
+            An error if it is none, or an element is of another type.
+        """
+        comptime assert conforms_to(
+            Self.T, FromJson
+        ), "the elements of a list are not read from JSON"
+        return _read_list[Self.T](json)
+
+
+def _read_list[T: FromJson](json: JsonReader) raises -> List[T]:
+    # A function of its own: only a bound on T lets an error drop the list.
+    var list = List[T]()
+    var goes_on = json.begin_array()
+    while goes_on:
+        list.append(T.from_json(json))
+        goes_on = json.next_element()
+    return list^
+
+
+__extension Optional(FromJson):
+    @staticmethod
+    def from_json(json: JsonReader) raises -> Self:
+        """Takes a value or `null`.
+
+        Args:
+            json: Stands in front of it.
+
+        Returns:
+            The value, or none.
+
+        Raises:
+            An error if it is neither.
+        """
+        comptime assert conforms_to(
+            Self.T, FromJson
+        ), "the value of an optional is not read from JSON"
+        if json.take_null():
+            return None
+        return Self(Self.T.from_json(json))
+
+
+def _range_of[dtype: DType]() -> StaticString:
+    comptime if dtype == DType.uint8:
+        return "0 to 255"
+    elif dtype == DType.int8:
+        return "-128 to 127"
+    elif dtype == DType.uint16:
+        return "0 to 65535"
+    elif dtype == DType.int16:
+        return "-32768 to 32767"
+    elif dtype == DType.uint32:
+        return "0 to 4294967295"
+    elif dtype == DType.int32:
+        return "-2147483648 to 2147483647"
+    else:
+        return "its type"

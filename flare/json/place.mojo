@@ -1,0 +1,208 @@
+"""Finds line, column and path of an offset, once something is wrong there.
+
+Readers remember nothing but where they are: what stands in front of a fault is
+well-formed, and is walked over again to say where the fault lies.
+"""
+
+from flare.core import write_escaped
+
+from .error import JsonError
+from .problem import (
+    DUPLICATE_KEY,
+    Fault,
+    MISSING_FIELD,
+    NONE,
+    Problem,
+    TEXT_AFTER_VALUE,
+    UNEXPECTED_END,
+    UNKNOWN_FIELD,
+    WRONG_TYPE,
+    is_of_container,
+    kind_of,
+    phrase_of,
+)
+from .scan import BACKSLASH, QUOTE
+
+comptime _PATH_OCTETS_MAX = 256
+comptime _KEY_OCTETS_MAX = 64
+comptime _CUT: StaticString = "..."
+
+
+@fieldwise_init
+struct _Step(ImplicitlyCopyable):
+    # An index of an array, or a key of an object as it stands in the text.
+    var is_array: Bool
+    var index: Int
+    var key_start: Int
+    var key_end: Int
+
+
+def fault_at(problem: Problem, offset: Int, octets: Int) -> Fault:
+    """Says where a scanner stopped.
+
+    Args:
+        problem: What it found wrong, or `NONE` where a zero ended the text.
+        offset: Where it stopped.
+        octets: The length of the text.
+
+    Returns:
+        The fault; behind the last octet it is that the text ends.
+    """
+    if offset >= octets:
+        return Fault(UNEXPECTED_END, octets, "")
+    return Fault(TEXT_AFTER_VALUE if problem == NONE else problem, offset, "")
+
+
+def error_at(octets: Span[UInt8, _], fault: Fault) -> Error:
+    """Says what is wrong, and where, in words.
+
+    Args:
+        octets: The text.
+        fault: What is wrong.
+
+    Returns:
+        The error to raise.
+    """
+    return Error(json_error_at(octets, fault, String(phrase_of(fault.problem))))
+
+
+def json_error_at(
+    octets: Span[UInt8, _], fault: Fault, var reason: String
+) -> JsonError:
+    """Says what is wrong, and where.
+
+    Args:
+        octets: The text.
+        fault: What is wrong.
+        reason: The words, where neither type nor field is at fault.
+
+    Returns:
+        The error.
+    """
+    var offset = min(fault.offset, len(octets))
+    if fault.problem == WRONG_TYPE:
+        reason = String(
+            "expected ", fault.detail, ", got ", _type_at(octets, offset)
+        )
+    var steps = _steps_to(octets, offset)
+    if is_of_container(fault.problem) and steps:
+        _ = steps.pop()
+    var path = _path_of(octets, steps)
+    if fault.problem == MISSING_FIELD:
+        append_key(path, fault.detail.as_bytes())
+    elif fault.problem == UNKNOWN_FIELD or fault.problem == DUPLICATE_KEY:
+        var end = _string_end(octets, offset)
+        append_key(path, octets[min(offset + 1, end) : max(end - 1, offset)])
+    var line = 1
+    var column = 1
+    for i in range(offset):
+        var octet = octets[i]
+        if octet == 10:
+            line += 1
+            column = 1
+        elif octet & 0xC0 != 0x80:
+            column += 1
+    return JsonError(kind_of(fault.problem), path^, reason^, line, column)
+
+
+def append_key(mut path: String, key: Span[UInt8, _]):
+    """Adds a key to a path, in a form that holds no blank and harms no log.
+
+    Args:
+        path: The path.
+        key: The octets of the key.
+    """
+    var shown = key[: min(len(key), _KEY_OCTETS_MAX)]
+    var is_plain = len(shown) > 0
+    for octet in shown:
+        var letter = octet | 32
+        var is_letter = letter >= 97 and letter <= 122
+        if not (is_letter or octet - 48 <= 9 or octet == 95 or octet == 45):
+            is_plain = False
+    if is_plain:
+        if path:
+            path.write(".")
+        path.write(StringSlice(unsafe_from_utf8=shown))
+    else:
+        path.write('["')
+        for i in range(len(shown)):
+            if shown[i] == 32:
+                path.write("\\x20")
+            elif shown[i] == QUOTE:
+                path.write("\\x22")
+            else:
+                write_escaped(shown[i : i + 1], path)
+        path.write('"]')
+    if len(shown) < len(key):
+        path.write(_CUT)
+
+
+def _path_of(octets: Span[UInt8, _], steps: List[_Step]) -> String:
+    var path = String()
+    for step in steps:
+        if path.byte_length() > _PATH_OCTETS_MAX:
+            path.write(_CUT)
+            break
+        if step.is_array:
+            path.write("[", step.index, "]")
+        elif step.key_start >= 0:
+            append_key(path, octets[step.key_start : step.key_end])
+    return path^
+
+
+def _steps_to(octets: Span[UInt8, _], offset: Int) -> List[_Step]:
+    var steps = List[_Step]()
+    var i = 0
+    while i < offset:
+        var octet = octets[i]
+        if octet == UInt8(ord("[")):
+            steps.append(_Step(True, 0, -1, -1))
+        elif octet == UInt8(ord("{")):
+            steps.append(_Step(False, 0, -1, -1))
+        elif octet == UInt8(ord("]")) or octet == UInt8(ord("}")):
+            if steps:
+                _ = steps.pop()
+        elif octet == UInt8(ord(",")):
+            if steps:
+                steps[len(steps) - 1].index += 1
+                steps[len(steps) - 1].key_start = -1
+        elif octet == QUOTE:
+            var end = _string_end(octets, i)
+            if end > offset:
+                break
+            if steps and steps[len(steps) - 1].key_start < 0:
+                steps[len(steps) - 1].key_start = i + 1
+                steps[len(steps) - 1].key_end = end - 1
+            i = end
+            continue
+        i += 1
+    return steps^
+
+
+def _string_end(octets: Span[UInt8, _], start: Int) -> Int:
+    # Behind the closing quote, or one behind the text if there is none.
+    var i = start + 1
+    while i < len(octets):
+        if octets[i] == QUOTE:
+            return i + 1
+        i += 2 if octets[i] == BACKSLASH else 1
+    return len(octets) + 1
+
+
+def _type_at(octets: Span[UInt8, _], offset: Int) -> StaticString:
+    if offset == len(octets):
+        return "nothing"
+    var octet = octets[offset]
+    if octet == QUOTE:
+        return "a string"
+    if octet == UInt8(ord("{")):
+        return "an object"
+    if octet == UInt8(ord("[")):
+        return "an array"
+    if octet == UInt8(ord("t")) or octet == UInt8(ord("f")):
+        return "a boolean"
+    if octet == UInt8(ord("n")):
+        return "null"
+    if octet - 48 <= 9 or octet == UInt8(ord("-")):
+        return "a number"
+    return "something else"

@@ -1,0 +1,508 @@
+"""Reads JSON text value by value, straight into the types of the program.
+
+The reader stands at a place of the text and each call takes one value. What is
+passed over is checked as strictly as what is kept.
+"""
+
+from flare.core import OctetPointer, PointerTo
+
+from .input import ReaderState
+from .limits import DEPTH_MAX, JsonLimits
+from .number import float_of
+from .parser import value_problem
+from .place import fault_at
+from .problem import (
+    INVALID,
+    NONE,
+    NO_COLON,
+    NO_COMMA_IN_ARRAY,
+    NO_COMMA_IN_OBJECT,
+    NO_KEY,
+    OUT_OF_RANGE,
+    Problem,
+    TOO_DEEP,
+    WRONG_TYPE,
+)
+from .scan import (
+    QUOTE,
+    ScannedNumber,
+    scan_number,
+    scan_string,
+    skip_white,
+    starts_with,
+)
+
+comptime _STOPPED: StaticString = "json.stopped"
+comptime _COMMA: UInt8 = 44
+
+
+@fieldwise_init
+struct JsonReader(TrivialRegisterPassable):
+    """Reads the text of a `JsonInput`; a copy stands at the same place."""
+
+    var _state: PointerTo[ReaderState]
+
+    def string(self) raises -> StringSlice[MutUntrackedOrigin]:
+        """Takes a string.
+
+        Returns:
+            A view of its content.
+
+        Raises:
+            An error if something else comes.
+
+        Safety:
+            The view is not used after `from_json` has returned.
+        """
+        ref state = self._state[]
+        state.at = skip_white(state.at)
+        if state.at[] != QUOTE:
+            raise self.wrong_type("a string")
+        var scanned = scan_string[decode=True](state.at.unsafe_offset(1))
+        state.at = scanned.next
+        if scanned.problem != NONE:
+            raise self.stop(scanned.problem)
+        return StringSlice(
+            unsafe_from_utf8=Span(
+                unsafe_ptr=scanned.content, length=scanned.octets
+            )
+        )
+
+    def bool(self) raises -> Bool:
+        """Takes a boolean.
+
+        Returns:
+            The boolean.
+
+        Raises:
+            An error if something else comes.
+        """
+        ref state = self._state[]
+        state.at = skip_white(state.at)
+        if state.at[] == UInt8(ord("t")) and starts_with["true"](state.at):
+            state.at = state.at.unsafe_offset(4)
+            return True
+        if state.at[] == UInt8(ord("f")) and starts_with["false"](state.at):
+            state.at = state.at.unsafe_offset(5)
+            return False
+        raise self.wrong_type("a boolean")
+
+    def take_null(self) -> Bool:
+        """Takes `null`, if it comes.
+
+        Returns:
+            True if it came; else nothing was taken.
+        """
+        ref state = self._state[]
+        state.at = skip_white(state.at)
+        if state.at[] != UInt8(ord("n")) or not starts_with["null"](state.at):
+            return False
+        state.at = state.at.unsafe_offset(4)
+        return True
+
+    def int(self) raises -> Int:
+        """Takes a number that is an integer.
+
+        Returns:
+            The integer.
+
+        Raises:
+            An error if something else comes, or if it does not fit.
+        """
+        ref state = self._state[]
+        var start = self._number_start("an integer")
+        var scanned = self._number(start)
+        if scanned.is_int:
+            return scanned.integer
+        var octets = Int(scanned.next) - Int(start)
+        if octets == 2 and start[] == UInt8(ord("-")):
+            # Of these there is only -0.
+            return 0
+        state.at = start
+        raise self._no_integer(start, octets, "an Int")
+
+    def uint(self) raises -> UInt64:
+        """Takes a number that is an integer without a sign.
+
+        Returns:
+            The integer.
+
+        Raises:
+            An error if something else comes, or if it does not fit.
+        """
+        ref state = self._state[]
+        var start = self._number_start("an integer")
+        var scanned = self._number(start)
+        if scanned.is_int and scanned.integer >= 0:
+            return UInt64(scanned.integer)
+        var octets = Int(scanned.next) - Int(start)
+        if octets == 2 and not scanned.is_int:
+            # Of these there is only -0.
+            return 0
+        var value = UInt64(0)
+        var fits = octets <= 20
+        for i in range(octets):
+            var digit = UInt64(start[unsafe_offset=i]) - 48
+            if digit > 9 or value > (UInt64.MAX - digit) // 10:
+                fits = False
+                break
+            value = value * 10 + digit
+        if fits:
+            return value
+        state.at = start
+        raise self._no_integer(start, octets, "a UInt64")
+
+    def float(self) raises -> Float64:
+        """Takes a number, rounded to the nearest `Float64`.
+
+        Returns:
+            The number.
+
+        Raises:
+            An error if something else comes, or if it is too large.
+        """
+        ref state = self._state[]
+        var start = self._number_start("a number")
+        var scanned = self._number(start)
+        if scanned.is_int:
+            return Float64(scanned.integer)
+        var number = float_of(
+            Span(unsafe_ptr=start, length=Int(scanned.next) - Int(start))
+        )
+        if not number:
+            state.at = start
+            raise self.stop(OUT_OF_RANGE, "a Float64")
+        return number.value()
+
+    def begin_array(self) raises -> Bool:
+        """Takes the beginning of an array.
+
+        Returns:
+            False if the array is empty; it is taken then.
+
+        Raises:
+            An error if something else comes.
+        """
+        return self._begin(UInt8(ord("[")), UInt8(ord("]")), "an array")
+
+    @always_inline
+    def next_element(self) raises -> Bool:
+        """Takes what stands behind an element.
+
+        Returns:
+            True if another element follows, False if the array ended.
+
+        Raises:
+            An error if the array is malformed.
+        """
+        return self._go_on(UInt8(ord("]")), NO_COMMA_IN_ARRAY)
+
+    def begin_object(self) raises -> Bool:
+        """Takes the beginning of an object.
+
+        Returns:
+            False if the object is empty; it is taken then.
+
+        Raises:
+            An error if something else comes.
+        """
+        return self._begin(UInt8(ord("{")), UInt8(ord("}")), "an object")
+
+    @always_inline
+    def next_member(self) raises -> Bool:
+        """Takes what stands behind the value of a member.
+
+        Returns:
+            True if another member follows, False if the object ended.
+
+        Raises:
+            An error if the object is malformed.
+        """
+        return self._go_on(UInt8(ord("}")), NO_COMMA_IN_OBJECT)
+
+    @always_inline
+    def key(self) raises -> StringSlice[MutUntrackedOrigin]:
+        """Takes the key of a member, and the colon.
+
+        Returns:
+            A view of the key.
+
+        Raises:
+            An error if the object is malformed.
+
+        Safety:
+            The view is not used after `from_json` has returned.
+        """
+        ref state = self._state[]
+        state.at = skip_white(state.at)
+        if state.at[] != QUOTE:
+            raise self.stop(NO_KEY)
+        var scanned = scan_string[decode=True](state.at.unsafe_offset(1))
+        state.at = scanned.next
+        if scanned.problem != NONE:
+            raise self.stop(scanned.problem)
+        state.at = skip_white(state.at)
+        if state.at[] != UInt8(ord(":")):
+            raise self.stop(NO_COLON)
+        state.at = state.at.unsafe_offset(1)
+        return StringSlice(
+            unsafe_from_utf8=Span(
+                unsafe_ptr=scanned.content, length=scanned.octets
+            )
+        )
+
+    def take_raw(self) raises -> Span[UInt8, MutUntrackedOrigin]:
+        """Takes any value, checks it, and leaves it as it is.
+
+        Returns:
+            A view of its text.
+
+        Raises:
+            An error if it is malformed.
+
+        Safety:
+            The view is not used after `from_json` has returned.
+        """
+        ref state = self._state[]
+        state.at = skip_white(state.at)
+        var start = state.at
+        self.skip()
+        return Span(unsafe_ptr=start, length=Int(state.at) - Int(start))
+
+    def limits(self) -> JsonLimits:
+        """Tells what the text may be.
+
+        Returns:
+            The limits that it is read with.
+        """
+        return self._state[].limits
+
+    def offset(self) -> Int:
+        """Tells where the reader stands.
+
+        Returns:
+            The octet of the text, from 0.
+        """
+        return Int(self._state[].at) - Int(self._state[].text.octets)
+
+    @always_inline
+    def value_start(self) -> Int:
+        """Passes white space over.
+
+        Returns:
+            The octet at which the next value or key begins.
+        """
+        self._state[].at = skip_white(self._state[].at)
+        return self.offset()
+
+    def fail(self, reason: StaticString) -> Error:
+        """Refuses a value that was taken.
+
+        Args:
+            reason: What is wrong with it.
+
+        Returns:
+            The error to raise.
+        """
+        return self.stop(INVALID, reason)
+
+    @no_inline
+    def stop(self, problem: Problem, detail: StaticString = "") -> Error:
+        """Remembers what is wrong at the place of the reader.
+
+        Args:
+            problem: What is wrong.
+            detail: What was expected.
+
+        Returns:
+            The error to raise.
+        """
+        return self.stop_at(self.offset(), problem, detail)
+
+    @no_inline
+    def stop_at(
+        self, offset: Int, problem: Problem, detail: StaticString = ""
+    ) -> Error:
+        """Remembers what is wrong.
+
+        Args:
+            offset: Where.
+            problem: What is wrong.
+            detail: What was expected.
+
+        Returns:
+            The error to raise.
+        """
+        ref state = self._state[]
+        if not state.fault:
+            var fault = fault_at(problem, offset, state.text.length)
+            fault.detail = detail
+            state.fault = fault
+        return Error(_STOPPED)
+
+    @no_inline
+    def wrong_type(self, wanted: StaticString) -> Error:
+        """Remembers that a value of another type comes.
+
+        Args:
+            wanted: What was expected, such as `a number`.
+
+        Returns:
+            The error to raise.
+        """
+        var at = self._state[].at
+        var octet = at[]
+        # What begins no value is no value of another type.
+        var begins_value = (
+            octet == QUOTE
+            or octet - 48 <= 9
+            or octet == UInt8(ord("-"))
+            or octet == UInt8(ord("{"))
+            or octet == UInt8(ord("["))
+            or starts_with["true"](at)
+            or starts_with["false"](at)
+            or starts_with["null"](at)
+        )
+        if begins_value:
+            return self.stop(WRONG_TYPE, wanted)
+        return self.stop(value_problem(octet))
+
+    def skip(self) raises:
+        """Takes any value and checks it, whatever it is.
+
+        Raises:
+            An error if it is malformed.
+        """
+        # One bit per level: whether it is an object.
+        var kinds = Array[UInt64, DEPTH_MAX // 64](fill=0)
+        ref state = self._state[]
+        var depth = 0
+        while True:
+            state.at = skip_white(state.at)
+            var octet = state.at[]
+            var is_object = octet == UInt8(ord("{"))
+            if is_object or octet == UInt8(ord("[")):
+                var is_open = (
+                    self.begin_object() if is_object else self.begin_array()
+                )
+                if is_open:
+                    _set_bit(kinds, depth, is_object)
+                    depth += 1
+                    if is_object:
+                        self._skip_key()
+                    continue
+            elif octet == QUOTE:
+                self._skip_string()
+            elif octet - 48 <= 9 or octet == UInt8(ord("-")):
+                _ = self._number(state.at)
+            else:
+                self._skip_word()
+            while depth > 0:
+                var is_in_object = _bit(kinds, depth - 1)
+                if is_in_object:
+                    if self.next_member():
+                        self._skip_key()
+                        break
+                elif self.next_element():
+                    break
+                depth -= 1
+            if depth == 0:
+                return
+
+    def _skip_key(self) raises:
+        ref state = self._state[]
+        state.at = skip_white(state.at)
+        if state.at[] != QUOTE:
+            raise self.stop(NO_KEY)
+        self._skip_string()
+        state.at = skip_white(state.at)
+        if state.at[] != UInt8(ord(":")):
+            raise self.stop(NO_COLON)
+        state.at = state.at.unsafe_offset(1)
+
+    def _skip_string(self) raises:
+        ref state = self._state[]
+        var scanned = scan_string[decode=False](state.at.unsafe_offset(1))
+        state.at = scanned.next
+        if scanned.problem != NONE:
+            raise self.stop(scanned.problem)
+
+    def _skip_word(self) raises:
+        ref state = self._state[]
+        if starts_with["true"](state.at) or starts_with["null"](state.at):
+            state.at = state.at.unsafe_offset(4)
+        elif starts_with["false"](state.at):
+            state.at = state.at.unsafe_offset(5)
+        else:
+            raise self.stop(value_problem(state.at[]))
+
+    @always_inline
+    def _number_start(self, wanted: StaticString) raises -> OctetPointer:
+        ref state = self._state[]
+        state.at = skip_white(state.at)
+        var octet = state.at[]
+        if octet - 48 > 9 and octet != UInt8(ord("-")):
+            raise self.wrong_type(wanted)
+        return state.at
+
+    @always_inline
+    def _number(self, start: OctetPointer) raises -> ScannedNumber:
+        var scanned = scan_number(start)
+        self._state[].at = scanned.next
+        if scanned.problem != NONE:
+            raise self.stop(scanned.problem)
+        return scanned
+
+    @no_inline
+    def _no_integer(
+        self, start: OctetPointer, octets: Int, wanted: StaticString
+    ) -> Error:
+        for i in range(octets):
+            var octet = start[unsafe_offset=i]
+            if octet - 48 > 9 and octet != UInt8(ord("-")):
+                return self.stop(INVALID, "expected an integer, got a fraction")
+        return self.stop(OUT_OF_RANGE, wanted)
+
+    @always_inline
+    def _begin(
+        self, opening: UInt8, closing: UInt8, wanted: StaticString
+    ) raises -> Bool:
+        ref state = self._state[]
+        state.at = skip_white(state.at)
+        if state.at[] != opening:
+            raise self.wrong_type(wanted)
+        if state.depth == state.limits.depth_max:
+            raise self.stop(TOO_DEEP)
+        state.at = skip_white(state.at.unsafe_offset(1))
+        if state.at[] == closing:
+            state.at = state.at.unsafe_offset(1)
+            return False
+        state.depth += 1
+        return True
+
+    @always_inline
+    def _go_on(self, closing: UInt8, problem: Problem) raises -> Bool:
+        ref state = self._state[]
+        state.at = skip_white(state.at)
+        if state.at[] == _COMMA:
+            state.at = state.at.unsafe_offset(1)
+            return True
+        if state.at[] != closing:
+            raise self.stop(problem)
+        state.at = state.at.unsafe_offset(1)
+        state.depth -= 1
+        return False
+
+
+@always_inline
+def _bit(bits: Array[UInt64, DEPTH_MAX // 64], index: Int) -> Bool:
+    return (bits.unsafe_get(index >> 6) >> UInt64(index & 63)) & 1 == 1
+
+
+@always_inline
+def _set_bit(mut bits: Array[UInt64, DEPTH_MAX // 64], index: Int, value: Bool):
+    var bit = UInt64(1) << UInt64(index & 63)
+    if value:
+        bits.unsafe_get(index >> 6) |= bit
+    else:
+        bits.unsafe_get(index >> 6) &= ~bit

@@ -1,0 +1,116 @@
+"""Reads and writes whole texts."""
+
+from .from_json import FromJson
+from .limits import JsonLimits
+from .place import error_at
+from .problem import Fault, TOO_LARGE
+from .input import JsonInput
+from .to_json import ToJson
+from .value import Value
+from .writer import JsonOutput
+
+
+def loads(text: StringSlice, limits: JsonLimits = JsonLimits()) raises -> Value:
+    """Reads a text whose shape the program looks at as it goes.
+
+    Args:
+        text: The text.
+        limits: What it may be.
+
+    Returns:
+        Its value.
+
+    Raises:
+        The text of a `JsonError`.
+    """
+    return Value(text.as_bytes(), limits)
+
+
+def loads(
+    octets: Span[UInt8, _], limits: JsonLimits = JsonLimits()
+) raises -> Value:
+    """Reads octets whose shape the program looks at as it goes.
+
+    Args:
+        octets: The text; whether it is UTF-8 is checked.
+        limits: What it may be.
+
+    Returns:
+        Its value.
+
+    Raises:
+        The text of a `JsonError`.
+    """
+    return Value(octets, limits)
+
+
+def decode[
+    T: FromJson
+](text: StringSlice, limits: JsonLimits = JsonLimits()) raises -> T:
+    """Reads a text into a type of the program.
+
+    Parameters:
+        T: The type.
+
+    Args:
+        text: The text.
+        limits: What it may be.
+
+    Returns:
+        The value.
+
+    Raises:
+        The text of a `JsonError`.
+    """
+    return decode[T](text.as_bytes(), limits)
+
+
+def decode[
+    T: FromJson
+](octets: Span[UInt8, _], limits: JsonLimits = JsonLimits()) raises -> T:
+    """Reads octets into a type of the program.
+
+    Parameters:
+        T: The type.
+
+    Args:
+        octets: The text; whether it is UTF-8 is checked.
+        limits: What it may be.
+
+    Returns:
+        The value.
+
+    Raises:
+        The text of a `JsonError`.
+    """
+    if len(octets) > limits.octets_max:
+        raise error_at(octets, Fault(TOO_LARGE, 0, ""))
+    var input = JsonInput(octets, limits)
+    try:
+        var value = T.from_json(input.reader())
+        input.finish()
+        return value^
+    except e:
+        raise input.error(octets, e)
+
+
+def dumps[T: ToJson, //](value: T, *, indent: Int = 0) raises -> String:
+    """Writes a value as text.
+
+    Parameters:
+        T: The type of the value.
+
+    Args:
+        value: The value.
+        indent: Blanks per level; 0 writes no white space at all.
+
+    Returns:
+        The text.
+
+    Raises:
+        The text of a `JsonError` if a number is NaN or infinite, or what a
+        `to_json` of the program raises.
+    """
+    var output = JsonOutput(indent=indent)
+    value.to_json(output.writer())
+    return output.take_text()

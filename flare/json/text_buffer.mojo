@@ -1,0 +1,159 @@
+"""Collects text in the memory of the `String` that it ends in."""
+
+from std.memory import unsafe_memcpy
+
+from flare.core import OctetPointer, copy_octets
+
+comptime _INITIAL_OCTETS = 8192
+comptime _GROWTH_LARGE = 1024 * 1024
+
+
+struct TextBuffer(Movable, Sized):
+    """Owns a growing text, of which nothing is copied once it is whole."""
+
+    var _text: String
+    var _octets: OctetPointer
+    var _capacity: Int
+    var _length: Int
+
+    def __init__(out self):
+        """Makes an empty text with memory of its own."""
+        self._text = String(unsafe_uninit_length=_INITIAL_OCTETS)
+        self._octets = _memory_of(self._text)
+        self._capacity = _INITIAL_OCTETS
+        self._length = 0
+
+    @always_inline
+    def __len__(self) -> Int:
+        """Counts the octets.
+
+        Returns:
+            The count.
+        """
+        return self._length
+
+    @always_inline
+    def span(self) -> Span[UInt8, origin_of(self)]:
+        """Views the text.
+
+        Returns:
+            A view that appending invalidates.
+        """
+        return Span[UInt8, origin_of(self)](
+            unsafe_ptr=self._octets.unsafe_mut_cast[False]().unsafe_origin_cast[
+                origin_of(self)
+            ](),
+            length=self._length,
+        )
+
+    def take(mut self) -> String:
+        """Gives the text away and begins another one.
+
+        Returns:
+            The text.
+        """
+        var length = self._length
+        self._length = 0
+        if length < self._capacity // 2:
+            # A short text does not hold much memory.
+            var text = String(unsafe_uninit_length=length)
+            unsafe_memcpy(
+                dest=text.unsafe_ptr_mut(), src=self._octets, count=length
+            )
+            return text^
+        var text = String(unsafe_uninit_length=_INITIAL_OCTETS)
+        swap(text, self._text)
+        self._octets = _memory_of(self._text)
+        self._capacity = _INITIAL_OCTETS
+        text.resize(unsafe_uninit_length=length)
+        return text^
+
+    @always_inline
+    def reserve(mut self, count: Int) -> OctetPointer:
+        """Makes room behind the last octet.
+
+        Args:
+            count: Octets about to be written; not negative.
+
+        Returns:
+            Where to write them; call `advance` afterwards.
+        """
+        if self._capacity - self._length < count:
+            self._grow(count)
+        return self._octets.unsafe_offset(self._length)
+
+    @always_inline
+    def advance(mut self, count: Int):
+        """Counts octets in that were written behind the last one.
+
+        Args:
+            count: At most what was reserved.
+        """
+        debug_assert(self._length + count <= self._capacity, "past the end")
+        self._length += count
+
+    @always_inline
+    def append(mut self, octets: Span[UInt8, _]):
+        """Copies octets behind the last one.
+
+        Args:
+            octets: What to append; not a view of this text.
+        """
+        var n = len(octets)
+        copy_octets(self.reserve(n), octets.unsafe_ptr(), n)
+        self._length += n
+
+    @always_inline
+    def append(mut self, text: StaticString):
+        """Copies a constant text behind the last octet.
+
+        Args:
+            text: What to append.
+        """
+        self.append(text.as_bytes())
+
+    @always_inline
+    def append_octet(mut self, octet: UInt8):
+        """Appends one octet.
+
+        Args:
+            octet: What to append.
+        """
+        self.reserve(1)[] = octet
+        self._length += 1
+
+    def append_decimal(mut self, number: Int):
+        """Appends a number as decimal digits without leading zeros.
+
+        Args:
+            number: Not negative.
+        """
+        debug_assert(number >= 0, "append_decimal of ", number)
+        var target = self.reserve(20)
+        var digits = 1
+        var bound = 10
+        while number >= bound and digits < 19:
+            bound *= 10
+            digits += 1
+        var rest = number
+        for i in range(digits - 1, -1, -1):
+            target[unsafe_offset=i] = UInt8(48 + rest % 10)
+            rest //= 10
+        self._length += digits
+
+    @no_inline
+    def _grow(mut self, count: Int):
+        var factor = 4 if self._capacity < _GROWTH_LARGE else 2
+        var capacity = max(self._length + count, factor * self._capacity)
+        var text = String(unsafe_uninit_length=capacity)
+        var octets = _memory_of(text)
+        unsafe_memcpy(dest=octets, src=self._octets, count=self._length)
+        swap(text, self._text)
+        self._octets = octets
+        self._capacity = capacity
+
+
+def _memory_of(mut text: String) -> OctetPointer:
+    # Over what a `String` holds within itself, so that moving it does not
+    # move the octets.
+    return text.unsafe_ptr_mut().unsafe_origin_cast[MutUntrackedOrigin]()

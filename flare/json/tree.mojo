@@ -1,0 +1,138 @@
+"""Walks over the values of a document: to write them, and to name one."""
+
+from flare.core import OctetPointer
+
+from .document import Document, Node
+from .place import append_key
+from .writer import JsonWriter
+
+comptime _PATH_OCTETS_MAX = 256
+
+
+def write_value(json: JsonWriter, document: Document, index: Int):
+    """Writes a value and all that it holds.
+
+    The depth was bounded when the document was read.
+
+    Args:
+        json: The destination.
+        document: The document.
+        index: The node of the value.
+    """
+    _write(
+        json,
+        document.nodes.unsafe_ptr().unsafe_origin_cast[ImmUntrackedOrigin](),
+        document.text.octets,
+        index,
+    )
+
+
+def _write(
+    json: JsonWriter,
+    nodes: Pointer[Node, ImmUntrackedOrigin],
+    text: OctetPointer,
+    index: Int,
+):
+    var node = nodes[unsafe_offset=index]
+    if node.kind == Node.STRING:
+        json.string_octets[unsafe_is_padded=True](_octets(node, text))
+    elif node.kind == Node.INTEGER:
+        json.int(node.place)
+    elif node.kind == Node.NUMBER:
+        json.unsafe_raw(_octets(node, text))
+    elif node.kind == Node.BOOL:
+        json.bool(node.place == 1)
+    elif node.kind == Node.NULL:
+        json.null()
+    elif node.kind == Node.ARRAY:
+        json.begin_array()
+        for i in range(Int(node.size)):
+            _write(json, nodes, text, node.place + i)
+        json.end_array()
+    else:
+        json.begin_object()
+        for i in range(Int(node.size)):
+            var at = node.place + 2 * i
+            var key = _octets(nodes[unsafe_offset=at], text)
+            json.key_octets[unsafe_is_padded=True](key)
+            _write(json, nodes, text, at + 1)
+        json.end_object()
+
+
+@always_inline
+def _octets(node: Node, text: OctetPointer) -> Span[UInt8, MutUntrackedOrigin]:
+    return Span(
+        unsafe_ptr=text.unsafe_offset(node.place), length=Int(node.size)
+    )
+
+
+def type_name(kind: UInt32) -> StaticString:
+    """Names the type of a node as people do.
+
+    Args:
+        kind: The kind of the node.
+
+    Returns:
+        The name, with its article.
+    """
+    if kind == Node.NULL:
+        return "null"
+    if kind == Node.BOOL:
+        return "a boolean"
+    if kind == Node.STRING:
+        return "a string"
+    if kind == Node.ARRAY:
+        return "an array"
+    if kind == Node.OBJECT:
+        return "an object"
+    return "a number"
+
+
+def path_to(document: Document, index: Int) -> String:
+    """Names a value by the keys and indexes that lead to it.
+
+    Args:
+        document: The document.
+        index: The node of the value.
+
+    Returns:
+        The path, empty for the value of the whole text.
+    """
+    var path = String()
+    # What a container holds lies in front of it: the children of a value that
+    # holds the wanted one are the last to begin at or in front of it.
+    var at = len(document.nodes) - 1
+    while at != index and path.byte_length() <= _PATH_OCTETS_MAX:
+        var node = document.nodes[at]
+        var child = _child_towards(document, node, index)
+        if child < 0:
+            break
+        if node.kind == Node.ARRAY:
+            path.write("[", child - node.place, "]")
+        else:
+            append_key(path, document.octets(document.nodes[child - 1]))
+        at = child
+    return path^
+
+
+def _child_towards(document: Document, node: Node, index: Int) -> Int:
+    # Children beside each other hold descendants in ascending order, and each
+    # has its own behind those of the ones in front.
+    var is_object = node.kind == Node.OBJECT
+    var step = 2 if is_object else 1
+    var count = Int(node.size)
+    var first = node.place + (1 if is_object else 0)
+    if index >= node.place and index < node.place + step * count:
+        return index
+    for i in range(count):
+        var child = document.nodes[first + step * i]
+        if child.kind != Node.ARRAY and child.kind != Node.OBJECT:
+            continue
+        # The first child whose own children end behind the wanted value.
+        if index < child.place + _nodes_of(child):
+            return first + step * i
+    return -1
+
+
+def _nodes_of(node: Node) -> Int:
+    return Int(node.size) * (2 if node.kind == Node.OBJECT else 1)

@@ -1,0 +1,407 @@
+"""Gives access to a JSON text without a struct for it."""
+
+from std.memory import ArcPointer
+
+from .document import Document, Node
+from .error import JsonError
+from .from_json import FromJson
+from .limits import JsonLimits
+from .number import float_of
+from .parser import parse_document
+from .place import append_key
+from .reader import JsonReader
+from .to_json import ToJson
+from .tree import path_to, type_name, write_value
+from .writer import JsonOutput, JsonWriter
+
+
+struct Value(FromJson, ImplicitlyCopyable, Sized, ToJson, Writable):
+    """Is a value of a JSON text that was read; it cannot be changed.
+
+    All values of one text share its memory, which lives as long as one of them:
+    a copy counts a reference, and may be used by another thread.
+    """
+
+    var _document: ArcPointer[Document]
+    var _index: Int
+
+    def __init__(
+        out self,
+        octets: Span[UInt8, _],
+        limits: JsonLimits = JsonLimits(),
+    ) raises:
+        """Reads a text.
+
+        Args:
+            octets: The text, UTF-8.
+            limits: What it may be.
+
+        Raises:
+            The text of a `JsonError`.
+        """
+        var document = parse_document(octets, limits)
+        self._index = len(document.nodes) - 1
+        self._document = ArcPointer(document^)
+
+    def __init__(out self, document: ArcPointer[Document], index: Int):
+        """Names a value of a text.
+
+        Args:
+            document: The text.
+            index: The node of the value.
+        """
+        self._document = document
+        self._index = index
+
+    def is_null(self) -> Bool:
+        """Tells whether it is `null`.
+
+        Returns:
+            True if it is.
+        """
+        return self.node().kind == Node.NULL
+
+    def is_bool(self) -> Bool:
+        """Tells whether it is `true` or `false`.
+
+        Returns:
+            True if it is.
+        """
+        return self.node().kind == Node.BOOL
+
+    def is_number(self) -> Bool:
+        """Tells whether it is a number.
+
+        Returns:
+            True if it is.
+        """
+        return self.node().kind in (Node.INTEGER, Node.NUMBER)
+
+    def is_string(self) -> Bool:
+        """Tells whether it is a string.
+
+        Returns:
+            True if it is.
+        """
+        return self.node().kind == Node.STRING
+
+    def is_array(self) -> Bool:
+        """Tells whether it is an array.
+
+        Returns:
+            True if it is.
+        """
+        return self.node().kind == Node.ARRAY
+
+    def is_object(self) -> Bool:
+        """Tells whether it is an object.
+
+        Returns:
+            True if it is.
+        """
+        return self.node().kind == Node.OBJECT
+
+    def bool_value(self) raises -> Bool:
+        """Gives a boolean.
+
+        Returns:
+            The boolean.
+
+        Raises:
+            The text of a `JsonError` if it is none.
+        """
+        self._check(Node.BOOL, "a boolean")
+        return self.node().place == 1
+
+    def int_value(self) raises -> Int:
+        """Gives a number that is an integer.
+
+        Returns:
+            The integer.
+
+        Raises:
+            The text of a `JsonError` if it is no number, has a fraction or an
+            exponent, or does not fit an `Int`.
+        """
+        var node = self.node()
+        if node.kind == Node.INTEGER:
+            return node.place
+        if node.kind == Node.NUMBER and _is_integral(self._octets()):
+            if len(self._octets()) == 2:
+                # Of two octets there is only -0.
+                return 0
+            raise self._error(
+                JsonError.OUT_OF_RANGE, "the number does not fit an Int"
+            )
+        raise self._wrong_type("an integer")
+
+    def float_value(self) raises -> Float64:
+        """Gives a number as the nearest `Float64`.
+
+        Returns:
+            The number.
+
+        Raises:
+            The text of a `JsonError` if it is no number, or too large.
+        """
+        var node = self.node()
+        if node.kind == Node.INTEGER:
+            return Float64(node.place)
+        if node.kind != Node.NUMBER:
+            raise self._wrong_type("a number")
+        var number = float_of(self._octets())
+        if not number:
+            raise self._error(
+                JsonError.OUT_OF_RANGE, "the number does not fit a Float64"
+            )
+        return number.value()
+
+    def number_text(self) raises -> String:
+        """Gives a number in decimal, with every digit that the text has.
+
+        Returns:
+            The number as it was written.
+
+        Raises:
+            The text of a `JsonError` if it is no number.
+        """
+        var node = self.node()
+        if node.kind == Node.INTEGER:
+            return String(node.place)
+        if node.kind != Node.NUMBER:
+            raise self._wrong_type("a number")
+        return String(unsafe_from_utf8=self._octets())
+
+    def string_value(self) raises -> String:
+        """Gives a string.
+
+        Returns:
+            A copy of its content.
+
+        Raises:
+            The text of a `JsonError` if it is none.
+        """
+        return String(unsafe_from_utf8=self.text().as_bytes())
+
+    def text(self) raises -> StringSlice[origin_of(self)]:
+        """Views a string.
+
+        Returns:
+            Its content, without a copy.
+
+        Raises:
+            The text of a `JsonError` if it is none.
+        """
+        self._check(Node.STRING, "a string")
+        return StringSlice[origin_of(self)](unsafe_from_utf8=self._octets())
+
+    def __len__(self) -> Int:
+        """Counts elements or members.
+
+        Returns:
+            The count; 0 if it is neither an array nor an object.
+        """
+        var node = self.node()
+        if node.kind != Node.ARRAY and node.kind != Node.OBJECT:
+            return 0
+        return Int(node.size)
+
+    def __getitem__(self, index: Int) raises -> Self:
+        """Gives an element of an array.
+
+        Args:
+            index: Its index, from 0.
+
+        Returns:
+            The element.
+
+        Raises:
+            The text of a `JsonError` if it is no array or too short.
+        """
+        self._check(Node.ARRAY, "an array")
+        var node = self.node()
+        if index < 0 or index >= Int(node.size):
+            raise self._error(
+                JsonError.NOT_FOUND,
+                String(
+                    "there is no index ", index, ", the length is ", node.size
+                ),
+            )
+        return Self(self._document, node.place + index)
+
+    def __getitem__(self, key: StringSlice) raises -> Self:
+        """Gives the value of a member of an object.
+
+        Args:
+            key: The key.
+
+        Returns:
+            The value.
+
+        Raises:
+            The text of a `JsonError` if it is no object or lacks the key.
+        """
+        self._check(Node.OBJECT, "an object")
+        var found = self.get(key)
+        if not found:
+            var path = self._path()
+            append_key(path, key.as_bytes())
+            raise Error(
+                JsonError(
+                    JsonError.NOT_FOUND, path^, "there is no such key", 0, 0
+                )
+            )
+        return found.take()
+
+    def get(self, key: StringSlice) -> Optional[Self]:
+        """Gives the value of a member, if there is one.
+
+        Args:
+            key: The key.
+
+        Returns:
+            The value; none if it is no object or lacks the key.
+        """
+        var node = self.node()
+        if node.kind != Node.OBJECT:
+            return None
+        var found = self._document[].find(node, key.as_bytes())
+        if not found:
+            return None
+        return Self(self._document, found.value())
+
+    def __contains__(self, key: StringSlice) -> Bool:
+        """Tells whether an object has a key.
+
+        Args:
+            key: The key.
+
+        Returns:
+            True if it has.
+        """
+        return Bool(self.get(key))
+
+    def elements(self) raises -> List[Self]:
+        """Lists the elements of an array.
+
+        Returns:
+            The elements in order.
+
+        Raises:
+            The text of a `JsonError` if it is no array.
+        """
+        self._check(Node.ARRAY, "an array")
+        var node = self.node()
+        var list = List[Self](capacity=Int(node.size))
+        for i in range(Int(node.size)):
+            list.append(Self(self._document, node.place + i))
+        return list^
+
+    def members(self) raises -> List[Member]:
+        """Lists the members of an object.
+
+        Returns:
+            Keys and values in the order of the text.
+
+        Raises:
+            The text of a `JsonError` if it is no object.
+        """
+        self._check(Node.OBJECT, "an object")
+        var node = self.node()
+        var list = List[Member](capacity=Int(node.size))
+        for i in range(Int(node.size)):
+            var at = node.place + 2 * i
+            var key = self._document[].octets(self._document[].nodes[at])
+            list.append(
+                Member(
+                    String(unsafe_from_utf8=key),
+                    Self(self._document, at + 1),
+                )
+            )
+        return list^
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes the value as JSON, without white space.
+
+        Args:
+            writer: The destination.
+        """
+        var output = JsonOutput()
+        write_value(output.writer(), self._document[], self._index)
+        writer.write(output.unsafe_text())
+
+    @always_inline
+    def node(self) -> Node:
+        """Describes the value.
+
+        Returns:
+            Its node.
+        """
+        return self._document[].nodes.unsafe_get(self._index)
+
+    @staticmethod
+    def from_json(json: JsonReader) raises -> Self:
+        """Takes any value.
+
+        Args:
+            json: Stands in front of it.
+
+        Returns:
+            The value, with a text of its own.
+
+        Raises:
+            An error if it is malformed.
+        """
+        return Self(json.take_raw(), json.limits())
+
+    def to_json(self, json: JsonWriter) raises:
+        """Writes the value as part of a larger text.
+
+        Args:
+            json: The destination.
+
+        Raises:
+            Nothing: what was read can be written.
+        """
+        write_value(json, self._document[], self._index)
+
+    def _octets(self) -> Span[UInt8, origin_of(self)]:
+        return rebind[Span[UInt8, origin_of(self)]](
+            self._document[].octets(self.node())
+        )
+
+    @always_inline
+    def _check(self, kind: UInt32, wanted: StaticString) raises:
+        if self.node().kind != kind:
+            raise self._wrong_type(wanted)
+
+    @no_inline
+    def _wrong_type(self, wanted: StaticString) -> Error:
+        return self._error(
+            JsonError.WRONG_TYPE,
+            String("expected ", wanted, ", got ", type_name(self.node().kind)),
+        )
+
+    @no_inline
+    def _error(self, kind: Int, var reason: String) -> Error:
+        return Error(JsonError(kind, self._path(), reason^, 0, 0))
+
+    def _path(self) -> String:
+        return path_to(self._document[], self._index)
+
+
+@fieldwise_init
+struct Member(Copyable):
+    """Is a key of an object and what it stands for."""
+
+    var key: String
+    """The key."""
+    var value: Value
+    """The value."""
+
+
+def _is_integral(text: Span[UInt8, _]) -> Bool:
+    for octet in text:
+        if octet != UInt8(ord("-")) and octet - 48 > 9:
+            return False
+    return True

@@ -1,0 +1,395 @@
+"""Writes JSON text piece by piece, compact or indented."""
+
+from flare.core import PointerTo, heap_create, heap_destroy
+
+from .error import JsonError
+from .limits import DEPTH_MAX
+from .number import append_float
+from .place import json_error_at
+from .problem import Fault, INVALID
+from .quote import append_quoted
+from .text_buffer import TextBuffer
+
+comptime _BEGIN = 0
+comptime _BEHIND_VALUE = 1
+comptime _BEHIND_KEY = 2
+comptime _WORDS = DEPTH_MAX // 64
+
+
+struct WriterState(Movable):
+    """Holds a text that is being written."""
+
+    var buffer: TextBuffer
+    """What is written."""
+    var indent: Int
+    """Blanks per level, or 0 for a text without white space."""
+    var depth: Int
+    """How many arrays and objects are open."""
+    var phase: Int
+    """What came last."""
+    var is_misused: Bool
+    """True once something was written where it cannot stand."""
+    var is_object: Array[UInt64, _WORDS]
+    """One bit per open level: whether it is an object."""
+
+    def __init__(out self, indent: Int):
+        """Begins a text.
+
+        Args:
+            indent: Blanks per level, or 0.
+        """
+        self.buffer = TextBuffer()
+        self.indent = max(indent, 0)
+        self.depth = 0
+        self.phase = _BEGIN
+        self.is_misused = False
+        self.is_object = Array[UInt64, _WORDS](fill=0)
+
+    @always_inline
+    def innermost_is_object(self) -> Bool:
+        """Tells what is open.
+
+        Returns:
+            True if the innermost open level is an object.
+        """
+        var level = self.depth - 1
+        return (
+            level >= 0
+            and (self.is_object.unsafe_get(level >> 6) >> UInt64(level & 63))
+            & 1
+            == 1
+        )
+
+
+struct JsonOutput(Movable):
+    """Owns a text that is being written."""
+
+    var _state: PointerTo[WriterState]
+
+    def __init__(out self, *, indent: Int = 0):
+        """Begins a text.
+
+        Args:
+            indent: Blanks per level; 0 writes no white space at all.
+        """
+        self._state = heap_create(WriterState(indent))
+
+    def __deinit__(deinit self):
+        """Frees the text."""
+        heap_destroy(self._state)
+
+    def writer(self) -> JsonWriter:
+        """Gives what writes into the text.
+
+        Returns:
+            A handle that is of use as long as this lives.
+        """
+        return JsonWriter(self._state)
+
+    def take_text(self) raises -> String:
+        """Gives the text away; nothing can be written behind it.
+
+        Returns:
+            The text.
+
+        Raises:
+            The text of a `JsonError` if it is no whole value.
+        """
+        self.check()
+        return self._state[].buffer.take()
+
+    def check(self) raises:
+        """Makes sure that the text is one whole value.
+
+        Raises:
+            The text of a `JsonError` if it is not.
+        """
+        ref state = self._state[]
+        if state.is_misused or state.depth != 0 or state.phase == _BEGIN:
+            raise JsonWriter(self._state).error(
+                JsonError.MISUSE, "what was written is no whole value"
+            )
+
+    def unsafe_text(self) -> StringSlice[origin_of(self)]:
+        """Views what has been written so far.
+
+        Returns:
+            The text.
+
+        Safety:
+            The view is not used once more has been written.
+        """
+        return StringSlice[origin_of(self)](
+            unsafe_from_utf8=rebind[Span[UInt8, origin_of(self)]](
+                self._state[].buffer.span()
+            )
+        )
+
+
+@fieldwise_init
+struct JsonWriter(TrivialRegisterPassable):
+    """Writes into the text of a `JsonOutput`; a copy writes into the same."""
+
+    var _state: PointerTo[WriterState]
+
+    @always_inline
+    def null(self):
+        """Writes `null`."""
+        self._word("null")
+
+    @always_inline
+    def bool(self, value: Bool):
+        """Writes a boolean.
+
+        Args:
+            value: The boolean.
+        """
+        if value:
+            self._word("true")
+        else:
+            self._word("false")
+
+    @always_inline
+    def int(self, value: Int):
+        """Writes an integer.
+
+        Args:
+            value: The integer.
+        """
+        self.before_value()
+        ref buffer = self._state[].buffer
+        if value >= 0:
+            buffer.append_decimal(value)
+        elif value == Int.MIN:
+            buffer.append("-9223372036854775808")
+        else:
+            buffer.append_octet(UInt8(ord("-")))
+            buffer.append_decimal(-value)
+
+    def uint(self, value: UInt64):
+        """Writes an integer that has no sign.
+
+        Args:
+            value: The integer.
+        """
+        if value <= UInt64(Int.MAX):
+            self.int(Int(value))
+            return
+        self.before_value()
+        var text = String(value)
+        self._state[].buffer.append(text.as_bytes())
+
+    def float(self, value: Float64) raises:
+        """Writes a number in the shortest form that reads back as the same.
+
+        Args:
+            value: The number.
+
+        Raises:
+            The text of a `JsonError` if it is NaN or infinite.
+        """
+        self.before_value()
+        if not value - value == 0:
+            raise self.error(
+                JsonError.NOT_FINITE, "JSON has neither NaN nor infinity"
+            )
+        append_float(self._state[].buffer, value)
+
+    @always_inline
+    def string(self, value: StringSlice):
+        """Writes a string.
+
+        Args:
+            value: The string.
+        """
+        self.string_octets(value.as_bytes())
+
+    @always_inline
+    def string_octets[
+        *, unsafe_is_padded: Bool = False
+    ](self, value: Span[UInt8, _]):
+        """Writes a string.
+
+        Parameters:
+            unsafe_is_padded: True if a vector may be loaded behind the content.
+
+        Args:
+            value: Its content, UTF-8.
+
+        Safety:
+            The parameter says what is so.
+        """
+        self.before_value()
+        append_quoted[unsafe_is_padded=unsafe_is_padded](
+            self._state[].buffer, value
+        )
+
+    @always_inline
+    def unsafe_raw(self, value: Span[UInt8, _]):
+        """Writes a value that is JSON already.
+
+        Args:
+            value: The text of one value.
+
+        Safety:
+            The text is well-formed: nobody checks it.
+        """
+        self.before_value()
+        self._state[].buffer.append(value)
+
+    def begin_array(self):
+        """Begins an array."""
+        self._begin(False, UInt8(ord("[")))
+
+    def end_array(self):
+        """Ends an array."""
+        self._end(False, UInt8(ord("]")))
+
+    def begin_object(self):
+        """Begins an object."""
+        self._begin(True, UInt8(ord("{")))
+
+    def end_object(self):
+        """Ends an object."""
+        self._end(True, UInt8(ord("}")))
+
+    @always_inline
+    def key(self, key: StringSlice):
+        """Writes the key of the value that follows.
+
+        Args:
+            key: The key; whoever writes one twice writes a text that few can
+                read.
+        """
+        self.key_octets(key.as_bytes())
+
+    @always_inline
+    def key_octets[
+        *, unsafe_is_padded: Bool = False
+    ](self, key: Span[UInt8, _]):
+        """Writes the key of the value that follows.
+
+        Parameters:
+            unsafe_is_padded: True if a vector may be loaded behind the key.
+
+        Args:
+            key: The octets of the key, UTF-8.
+
+        Safety:
+            The parameter says what is so.
+        """
+        ref state = self._state[]
+        if state.phase == _BEHIND_KEY or not state.innermost_is_object():
+            state.is_misused = True
+        self._separate()
+        append_quoted[unsafe_is_padded=unsafe_is_padded](state.buffer, key)
+        state.buffer.append_octet(UInt8(ord(":")))
+        if state.indent > 0:
+            state.buffer.append_octet(32)
+        state.phase = _BEHIND_KEY
+
+    @always_inline
+    def constant_key[name: StaticString, text: StaticString](self):
+        """Writes a key that is known when building.
+
+        Parameters:
+            name: The key.
+            text: The comma, the key in quotes and the colon.
+        """
+        ref state = self._state[]
+        if state.indent > 0:
+            self.key(name)
+            return
+        if state.phase == _BEHIND_KEY:
+            state.is_misused = True
+        if state.phase == _BEHIND_VALUE:
+            state.buffer.append(text)
+        else:
+            state.buffer.append(text.as_bytes()[1:])
+        state.phase = _BEHIND_KEY
+
+    def error(self, kind: Int, var reason: String) -> Error:
+        """Says what is wrong with the value that would come next.
+
+        Args:
+            kind: One of the kinds of `JsonError`.
+            reason: What is wrong.
+
+        Returns:
+            The error to raise.
+        """
+        var octets = self._state[].buffer.span()
+        var error = json_error_at(
+            octets, Fault(INVALID, len(octets), ""), reason^
+        )
+        error.kind = kind
+        error.line = 0
+        error.column = 0
+        return Error(error)
+
+    @always_inline
+    def before_value(self):
+        """Writes what stands between two values, in front of a value."""
+        ref state = self._state[]
+        if state.phase != _BEHIND_KEY:
+            if state.depth == 0:
+                if state.phase != _BEGIN:
+                    state.is_misused = True
+            else:
+                if state.innermost_is_object():
+                    state.is_misused = True
+                self._separate()
+        state.phase = _BEHIND_VALUE
+
+    @always_inline
+    def _word(self, word: StaticString):
+        self.before_value()
+        self._state[].buffer.append(word)
+
+    @always_inline
+    def _separate(self):
+        ref state = self._state[]
+        if state.phase == _BEHIND_VALUE:
+            state.buffer.append_octet(UInt8(ord(",")))
+        if state.indent > 0:
+            self._break_line()
+
+    @no_inline
+    def _break_line(self):
+        ref state = self._state[]
+        state.buffer.append_octet(10)
+        for _ in range(state.indent * state.depth):
+            state.buffer.append_octet(32)
+
+    @always_inline
+    def _begin(self, is_object: Bool, octet: UInt8):
+        self.before_value()
+        ref state = self._state[]
+        state.buffer.append_octet(octet)
+        if state.depth == DEPTH_MAX:
+            state.is_misused = True
+            return
+        var bit = UInt64(1) << UInt64(state.depth & 63)
+        var word = state.depth >> 6
+        if is_object:
+            state.is_object.unsafe_get(word) |= bit
+        else:
+            state.is_object.unsafe_get(word) &= ~bit
+        state.depth += 1
+        state.phase = _BEGIN
+
+    @always_inline
+    def _end(self, is_object: Bool, octet: UInt8):
+        ref state = self._state[]
+        if (
+            state.depth == 0
+            or state.phase == _BEHIND_KEY
+            or state.innermost_is_object() != is_object
+        ):
+            state.is_misused = True
+            return
+        state.depth -= 1
+        if state.indent > 0 and state.phase == _BEHIND_VALUE:
+            self._break_line()
+        state.buffer.append_octet(octet)
+        state.phase = _BEHIND_VALUE

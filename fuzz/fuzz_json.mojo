@@ -1,0 +1,180 @@
+"""JSON is accepted exactly as a plain judge does, and round trips are exact.
+
+Invariant: any octets are accepted, read or passed over, exactly when the judge
+accepts them; what is written reads back and is written the same, compact and
+indented; each member is found by its key; numbers are the nearest ones; errors
+are those of the package, and their place lies within the text.
+"""
+
+from flare.json import (
+    FromJson,
+    JsonError,
+    ToJson,
+    Value,
+    decode,
+    dumps,
+    loads,
+)
+
+from fuzz.harness import Histogram, run
+from fuzz.json_model import accepts_text, build_number, build_text
+from fuzz.random import Random, mutate, splice
+
+
+@fieldwise_init
+struct Inner(Copyable, FromJson, ToJson):
+    """Is what drawn keys often hit."""
+
+    var a: Optional[Int]
+    """A number."""
+    var b: Optional[List[Float64]]
+    """Numbers."""
+    var c: Optional[String]
+    """A text."""
+
+
+@fieldwise_init
+struct Outer(Copyable, FromJson, ToJson):
+    """Is what drawn keys often hit."""
+
+    var a: Optional[Inner]
+    """An object."""
+    var b: Optional[Value]
+    """Anything."""
+    var c: Optional[List[Inner]]
+    """Objects."""
+
+
+def fuzz_json(mut random: Random, mut histogram: Histogram) raises:
+    """Feeds one text or number.
+
+    Args:
+        random: Draws and damages it.
+        histogram: Counts the outcome.
+
+    Raises:
+        Error: If reader and judge disagree, or a round trip is not exact.
+    """
+    if random.chance(15):
+        return _check_number(build_number(random), histogram)
+    var octets = build_text(random)
+    if random.chance(50):
+        octets = mutate(octets, random)
+        if random.chance(10):
+            octets = splice(octets, build_text(random), random)
+    histogram.input(octets)
+    _check_struct(octets, histogram)
+    var is_expected = accepts_text(Span(octets))
+    var value: Value
+    try:
+        value = loads(Span(octets))
+    except e:
+        histogram.count("refused")
+        _check_error(e, octets)
+        if is_expected:
+            raise Error("refused a text: ", e)
+        _check_passed_over(octets, e)
+        return
+    histogram.count_whole("accepted")
+    if not is_expected:
+        raise Error("accepted what is no JSON")
+    var text = dumps(value)
+    if not accepts_text(text.as_bytes()):
+        raise Error("wrote what is no JSON: ", text)
+    for again in [
+        loads(text),
+        loads(dumps(value, indent=1)),
+        decode[Value](Span(octets)),
+    ]:
+        if dumps(again) != text:
+            raise Error("read back as ", again)
+    _check_members(value)
+
+
+def main() raises:
+    """Runs the harness.
+
+    Raises:
+        Error: If the command line is wrong.
+    """
+    run(fuzz_json)
+
+
+def _check_passed_over(octets: List[UInt8], refusal: Error) raises:
+    try:
+        _ = decode[Value](Span(octets))
+    except e:
+        if String(e) != String(refusal):
+            raise Error("passed over it is ", e, ", read it is ", refusal)
+        return
+    raise Error("passed over what is no JSON")
+
+
+def _check_error(e: Error, octets: List[UInt8]) raises:
+    var error = JsonError.of(e)
+    if not error:
+        raise Error("not an error of the package: ", e)
+    var lines = 1
+    for octet in octets:
+        if octet == 10:
+            lines += 1
+    if error.value().line < 1 or error.value().line > lines:
+        raise Error("the line is not in the text: ", e)
+    if error.value().column < 1 or error.value().column > len(octets) + 1:
+        raise Error("the column is not in the text: ", e)
+    for octet in String(e).as_bytes():
+        if octet < 32 or octet > 126:
+            raise Error("the error holds octet ", octet)
+    if String(error.value()) != String(e):
+        raise Error("the error reads back as ", error.value())
+
+
+def _check_members(value: Value) raises:
+    if value.is_array():
+        for element in value.elements():
+            _check_members(element)
+    if not value.is_object():
+        return
+    var members = value.members()
+    if len(members) != len(value):
+        raise Error("counts ", len(members), " of ", len(value), " members")
+    for member in members:
+        if dumps(value[member.key]) != dumps(member.value):
+            raise Error("found another value for ", dumps(member.key))
+        _check_members(member.value)
+
+
+def _check_struct(octets: List[UInt8], mut histogram: Histogram) raises:
+    var outer: Outer
+    try:
+        outer = decode[Outer](Span(octets))
+    except e:
+        _check_error(e, octets)
+        return
+    histogram.count("struct")
+    if not accepts_text(Span(octets)):
+        raise Error("a struct was read from what is no JSON")
+    var text = dumps(outer)
+    if dumps(decode[Outer](text)) != text:
+        raise Error("a struct changed: ", text)
+
+
+def _check_number(text: List[UInt8], mut histogram: Histogram) raises:
+    histogram.input(text)
+    var number = StringSlice(unsafe_from_utf8=Span(text))
+    var value = loads(number)
+    if value.number_text() != String(number):
+        raise Error("the text became ", value.number_text())
+    var expected = Float64(number)
+    if not expected - expected == 0:
+        histogram.count("too large")
+        try:
+            _ = value.float_value()
+        except e:
+            return
+        raise Error("an infinite number")
+    histogram.count_whole("number")
+    if value.float_value() != expected or decode[Float64](number) != expected:
+        raise Error("became ", value.float_value(), ", not ", expected)
+    if decode[Float64](dumps(expected)) != expected:
+        raise Error("written as ", dumps(expected))

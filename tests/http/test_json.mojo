@@ -1,0 +1,126 @@
+"""Tests JSON in the content of requests and responses."""
+
+from std.testing import assert_equal
+
+from flare.http import HeaderMap, Json, Request, Response, Router, ok
+from flare.json import FromJson, JsonReader, ToJson
+from flare.testing import TestClient
+
+
+@fieldwise_init
+struct Row(Copyable):
+    var type: StaticString
+    var content: StaticString
+    var answer: StaticString
+
+
+@fieldwise_init
+struct Even(Copyable, FromJson, ToJson):
+    var number: Int
+
+    @staticmethod
+    def from_json(json: JsonReader) raises -> Self:
+        var text = json.string()
+        return Self(Int(text))
+
+
+@fieldwise_init
+struct Item(Copyable, FromJson, ToJson):
+    var name: String
+    var price: Float64
+    var even: Optional[Even]
+
+
+@fieldwise_init
+struct Order(Copyable, FromJson, ToJson):
+    var items: List[Item]
+
+
+def test_content_is_read_into_structs_or_refused() raises:
+    var router = Router()
+    router.post[_order]("/")
+    var client = TestClient(router^)
+    var rows: List[Row] = [
+        Row(
+            "application/json",
+            '{"items":[{"name":"a","price":1.5}]}',
+            '200 {"items":[{"name":"a","price":1.5,"even":null}]}',
+        ),
+        Row(
+            "Application/JSON ; charset=utf-8",
+            '{"items":[]}',
+            '200 {"items":[]}',
+        ),
+        Row("application/problem+json", '{"items":[]}', '200 {"items":[]}'),
+        Row(
+            "", '{"items":[]}', "415 expected content of type application/json"
+        ),
+        Row("+json", "{}", "415 expected content of type application/json"),
+        Row(
+            "text/plain",
+            '{"items":[]}',
+            "415 expected content of type application/json",
+        ),
+        Row(
+            "application/jsonp",
+            '{"items":[]}',
+            "415 expected content of type application/json",
+        ),
+        Row(
+            "application/json",
+            '{"items":[{"name":"a","price":1},{"name":"a","price":"b"}]}',
+            (
+                "422 items[1].price: expected a number, got a string (line 1,"
+                " column 54)"
+            ),
+        ),
+        Row(
+            "application/json",
+            '{"items":[}',
+            "400 items[0]: expected a value (line 1, column 11)",
+        ),
+        Row(
+            "application/json",
+            "",
+            "400 the text ends too early (line 1, column 1)",
+        ),
+        Row(
+            "application/json",
+            '{"items":[{"even":"<b>"}]}',
+            "422 items[0].even: the value is not allowed (line 1, column 24)",
+        ),
+    ]
+    for row in rows:
+        assert_equal(_posted(client, row.type, row.content), row.answer)
+
+
+def test_requests_give_values() raises:
+    var router = Router()
+    router.post[_hello]("/")
+    var client = TestClient(router^)
+    assert_equal(_posted(client, "", '{"hello":"you"}'), "200 you")
+    assert_equal(_posted(client, "", "{"), "400 Bad Request")
+    assert_equal(_posted(client, "", "[1]"), "500 Internal Server Error")
+    assert_equal(_posted(client, "", "{}"), "500 Internal Server Error")
+
+
+def _order(order: Json[Order]) -> Json[Order]:
+    return Json(order.value.copy())
+
+
+def _hello(req: Request) raises -> Response:
+    return ok(req.json()["hello"].string_value())
+
+
+def _posted(
+    client: TestClient[Router[]], type: StaticString, content: StaticString
+) raises -> String:
+    var headers = HeaderMap()
+    if type:
+        headers.append("Content-Type", type)
+    var response = client.post("/", content, headers)
+    return String(response.status, " ", response.text())
+
+
+comptime TESTS = __functions_in_module()
+"""Every test of this module."""
