@@ -1,14 +1,23 @@
 """Serves HTTP requests."""
 
 from flare.message import (
+    Cookie,
+    CookieContext,
+    CookieLimits,
+    CookiePair,
     FieldSection,
     FieldView,
     HeaderMap,
     HttpDate,
     Method,
+    PublicSuffixes,
     QueryParameters,
+    RequestCookies,
+    SameSite,
     Status,
     Url,
+    parse_cookie_header,
+    parse_set_cookie_header,
 )
 
 from .app import App
@@ -32,6 +41,7 @@ from .builders import (
     unauthorized,
     unprocessable,
 )
+from .cookie_jar import CookieJar
 from .extract import Extractor, Path, Query
 from .handler import FnHandler, Handler, HandlerFunction
 from .into_response import IntoResponse

@@ -5,7 +5,13 @@ the request's origin, so that none outlives it.
 """
 
 from flare.core import heap_create, heap_destroy
-from flare.message import FieldSection, HeaderMap, Method, QueryParameters
+from flare.message import (
+    FieldSection,
+    HeaderMap,
+    Method,
+    QueryParameters,
+    RequestCookies,
+)
 from flare.net import NetError, SocketAddr
 
 from .exchange import Exchange
@@ -233,6 +239,30 @@ struct Request(Extractor, Movable):
             A view: `req.query_parameters().get("page")`.
         """
         return QueryParameters[origin_of(self)](self.query)
+
+    def cookies(self) -> RequestCookies[origin_of(self)]:
+        """Reads the cookies of the request.
+
+        Returns:
+            A view to walk over: `for cookie in req.cookies()`.
+        """
+        return RequestCookies[origin_of(self)](self.headers)
+
+    def cookie(
+        self, name: StringSlice
+    ) -> Optional[StringSlice[origin_of(self)]]:
+        """Finds the first cookie of a name.
+
+        Whoever sends a request chooses its cookies: a value proves nothing
+        unless it is signed, or names a session that the server knows.
+
+        Args:
+            name: The name; its case counts.
+
+        Returns:
+            A view of the value as it was sent, or none.
+        """
+        return self.cookies().get(name)
 
     def text(self) raises -> StringSlice[origin_of(self)]:
         """Waits for the whole content.

@@ -1,5 +1,17 @@
 """Holds the vocabulary of HTTP messages."""
 
+from .cookie import COOKIE_OCTETS_MAX, Cookie, CookiePrefix, SameSite
+from .cookie_date import parse_cookie_date
+from .cookie_store import CookieContext, CookieLimits, CookieStore
+from .cookie_text import (
+    COOKIES_MAX,
+    CookiePair,
+    CookiePairs,
+    RequestCookies,
+    parse_cookie_header,
+    parse_set_cookie_header,
+    read_set_cookie,
+)
 from .date import HTTP_DATE_OCTETS, HttpDate, write_http_date
 from .field_line import (
     FieldIterator,
@@ -18,6 +30,7 @@ from .percent import (
     percent_decoded,
     percent_encoded,
 )
+from .public_suffix import PublicSuffixes
 from .query import QueryParameter, QueryParameters
 from .request_target import RequestTarget, valid_host
 from .status import Status, reason_phrase, status_line

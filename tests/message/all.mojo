@@ -3,6 +3,9 @@
 from std.testing import TestSuite
 
 from tests.message import (
+    test_cookie,
+    test_cookie_date,
+    test_cookie_store,
     test_date,
     test_field_line,
     test_field_name,
@@ -20,6 +23,18 @@ from tests.message import (
 
 def main() raises:
     var failures = List[String]()
+    try:
+        TestSuite.discover_tests[test_cookie.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_cookie_date.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_cookie_store.TESTS]().run()
+    except e:
+        failures.append(String(e))
     try:
         TestSuite.discover_tests[test_date.TESTS]().run()
     except e:
