@@ -7,6 +7,10 @@ from flare.message import (
     CookiePair,
     FieldSection,
     FieldView,
+    FormField,
+    FormFields,
+    FormLimits,
+    FromForm,
     HeaderMap,
     HttpDate,
     Method,
@@ -19,6 +23,7 @@ from flare.message import (
     parse_cookie_header,
     parse_set_cookie_header,
 )
+from flare.proto.multipart import MultipartLimits, MultipartPart
 
 from .app import App
 from .body import Body
@@ -43,6 +48,7 @@ from .builders import (
 )
 from .cookie_jar import CookieJar
 from .extract import Extractor, Path, Query
+from .form import Form, form_value
 from .handler import FnHandler, Handler, HandlerFunction
 from .into_response import IntoResponse
 from .middleware import (
@@ -52,6 +58,8 @@ from .middleware import (
     RequestId,
     SecurityHeaders,
 )
+from .multipart_form import MultipartForm, MultipartFormReader
+from .multipart_reader import MultipartReader
 from .rejection import Rejection
 from .request import HttpVersion, Request
 from .request_body import RequestBody

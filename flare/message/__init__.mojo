@@ -21,6 +21,13 @@ from .field_line import (
     FieldView,
 )
 from .field_name import FieldName
+from .form import (
+    FORM_CONTENT_TYPE,
+    FormField,
+    FormFields,
+    FormLimits,
+    FromForm,
+)
 from .header_map import HeaderMap
 from .known_field import known_field
 from .method import Method
@@ -28,6 +35,7 @@ from .percent import (
     equals_decoded,
     percent_decode,
     percent_decoded,
+    percent_encode,
     percent_encoded,
 )
 from .public_suffix import PublicSuffixes

@@ -73,7 +73,7 @@ struct StoredCookie(Copyable, Movable):
     var expires_at: Int
     """The second of its end; `Int.MAX` for one that has none."""
     var created: Int
-    """Orders the cookies by their age."""
+    """Orders the cookies by their age; no two have the same."""
     var used: Int
     """Orders the cookies by when they were last sent or set."""
 
@@ -103,7 +103,20 @@ struct StoredCookie(Copyable, Movable):
         """
         if self.cookie.secure != other.cookie.secure:
             return other.cookie.secure
-        return self.used < other.used
+        return self.is_staler(other)
+
+    def is_staler(self, other: Self) -> Bool:
+        """Tells which of two cookies was not used for longer.
+
+        Args:
+            other: The other cookie.
+
+        Returns:
+            True if this one was; of two sent together, if it is older.
+        """
+        if self.used != other.used:
+            return self.used < other.used
+        return self.created < other.created
 
 
 struct CookieStore(Copyable, Movable, Sized):
@@ -240,6 +253,7 @@ struct CookieStore(Copyable, Movable, Sized):
             The value: longer paths first, then older cookies; empty if there is
             no cookie for the request.
         """
+        self._clock += 1
         var found = List[_Found]()
         var host = url.host().as_bytes()
         var host_is_address = is_address(host)
@@ -263,7 +277,6 @@ struct CookieStore(Copyable, Movable, Sized):
                         )
                     ):
                         continue
-                    self._clock += 1
                     stored.used = self._clock
                     found.append(_Found(stored))
             except:
@@ -380,11 +393,12 @@ struct CookieStore(Copyable, Movable, Sized):
         # too many those without Secure, then what was not used for longest.
         if self._count_of(domain) > self.limits.cookies_per_domain_max:
             self._sweep(domain, now_seconds)
-            while self._count_of(domain) > self.limits.cookies_per_domain_max:
+            var bound = max(self.limits.cookies_per_domain_max, 1)
+            while self._count_of(domain) > bound:
                 self._evict(domain)
         if self._count > self.limits.cookies_max:
             self.remove_expired(now_seconds)
-            while self._count > self.limits.cookies_max:
+            while self._count > max(self.limits.cookies_max, 0):
                 self._evict_one_of_all()
 
     def _count_of(self, domain: String) -> Int:
@@ -406,24 +420,25 @@ struct CookieStore(Copyable, Movable, Sized):
             debug_assert(False, "a domain without cookies has too many")
 
     def _evict_one_of_all(mut self):
-        var oldest = Int.MAX
-        var domain = String()
-        for entry in self._domains.items():
-            for stored in entry.value:
-                if stored.used < oldest:
-                    oldest = stored.used
-                    domain = entry.key
+        var victim = Optional[StoredCookie](None)
+        for cookies in self._domains.values():
+            for stored in cookies:
+                if not victim or stored.is_staler(victim.value()):
+                    victim = stored.copy()
+        if not victim:
+            return
+        var domain = victim.value().cookie.domain
         try:
             ref cookies = self._domains[domain]
             for i in range(len(cookies)):
-                if cookies[i].used == oldest:
+                if cookies[i].created == victim.value().created:
                     _ = cookies.pop(i)
                     self._count -= 1
                     break
             if len(cookies) == 0:
                 _ = self._domains.pop(domain)
         except:
-            debug_assert(False, "the oldest cookie is gone")
+            debug_assert(False, "the cookie to evict is gone")
 
     def _sweep(mut self, domain: String, now_seconds: Int):
         try:

@@ -5,6 +5,7 @@ from std.testing import TestSuite
 from tests.http import (
     test_app,
     test_extract,
+    test_forms,
     test_middleware,
     test_request,
     test_response,
@@ -20,6 +21,10 @@ def main() raises:
         failures.append(String(e))
     try:
         TestSuite.discover_tests[test_extract.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_forms.TESTS]().run()
     except e:
         failures.append(String(e))
     try:

@@ -9,6 +9,7 @@ from tests.message import (
     test_date,
     test_field_line,
     test_field_name,
+    test_form,
     test_header_map,
     test_known_field,
     test_method,
@@ -45,6 +46,10 @@ def main() raises:
         failures.append(String(e))
     try:
         TestSuite.discover_tests[test_field_name.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_form.TESTS]().run()
     except e:
         failures.append(String(e))
     try:
