@@ -2,7 +2,8 @@
 
 from flare.message import FieldSection, Url
 from flare.message.cookie import Cookie
-from flare.message.cookie_store import CookieContext, CookieLimits, CookieStore
+from flare.message.cookie_rules import CookieContext, CookieLimits
+from flare.message.cookie_store import CookieStore
 from flare.message.public_suffix import PublicSuffixes
 from flare.sys.clock import unix_seconds
 

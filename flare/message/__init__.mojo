@@ -2,7 +2,8 @@
 
 from .cookie import COOKIE_OCTETS_MAX, Cookie, CookiePrefix, SameSite
 from .cookie_date import parse_cookie_date
-from .cookie_store import CookieContext, CookieLimits, CookieStore
+from .cookie_rules import CookieContext, CookieLimits
+from .cookie_store import CookieStore
 from .cookie_text import (
     COOKIES_MAX,
     CookiePair,

@@ -80,7 +80,7 @@ def test_what_clients_ignore_is_refused() raises:
         Row("a=\x1fb", "control octet"),
         Row("a=b; Path=/\x7f", "control octet"),
         Row("a=b\r\nSet-Cookie: c=d", "control octet"),
-        Row("a=b; Domain=b\xc3\xbccher", "cookie domain at octet 1"),
+        Row("a=b; Domain=bücher", "cookie domain at octet 1"),
     ]
     for row in rows:
         with assert_raises(contains=row.read):

@@ -26,7 +26,7 @@ def test_dates_of_every_dress_are_read() raises:
         Row("\t\t06/nov/1994/08:49:37 +0100", NOON),
         Row("Xxx, 06 Nov 1994 08:49:37 PST", NOON),
         Row("06 Nov 1994x 08:49:37", NOON),
-        Row("\xe4\xb8\x80 06 Nov 1994 08:49:37", NOON),
+        Row("一 06 Nov 1994 08:49:37", NOON),
         Row("29 Feb 2000 00:00:00", "Tue, 29 Feb 2000 00:00:00 GMT"),
         Row("1 Jan 1601 0:0:0", "Mon, 01 Jan 1601 00:00:00 GMT"),
         Row("31 Dec 9999 23:59:59", "Fri, 31 Dec 9999 23:59:59 GMT"),

@@ -61,10 +61,8 @@ struct MultipartMachine(Movable):
     var _delimiter: List[UInt8]
     var _stage: UInt8
     var _parts: Int
-    # Octets at the front of the window that were looked at in vain, and of the
-    # preamble, those dropped too.
+    # Octets at the front of the window that were looked at in vain.
     var _looked: Int
-    var _preamble_octets: Int
 
     def __init__(
         out self,
@@ -85,7 +83,6 @@ struct MultipartMachine(Movable):
         self._stage = _Stage.PREAMBLE
         self._parts = 0
         self._looked = 0
-        self._preamble_octets = 0
 
     def next_event(
         mut self, window: Span[UInt8, _]
@@ -138,31 +135,34 @@ struct MultipartMachine(Movable):
         """
         return max(
             self._limits.part_head_octets_max + 4,
-            len(self._delimiter) + _PADDING_MAX + 2,
+            len(self._delimiter)
+            + max(self._limits.preamble_octets_max + 1, _PADDING_MAX + 2),
         )
 
-    def _wait(mut self, stage: UInt8, consumed: Int = 0) -> MultipartEvent:
+    def _wait(mut self, stage: UInt8) -> MultipartEvent:
         self._stage = stage
-        return MultipartEvent(MultipartEvent.NEED_OCTETS, 0, 0, consumed)
+        return MultipartEvent(MultipartEvent.NEED_OCTETS, 0, 0, 0)
 
     def _read_preamble(
         mut self, window: Span[UInt8, _]
     ) raises MultipartError -> MultipartEvent:
         # The first boundary has no line in front of it, or the preamble.
-        if self._preamble_octets == 0:
-            var line = Span(self._delimiter)[2:]
-            if _begins(window, line):
-                if len(window) < len(line):
-                    return self._wait(_Stage.PREAMBLE)
-                self._stage = _Stage.BEHIND_BOUNDARY
-                return self._read_on(window, len(line))
+        var line = Span(self._delimiter)[2:]
+        if _begins(window, line):
+            if len(window) < len(line):
+                return self._wait(_Stage.PREAMBLE)
+            self._stage = _Stage.BEHIND_BOUNDARY
+            return self._read_on(window, len(line))
         var found = self._find_delimiter(window)
-        self._preamble_octets += found.start
-        if self._preamble_octets > self._limits.preamble_octets_max:
+        if found.start > self._limits.preamble_octets_max:
             raise MultipartError.too_large("no boundary in front")
         if not found.is_whole:
-            # What stands in front counts, so that a boundary begins a line.
-            return self._wait(_Stage.PREAMBLE, found.start)
+            return self._wait(_Stage.PREAMBLE)
+        # A reader that takes other ends of lines would see a part there.
+        for i in range(found.start):
+            if window[i] == _MINUS and len(window) - i >= len(line):
+                if _begins(window[i:], line):
+                    raise MultipartError.malformed("a boundary begins no line")
         self._stage = _Stage.BEHIND_BOUNDARY
         return self._read_on(window, found.start + len(self._delimiter))
 
