@@ -326,8 +326,8 @@ def _check_written(mut random: Random, mut histogram: Histogram) raises:
         if b < 32 or b > 126:
             raise Error("octet ", b, " is written")
     var read = parse_set_cookie_header(text)
-    # A dot in front of a domain is no part of it.
-    var domain = String(cookie.domain)
+    # A dot in front of a domain is no part of it, and its case does not count.
+    var domain = cookie.domain.lower()
     if domain.startswith("."):
         var bare = String(domain[byte=1:])
         domain = bare^

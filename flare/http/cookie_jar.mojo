@@ -31,15 +31,22 @@ struct CookieJar(Copyable, Movable, Sized):
         """
         self.store = CookieStore(limits, suffixes^)
 
-    def set(mut self, var cookie: Cookie):
+    def set(mut self, var cookie: Cookie) raises:
         """Keeps a cookie of the program's own.
 
         Args:
             cookie: The cookie. Its `domain` says for which hosts it is; one
                 without belongs to no host, and only `to_request_header` gives
                 it.
+
+        Raises:
+            Error: `message.bad_cookie` if name or value would divide a Cookie
+                field.
         """
-        self.store.set(cookie^, unix_seconds())
+        try:
+            self.store.set(cookie^, unix_seconds())
+        except e:
+            raise Error("message.bad_cookie ", e)
 
     def set(mut self, url: Url, var cookie: Cookie) raises:
         """Keeps a cookie as if a server had set it.

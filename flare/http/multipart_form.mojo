@@ -162,7 +162,8 @@ struct MultipartForm(Copyable, Movable):
         return self._octets
 
     def reader(self) -> MultipartFormReader:
-        """Gives the octets of the form from its begin.
+        """Gives the octets of the form from its begin; copies what lies in
+        memory, so that the form may be sent again.
 
         Returns:
             A reader of exactly `content_length` octets.
@@ -203,6 +204,7 @@ struct _FormReaderState(Movable):
     var file: Optional[FileHandle]
     var file_octets_left: Int
     var is_over: Bool
+    var is_filled: Bool
 
     def __init__(out self, var form: MultipartForm):
         self.form = form^
@@ -211,6 +213,7 @@ struct _FormReaderState(Movable):
         self.file = None
         self.file_octets_left = 0
         self.is_over = False
+        self.is_filled = False
 
     def fill(mut self) raises:
         """Makes something pending; runs on a helper thread where files are
@@ -282,14 +285,21 @@ struct MultipartFormReader(Movable, Reader):
         if len(into) == 0:
             return 0
         while len(s[].pending) == 0 and not s[].is_over:
-            if s[].file:
-
-                def fill() raises {imm s}:
-                    s[].fill()
-
-                blocking(fill)
-            else:
+            if s[].is_filled:
+                raise Error("http.multipart is read by another fiber")
+            if not s[].file:
                 s[].fill()
+                continue
+
+            # Another thread: what it touches is the state on the heap.
+            def fill() raises {var s}:
+                s[].fill()
+
+            s[].is_filled = True
+            try:
+                blocking(fill^)
+            finally:
+                s[].is_filled = False
         var count = min(len(into), len(s[].pending))
         if count > 0:
             unsafe_memcpy(

@@ -24,6 +24,7 @@ struct _ReaderState[R: Reader & Movable & Deinitable](Movable):
     var data_octets: Int
     var is_in_part: Bool
     var is_at_end: Bool
+    var is_read: Bool
 
     def __init__(out self, var source: Self.R, var machine: MultipartMachine):
         self.source = source^
@@ -32,6 +33,7 @@ struct _ReaderState[R: Reader & Movable & Deinitable](Movable):
         self.data_octets = 0
         self.is_in_part = False
         self.is_at_end = False
+        self.is_read = False
 
 
 struct MultipartReader[R: Reader & Movable & Deinitable](Movable, Reader):
@@ -192,9 +194,16 @@ struct MultipartReader[R: Reader & Movable & Deinitable](Movable, Reader):
 
     def _read_more(self) raises:
         var s = self._state
-        var room = s[].window.reserve(_READ_OCTETS)
+        if s[].is_read:
+            raise Error("http.multipart is read by another fiber")
         # The memory lies on the heap and stays while the fiber is parked.
-        var count = s[].source.read(Span(unsafe_ptr=room, length=_READ_OCTETS))
+        var room = s[].window.reserve(_READ_OCTETS)
+        var count: Int
+        s[].is_read = True
+        try:
+            count = s[].source.read(Span(unsafe_ptr=room, length=_READ_OCTETS))
+        finally:
+            s[].is_read = False
         s[].window.advance(count)
         if count == 0:
             try:

@@ -3,6 +3,8 @@
 They look at one cookie alone; what depends on others is decided by the store.
 """
 
+from flare.core import OctetSet, find_member
+
 from .cookie import Cookie, CookiePrefix, SameSite
 from .syntax_error import SyntaxError
 
@@ -104,6 +106,39 @@ struct StoredCookie(Copyable, Movable):
         if self.used != other.used:
             return self.used < other.used
         return self.created < other.created
+
+
+def check_octets(cookie: Cookie) raises SyntaxError:
+    """Refuses a cookie that a request would have as several, or as none.
+
+    Args:
+        cookie: The cookie, perhaps of the program's own making.
+
+    Raises:
+        SyntaxError: Where a divider or a control octet stands.
+    """
+    var name = cookie.name.as_bytes()
+    var wrong = find_member[_NAME_DIVIDERS](name)
+    if wrong != len(name):
+        raise SyntaxError("cookie name", wrong, "forbidden octet")
+    var value = cookie.value.as_bytes()
+    wrong = find_member[_DIVIDERS](value)
+    if wrong != len(value):
+        raise SyntaxError("cookie value", wrong, "forbidden octet")
+
+
+def _dividers(members: StaticString) -> OctetSet:
+    var set = OctetSet.of(members)
+    for b in range(32):
+        # A tab may stand within a value.
+        if b != 9:
+            set.add(UInt8(b))
+    set.add(127)
+    return set
+
+
+comptime _DIVIDERS = _dividers(";")
+comptime _NAME_DIVIDERS = _dividers(";=")
 
 
 def expires_at(cookie: Cookie, now_seconds: Int) -> Int:

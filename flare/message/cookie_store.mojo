@@ -12,6 +12,7 @@ from .cookie_rules import (
     CookieContext,
     CookieLimits,
     StoredCookie,
+    check_octets,
     check_prefix,
     check_same_site,
     expires_at,
@@ -107,6 +108,7 @@ struct CookieStore(Copyable, Movable, Sized):
         Raises:
             SyntaxError: If the cookie has to be ignored.
         """
+        check_octets(cookie)
         var host = url.host().as_bytes()
         var is_host_only = self._check_domain(host, cookie)
         if is_host_only:
@@ -132,14 +134,18 @@ struct CookieStore(Copyable, Movable, Sized):
         check_prefix(cookie, is_host_only and has_root_path)
         self._keep(cookie^, is_host_only, now_seconds)
 
-    def set(mut self, var cookie: Cookie, now_seconds: Int):
+    def set(mut self, var cookie: Cookie, now_seconds: Int) raises SyntaxError:
         """Keeps a cookie of the program's own, whose word counts.
 
         Args:
             cookie: The cookie. One without a domain belongs to no host: only
                 `all` gives it.
             now_seconds: The present, as seconds since 1970.
+
+        Raises:
+            SyntaxError: If name or value would divide a Cookie field.
         """
+        check_octets(cookie)
         if not cookie.path:
             cookie.path = "/"
         if cookie.domain.startswith("."):

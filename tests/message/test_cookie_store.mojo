@@ -1,6 +1,11 @@
 """Tests for `flare.message.cookie_store` and what it stands on."""
 
-from std.testing import assert_equal, assert_false, assert_true
+from std.testing import (
+    assert_equal,
+    assert_false,
+    assert_raises,
+    assert_true,
+)
 
 from flare.message import (
     Cookie,
@@ -384,6 +389,13 @@ def test_cookies_of_the_program_belong_where_it_says() raises:
         names += cookie.name
     assert_equal(names, "abc")
     assert_equal(len(store.all(NOW + 5)), 2)
+    for text in ["x;y", "x\r\n", "\x00", "\x7f"]:
+        with assert_raises(contains="cookie value at octet "):
+            store.set(Cookie("d", text), NOW)
+        with assert_raises(contains="cookie name at octet "):
+            store.set(Cookie(text, "1"), NOW)
+    with assert_raises(contains="cookie name at octet 1: forbidden octet"):
+        store.insert(Url.parse("http://a.test/"), Cookie("a=", "1"), NOW)
 
 
 def _check_visits(rows: List[Visit]) raises:
