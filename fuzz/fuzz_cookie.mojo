@@ -85,11 +85,15 @@ def _check_store(mut random: Random, mut histogram: Histogram) raises:
     var model = CookieModel(limits.cookies_per_domain_max, limits.cookies_max)
     var now = NOW
     var sent = 0
-    for _ in range(random.between(1, 14)):
-        var target = _draw_target(random)
+    # A few places that are visited again, so that cookies come back.
+    var targets = List[_Target]()
+    for _ in range(random.between(1, 4)):
+        targets.append(_draw_target(random))
+    for _ in range(random.between(4, 20)):
+        var target = random.pick(targets)
         var url = target.url()
         var context = _draw_context(random)
-        now += random.pick([0, 0, 1, 5, 40_000_000])
+        now += random.pick([0, 0, 0, 0, 1, 5, 5, 40_000_000])
         if random.chance(40):
             var mine = store.header(url, now, context)
             var theirs = model.header(
@@ -155,7 +159,7 @@ def _draw_target(mut random: Random) -> _Target:
 
 
 def _draw_context(mut random: Random) -> CookieContext:
-    if random.chance(70):
+    if random.chance(85):
         return materialize[CookieContext.SAME_SITE]()
     if random.chance(50):
         return materialize[CookieContext.NAVIGATION]()
@@ -179,7 +183,7 @@ def _draw_set_cookie(mut random: Random) -> _Octets:
         )
     )
     text.write(random.below(4))
-    for _ in range(random.below(4)):
+    for _ in range(random.below(3) + random.below(2)):
         text += random.pick(
             [
                 StaticString("; Path=/"),

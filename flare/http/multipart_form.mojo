@@ -297,7 +297,7 @@ struct MultipartFormReader(Movable, Reader):
 
             s[].is_filled = True
             try:
-                blocking(fill^)
+                blocking(fill)
             finally:
                 s[].is_filled = False
         var count = min(len(into), len(s[].pending))

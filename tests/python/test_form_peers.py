@@ -190,7 +190,7 @@ class FormPeersTest(unittest.TestCase):
         found = list(message.iter_parts())
         self.assertEqual(len(found), len(parts))
         for part, (name, file, content) in zip(found, parts):
-            raw = part["Content-Disposition"].encode(
+            raw = dict(part.raw_items())["Content-Disposition"].encode(
                 "utf-8", "surrogateescape"
             ).decode()
             wanted = f'form-data; name="{name}"'
@@ -218,7 +218,9 @@ class FormPeersTest(unittest.TestCase):
         })
         text = morsel["id"].OutputString()
         ours = self.ask(("again", text))[0]
-        self.assertEqual(sorted(ours.split("; ")), sorted(text.split("; ")))
+        self.assertEqual(
+            sorted(ours.lower().split("; ")), sorted(text.lower().split("; "))
+        )
 
     def test_dates_are_those_of_python(self):
         draw = random.Random(3)
@@ -236,8 +238,13 @@ class FormPeersTest(unittest.TestCase):
         draw = random.Random(11)
         hosts = ["a.test", "b.a.test", "ba.test", "c.b.a.test", "d.test"]
         paths = ["/", "/p", "/p/q", "/pq", "/p/q/r"]
+        policy = http.cookiejar.DefaultCookiePolicy(
+            strict_ns_domain=(
+                http.cookiejar.DefaultCookiePolicy.DomainStrictNonDomain
+            )
+        )
         for _ in range(40):
-            jar = http.cookiejar.CookieJar()
+            jar = http.cookiejar.CookieJar(policy)
             lines, wanted = [("clear",)], []
             for _ in range(12):
                 scheme = draw.choice(["http", "https"])
