@@ -111,6 +111,7 @@ struct FieldParameters[origin: ImmOrigin](ImplicitlyCopyable):
             SyntaxError: If what follows is no parameter.
         """
         var i = self._next
+        var is_divided = False
         while True:
             i = self._skip_blanks(i)
             if i == len(self._octets):
@@ -118,11 +119,12 @@ struct FieldParameters[origin: ImmOrigin](ImplicitlyCopyable):
                 return None
             if self._octets[i] != _SEMICOLON:
                 break
+            is_divided = True
             i += 1
         var end = find_member[TOKEN_OCTETS, False](self._octets, i)
         var name = self._octets[i:end]
         if (
-            i == self._next
+            not is_divided
             or len(name) == 0
             or end == len(self._octets)
             or self._octets[end] != _EQUALS_SIGN

@@ -123,13 +123,18 @@ def _written(texts: List[List[UInt8]]) raises -> String:
     return _hex(output.span())
 
 
-def _octets(word: StringSlice) raises -> List[UInt8]:
+def _octets(word: StringSlice) -> List[UInt8]:
     var octets = List[UInt8]()
     if word == "-":
         return octets^
     for i in range(0, word.byte_length(), 2):
-        octets.append(UInt8(Int(word[byte = i : i + 2], 16)))
+        var digits = word.as_bytes()[i : i + 2]
+        octets.append(_value(digits[0]) << 4 | _value(digits[1]))
     return octets^
+
+
+def _value(digit: UInt8) -> UInt8:
+    return digit - 48 if digit < 58 else digit - 87
 
 
 def _text(octets: List[UInt8]) -> String:
