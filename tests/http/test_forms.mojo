@@ -191,6 +191,8 @@ def test_files_are_sent_as_they_lie() raises:
         _ = MultipartForm(boundary="")
     with assert_raises(contains="http.multipart a media type is malformed"):
         form.add_octets("i", [], file_name="j", content_type="a\nb")
+    # The file goes when nothing names it any more.
+    _ = file^
 
 
 def _cookies(req: Request) raises -> Response:
