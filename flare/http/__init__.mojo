@@ -1,15 +1,29 @@
 """Serves HTTP requests."""
 
 from flare.message import (
+    Cookie,
+    CookieContext,
+    CookieLimits,
+    CookiePair,
     FieldSection,
     FieldView,
+    FormField,
+    FormFields,
+    FormLimits,
+    FromForm,
     HeaderMap,
     HttpDate,
     Method,
+    PublicSuffixes,
     QueryParameters,
+    RequestCookies,
+    SameSite,
     Status,
     Url,
+    parse_cookie_header,
+    parse_set_cookie_header,
 )
+from flare.proto.multipart import MultipartLimits, MultipartPart
 
 from .app import App
 from .body import Body
@@ -32,6 +46,7 @@ from .builders import (
     unauthorized,
     unprocessable,
 )
+from .cookie_jar import CookieJar
 from .encoding import (
     AcceptEncoding,
     CompressionConfig,
@@ -47,6 +62,7 @@ from .encoding import (
     decompress,
 )
 from .extract import Extractor, Path, Query
+from .form import Form, form_value
 from .handler import FnHandler, Handler, HandlerFunction
 from .into_response import IntoResponse
 from .json import Json
@@ -60,6 +76,8 @@ from .middleware import (
     SecurityHeaders,
     StrictTransportSecurity,
 )
+from .multipart_form import MultipartForm, MultipartFormReader
+from .multipart_reader import MultipartReader
 from .rejection import Rejection
 from .request import HttpVersion, Request
 from .request_body import RequestBody

@@ -24,6 +24,10 @@ comptime BAD_JSON: StaticString = "json."
 """How the error begins that reports octets of a peer which are no JSON."""
 
 
+comptime BAD_FORM: StaticString = "http.bad_form"
+"""How the error begins that reports a form which breaks a rule or a limit."""
+
+
 comptime OVER: StaticString = "http.stream_over the request has ended"
 """The error of who uses the content of a request, or the stream of its
 response, when the request is over."""
@@ -292,13 +296,17 @@ struct ExchangeState(Movable):
             error: The error.
 
         Returns:
-            400 if the peer's octets are no text or no JSON, which is no fault
-            of the handler; else 500.
+            400 to 499 if the peer's octets are no text, no JSON or no form, which
+            is no fault of the handler; else 500.
         """
         # The text tells the error from a later one of another cause.
         if self.rejected_status != 0:
             var text = String(error)
-            if text.startswith(NOT_UTF8) or text.startswith(BAD_JSON):
+            if (
+                text.startswith(NOT_UTF8)
+                or text.startswith(BAD_JSON)
+                or text.startswith(BAD_FORM)
+            ):
                 return self.rejected_status
         return 500
 

@@ -4,15 +4,27 @@ A request is one handle. Every member reads through it, and every view carries
 the request's origin, so that none outlives it.
 """
 
-from flare.core import PointerTo, heap_create, heap_destroy
+from flare.core import PointerTo, equals_lower, heap_create, heap_destroy
 from flare.json import Value
-from flare.message import FieldSection, HeaderMap, Method, QueryParameters
+from flare.message import (
+    FORM_CONTENT_TYPE,
+    FieldSection,
+    FormFields,
+    FormLimits,
+    HeaderMap,
+    Method,
+    QueryParameters,
+    RequestCookies,
+)
+from flare.message.parameters import FieldParameters
 from flare.net import NetError
+from flare.proto.multipart import MultipartLimits, boundary_in
 from flare.tls import TlsMachine
 from flare.unix import PeerCredentials
 
 from .exchange import Exchange
 from .extract import Extractor
+from .multipart_reader import MultipartReader, form_error
 from .request_body import RequestBody, json_of, text_of
 from .stream_address import StreamAddr
 from .tls_details import TlsDetails
@@ -239,6 +251,30 @@ struct Request(Extractor, Movable):
         """
         return QueryParameters[origin_of(self)](self.query)
 
+    def cookies(self) -> RequestCookies[origin_of(self)]:
+        """Reads the cookies of the request.
+
+        Returns:
+            A view to walk over: `for cookie in req.cookies()`.
+        """
+        return RequestCookies[origin_of(self)](self.headers)
+
+    def cookie(
+        self, name: StringSlice
+    ) -> Optional[StringSlice[origin_of(self)]]:
+        """Finds the first cookie of a name.
+
+        Whoever sends a request chooses its cookies: a value proves nothing
+        unless it is signed, or names a session that the server knows.
+
+        Args:
+            name: The name; its case counts.
+
+        Returns:
+            A view of the value as it was sent, or none.
+        """
+        return self.cookies().get(name)
+
     def text(self) raises -> StringSlice[origin_of(self)]:
         """Waits for the whole content.
 
@@ -264,6 +300,68 @@ struct Request(Extractor, Movable):
             400 where nobody catches it, if the content is no JSON.
         """
         return json_of(self._exchange, self.body.octets())
+
+    def form(self, limits: FormLimits = FormLimits()) raises -> FormFields:
+        """Waits for the content and reads it as the fields of a form.
+
+        Args:
+            limits: What is read at most.
+
+        Returns:
+            The fields of an `application/x-www-form-urlencoded` content.
+
+        Raises:
+            What `req.body.octets` raises, and an error `http.bad_form …`,
+            answered 415 where the content is of another type, and 413 where it
+            passes a limit, if nobody catches it.
+        """
+        var type = self.headers.get("Content-Type")
+        if not type or not equals_lower(
+            FieldParameters(type.value().as_bytes()).first(),
+            FORM_CONTENT_TYPE.as_bytes(),
+        ):
+            raise form_error(self._exchange, 415, "the content is no form")
+        if self.body.declared_octets().or_else(0) > limits.octets_max:
+            raise form_error(self._exchange, 413, "the form is too large")
+        try:
+            return FormFields.parse(self.body.octets(), limits)
+        except e:
+            if not String(e).startswith("message.bad_form"):
+                raise e^
+            raise form_error(self._exchange, 413, "the form is too large")
+
+    def multipart(
+        self, limits: MultipartLimits = MultipartLimits()
+    ) raises -> MultipartReader[RequestBody[origin_of(self)]]:
+        """Reads the content as the parts of a form, as they come.
+
+        Args:
+            limits: What is read at most; `req.body.set_octets_max` bounds the
+                whole.
+
+        Returns:
+            A reader: `next_part`, then `read`, `octets` or `text`.
+
+        Raises:
+            An error `http.bad_form …`, answered 415 where the content is not
+            `multipart/form-data`, and 400 where it has no boundary, if nobody
+            catches it.
+        """
+        var type = self.headers.get("Content-Type")
+        var boundary = Optional[List[UInt8]](None)
+        try:
+            if type:
+                boundary = boundary_in(type.value().as_bytes())
+        except e:
+            raise form_error(self._exchange, 400, e.reason)
+        if not boundary:
+            raise form_error(self._exchange, 415, "the content is no form")
+        return MultipartReader(
+            self.body,
+            Span(boundary.value()),
+            limits,
+            exchange=self._exchange,
+        )
 
     def peer(self) raises -> StreamAddr:
         """Finds the address of the peer; asks the kernel at each call.

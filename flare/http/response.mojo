@@ -4,7 +4,7 @@ A response is small and moves for free: its header map is two pointers, and its
 content is taken over, not copied, where it can be.
 """
 
-from flare.message import HeaderMap, Status
+from flare.message import Cookie, CookiePrefix, HeaderMap, Status
 
 from .body import Body
 from .request import Request
@@ -145,6 +145,46 @@ struct Response(Movable):
         """
         self.headers.set(name, value)
         return self^
+
+    def set_cookie(mut self, cookie: Cookie) raises:
+        """Adds a Set-Cookie field.
+
+        Args:
+            cookie: The cookie.
+
+        Raises:
+            An error `message.bad_cookie …` if it cannot be sent, or clients
+            would drop it, and `message.headers_too_large`.
+        """
+        self.headers.append("Set-Cookie", cookie.to_set_cookie())
+
+    def remove_cookie(
+        mut self,
+        name: StringSlice,
+        *,
+        path: StringSlice = "/",
+        domain: StringSlice = "",
+    ) raises:
+        """Adds a Set-Cookie field that lets the client drop a cookie.
+
+        Args:
+            name: Its name.
+            path: The path that it was set with.
+            domain: The domain that it was set with.
+
+        Raises:
+            An error `message.bad_cookie …`, and `message.headers_too_large`.
+        """
+        var cookie = Cookie(
+            String(name),
+            String(),
+            path=String(path),
+            domain=String(domain),
+            max_age=0,
+            # A prefix of the name wants it, and elsewhere it takes nothing.
+            secure=CookiePrefix.of(name.as_bytes()) != CookiePrefix.NO_PREFIX,
+        )
+        self.set_cookie(cookie)
 
     def into_body(deinit self) -> Body:
         """Takes the content out.

@@ -1,5 +1,18 @@
 """Holds the vocabulary of HTTP messages."""
 
+from .cookie import COOKIE_OCTETS_MAX, Cookie, CookiePrefix, SameSite
+from .cookie_date import parse_cookie_date
+from .cookie_rules import CookieContext, CookieLimits
+from .cookie_store import CookieStore
+from .cookie_text import (
+    COOKIES_MAX,
+    CookiePair,
+    CookiePairs,
+    RequestCookies,
+    parse_cookie_header,
+    parse_set_cookie_header,
+    read_set_cookie,
+)
 from .date import HTTP_DATE_OCTETS, HttpDate, write_http_date
 from .field_line import (
     FieldIterator,
@@ -9,6 +22,13 @@ from .field_line import (
     FieldView,
 )
 from .field_name import FieldName
+from .form import (
+    FORM_CONTENT_TYPE,
+    FormField,
+    FormFields,
+    FormLimits,
+    FromForm,
+)
 from .header_map import HeaderMap
 from .known_field import known_field
 from .method import Method
@@ -16,8 +36,10 @@ from .percent import (
     equals_decoded,
     percent_decode,
     percent_decoded,
+    percent_encode,
     percent_encoded,
 )
+from .public_suffix import PublicSuffixes
 from .query import QueryParameter, QueryParameters
 from .request_target import RequestTarget, valid_host
 from .status import Status, reason_phrase, status_line

@@ -45,6 +45,30 @@ struct HttpDate(Comparable, TrivialRegisterPassable, Writable):
             return None
         return Self(seconds.unsafe_value())
 
+    @staticmethod
+    def of_civil(
+        year: Int, month: Int, day: Int, second_of_day: Int
+    ) -> Optional[Self]:
+        """Finds the moment of a day of the calendar.
+
+        Args:
+            year: The year, 1 to 9999.
+            month: The month, 1 to 12.
+            day: The day of the month, from 1.
+            second_of_day: Seconds since midnight UTC, below 86400.
+
+        Returns:
+            The moment, or none if there is no such day or second.
+        """
+        if year < 1 or year > 9999 or month < 1 or month > 12:
+            return None
+        if day < 1 or day > 31 or not 0 <= second_of_day < _DAY_SECONDS:
+            return None
+        var seconds = _join(_CivilDate(year, month, day), second_of_day)
+        if not seconds:
+            return None
+        return Self(seconds.unsafe_value())
+
     @always_inline
     def __eq__(self, other: Self) -> Bool:
         """Compares two moments.

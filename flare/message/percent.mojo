@@ -69,15 +69,35 @@ def percent_encoded(text: StringSlice) -> String:
         of a query.
     """
     var encoded = List[UInt8](capacity=text.byte_length())
-    var digits = StaticString(_DIGITS).as_bytes()
-    for b in text.as_bytes():
-        if b in materialize[_UNRESERVED]():
-            encoded.append(b)
-        else:
-            encoded.append(PERCENT)
-            encoded.append(digits[Int(b >> 4)])
-            encoded.append(digits[Int(b & 15)])
+    percent_encode[_UNRESERVED](text.as_bytes(), encoded)
     return String(unsafe_from_utf8=Span(encoded))
+
+
+def percent_encode[
+    kept: OctetSet, *, blank_is_plus: Bool = False
+](octets: Span[UInt8, _], mut encoded: List[UInt8]):
+    """Escapes octets behind what a list already holds.
+
+    Parameters:
+        kept: The octets that stay as they are; not the percent sign.
+        blank_is_plus: True turns a blank into `+`, as in an HTML form.
+
+    Args:
+        octets: Any octets.
+        encoded: Grows by at most three octets for each.
+    """
+    var digits = StaticString(_DIGITS).as_bytes()
+    for b in octets:
+        if b in materialize[kept]():
+            encoded.append(b)
+            continue
+        comptime if blank_is_plus:
+            if b == _BLANK:
+                encoded.append(_PLUS)
+                continue
+        encoded.append(PERCENT)
+        encoded.append(digits[Int(b >> 4)])
+        encoded.append(digits[Int(b & 15)])
 
 
 def equals_decoded[

@@ -5,6 +5,7 @@ from std.testing import TestSuite
 from tests.http import (
     test_app,
     test_extract,
+    test_forms,
     test_json,
     test_middleware,
     test_request,
@@ -16,37 +17,21 @@ from tests.http import (
 
 def main() raises:
     var failures = List[String]()
-    try:
-        TestSuite.discover_tests[test_app.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_extract.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_json.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_middleware.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_request.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_response.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_router.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_stream_address.TESTS]().run()
-    except e:
-        failures.append(String(e))
+    _run[test_app.TESTS](failures)
+    _run[test_extract.TESTS](failures)
+    _run[test_forms.TESTS](failures)
+    _run[test_json.TESTS](failures)
+    _run[test_middleware.TESTS](failures)
+    _run[test_request.TESTS](failures)
+    _run[test_response.TESTS](failures)
+    _run[test_router.TESTS](failures)
+    _run[test_stream_address.TESTS](failures)
     if failures:
         raise Error("\n".join(failures))
+
+
+def _run[tests: Tuple](mut failures: List[String]):
+    try:
+        TestSuite.discover_tests[tests]().run()
+    except e:
+        failures.append(String(e))

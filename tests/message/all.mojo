@@ -3,9 +3,13 @@
 from std.testing import TestSuite
 
 from tests.message import (
+    test_cookie,
+    test_cookie_date,
+    test_cookie_store,
     test_date,
     test_field_line,
     test_field_name,
+    test_form,
     test_header_map,
     test_known_field,
     test_method,
@@ -21,6 +25,18 @@ from tests.message import (
 def main() raises:
     var failures = List[String]()
     try:
+        TestSuite.discover_tests[test_cookie.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_cookie_date.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_cookie_store.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
         TestSuite.discover_tests[test_date.TESTS]().run()
     except e:
         failures.append(String(e))
@@ -30,6 +46,10 @@ def main() raises:
         failures.append(String(e))
     try:
         TestSuite.discover_tests[test_field_name.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_form.TESTS]().run()
     except e:
         failures.append(String(e))
     try:

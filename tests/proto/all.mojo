@@ -17,6 +17,7 @@ from tests.proto import (
     test_h1_plain_status_line,
     test_h1_scan,
     test_h1_state,
+    test_multipart,
 )
 
 
@@ -76,6 +77,10 @@ def main() raises:
         failures.append(String(e))
     try:
         TestSuite.discover_tests[test_h1_state.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_multipart.TESTS]().run()
     except e:
         failures.append(String(e))
     if failures:

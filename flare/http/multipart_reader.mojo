@@ -1,0 +1,230 @@
+"""Lets a program read the parts of a form one by one, files bit by bit."""
+
+from std.memory import unsafe_memcpy
+
+from flare.core import Buffer, PointerTo, heap_create, heap_destroy
+from flare.io import Reader
+from flare.proto.multipart import (
+    MultipartEvent,
+    MultipartLimits,
+    MultipartMachine,
+    MultipartPart,
+)
+
+from .exchange import BAD_FORM, Exchange
+
+comptime _READ_OCTETS = 16 * 1024
+
+
+struct _ReaderState[R: Reader & Movable & Deinitable](Movable):
+    var source: Self.R
+    var machine: MultipartMachine
+    var window: Buffer
+    # The octets of content at the front of the window.
+    var data_octets: Int
+    var is_in_part: Bool
+    var is_at_end: Bool
+    var is_read: Bool
+
+    def __init__(out self, var source: Self.R, var machine: MultipartMachine):
+        self.source = source^
+        self.machine = machine^
+        self.window = Buffer()
+        self.data_octets = 0
+        self.is_in_part = False
+        self.is_at_end = False
+        self.is_read = False
+
+
+struct MultipartReader[R: Reader & Movable & Deinitable](Movable, Reader):
+    """Reads the parts of a form from a reader of its octets.
+
+    Parameters:
+        R: The type of that reader, such as a `RequestBody`.
+    """
+
+    # Methods wait, so what they change lies elsewhere.
+    var _state: PointerTo[_ReaderState[Self.R]]
+    # Whose answer says what is wrong with the form.
+    var _exchange: Optional[Exchange]
+
+    def __init__(
+        out self,
+        var source: Self.R,
+        boundary: Span[UInt8, _],
+        limits: MultipartLimits = MultipartLimits(),
+        *,
+        exchange: Optional[Exchange] = None,
+    ):
+        """Begins before the first part.
+
+        Args:
+            source: Gives the octets of the form.
+            boundary: The boundary of its Content-Type.
+            limits: What is read at most.
+            exchange: The request that the form came with, if it is one.
+        """
+        self._exchange = exchange
+        self._state = heap_create(
+            _ReaderState(source^, MultipartMachine(boundary, limits))
+        )
+
+    def __deinit__(deinit self):
+        """Ends the reader; what was not read stays in its source."""
+        heap_destroy(self._state)
+
+    def next_part(self) raises -> Optional[MultipartPart]:
+        """Waits for the next part, and passes over what is left of the last.
+
+        Returns:
+            The part, or none behind the last one.
+
+        Raises:
+            An error `http.bad_form …` if the form is malformed, cut off or
+            passes a limit, answered 400 or 413 where nobody catches it, and
+            what the source raises.
+        """
+        var s = self._state
+        while s[].is_in_part:
+            s[].window.consume(s[].data_octets)
+            s[].data_octets = 0
+            self._find_data()
+        while not s[].is_at_end:
+            if self._advance() == MultipartEvent.PART_HEAD:
+                return s[].machine.part.copy()
+        return None
+
+    def read(self, into: Span[mut=True, UInt8, _]) raises -> Int:
+        """Reads content of the part, and waits only while there is none.
+
+        Args:
+            into: Where to put the octets.
+
+        Returns:
+            How many came; 0 at the end of the part, or if `into` is empty.
+
+        Raises:
+            What `next_part` raises.
+        """
+        var s = self._state
+        if len(into) == 0:
+            return 0
+        self._find_data()
+        var count = min(len(into), s[].data_octets)
+        if count > 0:
+            unsafe_memcpy(
+                dest=into.unsafe_ptr(),
+                src=s[].window.span().unsafe_ptr(),
+                count=count,
+            )
+            s[].window.consume(count)
+            s[].data_octets -= count
+        return count
+
+    def octets(self, octets_max: Int = 1 << 20) raises -> List[UInt8]:
+        """Waits for the rest of the part.
+
+        Args:
+            octets_max: The most there may be.
+
+        Returns:
+            The octets.
+
+        Raises:
+            What `next_part` raises, also if there are more.
+        """
+        var s = self._state
+        var content = List[UInt8]()
+        while True:
+            self._find_data()
+            if s[].data_octets == 0:
+                return content^
+            if len(content) + s[].data_octets > octets_max:
+                raise form_error(self._exchange, 413, "a part is too large")
+            content.extend(s[].window.span()[: s[].data_octets])
+            s[].window.consume(s[].data_octets)
+            s[].data_octets = 0
+
+    def text(self, octets_max: Int = 1 << 20) raises -> String:
+        """Waits for the rest of the part.
+
+        Args:
+            octets_max: The most there may be.
+
+        Returns:
+            Its text.
+
+        Raises:
+            What `octets` raises, also if it is not UTF-8.
+        """
+        var content = self.octets(octets_max)
+        try:
+            return String(StringSlice(from_utf8=Span(content)))
+        except:
+            raise form_error(self._exchange, 400, "a field is not UTF-8")
+
+    def _find_data(self) raises:
+        # Until there is content of the part, or the part has ended.
+        var s = self._state
+        while s[].is_in_part and s[].data_octets == 0:
+            _ = self._advance()
+
+    def _advance(self) raises -> UInt8:
+        # One event of the machine, and octets for it where it wants some.
+        var s = self._state
+        try:
+            var event = s[].machine.next_event(s[].window.span())
+            if event.kind == MultipartEvent.DATA:
+                s[].window.consume(event.start)
+                s[].data_octets = event.length
+                return event.kind
+            s[].window.consume(event.consumed)
+            if event.kind == MultipartEvent.PART_HEAD:
+                s[].is_in_part = True
+            elif event.kind == MultipartEvent.END_OF_PART:
+                s[].is_in_part = False
+            elif event.kind == MultipartEvent.END:
+                s[].is_at_end = True
+            if event.kind != MultipartEvent.NEED_OCTETS:
+                return event.kind
+        except e:
+            raise form_error(self._exchange, e.status(), e.reason)
+        self._read_more()
+        return MultipartEvent.NEED_OCTETS
+
+    def _read_more(self) raises:
+        var s = self._state
+        if s[].is_read:
+            raise Error("http.multipart is read by another fiber")
+        # The memory lies on the heap and stays while the fiber is parked.
+        var room = s[].window.reserve(_READ_OCTETS)
+        var count: Int
+        s[].is_read = True
+        try:
+            count = s[].source.read(Span(unsafe_ptr=room, length=_READ_OCTETS))
+        finally:
+            s[].is_read = False
+        s[].window.advance(count)
+        if count == 0:
+            try:
+                s[].machine.receive_end()
+            except e:
+                raise form_error(self._exchange, e.status(), e.reason)
+
+
+def form_error(
+    exchange: Optional[Exchange], status: Int, reason: StaticString
+) -> Error:
+    """Makes the error of a form that breaks a rule or a limit.
+
+    Args:
+        exchange: The request that the form came with, if it is one.
+        status: What a server answers where nobody catches the error.
+        reason: A fixed phrase.
+
+    Returns:
+        An error `http.bad_form …`.
+    """
+    if exchange:
+        exchange.value()[].rejected_status = status
+    return Error(BAD_FORM, " ", status, " ", reason)

@@ -1,0 +1,220 @@
+"""Holds the rules by which cookies are kept and sent (RFC 6265bis).
+
+They look at one cookie alone; what depends on others is decided by the store.
+"""
+
+from flare.core import OctetSet, find_member
+
+from .cookie import Cookie, CookiePrefix, SameSite
+from .syntax_error import SyntaxError
+
+comptime COOKIE_SECONDS_MAX = 400 * 86400
+"""How long a cookie lives at most (RFC 6265bis section 5.5)."""
+comptime NEVER = Int.MAX
+"""The end of a cookie that has none."""
+
+
+@fieldwise_init
+struct CookieLimits(ImplicitlyCopyable):
+    """Bounds what a store keeps and sends."""
+
+    var cookies_per_domain_max: Int
+    """The most cookies of one domain; at least 1."""
+    var cookies_max: Int
+    """The most cookies in all; at least 1."""
+    var header_octets_max: Int
+    """The longest Cookie field; cookies that do not fit are left out."""
+
+    def __init__(out self):
+        """Takes the least that a client should offer (RFC 6265bis section
+        6.1), and a field that header sections have room for."""
+        self.cookies_per_domain_max = 50
+        self.cookies_max = 3000
+        self.header_octets_max = 32768
+
+
+@fieldwise_init
+struct CookieContext(ImplicitlyCopyable):
+    """Says on whose behalf a request is made (RFC 6265bis section 5.2)."""
+
+    comptime SAME_SITE = Self(True, False)
+    """The site itself, or the program alone."""
+    comptime NAVIGATION = Self(False, True)
+    """Another site, whose link was followed with a safe method."""
+    comptime CROSS_SITE = Self(False, False)
+    """Another site, in any other way."""
+
+    var is_same_site: Bool
+    """The request comes from the site that it goes to."""
+    var is_navigation: Bool
+    """It replaces the page, and its method is safe."""
+
+
+@fieldwise_init
+struct StoredCookie(Copyable, Movable):
+    """Holds a cookie and what the store knows of it."""
+
+    var cookie: Cookie
+    """The cookie; its domain and path are those that count, neither empty but
+    for a cookie that belongs to no host."""
+    var is_host_only: Bool
+    """It is not for subdomains."""
+    var expires_at: Int
+    """The second of its end; `Int.MAX` for one that has none."""
+    var created: Int
+    """Orders the cookies by their age; no two have the same."""
+    var used: Int
+    """Orders the cookies by when they were last sent or set."""
+
+    def is_same(self, other: Self) -> Bool:
+        """Tells whether a cookie takes the place of another one.
+
+        Args:
+            other: The other cookie, of the same domain.
+
+        Returns:
+            True if name, path and `is_host_only` are the same.
+        """
+        return (
+            self.cookie.name == other.cookie.name
+            and self.cookie.path == other.cookie.path
+            and self.is_host_only == other.is_host_only
+        )
+
+    def goes_before(self, other: Self) -> Bool:
+        """Tells which of two cookies goes first where there is no room.
+
+        Args:
+            other: The other cookie.
+
+        Returns:
+            True if this one does: it lacks Secure, or was used earlier.
+        """
+        if self.cookie.secure != other.cookie.secure:
+            return other.cookie.secure
+        return self.is_staler(other)
+
+    def is_staler(self, other: Self) -> Bool:
+        """Tells which of two cookies was not used for longer.
+
+        Args:
+            other: The other cookie.
+
+        Returns:
+            True if this one was; of two sent together, if it is older.
+        """
+        if self.used != other.used:
+            return self.used < other.used
+        return self.created < other.created
+
+
+def check_octets(cookie: Cookie) raises SyntaxError:
+    """Refuses a cookie that a request would have as several, or as none.
+
+    Args:
+        cookie: The cookie, perhaps of the program's own making.
+
+    Raises:
+        SyntaxError: Where a divider or a control octet stands.
+    """
+    var name = cookie.name.as_bytes()
+    var wrong = find_member[_NAME_DIVIDERS](name)
+    if wrong != len(name):
+        raise SyntaxError("cookie name", wrong, "forbidden octet")
+    var value = cookie.value.as_bytes()
+    wrong = find_member[_DIVIDERS](value)
+    if wrong != len(value):
+        raise SyntaxError("cookie value", wrong, "forbidden octet")
+
+
+def _dividers(members: StaticString) -> OctetSet:
+    var set = OctetSet.of(members)
+    for b in range(32):
+        # A tab may stand within a value.
+        if b != 9:
+            set.add(UInt8(b))
+    set.add(127)
+    return set
+
+
+comptime _DIVIDERS = _dividers(";")
+comptime _NAME_DIVIDERS = _dividers(";=")
+
+
+def expires_at(cookie: Cookie, now_seconds: Int) -> Int:
+    """Finds the end of a cookie (section 5.7 steps 6 and 7).
+
+    Args:
+        cookie: The cookie.
+        now_seconds: The present, as seconds since 1970.
+
+    Returns:
+        The second; at most 400 days ahead, or `NEVER`.
+    """
+    if cookie.max_age:
+        var seconds = cookie.max_age.value()
+        if seconds <= 0:
+            return now_seconds
+        return now_seconds + min(seconds, COOKIE_SECONDS_MAX)
+    if cookie.expires:
+        return min(
+            cookie.expires.value().seconds, now_seconds + COOKIE_SECONDS_MAX
+        )
+    return NEVER
+
+
+def is_sent(cookie: Cookie, context: CookieContext) -> Bool:
+    """Tells whether SameSite lets a request have a cookie (section 5.8.3).
+
+    Args:
+        cookie: The cookie.
+        context: On whose behalf the request is made.
+
+    Returns:
+        True if it does.
+    """
+    if context.is_same_site or cookie.same_site == SameSite.NONE:
+        return True
+    return context.is_navigation and cookie.same_site != SameSite.STRICT
+
+
+def check_same_site(cookie: Cookie, context: CookieContext) raises SyntaxError:
+    """Refuses what SameSite forbids to keep (section 5.7 steps 18 and 19).
+
+    Args:
+        cookie: The cookie.
+        context: On whose behalf it was asked for.
+
+    Raises:
+        SyntaxError: If the cookie has to be ignored.
+    """
+    if cookie.same_site == SameSite.NONE:
+        if not cookie.secure:
+            raise SyntaxError("cookie", 0, "SameSite=None wants Secure")
+    elif not context.is_same_site and not context.is_navigation:
+        raise SyntaxError("cookie", 0, "SameSite, and another site asked")
+
+
+def check_prefix(cookie: Cookie, is_for_whole_host: Bool) raises SyntaxError:
+    """Refuses a cookie that its name promises to be another (section 5.7
+    steps 20 to 22).
+
+    Args:
+        cookie: The cookie.
+        is_for_whole_host: It has no domain, and its path is `/` by attribute.
+
+    Raises:
+        SyntaxError: If the cookie has to be ignored.
+    """
+    if not cookie.name:
+        # Servers that split at the first `=` would read a name.
+        if CookiePrefix.of(cookie.value.as_bytes()) != CookiePrefix.NO_PREFIX:
+            raise SyntaxError("cookie value", 0, "looks like a prefix")
+        return
+    var prefix = CookiePrefix.of(cookie.name.as_bytes())
+    if prefix == CookiePrefix.NO_PREFIX:
+        return
+    if not cookie.secure:
+        raise SyntaxError("cookie name", 0, "its prefix wants Secure")
+    if prefix == CookiePrefix.HOST and not is_for_whole_host:
+        raise SyntaxError("cookie name", 0, "its prefix wants Path=/ alone")

@@ -1,0 +1,424 @@
+"""Keeps the cookies that servers have set (RFC 6265bis sections 5.7 and 5.8).
+
+There is no clock here: the present is an argument. Cookies lie in one list for
+each domain, so that a request looks at the lists of its host and of the domains
+above it alone.
+"""
+
+from flare.core import equals, find_octet
+
+from .cookie import Cookie
+from .cookie_rules import (
+    CookieContext,
+    CookieLimits,
+    StoredCookie,
+    check_octets,
+    check_prefix,
+    check_same_site,
+    expires_at,
+    is_sent,
+)
+from .cookie_scope import (
+    default_path,
+    domain_matches,
+    is_address,
+    path_matches,
+)
+from .cookie_text import read_set_cookie
+from .public_suffix import PublicSuffixes
+from .syntax_error import SyntaxError
+from .url import Url
+
+comptime _DOT: UInt8 = 46
+
+
+struct CookieStore(Copyable, Movable, Sized):
+    """Keeps cookies within limits."""
+
+    var limits: CookieLimits
+    """What is kept and sent at most."""
+    var suffixes: PublicSuffixes
+    """The domains that no cookie may be for."""
+    var _domains: Dict[String, List[StoredCookie]]
+    var _count: Int
+    # Counts what happens, so that order does not depend on the clock.
+    var _clock: Int
+
+    def __init__(
+        out self,
+        limits: CookieLimits = CookieLimits(),
+        var suffixes: PublicSuffixes = PublicSuffixes(),
+    ):
+        """Makes an empty store.
+
+        Args:
+            limits: What is kept and sent at most.
+            suffixes: The domains that no cookie may be for.
+        """
+        self.limits = limits
+        self.suffixes = suffixes^
+        self._domains = Dict[String, List[StoredCookie]]()
+        self._count = 0
+        self._clock = 0
+
+    def __len__(self) -> Int:
+        """Counts the cookies, those included whose time is over and that
+        nobody has removed.
+
+        Returns:
+            The count.
+        """
+        return self._count
+
+    def receive(
+        mut self,
+        url: Url,
+        set_cookie: Span[UInt8, _],
+        now_seconds: Int,
+        context: CookieContext = CookieContext.SAME_SITE,
+    ) raises SyntaxError:
+        """Keeps the cookie that a server has set, or removes it.
+
+        Args:
+            url: What was asked for.
+            set_cookie: The value of one Set-Cookie field.
+            now_seconds: The present, as seconds since 1970.
+            context: On whose behalf it was asked for.
+
+        Raises:
+            SyntaxError: If the cookie has to be ignored.
+        """
+        self.insert(url, read_set_cookie(set_cookie), now_seconds, context)
+
+    def insert(
+        mut self,
+        url: Url,
+        var cookie: Cookie,
+        now_seconds: Int,
+        context: CookieContext = CookieContext.SAME_SITE,
+    ) raises SyntaxError:
+        """Keeps a cookie as if a server had set it (section 5.7).
+
+        Args:
+            url: What was asked for.
+            cookie: What the server has set.
+            now_seconds: The present, as seconds since 1970.
+            context: On whose behalf it was asked for.
+
+        Raises:
+            SyntaxError: If the cookie has to be ignored.
+        """
+        check_octets(cookie)
+        var host = url.host().as_bytes()
+        var is_host_only = self._check_domain(host, cookie)
+        if is_host_only:
+            cookie.domain = String(url.host())
+        var has_root_path = cookie.path == "/"
+        if not cookie.path:
+            cookie.path = String(
+                StringSlice(
+                    unsafe_from_utf8=default_path(url.path().as_bytes())
+                )
+            )
+            if not cookie.path:
+                cookie.path = "/"
+        if cookie.secure and not url.is_secure():
+            raise SyntaxError("cookie", 0, "Secure over an open connection")
+        if (
+            not cookie.secure
+            and not url.is_secure()
+            and self._hides_secure(cookie)
+        ):
+            raise SyntaxError("cookie", 0, "would hide a Secure one")
+        check_same_site(cookie, context)
+        check_prefix(cookie, is_host_only and has_root_path)
+        self._keep(cookie^, is_host_only, now_seconds)
+
+    def set(mut self, var cookie: Cookie, now_seconds: Int) raises SyntaxError:
+        """Keeps a cookie of the program's own, whose word counts.
+
+        Args:
+            cookie: The cookie. One without a domain belongs to no host: only
+                `all` gives it.
+            now_seconds: The present, as seconds since 1970.
+
+        Raises:
+            SyntaxError: If name or value would divide a Cookie field.
+        """
+        check_octets(cookie)
+        if not cookie.path:
+            cookie.path = "/"
+        if cookie.domain.startswith("."):
+            var bare = String(cookie.domain[byte=1:])
+            cookie.domain = bare^
+        cookie.domain = cookie.domain.lower()
+        self._keep(cookie^, False, now_seconds)
+
+    def header(
+        mut self,
+        url: Url,
+        now_seconds: Int,
+        context: CookieContext = CookieContext.SAME_SITE,
+    ) -> String:
+        """Writes the Cookie field of a request (section 5.8.3).
+
+        Args:
+            url: What is asked for.
+            now_seconds: The present, as seconds since 1970.
+            context: On whose behalf.
+
+        Returns:
+            The value: longer paths first, then older cookies; empty if there is
+            no cookie for the request.
+        """
+        self._clock += 1
+        var found = List[_Found]()
+        var host = url.host().as_bytes()
+        var host_is_address = is_address(host)
+        var start = 0
+        while start < len(host):
+            var name = String(StringSlice(unsafe_from_utf8=host[start:]))
+            try:
+                ref cookies = self._domains[name]
+                for i in range(len(cookies)):
+                    ref stored = cookies[i]
+                    if (
+                        stored.is_host_only
+                        and start > 0
+                        or stored.expires_at <= now_seconds
+                        or stored.cookie.secure
+                        and not url.is_secure()
+                        or not is_sent(stored.cookie, context)
+                        or not path_matches(
+                            url.path().as_bytes(),
+                            stored.cookie.path.as_bytes(),
+                        )
+                    ):
+                        continue
+                    stored.used = self._clock
+                    found.append(_Found(stored))
+            except:
+                # No cookie has this domain.
+                debug_assert(name not in self._domains, "a list is lost")
+            if host_is_address:
+                break
+            start = find_octet(host, _DOT, start) + 1
+        sort(found, _is_before)
+        return _joined(found, self.limits.header_octets_max)
+
+    def all(self, now_seconds: Int) -> List[Cookie]:
+        """Copies every cookie, whatever host it is for.
+
+        Args:
+            now_seconds: The present, as seconds since 1970.
+
+        Returns:
+            The cookies whose time is not over, the oldest first.
+        """
+        var found = List[StoredCookie]()
+        for cookies in self._domains.values():
+            for stored in cookies:
+                if stored.expires_at > now_seconds:
+                    found.append(stored.copy())
+        sort(found, _is_older)
+        var copies = List[Cookie](capacity=len(found))
+        for stored in found:
+            copies.append(stored.cookie.copy())
+        return copies^
+
+    def remove_expired(mut self, now_seconds: Int):
+        """Removes the cookies whose time is over.
+
+        Args:
+            now_seconds: The present, as seconds since 1970.
+        """
+        for name in self._domain_names():
+            self._sweep(name, now_seconds)
+
+    def clear(mut self):
+        """Removes all cookies."""
+        self._domains.clear()
+        self._count = 0
+
+    def _check_domain(
+        self, host: Span[UInt8, _], mut cookie: Cookie
+    ) raises SyntaxError -> Bool:
+        # True if the cookie is for the host alone.
+        if cookie.domain.startswith("."):
+            var bare = String(cookie.domain[byte=1:])
+            cookie.domain = bare^
+        cookie.domain = cookie.domain.lower()
+        var domain = cookie.domain.as_bytes()
+        if (
+            len(domain) == 0
+            or equals(host, domain)
+            and (is_address(host) or cookie.domain in self.suffixes)
+        ):
+            return True
+        if cookie.domain in self.suffixes:
+            raise SyntaxError("cookie domain", 0, "a public suffix")
+        if not domain_matches(host, domain):
+            raise SyntaxError("cookie domain", 0, "not that of the server")
+        return False
+
+    def _hides_secure(self, cookie: Cookie) -> Bool:
+        # Whoever is on the way could set a cookie in the place of one that
+        # only TLS has carried (section 5.7 step 16).
+        var domain = cookie.domain.as_bytes()
+        for cookies in self._domains.values():
+            for stored in cookies:
+                if (
+                    stored.cookie.secure
+                    and stored.cookie.name == cookie.name
+                    and path_matches(
+                        cookie.path.as_bytes(), stored.cookie.path.as_bytes()
+                    )
+                    and (
+                        domain_matches(domain, stored.cookie.domain.as_bytes())
+                        or domain_matches(
+                            stored.cookie.domain.as_bytes(), domain
+                        )
+                    )
+                ):
+                    return True
+        return False
+
+    def _keep(
+        mut self, var cookie: Cookie, is_host_only: Bool, now_seconds: Int
+    ):
+        self._clock += 1
+        var end = expires_at(cookie, now_seconds)
+        var stored = StoredCookie(
+            cookie^, is_host_only, end, self._clock, self._clock
+        )
+        var domain = stored.cookie.domain
+        ref cookies = self._domains.setdefault(domain, List[StoredCookie]())
+        for i in range(len(cookies)):
+            if cookies[i].is_same(stored):
+                # Order of creation outlives a new value.
+                stored.created = cookies[i].created
+                _ = cookies.pop(i)
+                self._count -= 1
+                break
+        cookies.append(stored^)
+        self._count += 1
+        if end <= now_seconds:
+            self._sweep(domain, now_seconds)
+        self._make_room(domain, now_seconds)
+
+    def _make_room(mut self, domain: String, now_seconds: Int):
+        # The order of section 5.7: what has expired, then where a domain has
+        # too many those without Secure, then what was not used for longest.
+        if self._count_of(domain) > self.limits.cookies_per_domain_max:
+            self._sweep(domain, now_seconds)
+            var bound = max(self.limits.cookies_per_domain_max, 1)
+            while self._count_of(domain) > bound:
+                self._evict(domain)
+        if self._count > self.limits.cookies_max:
+            self.remove_expired(now_seconds)
+            while self._count > max(self.limits.cookies_max, 0):
+                self._evict_one_of_all()
+
+    def _count_of(self, domain: String) -> Int:
+        try:
+            return len(self._domains[domain])
+        except:
+            return 0
+
+    def _evict(mut self, domain: String):
+        try:
+            ref cookies = self._domains[domain]
+            var victim = 0
+            for i in range(1, len(cookies)):
+                if cookies[i].goes_before(cookies[victim]):
+                    victim = i
+            _ = cookies.pop(victim)
+            self._count -= 1
+        except:
+            debug_assert(False, "a domain without cookies has too many")
+
+    def _evict_one_of_all(mut self):
+        var victim = Optional[StoredCookie](None)
+        for cookies in self._domains.values():
+            for stored in cookies:
+                if not victim or stored.is_staler(victim.value()):
+                    victim = stored.copy()
+        if not victim:
+            return
+        var domain = victim.value().cookie.domain
+        try:
+            ref cookies = self._domains[domain]
+            for i in range(len(cookies)):
+                if cookies[i].created == victim.value().created:
+                    _ = cookies.pop(i)
+                    self._count -= 1
+                    break
+            if len(cookies) == 0:
+                _ = self._domains.pop(domain)
+        except:
+            debug_assert(False, "the cookie to evict is gone")
+
+    def _sweep(mut self, domain: String, now_seconds: Int):
+        try:
+            ref cookies = self._domains[domain]
+            var kept = List[StoredCookie]()
+            for stored in cookies:
+                if stored.expires_at > now_seconds:
+                    kept.append(stored.copy())
+            self._count -= len(cookies) - len(kept)
+            if len(kept) == 0:
+                _ = self._domains.pop(domain)
+            else:
+                cookies = kept^
+        except:
+            debug_assert(domain not in self._domains, "a list is lost")
+
+    def _domain_names(self) -> List[String]:
+        var names = List[String](capacity=len(self._domains))
+        for name in self._domains.keys():
+            names.append(name)
+        return names^
+
+
+@fieldwise_init
+struct _Found(Copyable, Movable):
+    """Holds a cookie as a request has it, and its place among the others."""
+
+    var text: String
+    var path_octets: Int
+    var created: Int
+
+    def __init__(out self, stored: StoredCookie):
+        ref cookie = stored.cookie
+        # A cookie without a name is sent without the sign (section 5.8.3).
+        if cookie.name:
+            self.text = String(cookie.name, "=", cookie.value)
+        else:
+            self.text = cookie.value
+        self.path_octets = cookie.path.byte_length()
+        self.created = stored.created
+
+
+def _is_before(a: _Found, b: _Found) -> Bool:
+    if a.path_octets != b.path_octets:
+        return a.path_octets > b.path_octets
+    return a.created < b.created
+
+
+def _is_older(a: StoredCookie, b: StoredCookie) -> Bool:
+    return a.created < b.created
+
+
+def _joined(found: List[_Found], octets_max: Int) -> String:
+    var text = String()
+    for cookie in found:
+        var divider = 2 if text else 0
+        if (
+            text.byte_length() + divider + cookie.text.byte_length()
+            > octets_max
+        ):
+            continue
+        if text:
+            text += "; "
+        text += cookie.text
+    return text^

@@ -1,0 +1,374 @@
+"""Reads the fields Cookie and Set-Cookie as RFC 6265bis section 5 tells.
+
+Clients and servers must read what others write, so that reading is more lenient
+than writing. What is no UTF-8 is passed over: it could not be held as text.
+"""
+
+from flare.core import (
+    OctetSet,
+    SPACE,
+    TAB,
+    equals,
+    equals_lower,
+    find_member,
+    find_octet,
+)
+
+from .cookie import (
+    COOKIE_ATTRIBUTE_OCTETS_MAX,
+    COOKIE_OCTETS_MAX,
+    Cookie,
+    SameSite,
+)
+from .cookie_date import parse_cookie_date
+from .field_line import FieldSection
+from .syntax_error import SyntaxError
+
+comptime COOKIES_MAX = 512
+"""The bound on the cookies that `parse_cookie_header` gives."""
+comptime _SEMICOLON: UInt8 = 59
+comptime _EQUALS_SIGN: UInt8 = 61
+
+
+def parse_set_cookie_header(text: StringSlice) raises -> Cookie:
+    """Reads the value of a Set-Cookie field.
+
+    Args:
+        text: The value of one field; Set-Cookie fields are never joined.
+
+    Returns:
+        The cookie. An attribute that is malformed is left out, a `domain` has
+        small letters and no dot in front.
+
+    Raises:
+        Error: `message.bad_cookie`, with the part, the offset and the reason,
+            if clients have to ignore it.
+    """
+    try:
+        return read_set_cookie(text.as_bytes())
+    except e:
+        raise Error("message.bad_cookie ", e)
+
+
+def read_set_cookie[
+    origin: ImmOrigin
+](octets: Span[UInt8, origin]) raises SyntaxError -> Cookie:
+    """Reads the value of a Set-Cookie field given as octets.
+
+    Parameters:
+        origin: What keeps the octets alive.
+
+    Args:
+        octets: The value.
+
+    Returns:
+        The cookie.
+
+    Raises:
+        SyntaxError: If clients have to ignore it.
+    """
+    var wrong = find_member[_CONTROL_OCTETS](octets)
+    if wrong != len(octets):
+        raise SyntaxError("cookie", wrong, "control octet")
+    var end = find_octet(octets, _SEMICOLON)
+    var pair = _Pair.of(octets[:end])
+    if len(pair.name) == 0 and len(pair.value) == 0:
+        raise SyntaxError("cookie", 0, "neither name nor value")
+    if len(pair.name) + len(pair.value) > COOKIE_OCTETS_MAX:
+        raise SyntaxError("cookie", COOKIE_OCTETS_MAX, "too long")
+    var cookie = Cookie(_text(pair.name), _text(pair.value))
+    while end < len(octets):
+        var start = end + 1
+        end = find_octet(octets, _SEMICOLON, start)
+        _set_attribute(cookie, octets[start:end])
+    return cookie^
+
+
+def parse_cookie_header(text: StringSlice) raises -> List[Cookie]:
+    """Reads the value of a Cookie field.
+
+    Args:
+        text: The value of the field.
+
+    Returns:
+        Names and values in order. Two may have the same name: the first one
+        has the longer path.
+
+    Raises:
+        Error: `message.bad_cookie` if there are more than `COOKIES_MAX`.
+    """
+    var cookies = List[Cookie]()
+    for pair in CookiePairs(text.as_bytes()):
+        if len(cookies) == COOKIES_MAX:
+            raise Error("message.bad_cookie too many")
+        cookies.append(Cookie(String(pair.name), String(pair.value)))
+    return cookies^
+
+
+@fieldwise_init
+struct CookiePair[origin: ImmOrigin](ImplicitlyCopyable):
+    """Views name and value of a cookie as a request has it.
+
+    Parameters:
+        origin: What keeps the octets alive.
+    """
+
+    var name: StringSlice[Self.origin]
+    """The name; empty where the pair has no `=`."""
+    var value: StringSlice[Self.origin]
+    """The value, quotation marks included."""
+
+
+struct CookiePairs[origin: ImmOrigin](ImplicitlyCopyable, Iterable, Iterator):
+    """Walks over the cookies of a Cookie field without copying them.
+
+    Parameters:
+        origin: What keeps the octets alive.
+    """
+
+    comptime Element = CookiePair[Self.origin]
+    """What each step gives."""
+    comptime IteratorType[
+        mut: Bool, //, view_origin: Origin[mut=mut]
+    ]: Iterator = Self
+    """The view itself.
+
+    Parameters:
+        mut: Whether the view may be changed.
+        view_origin: Where the view lies.
+    """
+
+    var _rest: Span[UInt8, Self.origin]
+
+    def __init__(out self, octets: Span[UInt8, Self.origin]):
+        """Views the cookies of one field.
+
+        Args:
+            octets: The value of the field.
+        """
+        self._rest = octets
+
+    def __iter__(ref self) -> Self:
+        """Gives the view for a `for` loop.
+
+        Returns:
+            A copy that stands where this one stands.
+        """
+        return self
+
+    def __next__(mut self) raises StopIteration -> CookiePair[Self.origin]:
+        """Gives the next cookie.
+
+        Returns:
+            Views of its name and value.
+
+        Raises:
+            StopIteration: After the last one.
+        """
+        while len(self._rest) != 0:
+            var end = find_octet(self._rest, _SEMICOLON)
+            var pair = _Pair.of(self._rest[:end])
+            self._rest = self._rest[min(end + 1, len(self._rest)) :]
+            if len(pair.name) == 0 and len(pair.value) == 0:
+                continue
+            try:
+                return CookiePair(
+                    StringSlice(from_utf8=pair.name),
+                    StringSlice(from_utf8=pair.value),
+                )
+            except:
+                continue
+        raise StopIteration()
+
+
+struct RequestCookies[origin: ImmOrigin](
+    ImplicitlyCopyable, Iterable, Iterator
+):
+    """Walks over the cookies of a request without copying them.
+
+    HTTP/2 lets a client divide them into several fields (RFC 9113 section
+    8.2.3); they are read as one.
+
+    Parameters:
+        origin: What keeps the request alive.
+    """
+
+    comptime Element = CookiePair[Self.origin]
+    """What each step gives."""
+    comptime IteratorType[
+        mut: Bool, //, view_origin: Origin[mut=mut]
+    ]: Iterator = Self
+    """The view itself.
+
+    Parameters:
+        mut: Whether the view may be changed.
+        view_origin: Where the view lies.
+    """
+
+    var _section: FieldSection[Self.origin]
+    var _next_line: Int
+    var _pairs: CookiePairs[Self.origin]
+
+    def __init__(out self, section: FieldSection[Self.origin]):
+        """Views the cookies of a header section.
+
+        Args:
+            section: The fields.
+        """
+        self._section = section
+        self._next_line = 0
+        self._pairs = CookiePairs(Span[UInt8, Self.origin]())
+
+    def __iter__(ref self) -> Self:
+        """Gives the view for a `for` loop.
+
+        Returns:
+            A copy that stands where this one stands.
+        """
+        return self
+
+    def __next__(mut self) raises StopIteration -> CookiePair[Self.origin]:
+        """Gives the next cookie.
+
+        Returns:
+            Views of its name and value.
+
+        Raises:
+            StopIteration: After the last one.
+        """
+        while True:
+            try:
+                return self._pairs.__next__()
+            except:
+                var line = self._section.find("Cookie", self._next_line)
+                if line == len(self._section):
+                    raise StopIteration()
+                self._next_line = line + 1
+                self._pairs = CookiePairs(self._section.value(line).as_bytes())
+
+    def get(self, name: StringSlice) -> Optional[StringSlice[Self.origin]]:
+        """Finds the first cookie of a name.
+
+        Args:
+            name: The name; its case counts.
+
+        Returns:
+            A view of the value, or none.
+        """
+        for pair in self:
+            if equals(pair.name.as_bytes(), name.as_bytes()):
+                return pair.value
+        return None
+
+    def __contains__(self, name: StringSlice) -> Bool:
+        """Tells whether there is a cookie of a name.
+
+        Args:
+            name: The name; its case counts.
+
+        Returns:
+            True if there is one, be its value empty.
+        """
+        return Bool(self.get(name))
+
+
+def _control_octets() -> OctetSet:
+    var set = OctetSet.of("\x7f")
+    for b in range(32):
+        if UInt8(b) != TAB:
+            set.add(UInt8(b))
+    return set
+
+
+comptime _CONTROL_OCTETS = _control_octets()
+
+
+@fieldwise_init
+struct _Pair[origin: ImmOrigin](ImplicitlyCopyable):
+    var name: Span[UInt8, Self.origin]
+    var value: Span[UInt8, Self.origin]
+
+    @staticmethod
+    def of(octets: Span[UInt8, Self.origin]) -> Self:
+        # What has no `=` is a value without a name.
+        var equals_sign = find_octet(octets, _EQUALS_SIGN)
+        if equals_sign == len(octets):
+            return Self(octets[:0], _trimmed(octets))
+        return Self(
+            _trimmed(octets[:equals_sign]), _trimmed(octets[equals_sign + 1 :])
+        )
+
+
+def _trimmed[
+    origin: Origin
+](octets: Span[UInt8, origin]) -> Span[UInt8, origin]:
+    var start = 0
+    var end = len(octets)
+    while start < end and (octets[start] == SPACE or octets[start] == TAB):
+        start += 1
+    while start < end and (octets[end - 1] == SPACE or octets[end - 1] == TAB):
+        end -= 1
+    return octets[start:end]
+
+
+def _text(octets: Span[UInt8, _]) raises SyntaxError -> String:
+    try:
+        return String(StringSlice(from_utf8=octets))
+    except:
+        raise SyntaxError("cookie", 0, "not UTF-8")
+
+
+def _set_attribute(
+    mut cookie: Cookie, octets: Span[UInt8, _]
+) raises SyntaxError:
+    var equals_sign = find_octet(octets, _EQUALS_SIGN)
+    var name = _trimmed(octets[:equals_sign])
+    var value = _trimmed(octets[min(equals_sign + 1, len(octets)) :])
+    if len(value) > COOKIE_ATTRIBUTE_OCTETS_MAX:
+        return
+    if equals_lower(name, "expires".as_bytes()):
+        var date = parse_cookie_date(value)
+        if date:
+            cookie.expires = date
+    elif equals_lower(name, "max-age".as_bytes()):
+        var seconds = _max_age_of(value)
+        if seconds:
+            cookie.max_age = seconds
+    elif equals_lower(name, "domain".as_bytes()):
+        cookie.domain = _domain_of(value)
+    elif equals_lower(name, "path".as_bytes()):
+        # What is no path means the default one, also behind one that is.
+        var is_path = len(value) > 0 and value[0] == UInt8(ord("/"))
+        cookie.path = _text(value[: len(value) if is_path else 0])
+    elif equals_lower(name, "secure".as_bytes()):
+        cookie.secure = True
+    elif equals_lower(name, "httponly".as_bytes()):
+        cookie.http_only = True
+    elif equals_lower(name, "samesite".as_bytes()):
+        cookie.same_site = SameSite.of(value)
+
+
+def _max_age_of(octets: Span[UInt8, _]) -> Optional[Int]:
+    var is_negative = len(octets) > 0 and octets[0] == UInt8(ord("-"))
+    var digits = octets[Int(is_negative) :]
+    if len(octets) == 0:
+        return None
+    var seconds = 0
+    for b in digits:
+        if b - 48 > 9:
+            return None
+        # More seconds than any clock will see are as good as more.
+        seconds = min(seconds * 10 + Int(b - 48), _SECONDS_MAX)
+    return -seconds if is_negative else seconds
+
+
+comptime _SECONDS_MAX = 1 << 48
+
+
+def _domain_of(octets: Span[UInt8, _]) raises SyntaxError -> String:
+    var start = Int(len(octets) > 0 and octets[0] == UInt8(ord(".")))
+    var domain = octets[start:]
+    for i in range(len(domain)):
+        if domain[i] > 127:
+            raise SyntaxError("cookie domain", i, "not ASCII")
+    return _text(domain).lower()
