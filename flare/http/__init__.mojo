@@ -1,4 +1,4 @@
-"""Serves HTTP requests."""
+"""Serves HTTP requests, and sends them."""
 
 from flare.message import (
     FieldSection,
@@ -32,6 +32,24 @@ from .builders import (
     unauthorized,
     unprocessable,
 )
+from .client import (
+    Authentication,
+    BasicAuth,
+    BearerAuth,
+    ClientConfig,
+    ClientError,
+    ClientTimeouts,
+    HttpClient,
+    PoolLimits,
+    delete,
+    get,
+    head,
+    options,
+    patch,
+    post,
+    put,
+)
+from .content import Content
 from .extract import Extractor, Path, Query
 from .handler import FnHandler, Handler, HandlerFunction
 from .into_response import IntoResponse
@@ -59,4 +77,5 @@ from .server import (
 from .shared import Shared
 from .state import NoState, State
 from .text_value import FromText
+from .timings import ExchangeTimings
 from .upgraded_stream import UpgradedStream

@@ -1,0 +1,387 @@
+"""Sends requests, and keeps connections for those that follow."""
+
+from flare.core import PointerTo, heap_create, heap_destroy
+from flare.message import HeaderMap
+
+from ..content import Content
+from ..request import Request
+from ..response import Response
+from .call import Call
+from .client_state import ClientState
+from .config import ClientConfig
+from .credentials import Authentication, Credentials
+from .error import ClientError, Phase, raised
+from .perform import perform
+from .reference import aim
+
+
+struct HttpClient(Copyable, Movable):
+    """Sends requests over connections that it keeps for later.
+
+    What waits parks the calling fiber, and many fibers of one thread may share
+    a client; in a script the program waits. It belongs to one thread at a time:
+    a copy has the same configuration and connections of its own, so that each
+    worker of a server gets a client by itself.
+
+    With a base URL, what is asked for is joined to it: `/items` and `items`
+    stand behind its path. Credentials go to the origin of the base URL and
+    nowhere else; without a base URL, to the origin that a call names, and not
+    where it is redirected to.
+    """
+
+    var _state: PointerTo[ClientState]
+
+    def __init__(
+        out self,
+        base_url: StringSlice = "",
+        *,
+        var config: ClientConfig = ClientConfig(),
+    ) raises:
+        """Makes a client that shows no credentials.
+
+        Args:
+            base_url: What relative URLs are joined to; none if empty.
+            config: What is decided about it.
+
+        Raises:
+            ClientError: `client.bad_url prepare` or `client.bad_config
+                prepare`.
+        """
+        self._state = ClientState.create(base_url, None, config^)
+
+    def __init__[
+        A: Authentication
+    ](
+        out self,
+        base_url: StringSlice,
+        auth: A,
+        *,
+        var config: ClientConfig = ClientConfig(),
+    ) raises:
+        """Makes a client that proves who asks.
+
+        Parameters:
+            A: The type of the credentials.
+
+        Args:
+            base_url: What relative URLs are joined to; none if empty.
+            auth: What it shows.
+            config: What is decided about it.
+
+        Raises:
+            ClientError: `client.bad_url prepare`, `client.bad_config prepare`
+                or `client.bad_request prepare`.
+        """
+        self._state = ClientState.create(base_url, auth.credentials(), config^)
+
+    def __init__(out self, *, copy: Self):
+        """Makes a client with the same configuration and no connections.
+
+        Args:
+            copy: The other client.
+        """
+        self._state = copy._state[].another()
+
+    def __init__(out self, *, deinit move: Self):
+        """Moves a client.
+
+        Args:
+            move: The client to move.
+        """
+        self._state = move._state
+
+    def __deinit__(deinit self):
+        """Closes the connections that nobody uses; the others when their
+        exchange ends."""
+        ClientState.leave(self._state)
+
+    def get(
+        self,
+        url: StringSlice,
+        *,
+        headers: HeaderMap = HeaderMap(),
+        query: Dict[String, String] = Dict[String, String](),
+        timeout_ms: Optional[Int] = None,
+    ) raises -> Response:
+        """Asks for a representation.
+
+        Args:
+            url: An absolute URL, or what is joined to the base URL.
+            headers: Fields of this request; they replace those of the client.
+            query: Parameters that are put behind the URL, escaped.
+            timeout_ms: How long the whole call may last, if not as configured.
+
+        Returns:
+            The response, whatever its status.
+
+        Raises:
+            Error: `client.refused connect`, `client.timeout head` and the like
+                (`ClientError.of`).
+        """
+        return self.request(
+            "GET",
+            url,
+            Content(),
+            headers=headers,
+            query=query,
+            timeout_ms=timeout_ms,
+        )
+
+    def head(
+        self,
+        url: StringSlice,
+        *,
+        headers: HeaderMap = HeaderMap(),
+        query: Dict[String, String] = Dict[String, String](),
+        timeout_ms: Optional[Int] = None,
+    ) raises -> Response:
+        """Asks for what `get` would give, without the content.
+
+        Args:
+            url: As in `get`.
+            headers: As in `get`.
+            query: As in `get`.
+            timeout_ms: As in `get`.
+
+        Returns:
+            The response.
+
+        Raises:
+            Error: As in `get`.
+        """
+        return self.request(
+            "HEAD",
+            url,
+            Content(),
+            headers=headers,
+            query=query,
+            timeout_ms=timeout_ms,
+        )
+
+    def options(
+        self,
+        url: StringSlice,
+        *,
+        headers: HeaderMap = HeaderMap(),
+        query: Dict[String, String] = Dict[String, String](),
+        timeout_ms: Optional[Int] = None,
+    ) raises -> Response:
+        """Asks what is possible.
+
+        Args:
+            url: As in `get`.
+            headers: As in `get`.
+            query: As in `get`.
+            timeout_ms: As in `get`.
+
+        Returns:
+            The response.
+
+        Raises:
+            Error: As in `get`.
+        """
+        return self.request(
+            "OPTIONS",
+            url,
+            Content(),
+            headers=headers,
+            query=query,
+            timeout_ms=timeout_ms,
+        )
+
+    def delete(
+        self,
+        url: StringSlice,
+        *,
+        headers: HeaderMap = HeaderMap(),
+        query: Dict[String, String] = Dict[String, String](),
+        timeout_ms: Optional[Int] = None,
+    ) raises -> Response:
+        """Asks for a resource to be removed.
+
+        Args:
+            url: As in `get`.
+            headers: As in `get`.
+            query: As in `get`.
+            timeout_ms: As in `get`.
+
+        Returns:
+            The response.
+
+        Raises:
+            Error: As in `get`.
+        """
+        return self.request(
+            "DELETE",
+            url,
+            Content(),
+            headers=headers,
+            query=query,
+            timeout_ms=timeout_ms,
+        )
+
+    def post(
+        self,
+        url: StringSlice,
+        var content: Content = Content(),
+        *,
+        headers: HeaderMap = HeaderMap(),
+        query: Dict[String, String] = Dict[String, String](),
+        timeout_ms: Optional[Int] = None,
+    ) raises -> Response:
+        """Hands content to a resource.
+
+        Args:
+            url: As in `get`.
+            content: A text, which is sent as JSON, or octets, or
+                `Content(text, type)`.
+            headers: As in `get`.
+            query: As in `get`.
+            timeout_ms: As in `get`.
+
+        Returns:
+            The response.
+
+        Raises:
+            Error: As in `get`.
+        """
+        return self.request(
+            "POST",
+            url,
+            content^,
+            headers=headers,
+            query=query,
+            timeout_ms=timeout_ms,
+        )
+
+    def put(
+        self,
+        url: StringSlice,
+        var content: Content = Content(),
+        *,
+        headers: HeaderMap = HeaderMap(),
+        query: Dict[String, String] = Dict[String, String](),
+        timeout_ms: Optional[Int] = None,
+    ) raises -> Response:
+        """Replaces a representation.
+
+        Args:
+            url: As in `get`.
+            content: As in `post`.
+            headers: As in `get`.
+            query: As in `get`.
+            timeout_ms: As in `get`.
+
+        Returns:
+            The response.
+
+        Raises:
+            Error: As in `get`.
+        """
+        return self.request(
+            "PUT",
+            url,
+            content^,
+            headers=headers,
+            query=query,
+            timeout_ms=timeout_ms,
+        )
+
+    def patch(
+        self,
+        url: StringSlice,
+        var content: Content = Content(),
+        *,
+        headers: HeaderMap = HeaderMap(),
+        query: Dict[String, String] = Dict[String, String](),
+        timeout_ms: Optional[Int] = None,
+    ) raises -> Response:
+        """Changes a part of a resource.
+
+        Args:
+            url: As in `get`.
+            content: As in `post`.
+            headers: As in `get`.
+            query: As in `get`.
+            timeout_ms: As in `get`.
+
+        Returns:
+            The response.
+
+        Raises:
+            Error: As in `get`.
+        """
+        return self.request(
+            "PATCH",
+            url,
+            content^,
+            headers=headers,
+            query=query,
+            timeout_ms=timeout_ms,
+        )
+
+    def request(
+        self,
+        method: StringSlice,
+        url: StringSlice,
+        var content: Content = Content(),
+        *,
+        headers: HeaderMap = HeaderMap(),
+        query: Dict[String, String] = Dict[String, String](),
+        timeout_ms: Optional[Int] = None,
+    ) raises -> Response:
+        """Sends a request of any method.
+
+        Args:
+            method: The method, a token.
+            url: As in `get`.
+            content: As in `post`.
+            headers: As in `get`.
+            query: As in `get`.
+            timeout_ms: As in `get`.
+
+        Returns:
+            The response.
+
+        Raises:
+            Error: As in `get`.
+        """
+        var call = ClientState.begin_call(self._state, method, timeout_ms)
+        try:
+            aim(self._state, call, url, query)
+            call[].content = content^
+            if len(headers) > 0:
+                call[].headers = headers.copy()
+            return perform(self._state, call)
+        finally:
+            ClientState.end_call(self._state, call)
+
+    def send(
+        self, request: Request, *, timeout_ms: Optional[Int] = None
+    ) raises -> Response:
+        """Sends a request that was made before.
+
+        Args:
+            request: The request; it can be sent again.
+            timeout_ms: How long the call may last, if not as configured.
+
+        Returns:
+            The response.
+
+        Raises:
+            Error: As in `get`.
+        """
+        var call = ClientState.begin_call(
+            self._state, request.method_text(), timeout_ms
+        )
+        try:
+            aim(self._state, call, request.url, Dict[String, String]())
+            call[].headers.append_all(request.headers)
+            call[].content = Content(request.body.octets(), "")
+            return perform(self._state, call)
+        finally:
+            ClientState.end_call(self._state, call)
+
+    def close_idle(self):
+        """Closes the connections that are kept for later."""
+        ClientState.pool_of(self._state).close_idle()
