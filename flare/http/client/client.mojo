@@ -1,16 +1,14 @@
 """Sends requests, and keeps connections for those that follow."""
 
-from flare.core import PointerTo, heap_create, heap_destroy
+from flare.core import PointerTo
 from flare.message import HeaderMap
 
 from ..content import Content
 from ..request import Request
 from ..response import Response
-from .call import Call
 from .client_state import ClientState
 from .config import ClientConfig
-from .credentials import Authentication, Credentials
-from .error import ClientError, Phase, raised
+from .credentials import Authentication
 from .perform import perform
 from .reference import aim
 

@@ -1,7 +1,7 @@
 """Holds what a client knows between two calls."""
 
 from flare.core import PointerTo, heap_create, heap_destroy
-from flare.message import HeaderMap, Url
+from flare.message import Url
 from flare.runtime.current import current_fiber
 from flare.tls import TlsContext
 

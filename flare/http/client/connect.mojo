@@ -1,7 +1,6 @@
 """Opens the connections of a client."""
 
 from flare.core import PointerTo
-from flare.proto.h1 import H1Limits
 from flare.runtime.wait import deadline_in
 from flare.tcp import TcpStream
 from flare.tls import TlsContext, TlsMachine, TlsSession, TlsStream
