@@ -4,6 +4,11 @@ from std.testing import TestSuite
 
 from tests.client import (
     test_answers,
+    test_pool,
+    test_redirects,
+    test_requests,
+    test_streams,
+    test_transports,
 )
 
 
@@ -11,6 +16,26 @@ def main() raises:
     var failures = List[String]()
     try:
         TestSuite.discover_tests[test_answers.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_pool.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_redirects.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_requests.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_streams.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_transports.TESTS]().run()
     except e:
         failures.append(String(e))
     if failures:

@@ -24,6 +24,8 @@ struct CallState(Movable):
     """Its name."""
     var target: Buffer
     """The request target, without the origin."""
+    var absolute_target: Buffer
+    """The same with the origin, for a proxy."""
     var headers: HeaderMap
     """The fields that the program has set."""
     var fields: HeaderMap
@@ -36,7 +38,9 @@ struct CallState(Movable):
     var redirects: Int
     """Redirections followed."""
     var attempts: Int
-    """How often the present request was sent."""
+    """How often a request was sent."""
+    var retries: Int
+    """How often one was repeated after a failure."""
     var clock: Clock
     """Until when the call may last."""
     var timings: ExchangeTimings
@@ -48,12 +52,14 @@ struct CallState(Movable):
         self.method = Method.GET
         self.method_text = Buffer()
         self.target = Buffer()
+        self.absolute_target = Buffer()
         self.headers = HeaderMap()
         self.fields = HeaderMap()
         self.content = Content()
         self.shows_credentials = False
         self.redirects = 0
         self.attempts = 0
+        self.retries = 0
         self.clock = Clock(0)
         self.timings = ExchangeTimings()
 
@@ -67,6 +73,7 @@ struct CallState(Movable):
         self.set_method(method)
         self.redirects = 0
         self.attempts = 0
+        self.retries = 0
         self.clock = clock
         self.shows_credentials = True
         self.timings = ExchangeTimings()

@@ -1,7 +1,9 @@
 """Sends requests, and keeps connections for those that follow."""
 
 from flare.core import PointerTo
+from flare.io import Reader
 from flare.message import HeaderMap
+from flare.proto.h1 import BodyLength
 
 from ..content import Content
 from ..request import Request
@@ -9,8 +11,12 @@ from ..response import Response
 from .client_state import ClientState
 from .config import ClientConfig
 from .credentials import Authentication
+from .error import ClientError
+from .open import opened, streamed, whole_response
 from .perform import perform
 from .reference import aim
+from .statistics import ClientStatistics
+from .stream import ClientStream
 
 
 struct HttpClient(Copyable, Movable):
@@ -379,6 +385,134 @@ struct HttpClient(Copyable, Movable):
             return perform(self._state, call)
         finally:
             ClientState.end_call(self._state, call)
+
+    def open(
+        self,
+        method: StringSlice,
+        url: StringSlice,
+        *,
+        length: Optional[Int] = None,
+        headers: HeaderMap = HeaderMap(),
+        expects_continue: Bool = False,
+    ) raises -> ClientStream:
+        """Begins a request whose content is written bit by bit.
+
+        Redirections are not followed, and nothing is sent twice.
+
+        Args:
+            method: The method.
+            url: As in `get`.
+            length: How much will be written, if that is known; else it is
+                chunked.
+            headers: As in `get`.
+            expects_continue: Whether the server is asked first if it wants the
+                content.
+
+        Returns:
+            What the content is written to, and the response read from.
+
+        Raises:
+            Error: As in `get`.
+        """
+        var known = BodyLength.UNKNOWN
+        if length:
+            known = BodyLength.known(max(length.value(), 0))
+        return opened(
+            self._state, method, url, headers, known, expects_continue
+        )
+
+    def stream(
+        self,
+        url: StringSlice,
+        *,
+        method: StringSlice = "GET",
+        headers: HeaderMap = HeaderMap(),
+    ) raises -> ClientStream:
+        """Asks for a content that is read bit by bit.
+
+        Args:
+            url: As in `get`.
+            method: The method of a request without content.
+            headers: As in `get`.
+
+        Returns:
+            What the response is read from; its head has come. Redirections are
+            followed.
+
+        Raises:
+            Error: As in `get`.
+        """
+        return streamed(self._state, method, url, headers)
+
+    def upload[
+        R: Reader
+    ](
+        self,
+        method: StringSlice,
+        url: StringSlice,
+        reader: R,
+        *,
+        length: Optional[Int] = None,
+        headers: HeaderMap = HeaderMap(),
+        expects_continue: Bool = False,
+    ) raises -> Response:
+        """Sends what a reader gives.
+
+        Parameters:
+            R: The type of the reader.
+
+        Args:
+            method: The method.
+            url: As in `get`.
+            reader: What is read to its end.
+            length: How much it gives, if that is known.
+            headers: As in `get`.
+            expects_continue: Whether the server is asked first.
+
+        Returns:
+            The response, also where it came before all was sent.
+
+        Raises:
+            Error: As in `get`, and what the reader raises.
+        """
+        var stream = self.open(
+            method,
+            url,
+            length=length,
+            headers=headers,
+            expects_continue=expects_continue,
+        )
+        if stream.begin_content():
+            var piece = List[UInt8](length=64 * 1024, fill=0)
+            while True:
+                var count = reader.read(Span(piece))
+                if count == 0:
+                    break
+                try:
+                    stream.write_all(Span(piece)[0:count])
+                except:
+                    # The server may have answered what it will not read.
+                    break
+        try:
+            stream.end()
+        except e:
+            if ClientError.of(e).value().kind == ClientError.BAD_REQUEST:
+                raise e^
+        return whole_response(
+            stream, self._state[].config.limits.body_octets_max
+        )
+
+    def statistics(self) -> ClientStatistics:
+        """Tells what was counted.
+
+        Returns:
+            The counters at this moment.
+        """
+        var found = self._state[].statistics
+        found.idle = self._state[].pool.idle
+        for origin in self._state[].pool.origins:
+            found.open += origin[].open
+        return found
 
     def close_idle(self):
         """Closes the connections that are kept for later."""

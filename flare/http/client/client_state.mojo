@@ -12,6 +12,8 @@ from .credentials import Credentials
 from .error import ClientError, Phase, raised
 from .origin import OriginState
 from .pool import Origin, Pool, PoolState
+from .proxy import Proxy
+from .statistics import ClientStatistics
 
 comptime _KEPT_CALLS_MAX = 256
 
@@ -31,6 +33,8 @@ struct ClientState(Movable):
     """The connections."""
     var tls: Optional[TlsContext]
     """The context of TLS, once it was needed."""
+    var statistics: ClientStatistics
+    """What was counted."""
     var free_calls: List[Call]
     """Blocks that no call uses."""
     var users: Int
@@ -55,6 +59,7 @@ struct ClientState(Movable):
         self.credentials = credentials^
         self.base_origin = None
         self.tls = None
+        self.statistics = ClientStatistics()
         self.free_calls = List[Call]()
         self.users = 1
 
@@ -212,6 +217,15 @@ struct ClientState(Movable):
         if "Accept" not in headers:
             origin.fields.append_constant["Accept", "*/*"]()
         origin.fields.append_all(headers.view())
+        var proxy = state[].config.proxies.proxy_for(
+            url.is_secure(), url.host(), url.port()
+        )
+        if proxy and not url.is_secure() and not state[].config.unix_socket:
+            if proxy.value().kind == Proxy.HTTP:
+                origin.is_forwarded = True
+                var shown = proxy.value().authorization()
+                if shown:
+                    origin.fields.set("Proxy-Authorization", shown.value())
         origin.own_fields = origin.fields.copy()
         if state[].credentials and _belongs(state, url):
             if state[].credentials.value().kind == Credentials.FIXED:

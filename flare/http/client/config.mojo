@@ -4,6 +4,9 @@ from flare.message import HeaderMap
 from flare.proto.h1 import H1Limits
 from flare.tls import TlsConfig
 
+from .proxy import ProxyRules
+from .retry import RetryPolicy
+
 comptime _MS_MAX = 1 << 40
 comptime _IN_MEMORY_OCTETS_MAX = 1 << 40
 
@@ -157,12 +160,16 @@ struct ClientConfig(Copyable, Movable):
     """What a response may make us read. `body_octets_max` bounds a content
     that is kept in memory; one that is read bit by bit has no other bound than
     its reader's."""
+    var retry: RetryPolicy
+    """How often a request that failed is sent again."""
     var redirects_max: Int
     """How many redirections a request follows; 0 hands the first one over."""
     var headers: HeaderMap
     """Fields of every request, unless it has its own of that name."""
     var tls: TlsConfig
     """What is decided about TLS."""
+    var proxies: ProxyRules
+    """Through whom which host is reached."""
     var unix_socket: Optional[String]
     """The path of a socket that all connections go to, whatever the host."""
 
@@ -176,9 +183,11 @@ struct ClientConfig(Copyable, Movable):
             field_lines_max=200,
             body_octets_max=32 << 20,
         ),
+        retry: RetryPolicy = RetryPolicy(),
         redirects_max: Int = 10,
         var headers: HeaderMap = HeaderMap(),
         var tls: TlsConfig = TlsConfig(),
+        var proxies: ProxyRules = ProxyRules(),
         var unix_socket: Optional[String] = None,
     ):
         """Makes a configuration; each field may be changed afterwards.
@@ -187,17 +196,21 @@ struct ClientConfig(Copyable, Movable):
             timeouts: How long waits may last.
             pool: How many connections are kept.
             limits: What a response may make us read.
+            retry: How often a request is repeated.
             redirects_max: How many redirections are followed.
             headers: Fields of every request.
             tls: What is decided about TLS.
+            proxies: Through whom which host is reached.
             unix_socket: The path of a socket to connect to.
         """
         self.timeouts = timeouts
         self.pool = pool
         self.limits = limits
+        self.retry = retry
         self.redirects_max = redirects_max
         self.headers = headers^
         self.tls = tls^
+        self.proxies = proxies^
         self.unix_socket = unix_socket^
 
     def first_problem(self) -> Optional[StaticString]:
@@ -213,6 +226,8 @@ struct ClientConfig(Copyable, Movable):
             problem = self.limits.first_problem()
         if not problem:
             problem = self.tls.first_problem()
+        if not problem:
+            problem = self.retry.first_problem()
         if problem:
             return problem
         if self.limits.field_section_octets_max > 60_000:

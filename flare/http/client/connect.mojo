@@ -10,6 +10,7 @@ from .config import ClientConfig
 from .connection import ClientConnection, Clock, now
 from .error import ClientError, Phase, raised
 from .pool import Origin
+from .tunnel import tunnelled
 
 
 def open_connection(
@@ -68,13 +69,25 @@ def _connect(
         except e:
             raise Error(ClientError.because(Phase.CONNECT, e))
         return
+    var proxy = config[].proxies.proxy_for(
+        origin[].is_secure, origin[].host, origin[].port
+    )
+    var host = origin[].host
+    var port = UInt16(origin[].port)
+    if proxy:
+        host = proxy.value().host
+        port = proxy.value().port
     var tcp: TcpStream
     try:
-        tcp = TcpStream.connect(
-            origin[].host, UInt16(origin[].port), timeout_ms=left_ms
-        )
+        tcp = TcpStream.connect(host, port, timeout_ms=left_ms)
     except e:
         raise Error(ClientError.because(Phase.CONNECT, e))
+    if proxy and not origin[].is_forwarded:
+        try:
+            with deadline_in(max(end_ms - now(), 1)):
+                tcp = tunnelled(tcp^, proxy.value(), origin, config[].limits)
+        except e:
+            raise Error(ClientError.because(Phase.HANDSHAKE, e))
     if not origin[].is_secure:
         connection.carry_over(tcp^)
         return

@@ -148,6 +148,13 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
             self.state[].tls.value().close()
         heap_destroy(self.state)
 
+    def close(self):
+        """Closes the transport; who waits on it gets an error."""
+        if self.state[].socket:
+            self.state[].socket.value().close()
+        elif self.state[].tls:
+            self.state[].tls.value().close()
+
     def carry_over(self, var tcp: TcpStream):
         """Uses TCP.
 

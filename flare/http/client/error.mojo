@@ -202,6 +202,14 @@ struct ClientError(Copyable, Movable, Writable):
             return own.value().copy()
         return Self(_kind_of(cause), phase, String(cause))
 
+    def is_broken_off(self) -> Bool:
+        """Tells whether the connection ended.
+
+        Returns:
+            True if the peer has closed it or broken it off.
+        """
+        return self.kind == Self.RESET or self.kind == Self.CLOSED
+
     def write_to(self, mut writer: Some[Writer]):
         """Writes the text that `of` reads.
 

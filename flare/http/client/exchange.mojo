@@ -85,7 +85,7 @@ struct ClientExchange(TrivialRegisterPassable):
                 can be read.
         """
         var c = self.connection
-        if expects_continue and not self._may_go_on():
+        if expects_continue and not self.may_go_on():
             return
         try:
             if len(content) <= _COPIED_OCTETS_MAX:
@@ -179,7 +179,7 @@ struct ClientExchange(TrivialRegisterPassable):
         if c.state[].h1.receive_body == BodyKind.LENGTH:
             _ = into[].content.reserve(min(announced, _ANNOUNCED_OCTETS_MAX))
         while True:
-            if self._receives_directly():
+            if self.receives_directly():
                 self._receive_into(into)
                 continue
             var window = c.window()
@@ -204,7 +204,12 @@ struct ClientExchange(TrivialRegisterPassable):
             ):
                 return
 
-    def _receives_directly(self) -> Bool:
+    def receives_directly(self) -> Bool:
+        """Tells whether what comes next is content as it stands.
+
+        Returns:
+            True where no octet of it needs to be looked at.
+        """
         ref c = self.connection.state[]
         if len(c.received) != 0 or c.h1.has_ended:
             return False
@@ -238,9 +243,16 @@ struct ClientExchange(TrivialRegisterPassable):
             # The limit lies within what came: the next event says so.
             _ = c.next_event(octets[event.length :], Phase.CONTENT)
 
-    def _may_go_on(self) raises -> Bool:
-        # False where a final response has come instead of 100 (Continue): the
-        # content is not sent, and the connection cannot be used again.
+    def may_go_on(self) raises -> Bool:
+        """Sends the head, and waits for 100 (Continue) for a while.
+
+        Returns:
+            False where a final response has come instead: the content is not
+            sent, and the connection cannot be used again.
+
+        Raises:
+            ClientError: If there is neither.
+        """
         var c = self.connection
         try:
             c.flush(self.clock, self.timeouts.write_ms)

@@ -46,6 +46,8 @@ struct OriginState(Movable):
     """The port to connect to."""
     var authority: String
     """Host and port as the Host field has them."""
+    var is_forwarded: Bool
+    """Whether a proxy is asked for it, that carries the requests over."""
     var fields: HeaderMap
     """The fields of every request to it: Host first."""
     var own_fields: HeaderMap
@@ -86,6 +88,7 @@ struct OriginState(Movable):
         self.host = host^
         self.port = port
         self.authority = authority^
+        self.is_forwarded = False
         self.fields = HeaderMap()
         self.own_fields = HeaderMap()
         self.idle = List[ClientConnection]()
