@@ -4,7 +4,7 @@ from std.memory import ArcPointer
 
 from flare.net import SocketAddr
 from flare.runtime.task import JoinHandle, spawn
-from flare.runtime.wait import deadline_in, sleep
+from flare.runtime.wait import sleep
 from flare.tcp import TcpListener, TcpStream
 
 comptime OK_ANSWER: StaticString = (
@@ -138,6 +138,28 @@ def ok_answers(count: Int) -> List[Reply]:
         The answers.
     """
     return List[Reply](length=count, fill=Reply(String(OK_ANSWER), Ending.KEEP))
+
+
+def redirect_to(location: StringSlice, status: Int = 302) -> Reply:
+    """Makes an answer that points elsewhere.
+
+    Args:
+        location: Where to.
+        status: The status.
+
+    Returns:
+        The answer.
+    """
+    return Reply(
+        String(
+            "HTTP/1.1 ",
+            status,
+            " X\r\nLocation: ",
+            location,
+            "\r\nContent-Length: 3\r\n\r\nabc",
+        ),
+        Ending.KEEP,
+    )
 
 
 def read_request(stream: TcpStream) raises -> String:

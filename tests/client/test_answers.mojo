@@ -87,9 +87,7 @@ comptime _CHUNKED: StaticString = (
 def _bad_rows() -> List[_Row]:
     var rows = List[_Row]()
 
-    def bad(
-        name: StringSlice, octets: StringSlice, phase: StringSlice = "head"
-    ) {mut rows}:
+    def bad(name: StringSlice, octets: StringSlice) {mut rows}:
         rows.append(
             _Row(
                 String(name),
@@ -140,6 +138,25 @@ def _bad_rows() -> List[_Row]:
         "a switch that nobody asked for",
         "HTTP/1.1 101 Go\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n",
     )
+    return rows^
+
+
+def _bad_chunk_rows() -> List[_Row]:
+    var rows = List[_Row]()
+
+    def bad(
+        name: StringSlice, octets: StringSlice, phase: StringSlice
+    ) {mut rows}:
+        rows.append(
+            _Row(
+                String(name),
+                String(octets),
+                Ending.HOLD,
+                ClientError.PROTOCOL,
+                String(phase),
+            )
+        )
+
     bad("a chunk size that is none", String(_CHUNKED, "zz\r\n"), "content")
     bad("a chunk without a size", String(_CHUNKED, "\r\n"), "content")
     bad("a chunk with a minus", String(_CHUNKED, "-1\r\n"), "content")
@@ -249,6 +266,8 @@ def _limits() -> ClientConfig:
 def _bad_answers() raises:
     for row in _bad_rows():
         _assert_fails(row)
+    for row in _bad_chunk_rows():
+        _assert_fails(row)
     for row in _other_rows():
         _assert_fails(row)
 
@@ -318,7 +337,7 @@ def _assert_fails(row: _Row) raises:
     stand^.join()
 
 
-def _good_answers() raises:
+def _good_rows() -> List[Tuple[String, String, String, Bool]]:
     # Name, answer, content; a last field says whether the connection stays.
     var rows: List[Tuple[String, String, String, Bool]] = []
     rows.append(
@@ -421,7 +440,11 @@ def _good_answers() raises:
             True,
         )
     )
-    for row in rows:
+    return rows^
+
+
+def _good_answers() raises:
+    for row in _good_rows():
         var ending = Ending.KEEP if row[3] else Ending.CLOSE
         var stand = Stand(
             [Reply(row[1], ending), Reply(String(OK_ANSWER), Ending.KEEP)]

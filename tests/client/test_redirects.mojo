@@ -12,7 +12,7 @@ from flare.http import (
 from flare.http.client.redirect import becomes_get, redirection
 from flare.message import Method, Url
 
-from tests.client.stand import OK_ANSWER, Ending, Reply, Stand
+from tests.client.stand import OK_ANSWER, Ending, Reply, Stand, redirect_to
 from tests.tcp.loops import on_each_backend
 
 
@@ -85,27 +85,14 @@ def test_a_redirection_to_nowhere_is_an_error() raises:
     on_each_backend(_nowhere)
 
 
-def _to(location: StringSlice, status: Int = 302) -> Reply:
-    return Reply(
-        String(
-            "HTTP/1.1 ",
-            status,
-            " X\r\nLocation: ",
-            location,
-            "\r\nContent-Length: 3\r\n\r\nabc",
-        ),
-        Ending.KEEP,
-    )
-
-
 def _followed() raises:
     var replies = List[Reply]()
     for i in range(3):
-        replies.append(_to(String("/", i + 1)))
+        replies.append(redirect_to(String("/", i + 1)))
     replies.append(Reply(String(OK_ANSWER), Ending.KEEP))
     for _ in range(4):
-        replies.append(_to("/loop"))
-    replies.append(_to("/left"))
+        replies.append(redirect_to("/loop"))
+    replies.append(redirect_to("/left"))
     var stand = Stand(replies^)
     var client = HttpClient(stand.url(), config=ClientConfig(redirects_max=3))
     var response = client.get("/0")
@@ -133,7 +120,7 @@ def _followed() raises:
 def _contents() raises:
     for status in [301, 302, 303, 307, 308]:
         var stand = Stand(
-            [_to("/y", status), Reply(String(OK_ANSWER), Ending.KEEP)]
+            [redirect_to("/y", status), Reply(String(OK_ANSWER), Ending.KEEP)]
         )
         var client = HttpClient(stand.url())
         _ = client.post("/x", "{}")
@@ -154,7 +141,7 @@ def _credentials() raises:
             Reply(String(OK_ANSWER), Ending.CLOSE),
         ]
     )
-    var stand = Stand([_to("/y"), _to(other.url("/z"))])
+    var stand = Stand([redirect_to("/y"), redirect_to(other.url("/z"))])
     var client = HttpClient(stand.url(), BearerAuth("secret"))
     var headers = HeaderMap()
     headers.append("Cookie", "a=secret")
@@ -177,7 +164,7 @@ def _credentials() raises:
 def _nowhere() raises:
     for location in ["javascript:alert(1)", "file:///x", "http://u:p@h/"]:
         var stand = Stand(
-            [_to(location), Reply(String(OK_ANSWER), Ending.KEEP)]
+            [redirect_to(location), Reply(String(OK_ANSWER), Ending.KEEP)]
         )
         var client = HttpClient(stand.url())
         var kind = -1

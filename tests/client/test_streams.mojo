@@ -4,7 +4,6 @@ from std.testing import assert_equal, assert_raises, assert_true
 
 from flare.http import (
     ClientConfig,
-    ClientError,
     ClientStream,
     ClientTimeouts,
     HttpClient,

@@ -1,12 +1,11 @@
 """Lets a program write the content of a request, and read that of its response,
 bit by bit."""
 
-from flare.core import PointerTo, heap_create, heap_destroy
+from flare.core import PointerTo, heap_destroy
 from flare.io import Reader, Writer
 from flare.message import HeaderMap
 from flare.net import NetError
 from flare.proto.h1 import BodyKind, H1Event
-from flare.proto.h1.state import SideState
 from flare.runtime.fiber import NO_DEADLINE
 from flare.sys.errno import EBUSY
 
