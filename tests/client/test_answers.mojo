@@ -94,7 +94,7 @@ def _bad_rows() -> List[_Row]:
                 String(octets),
                 Ending.HOLD,
                 ClientError.PROTOCOL,
-                String(phase),
+                "head",
             )
         )
 
@@ -376,6 +376,11 @@ def _good_rows() -> List[Tuple[String, String, String, Bool]]:
             True,
         )
     )
+    return rows^
+
+
+def _other_good_rows() -> List[Tuple[String, String, String, Bool]]:
+    var rows: List[Tuple[String, String, String, Bool]] = []
     rows.append(
         ("no reason", "HTTP/1.1 200 \r\nContent-Length: 1\r\n\r\na", "a", True)
     )
@@ -444,7 +449,9 @@ def _good_rows() -> List[Tuple[String, String, String, Bool]]:
 
 
 def _good_answers() raises:
-    for row in _good_rows():
+    var rows = _good_rows()
+    rows.extend(_other_good_rows())
+    for row in rows:
         var ending = Ending.KEEP if row[3] else Ending.CLOSE
         var stand = Stand(
             [Reply(row[1], ending), Reply(String(OK_ANSWER), Ending.KEEP)]

@@ -60,6 +60,26 @@ def test_a_copy_has_connections_of_its_own() raises:
     on_each_backend(_copied)
 
 
+def test_requests_that_are_started_run_beside_each_other() raises:
+    on_each_backend(_started)
+
+
+def _started() raises:
+    var stand = Stand(ok_answers(2))
+    var other = Stand(ok_answers(1))
+    var client = HttpClient(stand.url())
+    var first = client.start("GET", "/a")
+    var second = client.start("POST", other.url("/b"), "{}")
+    var dropped = client.start("GET", "/never")
+    _ = dropped^
+    assert_equal(first^.join().text(), "ok")
+    assert_equal(second^.join().text(), "ok")
+    assert_equal(client.get("/c").text(), "ok")
+    _ = client^
+    stand^.join()
+    other^.join()
+
+
 def _reused() raises:
     var stand = Stand(ok_answers(20))
     var client = HttpClient(stand.url())

@@ -4,11 +4,12 @@ from flare.core import PointerTo
 from flare.io import Reader
 from flare.message import HeaderMap
 from flare.proto.h1 import BodyLength
+from flare.runtime.task import JoinHandle, spawn
 
 from ..content import Content
 from ..request import Request
 from ..response import Response
-from .client_state import ClientState
+from .client_state import CallOwner, ClientState
 from .config import ClientConfig
 from .credentials import Authentication
 from .error import ClientError
@@ -359,6 +360,45 @@ struct HttpClient(Copyable, Movable):
             return perform(self._state, call)
         finally:
             ClientState.end_call(self._state, call)
+
+    def start(
+        self,
+        method: StringSlice,
+        url: StringSlice,
+        var content: Content = Content(),
+        *,
+        headers: HeaderMap = HeaderMap(),
+        timeout_ms: Optional[Int] = None,
+    ) raises -> JoinHandle[Response]:
+        """Sends a request on a fiber of its own, while the caller goes on.
+
+        So a handler asks several servers at once.
+
+        Args:
+            method: The method, a token.
+            url: As in `get`.
+            content: As in `post`.
+            headers: As in `get`.
+            timeout_ms: As in `get`.
+
+        Returns:
+            What owns the fiber: `join` gives the response. Dropping it gives
+            the request up.
+
+        Raises:
+            Error: As in `get`, where the request cannot even begin.
+        """
+        var call = ClientState.begin_call(self._state, method, timeout_ms)
+        var owner = CallOwner(self._state, call)
+        aim(self._state, call, url, Dict[String, String]())
+        call[].content = content^
+        if len(headers) > 0:
+            call[].headers = headers.copy()
+
+        def run() raises {var owner^} -> Response:
+            return perform(owner.state, owner.call)
+
+        return spawn(run^)
 
     def send(
         self, request: Request, *, timeout_ms: Optional[Int] = None

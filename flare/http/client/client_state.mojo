@@ -235,6 +235,29 @@ struct ClientState(Movable):
         return pool.add(origin^)
 
 
+struct CallOwner(Movable):
+    """Ends a call when nobody carries it out any more."""
+
+    var state: PointerTo[ClientState]
+    """The client."""
+    var call: Call
+    """The call."""
+
+    def __init__(out self, state: PointerTo[ClientState], call: Call):
+        """Takes a call over.
+
+        Args:
+            state: The client.
+            call: The call.
+        """
+        self.state = state
+        self.call = call
+
+    def __deinit__(deinit self):
+        """Gives the block of the call back."""
+        ClientState.end_call(self.state, self.call)
+
+
 def http_url(text: StringSlice) raises -> Url:
     """Parses a URL that can be asked for.
 
