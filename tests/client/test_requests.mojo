@@ -25,7 +25,7 @@ from flare.runtime.task import spawn
 from flare.unix import UnixListener
 
 from tests.client.stand import OK_ANSWER, Ending, Reply, Stand, ok_answers
-from tests.tcp.loops import on_each_backend
+from tests.tcp.loops import octets_of, on_each_backend
 
 
 def test_a_reference_is_joined_to_the_base() raises:
@@ -117,7 +117,7 @@ def _verbs() raises:
     var url = stand.url("/x")
     assert_true(get(url).ok())
     assert_true(post(url, '{"a": 1}').ok())
-    assert_true(put(url, List[UInt8]([1, 2])).ok())
+    assert_true(put(url, octets_of("\x01\x02")).ok())
     assert_true(patch(url, Content("a=b", "text/plain")).ok())
     assert_true(delete(url).ok())
     assert_true(options(url).ok())

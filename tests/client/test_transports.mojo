@@ -280,11 +280,11 @@ def _socks() raises:
         var stream = listener.accept()
         var said = List[UInt8]()
         _take(stream, said, 4)
-        stream.write_all(Span(List[UInt8]([5, 2])))
+        stream.write_all("\x05\x02".as_bytes())
         _take(stream, said, 5)
-        stream.write_all(Span(List[UInt8]([1, 0])))
+        stream.write_all("\x01\x00".as_bytes())
         _take(stream, said, 7 + 8)
-        stream.write_all(Span(List[UInt8]([5, 0, 0, 3, 1, 97, 0, 80])))
+        stream.write_all("\x05\x00\x00\x03\x01\x61\x00\x50".as_bytes())
         assert_true(read_request(stream).startswith("GET /x HTTP/1.1\r\n"))
         stream.write_all(OK_ANSWER.as_bytes())
         return said^
@@ -296,9 +296,9 @@ def _socks() raises:
     )
     assert_equal(client.get("/x").text(), "ok")
     var wanted: List[UInt8] = [5, 2, 0, 2, 1, 1, 117, 1, 112]
-    wanted.extend(List[UInt8]([5, 1, 0, 3, 8]))
+    wanted.extend("\x05\x01\x00\x03\x08".as_bytes())
     wanted.extend("far.away".as_bytes())
-    wanted.extend(List[UInt8]([0, 81]))
+    wanted.extend("\x00\x51".as_bytes())
     assert_true(serving^.join() == wanted)
 
 
