@@ -12,6 +12,9 @@ comptime OK_ANSWER: StaticString = (
 )
 """A response after which the connection can be used again."""
 
+comptime CONTINUE: StaticString = "HTTP/1.1 100 Continue\r\n\r\n"
+"""An interim response, behind which content comes."""
+
 
 struct Ending:
     """Names what the stand-in does behind an answer."""
@@ -162,6 +165,23 @@ def redirect_to(location: StringSlice, status: Int = 302) -> Reply:
     )
 
 
+def read_some(stream: TcpStream) raises -> String:
+    """Reads once.
+
+    Args:
+        stream: The connection.
+
+    Returns:
+        What came; empty if the client has closed.
+
+    Raises:
+        Error: What reading fails with.
+    """
+    var piece = List[UInt8](length=65536, fill=0)
+    var count = stream.read(Span(piece))
+    return String(unsafe_from_utf8=Span(piece)[0:count])
+
+
 def read_request(stream: TcpStream) raises -> String:
     """Reads one request, with the content that its head announces.
 
@@ -202,6 +222,7 @@ def _serve(
     listener: TcpListener, replies: List[Reply], seen: ArcPointer[Seen]
 ) raises:
     var stream = Optional[TcpStream](None)
+    var is_asked_on = False
     for reply in replies:
         while True:
             if not stream:
@@ -212,7 +233,10 @@ def _serve(
                     break
             var request = String()
             try:
-                request = read_request(stream.value())
+                if is_asked_on:
+                    request = read_some(stream.value())
+                else:
+                    request = read_request(stream.value())
             except e:
                 if "net.reset" not in String(e):
                     raise e^
@@ -230,6 +254,7 @@ def _serve(
             # A client that has read enough resets.
             if "net." not in String(e):
                 raise e^
+        is_asked_on = reply.octets == String(CONTINUE)
         if reply.ending == Ending.KEEP:
             continue
         if reply.ending == Ending.RESET:

@@ -83,7 +83,7 @@ def _started() raises:
 def _reused() raises:
     var stand = Stand(ok_answers(20))
     var client = HttpClient(stand.url())
-    for i in range(20):
+    for _ in range(20):
         assert_equal(client.get("/").text(), "ok")
     assert_equal(stand.connections(), 1)
     var found = client.statistics()

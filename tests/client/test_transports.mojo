@@ -261,7 +261,7 @@ def _carry(var near: TcpStream, var far: TcpStream) raises:
 def _pour(source: TcpStream, target: TcpStream) raises:
     var octets = List[UInt8](length=4096, fill=0)
     while True:
-        var count = 0
+        var count: Int
         try:
             count = source.read(Span(octets))
             target.write_all(Span(octets)[0:count])

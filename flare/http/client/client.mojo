@@ -98,6 +98,8 @@ struct HttpClient(Copyable, Movable):
     def __deinit__(deinit self):
         """Closes the connections that nobody uses; the others when their
         exchange ends."""
+        self._state[].pool.is_over = True
+        self.close_idle()
         ClientState.leave(self._state)
 
     def get(

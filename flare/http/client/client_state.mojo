@@ -228,10 +228,9 @@ struct ClientState(Movable):
                     origin.fields.set("Proxy-Authorization", shown.value())
         origin.own_fields = origin.fields.copy()
         if state[].credentials and _belongs(state, url):
-            if state[].credentials.value().kind == Credentials.FIXED:
-                origin.own_fields.set(
-                    "Authorization", state[].credentials.value().value
-                )
+            origin.own_fields.set(
+                "Authorization", state[].credentials.value().value
+            )
         return pool.add(origin^)
 
 

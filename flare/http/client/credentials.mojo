@@ -7,45 +7,12 @@ from flare.core import COLON
 from .error import ClientError, Phase, raised
 
 
+@fieldwise_init
 struct Credentials(Copyable, Movable):
-    """Holds the value of Authorization, or what one is made of."""
+    """Holds what is shown."""
 
-    comptime FIXED: UInt8 = 0
-    """The value is the same for every request."""
-    comptime DIGEST: UInt8 = 1
-    """The value answers a challenge (RFC 7616)."""
-
-    var kind: UInt8
-    """One of the constants."""
     var value: String
-    """The value of Authorization, where it is fixed."""
-    var user: String
-    """Who asks, where a challenge is answered."""
-    var password: String
-    """The password that goes with it."""
-
-    def __init__(out self, *, var value: String):
-        """Makes fixed credentials.
-
-        Args:
-            value: The value of Authorization.
-        """
-        self.kind = Self.FIXED
-        self.value = value^
-        self.user = String()
-        self.password = String()
-
-    def __init__(out self, *, var user: String, var password: String):
-        """Makes credentials that answer challenges of Digest.
-
-        Args:
-            user: Who asks.
-            password: The password.
-        """
-        self.kind = Self.DIGEST
-        self.value = String()
-        self.user = user^
-        self.password = password^
+    """The value of Authorization."""
 
 
 trait Authentication(Copyable, Deinitable, Movable):
@@ -90,7 +57,7 @@ struct BasicAuth(Authentication):
                     "the user of Basic has a colon",
                 )
         var pair = String(self.user, ":", self.password)
-        return Credentials(value=String("Basic ", b64encode(pair.as_bytes())))
+        return Credentials(String("Basic ", b64encode(pair.as_bytes())))
 
 
 @fieldwise_init
@@ -109,4 +76,4 @@ struct BearerAuth(Authentication):
         Raises:
             Nothing.
         """
-        return Credentials(value=String("Bearer ", self.token))
+        return Credentials(String("Bearer ", self.token))
