@@ -7,7 +7,7 @@ once it runs. A thread without a recycler allocates and frees instead.
 
 from .pointer import Erased, PointerTo, heap_create, heap_destroy
 
-comptime _KINDS = 2
+comptime _KINDS = 3
 comptime _BLOCKS_MAX = 256
 
 
@@ -18,6 +18,8 @@ struct BlockKind:
     """The lines of a `HeaderMap`."""
     comptime CONTENT = 1
     """A copied content."""
+    comptime RECEIVED = 2
+    """What a client has received besides status and header fields."""
 
 
 struct RecyclerState(Movable):

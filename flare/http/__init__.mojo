@@ -1,4 +1,4 @@
-"""Serves HTTP requests."""
+"""Serves HTTP requests, and sends them."""
 
 from flare.message import (
     Cookie,
@@ -46,6 +46,29 @@ from .builders import (
     unauthorized,
     unprocessable,
 )
+from .client import (
+    Authentication,
+    BasicAuth,
+    BearerAuth,
+    ClientConfig,
+    ClientError,
+    ClientStatistics,
+    ClientStream,
+    ClientTimeouts,
+    HttpClient,
+    PoolLimits,
+    Proxy,
+    ProxyRules,
+    RetryPolicy,
+    delete,
+    get,
+    head,
+    options,
+    patch,
+    post,
+    put,
+)
+from .content import Content
 from .cookie_jar import CookieJar
 from .encoding import (
     AcceptEncoding,
@@ -97,5 +120,6 @@ from .shared import Shared
 from .state import NoState, State
 from .stream_address import StreamAddr
 from .text_value import FromText
+from .timings import ExchangeTimings
 from .tls_details import TlsDetails
 from .upgraded_stream import UpgradedStream

@@ -13,6 +13,7 @@ from flare.core import (
 from flare.sys.thread_cell import thread_recycler
 
 from .exchange import NOT_UTF8, Exchange
+from .received import Received, ReceivedState
 from .stream_function import StreamFunction
 
 comptime _KEPT_OCTETS_MAX = 64 * 1024
@@ -34,6 +35,7 @@ struct _Kind:
     comptime OCTETS: UInt8 = 2
     comptime COPY: UInt8 = 3
     comptime STREAM: UInt8 = 4
+    comptime RECEIVED: UInt8 = 5
 
 
 struct _Copy(Movable):
@@ -139,6 +141,14 @@ struct Body(Movable, Sized):
         """
         self = Self._of(stream^, _Kind.STREAM)
 
+    def __init__(out self, *, var received: Received):
+        """Takes over what a client has received.
+
+        Args:
+            received: The content, and what came with it.
+        """
+        self = Self._of(received^, _Kind.RECEIVED)
+
     @always_inline
     def __init__(out self, *, constant: StaticString):
         """Views octets that are never freed.
@@ -172,6 +182,16 @@ struct Body(Movable, Sized):
             True if there are no octets yet.
         """
         return self._kind == _Kind.STREAM
+
+    def received(self) -> Optional[PointerTo[ReceivedState]]:
+        """Names what came with a content that a client has received.
+
+        Returns:
+            It, while the content lives; none of any other content.
+        """
+        if self._kind != _Kind.RECEIVED:
+            return None
+        return self._as[Received]().state
 
     def run_stream(self, exchange: Exchange) raises:
         """Calls the function that writes the content; it may wait.
@@ -214,6 +234,10 @@ struct Body(Movable, Sized):
             return rebind[Span[UInt8, origin_of(self)]](
                 self._as[_Copy]().buffer[].span()
             )
+        if self._kind == _Kind.RECEIVED:
+            return rebind[Span[UInt8, origin_of(self)]](
+                self._as[Received]().state[].content.span()
+            )
         if self._kind == _Kind.OCTETS:
             return rebind[Span[UInt8, origin_of(self)]](
                 Span(self._as[List[UInt8]]())
@@ -248,5 +272,7 @@ def _destroy(mut storage: _Storage, kind: UInt8):
         address.unsafe_bitcast[List[UInt8]]().unsafe_deinit_pointee()
     elif kind == _Kind.COPY:
         address.unsafe_bitcast[_Copy]().unsafe_deinit_pointee()
+    elif kind == _Kind.RECEIVED:
+        address.unsafe_bitcast[Received]().unsafe_deinit_pointee()
     else:
         address.unsafe_bitcast[StreamFunction]().unsafe_deinit_pointee()

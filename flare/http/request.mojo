@@ -22,9 +22,11 @@ from flare.proto.multipart import MultipartLimits, boundary_in
 from flare.tls import TlsMachine
 from flare.unix import PeerCredentials
 
+from .content import Content
 from .exchange import Exchange
 from .extract import Extractor
 from .multipart_reader import MultipartReader, form_error
+from .outgoing_request import OutgoingRequest, refresh
 from .request_body import RequestBody, json_of, text_of
 from .stream_address import StreamAddr
 from .tls_details import TlsDetails
@@ -65,7 +67,7 @@ struct HttpVersion(Comparable, ImplicitlyCopyable, Writable):
 
 
 struct Request(Extractor, Movable):
-    """Is the request that a handler answers.
+    """Is the request that a handler answers, or one that a client sends.
 
     Members are read like fields: `req.method`, `req.url`, `req.path`,
     `req.query`, `req.version`, `req.headers`, `req.body`.
@@ -75,6 +77,29 @@ struct Request(Extractor, Movable):
     """It takes no parameter of the route from other extractors."""
 
     var _exchange: Exchange
+    var _is_own: Bool
+
+    def __init__(
+        out self,
+        method: StringSlice,
+        url: StringSlice,
+        var content: Content = Content(),
+    ) raises:
+        """Makes a request that a client can send.
+
+        Args:
+            method: The method, a token.
+            url: An absolute URL, or what the client joins to its base URL.
+            content: A text, which is sent as JSON, or octets, or
+                `Content(text, type)`.
+
+        Raises:
+            An error `message.bad_header_value` if the type is none.
+        """
+        self._exchange = OutgoingRequest.create(
+            String(method), String(url), content^
+        )
+        self._is_own = True
 
     def __init__(out self, *, unsafe_exchange: Exchange):
         """Views an exchange.
@@ -86,6 +111,13 @@ struct Request(Extractor, Movable):
             The exchange outlives the request.
         """
         self._exchange = unsafe_exchange
+        self._is_own = False
+
+    @always_inline
+    def __deinit__(deinit self):
+        """Frees a request that was made to be sent."""
+        if self._is_own:
+            heap_destroy(self._exchange.unsafe_bitcast[OutgoingRequest]())
 
     @always_inline
     def __getattr__(self, member: type_of("method")) -> Method:
@@ -362,6 +394,26 @@ struct Request(Extractor, Movable):
             limits,
             exchange=self._exchange,
         )
+
+    def set_header(self, name: StringSlice, value: StringSlice) raises:
+        """Replaces all header fields of a name by one.
+
+        Views of the request that were taken before are void.
+
+        Args:
+            name: The name, a token.
+            value: The value.
+
+        Raises:
+            An error `http.read_only` if the request was received, and
+            `message.bad_header_name`, `message.bad_header_value` or
+            `message.headers_too_large`.
+        """
+        if not self._is_own:
+            raise Error("http.read_only the request was received")
+        var own = self._exchange.unsafe_bitcast[OutgoingRequest]()
+        own[].fields.set(name, value)
+        refresh(own)
 
     def peer(self) raises -> StreamAddr:
         """Finds the address of the peer; asks the kernel at each call.

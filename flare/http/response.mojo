@@ -4,12 +4,14 @@ A response is small and moves for free: its header map is two pointers, and its
 content is taken over, not copied, where it can be.
 """
 
-from flare.message import Cookie, CookiePrefix, HeaderMap, Status
+from flare.message import Cookie, CookiePrefix, HeaderMap, Status, reason_phrase
 
 from .body import Body
+from .client.error import ClientError, Phase, raised
 from .request import Request
 from .response_stream import ResponseStream, StreamedResponse
 from .stream_function import StreamFunction
+from .timings import ExchangeTimings
 from .upgraded_stream import UpgradedConnection, UpgradedStream
 
 
@@ -115,6 +117,66 @@ struct Response(Movable):
             True for 200 to 299.
         """
         return Status.is_successful(self.status)
+
+    def raise_for_status(self) raises:
+        """Does nothing if the status stands for success or a redirection.
+
+        Raises:
+            An error `client.status answer status=404: Not Found` and the like
+            (`ClientError.of`) for 400 to 599.
+        """
+        if self.status >= 400:
+            raise raised(
+                ClientError.STATUS,
+                Phase.ANSWER,
+                reason_phrase(self.status),
+                status=self.status,
+            )
+
+    def url(self) -> StringSlice[origin_of(self)]:
+        """Tells which URL was answered, behind all redirections.
+
+        Returns:
+            A view that lives as long as the response; empty where it was not
+            received.
+        """
+        var received = self.body.received()
+        if not received:
+            return StringSlice[origin_of(self)](
+                unsafe_from_utf8=Span[UInt8, origin_of(self)]()
+            )
+        return rebind[StringSlice[origin_of(self)]](
+            StringSlice(unsafe_from_utf8=received.value()[].url.span())
+        )
+
+    def trailers(self) -> HeaderMap:
+        """Tells which fields came behind the content.
+
+        Returns:
+            The fields; none where the response was not received.
+        """
+        var received = self.body.received()
+        return received.value()[].trailers.copy() if received else HeaderMap()
+
+    def redirects(self) -> Int:
+        """Tells how many redirections led here.
+
+        Returns:
+            The count.
+        """
+        var received = self.body.received()
+        return received.value()[].redirects if received else 0
+
+    def timings(self) -> ExchangeTimings:
+        """Tells how long the phases of the call took.
+
+        Returns:
+            The timings; all 0 where the response was not received.
+        """
+        var received = self.body.received()
+        if not received:
+            return ExchangeTimings()
+        return received.value()[].timings
 
     def text(self) raises -> StringSlice[origin_of(self.body)]:
         """Views the content as text.

@@ -25,7 +25,7 @@ from flare.core import (
 )
 from flare.sys.thread_cell import thread_recycler
 
-from .field_line import FieldLine
+from .field_line import FieldLine, FieldSection
 from .field_name import FieldName
 from .known_field import constant_field, known_field
 
@@ -87,6 +87,12 @@ struct HeaderBlock(Movable):
         self.lines.append(_line_at(len(self.octets), name_octets, value_octets))
         self.octets.append(constant.wire)
         self.known |= constant.known
+
+    def append_section(mut self, section: FieldSection, octets: Int):
+        # One reservation for all lines.
+        _ = self.octets.reserve(octets)
+        for i in range(len(section)):
+            self.append(section.name(i).as_bytes(), section.value(i).as_bytes())
 
     def append_block(mut self, other: Self):
         self.octets.append(other.octets.span())

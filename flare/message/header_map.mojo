@@ -133,6 +133,31 @@ struct HeaderMap(Copyable, Iterable, Movable, Sized, Writable):
         for i in range(len(section)):
             self.append(section.name(i), section.value(i))
 
+    def unsafe_append_parsed(mut self, section: FieldSection) -> Bool:
+        """Adds every line of a section that a parser has read, unchecked.
+
+        Args:
+            section: The lines; not a view of this map.
+
+        Returns:
+            False if they are more than fit; then nothing was added.
+
+        Safety:
+            Each name is a token, and no value has a control octet.
+        """
+        var octets = 0
+        for i in range(len(section)):
+            ref line = section.lines.unsafe_get(i)
+            octets += Int(line.name_octets + line.value_octets) + 4
+        if (
+            len(self) + len(section) > Self.LINES_MAX
+            or len(self.wire()) + octets > Self.OCTETS_MAX
+        ):
+            return False
+        if len(section) > 0:
+            self._own_block()[].append_section(section, octets)
+        return True
+
     def set(mut self, name: StringSlice, value: StringSlice) raises:
         """Replaces all lines of a name by one, at the place of the first.
 

@@ -293,6 +293,14 @@ struct TlsStream(Movable, Reader, Writer):
         """
         return self._state[].tcp.is_open()
 
+    def descriptor(self) -> Int32:
+        """Lends the descriptor, for options.
+
+        Returns:
+            The descriptor, valid until the stream is closed; -1 if it is.
+        """
+        return self._state[].tcp.descriptor()
+
     def peer_address(self) raises -> SocketAddr:
         """Tells which address the peer has.
 

@@ -1,0 +1,11 @@
+"""Sends HTTP requests: `get(url)` in a script, `HttpClient` everywhere."""
+
+from .client import HttpClient
+from .config import ClientConfig, ClientTimeouts, PoolLimits
+from .credentials import Authentication, BasicAuth, BearerAuth, Credentials
+from .error import ClientError, Phase
+from .functions import delete, get, head, options, patch, post, put
+from .proxy import Proxy, ProxyRules
+from .retry import RetryPolicy
+from .statistics import ClientStatistics
+from .stream import ClientStream

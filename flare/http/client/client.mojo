@@ -1,0 +1,561 @@
+"""Sends requests, and keeps connections for those that follow."""
+
+from flare.core import PointerTo
+from flare.io import Reader
+from flare.message import HeaderMap
+from flare.proto.h1 import BodyLength
+from flare.runtime.task import JoinHandle, spawn
+
+from ..content import Content
+from ..request import Request
+from ..response import Response
+from .client_state import CallOwner, ClientState
+from .config import ClientConfig
+from .credentials import Authentication
+from .error import ClientError
+from .open import opened, streamed, whole_response
+from .perform import perform
+from .reference import aim
+from .statistics import ClientStatistics
+from .stream import ClientStream
+
+
+struct HttpClient(Copyable, Movable):
+    """Sends requests over connections that it keeps for later.
+
+    What waits parks the calling fiber, and many fibers of one thread may share
+    a client; in a script the program waits. It belongs to one thread at a time:
+    a copy has the same configuration and connections of its own, so that each
+    worker of a server gets a client by itself.
+
+    With a base URL, what is asked for is joined to it: `/items` and `items`
+    stand behind its path. Credentials go to the origin of the base URL and
+    nowhere else; without a base URL, to the origin that a call names, and not
+    where it is redirected to.
+    """
+
+    var _state: PointerTo[ClientState]
+
+    def __init__(
+        out self,
+        base_url: StringSlice = "",
+        *,
+        var config: ClientConfig = ClientConfig(),
+    ) raises:
+        """Makes a client that shows no credentials.
+
+        Args:
+            base_url: What relative URLs are joined to; none if empty.
+            config: What is decided about it.
+
+        Raises:
+            ClientError: `client.bad_url prepare` or `client.bad_config
+                prepare`.
+        """
+        self._state = ClientState.create(base_url, None, config^)
+
+    def __init__[
+        A: Authentication
+    ](
+        out self,
+        base_url: StringSlice,
+        auth: A,
+        *,
+        var config: ClientConfig = ClientConfig(),
+    ) raises:
+        """Makes a client that proves who asks.
+
+        Parameters:
+            A: The type of the credentials.
+
+        Args:
+            base_url: What relative URLs are joined to; none if empty.
+            auth: What it shows.
+            config: What is decided about it.
+
+        Raises:
+            ClientError: `client.bad_url prepare`, `client.bad_config prepare`
+                or `client.bad_request prepare`.
+        """
+        self._state = ClientState.create(base_url, auth.credentials(), config^)
+
+    def __init__(out self, *, copy: Self):
+        """Makes a client with the same configuration and no connections.
+
+        Args:
+            copy: The other client.
+        """
+        self._state = copy._state[].another()
+
+    def __init__(out self, *, deinit move: Self):
+        """Moves a client.
+
+        Args:
+            move: The client to move.
+        """
+        self._state = move._state
+
+    def __deinit__(deinit self):
+        """Closes the connections that nobody uses; the others when their
+        exchange ends."""
+        self._state[].pool.is_over = True
+        self.close_idle()
+        ClientState.leave(self._state)
+
+    def get(
+        self,
+        url: StringSlice,
+        *,
+        headers: HeaderMap = HeaderMap(),
+        query: Dict[String, String] = Dict[String, String](),
+        timeout_ms: Optional[Int] = None,
+    ) raises -> Response:
+        """Asks for a representation.
+
+        Args:
+            url: An absolute URL, or what is joined to the base URL.
+            headers: Fields of this request; they replace those of the client.
+            query: Parameters that are put behind the URL, escaped.
+            timeout_ms: How long the whole call may last, if not as configured.
+
+        Returns:
+            The response, whatever its status.
+
+        Raises:
+            Error: `client.refused connect`, `client.timeout head` and the like
+                (`ClientError.of`).
+        """
+        return self.request(
+            "GET",
+            url,
+            Content(),
+            headers=headers,
+            query=query,
+            timeout_ms=timeout_ms,
+        )
+
+    def head(
+        self,
+        url: StringSlice,
+        *,
+        headers: HeaderMap = HeaderMap(),
+        query: Dict[String, String] = Dict[String, String](),
+        timeout_ms: Optional[Int] = None,
+    ) raises -> Response:
+        """Asks for what `get` would give, without the content.
+
+        Args:
+            url: As in `get`.
+            headers: As in `get`.
+            query: As in `get`.
+            timeout_ms: As in `get`.
+
+        Returns:
+            The response.
+
+        Raises:
+            Error: As in `get`.
+        """
+        return self.request(
+            "HEAD",
+            url,
+            Content(),
+            headers=headers,
+            query=query,
+            timeout_ms=timeout_ms,
+        )
+
+    def options(
+        self,
+        url: StringSlice,
+        *,
+        headers: HeaderMap = HeaderMap(),
+        query: Dict[String, String] = Dict[String, String](),
+        timeout_ms: Optional[Int] = None,
+    ) raises -> Response:
+        """Asks what is possible.
+
+        Args:
+            url: As in `get`.
+            headers: As in `get`.
+            query: As in `get`.
+            timeout_ms: As in `get`.
+
+        Returns:
+            The response.
+
+        Raises:
+            Error: As in `get`.
+        """
+        return self.request(
+            "OPTIONS",
+            url,
+            Content(),
+            headers=headers,
+            query=query,
+            timeout_ms=timeout_ms,
+        )
+
+    def delete(
+        self,
+        url: StringSlice,
+        *,
+        headers: HeaderMap = HeaderMap(),
+        query: Dict[String, String] = Dict[String, String](),
+        timeout_ms: Optional[Int] = None,
+    ) raises -> Response:
+        """Asks for a resource to be removed.
+
+        Args:
+            url: As in `get`.
+            headers: As in `get`.
+            query: As in `get`.
+            timeout_ms: As in `get`.
+
+        Returns:
+            The response.
+
+        Raises:
+            Error: As in `get`.
+        """
+        return self.request(
+            "DELETE",
+            url,
+            Content(),
+            headers=headers,
+            query=query,
+            timeout_ms=timeout_ms,
+        )
+
+    def post(
+        self,
+        url: StringSlice,
+        var content: Content = Content(),
+        *,
+        headers: HeaderMap = HeaderMap(),
+        query: Dict[String, String] = Dict[String, String](),
+        timeout_ms: Optional[Int] = None,
+    ) raises -> Response:
+        """Hands content to a resource.
+
+        Args:
+            url: As in `get`.
+            content: A text, which is sent as JSON, or octets, or
+                `Content(text, type)`.
+            headers: As in `get`.
+            query: As in `get`.
+            timeout_ms: As in `get`.
+
+        Returns:
+            The response.
+
+        Raises:
+            Error: As in `get`.
+        """
+        return self.request(
+            "POST",
+            url,
+            content^,
+            headers=headers,
+            query=query,
+            timeout_ms=timeout_ms,
+        )
+
+    def put(
+        self,
+        url: StringSlice,
+        var content: Content = Content(),
+        *,
+        headers: HeaderMap = HeaderMap(),
+        query: Dict[String, String] = Dict[String, String](),
+        timeout_ms: Optional[Int] = None,
+    ) raises -> Response:
+        """Replaces a representation.
+
+        Args:
+            url: As in `get`.
+            content: As in `post`.
+            headers: As in `get`.
+            query: As in `get`.
+            timeout_ms: As in `get`.
+
+        Returns:
+            The response.
+
+        Raises:
+            Error: As in `get`.
+        """
+        return self.request(
+            "PUT",
+            url,
+            content^,
+            headers=headers,
+            query=query,
+            timeout_ms=timeout_ms,
+        )
+
+    def patch(
+        self,
+        url: StringSlice,
+        var content: Content = Content(),
+        *,
+        headers: HeaderMap = HeaderMap(),
+        query: Dict[String, String] = Dict[String, String](),
+        timeout_ms: Optional[Int] = None,
+    ) raises -> Response:
+        """Changes a part of a resource.
+
+        Args:
+            url: As in `get`.
+            content: As in `post`.
+            headers: As in `get`.
+            query: As in `get`.
+            timeout_ms: As in `get`.
+
+        Returns:
+            The response.
+
+        Raises:
+            Error: As in `get`.
+        """
+        return self.request(
+            "PATCH",
+            url,
+            content^,
+            headers=headers,
+            query=query,
+            timeout_ms=timeout_ms,
+        )
+
+    def request(
+        self,
+        method: StringSlice,
+        url: StringSlice,
+        var content: Content = Content(),
+        *,
+        headers: HeaderMap = HeaderMap(),
+        query: Dict[String, String] = Dict[String, String](),
+        timeout_ms: Optional[Int] = None,
+    ) raises -> Response:
+        """Sends a request of any method.
+
+        Args:
+            method: The method, a token.
+            url: As in `get`.
+            content: As in `post`.
+            headers: As in `get`.
+            query: As in `get`.
+            timeout_ms: As in `get`.
+
+        Returns:
+            The response.
+
+        Raises:
+            Error: As in `get`.
+        """
+        var call = ClientState.begin_call(self._state, method, timeout_ms)
+        try:
+            aim(self._state, call, url, query)
+            call[].content = content^
+            if len(headers) > 0:
+                call[].headers = headers.copy()
+            return perform(self._state, call)
+        finally:
+            ClientState.end_call(self._state, call)
+
+    def start(
+        self,
+        method: StringSlice,
+        url: StringSlice,
+        var content: Content = Content(),
+        *,
+        headers: HeaderMap = HeaderMap(),
+        timeout_ms: Optional[Int] = None,
+    ) raises -> JoinHandle[Response]:
+        """Sends a request on a fiber of its own, while the caller goes on.
+
+        So a handler asks several servers at once.
+
+        Args:
+            method: The method, a token.
+            url: As in `get`.
+            content: As in `post`.
+            headers: As in `get`.
+            timeout_ms: As in `get`.
+
+        Returns:
+            What owns the fiber: `join` gives the response. Dropping it gives
+            the request up.
+
+        Raises:
+            Error: As in `get`, where the request cannot even begin.
+        """
+        var call = ClientState.begin_call(self._state, method, timeout_ms)
+        var owner = CallOwner(self._state, call)
+        aim(self._state, call, url, Dict[String, String]())
+        call[].content = content^
+        if len(headers) > 0:
+            call[].headers = headers.copy()
+
+        def run() raises {var owner^} -> Response:
+            return perform(owner.state, owner.call)
+
+        return spawn(run^)
+
+    def send(
+        self, request: Request, *, timeout_ms: Optional[Int] = None
+    ) raises -> Response:
+        """Sends a request that was made before.
+
+        Args:
+            request: The request; it can be sent again.
+            timeout_ms: How long the call may last, if not as configured.
+
+        Returns:
+            The response.
+
+        Raises:
+            Error: As in `get`.
+        """
+        var call = ClientState.begin_call(
+            self._state, request.method_text(), timeout_ms
+        )
+        try:
+            aim(self._state, call, request.url, Dict[String, String]())
+            call[].headers.append_all(request.headers)
+            call[].content = Content(request.body.octets(), "")
+            return perform(self._state, call)
+        finally:
+            ClientState.end_call(self._state, call)
+
+    def open(
+        self,
+        method: StringSlice,
+        url: StringSlice,
+        *,
+        length: Optional[Int] = None,
+        headers: HeaderMap = HeaderMap(),
+        expects_continue: Bool = False,
+    ) raises -> ClientStream:
+        """Begins a request whose content is written bit by bit.
+
+        Redirections are not followed, and nothing is sent twice.
+
+        Args:
+            method: The method.
+            url: As in `get`.
+            length: How much will be written, if that is known; else it is
+                chunked.
+            headers: As in `get`.
+            expects_continue: Whether the server is asked first if it wants the
+                content.
+
+        Returns:
+            What the content is written to, and the response read from.
+
+        Raises:
+            Error: As in `get`.
+        """
+        var known = BodyLength.UNKNOWN
+        if length:
+            known = BodyLength.known(max(length.value(), 0))
+        return opened(
+            self._state, method, url, headers, known, expects_continue
+        )
+
+    def stream(
+        self,
+        url: StringSlice,
+        *,
+        method: StringSlice = "GET",
+        headers: HeaderMap = HeaderMap(),
+    ) raises -> ClientStream:
+        """Asks for a content that is read bit by bit.
+
+        Args:
+            url: As in `get`.
+            method: The method of a request without content.
+            headers: As in `get`.
+
+        Returns:
+            What the response is read from; its head has come. Redirections are
+            followed.
+
+        Raises:
+            Error: As in `get`.
+        """
+        return streamed(self._state, method, url, headers)
+
+    def upload[
+        R: Reader
+    ](
+        self,
+        method: StringSlice,
+        url: StringSlice,
+        reader: R,
+        *,
+        length: Optional[Int] = None,
+        headers: HeaderMap = HeaderMap(),
+        expects_continue: Bool = False,
+    ) raises -> Response:
+        """Sends what a reader gives.
+
+        Parameters:
+            R: The type of the reader.
+
+        Args:
+            method: The method.
+            url: As in `get`.
+            reader: What is read to its end.
+            length: How much it gives, if that is known.
+            headers: As in `get`.
+            expects_continue: Whether the server is asked first.
+
+        Returns:
+            The response, also where it came before all was sent.
+
+        Raises:
+            Error: As in `get`, and what the reader raises.
+        """
+        var stream = self.open(
+            method,
+            url,
+            length=length,
+            headers=headers,
+            expects_continue=expects_continue,
+        )
+        if stream.begin_content():
+            var piece = List[UInt8](length=64 * 1024, fill=0)
+            while True:
+                var count = reader.read(Span(piece))
+                if count == 0:
+                    break
+                try:
+                    stream.write_all(Span(piece)[0:count])
+                except:
+                    # The server may have answered what it will not read.
+                    break
+        try:
+            stream.end()
+        except e:
+            if ClientError.of(e).value().kind == ClientError.BAD_REQUEST:
+                raise e^
+        return whole_response(
+            stream, self._state[].config.limits.body_octets_max
+        )
+
+    def statistics(self) -> ClientStatistics:
+        """Tells what was counted.
+
+        Returns:
+            The counters at this moment.
+        """
+        var found = self._state[].statistics
+        found.idle = self._state[].pool.idle
+        for origin in self._state[].pool.origins:
+            found.open += origin[].open
+        return found
+
+    def close_idle(self):
+        """Closes the connections that are kept for later."""
+        ClientState.pool_of(self._state).close_idle()

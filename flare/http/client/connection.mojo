@@ -1,0 +1,452 @@
+"""Carries one exchange after the other over one transport.
+
+The state lies on the heap, because who reads or writes parks meanwhile.
+"""
+
+from flare.core import Buffer, PointerTo, heap_create, heap_destroy
+from flare.proto.h1 import H1Event, H1Limits, H1Machine, H1State, Head, Role
+from flare.runtime.current import current_reactor
+from flare.runtime.fiber import NO_DEADLINE
+from flare.runtime.socket import FiberSocket, is_simulated
+from flare.sys.errno import EAGAIN
+from flare.sys.socket import receive_octets
+from flare.sys.socket_constants import MSG_DONTWAIT, MSG_PEEK
+from flare.tcp import TcpStream
+from flare.tls import TlsStream
+from flare.unix import UnixStream
+
+from .error import ClientError, Phase, raised
+
+comptime _SMALL_READ_OCTETS = 4 * 1024
+comptime _LARGE_READ_OCTETS = 64 * 1024
+comptime _KEPT_OCTETS_MAX = 64 * 1024
+
+
+@fieldwise_init
+struct Clock(TrivialRegisterPassable):
+    """Says until when an exchange may last, by the clock of the loop."""
+
+    var deadline_ms: Int
+    """The moment at which it must be over."""
+
+    @staticmethod
+    def starting(total_ms: Int) -> Self:
+        """Begins to count.
+
+        Args:
+            total_ms: How long the exchange may last.
+
+        Returns:
+            The clock.
+        """
+        var now_ms = now()
+        if total_ms >= NO_DEADLINE - now_ms:
+            return Self(NO_DEADLINE)
+        return Self(now_ms + total_ms)
+
+    def left(self, most_ms: Int) -> Int:
+        """Tells how long the next wait may last.
+
+        Args:
+            most_ms: The bound of the wait itself.
+
+        Returns:
+            Milliseconds, not negative.
+        """
+        return max(min(most_ms, self.deadline_ms - now()), 0)
+
+
+def now() -> Int:
+    """Reads the clock of the loop.
+
+    Returns:
+        Milliseconds; 0 on a thread that has no loop yet.
+    """
+    var reactor = current_reactor()
+    return reactor.value().refresh_now_ms() if reactor else 0
+
+
+struct ConnectionState(Movable):
+    """Holds one connection. Only `ClientConnection` touches it."""
+
+    var h1: H1State
+    """What the machine remembers."""
+    var head: Head
+    """The last head that came."""
+    var received: Buffer
+    """Octets that came and are not consumed."""
+    var output: Buffer
+    """Octets that are to be sent."""
+    var tcp: Optional[TcpStream]
+    """The transport, where it is TCP without TLS."""
+    var tls: Optional[TlsStream]
+    """The transport, where it is TLS."""
+    var unix: Optional[UnixStream]
+    """The transport, where it is a Unix socket."""
+    var socket: Optional[FiberSocket]
+    """What fibers wait on, where octets go out as they are."""
+    var made_ms: Int
+    """When it was connected."""
+    var idle_since_ms: Int
+    """When its last exchange ended."""
+    var exchanges: Int
+    """How many exchanges it has begun."""
+    var head_octets: Int
+    """The length of the head at the front of the window; 0 once it is read."""
+    var has_heard: Bool
+    """Octets came in the present exchange."""
+    var must_close: Bool
+    """Not all of the present request was sent."""
+    var last_read_was_full: Bool
+    """More has probably come than was read."""
+
+    def __init__(out self, limits: H1Limits):
+        """Makes a connection that has no transport yet.
+
+        Args:
+            limits: What a response may make us read.
+        """
+        self.h1 = H1State(Role.CLIENT, limits)
+        self.head = Head()
+        self.received = Buffer()
+        self.output = Buffer()
+        self.tcp = None
+        self.tls = None
+        self.unix = None
+        self.socket = None
+        self.made_ms = 0
+        self.idle_since_ms = 0
+        self.exchanges = 0
+        self.head_octets = 0
+        self.has_heard = False
+        self.must_close = False
+        self.last_read_was_full = False
+
+
+@fieldwise_init
+struct ClientConnection(Equatable, TrivialRegisterPassable):
+    """Names one connection; whoever has it is the only one."""
+
+    var state: PointerTo[ConnectionState]
+    """The heap state."""
+
+    @staticmethod
+    def create(limits: H1Limits) -> Self:
+        """Makes a connection that has no transport yet.
+
+        Args:
+            limits: What a response may make us read.
+
+        Returns:
+            The connection; call `destroy` once.
+        """
+        return Self(heap_create(ConnectionState(limits)))
+
+    def destroy(self):
+        """Closes the transport and frees the state."""
+        if self.state[].tls:
+            self.state[].tls.value().close()
+        heap_destroy(self.state)
+
+    def close(self):
+        """Closes the transport; who waits on it gets an error."""
+        if self.state[].socket:
+            self.state[].socket.value().close()
+        elif self.state[].tls:
+            self.state[].tls.value().close()
+
+    def carry_over(self, var tcp: TcpStream):
+        """Uses TCP.
+
+        Args:
+            tcp: The transport.
+        """
+        self.state[].socket = tcp.unsafe_socket()
+        self.state[].tcp = tcp^
+
+    def carry_over(self, var unix: UnixStream):
+        """Uses a Unix socket.
+
+        Args:
+            unix: The transport.
+        """
+        self.state[].socket = unix.unsafe_socket()
+        self.state[].unix = unix^
+
+    def carry_over(self, var tls: TlsStream):
+        """Uses TLS.
+
+        Args:
+            tls: The transport.
+        """
+        self.state[].socket = None
+        self.state[].tls = tls^
+
+    @always_inline
+    def machine(self) -> H1Machine:
+        """Names the machine.
+
+        Returns:
+            A handle.
+        """
+        return H1Machine(
+            Pointer(to=self.state[].h1).unsafe_origin_cast[MutUntrackedOrigin]()
+        )
+
+    @always_inline
+    def head(self) -> PointerTo[Head]:
+        """Names the head that came last.
+
+        Returns:
+            The head; its offsets count from the front of the window.
+        """
+        return Pointer(to=self.state[].head).unsafe_origin_cast[
+            MutUntrackedOrigin
+        ]()
+
+    @always_inline
+    def output(self) -> PointerTo[Buffer]:
+        """Names what is to be sent.
+
+        Returns:
+            The buffer.
+        """
+        return Pointer(to=self.state[].output).unsafe_origin_cast[
+            MutUntrackedOrigin
+        ]()
+
+    @always_inline
+    def window(self) -> Span[UInt8, ImmUntrackedOrigin]:
+        """Views what came and is not consumed.
+
+        Returns:
+            A view that receiving and consuming invalidates.
+        """
+        var octets = self.state[].received.span()
+        return Span[UInt8, ImmUntrackedOrigin](
+            unsafe_ptr=octets.unsafe_ptr().unsafe_origin_cast[
+                ImmUntrackedOrigin
+            ](),
+            length=len(octets),
+        )
+
+    @always_inline
+    def consume(self, count: Int):
+        """Drops octets from the front of the window.
+
+        Args:
+            count: How many.
+        """
+        self.state[].received.consume(count)
+
+    def fill(self, timeout_ms: Int) raises:
+        """Receives once into the window, and notes the end of the peer.
+
+        Args:
+            timeout_ms: The longest wait.
+
+        Raises:
+            What the transport raises.
+        """
+        var room = _SMALL_READ_OCTETS
+        if self.state[].last_read_was_full:
+            room = _LARGE_READ_OCTETS
+        var target = self.state[].received.reserve(room)
+        var count = self.read(Span(unsafe_ptr=target, length=room), timeout_ms)
+        self.state[].received.advance(count)
+        self.state[].last_read_was_full = count == room
+
+    def read(
+        self, into: Span[mut=True, UInt8, _], timeout_ms: Int
+    ) raises -> Int:
+        """Receives once, and notes the end of the peer.
+
+        Args:
+            into: Where to put the octets.
+            timeout_ms: The longest wait.
+
+        Returns:
+            How many came; 0 at the end.
+
+        Raises:
+            What the transport raises.
+        """
+        var count: Int
+        if self.state[].socket:
+            var socket = self.state[].socket.value()
+            socket.set_receive_timeout_ms(timeout_ms)
+            count = socket.receive(into)
+        elif self.state[].tls:
+            self.state[].tls.value().set_read_timeout_ms(timeout_ms)
+            count = self.state[].tls.value().read(into)
+        else:
+            raise raised(
+                ClientError.OVER, Phase.CONTENT, "there is no transport"
+            )
+        if count == 0:
+            self.machine().receive_end()
+        else:
+            self.state[].has_heard = True
+        return count
+
+    def write(self, octets: Span[UInt8, _], timeout_ms: Int) raises -> Int:
+        """Sends what there is room for.
+
+        Args:
+            octets: What to send.
+            timeout_ms: The longest wait.
+
+        Returns:
+            How many were taken.
+
+        Raises:
+            What the transport raises.
+        """
+        if self.state[].socket:
+            var socket = self.state[].socket.value()
+            socket.set_send_timeout_ms(timeout_ms)
+            return socket.send(octets)
+        if self.state[].tls:
+            self.state[].tls.value().set_write_timeout_ms(timeout_ms)
+            return self.state[].tls.value().write(octets)
+        raise raised(ClientError.OVER, Phase.SEND, "there is no transport")
+
+    def write_all(
+        self, octets: Span[UInt8, _], clock: Clock, write_ms: Int
+    ) raises:
+        """Sends everything.
+
+        Args:
+            octets: What to send.
+            clock: Until when.
+            write_ms: The longest wait for room.
+
+        Raises:
+            What the transport raises.
+        """
+        var sent = 0
+        while sent < len(octets):
+            sent += self.write(octets[sent:], clock.left(write_ms))
+
+    def flush(self, clock: Clock, write_ms: Int) raises:
+        """Sends what lies in the output.
+
+        Args:
+            clock: Until when.
+            write_ms: The longest wait for room.
+
+        Raises:
+            What the transport raises.
+        """
+        while len(self.state[].output) > 0:
+            var octets = self.state[].output.span()
+            var count = self.write(
+                Span[UInt8, ImmUntrackedOrigin](
+                    unsafe_ptr=octets.unsafe_ptr().unsafe_origin_cast[
+                        ImmUntrackedOrigin
+                    ](),
+                    length=len(octets),
+                ),
+                clock.left(write_ms),
+            )
+            self.state[].output.consume(count)
+
+    @always_inline
+    def next_event(self, phase: StaticString) raises -> H1Event:
+        """Asks the machine what happened.
+
+        Args:
+            phase: What is expected, for the error.
+
+        Returns:
+            One event about the window.
+
+        Raises:
+            ClientError: If the peer breaks the protocol or a limit.
+        """
+        return self.next_event(self.window(), phase)
+
+    @always_inline
+    def next_event(
+        self, window: Span[UInt8, _], phase: StaticString
+    ) raises -> H1Event:
+        """Asks the machine what happened, about octets elsewhere.
+
+        Args:
+            window: The unconsumed octets.
+            phase: What is expected, for the error.
+
+        Returns:
+            One event.
+
+        Raises:
+            ClientError: If the peer breaks the protocol or a limit.
+        """
+        try:
+            return self.machine().next_event(window, self.head())
+        except e:
+            raise broken_protocol(e.reason, phase)
+
+    def can_carry_another(self) -> Bool:
+        """Tells whether the next exchange may begin now.
+
+        Returns:
+            True between two exchanges, if nothing came that none has asked for.
+        """
+        return (
+            not self.state[].must_close
+            and len(self.state[].received) == 0
+            and len(self.state[].output) == 0
+            and self.machine().can_reuse()
+        )
+
+    def is_silent(self) -> Bool:
+        """Tells whether the peer has said nothing since the last exchange.
+
+        Octets that nobody asked for would be taken for the next response, and
+        an end means that there is none to come.
+
+        Returns:
+            True if a request may be sent.
+        """
+        if is_simulated():
+            return True
+        var descriptor = Int32(-1)
+        if self.state[].socket:
+            descriptor = self.state[].socket.value().descriptor()
+        elif self.state[].tls:
+            descriptor = self.state[].tls.value().descriptor()
+        var octet = Array[UInt8, 1](fill=0)
+        var result = receive_octets(
+            descriptor, Span(octet), MSG_PEEK | MSG_DONTWAIT
+        )
+        return result == -EAGAIN
+
+    def rest(self, now_ms: Int):
+        """Notes that an exchange has ended, and keeps little memory.
+
+        Args:
+            now_ms: The time.
+        """
+        self.state[].idle_since_ms = now_ms
+        self.state[].last_read_was_full = False
+        if self.state[].received.capacity() > _KEPT_OCTETS_MAX:
+            self.state[].received = Buffer()
+        if self.state[].output.capacity() > _KEPT_OCTETS_MAX:
+            self.state[].output = Buffer()
+
+
+def broken_protocol(reason: StaticString, phase: StaticString) -> Error:
+    """Makes the error of a peer that broke the protocol or a limit.
+
+    Args:
+        reason: What the machine says.
+        phase: What was expected.
+
+    Returns:
+        The error.
+    """
+    var kind = ClientError.PROTOCOL
+    if reason.find("exceed") >= 0 or reason.startswith("too many"):
+        kind = ClientError.TOO_LARGE
+    return raised(kind, phase, reason)

@@ -1,0 +1,201 @@
+"""Sends single requests, for scripts.
+
+Each call makes a client and drops it. Who asks more than once makes an
+`HttpClient`, which keeps its connections.
+"""
+
+from flare.message import HeaderMap
+
+from ..content import Content
+from ..response import Response
+from .client import HttpClient
+
+
+def get(
+    url: StringSlice,
+    *,
+    headers: HeaderMap = HeaderMap(),
+    query: Dict[String, String] = Dict[String, String](),
+    timeout_ms: Optional[Int] = None,
+) raises -> Response:
+    """Asks for a representation.
+
+    Args:
+        url: An absolute URL of http or https.
+        headers: Fields of the request.
+        query: Parameters that are put behind the URL, escaped.
+        timeout_ms: How long the call may last; two minutes by default.
+
+    Returns:
+        The response, whatever its status.
+
+    Raises:
+        Error: `client.refused connect`, `client.timeout head` and the like
+            (`ClientError.of`).
+    """
+    return HttpClient().get(
+        url, headers=headers, query=query, timeout_ms=timeout_ms
+    )
+
+
+def head(
+    url: StringSlice,
+    *,
+    headers: HeaderMap = HeaderMap(),
+    query: Dict[String, String] = Dict[String, String](),
+    timeout_ms: Optional[Int] = None,
+) raises -> Response:
+    """Asks for what `get` would give, without the content.
+
+    Args:
+        url: As in `get`.
+        headers: As in `get`.
+        query: As in `get`.
+        timeout_ms: As in `get`.
+
+    Returns:
+        The response.
+
+    Raises:
+        Error: As in `get`.
+    """
+    return HttpClient().head(
+        url, headers=headers, query=query, timeout_ms=timeout_ms
+    )
+
+
+def options(
+    url: StringSlice,
+    *,
+    headers: HeaderMap = HeaderMap(),
+    query: Dict[String, String] = Dict[String, String](),
+    timeout_ms: Optional[Int] = None,
+) raises -> Response:
+    """Asks what is possible.
+
+    Args:
+        url: As in `get`.
+        headers: As in `get`.
+        query: As in `get`.
+        timeout_ms: As in `get`.
+
+    Returns:
+        The response.
+
+    Raises:
+        Error: As in `get`.
+    """
+    return HttpClient().options(
+        url, headers=headers, query=query, timeout_ms=timeout_ms
+    )
+
+
+def delete(
+    url: StringSlice,
+    *,
+    headers: HeaderMap = HeaderMap(),
+    query: Dict[String, String] = Dict[String, String](),
+    timeout_ms: Optional[Int] = None,
+) raises -> Response:
+    """Asks for a resource to be removed.
+
+    Args:
+        url: As in `get`.
+        headers: As in `get`.
+        query: As in `get`.
+        timeout_ms: As in `get`.
+
+    Returns:
+        The response.
+
+    Raises:
+        Error: As in `get`.
+    """
+    return HttpClient().delete(
+        url, headers=headers, query=query, timeout_ms=timeout_ms
+    )
+
+
+def post(
+    url: StringSlice,
+    var content: Content = Content(),
+    *,
+    headers: HeaderMap = HeaderMap(),
+    query: Dict[String, String] = Dict[String, String](),
+    timeout_ms: Optional[Int] = None,
+) raises -> Response:
+    """Hands content to a resource.
+
+    Args:
+        url: As in `get`.
+        content: A text, which is sent as JSON, or octets, or
+            `Content(text, type)`.
+        headers: As in `get`.
+        query: As in `get`.
+        timeout_ms: As in `get`.
+
+    Returns:
+        The response.
+
+    Raises:
+        Error: As in `get`.
+    """
+    return HttpClient().post(
+        url, content^, headers=headers, query=query, timeout_ms=timeout_ms
+    )
+
+
+def put(
+    url: StringSlice,
+    var content: Content = Content(),
+    *,
+    headers: HeaderMap = HeaderMap(),
+    query: Dict[String, String] = Dict[String, String](),
+    timeout_ms: Optional[Int] = None,
+) raises -> Response:
+    """Replaces a representation.
+
+    Args:
+        url: As in `get`.
+        content: As in `post`.
+        headers: As in `get`.
+        query: As in `get`.
+        timeout_ms: As in `get`.
+
+    Returns:
+        The response.
+
+    Raises:
+        Error: As in `get`.
+    """
+    return HttpClient().put(
+        url, content^, headers=headers, query=query, timeout_ms=timeout_ms
+    )
+
+
+def patch(
+    url: StringSlice,
+    var content: Content = Content(),
+    *,
+    headers: HeaderMap = HeaderMap(),
+    query: Dict[String, String] = Dict[String, String](),
+    timeout_ms: Optional[Int] = None,
+) raises -> Response:
+    """Changes a part of a resource.
+
+    Args:
+        url: As in `get`.
+        content: As in `post`.
+        headers: As in `get`.
+        query: As in `get`.
+        timeout_ms: As in `get`.
+
+    Returns:
+        The response.
+
+    Raises:
+        Error: As in `get`.
+    """
+    return HttpClient().patch(
+        url, content^, headers=headers, query=query, timeout_ms=timeout_ms
+    )

@@ -1,0 +1,143 @@
+"""Begins exchanges whose contents go bit by bit."""
+
+from flare.core import PointerTo, heap_create
+from flare.message import FieldName, HeaderMap
+from flare.proto.h1 import BodyLength
+from flare.runtime.fiber import NO_DEADLINE
+
+from ..body import Body
+from ..response import Response
+from .call import Call
+from .client_state import ClientState
+from .connection import ClientConnection, Clock
+from .error import ClientError, Phase
+from .exchange import ClientExchange
+from .perform import answered, connected, fields_of, goes_on, put_head
+from .reference import aim
+from .stream import ClientStream, ClientStreamState
+
+comptime _UNBOUNDED = 1 << 62
+
+
+def opened(
+    state: PointerTo[ClientState],
+    method: StringSlice,
+    url: StringSlice,
+    headers: HeaderMap,
+    length: BodyLength,
+    expects_continue: Bool,
+) raises -> ClientStream:
+    """Begins a request whose content is written bit by bit.
+
+    Args:
+        state: The client.
+        method: The method.
+        url: What is asked for.
+        headers: Fields of the request.
+        length: How long the content is.
+        expects_continue: Whether the server is asked first.
+
+    Returns:
+        The stream; nothing is sent yet.
+
+    Raises:
+        ClientError: If there is no connection, or this is no request.
+    """
+    var call = ClientState.begin_call(state, method, None)
+    try:
+        aim(state, call, url, Dict[String, String]())
+        call[].headers = headers.copy()
+        if expects_continue:
+            call[].headers.set("Expect", "100-continue")
+        var connection = connected(state, call)
+        # The connection stands: from here on each wait counts for itself.
+        call[].clock = Clock(NO_DEADLINE)
+        return _begun(state, call, connection, length)
+    except e:
+        ClientState.end_call(state, call)
+        raise Error(ClientError.because(Phase.PREPARE, e))
+
+
+def streamed(
+    state: PointerTo[ClientState],
+    method: StringSlice,
+    url: StringSlice,
+    headers: HeaderMap,
+) raises -> ClientStream:
+    """Asks for a content that is read bit by bit.
+
+    Args:
+        state: The client.
+        method: The method.
+        url: What is asked for.
+        headers: Fields of the request.
+
+    Returns:
+        The stream; the head of the response has come.
+
+    Raises:
+        ClientError: Whatever this fails with.
+    """
+    var call = ClientState.begin_call(state, method, None)
+    try:
+        aim(state, call, url, Dict[String, String]())
+        call[].headers = headers.copy()
+        while True:
+            var exchange = answered(state, call, _UNBOUNDED)
+            if not goes_on(state, call, exchange):
+                return ClientStream(
+                    unsafe_state=heap_create(
+                        ClientStreamState.answered(state, call, exchange)
+                    )
+                )
+    except e:
+        ClientState.end_call(state, call)
+        raise Error(ClientError.because(Phase.PREPARE, e))
+
+
+def whole_response(stream: ClientStream, octets_max: Int) raises -> Response:
+    """Reads what is left of a stream into a response.
+
+    Args:
+        stream: The stream; its content was sent.
+        octets_max: The longest content.
+
+    Returns:
+        The response.
+
+    Raises:
+        ClientError: If it does not come whole.
+    """
+    var response = Response(stream.status())
+    response.headers = stream.headers().copy()
+    response.body = Body(stream.read_all(octets_max))
+    return response^
+
+
+def _begun(
+    state: PointerTo[ClientState],
+    call: Call,
+    connection: ClientConnection,
+    length: BodyLength,
+) raises -> ClientStream:
+    var exchange = ClientExchange(
+        connection, call[].clock, state[].config.timeouts
+    )
+    exchange.begin(_UNBOUNDED)
+    var fields: PointerTo[HeaderMap]
+    try:
+        fields = fields_of(call, length)
+        put_head(call, exchange, fields, length)
+    except e:
+        var pool = ClientState.pool_of(state)
+        pool.discard(call[].origin.value(), connection)
+        raise e^
+    var expects = (
+        length.octets != BodyLength.NONE.octets
+        and fields[].has_known(FieldName.EXPECT)
+    )
+    return ClientStream(
+        unsafe_state=heap_create(
+            ClientStreamState(state, call, exchange, expects)
+        )
+    )

@@ -1,0 +1,500 @@
+"""Lets a program write the content of a request, and read that of its response,
+bit by bit."""
+
+from flare.core import PointerTo, heap_destroy
+from flare.io import Reader, Writer
+from flare.message import HeaderMap
+from flare.net import NetError
+from flare.proto.h1 import BodyKind, H1Event
+from flare.runtime.fiber import NO_DEADLINE
+from flare.sys.errno import EBUSY
+
+from std.memory import unsafe_memcpy
+
+from .call import Call
+from .client_state import ClientState
+from .connection import Clock
+from .error import ClientError, Phase, raised
+from .exchange import ClientExchange, broken_off
+
+
+struct _Stage:
+    # What is due next; whatever is over comes not again.
+    comptime SENDING: UInt8 = 0
+    comptime SENT: UInt8 = 1
+    comptime OVER: UInt8 = 2
+
+
+struct ClientStreamState(Movable):
+    """Holds one exchange that a program carries out bit by bit."""
+
+    var client: PointerTo[ClientState]
+    """Whose connection it is."""
+    var call: Call
+    """What was asked for."""
+    var exchange: ClientExchange
+    """The connection."""
+    var stage: UInt8
+    """What is due next."""
+    var is_head_due: Bool
+    """The head lies in the output."""
+    var expects_continue: Bool
+    """The head asks for 100 (Continue)."""
+    var is_refused: Bool
+    """The server has answered and wants no content."""
+    var is_writing: Bool
+    """A fiber is sending."""
+    var is_reading: Bool
+    """A fiber is receiving."""
+    var is_left: Bool
+    """The exchange is over, but a fiber has yet to leave the connection."""
+    var pending: Int
+    """Octets of content at the front of the window."""
+    var status: Int
+    """The status of the response, once it is known."""
+    var headers: HeaderMap
+    """The fields of the response."""
+    var trailers: HeaderMap
+    """The fields behind its content."""
+    var sent_trailers: HeaderMap
+    """The fields behind the content of the request."""
+
+    def __init__(
+        out self,
+        client: PointerTo[ClientState],
+        call: Call,
+        exchange: ClientExchange,
+        expects_continue: Bool,
+    ):
+        """Begins behind the head of the request, which lies in the output.
+
+        Args:
+            client: Whose connection it is.
+            call: What is asked for.
+            exchange: The connection.
+            expects_continue: The head asks for 100 (Continue).
+        """
+        self.client = client
+        self.call = call
+        self.exchange = exchange
+        self.stage = _Stage.SENDING
+        self.is_head_due = True
+        self.expects_continue = expects_continue
+        self.is_refused = False
+        self.is_writing = False
+        self.is_reading = False
+        self.is_left = False
+        self.pending = 0
+        self.status = 0
+        self.headers = HeaderMap()
+        self.trailers = HeaderMap()
+        self.sent_trailers = HeaderMap()
+
+    @staticmethod
+    def answered(
+        client: PointerTo[ClientState], call: Call, exchange: ClientExchange
+    ) -> Self:
+        """Begins behind the head of the response.
+
+        Args:
+            client: Whose connection it is.
+            call: What was asked for.
+            exchange: The connection; the head lies at the front of its window.
+
+        Returns:
+            The state.
+        """
+        var made = Self(client, call, exchange, False)
+        made.is_head_due = False
+        made.stage = _Stage.SENT
+        made.take_head()
+        return made^
+
+    def take_head(mut self):
+        """Copies the head at the front of the window."""
+        var connection = self.exchange.connection
+        self.status = connection.head()[].status
+        _ = self.headers.unsafe_append_parsed(
+            connection.head()[].fields(connection.window())
+        )
+        self.exchange.consume_head()
+        # From here on each wait counts for itself.
+        self.exchange.clock = Clock(NO_DEADLINE)
+
+
+struct ClientStream(Movable, Reader, Writer):
+    """Owns one exchange; made by `HttpClient.open` and `HttpClient.stream`.
+
+    Write the content, then `end`; then `status`, `headers` and `read` give the
+    response. One fiber may write while another reads. Each wait has the bound
+    of the client's configuration; there is none on how much is sent or comes.
+
+    What was read to its end gives its connection back to the client; one that
+    is dropped earlier closes it.
+    """
+
+    var _state: PointerTo[ClientStreamState]
+
+    def __init__(out self, *, unsafe_state: PointerTo[ClientStreamState]):
+        """Takes an exchange over.
+
+        Args:
+            unsafe_state: The exchange.
+
+        Safety:
+            Nobody else frees it.
+        """
+        self._state = unsafe_state
+
+    def __deinit__(deinit self):
+        """Closes the connection, unless all was read."""
+        self.close()
+        var s = self._state
+        ClientState.end_call(s[].client, s[].call)
+        heap_destroy(s)
+
+    def close(self):
+        """Gives the exchange up; a second time nothing happens."""
+        self._leave(is_whole=False)
+
+    def write(self, octets: Span[UInt8, _]) raises -> Int:
+        """Sends octets of the content, and parks while there is no room.
+
+        Args:
+            octets: The octets.
+
+        Returns:
+            How many were taken, all of them.
+
+        Raises:
+            Error: `client.closed send` and the like. Where the server has
+                answered already, `status` says what.
+        """
+        if not self.begin_content():
+            raise raised(
+                ClientError.CLOSED,
+                Phase.SEND,
+                "the server has answered, and wants no content",
+            )
+        if len(octets) == 0:
+            return 0
+        self._enter_write()
+        var failure = Optional[Error](None)
+        try:
+            self._write(octets)
+        except e:
+            failure = Error(ClientError.because(Phase.SEND, e))
+        self._leave_write(failure)
+        return len(octets)
+
+    def begin_content(self) raises -> Bool:
+        """Sends the head, and waits for 100 (Continue) where it was asked for.
+
+        Returns:
+            Whether the server wants the content; False if it has answered
+            without it.
+
+        Raises:
+            Error: `client.closed send` and the like.
+        """
+        self._check(_Stage.SENDING)
+        if self._state[].is_refused:
+            return False
+        if not self._state[].is_head_due:
+            return True
+        self._enter_write()
+        self._state[].is_head_due = False
+        var goes_on = True
+        var failure = Optional[Error](None)
+        try:
+            if self._state[].expects_continue:
+                goes_on = self._state[].exchange.may_go_on()
+            else:
+                self._flush()
+        except e:
+            failure = Error(ClientError.because(Phase.SEND, e))
+        self._state[].is_refused = not goes_on
+        self._leave_write(failure)
+        return goes_on
+
+    def set_trailer(self, name: StringSlice, value: StringSlice) raises:
+        """Sets a field that follows the content, where it is chunked.
+
+        Args:
+            name: The name.
+            value: The value.
+
+        Raises:
+            An error `message.bad_header_name` or `message.bad_header_value`.
+        """
+        self._check(_Stage.SENDING)
+        self._state[].sent_trailers.set(name, value)
+
+    def end(self) raises:
+        """Ends the content; a second time nothing happens.
+
+        Raises:
+            Error: `client.bad_request send` if it is shorter than was said, and
+                what `write` raises.
+        """
+        if self._state[].stage != _Stage.SENDING:
+            return
+        self._enter_write()
+        var failure = Optional[Error](None)
+        try:
+            if not self._state[].is_refused:
+                self._end()
+        except e:
+            failure = Error(ClientError.because(Phase.SEND, e))
+        self._state[].is_head_due = False
+        self._state[].stage = _Stage.SENT
+        self._leave_write(failure)
+
+    def status(self) raises -> Int:
+        """Waits for the head of the response.
+
+        Returns:
+            The status.
+
+        Raises:
+            Error: `client.timeout head`, `client.protocol head` and the like.
+        """
+        self._receive_head()
+        return self._state[].status
+
+    def headers(self) raises -> ref[origin_of(self)] HeaderMap:
+        """Waits for the head of the response.
+
+        Returns:
+            Its fields, while the stream lives.
+
+        Raises:
+            Error: As `status` does.
+        """
+        self._receive_head()
+        return (
+            Pointer(to=self._state[].headers)
+            .unsafe_mut_cast[False]()
+            .unsafe_origin_cast[origin_of(self)]()[]
+        )
+
+    def trailers(self) -> HeaderMap:
+        """Tells which fields came behind the content of the response.
+
+        Returns:
+            The fields; none before all was read.
+        """
+        return self._state[].trailers.copy()
+
+    def read(self, into: Span[mut=True, UInt8, _]) raises -> Int:
+        """Reads content of the response, and waits only while none is there.
+
+        Args:
+            into: Where to put it.
+
+        Returns:
+            How many octets came; 0 at the end, or if `into` is empty.
+
+        Raises:
+            Error: `client.closed content`, `client.timeout content` and the
+                like. What was read before is not the whole.
+        """
+        self._receive_head()
+        if len(into) == 0 or self._state[].stage == _Stage.OVER:
+            return 0
+        if self._state[].is_reading:
+            raise Error(NetError.from_errno("read", EBUSY))
+        self._state[].is_reading = True
+        var count = 0
+        var failure = Optional[Error](None)
+        try:
+            count = self._read(into)
+        except e:
+            failure = Error(ClientError.because(Phase.CONTENT, e))
+        self._state[].is_reading = False
+        if failure:
+            self._leave(is_whole=False)
+            raise failure.take()
+        if count == 0:
+            self._leave(is_whole=True)
+        return count
+
+    def read_all(self, octets_max: Int) raises -> List[UInt8]:
+        """Reads the rest of the content.
+
+        Args:
+            octets_max: The most octets there may be.
+
+        Returns:
+            The octets.
+
+        Raises:
+            Error: `client.too_large content`, and what `read` raises.
+        """
+        var all = List[UInt8]()
+        var piece = List[UInt8](length=16 * 1024, fill=0)
+        while True:
+            var count = self.read(Span(piece))
+            if count == 0:
+                return all^
+            if len(all) + count > octets_max:
+                self.close()
+                raise raised(
+                    ClientError.TOO_LARGE,
+                    Phase.CONTENT,
+                    "content exceeds the limit of its reader",
+                )
+            all.extend(Span(piece)[0:count])
+
+    def _write(self, octets: Span[UInt8, _]) raises:
+        var x = self._state[].exchange
+        var c = x.connection
+        if c.state[].h1.send_body == BodyKind.CHUNKED:
+            try:
+                c.machine().send_data(octets, c.output())
+            except e:
+                raise raised(ClientError.BAD_REQUEST, Phase.SEND, e.reason)
+            self._flush()
+            return
+        try:
+            c.machine().count_data(len(octets))
+        except e:
+            raise raised(ClientError.BAD_REQUEST, Phase.SEND, e.reason)
+        self._flush()
+        c.write_all(octets, x.clock, x.timeouts.write_ms)
+
+    def _end(self) raises:
+        var c = self._state[].exchange.connection
+        try:
+            if len(self._state[].sent_trailers) > 0:
+                c.machine().send_trailers(
+                    self._state[].sent_trailers, c.output()
+                )
+            c.machine().send_end(c.output())
+        except e:
+            raise raised(ClientError.BAD_REQUEST, Phase.SEND, e.reason)
+        self._flush()
+
+    def _flush(self) raises:
+        var x = self._state[].exchange
+        x.connection.flush(x.clock, x.timeouts.write_ms)
+
+    def _receive_head(self) raises:
+        if self._state[].status != 0:
+            return
+        if self._state[].stage == _Stage.SENDING:
+            # A reader beside the writer looks for an early answer.
+            if not self._state[].is_writing and self._state[].is_head_due:
+                _ = self.begin_content()
+        self._check(_Stage.SENT)
+        if self._state[].is_reading:
+            raise Error(NetError.from_errno("read", EBUSY))
+        self._state[].is_reading = True
+        var failure = Optional[Error](None)
+        var x = self._state[].exchange
+        try:
+            _ = x.receive_head()
+            self._state[].take_head()
+        except e:
+            failure = Error(ClientError.because(Phase.HEAD, e))
+        self._state[].is_reading = False
+        if failure:
+            self._leave(is_whole=False)
+            raise failure.take()
+
+    def _read(self, into: Span[mut=True, UInt8, _]) raises -> Int:
+        var x = self._state[].exchange
+        var c = x.connection
+        while True:
+            if self._state[].pending > 0:
+                return self._take(into)
+            if x.receives_directly():
+                var count = self._read_directly(into)
+                if count > 0:
+                    return count
+                continue
+            var window = c.window()
+            var event = c.next_event(window, Phase.CONTENT)
+            if event.kind == H1Event.DATA:
+                c.consume(event.start)
+                self._state[].pending = event.length
+                continue
+            if event.kind == H1Event.TRAILERS:
+                _ = self._state[].trailers.unsafe_append_parsed(
+                    c.head()[].trailer_fields(window)
+                )
+            c.consume(event.consumed)
+            if event.kind == H1Event.NEED_OCTETS:
+                c.fill(x.clock.left(x.timeouts.read_ms))
+            elif event.kind == H1Event.RESET:
+                raise broken_off()
+            elif event.kind != H1Event.TRAILERS:
+                return 0
+
+    def _take(self, into: Span[mut=True, UInt8, _]) -> Int:
+        var c = self._state[].exchange.connection
+        var count = min(self._state[].pending, len(into))
+        unsafe_memcpy(
+            dest=into.unsafe_ptr(), src=c.window().unsafe_ptr(), count=count
+        )
+        c.consume(count)
+        self._state[].pending -= count
+        return count
+
+    def _read_directly(self, into: Span[mut=True, UInt8, _]) raises -> Int:
+        var x = self._state[].exchange
+        var room = len(into)
+        if x.connection.state[].h1.receive_body == BodyKind.LENGTH:
+            room = min(room, x.connection.state[].h1.receive_left)
+        var count = x.connection.read(
+            into[0:room], x.clock.left(x.timeouts.read_ms)
+        )
+        if count > 0:
+            _ = x.connection.next_event(into[0:count], Phase.CONTENT)
+        return count
+
+    def _check(self, most: UInt8) raises:
+        if self._state[].stage > most:
+            raise raised(
+                ClientError.OVER,
+                Phase.SEND if most == _Stage.SENDING else Phase.HEAD,
+                "the content or the exchange is over",
+            )
+
+    def _enter_write(self) raises:
+        if self._state[].is_writing:
+            raise Error(NetError.from_errno("write", EBUSY))
+        self._state[].is_writing = True
+
+    def _leave_write(self, mut failure: Optional[Error]) raises:
+        self._state[].is_writing = False
+        if self._state[].is_left:
+            self._give_back(is_whole=False)
+        if not failure:
+            return
+        # The answer may be there nevertheless.
+        self._state[].exchange.connection.state[].must_close = True
+        self._state[].is_refused = True
+        raise failure.take()
+
+    def _leave(self, *, is_whole: Bool):
+        if self._state[].stage == _Stage.OVER:
+            return
+        var is_sent = self._state[].stage == _Stage.SENT
+        self._state[].stage = _Stage.OVER
+        if self._state[].is_writing or self._state[].is_reading:
+            # Who waits there leaves first.
+            self._state[].is_left = True
+            self._state[].exchange.connection.close()
+            return
+        self._give_back(is_whole=is_whole and is_sent)
+
+    def _give_back(self, *, is_whole: Bool):
+        self._state[].is_left = False
+        var pool = ClientState.pool_of(self._state[].client)
+        var origin = self._state[].call[].origin.value()
+        var connection = self._state[].exchange.connection
+        if is_whole:
+            pool.release(origin, connection)
+        else:
+            pool.discard(origin, connection)

@@ -1,0 +1,91 @@
+"""Holds what a client has received besides the status and the header fields.
+
+The block comes from the thread's recycler and goes back there, so that a client
+which drops its responses allocates nothing once it runs.
+"""
+
+from flare.core import (
+    BlockKind,
+    Buffer,
+    Erased,
+    PointerTo,
+    heap_create,
+    heap_destroy,
+)
+from flare.message import HeaderMap
+from flare.sys.thread_cell import thread_recycler
+
+from .timings import ExchangeTimings
+
+comptime _KEPT_OCTETS_MAX = 64 * 1024
+
+
+struct ReceivedState(Movable):
+    """Holds a content that came, and what is known about it."""
+
+    var content: Buffer
+    """The octets."""
+    var trailers: HeaderMap
+    """The fields behind the content."""
+    var url: Buffer
+    """The URL that was answered, behind all redirections."""
+    var version_minor: Int
+    """The digit behind `HTTP/1.`."""
+    var redirects: Int
+    """How many redirections were followed."""
+    var attempts: Int
+    """How often the last request was sent."""
+    var timings: ExchangeTimings
+    """How long each phase took."""
+
+    def __init__(out self):
+        """Makes a block that has received nothing."""
+        self.content = Buffer()
+        self.trailers = HeaderMap()
+        self.url = Buffer()
+        self.version_minor = 1
+        self.redirects = 0
+        self.attempts = 1
+        self.timings = ExchangeTimings()
+
+
+struct Received(Movable):
+    """Owns a block."""
+
+    var state: PointerTo[ReceivedState]
+    """The block."""
+
+    def __init__(out self):
+        """Takes a block of the thread, or makes one."""
+        var recycler = thread_recycler()
+        var block = Optional[Erased](None)
+        if recycler:
+            block = recycler.value().take(BlockKind.RECEIVED)
+        if block:
+            self.state = block.value().unsafe_bitcast[ReceivedState]()
+        else:
+            self.state = heap_create(ReceivedState())
+
+    def __deinit__(deinit self):
+        """Gives the block back."""
+        ref s = self.state[]
+        var recycler = thread_recycler()
+        if recycler and s.content.capacity() <= _KEPT_OCTETS_MAX:
+            s.content.clear()
+            s.url.clear()
+            s.trailers = HeaderMap()
+            s.version_minor = 1
+            s.redirects = 0
+            s.attempts = 1
+            s.timings = ExchangeTimings()
+            if recycler.value().give(
+                BlockKind.RECEIVED,
+                self.state.unsafe_bitcast[NoneType](),
+                _destroy,
+            ):
+                return
+        heap_destroy(self.state)
+
+
+def _destroy(block: Erased):
+    heap_destroy(block.unsafe_bitcast[ReceivedState]())

@@ -1,0 +1,1 @@
+"""Tests for `flare.http.client` on the loopback addresses."""

@@ -1,0 +1,42 @@
+"""Runs every test of `flare.http.client` in one binary."""
+
+from std.testing import TestSuite
+
+from tests.client import (
+    test_answers,
+    test_pool,
+    test_redirects,
+    test_requests,
+    test_streams,
+    test_transports,
+)
+
+
+def main() raises:
+    var failures = List[String]()
+    try:
+        TestSuite.discover_tests[test_answers.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_pool.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_redirects.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_requests.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_streams.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_transports.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    if failures:
+        raise Error("\n".join(failures))

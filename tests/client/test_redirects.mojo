@@ -1,0 +1,180 @@
+"""Tests where redirections lead, and what goes there."""
+
+from std.testing import assert_equal, assert_false, assert_true
+
+from flare.http import (
+    BearerAuth,
+    ClientConfig,
+    ClientError,
+    HeaderMap,
+    HttpClient,
+)
+from flare.http.client.redirect import becomes_get, redirection
+from flare.message import Method, Url
+
+from tests.client.stand import OK_ANSWER, Ending, Reply, Stand, redirect_to
+from tests.tcp.loops import on_each_backend
+
+
+def test_a_location_leads_to_a_url_of_http_or_nowhere() raises:
+    comptime BASE: StaticString = "https://h/a/b?c"
+    # Location, URL or nothing, whether it leaves the origin.
+    var rows: List[Tuple[String, String, Bool]] = []
+    rows.append(("/x", "https://h/x", False))
+    rows.append(("x", "https://h/a/x", False))
+    rows.append(("../x", "https://h/x", False))
+    rows.append(("?d", "https://h/a/b?d", False))
+    rows.append(("#e", "https://h/a/b?c#e", False))
+    rows.append(("", "https://h/a/b?c", False))
+    rows.append(("https://H:443/x", "https://h/x", False))
+    rows.append(("//other/x", "https://other/x", True))
+    rows.append(("http://h/a", "http://h/a", True))
+    rows.append(("https://h:444/", "https://h:444/", True))
+    rows.append(("https://h.other/", "https://h.other/", True))
+    rows.append(("javascript:alert(1)", "", False))
+    rows.append(("file:///etc/passwd", "", False))
+    rows.append(("ftp://h/", "", False))
+    rows.append(("ws://h/", "", False))
+    rows.append(("data:text/html,x", "", False))
+    rows.append(("https://user@h/", "", False))
+    rows.append(("https://h/a b", "", False))
+    rows.append(("https://h/\x7f", "", False))
+    rows.append(("https://h/\u00e4", "", False))
+    rows.append(("https:///x", "", False))
+    rows.append(("https://h:0x50/", "", False))
+    for row in rows:
+        try:
+            var next = redirection(
+                Url.parse(BASE), Method.GET, 302, StringSlice(row[0])
+            )
+            assert_equal(String(next.url), row[1], row[0])
+            assert_equal(next.leaves_origin, row[2], row[0])
+        except e:
+            assert_equal(row[1], "", String(row[0], ": ", e))
+            var error = ClientError.of(e).value().copy()
+            assert_equal(error.kind, ClientError.BAD_REDIRECT)
+            assert_equal(error.status, 302)
+
+
+def test_the_method_changes_as_the_status_says() raises:
+    for method in [Method.GET, Method.HEAD]:
+        for status in [301, 302, 303, 307, 308]:
+            assert_false(becomes_get(status, method), String(status))
+    for status in [301, 302, 303]:
+        assert_true(becomes_get(status, Method.POST), String(status))
+        var changes = status == 303
+        assert_equal(becomes_get(status, Method.PUT), changes)
+        assert_equal(becomes_get(status, Method.DELETE), changes)
+    for status in [307, 308]:
+        assert_false(becomes_get(status, Method.POST), String(status))
+
+
+def test_redirections_are_followed_to_their_limit() raises:
+    on_each_backend(_followed)
+
+
+def test_content_goes_along_or_stays_as_the_status_says() raises:
+    on_each_backend(_contents)
+
+
+def test_credentials_never_leave_their_origin() raises:
+    on_each_backend(_credentials)
+
+
+def test_a_redirection_to_nowhere_is_an_error() raises:
+    on_each_backend(_nowhere)
+
+
+def _followed() raises:
+    var replies = List[Reply]()
+    for i in range(3):
+        replies.append(redirect_to(String("/", i + 1)))
+    replies.append(Reply(String(OK_ANSWER), Ending.KEEP))
+    for _ in range(4):
+        replies.append(redirect_to("/loop"))
+    replies.append(redirect_to("/left"))
+    var stand = Stand(replies^)
+    var client = HttpClient(stand.url(), config=ClientConfig(redirects_max=3))
+    var response = client.get("/0")
+    assert_equal(response.text(), "ok")
+    assert_equal(response.redirects(), 3)
+    assert_equal(response.url(), stand.url("/3"))
+    var failure = Optional[Error](None)
+    try:
+        _ = client.get("/loop")
+    except e:
+        failure = e^
+    var error = ClientError.of(failure.value()).value().copy()
+    assert_equal(error.kind, ClientError.TOO_MANY_REDIRECTS)
+    assert_equal(error.status, 302)
+    var still = HttpClient(stand.url(), config=ClientConfig(redirects_max=0))
+    client.close_idle()
+    var first = still.get("/")
+    assert_equal(first.status, 302)
+    assert_equal(first.text(), "abc")
+    # All of it went over one connection each.
+    assert_equal(stand.connections(), 2)
+    stand^.join()
+
+
+def _contents() raises:
+    for status in [301, 302, 303, 307, 308]:
+        var stand = Stand(
+            [redirect_to("/y", status), Reply(String(OK_ANSWER), Ending.KEEP)]
+        )
+        var client = HttpClient(stand.url())
+        _ = client.post("/x", "{}")
+        var second = stand.request(1)
+        if status < 304:
+            assert_true(second.startswith("GET /y "), second)
+            assert_false("Content-" in second, second)
+        else:
+            assert_true(second.startswith("POST /y "), second)
+            assert_true(second.endswith("application/json\r\n\r\n{}"), second)
+        stand^.join()
+
+
+def _credentials() raises:
+    var other = Stand(
+        [
+            Reply(String(OK_ANSWER), Ending.CLOSE),
+            Reply(String(OK_ANSWER), Ending.CLOSE),
+        ]
+    )
+    var stand = Stand([redirect_to("/y"), redirect_to(other.url("/z"))])
+    var client = HttpClient(stand.url(), BearerAuth("secret"))
+    var headers = HeaderMap()
+    headers.append("Cookie", "a=secret")
+    headers.append("Proxy-Authorization", "secret")
+    headers.append("X-Mine", "1")
+    assert_equal(client.get("/x", headers=headers).text(), "ok")
+    assert_true("Authorization: Bearer secret\r\n" in stand.request(0))
+    assert_true("Authorization: Bearer secret\r\n" in stand.request(1))
+    assert_true("Cookie: a=secret\r\n" in stand.request(1))
+    assert_false("secret" in other.request(0), other.request(0))
+    assert_true("X-Mine: 1\r\n" in other.request(0))
+    assert_true(String("Host: 127.0.0.1:", other.port) in other.request(0))
+    # Nor where a program asks for another origin than the client's.
+    _ = client.get(other.url("/"))
+    assert_false("secret" in other.request(1))
+    stand^.join()
+    other^.join()
+
+
+def _nowhere() raises:
+    for location in ["javascript:alert(1)", "file:///x", "http://u:p@h/"]:
+        var stand = Stand(
+            [redirect_to(location), Reply(String(OK_ANSWER), Ending.KEEP)]
+        )
+        var client = HttpClient(stand.url())
+        var kind = -1
+        try:
+            _ = client.get("/")
+        except e:
+            kind = ClientError.of(e).value().kind
+        assert_equal(kind, ClientError.BAD_REDIRECT, location)
+        _ = client.get("/")
+        stand^.join()
+
+
+comptime TESTS = __functions_in_module()

@@ -1,0 +1,264 @@
+"""Tests contents that go bit by bit, in both directions."""
+
+from std.testing import assert_equal, assert_raises, assert_true
+
+from flare.http import (
+    ClientConfig,
+    ClientStream,
+    ClientTimeouts,
+    HttpClient,
+)
+from flare.io import MemoryReader
+from flare.proto.h1 import H1Limits
+
+from tests.client.stand import OK_ANSWER, Ending, Reply, Stand, ok_answers
+from tests.tcp.loops import on_each_backend, pattern
+
+
+def test_a_content_is_read_bit_by_bit() raises:
+    on_each_backend(_read)
+
+
+def test_a_content_may_be_longer_than_what_fits_in_memory() raises:
+    on_each_backend(_endless)
+
+
+def test_a_content_is_written_bit_by_bit() raises:
+    on_each_backend(_written)
+
+
+def test_a_reader_is_sent_whole() raises:
+    on_each_backend(_uploaded)
+
+
+def test_a_server_that_is_asked_first_may_refuse() raises:
+    on_each_backend(_asked)
+
+
+def test_a_stream_that_fails_or_is_dropped_ends_its_connection() raises:
+    on_each_backend(_dropped)
+
+
+def test_a_stream_follows_redirections() raises:
+    on_each_backend(_redirected)
+
+
+def test_a_stream_outlives_its_client() raises:
+    on_each_backend(_outlives)
+
+
+def _read() raises:
+    comptime CHUNKED: StaticString = (
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX-A: 1\r\n\r\n"
+        "5\r\nhello\r\n6\r\n world\r\n0\r\nX-T: 2\r\n\r\n"
+    )
+    var answers: List[String] = [
+        "HTTP/1.1 200 OK\r\nContent-Length: 11\r\nX-A: 1\r\n\r\nhello world",
+        String(CHUNKED),
+    ]
+    for octets in [1, 3, 100]:
+        for i in range(2):
+            var stand = Stand(
+                [
+                    Reply(answers[i], Ending.KEEP),
+                    Reply(String(OK_ANSWER), Ending.KEEP),
+                ]
+            )
+            var client = HttpClient(stand.url())
+            var stream = client.stream("/")
+            assert_equal(stream.status(), 200)
+            assert_equal(stream.headers().get("x-a").value(), "1")
+            var text = List[UInt8]()
+            var piece = List[UInt8](length=octets, fill=0)
+            while True:
+                var count = stream.read(Span(piece))
+                if count == 0:
+                    break
+                text.extend(Span(piece)[0:count])
+            assert_equal(String(unsafe_from_utf8=Span(text)), "hello world")
+            assert_equal(stream.read(Span(piece)), 0)
+            if i == 1:
+                assert_equal(stream.trailers().get("x-t").value(), "2")
+            # The connection is back before the stream ends its life.
+            assert_equal(client.get("/").text(), "ok")
+            assert_equal(stand.connections(), 1)
+            _ = stream^
+            stand^.join()
+
+
+def _endless() raises:
+    comptime COUNT = 2_000_000
+    var stand = Stand(
+        [
+            Reply(
+                String("HTTP/1.1 200 OK\r\n\r\n", String("a") * COUNT),
+                Ending.CLOSE,
+            )
+        ]
+    )
+    var client = HttpClient(
+        stand.url(),
+        config=ClientConfig(limits=H1Limits(body_octets_max=1_000)),
+    )
+    var stream = client.stream("/")
+    var total = 0
+    var piece = List[UInt8](length=50_000, fill=0)
+    while True:
+        var count = stream.read(Span(piece))
+        if count == 0:
+            break
+        total += count
+    assert_equal(total, COUNT)
+    stand^.join()
+
+
+def _written() raises:
+    var stand = Stand(ok_answers(3))
+    var client = HttpClient(stand.url())
+    var stream = client.open("POST", "/a")
+    stream.write_all("hello".as_bytes())
+    stream.write_all(" world".as_bytes())
+    stream.set_trailer("X-T", "1")
+    stream.end()
+    stream.end()
+    assert_equal(stream.status(), 200)
+    assert_equal(String(unsafe_from_utf8=Span(stream.read_all(10))), "ok")
+    assert_true(
+        stand.request(0).endswith(
+            "\r\n\r\n5\r\nhello\r\n6\r\n world\r\n0\r\nX-T: 1\r\n\r\n"
+        ),
+        stand.request(0),
+    )
+    _ = stream^
+    var counted = client.open("PUT", "/b", length=5)
+    counted.write_all("he".as_bytes())
+    counted.write_all("llo".as_bytes())
+    counted.end()
+    _ = counted.read_all(10)
+    assert_true(stand.request(1).endswith("\r\n\r\nhello"), stand.request(1))
+    _ = counted^
+    assert_equal(stand.connections(), 1)
+    # More, or less, than was said breaks off.
+    var long = client.open("PUT", "/c", length=2)
+    with assert_raises(contains="client.bad_request send"):
+        long.write_all("abc".as_bytes())
+    _ = long^
+    var short = client.open("PUT", "/d", length=2)
+    short.write_all("a".as_bytes())
+    with assert_raises(contains="client.bad_request send"):
+        short.end()
+    _ = short^
+    assert_equal(client.statistics().open, 0)
+    assert_equal(client.get("/").text(), "ok")
+    stand^.join()
+
+
+def _uploaded() raises:
+    comptime COUNT = 1_000_000
+    var stand = Stand(ok_answers(2))
+    var client = HttpClient(stand.url())
+    for i in range(2):
+        var octets = pattern(COUNT)
+        var reader = MemoryReader(octets^)
+        var length = Optional[Int](None)
+        if i == 1:
+            length = COUNT
+        var response = client.upload("PUT", "/", reader, length=length)
+        assert_equal(response.text(), "ok")
+    var sent = stand.request(1).as_bytes()
+    assert_true(List(sent[len(sent) - COUNT :]) == pattern(COUNT))
+    assert_equal(stand.connections(), 1)
+    stand^.join()
+
+
+def _asked() raises:
+    var stand = Stand(
+        [
+            Reply(
+                "HTTP/1.1 413 No\r\nContent-Length: 2\r\n\r\nno", Ending.HOLD
+            ),
+            Reply("HTTP/1.1 100 Continue\r\n\r\n", Ending.KEEP),
+            Reply(String(OK_ANSWER), Ending.KEEP),
+        ]
+    )
+    var client = HttpClient(stand.url())
+    var reader = MemoryReader(pattern(100))
+    var refused = client.upload(
+        "PUT", "/", reader, length=100, expects_continue=True
+    )
+    assert_equal(refused.status, 413)
+    assert_equal(refused.text(), "no")
+    assert_true(stand.request(0).endswith("\r\n\r\n"))
+    var taken = client.upload(
+        "PUT", "/", reader, length=100, expects_continue=True
+    )
+    assert_equal(taken.text(), "ok")
+    assert_equal(stand.request(2).byte_length(), 100)
+    stand^.join()
+
+
+def _dropped() raises:
+    var stand = Stand(
+        [
+            Reply(
+                "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc", Ending.CLOSE
+            ),
+            Reply(
+                "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc", Ending.HOLD
+            ),
+            Reply(String(OK_ANSWER), Ending.KEEP),
+        ]
+    )
+    var client = HttpClient(
+        stand.url(),
+        config=ClientConfig(timeouts=ClientTimeouts(read_ms=50)),
+    )
+    var stream = client.stream("/")
+    with assert_raises(contains="client.closed content"):
+        _ = stream.read_all(100)
+    assert_equal(client.statistics().open, 0)
+    var dropped = client.stream("/")
+    var piece = List[UInt8](length=2, fill=0)
+    assert_equal(dropped.read(Span(piece)), 2)
+    _ = dropped^
+    assert_equal(client.statistics().open, 0)
+    assert_equal(client.get("/").text(), "ok")
+    stand^.join()
+
+
+def _redirected() raises:
+    var stand = Stand(
+        [
+            Reply(
+                (
+                    "HTTP/1.1 302 X\r\nLocation: /y\r\n"
+                    "Content-Length: 3\r\n\r\nabc"
+                ),
+                Ending.KEEP,
+            ),
+            Reply(String(OK_ANSWER), Ending.KEEP),
+        ]
+    )
+    var client = HttpClient(stand.url())
+    var stream = client.stream("/x")
+    assert_equal(String(unsafe_from_utf8=Span(stream.read_all(10))), "ok")
+    assert_true(stand.request(1).startswith("GET /y "))
+    assert_equal(stand.connections(), 1)
+    _ = stream^
+    stand^.join()
+
+
+def _outlives() raises:
+    var stand = Stand(ok_answers(1))
+    var stream = _stream_of(stand)
+    assert_equal(String(unsafe_from_utf8=Span(stream.read_all(10))), "ok")
+    _ = stream^
+    stand^.join()
+
+
+def _stream_of(stand: Stand) raises -> ClientStream:
+    var client = HttpClient(stand.url())
+    return client.stream("/")
+
+
+comptime TESTS = __functions_in_module()
