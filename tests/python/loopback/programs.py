@@ -1,6 +1,12 @@
-"""Finds the programs of other makers that flare is tested with."""
+"""Finds the programs of other makers that flare is tested with, and hides the
+libraries that flare loads."""
 
+import os
 import shutil
+import tempfile
+from pathlib import Path
+
+HIDDEN = ("libssl.so.3", "libcrypto.so.3")
 
 
 def find_program(*names):
@@ -16,3 +22,13 @@ def find_program(*names):
     raise AssertionError(
         f"{' or '.join(names)} is not installed: run `make setup-peers`"
     )
+
+
+def without_libraries(test):
+    """Gives an environment for programs, in which they find no OpenSSL."""
+    folder = tempfile.TemporaryDirectory()
+    test.addCleanup(folder.cleanup)
+    for name in HIDDEN:
+        # The loader gives up at a file that is none of its own.
+        (Path(folder.name) / name).touch()
+    return {**os.environ, "LD_LIBRARY_PATH": folder.name}
