@@ -60,7 +60,7 @@ for (let i = 0; i < 20; i++) {
 }
 document.body.textContent = [
   octets.length, wrong, users, ask("POST", "/upload", "x".repeat(300000)),
-  ...ask("GET", "/tls").split("\n"), isSecureContext,
+  ask("GET", "/tls"), isSecureContext,
 ].join(" ");
 </script>"""
 
