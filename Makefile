@@ -3,6 +3,7 @@
 MOJO := .venv/bin/mojo
 PYTHON := .venv/bin/python3
 SETUP := .venv/setup.stamp
+PEERS := .venv/peers.stamp
 SOURCES := $(shell find flare examples -name '*.mojo' 2>/dev/null)
 
 # Flags of the demo: make serve ARGS="--port 9000 --workers 2"
@@ -15,8 +16,8 @@ SEEDS ?= 100000
 export MODULAR_CRASH_REPORTING_ENABLED := false
 export MODULAR_TELEMETRY_ENABLED := false
 
-.PHONY: help setup serve test check format examples fuzz fuzz-planted \
-	test-asan simulate bench bench-full wheel clean
+.PHONY: help setup setup-peers serve test check format examples fuzz \
+	fuzz-planted test-asan simulate bench bench-full wheel clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1: /p' Makefile
@@ -27,6 +28,12 @@ setup: ## installs the pinned compiler into .venv
 $(SETUP): tools/requirements.txt tools/setup.sh
 	@sh tools/setup.sh
 
+setup-peers: ## brings what tests let flare talk to: a browser, a scanner
+	@sh tools/setup.sh peers
+
+$(PEERS): tools/requirements.txt tools/scanner.txt tools/setup.sh
+	@sh tools/setup.sh peers
+
 serve: build/demo ## builds and starts examples/demo.mojo
 	@exec build/demo $(ARGS)
 
@@ -34,7 +41,7 @@ build/demo: $(SOURCES) $(SETUP)
 	@mkdir -p build
 	$(MOJO) build -I . -o $@ examples/demo.mojo
 
-test: $(SETUP) ## runs all tests, the examples and short fuzz runs
+test: $(PEERS) ## runs all tests, the examples and short fuzz runs
 	@$(PYTHON) tools/run_tests.py $(ARGS)
 
 check: $(SETUP) ## checks format, docstrings, warnings and house rules

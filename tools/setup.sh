@@ -1,6 +1,7 @@
 #!/bin/sh
-# Makes .venv with the pinned Mojo compiler and brings what linking and the
-# tests need. Does nothing where everything is there already.
+# Makes .venv with the pinned Mojo compiler and brings what linking needs. With
+# the word `peers` it also brings the clients and servers of other makers that
+# the tests let flare talk to. Does nothing where everything is there already.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -46,6 +47,28 @@ has_library() {
 ctypes.CDLL(sys.argv[1])' "$1" >/dev/null 2>&1
 }
 
+install_packages() {
+    root=""
+    if [ "$(id -u)" != 0 ]; then
+        root="sudo -n"
+        sudo -n true >/dev/null 2>&1 || root=none
+    fi
+    if ! command -v apt-get >/dev/null 2>&1 || [ "$root" = none ]; then
+        fail "install these packages, then run it again: $*"
+    fi
+    echo "setup: installing $*"
+    log=$(mktemp)
+    if ! {
+        $root apt-get update -qq &&
+            $root env DEBIAN_FRONTEND=noninteractive apt-get install \
+                -y -qq --no-install-recommends "$@"
+    } >"$log" 2>&1; then
+        cat "$log" >&2
+        fail "apt-get could not install $*"
+    fi
+    rm -f "$log"
+}
+
 python=$(find_python)
 missing=""
 command -v make >/dev/null 2>&1 || missing="$missing make"
@@ -68,26 +91,8 @@ elif [ ! -x .venv/bin/pip ] && ! has_venv "$python"; then
 fi
 
 if [ -n "$missing" ]; then
-    root=""
-    if [ "$(id -u)" != 0 ]; then
-        root="sudo -n"
-        sudo -n true >/dev/null 2>&1 || root=none
-    fi
-    if ! command -v apt-get >/dev/null 2>&1 || [ "$root" = none ]; then
-        fail "install these packages, then run it again:$missing"
-    fi
-    echo "setup: installing$missing"
-    log=$(mktemp)
     # shellcheck disable=SC2086
-    if ! {
-        $root apt-get update -qq &&
-            $root env DEBIAN_FRONTEND=noninteractive apt-get install \
-                -y -qq --no-install-recommends $missing
-    } >"$log" 2>&1; then
-        cat "$log" >&2
-        fail "apt-get could not install$missing"
-    fi
-    rm -f "$log"
+    install_packages $missing
     python=$(find_python)
     [ -n "$python" ] || fail "no Python 3.10 or newer"
 fi
@@ -104,3 +109,25 @@ if ! cmp -s tools/requirements.txt .venv/requirements.txt; then
     cp tools/requirements.txt .venv/requirements.txt
 fi
 touch .venv/setup.stamp
+
+[ "${1:-}" = peers ] || exit 0
+missing=""
+# The folder of servers is not on the path of everybody.
+PATH=$PATH:/usr/sbin
+command -v chromium-headless-shell >/dev/null 2>&1 ||
+    command -v chromium >/dev/null 2>&1 ||
+    missing="$missing chromium-headless-shell"
+command -v nginx >/dev/null 2>&1 || missing="$missing nginx"
+command -v node >/dev/null 2>&1 || missing="$missing nodejs"
+command -v go >/dev/null 2>&1 || missing="$missing golang-go"
+# shellcheck disable=SC2086
+[ -z "$missing" ] || install_packages $missing
+# The scanner has a folder of its own: nothing but one test needs it.
+if ! cmp -s tools/scanner.txt .venv/scanner/scanner.txt; then
+    echo "setup: installing the scanner"
+    rm -rf .venv/scanner
+    .venv/bin/python3 -m pip install --quiet --disable-pip-version-check \
+        --target .venv/scanner --requirement tools/scanner.txt
+    cp tools/scanner.txt .venv/scanner/scanner.txt
+fi
+touch .venv/peers.stamp

@@ -38,6 +38,37 @@ def home(req: Request) raises -> Response:
     return ok("hello")
 
 
+# What a browser is to do (tests/python/test_https_peers.py). Its requests wait
+# for one another, so that the page is done when it is loaded.
+comptime PAGE: StaticString = """<!doctype html><title>flare</title>
+<body><script>
+function ask(method, path, content) {
+  const request = new XMLHttpRequest();
+  request.open(method, path, false);
+  request.overrideMimeType("text/plain; charset=x-user-defined");
+  request.send(content);
+  return request.responseText;
+}
+const octets = ask("GET", "/stream/1048576");
+let wrong = 0;
+for (let i = 0; i < octets.length; i++) {
+  if ((octets.charCodeAt(i) & 255) !== i % 251) wrong++;
+}
+let users = 0;
+for (let i = 0; i < 20; i++) {
+  if (ask("GET", "/users/" + i) === "user " + i) users++;
+}
+document.body.textContent = [
+  octets.length, wrong, users, ask("POST", "/upload", "x".repeat(300000)),
+  ask("GET", "/tls"), isSecureContext,
+].join(" ");
+</script>"""
+
+
+def page(req: Request) raises -> Response:
+    return ok(PAGE).with_header("Content-Type", "text/html")
+
+
 def echo(req: Request) raises -> Response:
     return ok(req.text())
 
@@ -345,6 +376,7 @@ def _routes(handle: ServerHandle, certificates: String) raises -> Router[]:
     )
     router.get("/reload/:name", Reload(handle.copy(), certificates))
     router.get("/", home)
+    router.get("/page", page)
     router.post("/echo", echo)
     router.post("/late-echo/:ms", late_echo)
     router.post("/echo-late/:ms", echo_late)

@@ -5,7 +5,8 @@
     tls_peer client FOLDER HOST PORT OPTION…   prints one line
 
 A line says how the connection ended, and what was agreed on in it. A server
-sends back what it reads.
+sends back what it reads. A client with the option `get` speaks HTTP, and prints
+the response behind its line.
 """
 
 from std.sys import argv
@@ -72,25 +73,32 @@ def ask(folder: String, options: List[String]) -> String:
     try:
         var config = TlsConfig(trusts_system_authorities=False)
         config.authorities.append(Pem(path=folder + "/ca.pem"))
+        var request = String("hello")
         for i in range(2, len(options)):
             if options[i] == "identity":
                 config.identity = identity(folder, "client")
             elif options[i] == "tls_1_3":
                 config.requires_tls_1_3 = True
+            elif options[i] == "get":
+                request = "GET / HTTP/1.0\r\nHost: localhost\r\n\r\n"
             else:
                 config.application_protocols.append(options[i])
         var stream = TlsStream.connect(
             options[0], UInt16(Int(options[1])), config
         )
-        stream.write_all("hello".as_bytes())
+        stream.write_all(request.as_bytes())
         var octets = List[UInt8](length=20_000, fill=0)
         var total = 0
+        var response = String()
         while True:
             var count = stream.read(Span(octets))
             if count == 0:
                 stream.close()
-                return String("end ", total, " ", agreed(stream))
+                return String("end ", total, " ", agreed(stream), response)
             total += count
+            if request != "hello":
+                response += "\n"
+                response += String(from_utf8_lossy=Span(octets)[0:count])
     except e:
         return String(e)
 

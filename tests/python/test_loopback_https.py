@@ -15,6 +15,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from loopback.client import Client  # noqa: E402
+from loopback.programs import (  # noqa: E402
+    find_program,
+    without_libraries,
+)
 from loopback.secure_socket import (  # noqa: E402
     ROOT,
     SecureSocket,
@@ -38,6 +42,10 @@ SHOUT = (
     b"Connection: upgrade\r\nUpgrade: shout\r\n\r\n"
 )
 HANDSHAKE_SECONDS = 0.4
+# How much is asked for while certificates are replaced, and how often they are.
+REQUESTS_MIN = {"kept": 2000, "fresh": 300, "resuming": 300}
+RELOADS_MIN = 40
+LOAD_SECONDS_MAX = 60
 ALERT = 21
 ALERT_INTERNAL_ERROR = b"\x15\x03\x03\x00\x02\x02\x50"
 
@@ -249,37 +257,80 @@ class Reload:
                 self.assertTrue(found.startswith(code), found)
                 self.assertEqual(self.subject_of(self.connect()), "server")
 
+
+@on_each
+class ReloadUnderLoad:
+    options = ("--workers", "2")
+
     def test_no_request_fails_while_certificates_are_replaced(self):
-        failures, done = [], threading.Event()
-
-        def ask_again_and_again(keeps):
-            try:
-                client = self.connect()
-                while not done.is_set():
-                    if not keeps:
-                        client.close()
-                        client = self.connect()
-                    if self.ask(client, b"/") != ["hello"]:
-                        raise AssertionError("another answer")
-            except Exception as error:
-                failures.append(error)
-
+        self.failures, self.done = [], threading.Event()
+        # Each thread counts for itself.
+        self.counts = {
+            (kind, i): 0
+            for kind in ("kept", "fresh", "resuming")
+            for i in range(2)
+        }
         threads = [
-            threading.Thread(target=ask_again_and_again, args=(i % 2,))
-            for i in range(6)
+            threading.Thread(target=self.ask_again_and_again, args=key)
+            for key in self.counts
         ]
         for thread in threads:
             thread.start()
+        try:
+            self.replace_certificates()
+        finally:
+            self.done.set()
+            for thread in threads:
+                thread.join()
+        self.assertEqual(self.failures, [])
+
+    def replace_certificates(self):
+        deadline = time.monotonic() + LOAD_SECONDS_MAX
         control = self.connect()
-        for i in range(20):
-            name = (b"renewed", b"server")[i % 2]
+        session, i = None, 0
+        while i < RELOADS_MIN or not self.has_asked_enough():
+            self.assertEqual(self.failures, [])
+            self.assertLess(time.monotonic(), deadline, self.counts)
+            name = ("renewed", "server")[i % 2]
             self.assertEqual(
-                self.ask(control, b"/reload/" + name), ["reloaded"]
+                self.ask(control, b"/reload/" + name.encode()), ["reloaded"]
             )
-        done.set()
-        for thread in threads:
-            thread.join()
-        self.assertEqual(failures, [])
+            # An old ticket is worth nothing any more.
+            for offered in (None, session):
+                client = self.subject.connect(secure=False)
+                with client:
+                    client.socket = SecureSocket(
+                        client.socket, session=offered
+                    )
+                    self.assertEqual(self.subject_of(client), name)
+                    self.assertEqual(self.ask(client, b"/"), ["hello"])
+                    session = client.socket.tls.session
+            i += 1
+
+    def has_asked_enough(self):
+        return all(
+            sum(self.counts[kind, i] for i in range(2)) >= count
+            for kind, count in REQUESTS_MIN.items()
+        )
+
+    def ask_again_and_again(self, kind, i):
+        try:
+            client, session = self.subject.connect(), None
+            while not self.done.is_set():
+                if kind != "kept":
+                    client.close()
+                    client = self.subject.connect(secure=False)
+                    client.socket = SecureSocket(
+                        client.socket, session=session
+                    )
+                if self.ask(client, b"/") != ["hello"]:
+                    raise AssertionError("another answer")
+                if kind == "resuming":
+                    session = client.socket.tls.session
+                self.counts[kind, i] += 1
+            client.close()
+        except Exception as error:
+            self.failures.append((kind, error))
 
 
 @on_each
@@ -620,6 +671,31 @@ class Stopping(unittest.TestCase):
                 self.assertLess(time.monotonic() - started, 4)
 
 
+class WithoutTheLibrary(unittest.TestCase):
+    """Starts servers where the loader finds no OpenSSL."""
+
+    def setUp(self):
+        self.environment = without_libraries(self)
+
+    def test_who_uses_no_tls_serves(self):
+        for backend in BACKENDS:
+            subject = Subject(backend, env=self.environment)
+            self.addCleanup(subject.stop)
+            with subject.connect() as client:
+                client.send(HELLO)
+                self.assertEqual(client.answer().body, b"hello")
+            self.assertEqual(subject.stop(), 0)
+
+    def test_who_uses_tls_is_told_what_to_install(self):
+        with self.assertRaises(RuntimeError) as caught:
+            Subject("epoll", secure=True, env=self.environment)
+        for part in (
+            "tls.no_library load", "libssl3 on Debian",
+            "openssl-libs on Fedora", "openssl@3 from Homebrew on macOS",
+        ):
+            self.assertIn(part, str(caught.exception))
+
+
 class OtherClients(unittest.TestCase):
     """Lets clients of other makers ask, three times on one connection."""
 
@@ -629,10 +705,11 @@ class OtherClients(unittest.TestCase):
         cls.addClassCleanup(cls.subject.stop)
 
     def run_client(self, name, *command):
-        if not shutil.which(name):
-            self.skipTest(f"{name} is not installed")
         finished = subprocess.run(
-            [name, *command], input=LAST, capture_output=True, timeout=100
+            [find_program(name), *command],
+            input=LAST,
+            capture_output=True,
+            timeout=100,
         )
         self.assertEqual(finished.returncode, 0, finished)
         return finished.stdout.decode()

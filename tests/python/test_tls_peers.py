@@ -10,6 +10,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+from loopback.programs import without_libraries  # noqa: E402
 from loopback.subject import ROOT, build  # noqa: E402
 
 SOURCE = ROOT / "tests" / "programs" / "tls_peer.mojo"
@@ -81,12 +82,13 @@ class Peer:
         self.listener.close()
 
 
-def ask(port, *options, host="localhost"):
+def ask(port, *options, host="localhost", **popen):
     finished = subprocess.run(
         [build(SOURCE), "client", FOLDER, host, str(port), *options],
         capture_output=True,
         text=True,
         timeout=SECONDS_MAX,
+        **popen,
     )
     return finished.stdout.strip()
 
@@ -246,6 +248,14 @@ class Clients(unittest.TestCase):
         with Peer(talk) as peer:
             said = ask(peer.port)
         self.assertTrue(said.startswith("tls.protocol handshake"), said)
+
+
+    def test_a_machine_without_the_library_is_told_what_to_install(self):
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            port = listener.getsockname()[1]
+            said = ask(port, env=without_libraries(self))
+        self.assertTrue(said.startswith("tls.no_library load: "), said)
+        self.assertEqual(len(said.split("\n")), 1)
 
 
 class Servers(unittest.TestCase):
