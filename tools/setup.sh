@@ -114,7 +114,9 @@ touch .venv/setup.stamp
 missing=""
 # The folder of servers is not on the path of everybody.
 PATH=$PATH:/usr/sbin
-command -v chromium-headless-shell >/dev/null 2>&1 ||
+# Ubuntu has no package of the browser, but only an image that needs a service.
+grep -qx 'ID=ubuntu' /etc/os-release 2>/dev/null ||
+    command -v chromium-headless-shell >/dev/null 2>&1 ||
     command -v chromium >/dev/null 2>&1 ||
     missing="$missing chromium-headless-shell"
 command -v nginx >/dev/null 2>&1 || missing="$missing nginx"

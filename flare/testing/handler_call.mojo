@@ -296,6 +296,7 @@ def _peer_address(owner: Erased) raises -> StreamAddr:
 def _no_tls(owner: Erased) -> Optional[PointerTo[TlsMachine]]:
     return None
 
+
 def _peer_credentials(owner: Erased) raises -> PeerCredentials:
     raise Error(NetError(NetError.CLOSED, "peer_credentials"))
 

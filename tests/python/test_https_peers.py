@@ -15,7 +15,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from loopback.programs import find_program  # noqa: E402
+from loopback.programs import (  # noqa: E402
+    find_program,
+    has_no_browser_package,
+)
 from loopback.secure_socket import ROOT, certificates  # noqa: E402
 from loopback.subject import BACKENDS, Subject, build  # noqa: E402
 
@@ -214,6 +217,9 @@ def key_digest(name):
     return base64.b64encode(hashlib.sha256(octets).digest()).decode()
 
 
+@unittest.skipIf(
+    has_no_browser_package(), "this system has no package of the browser"
+)
 class Browser(unittest.TestCase):
     def test_a_page_loads_and_its_program_asks_on(self):
         for backend in BACKENDS:

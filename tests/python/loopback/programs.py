@@ -6,7 +6,14 @@ import shutil
 import tempfile
 from pathlib import Path
 
-HIDDEN = ("libssl.so.3", "libcrypto.so.3")
+HIDDEN = (
+    "libssl.so.3",
+    "libcrypto.so.3",
+    "libz.so.1",
+    "libbrotlienc.so.1",
+    "libbrotlidec.so.1",
+    "libzstd.so.1",
+)
 
 
 def find_program(*names):
@@ -21,6 +28,18 @@ def find_program(*names):
             return path
     raise AssertionError(
         f"{' or '.join(names)} is not installed: run `make setup-peers`"
+    )
+
+
+def has_no_browser_package():
+    """Tells whether this system has no package of the browser: Ubuntu's is an
+    image that needs a service."""
+    release = Path("/etc/os-release")
+    return (
+        release.exists()
+        and "ID=ubuntu" in release.read_text().splitlines()
+        and not shutil.which("chromium-headless-shell")
+        and not shutil.which("chromium")
     )
 
 
