@@ -4,6 +4,7 @@ A response is small and moves for free: its header map is two pointers, and its
 content is taken over, not copied, where it can be.
 """
 
+from flare.json import Value, loads
 from flare.message import Cookie, CookiePrefix, HeaderMap, Status, reason_phrase
 
 from .body import Body
@@ -188,6 +189,17 @@ struct Response(Movable):
             An error `http.not_utf8 …` if the content is not UTF-8.
         """
         return self.body.text()
+
+    def json(self) raises -> Value:
+        """Reads the content as JSON, whatever type the response says it has.
+
+        Returns:
+            Its value, which outlives the response.
+
+        Raises:
+            The text of a `JsonError` if the content is no JSON.
+        """
+        return loads(self.body.octets())
 
     def with_header(
         var self, name: StringSlice, value: StringSlice

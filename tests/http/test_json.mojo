@@ -1,6 +1,6 @@
 """Tests JSON in the content of requests and responses."""
 
-from std.testing import assert_equal
+from std.testing import assert_equal, assert_raises
 
 from flare.http import HeaderMap, Json, Request, Response, Router, ok
 from flare.json import FromJson, JsonReader, ToJson
@@ -34,6 +34,13 @@ struct Item(Copyable, FromJson, ToJson):
 @fieldwise_init
 struct Order(Copyable, FromJson, ToJson):
     var items: List[Item]
+
+
+def test_a_response_is_read_too() raises:
+    var response = ok('{"json": {"hello": "flare"}}')
+    assert_equal(response.json()["json"]["hello"].string_value(), "flare")
+    with assert_raises(contains="json."):
+        _ = ok("flare").json()
 
 
 def test_content_is_read_into_structs_or_refused() raises:

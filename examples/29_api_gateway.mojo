@@ -1,4 +1,4 @@
-# Run: mojo run -I . examples/24_api_gateway.mojo
+# Run: mojo run -I . examples/29_api_gateway.mojo
 # Prints: {"price": 12, "stock": 3}
 # Prints: both were asked at once
 """Answers with what two other services say, which it asks at the same time."""

@@ -1,4 +1,4 @@
-# Run: mojo run -I . examples/24_forms.mojo
+# Run: mojo run -I . examples/28_forms.mojo
 # Prints: hello Ada Lovelace, 36
 # Prints: title=A report
 # Prints: file notes.txt: 240000 octets of text/plain
