@@ -55,7 +55,15 @@ def fuzz_content_decoding(mut random: Random, mut histogram: Histogram) raises:
         coded = mutate(Span(coded), random)
     elif what == 6:
         var other = _coded(Span(content), codings[0], random, has_members)
-        coded = splice(Span(coded), Span(other), random)
+        if random.chance(50):
+            # The front of a header, behind which a header follows.
+            other.shrink(min(random.between(1, 6), len(other)))
+            if random.chance(50):
+                other = [0x28, 0xB5, 0x2F, 0xFD, 0x20]
+            other.extend(Span(coded))
+            coded = other^
+        else:
+            coded = splice(Span(coded), Span(other), random)
     histogram.input(Span(coded))
     var limits = DecodingLimits(
         ratio_free_octets=Int.MAX, decoded_octets_max=1 << 20

@@ -213,6 +213,39 @@ def test_frames_of_zstd_are_one_content_and_some_are_skipped() raises:
         _ = decompress(Span(coded), ContentCoding.ZSTD)
 
 
+def test_a_frame_of_zstd_inside_another_is_its_content() raises:
+    # What stands behind the fifth octet is a whole frame, but begins none.
+    var coded = octets_of("28b52ffd 20 28b52ffd 00 50 010000")
+    for first in range(1, 14):
+        var decoder = ContentDecoder([ContentCoding.ZSTD])
+        var into = List[UInt8](length=100, fill=0)
+        with assert_raises(contains="encoding.bad_data decode zstd"):
+            _ = decoder.decode(Span(coded)[:first], Span(into))
+            _ = decoder.decode(Span(coded)[first:], Span(into))
+
+
+def test_headers_of_frames_have_any_length() raises:
+    # Single segment or window, and the content's size in 0 to 8 octets.
+    var rows: List[String] = [
+        "28b52ffd 00 50 090000 61",
+        "28b52ffd 20 01 090000 61",
+        "28b52ffd 80 50 01000000 090000 61",
+        "28b52ffd a0 01000000 090000 61",
+        "28b52ffd c0 50 0100000000000000 090000 61",
+        "28b52ffd e0 0100000000000000 090000 61",
+        # A dictionary of the number 0 is none.
+        "28b52ffd e3 00000000 0100000000000000 090000 61",
+        "28b52ffd 01 50 00 090000 61",
+    ]
+    for row in rows:
+        var coded = octets_of(row)
+        for size in [1, 6, 100]:
+            var content = decoded_in_pieces(
+                ContentDecoder([ContentCoding.ZSTD]), Span(coded), size, 3
+            )
+            assert_true(same(Span(content), "a".as_bytes()), row)
+
+
 def test_zstd_with_a_window_over_8_mib_is_refused() raises:
     # One raw block of one octet; the descriptor of the window is the last
     # octet of the header.

@@ -13,7 +13,14 @@ Whatever follows and is none of that is an error, also where others ignore it:
 what one recipient reads and another does not is how messages are smuggled.
 """
 
-from flare.core import OctetPointer, PointerTo, heap_create, heap_destroy
+from flare.core import (
+    OctetPointer,
+    PointerTo,
+    allocate_octets,
+    free_octets,
+    heap_create,
+    heap_destroy,
+)
 from flare.sys.brotli import BrotliReader, BrotliResult, brotli_decoder
 from flare.sys.coding_step import CodingStep
 from flare.sys.zlib import ZlibResult, ZlibStream, ZlibWindow, zlib
@@ -24,6 +31,9 @@ from .error import EncodingError
 
 comptime ZSTD_WINDOW_BITS_MAX = 23
 """The largest window that content may ask for: 8 MiB (RFC 9659)."""
+
+
+comptime _HELD_OCTETS_MAX = 18
 
 
 struct _Phase:
@@ -49,7 +59,7 @@ struct _StageState(Movable):
     def __init__(out self, coding: ContentCoding):
         self.coding = coding
         self.phase = _Phase.FRONT
-        self.held = heap_create(UInt32(0)).unsafe_bitcast[UInt8]()
+        self.held = allocate_octets(_HELD_OCTETS_MAX)
         self.held_count = 0
         self.held_taken = 0
         self.members = 0
@@ -59,7 +69,7 @@ struct _StageState(Movable):
         self.zstd = None
 
     def __deinit__(deinit self):
-        heap_destroy(self.held.unsafe_bitcast[UInt32]())
+        free_octets(self.held, _HELD_OCTETS_MAX)
         if self.zlib:
             self.zlib.unsafe_value().close()
         if self.brotli:
@@ -92,7 +102,27 @@ struct _StageState(Movable):
     def front_octets(self) -> Int:
         if self.coding == ContentCoding.BROTLI:
             return 0
-        return 4 if self.coding == ContentCoding.ZSTD else 2
+        if self.coding != ContentCoding.ZSTD:
+            return 2
+        # The header of a frame goes to the library in one piece: it looks for a
+        # whole frame where a call begins, and would find one in the content
+        # behind a header that a call before has brought.
+        if self.held_count < 5:
+            return 5
+        if self.held[] & 0xF0 == 0x50:
+            return 8
+        # RFC 8878 section 3.1.1.1.
+        var descriptor = Int(self._held(4))
+        var is_single = descriptor & 0x20 != 0
+        var size_octets = 1 << (descriptor >> 6)
+        if size_octets == 1 and not is_single:
+            size_octets = 0
+        return (
+            5
+            + (0 if is_single else 1)
+            + ((1 << (descriptor & 3)) >> 1)
+            + size_octets
+        )
 
     def front_fits(self) -> Bool:
         var first = self.held[]
