@@ -2,9 +2,13 @@
 
 from flare.http import (
     App,
+    BasicAuth,
+    BearerAuth,
+    ClientError,
     FnHandler,
     Handler,
     HeaderMap,
+    HttpClient,
     HttpServer,
     Json,
     Method,
@@ -22,11 +26,13 @@ from flare.http import (
     Url,
     bad_request,
     created,
+    get,
     internal_error,
     no_content,
     not_found,
     ok,
     ok_json,
+    post,
     redirect,
 )
 from flare.net import IpAddr, NetError, SocketAddr

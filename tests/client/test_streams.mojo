@@ -12,7 +12,7 @@ from flare.io import MemoryReader
 from flare.proto.h1 import H1Limits
 
 from tests.client.stand import OK_ANSWER, Ending, Reply, Stand, ok_answers
-from tests.tcp.loops import on_each_backend, pattern
+from tests.tcp.loops import octets_of, on_each_backend, pattern
 
 
 def test_a_content_is_read_bit_by_bit() raises:
@@ -155,10 +155,11 @@ def _written() raises:
 
 def _uploaded() raises:
     comptime COUNT = 1_000_000
+    var content = String("0123456789") * (COUNT // 10)
     var stand = Stand(ok_answers(2))
     var client = HttpClient(stand.url())
     for i in range(2):
-        var octets = pattern(COUNT)
+        var octets = octets_of(content)
         var reader = MemoryReader(octets^)
         var length = Optional[Int](None)
         if i == 1:
@@ -166,7 +167,7 @@ def _uploaded() raises:
         var response = client.upload("PUT", "/", reader, length=length)
         assert_equal(response.text(), "ok")
     var sent = stand.request(1).as_bytes()
-    assert_true(List(sent[len(sent) - COUNT :]) == pattern(COUNT))
+    assert_true(List(sent[len(sent) - COUNT :]) == octets_of(content))
     assert_equal(stand.connections(), 1)
     stand^.join()
 
