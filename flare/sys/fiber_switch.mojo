@@ -25,8 +25,7 @@ comptime _X86_LEAVE = (
     "leaq 1f(%rip), %rcx\npushq %rcx\n"
 )
 comptime _X86_ARRIVE = (
-    "popq %rcx\njmpq *%rcx\n"
-    "1:\npopq %rbx\npopq %rbp\nleaq 128(%rsp), %rsp\n"
+    "popq %rcx\njmpq *%rcx\n1:\npopq %rbx\npopq %rbp\nleaq 128(%rsp), %rsp\n"
 )
 comptime _X86_RESUME = (
     _X86_LEAVE + "movq %rsp, 8(%rdi)\nmovq (%rdi), %rsp\n" + _X86_ARRIVE

@@ -114,11 +114,7 @@ def is_plain_head(window: Window, head: PointerTo[Head]) -> Bool:
         | FieldName.bit(FieldName.EXPECT)
     )
     comptime OPTIONS = ConnectionOption.CLOSE | ConnectionOption.UPGRADE
-    if (
-        h.known & DECIDING != 0
-        or h.options & OPTIONS != 0
-        or h.host < 0
-    ):
+    if h.known & DECIDING != 0 or h.options & OPTIONS != 0 or h.host < 0:
         return False
     debug_assert(
         h.target.form == RequestTarget.ORIGIN_FORM and h.version_minor == 1,
