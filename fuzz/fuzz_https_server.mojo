@@ -31,6 +31,10 @@ comptime _CONTENT_OCTETS_MAX = 60_000
 # More than may shake hands in one turn of the loop.
 comptime _CROWD = 20
 comptime _RECORD_HEADER_OCTETS = 5
+# RFC 8446 section 5.1.
+comptime _KIND_MIN: UInt8 = 20
+comptime _KIND_MAX: UInt8 = 23
+comptime _ALERT: UInt8 = 21
 # RFC 8446 section 5.2, RFC 5246 section 6.2.3.
 comptime _RECORD_OCTETS_MAX = 16 * 1024 + 2048
 
@@ -256,7 +260,11 @@ def _check_records(mut r: _Run, octets: List[UInt8]) raises:
     while len(r.record) - at >= _RECORD_HEADER_OCTETS:
         var kind = r.record[at]
         var length = (Int(r.record[at + 3]) << 8) | Int(r.record[at + 4])
-        if kind < 20 or kind > 23 or r.record[at + 1] != 3:
+        # A client whose version is too old is told so in that version.
+        var is_known = r.record[at + 1] == 3 or (
+            kind == _ALERT and r.faults > 0
+        )
+        if kind < _KIND_MIN or kind > _KIND_MAX or not is_known:
             raise Error("the server has sent what is no record")
         if length > _RECORD_OCTETS_MAX:
             raise Error("the server has sent a giant record")
