@@ -29,6 +29,8 @@ struct ReceivedState(Movable):
     """The fields behind the content."""
     var url: Buffer
     """The URL that was answered, behind all redirections."""
+    var codings: Buffer
+    """The codings that were undone, as Content-Encoding had them."""
     var version_minor: Int
     """The digit behind `HTTP/1.`."""
     var redirects: Int
@@ -43,6 +45,7 @@ struct ReceivedState(Movable):
         self.content = Buffer()
         self.trailers = HeaderMap()
         self.url = Buffer()
+        self.codings = Buffer()
         self.version_minor = 1
         self.redirects = 0
         self.attempts = 1
@@ -73,6 +76,7 @@ struct Received(Movable):
         if recycler and s.content.capacity() <= _KEPT_OCTETS_MAX:
             s.content.clear()
             s.url.clear()
+            s.codings.clear()
             s.trailers = HeaderMap()
             s.version_minor = 1
             s.redirects = 0

@@ -150,6 +150,26 @@ struct Response(Movable):
             StringSlice(unsafe_from_utf8=received.value()[].url.span())
         )
 
+    def decoded_from(self) -> StringSlice[origin_of(self)]:
+        """Tells which content codings the client has undone.
+
+        The fields Content-Encoding and Content-Length are gone then, because
+        they spoke of the coded content. Where the client undid nothing they
+        stand as they came.
+
+        Returns:
+            What Content-Encoding said, `gzip` for one, as a view that lives as
+            long as the response; empty if the content is as it came.
+        """
+        var received = self.body.received()
+        if not received:
+            return StringSlice[origin_of(self)](
+                unsafe_from_utf8=Span[UInt8, origin_of(self)]()
+            )
+        return rebind[StringSlice[origin_of(self)]](
+            StringSlice(unsafe_from_utf8=received.value()[].codings.span())
+        )
+
     def trailers(self) -> HeaderMap:
         """Tells which fields came behind the content.
 

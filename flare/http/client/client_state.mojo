@@ -5,6 +5,7 @@ from flare.message import Url
 from flare.runtime.current import current_fiber
 from flare.tls import TlsContext
 
+from ..encoding import accept_encoding_of, decodable_codings
 from .call import Call, CallState
 from .config import ClientConfig
 from .connection import Clock
@@ -216,6 +217,10 @@ struct ClientState(Movable):
             origin.fields.append_constant["User-Agent", "flare"]()
         if "Accept" not in headers:
             origin.fields.append_constant["Accept", "*/*"]()
+        if state[].config.decoding and "Accept-Encoding" not in headers:
+            origin.fields.append(
+                "Accept-Encoding", accept_encoding_of(decodable_codings())
+            )
         origin.fields.append_all(headers.view())
         var proxy = state[].config.proxies.proxy_for(
             url.is_secure(), url.host(), url.port()

@@ -4,6 +4,7 @@ from flare.message import HeaderMap
 from flare.proto.h1 import H1Limits
 from flare.tls import TlsConfig
 
+from ..encoding.limits import DecodingLimits
 from .proxy import ProxyRules
 from .retry import RetryPolicy
 
@@ -172,6 +173,11 @@ struct ClientConfig(Copyable, Movable):
     """Through whom which host is reached."""
     var unix_socket: Optional[String]
     """The path of a socket that all connections go to, whatever the host."""
+    var decoding: Optional[DecodingLimits]
+    """What decoding may make of a response. The client then asks for the
+    codings that this machine can decode, and undoes them; but not for a request
+    whose Accept-Encoding, or Range, the program has set. A content that is read
+    bit by bit is bounded by `ratio_max` alone. None leaves contents coded."""
 
     def __init__(
         out self,
@@ -189,6 +195,7 @@ struct ClientConfig(Copyable, Movable):
         var tls: TlsConfig = TlsConfig(),
         var proxies: ProxyRules = ProxyRules(),
         var unix_socket: Optional[String] = None,
+        decoding: Optional[DecodingLimits] = DecodingLimits(),
     ):
         """Makes a configuration; each field may be changed afterwards.
 
@@ -202,6 +209,7 @@ struct ClientConfig(Copyable, Movable):
             tls: What is decided about TLS.
             proxies: Through whom which host is reached.
             unix_socket: The path of a socket to connect to.
+            decoding: What decoding may make of a response.
         """
         self.timeouts = timeouts
         self.pool = pool
@@ -212,6 +220,7 @@ struct ClientConfig(Copyable, Movable):
         self.tls = tls^
         self.proxies = proxies^
         self.unix_socket = unix_socket^
+        self.decoding = decoding
 
     def first_problem(self) -> Optional[StaticString]:
         """Looks for a field that is out of its bounds.
@@ -228,6 +237,8 @@ struct ClientConfig(Copyable, Movable):
             problem = self.tls.first_problem()
         if not problem:
             problem = self.retry.first_problem()
+        if not problem and self.decoding:
+            problem = self.decoding.value().first_problem()
         if problem:
             return problem
         if self.limits.field_section_octets_max > 60_000:

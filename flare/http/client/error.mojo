@@ -12,6 +12,8 @@ from flare.dns import DnsError
 from flare.net import NetError
 from flare.tls import TlsError
 
+from ..encoding.error import EncodingError
+
 comptime _KINDS: List[StaticString] = [
     "other",
     "bad_url",
@@ -33,6 +35,7 @@ comptime _KINDS: List[StaticString] = [
     "status",
     "queue_full",
     "over",
+    "encoding",
 ]
 
 comptime _PHASES: List[StaticString] = [
@@ -117,6 +120,8 @@ struct ClientError(Copyable, Movable, Writable):
     """Too many requests wait for a connection already."""
     comptime OVER = 19
     """The exchange or the client has ended."""
+    comptime ENCODING = 20
+    """The content is not coded as Content-Encoding says."""
 
     var kind: Int
     """One of the constants above."""
@@ -256,6 +261,14 @@ def _kind_of(cause: Error) -> Int:
         if tls.value().kind == TlsError.TRUNCATED:
             return ClientError.CLOSED
         return ClientError.TLS
+    var encoding = EncodingError.of(cause)
+    if encoding:
+        if (
+            encoding.value().kind == EncodingError.TOO_LARGE
+            or encoding.value().kind == EncodingError.RATIO
+        ):
+            return ClientError.TOO_LARGE
+        return ClientError.ENCODING
     return ClientError.OTHER
 
 

@@ -12,7 +12,14 @@ from .client_state import ClientState
 from .connection import ClientConnection, Clock
 from .error import ClientError, Phase
 from .exchange import ClientExchange
-from .perform import answered, connected, fields_of, goes_on, put_head
+from .perform import (
+    answered,
+    connected,
+    decoding_of,
+    fields_of,
+    goes_on,
+    put_head,
+)
 from .reference import aim
 from .stream import ClientStream, ClientStreamState
 
@@ -87,7 +94,7 @@ def streamed(
             if not goes_on(state, call, exchange):
                 return ClientStream(
                     unsafe_state=heap_create(
-                        ClientStreamState.answered(state, call, exchange)
+                        _answered(state, call, exchange)
                     )
                 )
     except e:
@@ -114,6 +121,19 @@ def whole_response(stream: ClientStream, octets_max: Int) raises -> Response:
     return response^
 
 
+def _answered(
+    state: PointerTo[ClientState], call: Call, exchange: ClientExchange
+) raises -> ClientStreamState:
+    try:
+        return ClientStreamState.answered(
+            state, call, exchange, decoding_of(state, call)
+        )
+    except e:
+        var pool = ClientState.pool_of(state)
+        pool.discard(call[].origin.value(), exchange.connection)
+        raise e^
+
+
 def _begun(
     state: PointerTo[ClientState],
     call: Call,
@@ -138,6 +158,8 @@ def _begun(
     )
     return ClientStream(
         unsafe_state=heap_create(
-            ClientStreamState(state, call, exchange, expects)
+            ClientStreamState(
+                state, call, exchange, expects, decoding_of(state, call)
+            )
         )
     )

@@ -9,12 +9,19 @@ from flare.tls import TlsContext
 
 from ..body import Body
 from ..content import Content
+from ..encoding.limits import DecodingLimits
 from ..received import Received
 from ..response import Response
 from .call import Call
 from .client_state import ClientState
 from .connect import open_connection
 from .connection import ClientConnection
+from .decoding import (
+    decode_whole,
+    decoder_for,
+    octets_max_of,
+    take_codings_out,
+)
 from .error import ClientError, Phase, raised
 from .exchange import ClientExchange
 from .pool import Origin
@@ -305,6 +312,13 @@ def fields_of(call: Call, length: BodyLength) raises -> PointerTo[HeaderMap]:
         for line in call[].headers:
             _ = fields.remove(line.name)
         fields.append_all(call[].headers.view())
+        if (
+            call[].headers.has_known(FieldName.RANGE)
+            and not call[].headers.has_known(FieldName.ACCEPT_ENCODING)
+            and fields.has_known(FieldName.ACCEPT_ENCODING)
+        ):
+            # A part of a coded content cannot be decoded.
+            fields.set("Accept-Encoding", "identity")
         if names_type:
             fields.set("Content-Type", call[].content.media_type)
         call[].fields = fields^
@@ -387,9 +401,27 @@ def _received(
     var received = Received()
     var r = received.state
     r[].version_minor = connection.head()[].version_minor
-    exchange.consume_head()
     try:
+        var limits = decoding_of(state, call)
+        var decoder = decoder_for(
+            response.status,
+            connection.state[].h1.receive_body,
+            response.headers.view(),
+            limits,
+            octets_max_of(limits, state[].config.limits.body_octets_max),
+        )
+        exchange.consume_head()
         exchange.receive_content(r)
+        if decoder:
+            decode_whole(
+                decoder.value(),
+                Pointer(to=r[].content).unsafe_origin_cast[
+                    MutUntrackedOrigin
+                ](),
+            )
+            r[].codings.append(
+                take_codings_out(response.headers).as_bytes()
+            )
     except e:
         pool.discard(origin, connection)
         state[].statistics.failures += 1
@@ -405,6 +437,27 @@ def _received(
     r[].timings = call[].timings
     response.body = Body(received=received^)
     return response^
+
+
+def decoding_of(
+    state: PointerTo[ClientState], call: Call
+) -> Optional[DecodingLimits]:
+    """Tells whether the client decodes what comes for a call.
+
+    Args:
+        state: The client.
+        call: The call.
+
+    Returns:
+        The limits; none where the program decodes.
+    """
+    if (
+        call[].headers.has_known(FieldName.ACCEPT_ENCODING)
+        or call[].headers.has_known(FieldName.RANGE)
+        or state[].config.headers.has_known(FieldName.ACCEPT_ENCODING)
+    ):
+        return None
+    return state[].config.decoding
 
 
 def _fits(call: Call, delay_ms: Int) -> Bool:

@@ -11,11 +11,21 @@ from flare.sys.errno import EBUSY
 
 from std.memory import unsafe_memcpy
 
+from ..encoding.limits import DecodingLimits
 from .call import Call
 from .client_state import ClientState
 from .connection import Clock
+from .decoding import (
+    CodedContent,
+    CodedPieces,
+    decoder_for,
+    take_codings_out,
+)
 from .error import ClientError, Phase, raised
 from .exchange import ClientExchange, broken_off
+
+# Who reads bit by bit bounds the whole; the ratio stays bounded.
+comptime _UNBOUNDED = 1 << 62
 
 
 struct _Stage:
@@ -58,6 +68,12 @@ struct ClientStreamState(Movable):
     """The fields behind its content."""
     var sent_trailers: HeaderMap
     """The fields behind the content of the request."""
+    var decoding: Optional[DecodingLimits]
+    """What decoding may make of the content; none where the program decodes."""
+    var coded: Optional[CodedContent]
+    """What has come of a content that is decoded."""
+    var codings: String
+    """What Content-Encoding said of it."""
 
     def __init__(
         out self,
@@ -65,6 +81,7 @@ struct ClientStreamState(Movable):
         call: Call,
         exchange: ClientExchange,
         expects_continue: Bool,
+        decoding: Optional[DecodingLimits],
     ):
         """Begins behind the head of the request, which lies in the output.
 
@@ -73,6 +90,7 @@ struct ClientStreamState(Movable):
             call: What is asked for.
             exchange: The connection.
             expects_continue: The head asks for 100 (Continue).
+            decoding: What decoding may make of the response.
         """
         self.client = client
         self.call = call
@@ -89,34 +107,58 @@ struct ClientStreamState(Movable):
         self.headers = HeaderMap()
         self.trailers = HeaderMap()
         self.sent_trailers = HeaderMap()
+        self.decoding = decoding
+        self.coded = None
+        self.codings = String()
 
     @staticmethod
     def answered(
-        client: PointerTo[ClientState], call: Call, exchange: ClientExchange
-    ) -> Self:
+        client: PointerTo[ClientState],
+        call: Call,
+        exchange: ClientExchange,
+        decoding: Optional[DecodingLimits],
+    ) raises -> Self:
         """Begins behind the head of the response.
 
         Args:
             client: Whose connection it is.
             call: What was asked for.
             exchange: The connection; the head lies at the front of its window.
+            decoding: What decoding may make of it.
 
         Returns:
             The state.
+
+        Raises:
+            ClientError: `client.encoding head`.
         """
-        var made = Self(client, call, exchange, False)
+        var made = Self(client, call, exchange, False, decoding)
         made.is_head_due = False
         made.stage = _Stage.SENT
         made.take_head()
         return made^
 
-    def take_head(mut self):
-        """Copies the head at the front of the window."""
+    def take_head(mut self) raises:
+        """Copies the head at the front of the window.
+
+        Raises:
+            ClientError: `client.encoding head`.
+        """
         var connection = self.exchange.connection
+        var decoder = decoder_for(
+            connection.head()[].status,
+            connection.state[].h1.receive_body,
+            connection.head()[].fields(connection.window()),
+            self.decoding,
+            _UNBOUNDED,
+        )
         self.status = connection.head()[].status
         _ = self.headers.unsafe_append_parsed(
             connection.head()[].fields(connection.window())
         )
+        if decoder:
+            self.coded = CodedContent(decoder.take())
+            self.codings = take_codings_out(self.headers)
         self.exchange.consume_head()
         # From here on each wait counts for itself.
         self.exchange.clock = Clock(NO_DEADLINE)
@@ -278,6 +320,21 @@ struct ClientStream(Movable, Reader, Writer):
             .unsafe_origin_cast[origin_of(self)]()[]
         )
 
+    def decoded_from(self) raises -> String:
+        """Tells which content codings are undone while the content is read.
+
+        Content-Encoding and Content-Length are not among the `headers` then.
+
+        Returns:
+            What Content-Encoding said; empty if the content is read as it
+            comes.
+
+        Raises:
+            Error: As `status` does.
+        """
+        self._receive_head()
+        return self._state[].codings
+
     def trailers(self) -> HeaderMap:
         """Tells which fields came behind the content of the response.
 
@@ -296,8 +353,9 @@ struct ClientStream(Movable, Reader, Writer):
             How many octets came; 0 at the end, or if `into` is empty.
 
         Raises:
-            Error: `client.closed content`, `client.timeout content` and the
-                like. What was read before is not the whole.
+            Error: `client.closed content`, `client.timeout content`,
+                `client.encoding content` and the like. What was read before is
+                not the whole.
         """
         self._receive_head()
         if len(into) == 0 or self._state[].stage == _Stage.OVER:
@@ -403,6 +461,20 @@ struct ClientStream(Movable, Reader, Writer):
             raise failure.take()
 
     def _read(self, into: Span[mut=True, UInt8, _]) raises -> Int:
+        if not self._state[].coded:
+            return self._read_as_it_comes(into)
+        var pieces = CodedPieces(
+            Pointer(to=self._state[].coded.value()).unsafe_origin_cast[
+                MutUntrackedOrigin
+            ]()
+        )
+        while True:
+            var count = pieces.take(into)
+            if count > 0 or pieces.has_ended():
+                return count
+            pieces.add(self._read_as_it_comes(pieces.room()))
+
+    def _read_as_it_comes(self, into: Span[mut=True, UInt8, _]) raises -> Int:
         var x = self._state[].exchange
         var c = x.connection
         while True:
