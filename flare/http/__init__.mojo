@@ -55,6 +55,7 @@ from .client import (
     ClientStatistics,
     ClientStream,
     ClientTimeouts,
+    DigestAuth,
     HttpClient,
     PoolLimits,
     Proxy,
@@ -63,10 +64,12 @@ from .client import (
     delete,
     get,
     head,
+    netrc_login,
     options,
     patch,
     post,
     put,
+    read_netrc,
 )
 from .content import Content
 from .cookie_jar import CookieJar

@@ -1,5 +1,8 @@
 """Holds the content of a request and what type it has."""
 
+from flare.message import FormFields
+from flare.message.form import FORM_CONTENT_TYPE
+
 from .body import Body
 
 comptime JSON_TYPE: StaticString = "application/json"
@@ -12,7 +15,8 @@ struct Content(Movable):
     """Owns what a request carries: octets, and the value of Content-Type.
 
     A text is taken for JSON, which is what most programs post; octets are
-    octets. `Content(text, "text/plain")` says otherwise.
+    octets, and `FormFields` are sent as a form. `Content(text, "text/plain")`
+    says otherwise.
     """
 
     var body: Body
@@ -74,6 +78,16 @@ struct Content(Movable):
         """
         self.body = Body(octets)
         self.media_type = String(OCTETS_TYPE)
+
+    @implicit
+    def __init__(out self, form: FormFields):
+        """Writes the fields of a form.
+
+        Args:
+            form: The fields.
+        """
+        self.body = Body(form.encoded())
+        self.media_type = String(FORM_CONTENT_TYPE)
 
     def __init__(out self, var body: Body, media_type: StringSlice):
         """Takes octets of a type.

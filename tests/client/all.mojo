@@ -4,7 +4,10 @@ from std.testing import TestSuite
 
 from tests.client import (
     test_answers,
+    test_cookies,
     test_decoding,
+    test_digest,
+    test_forms,
     test_pool,
     test_redirects,
     test_requests,
@@ -20,7 +23,19 @@ def main() raises:
     except e:
         failures.append(String(e))
     try:
+        TestSuite.discover_tests[test_cookies.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
         TestSuite.discover_tests[test_decoding.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_digest.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_forms.TESTS]().run()
     except e:
         failures.append(String(e))
     try:

@@ -6,6 +6,7 @@ from tests.http import (
     test_app,
     test_extract,
     test_forms,
+    test_forwarding,
     test_json,
     test_middleware,
     test_request,
@@ -20,6 +21,7 @@ def main() raises:
     _run[test_app.TESTS](failures)
     _run[test_extract.TESTS](failures)
     _run[test_forms.TESTS](failures)
+    _run[test_forwarding.TESTS](failures)
     _run[test_json.TESTS](failures)
     _run[test_middleware.TESTS](failures)
     _run[test_request.TESTS](failures)

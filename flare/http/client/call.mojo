@@ -35,6 +35,10 @@ struct CallState(Movable):
     """What is sent."""
     var shows_credentials: Bool
     """The request may prove who asks."""
+    var has_proof: Bool
+    """The present request answers a challenge."""
+    var challenges: Int
+    """How many challenges were taken where it goes."""
     var redirects: Int
     """Redirections followed."""
     var attempts: Int
@@ -57,6 +61,8 @@ struct CallState(Movable):
         self.fields = HeaderMap()
         self.content = Content()
         self.shows_credentials = False
+        self.has_proof = False
+        self.challenges = 0
         self.redirects = 0
         self.attempts = 0
         self.retries = 0
@@ -71,6 +77,7 @@ struct CallState(Movable):
             clock: Until when it may last.
         """
         self.set_method(method)
+        self.challenges = 0
         self.redirects = 0
         self.attempts = 0
         self.retries = 0

@@ -2,20 +2,22 @@
 
 from flare.core import PointerTo
 from flare.io import Reader
-from flare.message import HeaderMap
+from flare.message import Cookie, HeaderMap
 from flare.proto.h1 import BodyLength
 from flare.runtime.task import JoinHandle, spawn
 
 from ..content import Content
+from ..multipart_form import MultipartForm
 from ..request import Request
 from ..response import Response
 from .client_state import CallOwner, ClientState
 from .config import ClientConfig
 from .credentials import Authentication
-from .error import ClientError
-from .open import opened, streamed, whole_response
+from .error import ClientError, Phase, raised
+from .multipart import send_form
+from .open import opened, sent_from, streamed
 from .perform import perform
-from .reference import aim
+from .reference import aim, full_url
 from .statistics import ClientStatistics
 from .stream import ClientStream
 
@@ -240,7 +242,7 @@ struct HttpClient(Copyable, Movable):
 
         Args:
             url: As in `get`.
-            content: A text, which is sent as JSON, or octets, or
+            content: A text, which is sent as JSON, or octets, `FormFields`, or
                 `Content(text, type)`.
             headers: As in `get`.
             query: As in `get`.
@@ -260,6 +262,30 @@ struct HttpClient(Copyable, Movable):
             query=query,
             timeout_ms=timeout_ms,
         )
+
+    def post(
+        self,
+        url: StringSlice,
+        form: MultipartForm,
+        *,
+        headers: HeaderMap = HeaderMap(),
+    ) raises -> Response:
+        """Sends a form with files, which are read while they are sent.
+
+        Redirections are not followed, and nothing is sent twice.
+
+        Args:
+            url: As in `get`.
+            form: The form; it says what Content-Type is.
+            headers: As in `get`.
+
+        Returns:
+            The response, also where it came before all was sent.
+
+        Raises:
+            Error: As in `get`, and what reading a file raises.
+        """
+        return send_form(self._state, "POST", url, form, headers)
 
     def put(
         self,
@@ -524,25 +550,37 @@ struct HttpClient(Copyable, Movable):
             headers=headers,
             expects_continue=expects_continue,
         )
-        if stream.begin_content():
-            var piece = List[UInt8](length=64 * 1024, fill=0)
-            while True:
-                var count = reader.read(Span(piece))
-                if count == 0:
-                    break
-                try:
-                    stream.write_all(Span(piece)[0:count])
-                except:
-                    # The server may have answered what it will not read.
-                    break
-        try:
-            stream.end()
-        except e:
-            if ClientError.of(e).value().kind == ClientError.BAD_REQUEST:
-                raise e^
-        return whole_response(
-            stream, self._state[].config.limits.body_octets_max
-        )
+        return sent_from(self._state, stream, reader)
+
+    def cookies(self) -> List[Cookie]:
+        """Copies the cookies of the jar.
+
+        Returns:
+            The cookies whose time is not over; none without a jar.
+        """
+        if not self._state[].config.cookies:
+            return List[Cookie]()
+        return self._state[].config.cookies.value().cookies()
+
+    def set_cookie(self, url: StringSlice, var cookie: Cookie) raises:
+        """Puts a cookie into the jar as if a server had set it.
+
+        Args:
+            url: What the server was asked for, as in `get`.
+            cookie: The cookie.
+
+        Raises:
+            Error: `client.bad_url prepare`, `client.bad_config prepare` if
+                there is no jar, or `message.bad_cookie`.
+        """
+        if not self._state[].config.cookies:
+            raise raised(
+                ClientError.BAD_CONFIG,
+                Phase.PREPARE,
+                "the client has no jar for cookies",
+            )
+        var full = full_url(self._state[].base, url, Dict[String, String]())
+        self._state[].config.cookies.value().set(full, cookie^)
 
     def statistics(self) -> ClientStatistics:
         """Tells what was counted.

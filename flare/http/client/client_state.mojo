@@ -10,6 +10,7 @@ from .call import Call, CallState
 from .config import ClientConfig
 from .connection import Clock
 from .credentials import Credentials
+from .digest import DigestSession
 from .error import ClientError, Phase, raised
 from .origin import OriginState
 from .pool import Origin, Pool, PoolState
@@ -233,9 +234,11 @@ struct ClientState(Movable):
                     origin.fields.set("Proxy-Authorization", shown.value())
         origin.own_fields = origin.fields.copy()
         if state[].credentials and _belongs(state, url):
-            origin.own_fields.set(
-                "Authorization", state[].credentials.value().value
-            )
+            ref shown = state[].credentials.value()
+            if shown.account:
+                origin.digest = DigestSession(shown.account.value().copy())
+            else:
+                origin.own_fields.set("Authorization", shown.value)
         return pool.add(origin^)
 
 

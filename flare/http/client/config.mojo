@@ -4,6 +4,7 @@ from flare.message import HeaderMap
 from flare.proto.h1 import H1Limits
 from flare.tls import TlsConfig
 
+from ..cookie_jar import CookieJar
 from ..encoding.limits import DecodingLimits
 from .proxy import ProxyRules
 from .retry import RetryPolicy
@@ -178,6 +179,10 @@ struct ClientConfig(Copyable, Movable):
     codings that this machine can decode, and undoes them; but not for a request
     whose Accept-Encoding, or Range, the program has set. A content that is read
     bit by bit is bounded by `ratio_max` alone. None leaves contents coded."""
+    var cookies: Optional[CookieJar]
+    """What the jar of the client holds at first; none keeps and sends no
+    cookies. Where a request, or `headers`, has a field Cookie, the jar adds
+    nothing to it."""
 
     def __init__(
         out self,
@@ -196,6 +201,7 @@ struct ClientConfig(Copyable, Movable):
         var proxies: ProxyRules = ProxyRules(),
         var unix_socket: Optional[String] = None,
         decoding: Optional[DecodingLimits] = DecodingLimits(),
+        var cookies: Optional[CookieJar] = None,
     ):
         """Makes a configuration; each field may be changed afterwards.
 
@@ -210,6 +216,7 @@ struct ClientConfig(Copyable, Movable):
             proxies: Through whom which host is reached.
             unix_socket: The path of a socket to connect to.
             decoding: What decoding may make of a response.
+            cookies: What the jar of the client holds at first.
         """
         self.timeouts = timeouts
         self.pool = pool
@@ -221,6 +228,7 @@ struct ClientConfig(Copyable, Movable):
         self.proxies = proxies^
         self.unix_socket = unix_socket^
         self.decoding = decoding
+        self.cookies = cookies^
 
     def first_problem(self) -> Optional[StaticString]:
         """Looks for a field that is out of its bounds.

@@ -4,15 +4,35 @@ from std.base64 import b64encode
 
 from flare.core import COLON
 
+from .digest import DigestAccount
 from .error import ClientError, Phase, raised
 
 
-@fieldwise_init
 struct Credentials(Copyable, Movable):
-    """Holds what is shown."""
+    """Holds what is shown, or what answers to challenges are made of."""
 
     var value: String
-    """The value of Authorization."""
+    """The value of Authorization; empty where a challenge decides it."""
+    var account: Optional[DigestAccount]
+    """What answers the challenges of Digest."""
+
+    def __init__(out self, var value: String):
+        """Shows the same with each request.
+
+        Args:
+            value: The value of Authorization.
+        """
+        self.value = value^
+        self.account = None
+
+    def __init__(out self, *, var account: DigestAccount):
+        """Shows what a challenge asks for.
+
+        Args:
+            account: What answers are made of.
+        """
+        self.value = String()
+        self.account = account^
 
 
 trait Authentication(Copyable, Deinitable, Movable):
@@ -77,3 +97,30 @@ struct BearerAuth(Authentication):
             Nothing.
         """
         return Credentials(String("Bearer ", self.token))
+
+
+@fieldwise_init
+struct DigestAuth(Authentication):
+    """Proves that a password is known, without showing it (RFC 7616).
+
+    The first request of an origin is answered 401 with a challenge, and sent
+    again; later ones answer the same challenge at once, as long as the server
+    takes it. What is sent bit by bit cannot be sent again: ask for something
+    small first.
+    """
+
+    var user: String
+    """The user."""
+    var password: String
+    """The password."""
+
+    def credentials(self) raises -> Credentials:
+        """Keeps what answers are made of.
+
+        Returns:
+            The credentials.
+
+        Raises:
+            Nothing.
+        """
+        return Credentials(account=DigestAccount(self.user, self.password))

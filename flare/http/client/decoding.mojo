@@ -5,12 +5,10 @@ itself. Where the program names them, the program gets what the server has sent.
 """
 
 from flare.core import Buffer, PointerTo
-from flare.message import FieldName, FieldSection, HeaderMap
+from flare.message import FieldSection, HeaderMap
 from flare.proto.h1 import BodyKind
 
 from ..encoding import (
-    CodingProgress,
-    ContentCoding,
     ContentDecoder,
     DecodingLimits,
     EncodingError,

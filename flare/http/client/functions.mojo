@@ -7,6 +7,7 @@ Each call makes a client and drops it. Who asks more than once makes an
 from flare.message import HeaderMap
 
 from ..content import Content
+from ..multipart_form import MultipartForm
 from ..response import Response
 from .client import HttpClient
 
@@ -128,7 +129,7 @@ def post(
 
     Args:
         url: As in `get`.
-        content: A text, which is sent as JSON, or octets, or
+        content: A text, which is sent as JSON, or octets, `FormFields`, or
             `Content(text, type)`.
         headers: As in `get`.
         query: As in `get`.
@@ -143,6 +144,28 @@ def post(
     return HttpClient().post(
         url, content^, headers=headers, query=query, timeout_ms=timeout_ms
     )
+
+
+def post(
+    url: StringSlice,
+    form: MultipartForm,
+    *,
+    headers: HeaderMap = HeaderMap(),
+) raises -> Response:
+    """Sends a form with files, which are read while they are sent.
+
+    Args:
+        url: As in `get`.
+        form: The form.
+        headers: As in `get`.
+
+    Returns:
+        The response.
+
+    Raises:
+        Error: As in `get`, and what reading a file raises.
+    """
+    return HttpClient().post(url, form, headers=headers)
 
 
 def put(

@@ -1,6 +1,7 @@
 """Begins exchanges whose contents go bit by bit."""
 
 from flare.core import PointerTo, heap_create
+from flare.io import Reader
 from flare.message import FieldName, HeaderMap
 from flare.proto.h1 import BodyLength
 from flare.runtime.fiber import NO_DEADLINE
@@ -24,6 +25,7 @@ from .reference import aim
 from .stream import ClientStream, ClientStreamState
 
 comptime _UNBOUNDED = 1 << 62
+comptime _PIECE_OCTETS = 64 * 1024
 
 
 def opened(
@@ -102,6 +104,46 @@ def streamed(
         raise Error(ClientError.because(Phase.PREPARE, e))
 
 
+def sent_from[
+    R: Reader
+](
+    state: PointerTo[ClientState], stream: ClientStream, reader: R
+) raises -> Response:
+    """Sends what a reader gives, and receives the response.
+
+    Parameters:
+        R: The type of the reader.
+
+    Args:
+        state: The client.
+        stream: The stream; nothing was sent.
+        reader: What is read to its end.
+
+    Returns:
+        The response, also where it came before all was sent.
+
+    Raises:
+        ClientError: If there is none; and what the reader raises.
+    """
+    if stream.begin_content():
+        var piece = List[UInt8](length=_PIECE_OCTETS, fill=0)
+        while True:
+            var count = reader.read(Span(piece))
+            if count == 0:
+                break
+            try:
+                stream.write_all(Span(piece)[0:count])
+            except:
+                # The server may have answered what it will not read.
+                break
+    try:
+        stream.end()
+    except e:
+        if ClientError.of(e).value().kind == ClientError.BAD_REQUEST:
+            raise e^
+    return whole_response(stream, state[].config.limits.body_octets_max)
+
+
 def whole_response(stream: ClientStream, octets_max: Int) raises -> Response:
     """Reads what is left of a stream into a response.
 
@@ -146,7 +188,7 @@ def _begun(
     exchange.begin(_UNBOUNDED)
     var fields: PointerTo[HeaderMap]
     try:
-        fields = fields_of(call, length)
+        fields = fields_of(state, call, length)
         put_head(call, exchange, fields, length)
     except e:
         var pool = ClientState.pool_of(state)

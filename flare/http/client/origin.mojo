@@ -6,6 +6,7 @@ from flare.runtime.fiber import Fiber
 from flare.tls import TlsSession
 
 from .connection import ClientConnection
+from .digest import DigestSession
 
 
 struct WaiterState(Movable):
@@ -52,6 +53,8 @@ struct OriginState(Movable):
     """The fields of every request to it: Host first."""
     var own_fields: HeaderMap
     """The same, and the credentials where they belong here."""
+    var digest: Optional[DigestSession]
+    """What answers its challenges, where credentials belong here."""
     var idle: List[ClientConnection]
     """Connections that are kept for later, the one used last at the end."""
     var open: Int
@@ -91,6 +94,7 @@ struct OriginState(Movable):
         self.is_forwarded = False
         self.fields = HeaderMap()
         self.own_fields = HeaderMap()
+        self.digest = None
         self.idle = List[ClientConnection]()
         self.open = 0
         self.users = 0

@@ -13,9 +13,11 @@ from ..encoding.limits import DecodingLimits
 from ..received import Received
 from ..response import Response
 from .call import Call
+from .challenges import proof_for, takes_challenge
 from .client_state import ClientState
 from .connect import open_connection
 from .connection import ClientConnection
+from .cookies import cookies_for, keep_cookies
 from .decoding import (
     decode_whole,
     decoder_for,
@@ -29,6 +31,7 @@ from .redirect import drop_fields, is_redirection, redirection
 from .reference import aim_at
 from .retry import retry_delay, seconds_to_wait, status_delay
 
+comptime _UNAUTHORIZED = 401
 comptime _DROPPED_OCTETS_MAX = 64 * 1024
 
 
@@ -82,7 +85,7 @@ def answered(
             )
             exchange.begin(octets_max)
             try:
-                _exchange_heads(call, exchange)
+                _exchange_heads(state, call, exchange)
                 return exchange
             except e:
                 failure = ClientError.because(Phase.HEAD, e)
@@ -135,9 +138,13 @@ def goes_on(
         ClientError: `client.bad_redirect redirect`, `client.too_many_redirects
             redirect` and the like.
     """
+    keep_cookies(state, call, exchange)
     var connection = exchange.connection
     var status = connection.head()[].status
     var fields = connection.head()[].fields(connection.window())
+    if status == _UNAUTHORIZED and takes_challenge(call, fields):
+        drop_content(state, call, exchange)
+        return True
     if is_redirection(status) and state[].config.redirects_max > 0:
         var found = fields.get("location")
         if found:
@@ -276,13 +283,17 @@ def follow(
     if next.becomes_get:
         call[].set_method("GET")
         call[].content = Content()
+    call[].challenges = 0
     aim_at(state, call, next.url)
 
 
-def fields_of(call: Call, length: BodyLength) raises -> PointerTo[HeaderMap]:
+def fields_of(
+    state: PointerTo[ClientState], call: Call, length: BodyLength
+) raises -> PointerTo[HeaderMap]:
     """Puts the fields of the present request together.
 
     Args:
+        state: The client.
         call: The call; it has an aim.
         length: How long the content is.
 
@@ -305,7 +316,14 @@ def fields_of(call: Call, length: BodyLength) raises -> PointerTo[HeaderMap]:
         and call[].content.media_type.byte_length() > 0
         and not call[].headers.has_known(FieldName.CONTENT_TYPE)
     )
-    if len(call[].headers) == 0 and not names_type:
+    var cookies = cookies_for(state, call, common)
+    var proof = proof_for(call)
+    if (
+        len(call[].headers) == 0
+        and not names_type
+        and proof.byte_length() == 0
+        and cookies.byte_length() == 0
+    ):
         return common
     try:
         var fields = common[].copy()
@@ -321,6 +339,10 @@ def fields_of(call: Call, length: BodyLength) raises -> PointerTo[HeaderMap]:
             fields.set("Accept-Encoding", "identity")
         if names_type:
             fields.set("Content-Type", call[].content.media_type)
+        if cookies.byte_length() > 0:
+            fields.set("Cookie", cookies)
+        if proof.byte_length() > 0:
+            fields.set("Authorization", proof)
         call[].fields = fields^
     except e:
         raise Error(
@@ -370,12 +392,14 @@ def connected(
         raise e^
 
 
-def _exchange_heads(call: Call, exchange: ClientExchange) raises:
+def _exchange_heads(
+    state: PointerTo[ClientState], call: Call, exchange: ClientExchange
+) raises:
     var length = BodyLength.NONE
     var octets = call[].content.body.octets()
     if len(octets) > 0:
         length = BodyLength.known(len(octets))
-    var fields = fields_of(call, length)
+    var fields = fields_of(state, call, length)
     var began_ns = monotonic_ns()
     put_head(call, exchange, fields, length)
     exchange.send(

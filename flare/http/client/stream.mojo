@@ -15,6 +15,7 @@ from ..encoding.limits import DecodingLimits
 from .call import Call
 from .client_state import ClientState
 from .connection import Clock
+from .cookies import keep_cookies
 from .decoding import (
     CodedContent,
     CodedPieces,
@@ -452,6 +453,7 @@ struct ClientStream(Movable, Reader, Writer):
         var x = self._state[].exchange
         try:
             _ = x.receive_head()
+            keep_cookies(self._state[].client, self._state[].call, x)
             self._state[].take_head()
         except e:
             failure = Error(ClientError.because(Phase.HEAD, e))

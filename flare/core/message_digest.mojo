@@ -1,0 +1,204 @@
+"""Computes the digests that authentication asks for.
+
+For secrets that are short and already known to both sides: MD5 (RFC 1321)
+protects nothing else, and neither is made for long contents.
+"""
+
+from std.builtin.globals import global_constant
+
+comptime _BLOCK_OCTETS = 64
+
+comptime _SINES: Array[UInt32, 64] = [
+    0xD76AA478, 0xE8C7B756, 0x242070DB, 0xC1BDCEEE,
+    0xF57C0FAF, 0x4787C62A, 0xA8304613, 0xFD469501,
+    0x698098D8, 0x8B44F7AF, 0xFFFF5BB1, 0x895CD7BE,
+    0x6B901122, 0xFD987193, 0xA679438E, 0x49B40821,
+    0xF61E2562, 0xC040B340, 0x265E5A51, 0xE9B6C7AA,
+    0xD62F105D, 0x02441453, 0xD8A1E681, 0xE7D3FBC8,
+    0x21E1CDE6, 0xC33707D6, 0xF4D50D87, 0x455A14ED,
+    0xA9E3E905, 0xFCEFA3F8, 0x676F02D9, 0x8D2A4C8A,
+    0xFFFA3942, 0x8771F681, 0x6D9D6122, 0xFDE5380C,
+    0xA4BEEA44, 0x4BDECFA9, 0xF6BB4B60, 0xBEBFBC70,
+    0x289B7EC6, 0xEAA127FA, 0xD4EF3085, 0x04881D05,
+    0xD9D4D039, 0xE6DB99E5, 0x1FA27CF8, 0xC4AC5665,
+    0xF4292244, 0x432AFF97, 0xAB9423A7, 0xFC93A039,
+    0x655B59C3, 0x8F0CCC92, 0xFFEFF47D, 0x85845DD1,
+    0x6FA87E4F, 0xFE2CE6E0, 0xA3014314, 0x4E0811A1,
+    0xF7537E82, 0xBD3AF235, 0x2AD7D2BB, 0xEB86D391,
+]
+
+comptime _SHIFTS: Array[Int, 16] = [
+    7, 12, 17, 22,
+    5, 9, 14, 20,
+    4, 11, 16, 23,
+    6, 10, 15, 21,
+]
+
+comptime _CUBE_ROOTS: Array[UInt32, 64] = [
+    0x428A2F98, 0x71374491, 0xB5C0FBCF, 0xE9B5DBA5,
+    0x3956C25B, 0x59F111F1, 0x923F82A4, 0xAB1C5ED5,
+    0xD807AA98, 0x12835B01, 0x243185BE, 0x550C7DC3,
+    0x72BE5D74, 0x80DEB1FE, 0x9BDC06A7, 0xC19BF174,
+    0xE49B69C1, 0xEFBE4786, 0x0FC19DC6, 0x240CA1CC,
+    0x2DE92C6F, 0x4A7484AA, 0x5CB0A9DC, 0x76F988DA,
+    0x983E5152, 0xA831C66D, 0xB00327C8, 0xBF597FC7,
+    0xC6E00BF3, 0xD5A79147, 0x06CA6351, 0x14292967,
+    0x27B70A85, 0x2E1B2138, 0x4D2C6DFC, 0x53380D13,
+    0x650A7354, 0x766A0ABB, 0x81C2C92E, 0x92722C85,
+    0xA2BFE8A1, 0xA81A664B, 0xC24B8B70, 0xC76C51A3,
+    0xD192E819, 0xD6990624, 0xF40E3585, 0x106AA070,
+    0x19A4C116, 0x1E376C08, 0x2748774C, 0x34B0BCB5,
+    0x391C0CB3, 0x4ED8AA4A, 0x5B9CCA4F, 0x682E6FF3,
+    0x748F82EE, 0x78A5636F, 0x84C87814, 0x8CC70208,
+    0x90BEFFFA, 0xA4506CEB, 0xBEF9A3F7, 0xC67178F2,
+]
+
+comptime _SQUARE_ROOTS: Array[UInt32, 8] = [
+    0x6A09E667, 0xBB67AE85, 0x3C6EF372, 0xA54FF53A,
+    0x510E527F, 0x9B05688C, 0x1F83D9AB, 0x5BE0CD19,
+]
+
+
+def md5(octets: Span[UInt8, _]) -> String:
+    """Computes the MD5 digest.
+
+    Args:
+        octets: What is digested.
+
+    Returns:
+        32 hexadecimal digits, small letters.
+    """
+    var state = Array[UInt32, 4](fill=0)
+    state[0] = 0x67452301
+    state[1] = 0xEFCDAB89
+    state[2] = 0x98BADCFE
+    state[3] = 0x10325476
+    var padded = _padded(octets, is_big_endian=False)
+    for start in range(0, len(padded), _BLOCK_OCTETS):
+        _md5_block(Span(padded)[start : start + _BLOCK_OCTETS], state)
+    var text = String()
+    for j in range(4):
+        for i in range(4):
+            _write_octet(UInt8(state[j] >> UInt32(8 * i) & 0xFF), text)
+    return text^
+
+
+def sha256(octets: Span[UInt8, _]) -> String:
+    """Computes the SHA-256 digest (FIPS 180-4).
+
+    Args:
+        octets: What is digested.
+
+    Returns:
+        64 hexadecimal digits, small letters.
+    """
+    var state = Array[UInt32, 8](fill=0)
+    for i in range(8):
+        state[i] = global_constant[_SQUARE_ROOTS]()[i]
+    var padded = _padded(octets, is_big_endian=True)
+    for start in range(0, len(padded), _BLOCK_OCTETS):
+        _sha256_block(Span(padded)[start : start + _BLOCK_OCTETS], state)
+    var text = String()
+    for j in range(8):
+        for i in range(4):
+            _write_octet(UInt8(state[j] >> UInt32(24 - 8 * i) & 0xFF), text)
+    return text^
+
+
+def _padded(octets: Span[UInt8, _], *, is_big_endian: Bool) -> List[UInt8]:
+    # One set bit, zeroes, and the count of bits in the last eight octets.
+    var padded = List[UInt8](capacity=len(octets) + 2 * _BLOCK_OCTETS)
+    padded.extend(octets)
+    padded.append(0x80)
+    while len(padded) % _BLOCK_OCTETS != _BLOCK_OCTETS - 8:
+        padded.append(0)
+    var bits = UInt64(len(octets)) * 8
+    for i in range(8):
+        var shift = UInt64(56 - 8 * i if is_big_endian else 8 * i)
+        padded.append(UInt8(bits >> shift & 0xFF))
+    return padded^
+
+
+def _md5_block(block: Span[UInt8, _], mut state: Array[UInt32, 4]):
+    ref sines = global_constant[_SINES]()
+    ref shifts = global_constant[_SHIFTS]()
+    var a = state[0]
+    var b = state[1]
+    var c = state[2]
+    var d = state[3]
+    for i in range(64):
+        var mixed: UInt32
+        var word: Int
+        if i < 16:
+            mixed = (b & c) | (~b & d)
+            word = i
+        elif i < 32:
+            mixed = (d & b) | (~d & c)
+            word = (5 * i + 1) % 16
+        elif i < 48:
+            mixed = b ^ c ^ d
+            word = (3 * i + 5) % 16
+        else:
+            mixed = c ^ (b | ~d)
+            word = (7 * i) % 16
+        var value: UInt32 = 0
+        for j in range(4):
+            value |= UInt32(block[4 * word + j]) << UInt32(8 * j)
+        var sum = a + mixed + sines[i] + value
+        var shift = UInt32(shifts[i // 16 * 4 + i % 4])
+        a = d
+        d = c
+        c = b
+        b += sum << shift | sum >> (32 - shift)
+    state[0] += a
+    state[1] += b
+    state[2] += c
+    state[3] += d
+
+
+def _sha256_block(block: Span[UInt8, _], mut state: Array[UInt32, 8]):
+    ref roots = global_constant[_CUBE_ROOTS]()
+    var words = Array[UInt32, 64](fill=0)
+    for i in range(16):
+        for j in range(4):
+            words[i] = words[i] << 8 | UInt32(block[4 * i + j])
+    for i in range(16, 64):
+        var x = words[i - 15]
+        var y = words[i - 2]
+        words[i] = (
+            words[i - 16]
+            + (_turned(x, 7) ^ _turned(x, 18) ^ (x >> 3))
+            + words[i - 7]
+            + (_turned(y, 17) ^ _turned(y, 19) ^ (y >> 10))
+        )
+    var s = state.copy()
+    for i in range(64):
+        var e = s[4]
+        var first = (
+            s[7]
+            + (_turned(e, 6) ^ _turned(e, 11) ^ _turned(e, 25))
+            + ((e & s[5]) ^ (~e & s[6]))
+            + roots[i]
+            + words[i]
+        )
+        var a = s[0]
+        var second = (_turned(a, 2) ^ _turned(a, 13) ^ _turned(a, 22)) + (
+            (a & s[1]) ^ (a & s[2]) ^ (s[1] & s[2])
+        )
+        for j in range(7, 0, -1):
+            s[j] = s[j - 1]
+        s[4] += first
+        s[0] = first + second
+    for j in range(8):
+        state[j] += s[j]
+
+
+@always_inline
+def _turned(word: UInt32, count: UInt32) -> UInt32:
+    return word >> count | word << (32 - count)
+
+
+def _write_octet(octet: UInt8, mut text: String):
+    comptime DIGITS: StaticString = "0123456789abcdef"
+    text += DIGITS[byte = Int(octet >> 4)]
+    text += DIGITS[byte = Int(octet & 15)]

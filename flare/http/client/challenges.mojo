@@ -1,0 +1,88 @@
+"""Takes the challenges of servers, and answers them in the next request."""
+
+from flare.message import FieldName, FieldSection
+from flare.sys.random import fill_random
+
+from .call import Call
+from .digest import digest_challenge
+from .error import ClientError, Phase, raised
+
+comptime _NONCE_OCTETS = 16
+comptime _CHALLENGES_MAX = 2
+
+
+def proof_for(call: Call) raises -> String:
+    """Writes the field Authorization of the present request, where a challenge
+    is to be answered.
+
+    Args:
+        call: The call; it has an aim.
+
+    Returns:
+        The value; empty where there is no challenge, or the program has set
+        the field.
+
+    Raises:
+        ClientError: `client.other prepare` if the kernel gives no random
+            octets.
+    """
+    call[].has_proof = False
+    if (
+        not call[].shows_credentials
+        or not call[].origin.value()[].digest
+        or not call[].origin.value()[].digest.value().challenge
+        or call[].headers.has_known(FieldName.AUTHORIZATION)
+    ):
+        return String()
+    var octets = List[UInt8](length=_NONCE_OCTETS, fill=0)
+    if fill_random(Span(octets)) != _NONCE_OCTETS:
+        raise raised(
+            ClientError.OTHER, Phase.PREPARE, "the kernel has no random octets"
+        )
+    comptime DIGITS: StaticString = "0123456789abcdef"
+    var client_nonce = String()
+    for octet in octets:
+        client_nonce += DIGITS[byte = Int(octet >> 4)]
+        client_nonce += DIGITS[byte = Int(octet & 15)]
+    call[].has_proof = True
+    return (
+        call[]
+        .origin.value()[]
+        .digest.value()
+        .authorization(
+            StringSlice(unsafe_from_utf8=call[].method_text.span()),
+            StringSlice(unsafe_from_utf8=call[].target.span()),
+            client_nonce,
+        )
+    )
+
+
+def takes_challenge(call: Call, fields: FieldSection) -> Bool:
+    """Decides whether a 401 is answered by the same request with a proof.
+
+    Args:
+        call: The call.
+        fields: The header section of the 401.
+
+    Returns:
+        False where nothing would change: the proof was refused, and not just
+        because its nonce is too old.
+    """
+    var origin = call[].origin.value()
+    if (
+        not call[].shows_credentials
+        or not origin[].digest
+        or call[].headers.has_known(FieldName.AUTHORIZATION)
+    ):
+        return False
+    var challenge = digest_challenge(fields)
+    if not challenge:
+        return False
+    if call[].has_proof and not challenge.value().is_stale:
+        origin[].digest.value().challenge = None
+        return False
+    if call[].challenges == _CHALLENGES_MAX:
+        return False
+    call[].challenges += 1
+    origin[].digest.value().take(challenge.take())
+    return True

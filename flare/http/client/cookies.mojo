@@ -1,0 +1,57 @@
+"""Takes cookies out of the jar for requests, and puts those of responses in."""
+
+from flare.core import PointerTo
+from flare.message import FieldName, HeaderMap
+
+from .call import Call
+from .client_state import ClientState
+from .exchange import ClientExchange
+
+
+def cookies_for(
+    state: PointerTo[ClientState], call: Call, common: PointerTo[HeaderMap]
+) raises -> String:
+    """Writes the Cookie field of the present request.
+
+    What the program has set stands alone: a jar that added to it could show a
+    server two cookies of one name.
+
+    Args:
+        state: The client.
+        call: The call; it has an aim.
+        common: The fields of every request to its origin.
+
+    Returns:
+        The value; empty where no field is sent, or the program has set one.
+
+    Raises:
+        Error: Never for a call that has an aim.
+    """
+    if not state[].config.cookies or len(state[].config.cookies.value()) == 0:
+        return String()
+    if call[].headers.has_known(FieldName.COOKIE) or common[].has_known(
+        FieldName.COOKIE
+    ):
+        return String()
+    return state[].config.cookies.value().header_for(call[].url())
+
+
+def keep_cookies(
+    state: PointerTo[ClientState], call: Call, exchange: ClientExchange
+) raises:
+    """Keeps the cookies of a response.
+
+    Args:
+        state: The client.
+        call: The call.
+        exchange: The exchange; its head lies at the front of the window.
+
+    Raises:
+        Error: Never for a call that has an aim.
+    """
+    if not state[].config.cookies:
+        return
+    var connection = exchange.connection
+    var fields = connection.head()[].fields(connection.window())
+    if "Set-Cookie" in fields:
+        _ = state[].config.cookies.value().receive(call[].url(), fields)

@@ -1,0 +1,321 @@
+"""Answers the challenges of Digest authentication (RFC 7616).
+
+Pure functions over octets: random numbers are arguments. What protects is
+`auth` alone: `auth-int` would need the whole content before its head.
+"""
+
+from flare.core import (
+    SPACE,
+    TAB,
+    equals_ignoring_case,
+    find_member,
+    find_octet,
+    is_token,
+)
+from flare.core.message_digest import md5, sha256
+from flare.message import FieldSection
+
+comptime _COMMA: UInt8 = 44
+comptime _EQUALS_SIGN: UInt8 = 61
+comptime _QUOTE: UInt8 = 34
+comptime _BACKSLASH: UInt8 = 92
+
+
+struct DigestAlgorithm:
+    """Names how secrets are digested."""
+
+    comptime UNKNOWN: UInt8 = 0
+    """One that is not known here."""
+    comptime MD5: UInt8 = 1
+    """MD5, for servers that know no other."""
+    comptime SHA256: UInt8 = 2
+    """SHA-256."""
+
+
+@fieldwise_init
+struct DigestAccount(Copyable, Movable):
+    """Holds what a client knows and never shows."""
+
+    var user: String
+    """The user."""
+    var password: String
+    """The password."""
+
+
+struct DigestChallenge(Copyable, Movable):
+    """Holds what a server asks to be answered."""
+
+    var realm: String
+    """What is protected."""
+    var nonce: String
+    """What makes an answer good for a while only."""
+    var opaque: Optional[String]
+    """What the server wants back as it is."""
+    var algorithm: UInt8
+    """One of `DigestAlgorithm`."""
+    var is_session: Bool
+    """The secret is digested with the nonce once more."""
+    var knows_qop: Bool
+    """The server counts requests; an old one does not."""
+    var can_be_answered: Bool
+    """What it protects is something that is known here."""
+    var is_stale: Bool
+    """Only the nonce is too old: who asks need not be asked again."""
+    var hides_user: Bool
+    """The user is shown digested."""
+
+    def __init__(out self):
+        """Makes what a challenge says that says nothing."""
+        self.realm = String()
+        self.nonce = String()
+        self.opaque = None
+        self.algorithm = DigestAlgorithm.MD5
+        self.is_session = False
+        self.knows_qop = False
+        self.can_be_answered = True
+        self.is_stale = False
+        self.hides_user = False
+
+    def digest(self, text: StringSlice) -> String:
+        """Digests a text.
+
+        Args:
+            text: The text.
+
+        Returns:
+            Hexadecimal digits.
+        """
+        if self.algorithm == DigestAlgorithm.SHA256:
+            return sha256(text.as_bytes())
+        return md5(text.as_bytes())
+
+    def _set(mut self, name: Span[UInt8, _], var value: String):
+        if equals_ignoring_case(name, "realm".as_bytes()):
+            self.realm = value^
+        elif equals_ignoring_case(name, "nonce".as_bytes()):
+            self.nonce = value^
+        elif equals_ignoring_case(name, "opaque".as_bytes()):
+            self.opaque = value^
+        elif equals_ignoring_case(name, "stale".as_bytes()):
+            self.is_stale = _is(value, "true")
+        elif equals_ignoring_case(name, "userhash".as_bytes()):
+            self.hides_user = _is(value, "true")
+        elif equals_ignoring_case(name, "algorithm".as_bytes()):
+            self.is_session = value.lower().endswith("-sess")
+            self.algorithm = DigestAlgorithm.UNKNOWN
+            if _is(value, "MD5") or _is(value, "MD5-sess"):
+                self.algorithm = DigestAlgorithm.MD5
+            elif _is(value, "SHA-256") or _is(value, "SHA-256-sess"):
+                self.algorithm = DigestAlgorithm.SHA256
+        elif equals_ignoring_case(name, "qop".as_bytes()):
+            self.can_be_answered = False
+            for option in value.split(","):
+                if _is(String(option.strip()), "auth"):
+                    self.knows_qop = True
+                    self.can_be_answered = True
+
+
+struct DigestSession(Movable):
+    """Holds an account, and how far its talk with one origin has come."""
+
+    var account: DigestAccount
+    """Who asks."""
+    var challenge: Optional[DigestChallenge]
+    """What the origin asked last."""
+    var uses: Int
+    """How many requests have shown its nonce."""
+
+    def __init__(out self, var account: DigestAccount):
+        """Begins before the first challenge.
+
+        Args:
+            account: Who asks.
+        """
+        self.account = account^
+        self.challenge = None
+        self.uses = 0
+
+    def take(mut self, var challenge: DigestChallenge):
+        """Answers another challenge from now on.
+
+        Args:
+            challenge: The challenge.
+        """
+        self.challenge = challenge^
+        self.uses = 0
+
+    def authorization(
+        mut self,
+        method: StringSlice,
+        target: StringSlice,
+        client_nonce: StringSlice,
+    ) raises -> String:
+        """Writes the field Authorization of one request, and counts it.
+
+        Args:
+            method: The method.
+            target: The request target.
+            client_nonce: A random text without quotation marks.
+
+        Returns:
+            The value; empty before the first challenge.
+
+        Raises:
+            Nothing.
+        """
+        if not self.challenge:
+            return String()
+        ref c = self.challenge.value()
+        self.uses += 1
+        ref user = self.account.user
+        var secret = c.digest(
+            String(user, ":", c.realm, ":", self.account.password)
+        )
+        if c.is_session:
+            secret = c.digest(String(secret, ":", c.nonce, ":", client_nonce))
+        var request = c.digest(String(method, ":", target))
+        var count = _eight_digits(self.uses)
+        var between = String(c.nonce)
+        if c.knows_qop:
+            between.write(":", count, ":", client_nonce, ":auth")
+        var response = c.digest(String(secret, ":", between, ":", request))
+        var shown = String(user)
+        if c.hides_user:
+            shown = c.digest(String(user, ":", c.realm))
+        var algorithm: StaticString = "MD5"
+        if c.algorithm == DigestAlgorithm.SHA256:
+            algorithm = "SHA-256"
+        var value = String(
+            "Digest username=",
+            _quoted(shown),
+            ", realm=",
+            _quoted(c.realm),
+            ", nonce=",
+            _quoted(c.nonce),
+            ", uri=",
+            _quoted(String(target)),
+            ', response="',
+            response,
+            '", algorithm=',
+            algorithm,
+        )
+        if c.is_session:
+            value += "-sess"
+        if c.knows_qop or c.is_session:
+            value.write(", cnonce=", _quoted(String(client_nonce)))
+        if c.knows_qop:
+            value.write(", qop=auth, nc=", count)
+        if c.opaque:
+            value.write(", opaque=", _quoted(c.opaque.value()))
+        if c.hides_user:
+            value += ", userhash=true"
+        return value^
+
+
+def digest_challenge(fields: FieldSection) -> Optional[DigestChallenge]:
+    """Finds the challenge to answer among those of a response.
+
+    Args:
+        fields: Its header section.
+
+    Returns:
+        The one with SHA-256, else the one with MD5, of several the first; none
+        if no challenge of Digest can be answered.
+    """
+    var best = Optional[DigestChallenge](None)
+    for value in fields.values("WWW-Authenticate"):
+        for found in _challenges(value.as_bytes()):
+            if (
+                found.algorithm == DigestAlgorithm.UNKNOWN
+                or not found.can_be_answered
+                or found.nonce.byte_length() == 0
+            ):
+                continue
+            if not best or found.algorithm > best.value().algorithm:
+                best = found.copy()
+    return best^
+
+
+def _challenges(octets: Span[UInt8, _]) -> List[DigestChallenge]:
+    # A comma divides challenges, and the parameters of one: a token that no
+    # equals sign follows names the next scheme (RFC 9110 section 11.6.1).
+    var found = List[DigestChallenge]()
+    var is_digest = False
+    var i = 0
+    while i < len(octets):
+        if _is_blank(octets[i]) or octets[i] == _COMMA:
+            i += 1
+            continue
+        var end = i
+        while end < len(octets) and is_token(octets[end : end + 1]):
+            end += 1
+        if end == i:
+            # What a scheme says in its own way.
+            i = find_octet(octets, _COMMA, i)
+            continue
+        var name = octets[i:end]
+        i = _behind_blanks(octets, end)
+        if i == len(octets) or octets[i] != _EQUALS_SIGN:
+            is_digest = equals_ignoring_case(name, "Digest".as_bytes())
+            if is_digest:
+                found.append(DigestChallenge())
+            continue
+        i = _behind_blanks(octets, i + 1)
+        var value = List[UInt8]()
+        if i < len(octets) and octets[i] == _QUOTE:
+            i = _read_quoted(octets, i + 1, value)
+        else:
+            end = find_octet(octets, _COMMA, i)
+            value.extend(octets[i:end])
+            while len(value) > 0 and _is_blank(value[len(value) - 1]):
+                _ = value.pop()
+            i = end
+        if is_digest:
+            try:
+                found[len(found) - 1]._set(
+                    name, String(StringSlice(from_utf8=Span(value)))
+                )
+            except:
+                # What is no text is digested by nobody alike.
+                found[len(found) - 1].can_be_answered = False
+    return found^
+
+
+def _read_quoted(
+    octets: Span[UInt8, _], start: Int, mut into: List[UInt8]
+) -> Int:
+    var i = start
+    while i < len(octets) and octets[i] != _QUOTE:
+        if octets[i] == _BACKSLASH and i + 1 < len(octets):
+            i += 1
+        into.append(octets[i])
+        i += 1
+    return min(i + 1, len(octets))
+
+
+def _behind_blanks(octets: Span[UInt8, _], start: Int) -> Int:
+    var i = start
+    while i < len(octets) and _is_blank(octets[i]):
+        i += 1
+    return i
+
+
+def _quoted(text: String) -> String:
+    return String('"', text.replace("\\", "\\\\").replace('"', '\\"'), '"')
+
+
+def _eight_digits(number: Int) -> String:
+    comptime DIGITS: StaticString = "0123456789abcdef"
+    var text = String()
+    for i in range(7, -1, -1):
+        text += DIGITS[byte = number >> (4 * i) & 15]
+    return text^
+
+
+def _is(value: String, name: StaticString) -> Bool:
+    return equals_ignoring_case(value.as_bytes(), name.as_bytes())
+
+
+@always_inline
+def _is_blank(octet: UInt8) -> Bool:
+    return octet == SPACE or octet == TAB

@@ -1,0 +1,221 @@
+"""Stands behind the reverse proxy: takes contents in, and gives them out, with
+checksums of both; and nginx for files."""
+
+import hashlib
+import http.server
+import subprocess
+import tempfile
+import threading
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+from loopback.programs import find_program
+
+PIECE = 1 << 20
+STEP = 4093
+START_SECONDS_MAX = 20
+NGINX = """
+daemon off;
+error_log stderr;
+pid {folder}/pid;
+events {{}}
+http {{
+    access_log off;
+    client_max_body_size 0;
+    client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+    server {{
+        listen 127.0.0.1:{port};
+        location /file {{ alias {folder}/file; }}
+        location / {{
+            proxy_pass http://127.0.0.1:{behind};
+            proxy_http_version 1.1;
+            proxy_request_buffering off;
+            proxy_buffering off;
+        }}
+    }}
+}}
+"""
+
+
+def pieces(octets):
+    """Gives a content piece by piece, of which none equals another soon."""
+    block = bytes((i * i >> 7) & 0xFF for i in range(1 << 16))
+    block = (block * (PIECE // len(block) + 2))[: PIECE + STEP]
+    number = 0
+    while octets > 0:
+        start = number % STEP
+        yield block[start : start + min(PIECE, octets)]
+        number += 1
+        octets -= PIECE
+
+
+def digest_of(octets):
+    """Gives the checksum of a content of that length."""
+    digest = hashlib.sha256()
+    for piece in pieces(octets):
+        digest.update(piece)
+    return digest.hexdigest()
+
+
+class Answering(http.server.BaseHTTPRequestHandler):
+    """Answers with the checksum of what it is sent, or sends what is asked."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        digest = hashlib.sha256()
+        for piece in self.content():
+            digest.update(piece)
+        self.answer(digest.hexdigest().encode())
+
+    def do_GET(self):
+        if self.path == "/head":
+            return self.answer(str(self.headers).encode())
+        octets = int(self.path.split("/")[2])
+        self.send_response(200)
+        if self.path.startswith("/chunked/"):
+            self.send_header("Transfer-Encoding", "chunked")
+        else:
+            self.send_header("Content-Length", str(octets))
+        self.end_headers()
+        for piece in pieces(octets):
+            if self.path.startswith("/chunked/"):
+                piece = b"%x\r\n%s\r\n" % (len(piece), piece)
+            self.wfile.write(piece)
+        if self.path.startswith("/chunked/"):
+            self.wfile.write(b"0\r\n\r\n")
+
+    def answer(self, content):
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(content)))
+        self.send_header("Connection", "X-Hop")
+        self.send_header("X-Hop", "1")
+        self.send_header("X-Kept", "2")
+        self.end_headers()
+        self.wfile.write(content)
+
+    def content(self):
+        if self.headers.get("Transfer-Encoding") != "chunked":
+            left = int(self.headers["Content-Length"])
+            while left > 0:
+                piece = self.rfile.read(min(left, PIECE))
+                if not piece:
+                    raise ConnectionError("cut off")
+                left -= len(piece)
+                yield piece
+            return
+        while count := int(self.rfile.readline(), 16):
+            piece = self.rfile.read(count)
+            if len(piece) != count or self.rfile.readline() != b"\r\n":
+                raise ConnectionError("cut off")
+            yield piece
+        self.rfile.readline()
+
+    def log_message(self, *_):
+        pass
+
+
+def serve_contents():
+    """Starts the server; gives it, to be shut down."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answering)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server
+
+
+class Nginx:
+    """Stands in front of that server, and serves a file."""
+
+    def __init__(self, port, behind, octets):
+        self.folder = tempfile.TemporaryDirectory()
+        folder = Path(self.folder.name)
+        # Its workers may be of another user.
+        folder.chmod(0o755)
+        with open(folder / "file", "wb") as file:
+            for piece in pieces(octets):
+                file.write(piece)
+        configuration = folder / "nginx.conf"
+        configuration.write_text(
+            NGINX.format(folder=folder, port=port, behind=behind)
+        )
+        self.process = subprocess.Popen(
+            [find_program("nginx"), "-c", str(configuration), "-p", folder,
+             "-e", "stderr"],
+            stderr=subprocess.DEVNULL,
+        )
+        deadline = time.monotonic() + START_SECONDS_MAX
+        while True:
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/head").close()
+                return
+            except urllib.error.URLError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.02)
+
+    def stop(self):
+        """Ends it, workers first."""
+        self.process.terminate()
+        self.process.wait(START_SECONDS_MAX)
+        self.folder.cleanup()
+
+
+class Proxy:
+    """Is the example, in front of a server."""
+
+    def __init__(self, program, upstream):
+        self.process = subprocess.Popen(
+            [program, upstream], stdout=subprocess.PIPE, text=True
+        )
+        line = self.process.stdout.readline()
+        self.url = f"http://{line.removeprefix('listening at ').strip()}"
+
+    def peak_mebibytes(self):
+        """Gives the most memory that it has held at a time."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        line = next(li for li in status.splitlines() if li[:6] == "VmHWM:")
+        return int(line.split()[1]) / 1024
+
+    def stop(self):
+        """Ends it as a supervisor would; gives its exit code."""
+        self.process.terminate()
+        self.process.stdout.close()
+        return self.process.wait(START_SECONDS_MAX)
+
+
+def upload(url, octets, *options):
+    """Lets curl send a content; gives what the server says."""
+    sender = subprocess.Popen(
+        [find_program("curl"), "-sS", "--fail", "--max-time", "500", "-X",
+         "POST", "-H", "Expect:", "-T", "-", *options, url],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    for piece in pieces(octets):
+        sender.stdin.write(piece)
+    said, _ = sender.communicate()
+    return said.decode()
+
+
+def download(url, *options):
+    """Lets curl fetch a content; gives its checksum and its length."""
+    receiver = subprocess.Popen(
+        [find_program("curl"), "-sS", "--fail", "--max-time", "500", *options,
+         url],
+        stdout=subprocess.PIPE,
+    )
+    digest = hashlib.sha256()
+    total = 0
+    while piece := receiver.stdout.read(PIECE):
+        digest.update(piece)
+        total += len(piece)
+    receiver.stdout.close()
+    if receiver.wait() != 0:
+        return "", total
+    return digest.hexdigest(), total

@@ -1,0 +1,122 @@
+"""Sends contents through the reverse proxy of the examples, between curl and
+servers of other makers, and compares checksums."""
+
+import socket
+import subprocess
+import sys
+import unittest
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from loopback.origin import (  # noqa: E402
+    Nginx,
+    Proxy,
+    digest_of,
+    download,
+    serve_contents,
+    upload,
+)
+from loopback.programs import find_program  # noqa: E402
+from loopback.subject import ROOT, build  # noqa: E402
+
+PROGRAM = ROOT / "examples" / "30_reverse_proxy.mojo"
+OCTETS = 64 << 20
+# An idle server of these holds about as much; contents would be 64 more.
+PEAK_MEBIBYTES_MAX = 40
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
+
+
+def ask(url, *options):
+    """Gives what curl says of one request."""
+    return subprocess.run(
+        [find_program("curl"), "-sS", "--max-time", "20", *options, url],
+        capture_output=True,
+        text=True,
+    ).stdout
+
+
+class ReverseProxy(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.expected = digest_of(OCTETS)
+        cls.contents = serve_contents()
+        cls.addClassCleanup(cls.contents.server_close)
+        cls.addClassCleanup(cls.contents.shutdown)
+        behind = cls.contents.server_address[1]
+        port = free_port()
+        cls.nginx = Nginx(port, behind, OCTETS)
+        cls.addClassCleanup(cls.nginx.stop)
+        cls.proxy = Proxy(build(PROGRAM), f"http://127.0.0.1:{port}")
+        cls.addClassCleanup(cls.proxy.stop)
+
+    def tearDown(self):
+        self.assertLess(self.proxy.peak_mebibytes(), PEAK_MEBIBYTES_MAX)
+
+    def test_a_file_of_nginx_comes_whole(self):
+        found = download(f"{self.proxy.url}/file")
+        self.assertEqual(found, (self.expected, OCTETS))
+
+    def test_a_chunked_response_comes_whole(self):
+        found = download(f"{self.proxy.url}/chunked/{OCTETS}")
+        self.assertEqual(found, (self.expected, OCTETS))
+
+    def test_a_chunked_upload_arrives_whole(self):
+        self.assertEqual(upload(f"{self.proxy.url}/", OCTETS), self.expected)
+
+    def test_an_upload_of_known_length_arrives_whole(self):
+        file = Path(self.nginx.folder.name) / "file"
+        said = ask(f"{self.proxy.url}/", "-X", "POST", "-T", str(file))
+        self.assertEqual(said, self.expected)
+
+    def test_both_directions_at_once(self):
+        with ThreadPoolExecutor(2) as together:
+            down = together.submit(download, f"{self.proxy.url}/file")
+            up = together.submit(upload, f"{self.proxy.url}/", OCTETS)
+            self.assertEqual(down.result(), (self.expected, OCTETS))
+            self.assertEqual(up.result(), self.expected)
+
+    def test_fields_of_one_connection_stay_there(self):
+        # Between them nginx would forget what Connection names.
+        behind = self.contents.server_address[1]
+        proxy = Proxy(build(PROGRAM), f"http://127.0.0.1:{behind}")
+        self.addCleanup(proxy.stop)
+        said = ask(
+            f"{proxy.url}/head", "-i", "-H", "Connection: X-Mine", "-H",
+            "X-Mine: 1", "-H", "X-Kept: 2", "-H", "TE: trailers",
+        ).lower()
+        head, _, received = said.partition("\r\n\r\n")
+        self.assertIn("x-kept: 2", head)
+        self.assertIn("via: 1.1 flare", head)
+        self.assertNotIn("x-hop", head)
+        self.assertIn("x-kept: 2", received)
+        self.assertIn("via: 1.1 flare", received)
+        self.assertIn('forwarded: for="127.0.0.1:', received)
+        for name in ("x-mine", "\nte:"):
+            self.assertNotIn(name, received)
+
+    def test_who_leaves_ends_both_connections(self):
+        # The first octets come, then curl goes away.
+        found = download(
+            f"{self.proxy.url}/chunked/{1 << 34}", "--max-filesize", "1000000",
+            "--max-time", "1",
+        )
+        self.assertEqual(found[0], "")
+        self.assertIn("x-kept", ask(f"{self.proxy.url}/head", "-i").lower())
+
+
+class Nobody(unittest.TestCase):
+    def test_a_server_that_is_not_there_is_a_bad_gateway(self):
+        proxy = Proxy(build(PROGRAM), f"http://127.0.0.1:{free_port()}")
+        self.addCleanup(proxy.stop)
+        said = ask(f"{proxy.url}/", "-o", "/dev/null", "-w", "%{http_code}")
+        self.assertEqual(said, "502")
+
+
+if __name__ == "__main__":
+    unittest.main()
