@@ -4,6 +4,7 @@ from std.testing import TestSuite
 
 from tests.client import (
     test_answers,
+    test_handlers,
     test_pool,
     test_redirects,
     test_requests,
@@ -16,6 +17,10 @@ def main() raises:
     var failures = List[String]()
     try:
         TestSuite.discover_tests[test_answers.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_handlers.TESTS]().run()
     except e:
         failures.append(String(e))
     try:
