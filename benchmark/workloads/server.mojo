@@ -6,8 +6,11 @@ Every size and delay is the client's choice: the figures come from outside.
 from std.sys import argv
 
 from flare.http import (
+    ClientConfig,
     Handler,
+    HttpClient,
     HttpServer,
+    PoolLimits,
     Request,
     Response,
     ResponseStream,
@@ -28,6 +31,7 @@ from checksum import Checksum, ContentSource
 
 # Ten thousand parked handlers must fit with room to spare.
 comptime _REQUESTS_IN_FLIGHT_MAX = 16_384
+comptime _UPSTREAM_CONNECTIONS_MAX = 4_096
 comptime _UPLOAD_OCTETS_MAX = 1 << 40
 comptime _PIECE_OCTETS = 64 * 1024
 # Three pages: no other handler here reaches as deep into its stack.
@@ -155,6 +159,36 @@ def worker(req: Request) raises -> Response:
 
 
 @fieldwise_init
+struct Upstream(Handler):
+    """Asks another server twice at once, and answers when both have."""
+
+    var client: HttpClient
+
+    def serve(self, req: Request) raises -> Response:
+        if req.param("ms") == "pool":
+            var found = self.client.statistics()
+            return ok(
+                String(
+                    "upstream_requests=",
+                    found.requests,
+                    "\nupstream_connects=",
+                    found.connects,
+                    "\nupstream_failures=",
+                    found.failures,
+                    "\nupstream_stale=",
+                    found.stale,
+                    "\n",
+                )
+            )
+        var path = String("/parked/", req.param("ms"))
+        var first = self.client.start("GET", path)
+        var second = self.client.start("GET", path)
+        var octets = first^.join().text().byte_length()
+        octets += second^.join().text().byte_length()
+        return ok(String(octets))
+
+
+@fieldwise_init
 struct Statistics(Handler):
     """Answers with the sums of the workers' counters."""
 
@@ -170,6 +204,7 @@ def main() raises:
     var supervise = False
     var port = 0
     var certificates = Optional[String](None)
+    var upstream = Optional[String](None)
     var options = argv()
     for i in range(1, len(options) - 1, 2):
         if options[i] == "--port":
@@ -178,6 +213,8 @@ def main() raises:
             config.backend = _backend(options[i + 1])
         elif options[i] == "--tls":
             certificates = String(options[i + 1])
+        elif options[i] == "--upstream":
+            upstream = String("http://127.0.0.1:", options[i + 1])
         elif options[i] == "--workers":
             workers = Int(options[i + 1])
         elif options[i] == "--supervise":
@@ -201,7 +238,10 @@ def main() raises:
         server = HttpServer.bind(address, config^)
     var handle = server.handle()
     print(server.local_address().port, flush=True)
-    server.serve(_routes(handle), num_workers=workers, supervise=supervise)
+    var router = _routes(handle)
+    if upstream:
+        router.get("/upstream/:ms", Upstream(_client(upstream.value())))
+    server.serve(router^, num_workers=workers, supervise=supervise)
     # The last counters: what was read must have been answered.
     print(_sums(handle), end="", flush=True)
 
@@ -212,6 +252,18 @@ def _backend(name: StringSlice) raises -> BackendKind:
     if name == "epoll":
         return BackendKind.EPOLL
     raise Error("the backend is io_uring or epoll")
+
+
+def _client(url: String) raises -> HttpClient:
+    return HttpClient(
+        url,
+        config=ClientConfig(
+            pool=PoolLimits(
+                connections_per_origin_max=_UPSTREAM_CONNECTIONS_MAX,
+                idle_connections_max=_UPSTREAM_CONNECTIONS_MAX,
+            )
+        ),
+    )
 
 
 def _routes(handle: ServerHandle) raises -> Router[]:
@@ -245,6 +297,7 @@ def _sums(handle: ServerHandle) -> String:
         sum.fibers += each.fibers
         sum.receive_buffers += each.receive_buffers
         sum.timers += each.timers
+        sum.slow_turns += each.slow_turns
     return String(
         "connections_accepted=",
         sum.connections_accepted,
@@ -262,5 +315,7 @@ def _sums(handle: ServerHandle) -> String:
         sum.receive_buffers,
         "\ntimers=",
         sum.timers,
+        "\nslow_turns=",
+        sum.slow_turns,
         "\n",
     )

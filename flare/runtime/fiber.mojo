@@ -79,6 +79,8 @@ struct FiberState(Movable):
     """Its next wait reports `CANCELLED`."""
     var expired: Bool
     """The timer ended the present wait."""
+    var came_first: Bool
+    """The fiber's operation was complete before the one beside it."""
     var generation: UInt32
     """Grows each time the block is used again."""
     var cancelled_waits: Int
@@ -108,6 +110,7 @@ struct FiberState(Movable):
         self.is_main = octets == 0
         self.cancelled = False
         self.expired = False
+        self.came_first = False
         self.generation = 0
         self.cancelled_waits = 0
 
@@ -187,6 +190,50 @@ struct Fiber(Equatable, TrivialRegisterPassable):
         operation.state[].transient = True
         self.reactor().submit(operation)
         while not operation.is_idle():
+            self.suspend()
+        self._disarm()
+        var result = operation.result()
+        if result == CANCELLED and self.state[].expired:
+            return TIMED_OUT
+        return result
+
+    def perform_beside(
+        self, other: Operation, timeout_ms: Int = NO_DEADLINE
+    ) -> Int:
+        """Submits the fiber's operation and another one behind it, and parks
+        until both are complete.
+
+        Where the other one ends with less than it was to do, the fiber's own is
+        cancelled, and where the fiber's own is complete, the other one is.
+
+        Args:
+            other: An idle operation in a heap block.
+            timeout_ms: The longest wait; the fiber's own deadline counts too.
+
+        Returns:
+            What the fiber's operation reported, or `TIMED_OUT`, or `CANCELLED`.
+        """
+        other.state[].result = Int32(CANCELLED)
+        self.state[].came_first = False
+        if self.state[].cancelled:
+            self._refuse_to_wait()
+            return CANCELLED
+        if not self._arm(timeout_ms):
+            self.yield_turn()
+            return TIMED_OUT
+        var operation = self.operation()
+        operation.state[].owner = self.state.unsafe_bitcast[NoneType]()
+        operation.state[].complete = _on_complete
+        operation.state[].transient = True
+        other.state[].owner = self.state.unsafe_bitcast[NoneType]()
+        other.state[].complete = _on_other_complete
+        other.state[].transient = True
+        self.reactor().submit(operation)
+        self.reactor().submit(other)
+        while not operation.is_idle():
+            self.suspend()
+        while not other.is_idle():
+            self.reactor().cancel(other)
             self.suspend()
         self._disarm()
         var result = operation.result()
@@ -351,3 +398,17 @@ def _on_complete(operation: Operation):
         # here, it could end and then be resumed from the list once more.
         if fiber.state[].phase == FiberPhase.PARKED:
             fiber.reactor().state[].fibers.resume(fiber)
+
+
+def _on_other_complete(operation: Operation):
+    if not operation.is_idle():
+        return
+    var fiber = Fiber(
+        operation.state[].owner.value().unsafe_bitcast[FiberState]()
+    )
+    if fiber.operation().is_idle():
+        fiber.state[].came_first = True
+        if fiber.state[].phase == FiberPhase.PARKED:
+            fiber.reactor().state[].fibers.resume(fiber)
+    elif operation.result() < operation.state[].length:
+        fiber.reactor().cancel(fiber.operation())

@@ -8,6 +8,7 @@ from tests.client import (
     test_decoding,
     test_digest,
     test_forms,
+    test_handlers,
     test_pool,
     test_redirects,
     test_requests,
@@ -36,6 +37,10 @@ def main() raises:
         failures.append(String(e))
     try:
         TestSuite.discover_tests[test_forms.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_handlers.TESTS]().run()
     except e:
         failures.append(String(e))
     try:

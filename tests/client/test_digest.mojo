@@ -120,7 +120,7 @@ def test_the_answers_of_the_standard_come_out() raises:
             ),
         )
         var session = DigestSession(DigestAccount("Mufasa", "Circle of Life"))
-        session.take(digest_challenge(fields.view()).take())
+        session.take(digest_challenge(fields.view()).value().copy())
         var value = session.authorization(
             "GET",
             "/dir/index.html",

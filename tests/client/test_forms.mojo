@@ -50,7 +50,9 @@ def _files() raises:
     client.close_idle()
     remove(path)
     var request = stand.request(0)
-    assert_true("Content-Type: multipart/form-data; boundary=limit" in request)
+    assert_true(
+        'Content-Type: multipart/form-data; boundary="limit"\r\n' in request
+    )
     assert_true(
         String("Content-Length: ", form.content_length(), "\r\n") in request
     )

@@ -40,6 +40,14 @@ def test_a_request_on_a_dead_connection_is_repeated_where_it_may_be() raises:
     on_each_backend(_dead)
 
 
+def test_what_came_while_a_connection_idled_is_no_answer() raises:
+    on_each_backend(_unasked)
+
+
+def test_a_request_finds_out_that_its_connection_has_ended() raises:
+    on_each_backend(_ended_meanwhile)
+
+
 def test_who_finds_no_connection_waits_in_order() raises:
     on_each_backend(_in_order)
 
@@ -112,6 +120,57 @@ def _closed_meanwhile() raises:
     assert_equal(stand.connections(), 2)
     assert_equal(client.statistics().stale, 0)
     stand^.join()
+
+
+def _unasked() raises:
+    comptime FORGED: StaticString = (
+        "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged"
+    )
+    for number in range(2):
+        var method: StaticString = "GET" if number == 0 else "POST"
+        var listener = TcpListener.bind(SocketAddr.localhost(0))
+        var port = listener.local_address().port
+        var client = heap_create(HttpClient(String("http://127.0.0.1:", port)))
+
+        def ask() raises {var client, var method} -> String:
+            return String(client[].request(method, "/").text())
+
+        var first = spawn(ask)
+        var stream = listener.accept()
+        assert_true(read_request(stream).byte_length() > 0)
+        stream.write_all(OK_ANSWER.as_bytes())
+        assert_equal(first^.join(), "ok")
+        # On the loopback it is there when this returns.
+        stream.write_all(FORGED.as_bytes())
+
+        def answer() raises {var listener^}:
+            var other = listener.accept()
+            assert_true(read_request(other).byte_length() > 0)
+            other.write_all(OK_ANSWER.as_bytes())
+
+        var answering = spawn(answer^)
+        var second = spawn(ask)
+        assert_equal(second^.join(), "ok", method)
+        answering^.join()
+        _ = stream^
+        heap_destroy(client)
+
+
+def _ended_meanwhile() raises:
+    for ending in [Ending.CLOSE, Ending.RESET]:
+        var stand = Stand(
+            [
+                Reply(String(OK_ANSWER), ending),
+                Reply(String(OK_ANSWER), Ending.KEEP),
+            ]
+        )
+        var client = HttpClient(stand.url())
+        assert_equal(client.get("/").text(), "ok")
+        while stand.seen[].open > 0:
+            sleep(0)
+        assert_equal(client.get("/").text(), "ok")
+        assert_equal(stand.connections(), 2)
+        stand^.join()
 
 
 def _dead() raises:

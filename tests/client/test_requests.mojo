@@ -20,6 +20,7 @@ from flare.http import (
     put,
 )
 from flare.http.client.reference import full_url
+from flare.http.encoding import accept_encoding_of, decodable_codings
 from flare.message import Url
 from flare.runtime.task import spawn
 from flare.unix import UnixListener
@@ -124,7 +125,12 @@ def _verbs() raises:
     assert_equal(head(url).text(), "")
     assert_true(post(url).ok())
     var host = String("Host: 127.0.0.1:", stand.port, "\r\n")
-    var common = String(host, "User-Agent: flare\r\nAccept: */*\r\n")
+    var common = String(
+        host,
+        "User-Agent: flare\r\nAccept: */*\r\nAccept-Encoding: ",
+        accept_encoding_of(decodable_codings()),
+        "\r\n",
+    )
     assert_equal(
         stand.request(0), String("GET /x HTTP/1.1\r\n", common, "\r\n")
     )

@@ -5,6 +5,7 @@ from std.testing import TestSuite
 from tests.tcp import (
     test_connect,
     test_errors,
+    test_exchange,
     test_stream,
     test_threads,
     test_waits,
@@ -19,6 +20,10 @@ def main() raises:
         failures.append(String(e))
     try:
         TestSuite.discover_tests[test_errors.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_exchange.TESTS]().run()
     except e:
         failures.append(String(e))
     try:

@@ -7,7 +7,13 @@ from flare.core import Buffer, PointerTo, heap_create, heap_destroy
 from flare.proto.h1 import H1Event, H1Limits, H1Machine, H1State, Head, Role
 from flare.runtime.current import current_reactor
 from flare.runtime.fiber import NO_DEADLINE
+from flare.runtime.operation import Operation, OperationKind, OperationState
 from flare.runtime.socket import FiberSocket, is_simulated
+from flare.runtime.socket_exchange import (
+    SentAndReceived,
+    can_send_and_receive,
+    send_and_receive,
+)
 from flare.sys.errno import EAGAIN
 from flare.sys.socket import receive_octets
 from flare.sys.socket_constants import MSG_DONTWAIT, MSG_PEEK
@@ -39,7 +45,9 @@ struct Clock(TrivialRegisterPassable):
         Returns:
             The clock.
         """
-        var now_ms = now()
+        # A program may have computed for long since its loop last turned.
+        var reactor = current_reactor()
+        var now_ms = reactor.value().refresh_now_ms() if reactor else 0
         if total_ms >= NO_DEADLINE - now_ms:
             return Self(NO_DEADLINE)
         return Self(now_ms + total_ms)
@@ -56,14 +64,15 @@ struct Clock(TrivialRegisterPassable):
         return max(min(most_ms, self.deadline_ms - now()), 0)
 
 
+@always_inline
 def now() -> Int:
-    """Reads the clock of the loop.
+    """Tells the time at which a wait or a turn of the loop last read it.
 
     Returns:
         Milliseconds; 0 on a thread that has no loop yet.
     """
     var reactor = current_reactor()
-    return reactor.value().refresh_now_ms() if reactor else 0
+    return reactor.value().now_ms() if reactor else 0
 
 
 struct ConnectionState(Movable):
@@ -85,6 +94,8 @@ struct ConnectionState(Movable):
     """The transport, where it is a Unix socket."""
     var socket: Optional[FiberSocket]
     """What fibers wait on, where octets go out as they are."""
+    var sending: OperationState
+    """The send beside a receive."""
     var made_ms: Int
     """When it was connected."""
     var idle_since_ms: Int
@@ -97,6 +108,8 @@ struct ConnectionState(Movable):
     """Octets came in the present exchange."""
     var must_close: Bool
     """Not all of the present request was sent."""
+    var is_send_due: Bool
+    """The output goes out together with the next receive."""
     var last_read_was_full: Bool
     """More has probably come than was read."""
 
@@ -114,12 +127,14 @@ struct ConnectionState(Movable):
         self.tls = None
         self.unix = None
         self.socket = None
+        self.sending = OperationState(OperationKind.SEND)
         self.made_ms = 0
         self.idle_since_ms = 0
         self.exchanges = 0
         self.head_octets = 0
         self.has_heard = False
         self.must_close = False
+        self.is_send_due = False
         self.last_read_was_full = False
 
 
@@ -288,6 +303,57 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
         else:
             self.state[].has_heard = True
         return count
+
+    def can_send_and_fill(self) -> Bool:
+        """Tells whether a request and the wait for its response are one step.
+
+        Returns:
+            True where the loop does so and octets go out as they are.
+        """
+        return Bool(self.state[].socket) and can_send_and_receive()
+
+    def send_and_fill(self, timeout_ms: Int) raises -> SentAndReceived:
+        """Sends the output and receives once into the window, in one step.
+
+        Args:
+            timeout_ms: The longest wait.
+
+        Returns:
+            What became of both. What was sent is no longer in the output; what
+            came before counts as nothing heard.
+
+        Raises:
+            What the transport raises where nothing has begun.
+        """
+        var target = self.state[].received.reserve(_SMALL_READ_OCTETS)
+        var output = self.state[].output.span()
+        var done = send_and_receive(
+            self.state[].socket.value(),
+            Operation(
+                Pointer(to=self.state[].sending).unsafe_origin_cast[
+                    MutUntrackedOrigin
+                ]()
+            ),
+            Span[UInt8, ImmUntrackedOrigin](
+                unsafe_ptr=output.unsafe_ptr().unsafe_origin_cast[
+                    ImmUntrackedOrigin
+                ](),
+                length=len(output),
+            ),
+            Span(unsafe_ptr=target, length=_SMALL_READ_OCTETS),
+            timeout_ms,
+        )
+        if done.sent > 0:
+            self.state[].output.consume(done.sent)
+        if done.received > 0:
+            self.state[].received.advance(done.received)
+            self.state[].last_read_was_full = (
+                done.received == _SMALL_READ_OCTETS
+            )
+            self.state[].has_heard = not done.came_first
+        elif done.received == 0:
+            self.machine().receive_end()
+        return done
 
     def write(self, octets: Span[UInt8, _], timeout_ms: Int) raises -> Int:
         """Sends what there is room for.

@@ -12,6 +12,8 @@ from flare.net import NetError
 from flare.proto.h1 import BodyKind, BodyLength, H1Event
 
 from flare.proto.h1.state import SideState
+from flare.runtime.socket_exchange import SentAndReceived
+from flare.sys.errno import EAGAIN
 
 from ..received import ReceivedState
 from .config import ClientTimeouts
@@ -45,6 +47,7 @@ struct ClientExchange(TrivialRegisterPassable):
         c.has_heard = False
         c.must_close = False
         c.head_octets = 0
+        c.is_send_due = False
         c.h1.limits.body_octets_max = body_octets_max
 
     def write_head(
@@ -76,6 +79,8 @@ struct ClientExchange(TrivialRegisterPassable):
     def send(self, content: Span[UInt8, _], expects_continue: Bool) raises:
         """Sends the head that lies in the output, and a whole content.
 
+        Where it can be, what is short goes out with the wait for the response.
+
         Args:
             content: The octets.
             expects_continue: The head asks for 100 (Continue).
@@ -96,6 +101,13 @@ struct ClientExchange(TrivialRegisterPassable):
                 c.machine().send_end(c.output())
         except e:
             raise raised(ClientError.BAD_REQUEST, Phase.PREPARE, e.reason)
+        if (
+            not expects_continue
+            and len(content) <= _COPIED_OCTETS_MAX
+            and c.can_send_and_fill()
+        ):
+            c.state[].is_send_due = True
+            return
         try:
             c.flush(self.clock, self.timeouts.write_ms)
             if len(content) > _COPIED_OCTETS_MAX:
@@ -141,7 +153,8 @@ struct ClientExchange(TrivialRegisterPassable):
         if c.state[].head_octets > 0:
             # It came instead of 100 (Continue).
             return c.state[].head.status
-        var first_octet_ms = now() + self.timeouts.first_octet_ms
+        if c.state[].is_send_due:
+            self._send_and_fill()
         while True:
             var event = c.next_event(Phase.HEAD)
             if event.kind == H1Event.RESPONSE_HEAD:
@@ -151,7 +164,7 @@ struct ClientExchange(TrivialRegisterPassable):
             if event.kind == H1Event.NEED_OCTETS:
                 var most_ms = self.timeouts.read_ms
                 if not c.state[].has_heard:
-                    most_ms = max(first_octet_ms - now(), 0)
+                    most_ms = self.timeouts.first_octet_ms
                 self._fill(Phase.HEAD, most_ms)
             elif event.kind != H1Event.INFORMATIONAL_HEAD:
                 raise raised(
@@ -299,6 +312,49 @@ struct ClientExchange(TrivialRegisterPassable):
             return len(self.connection.state[].received) > 0
         except:
             return False
+
+    def _send_and_fill(self) raises:
+        var c = self.connection
+        c.state[].is_send_due = False
+        var done: SentAndReceived
+        try:
+            done = c.send_and_fill(
+                self.clock.left(self.timeouts.first_octet_ms)
+            )
+        except e:
+            raise Error(ClientError.because(Phase.SEND, e))
+        if (
+            done.came_first
+            and done.received > 0
+            and c.state[].exchanges > 1
+        ):
+            raise raised(
+                ClientError.CLOSED,
+                Phase.HEAD,
+                "the peer has spoken before it was asked",
+            )
+        if done.received < 0 and done.received != -EAGAIN:
+            var phase = Phase.HEAD
+            if len(c.state[].output) > 0:
+                phase = Phase.SEND
+            raise Error(
+                ClientError.because(phase, self._failure("read", done.received))
+            )
+        if done.sent < 0:
+            var cause = self._failure("write", done.sent)
+            if done.received == 0:
+                raise Error(ClientError.because(Phase.SEND, cause))
+            self.go_on_without_sending(cause)
+            return
+        # Where not all was taken, the rest goes out as it would have alone.
+        try:
+            c.flush(self.clock, self.timeouts.write_ms)
+        except e:
+            self.go_on_without_sending(e)
+
+    def _failure(self, operation: StaticString, errno: Int) -> Error:
+        var address = self.connection.state[].socket.value().address()
+        return Error(NetError.from_errno(operation, errno, address))
 
     def _fill(self, phase: StaticString, most_ms: Int) raises:
         try:

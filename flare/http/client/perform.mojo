@@ -77,7 +77,11 @@ def answered(
     while True:
         var failure: ClientError
         try:
-            var connection = connected(state, call)
+            var can_repeat = (
+                call[].method.is_idempotent()
+                and len(call[].content.body.octets()) == 0
+            )
+            var connection = connected(state, call, can_repeat)
             call[].attempts += 1
             state[].statistics.requests += 1
             var exchange = ClientExchange(
@@ -352,13 +356,14 @@ def fields_of(
 
 
 def connected(
-    state: PointerTo[ClientState], call: Call
+    state: PointerTo[ClientState], call: Call, can_repeat: Bool = False
 ) raises -> ClientConnection:
     """Takes or opens a connection for the present request.
 
     Args:
         state: The client.
         call: The call; it has an aim.
+        can_repeat: As in `Pool.acquire`.
 
     Returns:
         The connection; it goes back to the pool.
@@ -369,7 +374,7 @@ def connected(
     var origin = call[].origin.value()
     var pool = ClientState.pool_of(state)
     var began_ns = monotonic_ns()
-    var kept = pool.acquire(origin, call[].clock)
+    var kept = pool.acquire(origin, call[].clock, can_repeat)
     var now_ns = monotonic_ns()
     call[].timings.queue_us += (now_ns - began_ns) // 1000
     call[].timings.reused = Bool(kept)

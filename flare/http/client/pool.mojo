@@ -89,7 +89,7 @@ struct Pool(TrivialRegisterPassable):
         return added
 
     def acquire(
-        self, origin: Origin, clock: Clock
+        self, origin: Origin, clock: Clock, can_repeat: Bool = False
     ) raises -> Optional[ClientConnection]:
         """Takes a connection, or room for one more; waits while there is
         neither.
@@ -97,6 +97,8 @@ struct Pool(TrivialRegisterPassable):
         Args:
             origin: Where it shall lead to.
             clock: How long this may wait.
+            can_repeat: The request is short, and sent again where the
+                connection turns out to have ended.
 
         Returns:
             A connection that carries another request, or none: then the caller
@@ -108,7 +110,7 @@ struct Pool(TrivialRegisterPassable):
         """
         origin[].used_ms = now()
         if not origin[].first_waiter:
-            var kept = self._take_idle(origin)
+            var kept = self._take_idle(origin, can_repeat)
             if kept:
                 return kept
             if origin[].open < self.state[].limits.connections_per_origin_max:
@@ -186,7 +188,9 @@ struct Pool(TrivialRegisterPassable):
             heap_destroy(origin)
         self.state[].origins.clear()
 
-    def _take_idle(self, origin: Origin) -> Optional[ClientConnection]:
+    def _take_idle(
+        self, origin: Origin, can_repeat: Bool
+    ) -> Optional[ClientConnection]:
         while len(origin[].idle) > 0:
             var connection = origin[].idle.pop()
             self.state[].idle -= 1
@@ -195,7 +199,11 @@ struct Pool(TrivialRegisterPassable):
             if (
                 now_ms - c.idle_since_ms < self.state[].limits.idle_timeout_ms
                 and now_ms - c.made_ms < self.state[].limits.age_max_ms
-                and connection.is_silent()
+                and (
+                    # What has come meanwhile then shows beside the send.
+                    (can_repeat and connection.can_send_and_fill())
+                    or connection.is_silent()
+                )
             ):
                 return connection
             origin[].open -= 1

@@ -1,0 +1,115 @@
+"""Sends octets and receives what comes back, in one step.
+
+The receive goes to the kernel first and the send behind it, so that one call
+carries both; and what was there before the send is told from an answer to it.
+"""
+
+from std.atomic import Atomic
+from std.memory import unsafe_memcpy
+
+from flare.sys.errno import EAGAIN, EBADF, EBUSY
+
+from .backend import BackendKind
+from .current import current_reactor
+from .operation import CANCELLED, Operation, OperationKind
+from .reactor import RECEIVE_BUFFER_OCTETS
+from .socket import FiberSocket
+
+
+@fieldwise_init
+struct SentAndReceived(TrivialRegisterPassable):
+    """Says what became of a send and of the receive beside it."""
+
+    var sent: Int
+    """How many octets were taken, 0 where what came was faster; or a negated
+    errno."""
+    var received: Int
+    """How many octets came; 0 at the end; a negated errno, which is EAGAIN
+    where nothing came because not all was sent."""
+    var came_first: Bool
+    """What was received had come before anything was sent."""
+
+
+def can_send_and_receive() -> Bool:
+    """Tells whether the loop of the calling thread does both in one step.
+
+    Returns:
+        True on io_uring: elsewhere the order of two operations says nothing.
+    """
+    var reactor = current_reactor()
+    return (
+        Bool(reactor)
+        and reactor.value().backend_kind() == BackendKind.IO_URING
+    )
+
+
+@no_inline
+def send_and_receive(
+    socket: FiberSocket,
+    sending: Operation,
+    octets: Span[UInt8, _],
+    into: Span[mut=True, UInt8, _],
+    timeout_ms: Int,
+) raises -> SentAndReceived:
+    """Sends octets, and parks until something has come or all is over.
+
+    Args:
+        socket: The socket; `can_send_and_receive` of its loop.
+        sending: An idle operation in a heap block, used for the send.
+        octets: What to send, on the heap; the kernel reads it until this
+            returns.
+        into: Where to put what comes, at most 4 KiB.
+        timeout_ms: The longest wait for both.
+
+    Returns:
+        What became of both.
+
+    Raises:
+        NetError: `net.closed read` and the like, where neither has begun.
+    """
+    var fiber = socket._begin(socket.receiving(), "read")
+    var direction = socket.sending()
+    var nobody = Int64(0)
+    if not Atomic.compare_exchange(
+        Pointer(to=direction[].reactor),
+        nobody,
+        Int64(Int(fiber.reactor().state)),
+    ):
+        _ = socket.finish(socket.receiving(), "write", -EBUSY)
+    direction[].operation = sending
+    var receiving = fiber.operation()
+    receiving.state[].kind = OperationKind.RECEIVE
+    receiving.state[].address = None
+    receiving.state[].length = min(len(into), RECEIVE_BUFFER_OCTETS)
+    sending.state[].kind = OperationKind.SEND
+    sending.state[].descriptor = receiving.state[].descriptor
+    sending.state[].address = (
+        octets.unsafe_ptr()
+        .unsafe_mut_cast[True]()
+        .unsafe_origin_cast[MutUntrackedOrigin]()
+    )
+    sending.state[].length = len(octets)
+    var received = fiber.perform_beside(sending, timeout_ms)
+    sending.state[].address = None
+    direction[].operation = None
+    Atomic.store(Pointer(to=direction[].reactor), Int64(0))
+    var buffer = receiving.state[].buffer
+    if buffer:
+        if received > 0:
+            unsafe_memcpy(
+                dest=into.unsafe_ptr(),
+                src=buffer.value(),
+                count=min(received, len(into)),
+            )
+        fiber.reactor().buffers().give(buffer.value())
+    if not socket.is_open():
+        # Another thread ends a wait by shutting the socket down, which looks
+        # like the end of the stream.
+        received = -EBADF
+    elif received == CANCELLED and not fiber.is_cancelled():
+        received = -EAGAIN
+    var sent = sending.result()
+    if sent == CANCELLED and not fiber.is_cancelled():
+        sent = 0
+    _ = socket.finish(socket.receiving(), "read", 0)
+    return SentAndReceived(sent, received, fiber.state[].came_first)

@@ -1,0 +1,131 @@
+"""Proves that a request of a client allocates nothing once the client runs.
+
+Mojo's allocator and libc's are both counted from outside, by a preloaded
+library (count_allocations.c). The client is that of the benchmark.
+"""
+
+import mmap
+import os
+import pathlib
+import socket
+import struct
+import subprocess
+import tempfile
+import threading
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+MOJO = ROOT / ".venv" / "bin" / "mojo"
+ANSWER = (
+    b"HTTP/1.1 200 OK\r\nServer: canned\r\nContent-Type: text/plain\r\n"
+    b"Content-Length: 13\r\n\r\nHello, World!"
+)
+WARM_UP = 2_000
+FEW, MANY = 1_000, 4_000
+# Which block is used for what depends on the order in which fibers end.
+SURPLUS_MAX = 64
+
+
+class Canned:
+    """Answers every request with the same octets, and keeps connections."""
+
+    def __init__(self):
+        self.listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                peer, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(
+                target=self.answer, args=(peer,), daemon=True
+            ).start()
+
+    def answer(self, peer):
+        with peer:
+            asked = b""
+            while octets := peer.recv(4096):
+                asked += octets
+                while b"\r\n\r\n" in asked:
+                    _, _, asked = asked.partition(b"\r\n\r\n")
+                    peer.sendall(ANSWER)
+
+    def close(self):
+        self.listener.close()
+
+
+class ClientAllocations(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.program = os.path.join(cls.folder.name, "client")
+        cls.library = os.path.join(cls.folder.name, "count.so")
+        subprocess.run(
+            [MOJO, "build", "-I", ROOT, "-o", cls.program,
+             ROOT / "benchmark" / "client" / "flare" / "main.mojo"],
+            check=True, timeout=600, capture_output=True,
+        )
+        subprocess.run(
+            ["cc", "-O2", "-shared", "-fPIC", "-o", cls.library,
+             ROOT / "tests" / "python" / "count_allocations.c", "-ldl"],
+            check=True, timeout=60,
+        )
+        cls.server = Canned()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.close()
+        cls.folder.cleanup()
+
+    def taken(self, backend, concurrency, requests):
+        """Counts the blocks that a number of requests takes."""
+        with tempfile.NamedTemporaryFile() as file:
+            file.truncate(4096)
+            environment = dict(
+                os.environ, LD_PRELOAD=self.library, FLARE_COUNTERS=file.name
+            )
+            client = subprocess.Popen(
+                [self.program, str(self.server.port), str(concurrency),
+                 str(WARM_UP), str(requests), backend],
+                env=environment, text=True,
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            )
+            try:
+                counters = mmap.mmap(file.fileno(), 4096)
+                self.assertEqual(client.stdout.readline(), "ready\n")
+                before = struct.unpack("<qq", counters[:16])
+                client.stdin.write("\n")
+                client.stdin.flush()
+                self.assertEqual(client.stdout.readline(), "done\n")
+                after = struct.unpack("<qq", counters[:16])
+                self.assertGreater(before[0], 0, "Mojo's are not counted")
+                self.assertGreater(before[1], 0, "libc's are not counted")
+                counters.close()
+                return sum(after) - sum(before)
+            finally:
+                client.kill()
+                client.wait(10)
+                client.stdin.close()
+                client.stdout.close()
+
+    def surplus(self, backend, concurrency):
+        """Gives what many requests take beyond few."""
+        few = self.taken(backend, concurrency, FEW)
+        return self.taken(backend, concurrency, MANY) - few
+
+    def test_a_request_allocates_nothing(self):
+        for backend in ("io_uring", "epoll"):
+            with self.subTest(backend):
+                self.assertEqual(self.surplus(backend, 1), 0)
+
+    def test_requests_at_the_same_time_allocate_nothing(self):
+        for backend in ("io_uring", "epoll"):
+            with self.subTest(backend):
+                self.assertLessEqual(self.surplus(backend, 64), SURPLUS_MAX)
+
+
+if __name__ == "__main__":
+    unittest.main()
