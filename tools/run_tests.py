@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from combined_build import link, module_of, write_sources
 from library_package import include_options, precompile
 from suite_report import declared_tests, parse_report
 
@@ -26,7 +27,10 @@ MOJO = Path(os.environ.get("MOJO", ROOT / ".venv/bin/mojo"))
 BUILD_SECONDS_MAX = 900
 BINARY_SECONDS_MAX = 300
 TEST_SECONDS_MAX = 60
-PACKAGE_PAYS_AT = 4
+# From how many programs on it pays to parse the library once, and to build
+# small programs as one.
+MANY = 4
+COMBINED_KINDS = ("fuzz", "example")
 NOT_LISTED_ADVICE = """
 `__functions_in_module()` of Mojo 1.2 can end early at a function that stands
 between the tests. Put every other function of the module below the last test.
@@ -131,6 +135,7 @@ class Runner:
         self.include_options = (
             ["-I", str(ROOT)] if options.asan else include_options(ROOT)
         )
+        self.built: dict[str, Finished] = {}
 
     def test(self, item: Item) -> Outcome:
         """Builds and runs one item."""
@@ -150,16 +155,47 @@ class Runner:
         outcome.seconds = time.monotonic() - started
         return outcome
 
+    def build_together(self, kind: str, items: list[Item]) -> None:
+        """Builds all items of a kind as one program; where that fails, each is
+        built alone, and says why."""
+        started = time.monotonic()
+        folder = ROOT / "build" / "combined" / kind
+        entry = write_sources([item.source for item in items], folder)
+        binary = folder / kind
+        finished = self.compile(entry, binary, kind == "fuzz")
+        verdict = "failed" if finished.code else "ok"
+        seconds = time.monotonic() - started
+        print(f"{verdict:6} {len(items)} programs of {kind}: {seconds:.1f} s")
+        if finished.code == 0:
+            link(binary, [item.binary for item in items])
+            for item in items:
+                own = [
+                    line
+                    for line in finished.output.splitlines()
+                    if f"/{module_of(item.source)}.mojo:" in line
+                ]
+                self.built[item.name] = Finished(0, "\n".join(own))
+
     def build(self, item: Item) -> Finished:
-        item.binary.parent.mkdir(parents=True, exist_ok=True)
+        if item.name in self.built:
+            return self.built[item.name]
+        is_asserted = item.kind == "fuzz" or item.name == "tests/simulation"
+        return self.compile(item.source, item.binary, is_asserted)
+
+    def compile(
+        self, source: Path, binary: Path, is_asserted: bool
+    ) -> Finished:
+        binary.parent.mkdir(parents=True, exist_ok=True)
+        # What an earlier run has linked to others must not be written over.
+        binary.unlink(missing_ok=True)
         command = [str(MOJO), "build", *self.include_options]
         if self.options.asan:
             command += ["--sanitize", "address", "-g1", "-D", "ASAN"]
-        if item.kind == "fuzz" or item.name == "tests/simulation":
+        if is_asserted:
             command += ASSERTED
         for define in self.options.define:
             command += ["-D", define]
-        command += ["-o", str(item.binary), str(item.source)]
+        command += ["-o", str(binary), str(source)]
         return run(command, BUILD_SECONDS_MAX)
 
     def build_failed(self, item: Item, finished: Finished) -> Outcome:
@@ -289,7 +325,7 @@ def main() -> int:
     if options.list:
         print("\n".join(item.name for item in items))
         return 0
-    if len(items) >= PACKAGE_PAYS_AT and not options.asan:
+    if len(items) >= MANY and not options.asan:
         # Where it cannot be made, each build says why.
         precompile(ROOT, MOJO)
     runner = Runner(options)
@@ -306,6 +342,13 @@ def main() -> int:
         results[item.name] = outcome
 
     with ThreadPoolExecutor(max(1, options.jobs)) as pool:
+        together = [
+            pool.submit(runner.build_together, kind, members)
+            for kind in COMBINED_KINDS
+            if len(members := [x for x in items if x.kind == kind]) >= MANY
+        ]
+        for future in together:
+            future.result()
         for future in [pool.submit(test, item) for item in items]:
             future.result()
     return print_summary(results)

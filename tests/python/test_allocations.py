@@ -13,6 +13,8 @@ import subprocess
 import tempfile
 import unittest
 
+from library_package import include_options
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MOJO = ROOT / ".venv" / "bin" / "mojo"
 BODY = b"x" * 100
@@ -38,7 +40,7 @@ class Allocations(unittest.TestCase):
         cls.program = os.path.join(cls.folder.name, "allocations")
         cls.library = os.path.join(cls.folder.name, "count.so")
         subprocess.run(
-            [MOJO, "build", "-I", ROOT, "-o", cls.program,
+            [MOJO, "build", *include_options(ROOT), "-o", cls.program,
              ROOT / "tests" / "programs" / "allocations.mojo"],
             check=True, timeout=600, capture_output=True,
         )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from loopback.secure_socket import certificates  # noqa: E402
+from loopback.secure_socket import certificates, shared_context  # noqa: E402
 from loopback.subject import WithSubject, build, on_each_transport  # noqa: E402
 
 HELLO = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -78,8 +78,13 @@ class Routes:
 
     def test_the_standard_client_keeps_one_connection(self):
         before = self.subject.statistics()["connections_accepted"]
-        client = http.client.HTTPConnection("a")
-        client.sock = self.connect().socket
+        if self.transport == "tls":
+            client = http.client.HTTPSConnection(
+                "127.0.0.1", self.subject.port, context=shared_context()
+            )
+        else:
+            client = http.client.HTTPConnection("a")
+            client.sock = self.connect().socket
         for i in range(20):
             client.request("POST", "/echo", body=b"x" * i)
             self.assertEqual(client.getresponse().read(), b"x" * i)
@@ -96,7 +101,7 @@ class Routes:
         client = self.connect()
         client.send(b"GET /peer HTTP/1.1\r\nHost: a\r\n\r\n")
         expected = b"unix:"
-        if self.transport == "tcp":
+        if self.transport != "unix":
             expected = b"127.0.0.1:%d" % client.socket.getsockname()[1]
         self.assertEqual(client.answer().body, expected)
 

@@ -206,6 +206,16 @@ class Passed(Case):
             )
             self.assertNotEqual(program.process.returncode, 0)
 
+    def test_a_name_of_a_server_without_a_mode_is_refused(self):
+        program = self.start(
+            passed=[self.open(self.path)], LISTEN_FDNAMES="flare.own.x"
+        )
+        found = program.process.communicate(timeout=20)
+        self.assertIn(
+            b"http.bad_activation descriptor 3 has a name without a mode",
+            b"".join(found),
+        )
+
     def test_numbers_that_are_none_are_refused(self):
         for count in ("", "x", "0", "-1", "1025", "99999999999999999999"):
             with self.subTest(count):

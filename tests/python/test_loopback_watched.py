@@ -6,14 +6,13 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from loopback.subject import BACKENDS, MOJO, ROOT  # noqa: E402
+from loopback.subject import BACKENDS, ROOT, build  # noqa: E402
 
 SOURCE = ROOT / "tests" / "programs" / "watched.mojo"
 RECORD = re.compile(
@@ -24,15 +23,7 @@ PROGRAM = None
 
 def setUpModule():
     global PROGRAM
-    folder = tempfile.TemporaryDirectory()
-    unittest.addModuleCleanup(folder.cleanup)
-    PROGRAM = Path(folder.name) / "watched"
-    finished = subprocess.run(
-        [MOJO, "build", "-I", ROOT, "-o", PROGRAM, SOURCE],
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600,
-    )
-    if finished.returncode != 0:
-        raise RuntimeError(finished.stdout.decode(errors="replace"))
+    PROGRAM = build(SOURCE)
 
 
 def get(path):

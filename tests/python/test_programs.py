@@ -10,6 +10,8 @@ import subprocess
 import tempfile
 import unittest
 
+from library_package import include_options
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAMS = ROOT / "tests" / "programs"
 MOJO = pathlib.Path(os.environ.get("MOJO", ROOT / ".venv" / "bin" / "mojo"))
@@ -21,7 +23,8 @@ def build(name, folder):
     """Builds one program; gives the finished compiler and the binary."""
     binary = os.path.join(folder, name)
     finished = subprocess.run(
-        [MOJO, "build", "-I", ROOT, "-o", binary, PROGRAMS / f"{name}.mojo"],
+        [MOJO, "build", *include_options(ROOT), "-o", binary,
+         PROGRAMS / f"{name}.mojo"],
         capture_output=True, text=True, timeout=BUILD_SECONDS_MAX,
     )
     return finished, binary
@@ -145,7 +148,7 @@ class JustInTime(unittest.TestCase):
 
     def assert_prints(self, name, text):
         finished = subprocess.run(
-            [MOJO, "run", "-I", ROOT, ROOT / "examples" / name],
+            [MOJO, "run", *include_options(ROOT), ROOT / "examples" / name],
             capture_output=True, text=True, timeout=BUILD_SECONDS_MAX,
         )
         self.assertEqual(finished.returncode, 0, finished.stderr)
@@ -162,7 +165,8 @@ class JustInTime(unittest.TestCase):
 
     def test_four_workers_answer_and_stop(self):
         program = PROGRAMS / "servers.mojo"
-        with Server(MOJO, "run", "-I", ROOT, program, "workers") as server:
+        command = [MOJO, "run", *include_options(ROOT), program]
+        with Server(*command, "workers") as server:
             for _ in range(40):
                 self.assertEqual(server.ask("GET", "/"), (200, "hello"))
                 server.client.close()

@@ -171,6 +171,37 @@ class RunnerTest(unittest.TestCase):
         outcome = self.example('def main() raises:\n    raise Error("no")\n')
         self.assertEqual((outcome.passed, outcome.failed), (0, 1))
 
+    def examples(self, *texts):
+        items = [
+            Item("example", self.write(f"examples/0{i}_sample.mojo", text))
+            for i, text in enumerate(texts)
+        ]
+        runner = Runner(self.options)
+        runner.build_together("example", items)
+        self.assertEqual(len(runner.built), len(items) if texts[-1] else 0)
+        return [runner.test(item) for item in items]
+
+    def test_programs_that_are_built_as_one_are_tested_one_by_one(self):
+        says = """# Prints: {0}\ndef main():\n    print("{0}")\n"""
+        outcomes = self.examples(
+            says.format("one"),
+            says.format("two").replace('"two"', '"three"'),
+            'def main() raises:\n    raise Error("four")\n',
+            'from std.sys import argv\n\n\ndef main():\n    var some = 1\n'
+            '    if len(argv()) > 1:\n        print("five")\n',
+        )
+        self.assertEqual([x.passed for x in outcomes], [1, 0, 0, 1])
+        self.assertEqual([x.failed for x in outcomes], [0, 1, 1, 0])
+        self.assertIn("not printed: two", outcomes[1].output)
+        self.assertIn("four", outcomes[2].output)
+        self.assertEqual([x.warnings for x in outcomes], [0, 0, 0, 1])
+
+    def test_a_program_that_does_not_build_leaves_the_others(self):
+        right = "def main():\n    pass\n"
+        outcomes = self.examples(right, "def main(:\n", right, "")
+        self.assertEqual([x.passed for x in outcomes], [1, 0, 1, 0])
+        self.assertIn("build failed", outcomes[1].output)
+
     def test_hanging_process_ends_at_its_limit(self):
         finished = run_tests.run(["sh", "-c", "sleep 60 & wait"], 0.2)
         self.assertTrue(finished.timed_out)

@@ -1,7 +1,12 @@
 """Holds a reactor on epoll to the contract."""
 
+from std.testing import assert_equal
+
 from flare.runtime.backend import BackendKind
+from flare.runtime.operation import POLL_PEER_CLOSED, OperationKind
+from flare.sys.file import replace_descriptor
 from flare.testing.contract import KernelWorld
+from flare.testing.contract.scene import Scene
 from flare.testing.contract import (
     cancelling,
     connecting,
@@ -176,6 +181,35 @@ def test_post_from_a_thread_wakes_the_loop() raises:
 
 def test_many_operations_complete_once() raises:
     turning.many_operations_complete_once[_World]()
+
+
+def test_what_is_open_elsewhere_reports_nothing_once_it_was_closed() raises:
+    var scene = Scene[_World]()
+    # A copy of the descriptor stands for a process that was forked.
+    var copy, spare = scene.world.pair()
+    var one, other = scene.world.pair()
+    assert_equal(replace_descriptor(copy, one), Int(copy))
+    var receive = scene.receive(one, multishot=True)
+    scene.turns(1)
+    receive.cancel()
+    scene.finish(receive)
+    scene.close(one)
+    var next, peer = scene.world.pair()
+    var same = next if next == one else peer
+    assert_equal(same, one)
+    var gone = scene.watch(OperationKind.POLL, same)
+    gone.state[].operation.length = POLL_PEER_CLOSED
+    gone.submit()
+    scene.turns(1)
+    scene.close(other)
+    scene.turns(3)
+    assert_equal(gone.count(), 0)
+    scene.close(peer if same == next else next)
+    scene.finish(gone)
+    assert_equal(gone.last() & POLL_PEER_CLOSED, POLL_PEER_CLOSED)
+    for descriptor in [same, copy, spare]:
+        scene.close(descriptor)
+    scene^.end()
 
 
 comptime TESTS = __functions_in_module()

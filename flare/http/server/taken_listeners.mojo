@@ -104,7 +104,12 @@ def _take(descriptor: Int32, name: String) raises -> Listener:
     var mode = MODE_DEFAULT
     if is_own and address.value().is_unix():
         file = _file_of(address.value().unix_address())
-        mode = Int(name[byte = OWN_NAME.byte_length() :])
+        try:
+            mode = Int(name[byte = OWN_NAME.byte_length() :])
+        except:
+            raise Error(
+                _BAD, "descriptor ", descriptor, " has a name without a mode"
+            )
     return Listener(
         socket=socket^,
         address=address.value().copy(),

@@ -160,6 +160,7 @@ struct EpollBackend(Backend):
         else:
             if o.kind == OperationKind.ACCEPT:
                 _ = set_non_blocking(o.descriptor, True)
+                interest.listens = True
             interest.reader = operation
             if interest.readable:
                 self._queue(o.descriptor)
@@ -205,8 +206,10 @@ struct EpollBackend(Backend):
             ref event = self.state[].events[unsafe_offset=i]
             var descriptor = Int32(Int(event.tag() & 0xFFFFFFFF))
             var events = event.events()
-            self.state[].interests[Int(descriptor)].note(events)
-            self._advance(descriptor, completions)
+            ref interest = self.state[].interests[Int(descriptor)]
+            if interest.registered and interest.tag(descriptor) == event.tag():
+                interest.note(events)
+                self._advance(descriptor, completions)
         # What was queued meanwhile stands behind the retries done above.
         if retries > 0:
             ref retry = self.state[].retry
@@ -281,7 +284,7 @@ struct EpollBackend(Backend):
         Args:
             descriptor: The descriptor.
         """
-        self._forget(descriptor)
+        self._forget(descriptor, closes=True)
         _ = close_descriptor(descriptor)
 
     def reset(self, descriptor: Int32):
@@ -319,9 +322,7 @@ struct EpollBackend(Backend):
     def _submit_transient(self, operation: Operation, completions: Completions):
         ref o = operation.state[]
         ref interest = self.state[].interests[Int(o.descriptor)]
-        var queued = interest.queued
-        interest = Interest()
-        interest.queued = queued
+        interest.begin_again()
         if o.kind == OperationKind.SEND:
             interest.writer = operation
             self._write(o.descriptor, completions)
@@ -332,6 +333,7 @@ struct EpollBackend(Backend):
         else:
             if o.kind == OperationKind.ACCEPT:
                 _ = set_non_blocking(o.descriptor, True)
+                interest.listens = True
             interest.reader = operation
             interest.readable = True
             self._read(o.descriptor, completions)
@@ -345,8 +347,7 @@ struct EpollBackend(Backend):
             o.descriptor, ACCEPT_EVENTS if accepts else ALL_EVENTS
         )
         if problem < 0:
-            interest = Interest()
-            interest.queued = queued
+            interest.begin_again()
             _complete(operation, problem, False, completions)
 
     def _poll_beside(self, operation: Operation, completions: Completions):
@@ -359,7 +360,7 @@ struct EpollBackend(Backend):
             self.state[].epoll,
             descriptor,
             ALL_EVENTS,
-            UInt64(Int(descriptor)),
+            interest.tag(descriptor),
         )
         if problem < 0:
             self.cancel(operation, completions)
@@ -372,19 +373,16 @@ struct EpollBackend(Backend):
         ref interest = self.state[].interests[Int(descriptor)]
         if interest.registered:
             return 0
-        var queued = interest.queued
-        interest = Interest()
-        interest.queued = queued
+        interest.begin_again()
         return self._add(descriptor, ALL_EVENTS)
 
     def _add(self, descriptor: Int32, events: UInt32) -> Int:
+        ref interest = self.state[].interests[Int(descriptor)]
+        interest.registration += 1
         var added = epoll_add(
-            self.state[].epoll,
-            descriptor,
-            events,
-            UInt64(Int(descriptor)),
+            self.state[].epoll, descriptor, events, interest.tag(descriptor)
         )
-        self.state[].interests[Int(descriptor)].registered = added >= 0
+        interest.registered = added >= 0
         return added
 
     def _release(self, descriptor: Int32):
@@ -396,13 +394,17 @@ struct EpollBackend(Backend):
         ):
             self._forget(descriptor)
 
-    def _forget(self, descriptor: Int32):
+    def _forget(self, descriptor: Int32, closes: Bool = False):
         var index = Int(descriptor)
         if index < 0 or index >= len(self.state[].interests):
             return
         ref interest = self.state[].interests[index]
         if interest.registered:
-            _ = epoll_remove(self.state[].epoll, descriptor)
+            # The kernel forgets what everybody has closed. Whoever else has it
+            # open causes events of a registration that is over; but of who
+            # wants to be accepted nobody is to be told in another's place.
+            if not closes or interest.listens:
+                _ = epoll_remove(self.state[].epoll, descriptor)
             interest.registered = False
             interest.readable = False
 

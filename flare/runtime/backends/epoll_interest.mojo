@@ -49,6 +49,11 @@ struct Interest(ImplicitlyCopyable):
     that no edge announces any more."""
     var queued: Bool
     """It stands in the list of what can go on without an event."""
+    var listens: Bool
+    """Connections are accepted from it: another process may have it open."""
+    var registration: UInt32
+    """Counts the registrations of the number; what the kernel reports carries
+    it, and is nobody's where it is an earlier one."""
 
     def __init__(out self):
         """Knows that nobody waits, and that a send can be tried."""
@@ -64,7 +69,29 @@ struct Interest(ImplicitlyCopyable):
             broken=False,
             peekable=False,
             queued=False,
+            listens=False,
+            registration=0,
         )
+
+    def begin_again(mut self):
+        """Forgets all but what belongs to the number of the descriptor."""
+        var queued = self.queued
+        var registration = self.registration
+        self = Self()
+        self.queued = queued
+        self.registration = registration
+
+    @always_inline
+    def tag(self, descriptor: Int32) -> UInt64:
+        """Says what events of the present registration carry.
+
+        Args:
+            descriptor: The descriptor.
+
+        Returns:
+            The number, and above it the registration.
+        """
+        return UInt64(Int(descriptor)) | UInt64(self.registration) << 32
 
     @always_inline
     def is_used(self) -> Bool:
