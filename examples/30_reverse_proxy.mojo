@@ -89,7 +89,7 @@ def hello(req: Request) raises -> Response:
 def main() raises:
     # A handler may take as long as the content that it carries.
     var limits = ServerConfig(handler_timeout_ms=3_600_000)
-    var server = HttpServer.bind(SocketAddr.localhost(0), limits)
+    var server = HttpServer.bind(SocketAddr.localhost(0), limits^)
     print("listening at", server.local_address(), flush=True)
     if len(argv()) > 1:
         server.serve(proxy_to(String(argv()[1])))

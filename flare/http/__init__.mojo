@@ -89,6 +89,7 @@ from .encoding import (
 )
 from .extract import Extractor, Path, Query
 from .form import Form, form_value
+from .forwarding import forwarded_fields
 from .handler import FnHandler, Handler, HandlerFunction
 from .into_response import IntoResponse
 from .json import Json

@@ -1,0 +1,73 @@
+// Answers flare's client (tests/python/test_client_peers.py): prints a port
+// that speaks plainly, then one that speaks TLS.
+"use strict";
+const fs = require("fs");
+const http = require("http");
+const https = require("https");
+const zlib = require("zlib");
+
+const folder = process.argv[2];
+const routes = {
+  "/text": (request, response) => response.end("hello"),
+  "/chunked": async (request, response) => {
+    for (let i = 0; i < 64; i++) {
+      const piece = Buffer.alloc(1000, "a".charCodeAt(0) + (i % 16));
+      await new Promise((sent) => response.write(piece, sent));
+    }
+    response.end();
+  },
+  "/coded": (request, response) => {
+    const text = "coded".repeat(20000);
+    if (!/gzip/.test(request.headers["accept-encoding"])) {
+      return response.end(text);
+    }
+    response.setHeader("Content-Encoding", "gzip");
+    response.end(zlib.gzipSync(text));
+  },
+  "/echo": (request, response) => {
+    const pieces = [];
+    request.on("data", (piece) => pieces.push(piece));
+    request.on("end", () => {
+      const framing =
+        request.headers["transfer-encoding"] ||
+        request.headers["content-length"];
+      response.setHeader("X-Framing", framing);
+      response.end(Buffer.concat(pieces));
+    });
+  },
+  "/last": (request, response) => {
+    response.setHeader("Connection", "close");
+    response.end("bye");
+  },
+  "/moved": (request, response) => {
+    response.writeHead(302, { Location: "/text" });
+    response.end();
+  },
+  "/nothing": (request, response) => {
+    response.writeHead(204);
+    response.end();
+  },
+};
+
+function answer(request, response) {
+  const route = routes[request.url];
+  if (route) return route(request, response);
+  response.writeHead(404);
+  response.end();
+}
+
+function serve(server, then) {
+  server.listen(0, "127.0.0.1", () => {
+    console.log(server.address().port);
+    if (then) then();
+  });
+}
+
+const secure = https.createServer(
+  {
+    cert: fs.readFileSync(`${folder}/server.pem`),
+    key: fs.readFileSync(`${folder}/server.key`),
+  },
+  answer,
+);
+serve(http.createServer(answer), () => serve(secure));
