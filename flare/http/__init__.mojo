@@ -110,6 +110,7 @@ from .request import HttpVersion, Request
 from .request_body import RequestBody
 from .response import Response
 from .response_stream import ResponseStream
+from .reverse_proxy import ReverseProxy
 from .router import Router
 from .server import (
     AccessLog,

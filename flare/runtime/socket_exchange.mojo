@@ -38,8 +38,7 @@ def can_send_and_receive() -> Bool:
     """
     var reactor = current_reactor()
     return (
-        Bool(reactor)
-        and reactor.value().backend_kind() == BackendKind.IO_URING
+        Bool(reactor) and reactor.value().backend_kind() == BackendKind.IO_URING
     )
 
 

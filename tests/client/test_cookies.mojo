@@ -1,6 +1,6 @@
 """Tests that a client keeps cookies, and shows each where it belongs."""
 
-from std.testing import assert_equal, assert_false, assert_raises, assert_true
+from std.testing import assert_equal, assert_raises, assert_true
 
 from flare.http import (
     ClientConfig,
@@ -101,7 +101,10 @@ def _redirected() raises:
     var there = second.url("/x")
     var away = Reply(
         String(
-            "HTTP/1.1 302 X\r\nContent-Length: 0\r\nSet-Cookie: b=2; Path=/\r\n",
+            (
+                "HTTP/1.1 302 X\r\nContent-Length: 0\r\nSet-Cookie: b=2;"
+                " Path=/\r\n"
+            ),
             "Location: ",
             # Another host: only the name differs.
             "http://localhost:",

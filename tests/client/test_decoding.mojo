@@ -7,14 +7,13 @@ from flare.http import (
     ClientError,
     ContentCoding,
     DecodingLimits,
-    EncodingError,
     HeaderMap,
     HttpClient,
     Response,
 )
 from flare.http.encoding import compress, decodable_codings
 
-from tests.client.stand import OK_ANSWER, Ending, Reply, Stand
+from tests.client.stand import Ending, Reply, Stand
 from tests.tcp.loops import on_each_backend
 
 comptime _TEXT: StaticString = "hello hello hello hello hello hello hello"
@@ -67,9 +66,9 @@ def _answer(
     return Reply(text^, Ending.CLOSE)
 
 
-def _coded(coding: ContentCoding, text: StringSlice = _TEXT) raises -> List[
-    UInt8
-]:
+def _coded(
+    coding: ContentCoding, text: StringSlice = _TEXT
+) raises -> List[UInt8]:
     return compress(text.as_bytes(), coding)
 
 

@@ -56,7 +56,7 @@ def _files() raises:
     assert_true(
         String("Content-Length: ", form.content_length(), "\r\n") in request
     )
-    assert_true("filename=\"a.txt\"" in request)
+    assert_true('filename="a.txt"' in request)
     assert_true(request.endswith("xxx\r\n--limit--\r\n"))
     var start = request.find("\r\n\r\n") + 4
     assert_equal(request.byte_length() - start, form.content_length())

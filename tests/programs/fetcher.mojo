@@ -8,7 +8,7 @@ tests/python/test_client_peers.py knows what they must say.
 
 from std.sys import argv
 
-from flare.http import ClientConfig, HeaderMap, HttpClient, Response
+from flare.http import ClientConfig, HttpClient, Response
 from flare.io import MemoryReader
 from flare.tls import Pem, TlsConfig
 
@@ -69,9 +69,7 @@ def ask_for_contents(client: HttpClient) raises:
 
 def send_contents(client: HttpClient) raises:
     say_echo("known", client.post("/echo", content()))
-    say_echo(
-        "chunks", client.upload("POST", "/echo", MemoryReader(content()))
-    )
+    say_echo("chunks", client.upload("POST", "/echo", MemoryReader(content())))
     say_echo(
         "asking",
         client.upload(
@@ -90,9 +88,7 @@ def main() raises:
     var config = ClientConfig()
     if len(argv()) > 2:
         config.tls = TlsConfig(trusts_system_authorities=False)
-        config.tls.authorities.append(
-            Pem(path=String(argv()[2], "/ca.pem"))
-        )
+        config.tls.authorities.append(Pem(path=String(argv()[2], "/ca.pem")))
     var client = HttpClient(argv()[1], config=config^)
     ask_for_contents(client)
     send_contents(client)

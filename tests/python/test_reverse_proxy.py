@@ -71,7 +71,7 @@ class ReverseProxy(unittest.TestCase):
 
     def test_an_upload_of_known_length_arrives_whole(self):
         file = Path(self.nginx.folder.name) / "file"
-        said = ask(f"{self.proxy.url}/", "-X", "POST", "-T", str(file))
+        said = ask(f"{self.proxy.url}/up", "-X", "POST", "-T", str(file))
         self.assertEqual(said, self.expected)
 
     def test_both_directions_at_once(self):
@@ -88,17 +88,47 @@ class ReverseProxy(unittest.TestCase):
         self.addCleanup(proxy.stop)
         said = ask(
             f"{proxy.url}/head", "-i", "-H", "Connection: X-Mine", "-H",
-            "X-Mine: 1", "-H", "X-Kept: 2", "-H", "TE: trailers",
+            "X-Mine: 1", "-H", "X-Kept: 2", "-H", "TE: trailers", "-H",
+            "X-Forwarded-For: 10.9.8.7", "-H", "Forwarded: for=10.9.8.7",
         ).lower()
-        head, _, received = said.partition("\r\n\r\n")
+        head, _, received = said.partition("\n\n")
         self.assertIn("x-kept: 2", head)
         self.assertIn("via: 1.1 flare", head)
         self.assertNotIn("x-hop", head)
         self.assertIn("x-kept: 2", received)
         self.assertIn("via: 1.1 flare", received)
         self.assertIn('forwarded: for="127.0.0.1:', received)
+        self.assertIn("x-forwarded-for: 127.0.0.1\n", received)
+        self.assertNotIn("10.9.8.7", received)
         for name in ("x-mine", "\nte:"):
             self.assertNotIn(name, received)
+
+    def test_no_target_leads_elsewhere(self):
+        contents = self.contents.server_address[1]
+        proxy = Proxy(build(PROGRAM), f"http://127.0.0.1:{contents}/below")
+        self.addCleanup(proxy.stop)
+        elsewhere = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(elsewhere.close)
+        host = "127.0.0.1:%d" % elsewhere.getsockname()[1]
+        rows = [
+            (f"GET http://{host}/head HTTP/1.1", 404),
+            (f"GET //{host}/head HTTP/1.1", 404),
+            ("GET /../head HTTP/1.1", 400),
+            ("GET /a/%2E%2e/../head HTTP/1.1", 400),
+            ("GET /./head HTTP/1.1", 400),
+            ("OPTIONS * HTTP/1.1", 501),
+        ]
+        for line, status in rows:
+            with self.subTest(line=line):
+                address = ("127.0.0.1", int(proxy.url.rsplit(":", 1)[1]))
+                with socket.create_connection(address, 5) as asked:
+                    head = f"{line}\r\nHost: {host}\r\nConnection: close\r\n"
+                    asked.sendall(f"{head}\r\n".encode())
+                    answer = asked.makefile("rb").read()
+                self.assertEqual(answer[:12].decode(), f"HTTP/1.1 {status}")
+        elsewhere.settimeout(0)
+        with self.assertRaises(BlockingIOError):
+            elsewhere.accept()
 
     def test_who_leaves_ends_both_connections(self):
         # The first octets come, then curl goes away.

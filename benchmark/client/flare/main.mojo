@@ -11,9 +11,7 @@ from flare.runtime.reactor import ReactorConfig
 comptime _ANSWER_OCTETS = 13
 
 
-def ask(
-    client: PointerTo[HttpClient], left: PointerTo[Int]
-) raises:
+def ask(client: PointerTo[HttpClient], left: PointerTo[Int]) raises:
     while left[] > 0:
         left[] -= 1
         var response = client[].get("/plaintext")
@@ -23,9 +21,7 @@ def ask(
             raise Error("not the answer")
 
 
-def all(
-    client: PointerTo[HttpClient], concurrency: Int, requests: Int
-) raises:
+def all(client: PointerTo[HttpClient], concurrency: Int, requests: Int) raises:
     var left = heap_create(requests)
     if concurrency == 1:
         ask(client, left)

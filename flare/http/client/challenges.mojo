@@ -42,8 +42,8 @@ def proof_for(call: Call) raises -> String:
     comptime DIGITS: StaticString = "0123456789abcdef"
     var client_nonce = String()
     for octet in octets:
-        client_nonce += DIGITS[byte = Int(octet >> 4)]
-        client_nonce += DIGITS[byte = Int(octet & 15)]
+        client_nonce += DIGITS[byte=Int(octet >> 4)]
+        client_nonce += DIGITS[byte=Int(octet & 15)]
     call[].has_proof = True
     return (
         call[]

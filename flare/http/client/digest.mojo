@@ -8,7 +8,6 @@ from flare.core import (
     SPACE,
     TAB,
     equals_ignoring_case,
-    find_member,
     find_octet,
     is_token,
 )
@@ -308,7 +307,7 @@ def _eight_digits(number: Int) -> String:
     comptime DIGITS: StaticString = "0123456789abcdef"
     var text = String()
     for i in range(7, -1, -1):
-        text += DIGITS[byte = number >> (4 * i) & 15]
+        text += DIGITS[byte=number >> (4 * i) & 15]
     return text^
 
 

@@ -323,11 +323,7 @@ struct ClientExchange(TrivialRegisterPassable):
             )
         except e:
             raise Error(ClientError.because(Phase.SEND, e))
-        if (
-            done.came_first
-            and done.received > 0
-            and c.state[].exchanges > 1
-        ):
+        if done.came_first and done.received > 0 and c.state[].exchanges > 1:
             raise raised(
                 ClientError.CLOSED,
                 Phase.HEAD,

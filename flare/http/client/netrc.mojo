@@ -9,9 +9,9 @@ from .credentials import BasicAuth
 comptime _FILE_OCTETS_MAX = 1 << 20
 
 
-def read_netrc(path: StringSlice, host: StringSlice) raises -> Optional[
-    BasicAuth
-]:
+def read_netrc(
+    path: StringSlice, host: StringSlice
+) raises -> Optional[BasicAuth]:
     """Looks a login up in a file.
 
     Args:
@@ -63,9 +63,9 @@ def netrc_login(text: StringSlice, host: StringSlice) -> Optional[BasicAuth]:
             if word == "default":
                 is_meant = True
                 continue
-            is_meant = i < len(words) and words[i].lower() == String(
-                host
-            ).lower()
+            is_meant = (
+                i < len(words) and words[i].lower() == String(host).lower()
+            )
             i += 1
         elif word == "login" or word == "password" or word == "account":
             if is_meant and i < len(words):

@@ -95,9 +95,7 @@ def streamed(
             var exchange = answered(state, call, _UNBOUNDED)
             if not goes_on(state, call, exchange):
                 return ClientStream(
-                    unsafe_state=heap_create(
-                        _answered(state, call, exchange)
-                    )
+                    unsafe_state=heap_create(_answered(state, call, exchange))
                 )
     except e:
         ClientState.end_call(state, call)

@@ -448,9 +448,7 @@ def _received(
                     MutUntrackedOrigin
                 ](),
             )
-            r[].codings.append(
-                take_codings_out(response.headers).as_bytes()
-            )
+            r[].codings.append(take_codings_out(response.headers).as_bytes())
     except e:
         pool.discard(origin, connection)
         state[].statistics.failures += 1

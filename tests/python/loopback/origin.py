@@ -77,6 +77,8 @@ class Answering(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         if self.path == "/head":
             return self.answer(str(self.headers).encode())
+        if not self.path.startswith(("/chunked/", "/octets/")):
+            return self.send_error(404)
         octets = int(self.path.split("/")[2])
         self.send_response(200)
         if self.path.startswith("/chunked/"):
@@ -125,6 +127,8 @@ def serve_contents():
     """Starts the server; gives it, to be shut down."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answering)
     server.daemon_threads = True
+    # Who goes away in the midst of a content is no news.
+    server.handle_error = lambda *_: None
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server
 

@@ -1,0 +1,199 @@
+"""Hands requests on to another server, and its responses back, bit by bit."""
+
+from std.memory import ArcPointer
+
+from flare.core import find_octet
+from flare.io import copy
+from flare.message import HeaderMap
+from flare.runtime.task import spawn
+
+from .client import ClientConfig, ClientError, ClientStream, HttpClient
+from .forwarding import forwarded_fields
+from .handler import Handler
+from .request import Request
+from .response import Response
+from .response_stream import ResponseStream
+
+comptime _UNBOUNDED = 1 << 62
+
+comptime _BAD_REQUEST = 400
+comptime _NOT_IMPLEMENTED = 501
+comptime _BAD_GATEWAY = 502
+comptime _GATEWAY_TIMEOUT = 504
+
+comptime _SLASH: UInt8 = 47
+
+comptime _SAID_BY_PROXIES: List[StaticString] = [
+    "Forwarded",
+    "X-Forwarded-For",
+    "X-Forwarded-Host",
+    "X-Forwarded-Proto",
+]
+
+
+struct ReverseProxy(Handler):
+    """Stands before another server as its gateway (RFC 9110 section 3.7).
+
+    Contents go through in constant memory while they come, coded as they are,
+    and redirections go back to whoever asked. What concerns one connection
+    stays there (`forwarded_fields`), trailers among it. The server behind is
+    told whom it answers by Forwarded (RFC 7239) and the three fields of the
+    X-Forwarded kind, in place of what the request says there: anybody can
+    write that.
+
+    A path with a segment `.` or `..`, escaped or not, is answered 400: it could
+    lead out of what the URL shows. `OPTIONS *` means the proxy, and is answered
+    501.
+
+    Where the server behind cannot be reached, or fails before its head, the
+    answer is 502, and 504 where it is late. Fails it later, the connection is
+    broken off, so that no part is taken for the whole. Content of a request
+    goes on before the handler has an answer: whoever takes long uploads raises
+    `ServerConfig.handler_timeout_ms`, whose default bounds them.
+    """
+
+    var client: HttpClient
+    """What asks the server behind."""
+
+    def __init__(
+        out self,
+        url: StringSlice,
+        *,
+        var config: ClientConfig = ClientConfig(),
+    ) raises:
+        """Stands before a server.
+
+        Args:
+            url: What the request targets are put behind.
+            config: What is decided about the way there. Redirections and
+                contents go through untouched, whatever it says of them.
+
+        Raises:
+            Error: `client.bad_url prepare` or `client.bad_config prepare`.
+        """
+        config.redirects_max = 0
+        config.decoding = None
+        self.client = HttpClient(url, config=config^)
+
+    def serve(self, req: Request) raises -> Response:
+        """Asks the server behind.
+
+        Args:
+            req: The request.
+
+        Returns:
+            Its response, or 400, 501, 502 or 504.
+
+        Raises:
+            ClientError: `client.cancelled` where the request is over.
+        """
+        if req.url == "*":
+            return Response(_NOT_IMPLEMENTED)
+        if _climbs(req.path.as_bytes()):
+            return Response(_BAD_REQUEST)
+        try:
+            return _answer(_ask(self.client, req))
+        except e:
+            var error = ClientError.of(e)
+            if not error or error.value().kind == ClientError.CANCELLED:
+                raise e^
+            if error.value().kind == ClientError.BAD_URL:
+                return Response(_BAD_REQUEST)
+            if error.value().kind == ClientError.TIMEOUT:
+                return Response(_GATEWAY_TIMEOUT)
+            return Response(_BAD_GATEWAY)
+
+
+def _climbs(path: Span[UInt8, _]) -> Bool:
+    var start = 0
+    while start <= len(path):
+        var end = find_octet(path, _SLASH, start)
+        var segment = String(StringSlice(unsafe_from_utf8=path[start:end]))
+        segment = segment.lower().replace("%2e", ".")
+        if segment == "." or segment == "..":
+            return True
+        start = end + 1
+    return False
+
+
+def _target_of(req: Request) -> String:
+    if req.url.startswith("/"):
+        return String(req.url)
+    # An absolute form names a host, which is not the one to ask.
+    var target = String(req.path) if req.path.byte_length() > 0 else String("/")
+    if req.query.byte_length() > 0:
+        target.write("?", req.query)
+    return target^
+
+
+def _ask(client: HttpClient, req: Request) raises -> ArcPointer[ClientStream]:
+    var fields = _request_fields(req)
+    var length = req.body.declared_octets()
+    var method = req.method_text()
+    var target = _target_of(req)
+    var is_chunked = "Transfer-Encoding" in req.headers
+    if not is_chunked and length.or_else(0) == 0:
+        return ArcPointer(client.stream(target, method=method, headers=fields))
+    var upstream = ArcPointer(
+        client.open(method, target, length=length, headers=fields)
+    )
+    if upstream[].begin_content():
+        # What bounds the content is decided behind.
+        req.body.set_octets_max(_UNBOUNDED)
+        var body = req.body
+
+        def carry() raises {var body, var upstream}:
+            try:
+                _ = copy(body, upstream[], _UNBOUNDED)
+                upstream[].end()
+            except e:
+                # Half a content has no end that the server could wait for.
+                upstream[].close()
+                raise e^
+
+        # The response may come while the content still goes.
+        var carrying = spawn(carry^)
+        carrying^.detach()
+    return upstream^
+
+
+def _answer(upstream: ArcPointer[ClientStream]) raises -> Response:
+    var status = upstream[].status()
+    ref received = upstream[].headers()
+    var length = Optional[Int](None)
+    var announced = received.get("Content-Length")
+    if announced:
+        length = Int(String(announced.value()))
+
+    def write(req: Request, stream: ResponseStream) raises {var upstream}:
+        _ = copy(upstream[], stream, _UNBOUNDED)
+
+    var response = Response.stream(write^, status=status, length=length)
+    _ = response.headers.remove("Content-Type")
+    var fields = forwarded_fields(received.view())
+    fields.append("Via", "1.1 flare")
+    response.headers.append_all(fields.view())
+    return response^
+
+
+def _request_fields(req: Request) raises -> HeaderMap:
+    var fields = forwarded_fields(req.headers)
+    comptime for i in range(len(_SAID_BY_PROXIES)):
+        comptime name = _SAID_BY_PROXIES[i]
+        _ = fields.remove(name)
+    fields.append("Via", "1.1 flare")
+    var peer = req.peer()
+    var scheme: StaticString = "https" if req.is_secure() else "http"
+    var forwarded = String("for=unknown")
+    var ip = peer.ip_address()
+    if ip:
+        forwarded = String('for="', peer, '"')
+        fields.append("X-Forwarded-For", String(ip.value()))
+    forwarded.write(";proto=", scheme)
+    fields.append("X-Forwarded-Proto", scheme)
+    var host = req.headers.get("Host")
+    if host:
+        forwarded.write(';host="', host.value(), '"')
+        fields.append("X-Forwarded-Host", host.value())
+    fields.append("Forwarded", forwarded)
+    return fields^
