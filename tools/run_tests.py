@@ -21,6 +21,7 @@ from pathlib import Path
 from combined_build import link, module_of, write_sources
 from library_package import include_options, precompile
 from suite_report import declared_tests, parse_report
+from tested_programs import build_together as build_tested_programs
 
 ROOT = Path(__file__).resolve().parent.parent
 MOJO = Path(os.environ.get("MOJO", ROOT / ".venv/bin/mojo"))
@@ -347,6 +348,8 @@ def main() -> int:
             for kind in COMBINED_KINDS
             if len(members := [x for x in items if x.kind == kind]) >= MANY
         ]
+        if sum(item.kind == "python" for item in items) >= MANY:
+            together.append(pool.submit(build_tested_programs))
         for future in together:
             future.result()
         for future in [pool.submit(test, item) for item in items]:

@@ -1,6 +1,5 @@
 """Builds the server under test once, starts it, and watches its resources."""
 
-import fcntl
 import functools
 import os
 import re
@@ -19,51 +18,22 @@ from loopback.secure_socket import certificates
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from library_package import include_options  # noqa: E402
+import tested_programs  # noqa: E402
+from tested_programs import FOLDER  # noqa: E402, F401
 
-MOJO = Path(os.environ.get("MOJO", ROOT / ".venv" / "bin" / "mojo"))
 SOURCE = ROOT / "tests" / "programs" / "subject.mojo"
-FOLDER = ROOT / "build" / "loopback"
 BACKENDS = ("io_uring", "epoll")
 PLAIN_TRANSPORTS = ("tcp", "unix")
 TRANSPORTS = (*PLAIN_TRANSPORTS, "tls")
 EFFECT_SECONDS_MAX = 5.0
-BUILD_SECONDS_MAX = 600
 # Resources that must be what they were once all clients have gone.
 HELD = ("connections", "requests_in_flight", "fibers", "receive_buffers")
 
 
 @functools.lru_cache
 def build(source=SOURCE):
-    """Builds a server under test unless it is newer than its sources."""
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    program = FOLDER / source.stem
-    with open(f"{program}.lock", "w") as lock:
-        # Test files run at the same time; the first one builds for all.
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        sources = [
-            *source.parent.glob("*.mojo"),
-            *(ROOT / "flare").rglob("*.mojo"),
-        ]
-        newest = max(path.stat().st_mtime_ns for path in sources)
-        stamp = f"{newest} {len(sources)}"
-        stamp_file = Path(f"{program}.stamp")
-        if (
-            program.exists()
-            and stamp_file.exists()
-            and stamp_file.read_text() == stamp
-        ):
-            return program
-        finished = subprocess.run(
-            [MOJO, "build", *include_options(ROOT), "-o", program, source],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=BUILD_SECONDS_MAX,
-        )
-        if finished.returncode != 0:
-            raise RuntimeError(finished.stdout.decode(errors="replace"))
-        stamp_file.write_text(stamp)
-    return program
+    """Builds a program, by default the server under test; gives its path."""
+    return tested_programs.build(source)
 
 
 class Subject:

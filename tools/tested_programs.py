@@ -1,0 +1,99 @@
+"""Builds the programs that tests in Python run: once, whoever needs them first.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import functools
+import os
+import subprocess
+from pathlib import Path
+
+from combined_build import link, write_sources
+from library_package import include_options
+
+ROOT = Path(__file__).resolve().parent.parent
+MOJO = Path(os.environ.get("MOJO", ROOT / ".venv/bin/mojo"))
+PROGRAMS = ROOT / "tests" / "programs"
+FOLDER = ROOT / "build" / "loopback"
+BUILD_SECONDS_MAX = 600
+# Small ones, which share most of what their builds take.
+TOGETHER = (
+    *(
+        PROGRAMS / f"{name}.mojo"
+        for name in (
+            "encoding_peer",
+            "fetcher",
+            "forms",
+            "lookups",
+            "passed",
+            "supervised",
+            "tls_peer",
+            "watched",
+        )
+    ),
+    ROOT / "examples" / "30_reverse_proxy.mojo",
+)
+
+
+def build(source: Path) -> Path:
+    """Builds a program unless it is newer than its sources; gives its path.
+
+    Raises RuntimeError with what the compiler says."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    program = FOLDER / source.stem
+    with open(f"{program}.lock", "w") as lock:
+        # Test files run at the same time; the first one builds for all.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        stamp, stamp_file = _stamp(), Path(f"{program}.stamp")
+        if (
+            program.exists()
+            and stamp_file.exists()
+            and stamp_file.read_text() == stamp
+        ):
+            return program
+        # What was built together must not be written over.
+        program.unlink(missing_ok=True)
+        _compile(source, program)
+        stamp_file.write_text(stamp)
+    return program
+
+
+def build_together() -> str:
+    """Builds the small programs as one, for `build` to find; gives what the
+    compiler says where that fails: then each is built alone."""
+    stamp = _stamp()
+    folder = ROOT / "build" / "combined" / "programs"
+    entry = write_sources(list(TOGETHER), folder)
+    binary = folder / "programs"
+    try:
+        _compile(entry, binary)
+    except RuntimeError as error:
+        return str(error)
+    programs = [FOLDER / source.stem for source in TOGETHER]
+    link(binary, programs)
+    for program in programs:
+        Path(f"{program}.stamp").write_text(stamp)
+    return ""
+
+
+def _compile(source: Path, program: Path) -> None:
+    finished = subprocess.run(
+        [MOJO, "build", *include_options(ROOT), "-o", program, source],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=BUILD_SECONDS_MAX,
+    )
+    if finished.returncode != 0:
+        raise RuntimeError(finished.stdout.decode(errors="replace"))
+
+
+@functools.lru_cache
+def _stamp() -> str:
+    sources = [
+        *PROGRAMS.glob("*.mojo"),
+        *TOGETHER,
+        *(ROOT / "flare").rglob("*.mojo"),
+    ]
+    newest = max(path.stat().st_mtime_ns for path in sources)
+    return f"{newest} {len(sources)}"
