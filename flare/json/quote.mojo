@@ -13,6 +13,7 @@ from .scan import BACKSLASH, LANES, QUOTE
 from .text_buffer import TextBuffer
 
 comptime _ESCAPE_OCTETS_MAX = 6
+comptime _PIECE_OCTETS = 256
 comptime _DIGITS: StaticString = "0123456789abcdef"
 
 
@@ -49,22 +50,66 @@ def append_quoted[
     buffer.advance(n + 2)
 
 
+@always_inline
+def unsafe_write_quoted(
+    target: OctetPointer, text: Span[UInt8, _]
+) -> OctetPointer:
+    """Writes a string of a padded text in quotes.
+
+    Args:
+        target: Where to.
+        text: The content, UTF-8.
+
+    Returns:
+        The place behind it.
+
+    Safety:
+        A vector may be loaded behind the content, and stored behind what is
+        written.
+    """
+    var n = len(text)
+    target[] = QUOTE
+    var behind = target.unsafe_offset(1)
+    var copied = _copy_padded(behind, text.unsafe_ptr(), n)
+    behind = behind.unsafe_offset(copied)
+    if copied < n:
+        behind = behind.unsafe_offset(
+            _write_escaped[True](behind, text[copied:])
+        )
+    behind[] = QUOTE
+    return behind.unsafe_offset(1)
+
+
 @no_inline
 def _append_rest[is_padded: Bool](mut buffer: TextBuffer, text: Span[UInt8, _]):
-    # Begins at an octet that needs an escape.
+    # In pieces: room for six times a long text would rarely be filled.
+    for start in range(0, len(text), _PIECE_OCTETS):
+        var piece = text[start : min(start + _PIECE_OCTETS, len(text))]
+        var target = buffer.reserve(_ESCAPE_OCTETS_MAX * len(piece) + LANES)
+        buffer.advance(_write_escaped[is_padded](target, piece))
+    buffer.append_octet(QUOTE)
+
+
+@no_inline
+def _write_escaped[
+    is_padded: Bool
+](target: OctetPointer, text: Span[UInt8, _]) -> Int:
     var n = len(text)
     var source = text.unsafe_ptr()
     var i = 0
-    while i < n:
-        var target = buffer.reserve(n - i + 1 + LANES + _ESCAPE_OCTETS_MAX)
-        var written = _write_escape(target, source[unsafe_offset=i])
-        i += 1
+    var written = 0
+    while True:
         var copied = _copy_plain[is_padded](
             target.unsafe_offset(written), source.unsafe_offset(i), n - i
         )
         i += copied
-        buffer.advance(written + copied)
-    buffer.append_octet(QUOTE)
+        written += copied
+        if i == n:
+            return written
+        written += _write_escape(
+            target.unsafe_offset(written), source[unsafe_offset=i]
+        )
+        i += 1
 
 
 @always_inline

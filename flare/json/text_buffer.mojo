@@ -4,6 +4,8 @@ from std.memory import unsafe_memcpy
 
 from flare.core import OctetPointer, copy_octets
 
+comptime DECIMAL_OCTETS_MAX = 20
+"""The longest decimal form of an `Int`."""
 comptime _INITIAL_OCTETS = 8192
 comptime _GROWTH_LARGE = 1024 * 1024
 
@@ -128,18 +130,8 @@ struct TextBuffer(Movable, Sized):
         Args:
             number: Not negative.
         """
-        debug_assert(number >= 0, "append_decimal of ", number)
-        var target = self.reserve(20)
-        var digits = 1
-        var bound = 10
-        while number >= bound and digits < 19:
-            bound *= 10
-            digits += 1
-        var rest = number
-        for i in range(digits - 1, -1, -1):
-            target[unsafe_offset=i] = UInt8(48 + rest % 10)
-            rest //= 10
-        self._length += digits
+        var target = self.reserve(DECIMAL_OCTETS_MAX)
+        self._length += unsafe_write_decimal(target, number)
 
     @no_inline
     def _grow(mut self, count: Int):
@@ -151,6 +143,33 @@ struct TextBuffer(Movable, Sized):
         swap(text, self._text)
         self._octets = octets
         self._capacity = capacity
+
+
+@always_inline
+def unsafe_write_decimal(target: OctetPointer, number: Int) -> Int:
+    """Writes a number as decimal digits without leading zeros.
+
+    Args:
+        target: Where to.
+        number: Not negative.
+
+    Returns:
+        How many digits it has.
+
+    Safety:
+        There is room for all of them.
+    """
+    debug_assert(number >= 0, "digits of ", number)
+    var digits = 1
+    var bound = 10
+    while number >= bound and digits < 19:
+        bound *= 10
+        digits += 1
+    var rest = number
+    for i in range(digits - 1, -1, -1):
+        target[unsafe_offset=i] = UInt8(48 + rest % 10)
+        rest //= 10
+    return digits
 
 
 def _memory_of(mut text: String) -> OctetPointer:

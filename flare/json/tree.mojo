@@ -1,9 +1,12 @@
 """Walks over the values of a document: to write them, and to name one."""
 
-from flare.core import OctetPointer
+from flare.core import OctetPointer, copy_octets
 
 from .document import Document, Node
 from .place import append_key
+from .quote import unsafe_write_quoted
+from .scan import LANES
+from .text_buffer import unsafe_write_decimal
 from .writer import JsonWriter
 
 comptime _PATH_OCTETS_MAX = 256
@@ -19,12 +22,67 @@ def write_value(json: JsonWriter, document: Document, index: Int):
         document: The document.
         index: The node of the value.
     """
-    _write(
-        json,
-        document.nodes.unsafe_ptr().unsafe_origin_cast[ImmUntrackedOrigin](),
-        document.text.octets,
-        index,
-    )
+    var nodes = document.nodes.unsafe_ptr().unsafe_origin_cast[
+        ImmUntrackedOrigin
+    ]()
+    var text = document.text.octets
+    if json.is_compact() and index == len(document.nodes) - 1:
+        # No value is longer than it was when it was read: what had no need of
+        # an escape has none now. A vector is stored before it is judged.
+        var target = json.unsafe_begin_raw(document.text.length + LANES)
+        var end = _write_compact(target, nodes, text, index)
+        json.unsafe_end_raw(Int(end) - Int(target))
+        return
+    _write(json, nodes, text, index)
+
+
+def _write_compact(
+    start: OctetPointer,
+    nodes: Pointer[Node, ImmUntrackedOrigin],
+    text: OctetPointer,
+    index: Int,
+) -> OctetPointer:
+    # The place to write at stays in a register: it is all that changes.
+    var target = start
+    var node = nodes[unsafe_offset=index]
+    if node.kind == Node.STRING:
+        return unsafe_write_quoted(target, _octets(node, text))
+    if node.kind == Node.INTEGER and node.place >= 0:
+        return target.unsafe_offset(unsafe_write_decimal(target, node.place))
+    if node.kind == Node.INTEGER:
+        var digits = String(node.place)
+        return _copied(target, digits.as_bytes())
+    if node.kind == Node.NUMBER:
+        return _copied(target, _octets(node, text))
+    if node.kind == Node.BOOL:
+        var word: StaticString = "true" if node.place == 1 else "false"
+        return _copied(target, word.as_bytes())
+    if node.kind == Node.NULL:
+        return _copied(target, "null".as_bytes())
+    var is_object = node.kind == Node.OBJECT
+    target[] = UInt8(ord("{")) if is_object else UInt8(ord("["))
+    target = target.unsafe_offset(1)
+    var at = node.place
+    for i in range(Int(node.size)):
+        if i > 0:
+            target[] = UInt8(ord(","))
+            target = target.unsafe_offset(1)
+        if is_object:
+            var key = _octets(nodes[unsafe_offset=at], text)
+            target = unsafe_write_quoted(target, key)
+            target[] = UInt8(ord(":"))
+            target = target.unsafe_offset(1)
+            at += 1
+        target = _write_compact(target, nodes, text, at)
+        at += 1
+    target[] = UInt8(ord("}")) if is_object else UInt8(ord("]"))
+    return target.unsafe_offset(1)
+
+
+@always_inline
+def _copied(target: OctetPointer, octets: Span[UInt8, _]) -> OctetPointer:
+    copy_octets(target, octets.unsafe_ptr(), len(octets))
+    return target.unsafe_offset(len(octets))
 
 
 def _write(

@@ -1,6 +1,6 @@
 """Writes JSON text piece by piece, compact or indented."""
 
-from flare.core import PointerTo, heap_create, heap_destroy
+from flare.core import OctetPointer, PointerTo, heap_create, heap_destroy
 
 from .error import JsonError
 from .limits import DEPTH_MAX
@@ -236,6 +236,40 @@ struct JsonWriter(TrivialRegisterPassable):
         """
         self.before_value()
         self._state[].buffer.append(value)
+
+    def is_compact(self) -> Bool:
+        """Tells whether the text has no white space.
+
+        Returns:
+            True if it has none.
+        """
+        return self._state[].indent == 0
+
+    def unsafe_begin_raw(self, octets_max: Int) -> OctetPointer:
+        """Makes room for a value that is written by somebody else.
+
+        Args:
+            octets_max: How much will be written.
+
+        Returns:
+            Where to write it; call `unsafe_end_raw` afterwards.
+
+        Safety:
+            Nothing else is written before that.
+        """
+        self.before_value()
+        return self._state[].buffer.reserve(octets_max)
+
+    def unsafe_end_raw(self, octets: Int):
+        """Takes a value that was written there.
+
+        Args:
+            octets: How long it is.
+
+        Safety:
+            So many octets were written, and they are one value.
+        """
+        self._state[].buffer.advance(octets)
 
     def begin_array(self):
         """Begins an array."""
