@@ -184,26 +184,19 @@ def test_the_best_challenge_is_found_among_others() raises:
 
 
 def test_what_is_no_text_is_not_answered_whatever_follows() raises:
-    # What the realm or the nonce holds; whether it is answered.
-    var rows: List[Tuple[List[UInt8], Bool]] = [
-        ([97], True),
-        ([0xC3, 0xA9], True),
-        ([0xFF], False),
-        ([0xC3], False),
-    ]
-    for row in rows:
+    for octet in [UInt8(97), 0x80, 0xC3, 0xFF]:
         for name in [String("realm"), String("nonce")]:
             var octets = List[UInt8]('Digest nonce="n", '.as_bytes())
             octets.extend(name.as_bytes())
             octets.extend('="'.as_bytes())
-            octets.extend(Span(row[0]))
+            octets.append(octet)
             octets.extend('", qop="auth"'.as_bytes())
             var fields = HeaderMap()
             fields.set(
                 "WWW-Authenticate", StringSlice(unsafe_from_utf8=Span(octets))
             )
             var found = digest_challenge(fields.view())
-            assert_equal(Bool(found), row[1], name)
+            assert_equal(Bool(found), octet < 128, name)
 
 
 def test_a_session_keeps_its_first_client_nonce() raises:
@@ -265,7 +258,7 @@ def test_a_login_is_found_in_a_file() raises:
 
 def test_a_macro_ends_where_it_does_and_its_name_is_no_keyword() raises:
     # Text, and the user of the host a; no login if empty.
-    var rows: List[Tuple[StaticString, StaticString]] = [
+    var rows: List[Tuple[String, String]] = [
         ("macdef x\ncd /\n\n\nmachine a login me", "me"),
         ("macdef login\ncd /\n\nmachine a login me", "me"),
         ("macdef default\ncd /\n\nlogin no", ""),
