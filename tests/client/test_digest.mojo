@@ -183,6 +183,45 @@ def test_the_best_challenge_is_found_among_others() raises:
             assert_equal(found.value().realm, row[1], row[0])
 
 
+def test_what_is_no_text_is_not_answered_whatever_follows() raises:
+    for octet in [UInt8(97), 0x80, 0xC3, 0xFF]:
+        for name in [String("realm"), String("nonce")]:
+            var octets = List[UInt8]('Digest nonce="n", '.as_bytes())
+            octets.extend(name.as_bytes())
+            octets.extend('="'.as_bytes())
+            octets.append(octet)
+            octets.extend('", qop="auth"'.as_bytes())
+            var fields = HeaderMap()
+            fields.set(
+                "WWW-Authenticate", StringSlice(unsafe_from_utf8=Span(octets))
+            )
+            var found = digest_challenge(fields.view())
+            assert_equal(Bool(found), octet < 128, name)
+
+
+def test_a_session_keeps_its_first_client_nonce() raises:
+    var fields = HeaderMap()
+    fields.set(
+        "WWW-Authenticate",
+        'Digest realm="r", nonce="n", qop=auth, algorithm=MD5-sess',
+    )
+    var session = DigestSession(DigestAccount("u", "p"))
+    for first in [String("one"), "two"]:
+        session.take(digest_challenge(fields.view()).value().copy())
+        var secret = md5("u:r:p".as_bytes())
+        secret = md5(String(secret, ":n:", first).as_bytes())
+        var asked = md5("GET:/".as_bytes())
+        for i in range(1, 3):
+            var shown = first if i == 1 else String("later")
+            var value = session.authorization("GET", "/", shown)
+            assert_true(String('cnonce="', first, '"') in value, value)
+            var proof = String(
+                secret, ":n:0000000", i, ":", first, ":auth:", asked
+            )
+            var response = md5(proof.as_bytes())
+            assert_true(String('response="', response, '"') in value, value)
+
+
 def test_a_challenge_is_answered_and_its_nonce_used_again() raises:
     on_each_backend(_answered)
 
@@ -215,6 +254,23 @@ def test_a_login_is_found_in_a_file() raises:
     assert_false(netrc_login("machine a password b", "a"))
     assert_false(netrc_login("machine", ""))
     assert_false(netrc_login("login", "a"))
+
+
+def test_a_macro_ends_where_it_does_and_its_name_is_no_keyword() raises:
+    # Text, and the user of the host a; no login if empty.
+    var rows: List[Tuple[String, String]] = [
+        ("macdef x\ncd /\n\n\nmachine a login me", "me"),
+        ("macdef login\ncd /\n\nmachine a login me", "me"),
+        ("macdef default\ncd /\n\nlogin no", ""),
+        ("machine a password macdef login\nme\n", "me"),
+        ("machine a login me macdef x\n\n\nmachine a login no", "me"),
+        ("macdef x\nmachine a login no", ""),
+    ]
+    for row in rows:
+        var found = netrc_login(row[0], "a")
+        assert_equal(Bool(found), row[1].byte_length() > 0, row[0])
+        if found:
+            assert_equal(found.value().user, row[1], row[0])
 
 
 def _challenge(nonce: StringSlice, more: StringSlice = "") -> Reply:

@@ -18,6 +18,7 @@ comptime _COMMA: UInt8 = 44
 comptime _EQUALS_SIGN: UInt8 = 61
 comptime _QUOTE: UInt8 = 34
 comptime _BACKSLASH: UInt8 = 92
+comptime _DELETE: UInt8 = 127
 
 
 struct DigestAlgorithm:
@@ -58,6 +59,8 @@ struct DigestChallenge(Copyable, Movable):
     """The server counts requests; an old one does not."""
     var can_be_answered: Bool
     """What it protects is something that is known here."""
+    var is_text: Bool
+    """All that it says is text: other octets are digested by nobody alike."""
     var is_stale: Bool
     """Only the nonce is too old: who asks need not be asked again."""
     var hides_user: Bool
@@ -72,6 +75,7 @@ struct DigestChallenge(Copyable, Movable):
         self.is_session = False
         self.knows_qop = False
         self.can_be_answered = True
+        self.is_text = True
         self.is_stale = False
         self.hides_user = False
 
@@ -87,6 +91,15 @@ struct DigestChallenge(Copyable, Movable):
         if self.algorithm == DigestAlgorithm.SHA256:
             return sha256(text.as_bytes())
         return md5(text.as_bytes())
+
+    def _take(mut self, name: Span[UInt8, _], value: Span[UInt8, _]):
+        for octet in value:
+            if (octet < SPACE and octet != TAB) or octet == _DELETE:
+                self.is_text = False
+        try:
+            self._set(name, String(StringSlice(from_utf8=value)))
+        except:
+            self.is_text = False
 
     def _set(mut self, name: Span[UInt8, _], var value: String):
         if equals_ignoring_case(name, "realm".as_bytes()):
@@ -123,6 +136,8 @@ struct DigestSession(Movable):
     """What the origin asked last."""
     var uses: Int
     """How many requests have shown its nonce."""
+    var client_nonce: String
+    """What the answer shows; a session keeps that of its first answer."""
 
     def __init__(out self, var account: DigestAccount):
         """Begins before the first challenge.
@@ -133,6 +148,7 @@ struct DigestSession(Movable):
         self.account = account^
         self.challenge = None
         self.uses = 0
+        self.client_nonce = String()
 
     def take(mut self, var challenge: DigestChallenge):
         """Answers another challenge from now on.
@@ -166,17 +182,24 @@ struct DigestSession(Movable):
             return String()
         ref c = self.challenge.value()
         self.uses += 1
+        # The secret of a session is made of the client nonce of its first
+        # answer (RFC 7616 section 3.4.2). Shown again each time, it is right
+        # also for servers that keep nothing and compute the secret anew.
+        if self.uses == 1 or not c.is_session:
+            self.client_nonce = String(client_nonce)
         ref user = self.account.user
         var secret = c.digest(
             String(user, ":", c.realm, ":", self.account.password)
         )
         if c.is_session:
-            secret = c.digest(String(secret, ":", c.nonce, ":", client_nonce))
+            secret = c.digest(
+                String(secret, ":", c.nonce, ":", self.client_nonce)
+            )
         var request = c.digest(String(method, ":", target))
         var count = _eight_digits(self.uses)
         var between = String(c.nonce)
         if c.knows_qop:
-            between.write(":", count, ":", client_nonce, ":auth")
+            between.write(":", count, ":", self.client_nonce, ":auth")
         var response = c.digest(String(secret, ":", between, ":", request))
         var shown = String(user)
         if c.hides_user:
@@ -201,7 +224,7 @@ struct DigestSession(Movable):
         if c.is_session:
             value += "-sess"
         if c.knows_qop or c.is_session:
-            value.write(", cnonce=", _quoted(String(client_nonce)))
+            value.write(", cnonce=", _quoted(self.client_nonce))
         if c.knows_qop:
             value.write(", qop=auth, nc=", count)
         if c.opaque:
@@ -227,6 +250,7 @@ def digest_challenge(fields: FieldSection) -> Optional[DigestChallenge]:
             if (
                 found.algorithm == DigestAlgorithm.UNKNOWN
                 or not found.can_be_answered
+                or not found.is_text
                 or found.nonce.byte_length() == 0
             ):
                 continue
@@ -270,13 +294,7 @@ def _challenges(octets: Span[UInt8, _]) -> List[DigestChallenge]:
                 _ = value.pop()
             i = end
         if is_digest:
-            try:
-                found[len(found) - 1]._set(
-                    name, String(StringSlice(from_utf8=Span(value)))
-                )
-            except:
-                # What is no text is digested by nobody alike.
-                found[len(found) - 1].can_be_answered = False
+            found[len(found) - 1]._take(name, Span(value))
     return found^
 
 

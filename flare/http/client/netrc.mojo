@@ -49,38 +49,7 @@ def netrc_login(text: StringSlice, host: StringSlice) -> Optional[BasicAuth]:
     Returns:
         The first login of the host, or none.
     """
-    var words = _words(text)
-    var is_meant = False
-    var user = Optional[String](None)
-    var password = String()
-    var i = 0
-    while i < len(words):
-        ref word = words[i]
-        i += 1
-        if word == "machine" or word == "default":
-            if is_meant:
-                break
-            if word == "default":
-                is_meant = True
-                continue
-            is_meant = (
-                i < len(words) and words[i].lower() == String(host).lower()
-            )
-            i += 1
-        elif word == "login" or word == "password" or word == "account":
-            if is_meant and i < len(words):
-                if word == "login":
-                    user = words[i]
-                elif word == "password":
-                    password = words[i]
-            i += 1
-    if not user:
-        return None
-    return BasicAuth(user.take(), password^)
-
-
-def _words(text: StringSlice) -> List[String]:
-    var words = List[String]()
+    var search = _Search(String(host).lower())
     var is_macro = False
     for line in text.split("\n"):
         var rest = line.strip()
@@ -90,24 +59,74 @@ def _words(text: StringSlice) -> List[String]:
             continue
         var octets = rest.as_bytes()
         var at = 0
-        while at < len(octets):
+        while at < len(octets) and not is_macro:
             if octets[at] <= 32:
                 at += 1
                 continue
             var word = List[UInt8]()
-            var is_quoted = octets[at] == 34
-            at += 1 if is_quoted else 0
-            while at < len(octets):
-                if is_quoted and octets[at] == 34:
-                    at += 1
-                    break
-                if not is_quoted and octets[at] <= 32:
-                    break
-                if is_quoted and octets[at] == 92 and at + 1 < len(octets):
-                    at += 1
-                word.append(octets[at])
-                at += 1
-            words.append(String(unsafe_from_utf8=Span(word)))
-        if len(words) > 1 and words[len(words) - 2] == "macdef":
-            is_macro = True
-    return words^
+            at = _read_word(octets, at, word)
+            is_macro = search.take(String(unsafe_from_utf8=Span(word)))
+    if not search.user:
+        return None
+    return BasicAuth(search.user.take(), search.password)
+
+
+struct _Search:
+    var host: String
+    # The keyword whose value comes next; empty before a keyword.
+    var keyword: String
+    var is_meant: Bool
+    var is_over: Bool
+    var user: Optional[String]
+    var password: String
+
+    def __init__(out self, var host: String):
+        self.host = host^
+        self.keyword = String()
+        self.is_meant = False
+        self.is_over = False
+        self.user = None
+        self.password = String()
+
+    def take(mut self, var word: String) -> Bool:
+        # True where a macro begins.
+        if self.keyword.byte_length() > 0:
+            self._take_value(word^)
+            self.keyword = String()
+        elif word == "macdef":
+            return True
+        elif word == "machine" or word == "default":
+            self.is_over |= self.is_meant
+            self.is_meant = word == "default"
+            if word == "machine":
+                self.keyword = word^
+        elif word == "login" or word == "password" or word == "account":
+            self.keyword = word^
+        return False
+
+    def _take_value(mut self, var value: String):
+        if self.keyword == "machine":
+            self.is_meant = value.lower() == self.host
+        elif not self.is_meant or self.is_over:
+            return
+        elif self.keyword == "login":
+            self.user = value^
+        elif self.keyword == "password":
+            self.password = value^
+
+
+def _read_word(
+    octets: Span[UInt8, _], start: Int, mut into: List[UInt8]
+) -> Int:
+    var is_quoted = octets[start] == 34
+    var at = start + Int(is_quoted)
+    while at < len(octets):
+        if is_quoted and octets[at] == 34:
+            return at + 1
+        if not is_quoted and octets[at] <= 32:
+            break
+        if is_quoted and octets[at] == 92 and at + 1 < len(octets):
+            at += 1
+        into.append(octets[at])
+        at += 1
+    return at
