@@ -1,5 +1,6 @@
 """Tests contents that go bit by bit, in both directions."""
 
+from std.memory import ArcPointer
 from std.testing import assert_equal, assert_raises, assert_true
 
 from flare.http import (
@@ -10,6 +11,8 @@ from flare.http import (
 )
 from flare.io import MemoryReader
 from flare.proto.h1 import H1Limits
+from flare.runtime.task import spawn
+from flare.runtime.wait import sleep
 
 from tests.client.stand import OK_ANSWER, Ending, Reply, Stand, ok_answers
 from tests.tcp.loops import octets_of, on_each_backend, pattern
@@ -37,6 +40,10 @@ def test_a_server_that_is_asked_first_may_refuse() raises:
 
 def test_a_stream_that_fails_or_is_dropped_ends_its_connection() raises:
     on_each_backend(_dropped)
+
+
+def test_who_gives_a_stream_up_may_do_so_beside_its_reader() raises:
+    on_each_backend(_given_up)
 
 
 def test_a_stream_follows_redirections() raises:
@@ -225,6 +232,31 @@ def _dropped() raises:
     assert_equal(client.statistics().open, 0)
     assert_equal(client.get("/").text(), "ok")
     stand^.join()
+
+
+def _given_up() raises:
+    # In front of the head, and within the content.
+    var answers: List[String] = ["", "HTTP/1.1 200 OK\r\n\r\nabc"]
+    for i in range(2):
+        var stand = Stand([Reply(answers[i], Ending.HOLD)])
+        var client = HttpClient(stand.url())
+        var stream = ArcPointer(client.open("POST", "/", length=0))
+        stream[].end()
+        if i == 1:
+            var piece = List[UInt8](length=3, fill=0)
+            assert_equal(stream[].read(Span(piece)), 3)
+
+        def read() raises {var stream}:
+            _ = stream[].read_all(100)
+
+        var reading = spawn(read^)
+        sleep(0)
+        stream[].close()
+        with assert_raises(contains="client."):
+            reading^.join()
+        assert_equal(client.statistics().open, 0)
+        _ = stream^
+        stand^.join()
 
 
 def _redirected() raises:

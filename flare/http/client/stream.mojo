@@ -290,7 +290,8 @@ struct ClientStream(Movable, Reader, Writer):
         except e:
             failure = Error(ClientError.because(Phase.SEND, e))
         self._state[].is_head_due = False
-        self._state[].stage = _Stage.SENT
+        if self._state[].stage == _Stage.SENDING:
+            self._state[].stage = _Stage.SENT
         self._leave_write(failure)
 
     def status(self) raises -> Int:
@@ -370,7 +371,7 @@ struct ClientStream(Movable, Reader, Writer):
             count = self._read(into)
         except e:
             failure = Error(ClientError.because(Phase.CONTENT, e))
-        self._state[].is_reading = False
+        self._leave_read()
         if failure:
             self._leave(is_whole=False)
             raise failure.take()
@@ -457,7 +458,7 @@ struct ClientStream(Movable, Reader, Writer):
             self._state[].take_head()
         except e:
             failure = Error(ClientError.because(Phase.HEAD, e))
-        self._state[].is_reading = False
+        self._leave_read()
         if failure:
             self._leave(is_whole=False)
             raise failure.take()
@@ -536,20 +537,30 @@ struct ClientStream(Movable, Reader, Writer):
             )
 
     def _enter_write(self) raises:
+        self._check(_Stage.SENDING)
         if self._state[].is_writing:
             raise Error(NetError.from_errno("write", EBUSY))
         self._state[].is_writing = True
 
     def _leave_write(self, mut failure: Optional[Error]) raises:
+        if failure:
+            # The answer may be there nevertheless.
+            self._state[].exchange.connection.state[].must_close = True
+            self._state[].is_refused = True
         self._state[].is_writing = False
-        if self._state[].is_left:
+        self._leave_last()
+        if failure:
+            raise failure.take()
+
+    def _leave_read(self):
+        self._state[].is_reading = False
+        self._leave_last()
+
+    def _leave_last(self):
+        # Whoever is still there needs the connection.
+        ref s = self._state[]
+        if s.is_left and not s.is_writing and not s.is_reading:
             self._give_back(is_whole=False)
-        if not failure:
-            return
-        # The answer may be there nevertheless.
-        self._state[].exchange.connection.state[].must_close = True
-        self._state[].is_refused = True
-        raise failure.take()
 
     def _leave(self, *, is_whole: Bool):
         if self._state[].stage == _Stage.OVER:
