@@ -46,6 +46,10 @@ def test_who_gives_a_stream_up_may_do_so_beside_its_reader() raises:
     on_each_backend(_given_up)
 
 
+def test_a_long_upload_does_not_use_up_the_wait_for_the_answer() raises:
+    on_each_backend(_long_upload)
+
+
 def test_a_stream_follows_redirections() raises:
     on_each_backend(_redirected)
 
@@ -257,6 +261,28 @@ def _given_up() raises:
         assert_equal(client.statistics().open, 0)
         _ = stream^
         stand^.join()
+
+
+def _long_upload() raises:
+    var stand = Stand(ok_answers(1))
+    var client = HttpClient(
+        stand.url(),
+        config=ClientConfig(timeouts=ClientTimeouts(first_octet_ms=60)),
+    )
+    var stream = ArcPointer(client.open("POST", "/", length=10))
+
+    def send() raises {var stream}:
+        for _ in range(10):
+            stream[].write_all("a".as_bytes())
+            sleep(20)
+        stream[].end()
+
+    assert_true(stream[].begin_content())
+    var sending = spawn(send^)
+    assert_equal(stream[].status(), 200)
+    sending^.join()
+    _ = stream^
+    stand^.join()
 
 
 def _redirected() raises:

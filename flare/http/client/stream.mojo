@@ -14,7 +14,7 @@ from std.memory import unsafe_memcpy
 from ..encoding.limits import DecodingLimits
 from .call import Call
 from .client_state import ClientState
-from .connection import Clock
+from .connection import Clock, now
 from .cookies import keep_cookies
 from .decoding import (
     CodedContent,
@@ -59,6 +59,8 @@ struct ClientStreamState(Movable):
     """A fiber is receiving."""
     var is_left: Bool
     """The exchange is over, but a fiber has yet to leave the connection."""
+    var sent_ms: Int
+    """When octets were last sent."""
     var pending: Int
     """Octets of content at the front of the window."""
     var status: Int
@@ -103,6 +105,7 @@ struct ClientStreamState(Movable):
         self.is_writing = False
         self.is_reading = False
         self.is_left = False
+        self.sent_ms = 0
         self.pending = 0
         self.status = 0
         self.headers = HeaderMap()
@@ -453,7 +456,7 @@ struct ClientStream(Movable, Reader, Writer):
         var failure = Optional[Error](None)
         var x = self._state[].exchange
         try:
-            _ = x.receive_head()
+            self._await_head()
             keep_cookies(self._state[].client, self._state[].call, x)
             self._state[].take_head()
         except e:
@@ -462,6 +465,35 @@ struct ClientStream(Movable, Reader, Writer):
         if failure:
             self._leave(is_whole=False)
             raise failure.take()
+
+    def _await_head(self) raises:
+        # The time of the server begins behind the last octet sent, and another
+        # fiber may be sending still.
+        var x = self._state[].exchange
+        var bound_ms = x.timeouts.first_octet_ms
+        while True:
+            var began_ms = now()
+            try:
+                _ = x.receive_head()
+                return
+            except e:
+                var least_ms = min(x.timeouts.first_octet_ms, x.timeouts.read_ms)
+                if (
+                    ClientError.because(Phase.HEAD, e).kind
+                    != ClientError.TIMEOUT
+                    # Then a deadline of the program has passed.
+                    or now() - began_ms < least_ms
+                    or not (
+                        self._state[].is_writing
+                        or self._state[].sent_ms > began_ms
+                    )
+                ):
+                    raise e^
+            x.timeouts.first_octet_ms = bound_ms
+            if not self._state[].is_writing:
+                x.timeouts.first_octet_ms = max(
+                    bound_ms - (now() - self._state[].sent_ms), 1
+                )
 
     def _read(self, into: Span[mut=True, UInt8, _]) raises -> Int:
         if not self._state[].coded:
@@ -547,6 +579,8 @@ struct ClientStream(Movable, Reader, Writer):
             # The answer may be there nevertheless.
             self._state[].exchange.connection.state[].must_close = True
             self._state[].is_refused = True
+        else:
+            self._state[].sent_ms = now()
         self._state[].is_writing = False
         self._leave_last()
         if failure:
