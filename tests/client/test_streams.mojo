@@ -50,6 +50,10 @@ def test_a_long_upload_does_not_use_up_the_wait_for_the_answer() raises:
     on_each_backend(_long_upload)
 
 
+def test_a_response_without_content_gives_its_connection_back() raises:
+    on_each_backend(_without_content)
+
+
 def test_a_stream_follows_redirections() raises:
     on_each_backend(_redirected)
 
@@ -282,6 +286,30 @@ def _long_upload() raises:
     assert_equal(stream[].status(), 200)
     sending^.join()
     _ = stream^
+    stand^.join()
+
+
+def _without_content() raises:
+    var answers: List[String] = [
+        "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n",
+        "HTTP/1.1 204 No\r\n\r\n",
+        "HTTP/1.1 304 No\r\nContent-Length: 9\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+    ]
+    var replies = List[Reply]()
+    for answer in answers:
+        replies.append(Reply(answer, Ending.KEEP))
+        replies.append(Reply(String(OK_ANSWER), Ending.KEEP))
+    var stand = Stand(replies^)
+    var client = HttpClient(stand.url())
+    for i in range(len(answers)):
+        var stream = client.stream("/", method="HEAD" if i == 0 else "GET")
+        # Nobody reads, because there is nothing to read.
+        assert_true(stream.status() >= 200)
+        assert_true("Content-Length" in stream.headers() or i == 1)
+        _ = stream^
+        assert_equal(client.get("/").text(), "ok")
+    assert_equal(stand.connections(), 1)
     stand^.join()
 
 

@@ -191,6 +191,8 @@ struct ClientStream(Movable, Reader, Writer):
             Nobody else frees it.
         """
         self._state = unsafe_state
+        if self._state[].status != 0:
+            self._leave_without_content()
 
     def __deinit__(deinit self):
         """Closes the connection, unless all was read."""
@@ -465,6 +467,24 @@ struct ClientStream(Movable, Reader, Writer):
         if failure:
             self._leave(is_whole=False)
             raise failure.take()
+        self._leave_without_content()
+
+    def _leave_without_content(self):
+        # Nobody needs to read where nothing comes.
+        var c = self._state[].exchange.connection
+        if (
+            self._state[].stage != _Stage.SENT
+            or c.state[].h1.receive_body != BodyKind.NONE
+        ):
+            return
+        var nothing = List[UInt8]()
+        var is_whole = False
+        try:
+            is_whole = self._read_as_it_comes(Span(nothing)) == 0
+        except:
+            # What came instead is nothing that this exchange has asked for.
+            pass
+        self._leave(is_whole=is_whole)
 
     def _await_head(self) raises:
         # The time of the server begins behind the last octet sent, and another
