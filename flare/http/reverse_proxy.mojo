@@ -2,7 +2,6 @@
 
 from std.memory import ArcPointer
 
-from flare.core import find_octet
 from flare.io import copy
 from flare.message import HeaderMap
 from flare.runtime.task import spawn
@@ -20,8 +19,6 @@ comptime _BAD_REQUEST = 400
 comptime _NOT_IMPLEMENTED = 501
 comptime _BAD_GATEWAY = 502
 comptime _GATEWAY_TIMEOUT = 504
-
-comptime _SLASH: UInt8 = 47
 
 comptime _SAID_BY_PROXIES: List[StaticString] = [
     "Forwarded",
@@ -41,8 +38,8 @@ struct ReverseProxy(Handler):
     X-Forwarded kind, in place of what the request says there: anybody can
     write that.
 
-    A path with a segment `.` or `..`, escaped or not, is answered 400: it could
-    lead out of what the URL shows. `OPTIONS *` means the proxy, and is answered
+    A path with a segment `.` or `..` is answered 400, also where its dots or the
+    slashes beside it are escaped: it could lead out of what the URL shows. `OPTIONS *` means the proxy, and is answered
     501.
 
     Where the server behind cannot be reached, or fails before its head, the
@@ -105,14 +102,13 @@ struct ReverseProxy(Handler):
 
 
 def _climbs(path: Span[UInt8, _]) -> Bool:
-    var start = 0
-    while start <= len(path):
-        var end = find_octet(path, _SLASH, start)
-        var segment = String(StringSlice(unsafe_from_utf8=path[start:end]))
-        segment = segment.lower().replace("%2e", ".")
+    # Servers undo escapes before they look for segments, and some take a
+    # backslash for a slash.
+    var text = String(StringSlice(unsafe_from_utf8=path)).lower()
+    text = text.replace("%2f", "/").replace("%5c", "/").replace("%2e", ".")
+    for segment in text.split("/"):
         if segment == "." or segment == "..":
             return True
-        start = end + 1
     return False
 
 
