@@ -62,14 +62,16 @@ struct ReverseProxy(Handler):
 
         Args:
             url: What the request targets are put behind.
-            config: What is decided about the way there. Redirections and
-                contents go through untouched, whatever it says of them.
+            config: What is decided about the way there. Redirections, contents
+                and cookies go through untouched, whatever it says of them.
 
         Raises:
             Error: `client.bad_url prepare` or `client.bad_config prepare`.
         """
         config.redirects_max = 0
         config.decoding = None
+        # A jar would show the cookies of one client to the next.
+        config.cookies = None
         self.client = HttpClient(url, config=config^)
 
     def serve(self, req: Request) raises -> Response:
