@@ -38,9 +38,9 @@ struct ReverseProxy(Handler):
     X-Forwarded kind, in place of what the request says there: anybody can
     write that.
 
-    A path with a segment `.` or `..` is answered 400, also where its dots or the
-    slashes beside it are escaped: it could lead out of what the URL shows. `OPTIONS *` means the proxy, and is answered
-    501.
+    A path with a segment `.` or `..` is answered 400, also where its dots or
+    the slashes beside it are escaped: it could lead out of what the URL shows.
+    `OPTIONS *` means the proxy, and is answered 501.
 
     Where the server behind cannot be reached, or fails before its head, the
     answer is 502, and 504 where it is late. Fails it later, the connection is

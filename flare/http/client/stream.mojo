@@ -6,166 +6,17 @@ from flare.io import Reader, Writer
 from flare.message import HeaderMap
 from flare.net import NetError
 from flare.proto.h1 import BodyKind, H1Event
-from flare.runtime.fiber import NO_DEADLINE
 from flare.sys.errno import EBUSY
 
 from std.memory import unsafe_memcpy
 
-from ..encoding.limits import DecodingLimits
-from .call import Call
 from .client_state import ClientState
-from .connection import Clock, now
+from .connection import now
 from .cookies import keep_cookies
-from .decoding import (
-    CodedContent,
-    CodedPieces,
-    decoder_for,
-    take_codings_out,
-)
+from .decoding import CodedPieces
 from .error import ClientError, Phase, raised
-from .exchange import ClientExchange, broken_off
-
-# Who reads bit by bit bounds the whole; the ratio stays bounded.
-comptime _UNBOUNDED = 1 << 62
-
-
-struct _Stage:
-    # What is due next; whatever is over comes not again.
-    comptime SENDING: UInt8 = 0
-    comptime SENT: UInt8 = 1
-    comptime OVER: UInt8 = 2
-
-
-struct ClientStreamState(Movable):
-    """Holds one exchange that a program carries out bit by bit."""
-
-    var client: PointerTo[ClientState]
-    """Whose connection it is."""
-    var call: Call
-    """What was asked for."""
-    var exchange: ClientExchange
-    """The connection."""
-    var stage: UInt8
-    """What is due next."""
-    var is_head_due: Bool
-    """The head lies in the output."""
-    var expects_continue: Bool
-    """The head asks for 100 (Continue)."""
-    var is_refused: Bool
-    """The server has answered and wants no content."""
-    var is_writing: Bool
-    """A fiber is sending."""
-    var is_reading: Bool
-    """A fiber is receiving."""
-    var is_left: Bool
-    """The exchange is over, but a fiber has yet to leave the connection."""
-    var sent_ms: Int
-    """When octets were last sent."""
-    var pending: Int
-    """Octets of content at the front of the window."""
-    var status: Int
-    """The status of the response, once it is known."""
-    var headers: HeaderMap
-    """The fields of the response."""
-    var trailers: HeaderMap
-    """The fields behind its content."""
-    var sent_trailers: HeaderMap
-    """The fields behind the content of the request."""
-    var decoding: Optional[DecodingLimits]
-    """What decoding may make of the content; none where the program decodes."""
-    var coded: Optional[CodedContent]
-    """What has come of a content that is decoded."""
-    var codings: String
-    """What Content-Encoding said of it."""
-
-    def __init__(
-        out self,
-        client: PointerTo[ClientState],
-        call: Call,
-        exchange: ClientExchange,
-        expects_continue: Bool,
-        decoding: Optional[DecodingLimits],
-    ):
-        """Begins behind the head of the request, which lies in the output.
-
-        Args:
-            client: Whose connection it is.
-            call: What is asked for.
-            exchange: The connection.
-            expects_continue: The head asks for 100 (Continue).
-            decoding: What decoding may make of the response.
-        """
-        self.client = client
-        self.call = call
-        self.exchange = exchange
-        self.stage = _Stage.SENDING
-        self.is_head_due = True
-        self.expects_continue = expects_continue
-        self.is_refused = False
-        self.is_writing = False
-        self.is_reading = False
-        self.is_left = False
-        self.sent_ms = 0
-        self.pending = 0
-        self.status = 0
-        self.headers = HeaderMap()
-        self.trailers = HeaderMap()
-        self.sent_trailers = HeaderMap()
-        self.decoding = decoding
-        self.coded = None
-        self.codings = String()
-
-    @staticmethod
-    def answered(
-        client: PointerTo[ClientState],
-        call: Call,
-        exchange: ClientExchange,
-        decoding: Optional[DecodingLimits],
-    ) raises -> Self:
-        """Begins behind the head of the response.
-
-        Args:
-            client: Whose connection it is.
-            call: What was asked for.
-            exchange: The connection; the head lies at the front of its window.
-            decoding: What decoding may make of it.
-
-        Returns:
-            The state.
-
-        Raises:
-            ClientError: `client.encoding head`.
-        """
-        var made = Self(client, call, exchange, False, decoding)
-        made.is_head_due = False
-        made.stage = _Stage.SENT
-        made.take_head()
-        return made^
-
-    def take_head(mut self) raises:
-        """Copies the head at the front of the window.
-
-        Raises:
-            ClientError: `client.encoding head`.
-        """
-        var connection = self.exchange.connection
-        var decoder = decoder_for(
-            connection.head()[].status,
-            connection.state[].h1.receive_body,
-            connection.head()[].fields(connection.window()),
-            self.decoding,
-            _UNBOUNDED,
-        )
-        self.status = connection.head()[].status
-        _ = self.headers.unsafe_append_parsed(
-            connection.head()[].fields(connection.window())
-        )
-        if decoder:
-            self.coded = CodedContent(decoder.take())
-            self.codings = take_codings_out(self.headers)
-        self.exchange.consume_head()
-        # From here on each wait counts for itself.
-        self.exchange.clock = Clock(NO_DEADLINE)
+from .exchange import broken_off
+from .stream_state import ClientStreamState, Stage
 
 
 struct ClientStream(Movable, Reader, Writer):
@@ -245,7 +96,7 @@ struct ClientStream(Movable, Reader, Writer):
         Raises:
             Error: `client.closed send` and the like.
         """
-        self._check(_Stage.SENDING)
+        self._check(Stage.SENDING)
         if self._state[].is_refused:
             return False
         if not self._state[].is_head_due:
@@ -275,7 +126,7 @@ struct ClientStream(Movable, Reader, Writer):
         Raises:
             An error `message.bad_header_name` or `message.bad_header_value`.
         """
-        self._check(_Stage.SENDING)
+        self._check(Stage.SENDING)
         self._state[].sent_trailers.set(name, value)
 
     def end(self) raises:
@@ -285,7 +136,7 @@ struct ClientStream(Movable, Reader, Writer):
             Error: `client.bad_request send` if it is shorter than was said, and
                 what `write` raises.
         """
-        if self._state[].stage != _Stage.SENDING:
+        if self._state[].stage != Stage.SENDING:
             return
         self._enter_write()
         var failure = Optional[Error](None)
@@ -295,8 +146,8 @@ struct ClientStream(Movable, Reader, Writer):
         except e:
             failure = Error(ClientError.because(Phase.SEND, e))
         self._state[].is_head_due = False
-        if self._state[].stage == _Stage.SENDING:
-            self._state[].stage = _Stage.SENT
+        if self._state[].stage == Stage.SENDING:
+            self._state[].stage = Stage.SENT
         self._leave_write(failure)
 
     def status(self) raises -> Int:
@@ -365,7 +216,7 @@ struct ClientStream(Movable, Reader, Writer):
                 not the whole.
         """
         self._receive_head()
-        if len(into) == 0 or self._state[].stage == _Stage.OVER:
+        if len(into) == 0 or self._state[].stage == Stage.OVER:
             return 0
         if self._state[].is_reading:
             raise Error(NetError.from_errno("read", EBUSY))
@@ -447,11 +298,11 @@ struct ClientStream(Movable, Reader, Writer):
     def _receive_head(self) raises:
         if self._state[].status != 0:
             return
-        if self._state[].stage == _Stage.SENDING:
+        if self._state[].stage == Stage.SENDING:
             # A reader beside the writer looks for an early answer.
             if not self._state[].is_writing and self._state[].is_head_due:
                 _ = self.begin_content()
-        self._check(_Stage.SENT)
+        self._check(Stage.SENT)
         if self._state[].is_reading:
             raise Error(NetError.from_errno("read", EBUSY))
         self._state[].is_reading = True
@@ -473,7 +324,7 @@ struct ClientStream(Movable, Reader, Writer):
         # Nobody needs to read where nothing comes.
         var c = self._state[].exchange.connection
         if (
-            self._state[].stage != _Stage.SENT
+            self._state[].stage != Stage.SENT
             or c.state[].h1.receive_body != BodyKind.NONE
         ):
             return
@@ -584,12 +435,12 @@ struct ClientStream(Movable, Reader, Writer):
         if self._state[].stage > most:
             raise raised(
                 ClientError.OVER,
-                Phase.SEND if most == _Stage.SENDING else Phase.HEAD,
+                Phase.SEND if most == Stage.SENDING else Phase.HEAD,
                 "the content or the exchange is over",
             )
 
     def _enter_write(self) raises:
-        self._check(_Stage.SENDING)
+        self._check(Stage.SENDING)
         if self._state[].is_writing:
             raise Error(NetError.from_errno("write", EBUSY))
         self._state[].is_writing = True
@@ -617,10 +468,10 @@ struct ClientStream(Movable, Reader, Writer):
             self._give_back(is_whole=False)
 
     def _leave(self, *, is_whole: Bool):
-        if self._state[].stage == _Stage.OVER:
+        if self._state[].stage == Stage.OVER:
             return
-        var is_sent = self._state[].stage == _Stage.SENT
-        self._state[].stage = _Stage.OVER
+        var is_sent = self._state[].stage == Stage.SENT
+        self._state[].stage = Stage.OVER
         if self._state[].is_writing or self._state[].is_reading:
             # Who waits there leaves first.
             self._state[].is_left = True
