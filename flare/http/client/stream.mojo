@@ -348,7 +348,9 @@ struct ClientStream(Movable, Reader, Writer):
                 _ = x.receive_head()
                 return
             except e:
-                var least_ms = min(x.timeouts.first_octet_ms, x.timeouts.read_ms)
+                var least_ms = min(
+                    x.timeouts.first_octet_ms, x.timeouts.read_ms
+                )
                 if (
                     ClientError.because(Phase.HEAD, e).kind
                     != ClientError.TIMEOUT
