@@ -329,12 +329,11 @@ struct ClientStream(Movable, Reader, Writer):
         ):
             return
         var nothing = List[UInt8]()
-        var is_whole = False
+        var is_whole: Bool
         try:
             is_whole = self._read_as_it_comes(Span(nothing)) == 0
         except:
-            # What came instead is nothing that this exchange has asked for.
-            pass
+            is_whole = False
         self._leave(is_whole=is_whole)
 
     def _await_head(self) raises:
