@@ -2,7 +2,6 @@
 
 from std.memory import ArcPointer
 
-from flare.core import find_octet
 from flare.io import copy
 from flare.message import HeaderMap
 from flare.runtime.task import spawn
@@ -20,8 +19,6 @@ comptime _BAD_REQUEST = 400
 comptime _NOT_IMPLEMENTED = 501
 comptime _BAD_GATEWAY = 502
 comptime _GATEWAY_TIMEOUT = 504
-
-comptime _SLASH: UInt8 = 47
 
 comptime _SAID_BY_PROXIES: List[StaticString] = [
     "Forwarded",
@@ -41,9 +38,9 @@ struct ReverseProxy(Handler):
     X-Forwarded kind, in place of what the request says there: anybody can
     write that.
 
-    A path with a segment `.` or `..`, escaped or not, is answered 400: it could
-    lead out of what the URL shows. `OPTIONS *` means the proxy, and is answered
-    501.
+    A path with a segment `.` or `..` is answered 400, also where its dots or
+    the slashes beside it are escaped: it could lead out of what the URL shows.
+    `OPTIONS *` means the proxy, and is answered 501.
 
     Where the server behind cannot be reached, or fails before its head, the
     answer is 502, and 504 where it is late. Fails it later, the connection is
@@ -65,14 +62,16 @@ struct ReverseProxy(Handler):
 
         Args:
             url: What the request targets are put behind.
-            config: What is decided about the way there. Redirections and
-                contents go through untouched, whatever it says of them.
+            config: What is decided about the way there. Redirections, contents
+                and cookies go through untouched, whatever it says of them.
 
         Raises:
             Error: `client.bad_url prepare` or `client.bad_config prepare`.
         """
         config.redirects_max = 0
         config.decoding = None
+        # A jar would show the cookies of one client to the next.
+        config.cookies = None
         self.client = HttpClient(url, config=config^)
 
     def serve(self, req: Request) raises -> Response:
@@ -105,14 +104,13 @@ struct ReverseProxy(Handler):
 
 
 def _climbs(path: Span[UInt8, _]) -> Bool:
-    var start = 0
-    while start <= len(path):
-        var end = find_octet(path, _SLASH, start)
-        var segment = String(StringSlice(unsafe_from_utf8=path[start:end]))
-        segment = segment.lower().replace("%2e", ".")
+    # Servers undo escapes before they look for segments, and some take a
+    # backslash for a slash.
+    var text = String(StringSlice(unsafe_from_utf8=path)).lower()
+    text = text.replace("%2f", "/").replace("%5c", "/").replace("%2e", ".")
+    for segment in text.split("/"):
         if segment == "." or segment == "..":
             return True
-        start = end + 1
     return False
 
 

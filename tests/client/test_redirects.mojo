@@ -81,6 +81,10 @@ def test_credentials_never_leave_their_origin() raises:
     on_each_backend(_credentials)
 
 
+def test_fields_of_every_request_show_no_secrets_elsewhere() raises:
+    on_each_backend(_fields_of_every_request)
+
+
 def test_a_redirection_to_nowhere_is_an_error() raises:
     on_each_backend(_nowhere)
 
@@ -157,6 +161,24 @@ def _credentials() raises:
     # Nor where a program asks for another origin than the client's.
     _ = client.get(other.url("/"))
     assert_false("secret" in other.request(1))
+    stand^.join()
+    other^.join()
+
+
+def _fields_of_every_request() raises:
+    var other = Stand([Reply(String(OK_ANSWER), Ending.CLOSE)])
+    var stand = Stand([redirect_to("/y"), redirect_to(other.url("/z"))])
+    var headers = HeaderMap()
+    headers.append("Authorization", "secret")
+    headers.append("Cookie", "a=secret")
+    headers.append("X-Mine", "1")
+    var client = HttpClient(stand.url(), config=ClientConfig(headers=headers^))
+    assert_equal(client.get("/x").text(), "ok")
+    for i in range(2):
+        assert_true("Authorization: secret\r\n" in stand.request(i))
+        assert_true("Cookie: a=secret\r\n" in stand.request(i))
+    assert_false("secret" in other.request(0), other.request(0))
+    assert_true("X-Mine: 1\r\n" in other.request(0))
     stand^.join()
     other^.join()
 

@@ -1,5 +1,6 @@
 """Tests contents that go bit by bit, in both directions."""
 
+from std.memory import ArcPointer
 from std.testing import assert_equal, assert_raises, assert_true
 
 from flare.http import (
@@ -10,6 +11,8 @@ from flare.http import (
 )
 from flare.io import MemoryReader
 from flare.proto.h1 import H1Limits
+from flare.runtime.task import spawn
+from flare.runtime.wait import sleep
 
 from tests.client.stand import OK_ANSWER, Ending, Reply, Stand, ok_answers
 from tests.tcp.loops import octets_of, on_each_backend, pattern
@@ -37,6 +40,18 @@ def test_a_server_that_is_asked_first_may_refuse() raises:
 
 def test_a_stream_that_fails_or_is_dropped_ends_its_connection() raises:
     on_each_backend(_dropped)
+
+
+def test_who_gives_a_stream_up_may_do_so_beside_its_reader() raises:
+    on_each_backend(_given_up)
+
+
+def test_a_long_upload_does_not_use_up_the_wait_for_the_answer() raises:
+    on_each_backend(_long_upload)
+
+
+def test_a_response_without_content_gives_its_connection_back() raises:
+    on_each_backend(_without_content)
 
 
 def test_a_stream_follows_redirections() raises:
@@ -224,6 +239,77 @@ def _dropped() raises:
     _ = dropped^
     assert_equal(client.statistics().open, 0)
     assert_equal(client.get("/").text(), "ok")
+    stand^.join()
+
+
+def _given_up() raises:
+    # In front of the head, and within the content.
+    var answers: List[String] = ["", "HTTP/1.1 200 OK\r\n\r\nabc"]
+    for i in range(2):
+        var stand = Stand([Reply(answers[i], Ending.HOLD)])
+        var client = HttpClient(stand.url())
+        var stream = ArcPointer(client.open("POST", "/", length=0))
+        stream[].end()
+        if i == 1:
+            var piece = List[UInt8](length=3, fill=0)
+            assert_equal(stream[].read(Span(piece)), 3)
+
+        def read() raises {var stream}:
+            _ = stream[].read_all(100)
+
+        var reading = spawn(read^)
+        sleep(0)
+        stream[].close()
+        with assert_raises(contains="client."):
+            reading^.join()
+        assert_equal(client.statistics().open, 0)
+        _ = stream^
+        stand^.join()
+
+
+def _long_upload() raises:
+    var stand = Stand(ok_answers(1))
+    var client = HttpClient(
+        stand.url(),
+        config=ClientConfig(timeouts=ClientTimeouts(first_octet_ms=60)),
+    )
+    var stream = ArcPointer(client.open("POST", "/", length=10))
+
+    def send() raises {var stream}:
+        for _ in range(10):
+            stream[].write_all("a".as_bytes())
+            sleep(20)
+        stream[].end()
+
+    assert_true(stream[].begin_content())
+    var sending = spawn(send^)
+    assert_equal(stream[].status(), 200)
+    sending^.join()
+    _ = stream^
+    stand^.join()
+
+
+def _without_content() raises:
+    var answers: List[String] = [
+        "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n",
+        "HTTP/1.1 204 No\r\n\r\n",
+        "HTTP/1.1 304 No\r\nContent-Length: 9\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+    ]
+    var replies = List[Reply]()
+    for answer in answers:
+        replies.append(Reply(answer, Ending.KEEP))
+        replies.append(Reply(String(OK_ANSWER), Ending.KEEP))
+    var stand = Stand(replies^)
+    var client = HttpClient(stand.url())
+    for i in range(len(answers)):
+        var stream = client.stream("/", method="HEAD" if i == 0 else "GET")
+        # Nobody reads, because there is nothing to read.
+        assert_true(stream.status() >= 200)
+        assert_true("Content-Length" in stream.headers() or i == 1)
+        _ = stream^
+        assert_equal(client.get("/").text(), "ok")
+    assert_equal(stand.connections(), 1)
     stand^.join()
 
 

@@ -116,6 +116,8 @@ class ReverseProxy(unittest.TestCase):
             ("GET /../head HTTP/1.1", 400),
             ("GET /a/%2E%2e/../head HTTP/1.1", 400),
             ("GET /./head HTTP/1.1", 400),
+            ("GET /..%2fhead HTTP/1.1", 400),
+            ("GET /a%2F..%2f..%5Chead HTTP/1.1", 400),
             ("OPTIONS * HTTP/1.1", 501),
         ]
         for line, status in rows:

@@ -233,6 +233,9 @@ struct ClientState(Movable):
                 if shown:
                     origin.fields.set("Proxy-Authorization", shown.value())
         origin.own_fields = origin.fields.copy()
+        # Whoever was sent here by another origin is not shown them.
+        _ = origin.fields.remove("Authorization")
+        _ = origin.fields.remove("Cookie")
         if state[].credentials and _belongs(state, url):
             ref shown = state[].credentials.value()
             if shown.account:

@@ -167,7 +167,8 @@ struct ClientConfig(Copyable, Movable):
     var redirects_max: Int
     """How many redirections a request follows; 0 hands the first one over."""
     var headers: HeaderMap
-    """Fields of every request, unless it has its own of that name."""
+    """Fields of every request, unless it has its own of that name; but
+    Authorization and Cookie go nowhere where another origin redirects to."""
     var tls: TlsConfig
     """What is decided about TLS."""
     var proxies: ProxyRules

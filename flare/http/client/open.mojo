@@ -22,7 +22,8 @@ from .perform import (
     put_head,
 )
 from .reference import aim
-from .stream import ClientStream, ClientStreamState
+from .stream import ClientStream
+from .stream_state import ClientStreamState
 
 comptime _UNBOUNDED = 1 << 62
 comptime _PIECE_OCTETS = 64 * 1024

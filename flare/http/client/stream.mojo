@@ -6,163 +6,17 @@ from flare.io import Reader, Writer
 from flare.message import HeaderMap
 from flare.net import NetError
 from flare.proto.h1 import BodyKind, H1Event
-from flare.runtime.fiber import NO_DEADLINE
 from flare.sys.errno import EBUSY
 
 from std.memory import unsafe_memcpy
 
-from ..encoding.limits import DecodingLimits
-from .call import Call
 from .client_state import ClientState
-from .connection import Clock
+from .connection import now
 from .cookies import keep_cookies
-from .decoding import (
-    CodedContent,
-    CodedPieces,
-    decoder_for,
-    take_codings_out,
-)
+from .decoding import CodedPieces
 from .error import ClientError, Phase, raised
-from .exchange import ClientExchange, broken_off
-
-# Who reads bit by bit bounds the whole; the ratio stays bounded.
-comptime _UNBOUNDED = 1 << 62
-
-
-struct _Stage:
-    # What is due next; whatever is over comes not again.
-    comptime SENDING: UInt8 = 0
-    comptime SENT: UInt8 = 1
-    comptime OVER: UInt8 = 2
-
-
-struct ClientStreamState(Movable):
-    """Holds one exchange that a program carries out bit by bit."""
-
-    var client: PointerTo[ClientState]
-    """Whose connection it is."""
-    var call: Call
-    """What was asked for."""
-    var exchange: ClientExchange
-    """The connection."""
-    var stage: UInt8
-    """What is due next."""
-    var is_head_due: Bool
-    """The head lies in the output."""
-    var expects_continue: Bool
-    """The head asks for 100 (Continue)."""
-    var is_refused: Bool
-    """The server has answered and wants no content."""
-    var is_writing: Bool
-    """A fiber is sending."""
-    var is_reading: Bool
-    """A fiber is receiving."""
-    var is_left: Bool
-    """The exchange is over, but a fiber has yet to leave the connection."""
-    var pending: Int
-    """Octets of content at the front of the window."""
-    var status: Int
-    """The status of the response, once it is known."""
-    var headers: HeaderMap
-    """The fields of the response."""
-    var trailers: HeaderMap
-    """The fields behind its content."""
-    var sent_trailers: HeaderMap
-    """The fields behind the content of the request."""
-    var decoding: Optional[DecodingLimits]
-    """What decoding may make of the content; none where the program decodes."""
-    var coded: Optional[CodedContent]
-    """What has come of a content that is decoded."""
-    var codings: String
-    """What Content-Encoding said of it."""
-
-    def __init__(
-        out self,
-        client: PointerTo[ClientState],
-        call: Call,
-        exchange: ClientExchange,
-        expects_continue: Bool,
-        decoding: Optional[DecodingLimits],
-    ):
-        """Begins behind the head of the request, which lies in the output.
-
-        Args:
-            client: Whose connection it is.
-            call: What is asked for.
-            exchange: The connection.
-            expects_continue: The head asks for 100 (Continue).
-            decoding: What decoding may make of the response.
-        """
-        self.client = client
-        self.call = call
-        self.exchange = exchange
-        self.stage = _Stage.SENDING
-        self.is_head_due = True
-        self.expects_continue = expects_continue
-        self.is_refused = False
-        self.is_writing = False
-        self.is_reading = False
-        self.is_left = False
-        self.pending = 0
-        self.status = 0
-        self.headers = HeaderMap()
-        self.trailers = HeaderMap()
-        self.sent_trailers = HeaderMap()
-        self.decoding = decoding
-        self.coded = None
-        self.codings = String()
-
-    @staticmethod
-    def answered(
-        client: PointerTo[ClientState],
-        call: Call,
-        exchange: ClientExchange,
-        decoding: Optional[DecodingLimits],
-    ) raises -> Self:
-        """Begins behind the head of the response.
-
-        Args:
-            client: Whose connection it is.
-            call: What was asked for.
-            exchange: The connection; the head lies at the front of its window.
-            decoding: What decoding may make of it.
-
-        Returns:
-            The state.
-
-        Raises:
-            ClientError: `client.encoding head`.
-        """
-        var made = Self(client, call, exchange, False, decoding)
-        made.is_head_due = False
-        made.stage = _Stage.SENT
-        made.take_head()
-        return made^
-
-    def take_head(mut self) raises:
-        """Copies the head at the front of the window.
-
-        Raises:
-            ClientError: `client.encoding head`.
-        """
-        var connection = self.exchange.connection
-        var decoder = decoder_for(
-            connection.head()[].status,
-            connection.state[].h1.receive_body,
-            connection.head()[].fields(connection.window()),
-            self.decoding,
-            _UNBOUNDED,
-        )
-        self.status = connection.head()[].status
-        _ = self.headers.unsafe_append_parsed(
-            connection.head()[].fields(connection.window())
-        )
-        if decoder:
-            self.coded = CodedContent(decoder.take())
-            self.codings = take_codings_out(self.headers)
-        self.exchange.consume_head()
-        # From here on each wait counts for itself.
-        self.exchange.clock = Clock(NO_DEADLINE)
+from .exchange import broken_off
+from .stream_state import ClientStreamState, Stage
 
 
 struct ClientStream(Movable, Reader, Writer):
@@ -188,6 +42,8 @@ struct ClientStream(Movable, Reader, Writer):
             Nobody else frees it.
         """
         self._state = unsafe_state
+        if self._state[].status != 0:
+            self._leave_without_content()
 
     def __deinit__(deinit self):
         """Closes the connection, unless all was read."""
@@ -240,7 +96,7 @@ struct ClientStream(Movable, Reader, Writer):
         Raises:
             Error: `client.closed send` and the like.
         """
-        self._check(_Stage.SENDING)
+        self._check(Stage.SENDING)
         if self._state[].is_refused:
             return False
         if not self._state[].is_head_due:
@@ -270,7 +126,7 @@ struct ClientStream(Movable, Reader, Writer):
         Raises:
             An error `message.bad_header_name` or `message.bad_header_value`.
         """
-        self._check(_Stage.SENDING)
+        self._check(Stage.SENDING)
         self._state[].sent_trailers.set(name, value)
 
     def end(self) raises:
@@ -280,7 +136,7 @@ struct ClientStream(Movable, Reader, Writer):
             Error: `client.bad_request send` if it is shorter than was said, and
                 what `write` raises.
         """
-        if self._state[].stage != _Stage.SENDING:
+        if self._state[].stage != Stage.SENDING:
             return
         self._enter_write()
         var failure = Optional[Error](None)
@@ -290,7 +146,8 @@ struct ClientStream(Movable, Reader, Writer):
         except e:
             failure = Error(ClientError.because(Phase.SEND, e))
         self._state[].is_head_due = False
-        self._state[].stage = _Stage.SENT
+        if self._state[].stage == Stage.SENDING:
+            self._state[].stage = Stage.SENT
         self._leave_write(failure)
 
     def status(self) raises -> Int:
@@ -359,7 +216,7 @@ struct ClientStream(Movable, Reader, Writer):
                 not the whole.
         """
         self._receive_head()
-        if len(into) == 0 or self._state[].stage == _Stage.OVER:
+        if len(into) == 0 or self._state[].stage == Stage.OVER:
             return 0
         if self._state[].is_reading:
             raise Error(NetError.from_errno("read", EBUSY))
@@ -370,7 +227,7 @@ struct ClientStream(Movable, Reader, Writer):
             count = self._read(into)
         except e:
             failure = Error(ClientError.because(Phase.CONTENT, e))
-        self._state[].is_reading = False
+        self._leave_read()
         if failure:
             self._leave(is_whole=False)
             raise failure.take()
@@ -441,26 +298,74 @@ struct ClientStream(Movable, Reader, Writer):
     def _receive_head(self) raises:
         if self._state[].status != 0:
             return
-        if self._state[].stage == _Stage.SENDING:
+        if self._state[].stage == Stage.SENDING:
             # A reader beside the writer looks for an early answer.
             if not self._state[].is_writing and self._state[].is_head_due:
                 _ = self.begin_content()
-        self._check(_Stage.SENT)
+        self._check(Stage.SENT)
         if self._state[].is_reading:
             raise Error(NetError.from_errno("read", EBUSY))
         self._state[].is_reading = True
         var failure = Optional[Error](None)
         var x = self._state[].exchange
         try:
-            _ = x.receive_head()
+            self._await_head()
             keep_cookies(self._state[].client, self._state[].call, x)
             self._state[].take_head()
         except e:
             failure = Error(ClientError.because(Phase.HEAD, e))
-        self._state[].is_reading = False
+        self._leave_read()
         if failure:
             self._leave(is_whole=False)
             raise failure.take()
+        self._leave_without_content()
+
+    def _leave_without_content(self):
+        # Nobody needs to read where nothing comes.
+        var c = self._state[].exchange.connection
+        if (
+            self._state[].stage != Stage.SENT
+            or c.state[].h1.receive_body != BodyKind.NONE
+        ):
+            return
+        var nothing = List[UInt8]()
+        var is_whole: Bool
+        try:
+            is_whole = self._read_as_it_comes(Span(nothing)) == 0
+        except:
+            is_whole = False
+        self._leave(is_whole=is_whole)
+
+    def _await_head(self) raises:
+        # The time of the server begins behind the last octet sent, and another
+        # fiber may be sending still.
+        var x = self._state[].exchange
+        var bound_ms = x.timeouts.first_octet_ms
+        while True:
+            var began_ms = now()
+            try:
+                _ = x.receive_head()
+                return
+            except e:
+                var least_ms = min(
+                    x.timeouts.first_octet_ms, x.timeouts.read_ms
+                )
+                if (
+                    ClientError.because(Phase.HEAD, e).kind
+                    != ClientError.TIMEOUT
+                    # Then a deadline of the program has passed.
+                    or now() - began_ms < least_ms
+                    or not (
+                        self._state[].is_writing
+                        or self._state[].sent_ms > began_ms
+                    )
+                ):
+                    raise e^
+            x.timeouts.first_octet_ms = bound_ms
+            if not self._state[].is_writing:
+                x.timeouts.first_octet_ms = max(
+                    bound_ms - (now() - self._state[].sent_ms), 1
+                )
 
     def _read(self, into: Span[mut=True, UInt8, _]) raises -> Int:
         if not self._state[].coded:
@@ -531,31 +436,43 @@ struct ClientStream(Movable, Reader, Writer):
         if self._state[].stage > most:
             raise raised(
                 ClientError.OVER,
-                Phase.SEND if most == _Stage.SENDING else Phase.HEAD,
+                Phase.SEND if most == Stage.SENDING else Phase.HEAD,
                 "the content or the exchange is over",
             )
 
     def _enter_write(self) raises:
+        self._check(Stage.SENDING)
         if self._state[].is_writing:
             raise Error(NetError.from_errno("write", EBUSY))
         self._state[].is_writing = True
 
     def _leave_write(self, mut failure: Optional[Error]) raises:
+        if failure:
+            # The answer may be there nevertheless.
+            self._state[].exchange.connection.state[].must_close = True
+            self._state[].is_refused = True
+        else:
+            self._state[].sent_ms = now()
         self._state[].is_writing = False
-        if self._state[].is_left:
+        self._leave_last()
+        if failure:
+            raise failure.take()
+
+    def _leave_read(self):
+        self._state[].is_reading = False
+        self._leave_last()
+
+    def _leave_last(self):
+        # Whoever is still there needs the connection.
+        ref s = self._state[]
+        if s.is_left and not s.is_writing and not s.is_reading:
             self._give_back(is_whole=False)
-        if not failure:
-            return
-        # The answer may be there nevertheless.
-        self._state[].exchange.connection.state[].must_close = True
-        self._state[].is_refused = True
-        raise failure.take()
 
     def _leave(self, *, is_whole: Bool):
-        if self._state[].stage == _Stage.OVER:
+        if self._state[].stage == Stage.OVER:
             return
-        var is_sent = self._state[].stage == _Stage.SENT
-        self._state[].stage = _Stage.OVER
+        var is_sent = self._state[].stage == Stage.SENT
+        self._state[].stage = Stage.OVER
         if self._state[].is_writing or self._state[].is_reading:
             # Who waits there leaves first.
             self._state[].is_left = True
