@@ -62,6 +62,8 @@ def fuzz_json(mut random: Random, mut histogram: Histogram) raises:
         octets = mutate(octets, random)
         if random.chance(10):
             octets = splice(octets, build_text(random), random)
+        if random.chance(10):
+            octets = _with_malformed_utf8(octets, random)
     histogram.input(octets)
     _check_struct(octets, histogram)
     var is_expected = accepts_text(Span(octets))
@@ -129,7 +131,32 @@ def _check_error(e: Error, octets: List[UInt8]) raises:
         raise Error("the error reads back as ", error.value())
 
 
+def _with_malformed_utf8(
+    octets: List[UInt8], mut random: Random
+) -> List[UInt8]:
+    # A half of a surrogate pair, forms that are too long, a code point behind
+    # the last one, and the beginning of one.
+    var malformed: List[List[UInt8]] = [
+        [0xED, 0xA0, 0x80],
+        [0xED, 0xBF, 0xBF],
+        [0xC0, 0xAF],
+        [0xE0, 0x9F, 0xBF],
+        [0xF0, 0x8F, 0xBF, 0xBF],
+        [0xF4, 0x90, 0x80, 0x80],
+        [0xE2, 0x82],
+    ]
+    var at = random.below(len(octets) + 1)
+    var text = List[UInt8](Span(octets)[:at])
+    text.extend(Span(malformed[random.below(len(malformed))]))
+    text.extend(Span(octets)[at:])
+    return text^
+
+
 def _check_members(value: Value) raises:
+    if value.is_string():
+        # What is no part of a text that was read is written another way.
+        if dumps(value.string_value()) != dumps(value):
+            raise Error("another form of ", value)
     if value.is_array():
         for element in value.elements():
             _check_members(element)
