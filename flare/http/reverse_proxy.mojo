@@ -20,12 +20,7 @@ comptime _NOT_IMPLEMENTED = 501
 comptime _BAD_GATEWAY = 502
 comptime _GATEWAY_TIMEOUT = 504
 
-comptime _SAID_BY_PROXIES: List[StaticString] = [
-    "Forwarded",
-    "X-Forwarded-For",
-    "X-Forwarded-Host",
-    "X-Forwarded-Proto",
-]
+comptime _STATUS_MAX = 599
 
 
 struct ReverseProxy(Handler):
@@ -34,9 +29,9 @@ struct ReverseProxy(Handler):
     Contents go through in constant memory while they come, coded as they are,
     and redirections go back to whoever asked. What concerns one connection
     stays there (`forwarded_fields`), trailers among it. The server behind is
-    told whom it answers by Forwarded (RFC 7239) and the three fields of the
-    X-Forwarded kind, in place of what the request says there: anybody can
-    write that.
+    told whom it answers by Forwarded (RFC 7239) and three fields of the
+    X-Forwarded kind, in place of what the request says there or in X-Real-IP:
+    anybody can write that.
 
     A path with a segment `.` or `..` is answered 400, also where its dots or
     the slashes beside it are escaped: it could lead out of what the URL shows.
@@ -104,11 +99,13 @@ struct ReverseProxy(Handler):
 
 
 def _climbs(path: Span[UInt8, _]) -> Bool:
-    # Servers undo escapes before they look for segments, and some take a
-    # backslash for a slash.
+    # Servers undo escapes before they look for segments, some take a backslash
+    # for a slash, and some leave out what follows a semicolon.
     var text = String(StringSlice(unsafe_from_utf8=path)).lower()
     text = text.replace("%2f", "/").replace("%5c", "/").replace("%2e", ".")
-    for segment in text.split("/"):
+    text = text.replace("\\", "/").replace("%3b", ";")
+    for whole in text.split("/"):
+        var segment = whole.split(";")[0]
         if segment == "." or segment == "..":
             return True
     return False
@@ -157,6 +154,8 @@ def _ask(client: HttpClient, req: Request) raises -> ArcPointer[ClientStream]:
 
 def _answer(upstream: ArcPointer[ClientStream]) raises -> Response:
     var status = upstream[].status()
+    if status > _STATUS_MAX:
+        return Response(_BAD_GATEWAY)
     ref received = upstream[].headers()
     var length = Optional[Int](None)
     var announced = received.get("Content-Length")
@@ -174,11 +173,21 @@ def _answer(upstream: ArcPointer[ClientStream]) raises -> Response:
     return response^
 
 
+def _is_said_by_proxies(name: StringSlice) -> Bool:
+    # Programs that see fields as variables take an underscore for a hyphen.
+    var plain = String(name).lower().replace("_", "-")
+    return (
+        plain == "forwarded"
+        or plain == "x-real-ip"
+        or plain.startswith("x-forwarded-")
+    )
+
+
 def _request_fields(req: Request) raises -> HeaderMap:
     var fields = forwarded_fields(req.headers)
-    comptime for i in range(len(_SAID_BY_PROXIES)):
-        comptime name = _SAID_BY_PROXIES[i]
-        _ = fields.remove(name)
+    for line in req.headers:
+        if _is_said_by_proxies(line.name):
+            _ = fields.remove(line.name)
     fields.append("Via", "1.1 flare")
     var peer = req.peer()
     var scheme: StaticString = "https" if req.is_secure() else "http"

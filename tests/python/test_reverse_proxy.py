@@ -90,6 +90,7 @@ class ReverseProxy(unittest.TestCase):
             f"{proxy.url}/head", "-i", "-H", "Connection: X-Mine", "-H",
             "X-Mine: 1", "-H", "X-Kept: 2", "-H", "TE: trailers", "-H",
             "X-Forwarded-For: 10.9.8.7", "-H", "Forwarded: for=10.9.8.7",
+            "-H", "X-Real-IP: 10.9.8.7", "-H", "X_Forwarded_For: 10.9.8.7",
         ).lower()
         head, _, received = said.partition("\n\n")
         self.assertIn("x-kept: 2", head)
@@ -118,6 +119,7 @@ class ReverseProxy(unittest.TestCase):
             ("GET /./head HTTP/1.1", 400),
             ("GET /..%2fhead HTTP/1.1", 400),
             ("GET /a%2F..%2f..%5Chead HTTP/1.1", 400),
+            ("GET /..;a=1/head HTTP/1.1", 400),
             ("OPTIONS * HTTP/1.1", 501),
         ]
         for line, status in rows:
@@ -131,6 +133,13 @@ class ReverseProxy(unittest.TestCase):
         elsewhere.settimeout(0)
         with self.assertRaises(BlockingIOError):
             elsewhere.accept()
+
+    def test_a_status_that_is_none_is_a_bad_gateway(self):
+        behind = self.contents.server_address[1]
+        proxy = Proxy(build(PROGRAM), f"http://127.0.0.1:{behind}")
+        self.addCleanup(proxy.stop)
+        said = ask(f"{proxy.url}/odd", "-w", "%{http_code}")
+        self.assertEqual(said, "502")
 
     def test_who_leaves_ends_both_connections(self):
         # The first octets come, then curl goes away.

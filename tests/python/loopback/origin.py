@@ -77,6 +77,9 @@ class Answering(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         if self.path == "/head":
             return self.answer(str(self.headers).encode())
+        if self.path == "/odd":
+            self.send_response(999)
+            return self.end_headers()
         if not self.path.startswith(("/chunked/", "/octets/")):
             return self.send_error(404)
         octets = int(self.path.split("/")[2])
