@@ -364,7 +364,7 @@ def _waits() -> tuple[Workload, ...]:
             " the rate",
             "/plaintext",
             generator=TWO_WORKERS,
-            rate_share=0.5,
+            rate_share=0.25,
             measures=(CPU,),
             claims=tuple(
                 Claim(name + TWO_WORKERS_SUFFIX, 1.10, name) for name in FLARE
