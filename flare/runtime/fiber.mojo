@@ -235,6 +235,8 @@ struct Fiber(Equatable, TrivialRegisterPassable):
         while not other.is_idle():
             self.reactor().cancel(other)
             self.suspend()
+        # Its block is the caller's, who may free it before the turn ends.
+        self.reactor().forget_cancel(other)
         self._disarm()
         var result = operation.result()
         if result == CANCELLED and self.state[].expired:
