@@ -85,6 +85,9 @@ struct FiberState(Movable):
     """Grows each time the block is used again."""
     var cancelled_waits: Int
     """Waits tried since it was cancelled."""
+    var beside: OperationState
+    """What it waits for beside that. It lies here because the loop may look at
+    an operation that was cancelled until its turn ends."""
 
     def __init__(out self, reactor: Reactor, base: Int, octets: Int):
         """Makes an idle fiber.
@@ -113,6 +116,7 @@ struct FiberState(Movable):
         self.came_first = False
         self.generation = 0
         self.cancelled_waits = 0
+        self.beside = OperationState()
 
 
 def _nothing(task: Erased):
@@ -197,22 +201,33 @@ struct Fiber(Equatable, TrivialRegisterPassable):
             return TIMED_OUT
         return result
 
-    def perform_beside(
-        self, other: Operation, timeout_ms: Int = NO_DEADLINE
-    ) -> Int:
-        """Submits the fiber's operation and another one behind it, and parks
-        until both are complete.
+    @always_inline
+    def beside(self) -> Operation:
+        """Names the operation that it waits for beside that.
+
+        Returns:
+            The operation; set its fields, then call `perform_both`.
+        """
+        return Operation(
+            Pointer(to=self.state[].beside).unsafe_origin_cast[
+                MutUntrackedOrigin
+            ]()
+        )
+
+    def perform_both(self, timeout_ms: Int = NO_DEADLINE) -> Int:
+        """Submits the fiber's operation and the one beside it, in this order,
+        and parks until both are complete.
 
         Where the other one ends with less than it was to do, the fiber's own is
         cancelled, and where the fiber's own is complete, the other one is.
 
         Args:
-            other: An idle operation in a heap block.
             timeout_ms: The longest wait; the fiber's own deadline counts too.
 
         Returns:
             What the fiber's operation reported, or `TIMED_OUT`, or `CANCELLED`.
         """
+        var other = self.beside()
         other.state[].result = Int32(CANCELLED)
         self.state[].came_first = False
         if self.state[].cancelled:
@@ -226,7 +241,7 @@ struct Fiber(Equatable, TrivialRegisterPassable):
         operation.state[].complete = _on_complete
         operation.state[].transient = True
         other.state[].owner = self.state.unsafe_bitcast[NoneType]()
-        other.state[].complete = _on_other_complete
+        other.state[].complete = _on_beside_complete
         other.state[].transient = True
         self.reactor().submit(operation)
         self.reactor().submit(other)
@@ -235,8 +250,6 @@ struct Fiber(Equatable, TrivialRegisterPassable):
         while not other.is_idle():
             self.reactor().cancel(other)
             self.suspend()
-        # Its block is the caller's, who may free it before the turn ends.
-        self.reactor().forget_cancel(other)
         self._disarm()
         var result = operation.result()
         if result == CANCELLED and self.state[].expired:
@@ -402,7 +415,7 @@ def _on_complete(operation: Operation):
             fiber.reactor().state[].fibers.resume(fiber)
 
 
-def _on_other_complete(operation: Operation):
+def _on_beside_complete(operation: Operation):
     if not operation.is_idle():
         return
     var fiber = Fiber(

@@ -258,17 +258,6 @@ struct Reactor(Equatable, TrivialRegisterPassable):
         if operation.is_in_flight():
             self.state[].cancels.append(operation)
 
-    def forget_cancel(self, operation: Operation):
-        """Lets the block of an operation go that was cancelled and has ended:
-        who frees it at once calls this first.
-
-        Args:
-            operation: The operation; it is idle.
-        """
-        for i in range(len(self.state[].cancels) - 1, -1, -1):
-            if self.state[].cancels[i] == operation:
-                _ = self.state[].cancels.pop(i)
-
     def close(self, descriptor: Int32):
         """Closes a descriptor that no operation uses.
 

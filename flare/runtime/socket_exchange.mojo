@@ -11,7 +11,7 @@ from flare.sys.errno import EAGAIN, EBADF, EBUSY
 
 from .backend import BackendKind
 from .current import current_reactor
-from .operation import CANCELLED, Operation, OperationKind
+from .operation import CANCELLED, OperationKind
 from .reactor import RECEIVE_BUFFER_OCTETS
 from .socket import FiberSocket
 
@@ -45,7 +45,6 @@ def can_send_and_receive() -> Bool:
 @no_inline
 def send_and_receive(
     socket: FiberSocket,
-    sending: Operation,
     octets: Span[UInt8, _],
     into: Span[mut=True, UInt8, _],
     timeout_ms: Int,
@@ -54,7 +53,6 @@ def send_and_receive(
 
     Args:
         socket: The socket; `can_send_and_receive` of its loop.
-        sending: An idle operation in a heap block, used for the send.
         octets: What to send, on the heap; the kernel reads it until this
             returns.
         into: Where to put what comes, at most 4 KiB.
@@ -75,6 +73,7 @@ def send_and_receive(
         Int64(Int(fiber.reactor().state)),
     ):
         _ = socket.finish(socket.receiving(), "write", -EBUSY)
+    var sending = fiber.beside()
     direction[].operation = sending
     var receiving = fiber.operation()
     receiving.state[].kind = OperationKind.RECEIVE
@@ -88,7 +87,7 @@ def send_and_receive(
         .unsafe_origin_cast[MutUntrackedOrigin]()
     )
     sending.state[].length = len(octets)
-    var received = fiber.perform_beside(sending, timeout_ms)
+    var received = fiber.perform_both(timeout_ms)
     sending.state[].address = None
     direction[].operation = None
     Atomic.store(Pointer(to=direction[].reactor), Int64(0))

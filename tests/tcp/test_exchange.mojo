@@ -4,7 +4,7 @@ from std.testing import assert_equal, assert_false, assert_true
 
 from flare.core import heap_create, heap_destroy
 from flare.net import NetError
-from flare.runtime.operation import TIMED_OUT, Operation, OperationState
+from flare.runtime.operation import TIMED_OUT
 from flare.runtime.socket_exchange import (
     SentAndReceived,
     can_send_and_receive,
@@ -172,17 +172,14 @@ def _exchange(
     stream: Shared, text: String, mut into: List[UInt8], timeout_ms: Int
 ) raises -> SentAndReceived:
     var octets = heap_create(octets_of(text))
-    var sending = heap_create(OperationState())
     try:
         return send_and_receive(
             stream[].unsafe_socket(),
-            Operation(sending),
             Span(octets[]),
             Span(into),
             timeout_ms,
         )
     finally:
-        heap_destroy(sending)
         heap_destroy(octets)
 
 

@@ -7,7 +7,6 @@ from flare.core import Buffer, PointerTo, heap_create, heap_destroy
 from flare.proto.h1 import H1Event, H1Limits, H1Machine, H1State, Head, Role
 from flare.runtime.current import current_reactor
 from flare.runtime.fiber import NO_DEADLINE
-from flare.runtime.operation import Operation, OperationKind, OperationState
 from flare.runtime.socket import FiberSocket, is_simulated
 from flare.runtime.socket_exchange import (
     SentAndReceived,
@@ -94,8 +93,6 @@ struct ConnectionState(Movable):
     """The transport, where it is a Unix socket."""
     var socket: Optional[FiberSocket]
     """What fibers wait on, where octets go out as they are."""
-    var sending: OperationState
-    """The send beside a receive."""
     var made_ms: Int
     """When it was connected."""
     var idle_since_ms: Int
@@ -127,7 +124,6 @@ struct ConnectionState(Movable):
         self.tls = None
         self.unix = None
         self.socket = None
-        self.sending = OperationState(OperationKind.SEND)
         self.made_ms = 0
         self.idle_since_ms = 0
         self.exchanges = 0
@@ -329,11 +325,6 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
         var output = self.state[].output.span()
         var done = send_and_receive(
             self.state[].socket.value(),
-            Operation(
-                Pointer(to=self.state[].sending).unsafe_origin_cast[
-                    MutUntrackedOrigin
-                ]()
-            ),
             Span[UInt8, ImmUntrackedOrigin](
                 unsafe_ptr=output.unsafe_ptr().unsafe_origin_cast[
                     ImmUntrackedOrigin
