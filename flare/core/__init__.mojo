@@ -18,6 +18,7 @@ from .octets import (
     is_token,
     lower_octet,
     write_escaped,
+    write_hexadecimal,
 )
 from .pointer import (
     Erased,

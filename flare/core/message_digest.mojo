@@ -6,6 +6,8 @@ protects nothing else, and neither is made for long contents.
 
 from std.builtin.globals import global_constant
 
+from .octets import write_hexadecimal
+
 comptime _BLOCK_OCTETS = 64
 
 comptime _SINES: Array[UInt32, 64] = [
@@ -190,10 +192,12 @@ def md5(octets: Span[UInt8, _]) -> String:
     var padded = _padded(octets, is_big_endian=False)
     for start in range(0, len(padded), _BLOCK_OCTETS):
         _md5_block(Span(padded)[start : start + _BLOCK_OCTETS], state)
-    var text = String()
+    var digest = List[UInt8](capacity=16)
     for j in range(4):
         for i in range(4):
-            _write_octet(UInt8(state[j] >> UInt32(8 * i) & 0xFF), text)
+            digest.append(UInt8(state[j] >> UInt32(8 * i) & 0xFF))
+    var text = String()
+    write_hexadecimal(Span(digest), text)
     return text^
 
 
@@ -212,10 +216,12 @@ def sha256(octets: Span[UInt8, _]) -> String:
     var padded = _padded(octets, is_big_endian=True)
     for start in range(0, len(padded), _BLOCK_OCTETS):
         _sha256_block(Span(padded)[start : start + _BLOCK_OCTETS], state)
-    var text = String()
+    var digest = List[UInt8](capacity=32)
     for j in range(8):
         for i in range(4):
-            _write_octet(UInt8(state[j] >> UInt32(24 - 8 * i) & 0xFF), text)
+            digest.append(UInt8(state[j] >> UInt32(24 - 8 * i) & 0xFF))
+    var text = String()
+    write_hexadecimal(Span(digest), text)
     return text^
 
 
@@ -310,9 +316,3 @@ def _sha256_block(block: Span[UInt8, _], mut state: Array[UInt32, 8]):
 @always_inline
 def _turned(word: UInt32, count: UInt32) -> UInt32:
     return word >> count | word << (32 - count)
-
-
-def _write_octet(octet: UInt8, mut text: String):
-    comptime DIGITS: StaticString = "0123456789abcdef"
-    text += DIGITS[byte=Int(octet >> 4)]
-    text += DIGITS[byte=Int(octet & 15)]

@@ -406,14 +406,22 @@ def write_escaped(octets: Span[UInt8, _], mut writer: Some[Writer]):
         octets: Any octets.
         writer: The destination.
     """
-    comptime DIGITS: StaticString = "0123456789abcdef"
     for i in range(len(octets)):
         var b = octets[i]
         if b >= 32 and b < 127 and b != 92:
             writer.write(chr(Int(b)))
         else:
-            writer.write(
-                "\\x",
-                chr(Int(DIGITS.as_bytes()[Int(b >> 4)])),
-                chr(Int(DIGITS.as_bytes()[Int(b & 15)])),
-            )
+            writer.write("\\x")
+            write_hexadecimal(octets[i : i + 1], writer)
+
+
+def write_hexadecimal(octets: Span[UInt8, _], mut writer: Some[Writer]):
+    """Writes octets as two digits each, small letters.
+
+    Args:
+        octets: Any octets.
+        writer: The destination.
+    """
+    comptime DIGITS: StaticString = "0123456789abcdef"
+    for octet in octets:
+        writer.write(DIGITS[byte=Int(octet >> 4)], DIGITS[byte=Int(octet & 15)])

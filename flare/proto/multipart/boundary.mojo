@@ -1,7 +1,13 @@
 """Reads, judges and makes the text that divides parts (RFC 2046 section 5.1.1).
 """
 
-from flare.core import OctetSet, SPACE, equals_lower, find_member
+from flare.core import (
+    OctetSet,
+    SPACE,
+    equals_lower,
+    find_member,
+    write_hexadecimal,
+)
 from flare.message.parameters import FieldParameters
 
 from .error import MultipartError
@@ -12,7 +18,6 @@ comptime _BOUNDARY_OCTETS = OctetSet.of(
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
     "'()+_,-./:=? "
 )
-comptime _DIGITS: StaticString = "0123456789abcdef"
 
 
 def is_boundary(octets: Span[UInt8, _]) -> Bool:
@@ -78,7 +83,5 @@ def boundary_of(random: Span[UInt8, _]) -> String:
         The boundary.
     """
     var text = String("form-")
-    for b in random[: min(len(random), 30)]:
-        text += chr(Int(StaticString(_DIGITS).as_bytes()[Int(b >> 4)]))
-        text += chr(Int(StaticString(_DIGITS).as_bytes()[Int(b & 15)]))
+    write_hexadecimal(random[: min(len(random), 30)], text)
     return text^
