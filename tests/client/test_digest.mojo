@@ -199,6 +199,20 @@ def test_what_is_no_text_is_not_answered_whatever_follows() raises:
             assert_equal(Bool(found), octet < 128, name)
 
 
+def test_a_refused_answer_leaves_a_challenge_that_came_meanwhile() raises:
+    var session = DigestSession(DigestAccount("u", "p"))
+    for nonce in [String("one"), "two"]:
+        var fields = HeaderMap()
+        fields.set(
+            "WWW-Authenticate", String('Digest realm="r", nonce="', nonce, '"')
+        )
+        session.take(digest_challenge(fields.view()).value().copy())
+    session.refuse("one")
+    assert_true('nonce="two"' in session.authorization("GET", "/", "x"))
+    session.refuse("two")
+    assert_false(session.challenge)
+
+
 def test_a_session_keeps_its_first_client_nonce() raises:
     var fields = HeaderMap()
     fields.set(

@@ -35,8 +35,9 @@ struct CallState(Movable):
     """What is sent."""
     var shows_credentials: Bool
     """The request may prove who asks."""
-    var has_proof: Bool
-    """The present request answers a challenge."""
+    var shown_nonce: String
+    """The nonce of the challenge that the present request answers; empty where
+    it answers none."""
     var challenges: Int
     """How many challenges were taken where it goes."""
     var redirects: Int
@@ -61,7 +62,7 @@ struct CallState(Movable):
         self.fields = HeaderMap()
         self.content = Content()
         self.shows_credentials = False
-        self.has_proof = False
+        self.shown_nonce = String()
         self.challenges = 0
         self.redirects = 0
         self.attempts = 0

@@ -1,5 +1,6 @@
 """Takes the challenges of servers, and answers them in the next request."""
 
+from flare.core import write_hexadecimal
 from flare.message import FieldName, FieldSection
 from flare.sys.random import fill_random
 
@@ -26,7 +27,7 @@ def proof_for(call: Call) raises -> String:
         ClientError: `client.other prepare` if the kernel gives no random
             octets.
     """
-    call[].has_proof = False
+    call[].shown_nonce = String()
     if (
         not call[].shows_credentials
         or not call[].origin.value()[].digest
@@ -39,21 +40,14 @@ def proof_for(call: Call) raises -> String:
         raise raised(
             ClientError.OTHER, Phase.PREPARE, "the kernel has no random octets"
         )
-    comptime DIGITS: StaticString = "0123456789abcdef"
     var client_nonce = String()
-    for octet in octets:
-        client_nonce += DIGITS[byte=Int(octet >> 4)]
-        client_nonce += DIGITS[byte=Int(octet & 15)]
-    call[].has_proof = True
-    return (
-        call[]
-        .origin.value()[]
-        .digest.value()
-        .authorization(
-            StringSlice(unsafe_from_utf8=call[].method_text.span()),
-            StringSlice(unsafe_from_utf8=call[].target.span()),
-            client_nonce,
-        )
+    write_hexadecimal(Span(octets), client_nonce)
+    ref session = call[].origin.value()[].digest.value()
+    call[].shown_nonce = session.challenge.value().nonce
+    return session.authorization(
+        StringSlice(unsafe_from_utf8=call[].method_text.span()),
+        StringSlice(unsafe_from_utf8=call[].target.span()),
+        client_nonce,
     )
 
 
@@ -78,8 +72,8 @@ def takes_challenge(call: Call, fields: FieldSection) -> Bool:
     var challenge = digest_challenge(fields)
     if not challenge:
         return False
-    if call[].has_proof and not challenge.value().is_stale:
-        origin[].digest.value().challenge = None
+    if call[].shown_nonce.byte_length() > 0 and not challenge.value().is_stale:
+        origin[].digest.value().refuse(call[].shown_nonce)
         return False
     if call[].challenges == _CHALLENGES_MAX:
         return False

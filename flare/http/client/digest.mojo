@@ -159,6 +159,16 @@ struct DigestSession(Movable):
         self.challenge = challenge^
         self.uses = 0
 
+    def refuse(mut self, nonce: StringSlice):
+        """Forgets a challenge whose answer was refused, unless another has come
+        in its place meanwhile.
+
+        Args:
+            nonce: The nonce that was shown.
+        """
+        if self.challenge and self.challenge.value().nonce == nonce:
+            self.challenge = None
+
     def authorization(
         mut self,
         method: StringSlice,
