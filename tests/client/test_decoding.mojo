@@ -9,18 +9,24 @@ from flare.http import (
     DecodingLimits,
     HeaderMap,
     HttpClient,
+    MultipartForm,
     Response,
 )
 from flare.http.encoding import compress, decodable_codings
+from flare.io import MemoryReader
 
 from tests.client.stand import Ending, Reply, Stand
-from tests.tcp.loops import on_each_backend
+from tests.tcp.loops import octets_of, on_each_backend
 
 comptime _TEXT: StaticString = "hello hello hello hello hello hello hello"
 
 
 def test_coded_contents_come_decoded() raises:
     on_each_backend(_decoded)
+
+
+def test_the_answer_to_an_upload_tells_as_much_as_any() raises:
+    on_each_backend(_uploaded)
 
 
 def test_what_is_no_whole_coded_content_stays_as_it_is() raises:
@@ -118,6 +124,39 @@ def _decoded() raises:
         client.close_idle()
         assert_equal(stand.connections(), 2)
         stand^.join()
+
+
+def _uploaded() raises:
+    var octets = _coded(ContentCoding.GZIP)
+    var reply = Reply(
+        String(
+            (
+                "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTrailer: T\r\n"
+                "Transfer-Encoding: chunked\r\n\r\n"
+            ),
+            hex(len(octets))[byte=2:],
+            "\r\n",
+            StringSlice(unsafe_from_utf8=Span(octets)),
+            "\r\n0\r\nT: last\r\n\r\n",
+        ),
+        Ending.KEEP,
+    )
+    var stand = Stand([reply.copy(), reply^])
+    var client = HttpClient(stand.url())
+    var reader = MemoryReader(octets_of("abc"))
+    _check_told(client.upload("PUT", "/a", reader), stand)
+    var form = MultipartForm(boundary="limit")
+    form.add_field("a", "b")
+    _check_told(client.post("/a", form), stand)
+    client.close_idle()
+    stand^.join()
+
+
+def _check_told(response: Response, stand: Stand) raises:
+    assert_equal(response.text(), _TEXT)
+    assert_equal(response.decoded_from(), "gzip")
+    assert_equal(response.url(), stand.url("/a"))
+    assert_equal(response.trailers().get("t").value(), "last")
 
 
 def _left() raises:

@@ -19,7 +19,6 @@ from .error import ClientError, Phase
 comptime _PARTIAL_CONTENT = 206
 comptime _PIECE_OCTETS = 16 * 1024
 comptime _STEP_OCTETS = 64 * 1024
-comptime _UNBOUNDED = 1 << 62
 
 
 def decoder_for(

@@ -7,6 +7,7 @@ from flare.proto.h1 import BodyLength
 from flare.runtime.fiber import NO_DEADLINE
 
 from ..body import Body
+from ..received import Received
 from ..response import Response
 from .call import Call
 from .client_state import ClientState
@@ -138,7 +139,8 @@ def sent_from[
     try:
         stream.end()
     except e:
-        if ClientError.of(e).value().kind == ClientError.BAD_REQUEST:
+        var error = ClientError.of(e)
+        if not error or error.value().kind == ClientError.BAD_REQUEST:
             raise e^
     return whole_response(stream, state[].config.limits.body_octets_max)
 
@@ -158,7 +160,14 @@ def whole_response(stream: ClientStream, octets_max: Int) raises -> Response:
     """
     var response = Response(stream.status())
     response.headers = stream.headers().copy()
-    response.body = Body(stream.read_all(octets_max))
+    var received = Received()
+    var r = received.state
+    r[].url.append(stream.url().as_bytes())
+    r[].codings.append(stream.decoded_from().as_bytes())
+    var content = stream.read_all(octets_max)
+    r[].content.append(Span(content))
+    r[].trailers = stream.trailers()
+    response.body = Body(received=received^)
     return response^
 
 

@@ -1,7 +1,7 @@
 """Lets a program write the content of a request, and read that of its response,
 bit by bit."""
 
-from flare.core import PointerTo, heap_destroy
+from flare.core import Buffer, PointerTo, heap_create, heap_destroy
 from flare.io import Reader, Writer
 from flare.message import HeaderMap
 from flare.net import NetError
@@ -177,6 +177,18 @@ struct ClientStream(Movable, Reader, Writer):
             .unsafe_mut_cast[False]()
             .unsafe_origin_cast[origin_of(self)]()[]
         )
+
+    def url(self) -> String:
+        """Tells which URL is asked, behind all redirections that were followed.
+
+        Returns:
+            The URL.
+        """
+        var text = heap_create(Buffer())
+        self._state[].call[].write_url(text)
+        var url = String(StringSlice(unsafe_from_utf8=text[].span()))
+        heap_destroy(text)
+        return url^
 
     def decoded_from(self) raises -> String:
         """Tells which content codings are undone while the content is read.
