@@ -2,6 +2,7 @@
 
 from std.memory import ArcPointer
 
+from flare.core import find_octet
 from flare.io import copy
 from flare.message import HeaderMap
 from flare.runtime.task import spawn
@@ -21,6 +22,9 @@ comptime _BAD_GATEWAY = 502
 comptime _GATEWAY_TIMEOUT = 504
 
 comptime _STATUS_MAX = 599
+
+comptime _DOT: UInt8 = 46
+comptime _PERCENT: UInt8 = 37
 
 
 struct ReverseProxy(Handler):
@@ -101,6 +105,10 @@ struct ReverseProxy(Handler):
 def _climbs(path: Span[UInt8, _]) -> Bool:
     # Servers undo escapes before they look for segments, some take a backslash
     # for a slash, and some leave out what follows a semicolon.
+    if find_octet(path, _DOT) == len(path) and (
+        find_octet(path, _PERCENT) == len(path)
+    ):
+        return False
     var text = String(StringSlice(unsafe_from_utf8=path)).lower()
     text = text.replace("%2f", "/").replace("%5c", "/").replace("%2e", ".")
     text = text.replace("\\", "/").replace("%3b", ";")
@@ -174,6 +182,9 @@ def _answer(upstream: ArcPointer[ClientStream]) raises -> Response:
 
 
 def _is_said_by_proxies(name: StringSlice) -> Bool:
+    var first = name.as_bytes()[0] | 32
+    if first != UInt8(ord("f")) and first != UInt8(ord("x")):
+        return False
     # Programs that see fields as variables take an underscore for a hyphen.
     var plain = String(name).lower().replace("_", "-")
     return (

@@ -1,13 +1,17 @@
 """Tests what a handler learns of the servers that it asks meanwhile."""
 
-from std.testing import assert_equal
+from std.testing import assert_equal, assert_raises
 
 from flare.http import (
+    ClientConfig,
     ClientError,
+    Cookie,
+    CookieJar,
     Handler,
     HttpClient,
     Request,
     Response,
+    ReverseProxy,
     ok,
 )
 from flare.net import SocketAddr
@@ -31,6 +35,14 @@ def test_a_handler_learns_what_a_server_has_failed_with() raises:
 
 def test_a_handler_learns_that_nobody_listens() raises:
     on_each_backend(_nobody)
+
+
+def test_a_reverse_proxy_keeps_no_cookies() raises:
+    var proxy = ReverseProxy(
+        "http://127.0.0.1:1", config=ClientConfig(cookies=CookieJar())
+    )
+    with assert_raises(contains="client.bad_config"):
+        proxy.client.set_cookie("/", Cookie("mine", "1"))
 
 
 @fieldwise_init
