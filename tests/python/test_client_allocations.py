@@ -24,7 +24,7 @@ WARM_UP = 2_000
 FEW, MANY = 1_000, 4_000
 # Which block is used for what depends on the order in which fibers end.
 SURPLUS_MAX = 64
-FEW_BLOCKS = 8
+TRIES = 3
 
 
 class Canned:
@@ -120,8 +120,10 @@ class ClientAllocations(unittest.TestCase):
     def test_a_request_allocates_nothing(self):
         for backend in ("io_uring", "epoll"):
             with self.subTest(backend):
-                # How the first requests met the server decides over a few.
-                self.assertLess(self.surplus(backend, 1), FEW_BLOCKS)
+                # How requests and answers meet decides over a few blocks, now
+                # and then: without that none is left over.
+                least = min(self.surplus(backend, 1) for _ in range(TRIES))
+                self.assertLessEqual(least, 0)
 
     def test_requests_at_the_same_time_allocate_nothing(self):
         for backend in ("io_uring", "epoll"):
