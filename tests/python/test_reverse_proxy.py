@@ -11,10 +11,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from loopback.origin import (  # noqa: E402
-    Nginx,
     Proxy,
     digest_of,
     download,
+    nginx_before,
     serve_contents,
     upload,
 )
@@ -48,10 +48,9 @@ class ReverseProxy(unittest.TestCase):
         cls.contents = serve_contents()
         cls.addClassCleanup(cls.contents.server_close)
         cls.addClassCleanup(cls.contents.shutdown)
-        behind = cls.contents.server_address[1]
-        port = free_port()
-        cls.nginx = Nginx(port, behind, OCTETS)
+        cls.nginx = nginx_before(cls.contents, OCTETS)
         cls.addClassCleanup(cls.nginx.stop)
+        port = cls.nginx.ports["port"]
         cls.proxy = Proxy(build(PROGRAM), f"http://127.0.0.1:{port}")
         cls.addClassCleanup(cls.proxy.stop)
 

@@ -1,36 +1,25 @@
 """Lets flare's client speak TLS with servers of other makers, with and without
 a certificate of its own."""
 
-import os
-import socket
 import subprocess
 import sys
-import tempfile
 import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from loopback.programs import find_program  # noqa: E402
+from loopback.peers import (  # noqa: E402
+    PROGRAMS,
+    Nginx,
+    go_peer,
+    node_peer,
+)
 from loopback.secure_socket import certificates  # noqa: E402
-from loopback.subject import FOLDER, ROOT, build  # noqa: E402
+from loopback.subject import build  # noqa: E402
 
-PROGRAMS = ROOT / "tests" / "programs"
 CLIENT = PROGRAMS / "tls_peer.mojo"
 SECONDS_MAX = 20
-BUILD_SECONDS_MAX = 300
 NGINX = """
-daemon off;
-error_log stderr;
-pid {folder}/pid;
-events {{}}
-http {{
-    access_log off;
-    client_body_temp_path {folder}/body;
-    proxy_temp_path {folder}/proxy;
-    fastcgi_temp_path {folder}/fastcgi;
-    uwsgi_temp_path {folder}/uwsgi;
-    scgi_temp_path {folder}/scgi;
     ssl_certificate {certificates}/server.pem;
     ssl_certificate_key {certificates}/server.key;
     ssl_protocols TLSv1.2 TLSv1.3;
@@ -44,7 +33,6 @@ http {{
         ssl_verify_client on;
         location / {{ return 200 "hello $ssl_client_s_dn\\n"; }}
     }}
-}}
 """
 
 
@@ -70,27 +58,10 @@ class Servers:
     `asking` port insists on one."""
 
     @classmethod
-    def start(cls, *command, **popen):
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True,
-                                   **popen)
-
-        def stop():
-            # One that has workers ends them first.
-            process.terminate()
-            try:
-                process.wait(SECONDS_MAX)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-            process.stdout.close()
-
-        cls.addClassCleanup(stop)
-        return process
-
-    @classmethod
-    def read_ports(cls, process):
-        cls.plain = int(process.stdout.readline())
-        cls.asking = int(process.stdout.readline())
+    def take(cls, peer):
+        cls.addClassCleanup(peer.stop)
+        cls.plain = peer.read_port()
+        cls.asking = peer.read_port()
 
     def expect_answer(self, said, response, content):
         self.assertRegex(said, r"^end \d+ TLSv1\.3 TLS_\w+ \S+ CN=server$")
@@ -112,33 +83,17 @@ class Servers:
         self.assertNotIn("hello", response)
 
 
-class Nginx(Servers, unittest.TestCase):
+class NginxServer(Servers, unittest.TestCase):
     # It agrees on a connection, and says inside of it what it lacks.
     refusal = "^end "
 
     @classmethod
     def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(folder.cleanup)
-        listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
-        cls.plain, cls.asking = (x.getsockname()[1] for x in listeners)
-        configuration = Path(folder.name) / "nginx.conf"
-        configuration.write_text(
-            NGINX.format(folder=folder.name, certificates=certificates(),
-                         plain=cls.plain, asking=cls.asking)
+        nginx = Nginx(
+            NGINX, ("plain", "asking"), certificates=certificates()
         )
-        descriptors = [listener.fileno() for listener in listeners]
-        # So it takes over listeners: the ports are its own from the start.
-        given = "".join(f"{descriptor};" for descriptor in descriptors)
-        cls.start(
-            find_program("nginx"), "-p", folder.name, "-c", configuration,
-            "-e", "stderr",
-            env={**os.environ, "NGINX": given},
-            pass_fds=descriptors,
-            stderr=subprocess.DEVNULL,
-        )
-        for listener in listeners:
-            listener.close()
+        cls.addClassCleanup(nginx.stop)
+        cls.plain, cls.asking = nginx.ports.values()
 
     def test_who_shows_none_is_refused(self):
         super().test_who_shows_none_is_refused()
@@ -152,17 +107,7 @@ class Go(Servers, unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        FOLDER.mkdir(parents=True, exist_ok=True)
-        server = FOLDER / "https_server"
-        subprocess.run(
-            [find_program("go"), "build", "-o", server,
-             PROGRAMS / "https_server.go"],
-            check=True,
-            timeout=BUILD_SECONDS_MAX,
-        )
-        cls.read_ports(
-            cls.start(server, certificates(), stderr=subprocess.DEVNULL)
-        )
+        cls.take(go_peer("https_server", certificates()))
 
 
 class Node(Servers, unittest.TestCase):
@@ -170,12 +115,7 @@ class Node(Servers, unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.read_ports(
-            cls.start(
-                find_program("node"), PROGRAMS / "https_server.js",
-                certificates(),
-            )
-        )
+        cls.take(node_peer("https_server", certificates()))
 
 
 if __name__ == "__main__":

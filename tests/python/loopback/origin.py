@@ -4,31 +4,15 @@ checksums of both; and nginx for files."""
 import hashlib
 import http.server
 import subprocess
-import tempfile
 import threading
-import time
-import urllib.error
-import urllib.request
 from pathlib import Path
 
+from loopback.peers import STOP_SECONDS_MAX, Nginx
 from loopback.programs import find_program
 
 PIECE = 1 << 20
 STEP = 4093
-START_SECONDS_MAX = 20
-NGINX = """
-daemon off;
-error_log stderr;
-pid {folder}/pid;
-events {{}}
-http {{
-    access_log off;
-    client_max_body_size 0;
-    client_body_temp_path {folder}/body;
-    proxy_temp_path {folder}/proxy;
-    fastcgi_temp_path {folder}/fastcgi;
-    uwsgi_temp_path {folder}/uwsgi;
-    scgi_temp_path {folder}/scgi;
+_NGINX = """
     server {{
         listen 127.0.0.1:{port};
         location /file {{ alias {folder}/file; }}
@@ -39,7 +23,6 @@ http {{
             proxy_buffering off;
         }}
     }}
-}}
 """
 
 
@@ -136,41 +119,15 @@ def serve_contents():
     return server
 
 
-class Nginx:
-    """Stands in front of that server, and serves a file."""
-
-    def __init__(self, port, behind, octets):
-        self.folder = tempfile.TemporaryDirectory()
-        folder = Path(self.folder.name)
-        # Its workers may be of another user.
-        folder.chmod(0o755)
+def nginx_before(server, octets):
+    """Starts nginx in front of that server; it serves a file of that length.
+    """
+    def write(folder):
         with open(folder / "file", "wb") as file:
             for piece in pieces(octets):
                 file.write(piece)
-        configuration = folder / "nginx.conf"
-        configuration.write_text(
-            NGINX.format(folder=folder, port=port, behind=behind)
-        )
-        self.process = subprocess.Popen(
-            [find_program("nginx"), "-c", str(configuration), "-p", folder,
-             "-e", "stderr"],
-            stderr=subprocess.DEVNULL,
-        )
-        deadline = time.monotonic() + START_SECONDS_MAX
-        while True:
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/head").close()
-                return
-            except urllib.error.URLError:
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(0.02)
 
-    def stop(self):
-        """Ends it, workers first."""
-        self.process.terminate()
-        self.process.wait(START_SECONDS_MAX)
-        self.folder.cleanup()
+    return Nginx(_NGINX, ("port",), write, behind=server.server_address[1])
 
 
 class Proxy:
@@ -193,7 +150,7 @@ class Proxy:
         """Ends it as a supervisor would; gives its exit code."""
         self.process.terminate()
         self.process.stdout.close()
-        return self.process.wait(START_SECONDS_MAX)
+        return self.process.wait(STOP_SECONDS_MAX)
 
 
 def upload(url, octets, *options):
