@@ -27,11 +27,18 @@ from .head import Head, HeadProgress
 from .scan import (
     CR_LF,
     Window,
+    eight_octets,
     not_field_content,
     not_token,
     scan,
     two_octets,
 )
+
+comptime _HOST_OCTETS: UInt32 = 4
+comptime _HOST_COLON_SPACE: UInt64 = 0x203A74736F68
+# "host: ", loaded little-endian.
+comptime _HOST_VALUE = 8
+# How far the value of such a line lies behind the CR LF of the line before.
 
 
 @no_inline
@@ -191,6 +198,23 @@ def take_whole_lines(
     var line = lines.unsafe_offset(len(h.lines))
     var last = lines.unsafe_offset(min(h.lines.capacity(), lines_max))
     var known = h.known
+    if likely(Int(line) == Int(lines) and Int(line) < Int(last)):
+        # Nearly every request has this one in front.
+        var end = _first_host_end(window, stops, line_end, limit)
+        if likely(end != 0):
+            var value = line_end + _HOST_VALUE
+            line.unsafe_write(
+                FieldLine(
+                    UInt32(line_end + 2),
+                    _HOST_OCTETS,
+                    UInt32(value),
+                    UInt32(end - value),
+                )
+            )
+            h.host = 0
+            known |= FieldName.bit(FieldName.HOST)
+            line = line.unsafe_offset(1)
+            line_end = end
     while likely(Int(line) < Int(last)):
         var at = line_end + 2
         var colon = stops.name_end(window, line_end)
@@ -236,6 +260,34 @@ def take_whole_lines(
     h.progress.part = HeadProgress.LINE
     h.progress.scanned = UInt32(line_end + 2)
     return 0
+
+
+@always_inline
+def _first_host_end(
+    window: Window, mut stops: FieldStops, line_end: Int, limit: Int
+) -> Int:
+    # Where the CR LF of a whole line `Host: value` lies, or 0 if what follows
+    # is anything else; then the stops are as they were.
+    var p = window.unsafe_ptr()
+    var before = line_end + _HOST_VALUE - 1
+    if unlikely(before + 2 >= len(window) or not stops.reaches(before)):
+        return 0
+    # Bit 5 is set in the letters alone.
+    if (
+        (eight_octets(p, line_end + 2) | 0x20202020) & 0xFFFFFFFFFFFF
+    ) != _HOST_COLON_SPACE:
+        return 0
+    var looked = stops
+    var end = looked.value_end(window, before)
+    if unlikely(
+        end + 2 > limit
+        or two_octets(p, end) != CR_LF
+        or p[unsafe_offset=before + 1] <= SPACE
+        or p[unsafe_offset=end - 1] <= SPACE
+    ):
+        return 0
+    stops = looked
+    return end
 
 
 @always_inline
