@@ -40,6 +40,21 @@ def test_every_length_is_written_as_the_general_code_does() raises:
         _ = plain^
 
 
+def test_content_that_the_caller_sends_is_announced_alone() raises:
+    for length in [0, 13, 32769, 99999, 100000, 1234567, 1 << 24]:
+        for lines in range(4):
+            var plain = _Server()
+            var general = _Server()
+            # The head alone has to find room.
+            plain.output[] = Buffer(capacity=2048)
+            var fields = _fields(lines)
+            var content = List[UInt8](length=length, fill=120)
+            assert_true(plain.write_plain(200, fields, content, copies=False))
+            general.write(200, fields, content)
+            plain.output[].append(Span(content))
+            _assert_same(plain, general)
+
+
 def test_what_needs_thought_is_left_alone() raises:
     for status in [0, 99, 100, 101, 103, 199, 204, 304, 299, 512, 600, 1 << 40]:
         var server = _Server()
@@ -108,10 +123,20 @@ struct _Server(Movable):
         heap_destroy(self.output)
 
     def write_plain(
-        self, status: Int, fields: HeaderMap, content: List[UInt8]
+        self,
+        status: Int,
+        fields: HeaderMap,
+        content: List[UInt8],
+        *,
+        copies: Bool = True,
     ) -> Bool:
         return H1Machine(self.state).send_plain_response(
-            status, fields, Span(content), _DATE.as_bytes(), self.output
+            status,
+            fields,
+            Span(content),
+            _DATE.as_bytes(),
+            self.output,
+            copies=copies,
         )
 
     def write(

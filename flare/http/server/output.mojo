@@ -98,6 +98,8 @@ def write_response(c: PointerTo[ConnectionState], var response: Response):
     if c[].exchange:
         _close_if_never_asked(c, c[].exchange.unsafe_value())
     if _write_plain(c, response):
+        if len(response.body) > COPY_OCTETS_MAX:
+            _keep_large(c, response^)
         return
     _write_general(c, response^)
 
@@ -223,13 +225,16 @@ def record_access(c: PointerTo[ConnectionState], status: Int, octets: Int):
 @always_inline
 def _write_plain(c: PointerTo[ConnectionState], response: Response) -> Bool:
     var octets = response.body.octets()
-    if len(octets) > COPY_OCTETS_MAX:
-        return False
     var w = worker_of(c)
     var output = output_of(c)
     w[].refresh_date()
     if not machine(c).send_plain_response(
-        response.status, response.headers, octets, Span(w[].date), output
+        response.status,
+        response.headers,
+        octets,
+        Span(w[].date),
+        output,
+        copies=len(octets) <= COPY_OCTETS_MAX,
     ):
         return False
     record_access(c, response.status, len(octets))
@@ -258,10 +263,15 @@ def _write(
         h1.send_data(response.body.octets(), output)
     else:
         h1.count_data(length)
-        c[].large = response^.into_body()
-        c[].large_sent = 0
+        _keep_large(c, response^)
     h1.send_end(output)
     record_access(c, response_status, length)
+
+
+@no_inline
+def _keep_large(c: PointerTo[ConnectionState], var response: Response):
+    c[].large = response^.into_body()
+    c[].large_sent = 0
 
 
 def _record(c: PointerTo[ConnectionState], status: Int, octets: Int):

@@ -168,6 +168,8 @@ struct H1Machine(TrivialRegisterPassable):
         octets: Span[UInt8, _],
         date: Span[UInt8, _],
         output: PointerTo[Buffer],
+        *,
+        copies: Bool = True,
     ) -> Bool:
         """Sends a whole response if it is a plain one, as most are.
 
@@ -177,13 +179,15 @@ struct H1Machine(TrivialRegisterPassable):
             octets: The whole body.
             date: The 29 octets of Date.
             output: Where the octets go, if it has room for them.
+            copies: False leaves the content to the caller, who sends it itself
+                behind what the output holds.
 
         Returns:
             True if all of it was sent; else nothing has changed, and the head,
             the body and the end are to be sent one by one.
         """
         return write_plain_response(
-            self.state, status, fields, octets, date, output
+            self.state, status, fields, octets, date, output, copies
         )
 
     def send_request_head(

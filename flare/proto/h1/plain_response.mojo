@@ -1,5 +1,5 @@
 """Writes what nearly every response is: a head that says nothing of its own
-about framing, and the whole content behind it.
+about framing, and behind it the whole content, unless that is long.
 
 What is written here is what the general code would write; whatever needs
 thought is left to it.
@@ -30,6 +30,7 @@ def write_plain_response(
     octets: Span[UInt8, _],
     date: Span[UInt8, _],
     output: PointerTo[Buffer],
+    copies: Bool,
 ) -> Bool:
     """Writes a whole response to an HTTP/1.1 request that is whole too, on a
     connection that persists.
@@ -41,6 +42,8 @@ def write_plain_response(
         octets: The whole content.
         date: The value of Date.
         output: Where the octets go, if it has room for them.
+        copies: False writes the head alone: the caller sends the content itself
+            behind what the output holds.
 
     Returns:
         True if all was written and the exchange is over; else nothing has
@@ -52,8 +55,9 @@ def write_plain_response(
     var wire = section.octets
     if not s.owes_plain_response() or section.known & _NEEDS_THOUGHT != 0:
         return False
+    var copied = len(octets) if copies else 0
     if (
-        output[].room() < FRAMING_OCTETS_MAX + len(wire) + len(octets)
+        output[].room() < FRAMING_OCTETS_MAX + len(wire) + copied
         or len(date) != _DATE_OCTETS
     ):
         return False
@@ -73,7 +77,7 @@ def write_plain_response(
     at = put["\r\n"](target, at)
     at = put_octets(target, at, wire)
     at = put["\r\n"](target, at)
-    at = put_octets(target, at, octets)
+    at = put_octets(target, at, octets[:copied])
     output[].advance(at)
     s.send_body = BodyKind.LENGTH
     s.send_left = 0
