@@ -6,6 +6,7 @@ from tests.proto import (
     test_dns_answer,
     test_dns_name,
     test_h1_field_stops,
+    test_h1_first_field,
     test_h1_fixtures,
     test_h1_grammar,
     test_h1_guard,
@@ -33,6 +34,10 @@ def main() raises:
         failures.append(String(e))
     try:
         TestSuite.discover_tests[test_h1_field_stops.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_h1_first_field.TESTS]().run()
     except e:
         failures.append(String(e))
     try:

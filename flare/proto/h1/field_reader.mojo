@@ -34,7 +34,7 @@ from .scan import (
     two_octets,
 )
 
-comptime _HOST_OCTETS: UInt32 = 4
+comptime _HOST_OCTETS = 4
 comptime _HOST_COLON_SPACE: UInt64 = 0x203A74736F68
 # "host: ", loaded little-endian.
 comptime _HOST_VALUE = 8
@@ -199,17 +199,11 @@ def take_whole_lines(
     var last = lines.unsafe_offset(min(h.lines.capacity(), lines_max))
     var known = h.known
     if likely(Int(line) == Int(lines) and Int(line) < Int(last)):
-        # Nearly every request has this one in front.
         var end = _first_host_end(window, stops, line_end, limit)
         if likely(end != 0):
             var value = line_end + _HOST_VALUE
             line.unsafe_write(
-                FieldLine(
-                    UInt32(line_end + 2),
-                    _HOST_OCTETS,
-                    UInt32(value),
-                    UInt32(end - value),
-                )
+                _line(line_end + 2, _HOST_OCTETS, value, end - value)
             )
             h.host = 0
             known |= FieldName.bit(FieldName.HOST)
@@ -237,14 +231,7 @@ def take_whole_lines(
             var trimmed = _trim(p, value, end)
             value = trimmed.start
             octets = trimmed.octets
-        line.unsafe_write(
-            FieldLine(
-                UInt32(at),
-                UInt32(colon - at),
-                UInt32(value),
-                UInt32(octets),
-            )
-        )
+        line.unsafe_write(_line(at, colon - at, value, octets))
         var id = known_received_field(p, at, colon)
         if unlikely(is_framing(id)):
             var text = Span(unsafe_ptr=p.unsafe_offset(value), length=octets)
@@ -266,8 +253,9 @@ def take_whole_lines(
 def _first_host_end(
     window: Window, mut stops: FieldStops, line_end: Int, limit: Int
 ) -> Int:
-    # Where the CR LF of a whole line `Host: value` lies, or 0 if what follows
-    # is anything else; then the stops are as they were.
+    # Where the CR LF of a whole line `Host: value` lies, which nearly every
+    # request has in front, or 0 if what follows is anything else; then the
+    # stops are as they were.
     var p = window.unsafe_ptr()
     var before = line_end + _HOST_VALUE - 1
     if unlikely(before + 2 >= len(window) or not stops.reaches(before)):
@@ -288,6 +276,13 @@ def _first_host_end(
         return 0
     stops = looked
     return end
+
+
+@always_inline
+def _line(start: Int, name_octets: Int, value: Int, octets: Int) -> FieldLine:
+    return FieldLine(
+        UInt32(start), UInt32(name_octets), UInt32(value), UInt32(octets)
+    )
 
 
 @always_inline
@@ -345,12 +340,7 @@ def _take_line[
     while end > start and is_blank(window.unsafe_get(end - 1)):
         end -= 1
     ref h = head[]
-    var line = FieldLine(
-        UInt32(line_start),
-        UInt32(name_octets),
-        UInt32(start),
-        UInt32(end - start),
-    )
+    var line = _line(line_start, name_octets, start, end - start)
     comptime if is_trailer:
         h.trailers.append(line)
         return
