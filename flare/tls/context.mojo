@@ -332,6 +332,7 @@ struct TlsContext(ImplicitlyCopyable, Movable):
         self._shared[].lock.acquire()
         swap(self._shared[].generation, next)
         self._shared[].lock.release()
+        _ = next^
 
     def generation(self) -> ArcPointer[Generation]:
         """Gives what the next connection is made from.
