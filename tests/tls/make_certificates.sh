@@ -109,7 +109,11 @@ openssl req -config authority.cnf -x509 -newkey rsa:2048 -nodes \
     -addext subjectAltName=DNS:localhost
 openssl pkey -in server.key -aes128 -passout pass:secret -out encrypted.key
 head -c 200 server.pem >truncated.pem
-printf 'an answer of the authority' >status.der
+openssl ocsp -index ca.index -CA ca.pem -issuer ca.pem -cert server.pem \
+    -rsigner ca.pem -rkey ca.key -ndays 30 -respout status.der >&2
+head -c 200 status.der >half_status.der
+# The authority says only that it is asked too much (tryLater).
+printf '\060\003\012\001\003' >no_status.der
 : >empty.pem
 rm -f ./*.csr
 touch done
