@@ -23,6 +23,7 @@ comptime _FRONT_OCTETS = 16
 # The signature, the command, the family, and the length of the rest.
 comptime _COMMAND_LOCAL: UInt8 = 0x20
 comptime _COMMAND_PROXY: UInt8 = 0x21
+comptime _TRANSPORT_STREAM: UInt8 = 1
 comptime _V4_OCTETS = 4
 comptime _V6_OCTETS = 16
 comptime _UNIX_OCTETS = 216
@@ -131,15 +132,16 @@ def _parse_binary(
     var whole = _FRONT_OCTETS + length
     if whole > octets_max:
         raise ProxyHeaderError("the header is longer than the limit")
+    if command == _COMMAND_LOCAL:
+        # Whatever addresses it holds are to be passed over, and of what family
+        # they are, too.
+        if len(octets) < whole:
+            return None
+        return ProxyHeader(whole, None, None)
     var family = octets[13] >> 4
     var transport = octets[13] & 15
     if family > 3 or transport > 2:
         raise ProxyHeaderError("the family or the transport is unknown")
-    if command == _COMMAND_LOCAL:
-        # Whatever addresses it holds are to be passed over.
-        if len(octets) < whole:
-            return None
-        return ProxyHeader(whole, None, None)
     var address_octets = 0
     if family == 1:
         address_octets = _V4_OCTETS
@@ -154,6 +156,9 @@ def _parse_binary(
         raise ProxyHeaderError("the addresses are cut off")
     if len(octets) < whole:
         return None
+    if transport != _TRANSPORT_STREAM:
+        # What this connection carries has not come by datagrams.
+        address_octets = 0
     if address_octets == 0:
         return ProxyHeader(whole, None, None)
     var addresses = octets[_FRONT_OCTETS:whole]

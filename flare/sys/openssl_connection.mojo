@@ -25,7 +25,9 @@ comptime _CTRL_HOST_NAME = 55
 comptime _CTRL_STATUS_TYPE = 65
 comptime _CTRL_STATUS_RESPONSE = 70
 comptime _STATUS_TYPE_OCSP = 1
-comptime _NO_PARTIAL_WILDCARDS = 4
+# A wildcard stands for one whole label, and the subject names no host, whatever
+# other names there are (RFC 9525).
+comptime _NAME_RULES = 0x04 | 0x20
 comptime _COUNT_MAX = 1 << 30
 
 
@@ -129,7 +131,7 @@ struct SslConnection(TrivialRegisterPassable):
         self.library.function[
             "X509_VERIFY_PARAM_set_hostflags",
             def(Erased, c_uint) thin abi("C") -> None,
-        ]()(parameters, c_uint(_NO_PARTIAL_WILDCARDS))
+        ]()(parameters, c_uint(_NAME_RULES))
         return (
             self.library.function[
                 "X509_VERIFY_PARAM_set1_host",

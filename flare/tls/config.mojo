@@ -20,7 +20,7 @@ struct TlsIdentity(Copyable, Movable):
     var status_path: Optional[String]
     """A file with an OCSP response in DER that a server shows to who asks
     (RFC 6066 section 8). Somebody else keeps it fresh; a reload reads it
-    again."""
+    again, and refuses what is no such response."""
 
     def __init__(
         out self,

@@ -39,7 +39,8 @@ from flare.sys.thread import Lock
 from .config import TlsConfig, TlsIdentity, TlsServerConfig, wire_protocols
 from .error import TlsError
 from .library import loaded_library, system_trust_store
-from .pem import Pem, read_file
+from .pem import Pem
+from .status import read_status
 
 # Authenticated encryption with fresh keys only (RFC 9325 section 4.2).
 comptime _SUITES_1_2: StaticString = (
@@ -197,7 +198,7 @@ struct Generation(Movable):
         if identity.status_path:
             var status = heap_create(
                 StapledStatus(
-                    self.library, read_file(identity.status_path.value())
+                    self.library, read_status(identity.status_path.value())
                 )
             )
             self.statuses.append(status)
@@ -332,6 +333,7 @@ struct TlsContext(ImplicitlyCopyable, Movable):
         self._shared[].lock.acquire()
         swap(self._shared[].generation, next)
         self._shared[].lock.release()
+        _ = next^
 
     def generation(self) -> ArcPointer[Generation]:
         """Gives what the next connection is made from.

@@ -39,6 +39,8 @@ struct _StreamState(Movable):
     # The writer, while a reader sends.
     var flush_waiter: Optional[Fiber]
     var is_shaking_hands: Bool
+    # Who came to read or to write while another shakes hands.
+    var handshake_waiter: Optional[Fiber]
     # Some of a record was sent, so nothing else may be.
     var is_broken: Bool
 
@@ -53,6 +55,7 @@ struct _StreamState(Movable):
         self.is_flushing = False
         self.flush_waiter = None
         self.is_shaking_hands = False
+        self.handshake_waiter = None
         self.is_broken = False
 
 
@@ -158,10 +161,10 @@ struct TlsStream(Movable, Reader, Writer):
             Error: `net.timeout …` when its time is over, `tls.no_certificate
                 handshake`, `tls.plain_http handshake` and the like.
         """
+        if not self._state[].machine.is_open():
+            self._await_other_handshake()
         if self._state[].machine.is_open():
             return
-        if self._state[].is_shaking_hands:
-            raise NetError.from_errno("handshake", EBUSY)
         self._state[].is_shaking_hands = True
         var failure = Optional[Error](None)
         try:
@@ -170,6 +173,8 @@ struct TlsStream(Movable, Reader, Writer):
         except e:
             failure = e^
         self._state[].is_shaking_hands = False
+        if self._state[].handshake_waiter:
+            self._state[].handshake_waiter.value().wake()
         if failure:
             # Half a handshake is no connection: the peer need not wait.
             if self._state[].machine.failure():
@@ -396,6 +401,19 @@ struct TlsStream(Movable, Reader, Writer):
             Lines in the form that decrypting tools read.
         """
         return self._state[].machine.dangerous_keys()
+
+    def _await_other_handshake(self) raises:
+        # A stream that was accepted may be given to a reader and to a writer:
+        # the one that comes first shakes hands for both.
+        while self._state[].is_shaking_hands:
+            if self._state[].handshake_waiter:
+                raise NetError.from_errno("handshake", EBUSY)
+            var fiber = waiting_fiber("handshake")
+            self._state[].handshake_waiter = fiber
+            var result = fiber.wait()
+            self._state[].handshake_waiter = None
+            if result < 0:
+                raise NetError.from_errno("handshake", result)
 
     def _shake_hands(self) raises:
         while True:

@@ -118,7 +118,21 @@ def test_a_proxy_may_speak_for_itself_or_know_nothing() raises:
     assert_equal(_outcome(_binary(0x20, 0x00, none)), "none none 16")
     assert_equal(_outcome(_binary(0x21, 0x00, none)), "none none 16")
     var addresses = List[UInt8](length=12, fill=1)
-    assert_equal(_outcome(_binary(0x20, 0x11, addresses)), "none none 28")
+    # Where it speaks for itself the family is passed over too.
+    for family in [0x11, 0x12, 0x41, 0x1F]:
+        assert_equal(
+            _outcome(_binary(0x20, UInt8(family), addresses)), "none none 28"
+        )
+    # What speaks of datagrams, or of nothing known, names no peer of a stream.
+    for family in [0x10, 0x12]:
+        assert_equal(
+            _outcome(_binary(0x21, UInt8(family), addresses)), "none none 28"
+        )
+    var longer = List[UInt8](length=36, fill=1)
+    for family in [0x20, 0x22]:
+        assert_equal(
+            _outcome(_binary(0x21, UInt8(family), longer)), "none none 52"
+        )
     var paths = List[UInt8](length=216, fill=0)
     assert_equal(_outcome(_binary(0x21, 0x31, paths)), "none none 232")
 

@@ -55,13 +55,16 @@ commonName = supplied
 organizationName = optional
 END
 export AUTHORITY=ca
+purpose=
 
 leaf() { # NAME SUBJECT ALTERNATIVE-NAMES [OPTION OF ca …]
     name=$1 subject=$2 names=$3
     shift 3
     # shellcheck disable=SC2086
     openssl req -config authority.cnf $new_key -keyout "$name.key" \
-        -out "$name.csr" -subj "$subject" -addext "subjectAltName=$names"
+        -out "$name.csr" -subj "$subject" \
+        ${names:+-addext "subjectAltName=$names"} \
+        ${purpose:+-addext "extendedKeyUsage=$purpose"}
     openssl ca -config authority.cnf -batch -notext -in "$name.csr" \
         -out "$name.pem" "$@"
 }
@@ -76,6 +79,23 @@ leaf expired /CN=expired "DNS:localhost" \
     -startdate 20200101000000Z -enddate 20200201000000Z
 leaf early /CN=early "DNS:localhost" \
     -startdate 20480101000000Z -enddate 20490101000000Z
+leaf nameless /CN=localhost ""
+leaf addressed /CN=localhost "IP:127.0.0.1"
+purpose=clientAuth
+leaf for_clients /CN=for_clients "DNS:localhost"
+purpose=serverAuth
+leaf for_servers /CN=for_servers "DNS:localhost"
+purpose=
+# An authority in between: shown with the certificate, and forgotten.
+# shellcheck disable=SC2086
+openssl req -config authority.cnf -x509 -CA ca.pem -CAkey ca.key $new_key \
+    -keyout middle.key -out middle.pem -days 30 -subj "/CN=Middle authority" \
+    -extensions authority
+: >middle.index
+AUTHORITY=middle
+leaf unchained /CN=unchained "DNS:localhost"
+cp unchained.key chained.key
+cat unchained.pem middle.pem >chained.pem
 AUTHORITY=other_ca
 leaf stranger /CN=stranger "DNS:localhost"
 # shellcheck disable=SC2086
@@ -89,7 +109,11 @@ openssl req -config authority.cnf -x509 -newkey rsa:2048 -nodes \
     -addext subjectAltName=DNS:localhost
 openssl pkey -in server.key -aes128 -passout pass:secret -out encrypted.key
 head -c 200 server.pem >truncated.pem
-printf 'an answer of the authority' >status.der
+openssl ocsp -index ca.index -CA ca.pem -issuer ca.pem -cert server.pem \
+    -rsigner ca.pem -rkey ca.key -ndays 30 -respout status.der >&2
+head -c 200 status.der >half_status.der
+# The authority says only that it is asked too much (tryLater).
+printf '\060\003\012\001\003' >no_status.der
 : >empty.pem
 rm -f ./*.csr
 touch done

@@ -85,6 +85,21 @@ def test_an_identity_that_cannot_be_used_is_refused() raises:
         )
 
 
+def test_a_status_is_the_answer_of_an_authority() raises:
+    var rows: List[Tuple[String, Int]] = [
+        ("status.der", -1),
+        ("half_status.der", TlsError.BAD_FILE),
+        ("no_status.der", TlsError.BAD_FILE),
+        ("nothing.der", TlsError.BAD_FILE),
+        ("empty.pem", TlsError.BAD_FILE),
+        ("server.pem", TlsError.BAD_FILE),
+    ]
+    for row in rows:
+        var config = server_config()
+        config.identities[0].status_path = path_of(row[0])
+        assert_equal(_kind_of_server(config), row[1], row[0])
+
+
 def test_certificates_and_keys_may_be_texts() raises:
     var texts = List[String]()
     for name in ["server.pem", "server.key"]:

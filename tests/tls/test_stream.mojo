@@ -77,6 +77,14 @@ def test_a_close_over_unread_octets_loses_nothing() raises:
     on_each_backend(_unread)
 
 
+def test_a_reader_and_a_writer_may_begin_before_the_handshake() raises:
+    on_each_backend(_both_begin)
+
+
+def test_who_waits_for_a_handshake_that_fails_fails_too() raises:
+    on_each_backend(_both_fail)
+
+
 def test_a_second_reader_is_refused() raises:
     on_each_backend(_two_readers)
 
@@ -180,6 +188,55 @@ def _unread() raises:
     client.write_all(Span(pattern(COUNT)))
     client.close()
     assert_equal(serving^.join(), COUNT)
+
+
+def _both_begin() raises:
+    var listener = TlsListener.bind(SocketAddr.localhost(0), server_config())
+    var port = listener.local_address().port
+
+    def ask() raises {var port} -> Int:
+        var client = TlsStream.connect("localhost", port, client_config())
+        client.write_all("question".as_bytes())
+        client.end_sending()
+        return len(_read_to_end(client))
+
+    var asking = spawn(ask)
+    var server = _Shared(listener.accept())
+
+    def read() raises {var server} -> Int:
+        return len(_read_to_end(server[]))
+
+    def write() raises {var server}:
+        server[].write_all("answer".as_bytes())
+        server[].end_sending()
+
+    var reading = spawn(read)
+    var writing = spawn(write)
+    assert_equal(reading^.join(), 8)
+    writing^.join()
+    assert_equal(asking^.join(), 6)
+
+
+def _both_fail() raises:
+    var listener = TlsListener.bind(SocketAddr.localhost(0), server_config())
+    var tcp = TcpStream.connect("localhost", listener.local_address().port)
+    var server = _Shared(listener.accept())
+
+    def read() raises {var server}:
+        _ = _read_to_end(server[])
+
+    def write() raises {var server}:
+        server[].write_all("answer".as_bytes())
+
+    var reading = spawn(read)
+    var writing = spawn(write)
+    sleep(0)
+    tcp.write_all("GET / HTTP/1.1\r\nHost: a\r\n\r\n".as_bytes())
+    with assert_raises(contains="tls.plain_http handshake"):
+        reading^.join()
+    with assert_raises(contains="tls.plain_http handshake"):
+        writing^.join()
+    _ = tcp^
 
 
 def _wrong_name() raises:

@@ -37,6 +37,14 @@ def test_each_reason_to_refuse_a_server_has_its_error() raises:
         ("other", "wild.test", TlsError.WRONG_NAME),
         ("other", "a.b.wild.test", TlsError.WRONG_NAME),
         ("other", "localhost", TlsError.WRONG_NAME),
+        # Nor where there is none, or no name among them.
+        ("nameless", "localhost", TlsError.WRONG_NAME),
+        ("addressed", "localhost", TlsError.WRONG_NAME),
+        ("addressed", "127.0.0.1", -1),
+        ("chained", "localhost", -1),
+        ("unchained", "localhost", TlsError.UNKNOWN_AUTHORITY),
+        ("for_servers", "localhost", -1),
+        ("for_clients", "localhost", TlsError.BAD_CERTIFICATE),
         ("expired", "localhost", TlsError.EXPIRED),
         ("early", "localhost", TlsError.NOT_YET_VALID),
         ("self_signed", "localhost", TlsError.SELF_SIGNED),
@@ -109,6 +117,11 @@ def test_a_client_is_asked_for_a_certificate_only_where_somebody_vouches() raise
     var pair = joined(client, server_config())
     assert_joined(pair)
     assert_false(Bool(pair.server.machine.peer_subject()))
+    for name in ["chained", "for_clients"]:
+        client.identity = identity_of(name)
+        pair = joined(client, _server_that_asks())
+        assert_joined(pair)
+    client.identity = identity_of("client")
     pair = joined(client, _server_that_asks())
     assert_joined(pair)
     # Everything that divides a name, or could deceive a log, is escaped.
@@ -137,6 +150,8 @@ def test_a_client_that_nobody_vouches_for_is_refused() raises:
         ("early", TlsError.NOT_YET_VALID),
         ("self_signed", TlsError.SELF_SIGNED),
         ("stranger", TlsError.UNKNOWN_AUTHORITY),
+        ("unchained", TlsError.UNKNOWN_AUTHORITY),
+        ("for_servers", TlsError.BAD_CERTIFICATE),
     ]
     for row in rows:
         for is_optional in [False, True]:
