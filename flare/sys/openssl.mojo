@@ -94,6 +94,7 @@ comptime _NAMES: List[StaticString] = [
     "TLS_server_method",
     "X509_NAME_print_ex",
     "X509_STORE_add_cert",
+    "X509_STORE_set_flags",
     "X509_VERIFY_PARAM_set1_host",
     "X509_VERIFY_PARAM_set1_ip_asc",
     "X509_VERIFY_PARAM_set_hostflags",

@@ -63,6 +63,8 @@ comptime _CTRL_MAX_VERSION = 124
 # it goes on, and a connection that is idle holds no buffers.
 comptime _MODES = 0x01 | 0x02 | 0x10
 
+comptime _PARTIAL_CHAIN: UInt64 = 0x80000
+
 comptime SESSION_CACHE_OFF = 0
 """Sessions are kept by clients only, as tickets."""
 comptime SESSION_CACHE_CLIENT_NOT_INTERNAL = 0x0301
@@ -227,6 +229,12 @@ struct SslContext(TrivialRegisterPassable):
         var done = self.library.function["X509_STORE_add_cert", Add]()(
             store, certificate
         )
+        # Whoever is named is believed, also if another vouches for him: an
+        # authority in between, or one host.
+        done &= self.library.function[
+            "X509_STORE_set_flags",
+            def(Erased, UInt64) thin abi("C") -> c_int,
+        ]()(store, _PARTIAL_CHAIN)
         if is_told:
             done &= self.library.function["SSL_CTX_add_client_CA", Add]()(
                 self.address, certificate

@@ -64,7 +64,9 @@ UNNAMED = [
     ("a line without addresses", b"PROXY UNKNOWN\r\n"),
     ("the proxy for itself", binary(0x20, 0x00, b"")),
     ("the proxy for itself, with addresses", binary(0x20, 0x11, V4)),
+    ("the proxy for itself, of an unknown family", binary(0x20, 0x41, V4)),
     ("no addresses", binary(0x21, 0x00, b"")),
+    ("datagrams", binary(0x21, 0x12, V4)),
     ("Unix sockets", binary(0x21, 0x31, bytes(216))),
 ]
 MALFORMED = [

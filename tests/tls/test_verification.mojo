@@ -78,6 +78,35 @@ def test_a_certificate_that_is_trusted_itself_is_accepted() raises:
     assert_joined(pair)
 
 
+def test_who_is_trusted_need_not_be_his_own_authority() raises:
+    # Who is trusted, who comes, and how that ends.
+    var rows: List[Tuple[String, String, Int]] = [
+        ("middle", "chained", -1),
+        ("middle", "unchained", -1),
+        ("middle", "server", TlsError.UNKNOWN_AUTHORITY),
+        ("server", "server", -1),
+        ("server", "renewed", TlsError.UNKNOWN_AUTHORITY),
+        ("expired", "expired", TlsError.EXPIRED),
+    ]
+    for row in rows:
+        var pair = joined(client_config(row[0]), server_config(row[1]))
+        var kind = -1
+        if pair.client.error:
+            kind = pair.client.error.value().kind
+        assert_equal(kind, row[2], String(row[0], " ", row[1]))
+        var server = server_config()
+        server.client_authorities.append(
+            Pem(path=path_of(String(row[0], ".pem")))
+        )
+        var client = client_config()
+        client.identity = identity_of(row[1])
+        pair = joined(client, server)
+        kind = -1
+        if pair.server.error:
+            kind = pair.server.error.value().kind
+        assert_equal(kind, row[2], String(row[0], " ", row[1], " as a client"))
+
+
 def test_an_expected_name_takes_the_place_of_the_host() raises:
     var client = client_config()
     client.expected_name = String("other.test")
