@@ -472,6 +472,9 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
         if self.state[].socket:
             descriptor = self.state[].socket.value().descriptor()
         elif self.state[].tls:
+            # What was received with the last response may lie there unread.
+            if self.state[].tls.value().has_unread():
+                return False
             descriptor = self.state[].tls.value().descriptor()
         var octet = Array[UInt8, 1](fill=0)
         var result = receive_octets(

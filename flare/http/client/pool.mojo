@@ -116,7 +116,12 @@ struct Pool(TrivialRegisterPassable):
             if origin[].open < self.state[].limits.connections_per_origin_max:
                 origin[].open += 1
                 return None
-        return self._wait(origin, clock)
+        var handed = self._wait(origin, clock)
+        if handed and not _is_fit(handed.value(), can_repeat):
+            # Its room stays with the caller.
+            handed.value().destroy()
+            return None
+        return handed
 
     def release(self, origin: Origin, connection: ClientConnection):
         """Gives a connection back whose exchange is over.
@@ -199,11 +204,7 @@ struct Pool(TrivialRegisterPassable):
             if (
                 now_ms - c.idle_since_ms < self.state[].limits.idle_timeout_ms
                 and now_ms - c.made_ms < self.state[].limits.age_max_ms
-                and (
-                    # What has come meanwhile then shows beside the send.
-                    (can_repeat and connection.can_send_and_fill())
-                    or connection.is_silent()
-                )
+                and _is_fit(connection, can_repeat)
             ):
                 return connection
             origin[].open -= 1
@@ -323,6 +324,14 @@ struct Pool(TrivialRegisterPassable):
         while len(origin[].idle) > 0:
             self._drop_idle(origin, 0)
         heap_destroy(origin)
+
+
+@always_inline
+def _is_fit(connection: ClientConnection, can_repeat: Bool) -> Bool:
+    # What has come meanwhile shows beside the send where both are one step.
+    return (
+        can_repeat and connection.can_send_and_fill()
+    ) or connection.is_silent()
 
 
 comptime _MS_MAX = 1 << 40
