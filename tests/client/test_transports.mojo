@@ -165,8 +165,12 @@ def _secure() raises:
     var serving = spawn(serve^)
     var url = String("https://localhost:", port)
     var client = HttpClient(url, config=ClientConfig(tls=client_config()))
-    for _ in range(3):
-        assert_equal(client.get("/").text(), "ok")
+    for number in range(3):
+        var response = client.get("/")
+        assert_equal(response.text(), "ok")
+        # Only the first one shakes hands.
+        assert_equal(response.timings().handshake_us > 0, number == 0)
+        assert_equal(response.timings().reused, number > 0)
     assert_equal(client.statistics().connects, 1)
     client.close_idle()
     var wrong = HttpClient(
