@@ -1,5 +1,6 @@
 """Tests that octets behind a response reach no later request, wherever they
-lie: in the kernel, in a record that was received, or in one that was opened."""
+lie: in the kernel, in a record that was received, or in one that was opened;
+and that closing what is kept does no harm to who asks meanwhile."""
 
 from std.testing import assert_equal, assert_true
 
@@ -27,6 +28,11 @@ def test_what_tls_has_received_behind_an_answer_is_no_answer() raises:
 
 def test_a_connection_that_is_handed_over_is_looked_at_first() raises:
     on_each_backend(_handed_over)
+
+
+def test_the_pool_may_grow_while_its_connections_say_goodbye() raises:
+    # A sanitizer watches over this one.
+    on_each_backend(_grown_meanwhile)
 
 
 def _inside_of_tls() raises:
@@ -101,6 +107,42 @@ def _handed_over() raises:
         answering^.join()
         _ = stream^
         heap_destroy(client)
+
+
+def _grown_meanwhile() raises:
+    var config = ClientConfig(tls=client_config())
+    var client = heap_create(HttpClient(config=config^))
+    for _ in range(2):
+        assert_equal(client[].get(_secure_stand()).text(), "ok")
+    var third = _secure_stand()
+
+    def close() raises {var client}:
+        client[].close_idle()
+
+    def ask() raises {var client, var third} -> String:
+        return String(client[].get(third).text())
+
+    var closing = spawn(close)
+    var asking = spawn(ask^)
+    closing^.join()
+    assert_equal(asking^.join(), "ok")
+    assert_equal(client[].statistics().open, 1)
+    heap_destroy(client)
+
+
+def _secure_stand() raises -> String:
+    var listener = TlsListener.bind(SocketAddr.localhost(0), server_config())
+    var url = String("https://localhost:", listener.local_address().port)
+
+    def serve() raises {var listener^}:
+        var octets = List[UInt8](length=4096, fill=0)
+        var stream = listener.accept()
+        while stream.read(Span(octets)) > 0:
+            stream.write_all(OK_ANSWER.as_bytes())
+
+    var serving = spawn(serve^)
+    serving^.detach()
+    return url
 
 
 comptime TESTS = __functions_in_module()
