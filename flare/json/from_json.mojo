@@ -13,7 +13,6 @@ from flare.core import equals
 
 from .names import JsonRefusesUnknownFields, is_optional, name_of
 from .problem import (
-    DUPLICATE_KEY,
     MISSING_FIELD,
     OUT_OF_RANGE,
     UNKNOWN_FIELD,
@@ -69,7 +68,7 @@ def _read_fields[
             comptime name = name_of[T, names[i]]()
             if not is_known and equals(key, name.as_bytes()):
                 is_known = True
-                _read_field[T, i](json, slot, has, start)
+                _read_field[T, i](json, slot, has)
         if not is_known:
             comptime if conforms_to(T, JsonRefusesUnknownFields):
                 raise json.stop_at(start, UNKNOWN_FIELD)
@@ -96,7 +95,6 @@ def _read_field[
     json: JsonReader,
     mut slot: MaybeUninit[T],
     mut has: Array[Bool, reflect[T].field_count()],
-    start: Int,
 ) raises:
     comptime F = reflect[T].field_types()[i]
     comptime assert conforms_to(F, FromJson), String(
@@ -108,8 +106,6 @@ def _read_field[
     ref whole = slot.unsafe_ptr()[]
     var target = Pointer(to=reflect[T].field_ref[i](whole))
     if has.unsafe_get(i):
-        if not json.limits().duplicate_keys_allowed:
-            raise json.stop_at(start, DUPLICATE_KEY)
         # The last of equal keys counts.
         target.unsafe_deinit_pointee()
         has.unsafe_get(i) = False

@@ -2,6 +2,7 @@
 
 from .from_json import FromJson
 from .limits import JsonLimits
+from .parser import parse_document
 from .place import error_at
 from .problem import Fault, TOO_LARGE
 from .input import JsonInput
@@ -85,6 +86,9 @@ def decode[
     """
     if len(octets) > limits.octets_max:
         raise error_at(octets, Fault(TOO_LARGE, 0, ""))
+    if not limits.duplicate_keys_allowed:
+        # Also what the type passes over may hold no key twice.
+        _ = parse_document(octets, limits)
     var input = JsonInput(octets, limits)
     try:
         var value = T.from_json(input.reader())

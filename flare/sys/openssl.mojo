@@ -80,6 +80,7 @@ comptime _NAMES: List[StaticString] = [
     "SSL_get_servername",
     "SSL_get_verify_result",
     "SSL_get_version",
+    "SSL_has_pending",
     "SSL_new",
     "SSL_read",
     "SSL_session_reused",

@@ -235,6 +235,20 @@ struct SslConnection(TrivialRegisterPassable):
             return (SSL_DONE, Int(result))
         return (self._outcome(result), 0)
 
+    def has_pending(self) -> Bool:
+        """Tells whether octets were taken that `read` has not given, decrypted
+        or not.
+
+        Returns:
+            True then.
+        """
+        return (
+            self.library.function[
+                "SSL_has_pending", def(Erased) thin abi("C") -> c_int
+            ]()(self.address)
+            == 1
+        )
+
     @no_inline
     def write(self, octets: Span[UInt8, _]) -> Tuple[Int, Int]:
         """Encrypts octets, at most one record.

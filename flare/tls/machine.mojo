@@ -383,6 +383,15 @@ struct TlsMachine(Movable):
         if self.pending() == 0 and self.state[].io[].output.capacity() > 0:
             self.state[].io[].output = Buffer()
 
+    def has_unread(self) -> Bool:
+        """Tells whether octets of the window were consumed that `read` has not
+        given yet.
+
+        Returns:
+            True then, also for a part of a record.
+        """
+        return self.state[].connection.has_pending()
+
     def is_open(self) -> Bool:
         """Tells whether the handshake is complete.
 

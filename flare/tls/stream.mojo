@@ -290,6 +290,18 @@ struct TlsStream(Movable, Reader, Writer):
         """
         self._state[].tcp.set_write_timeout_ms(timeout_ms)
 
+    def has_unread(self) -> Bool:
+        """Tells whether octets were received that no `read` has given, be they
+        less than a record.
+
+        Returns:
+            True then; what the kernel has received does not count.
+        """
+        return (
+            len(self._state[].received) > 0
+            or self._state[].machine.has_unread()
+        )
+
     def is_open(self) -> Bool:
         """Tells whether `close` was not called yet.
 

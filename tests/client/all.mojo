@@ -13,6 +13,7 @@ from tests.client import (
     test_redirects,
     test_requests,
     test_streams,
+    test_surplus,
     test_transports,
 )
 
@@ -57,6 +58,10 @@ def main() raises:
         failures.append(String(e))
     try:
         TestSuite.discover_tests[test_streams.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_surplus.TESTS]().run()
     except e:
         failures.append(String(e))
     try:

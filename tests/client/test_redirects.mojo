@@ -171,6 +171,7 @@ def _fields_of_every_request() raises:
     var headers = HeaderMap()
     headers.append("Authorization", "secret")
     headers.append("Cookie", "a=secret")
+    headers.append("Proxy-Authorization", "secret")
     headers.append("X-Mine", "1")
     var client = HttpClient(stand.url(), config=ClientConfig(headers=headers^))
     assert_equal(client.get("/x").text(), "ok")

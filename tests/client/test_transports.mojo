@@ -12,6 +12,7 @@ from flare.http import (
     ProxyRules,
 )
 from flare.http.client.proxy import matches_rule
+from flare.http.client.tunnel import socks_request
 from flare.http.client.retry import RetryPolicy, seconds_to_wait, status_delay
 from flare.net import SocketAddr
 from flare.runtime.task import spawn
@@ -129,6 +130,18 @@ def test_socks_carries_anything() raises:
     on_each_backend(_socks)
 
 
+def test_socks_is_told_addresses_as_addresses() raises:
+    var name: List[UInt8] = [5, 1, 0, 3, 4]
+    name.extend("h.ex\x00\x50".as_bytes())
+    assert_true(socks_request("h.ex", 80) == name)
+    var four: List[UInt8] = [5, 1, 0, 1, 192, 0, 2, 1, 1, 187]
+    assert_true(socks_request("192.0.2.1", 443) == four)
+    var six: List[UInt8] = [5, 1, 0, 4, 32, 1, 13, 184]
+    six.extend(List[UInt8](length=11, fill=0))
+    six.extend("\x07\x00\x50".as_bytes())
+    assert_true(socks_request("2001:db8::7", 80) == six)
+
+
 def test_a_proxy_that_refuses_is_an_error() raises:
     on_each_backend(_proxy_refuses)
 
@@ -152,8 +165,12 @@ def _secure() raises:
     var serving = spawn(serve^)
     var url = String("https://localhost:", port)
     var client = HttpClient(url, config=ClientConfig(tls=client_config()))
-    for _ in range(3):
-        assert_equal(client.get("/").text(), "ok")
+    for number in range(3):
+        var response = client.get("/")
+        assert_equal(response.text(), "ok")
+        # Only the first one shakes hands.
+        assert_equal(response.timings().handshake_us > 0, number == 0)
+        assert_equal(response.timings().reused, number > 0)
     assert_equal(client.statistics().connects, 1)
     client.close_idle()
     var wrong = HttpClient(

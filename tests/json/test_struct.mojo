@@ -120,6 +120,17 @@ def test_the_last_of_equal_fields_counts() raises:
             '{"name":"a","price":1,"count":1,"name":"b"}',
             JsonLimits(duplicate_keys_allowed=False),
         )
+    # Nor in what the struct has no field for, or keeps as it is.
+    var rows: List[Row] = [
+        Row('{"b":1,"x":1,"x":2}', "json.duplicate_key x: the key occurs"),
+        Row('{"b":1,"x":{"y":1,"y":2}}', "json.duplicate_key x.y: the key"),
+    ]
+    for row in rows:
+        assert_equal(decode[Sparse](row.text).b, 1)
+        with assert_raises(contains=String(row.error)):
+            _ = decode[Sparse](
+                row.text, JsonLimits(duplicate_keys_allowed=False)
+            )
 
 
 def test_numbers_of_every_kind_are_checked() raises:

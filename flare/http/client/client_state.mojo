@@ -236,6 +236,8 @@ struct ClientState(Movable):
         # Whoever was sent here by another origin is not shown them.
         _ = origin.fields.remove("Authorization")
         _ = origin.fields.remove("Cookie")
+        if not origin.is_forwarded:
+            _ = origin.fields.remove("Proxy-Authorization")
         if state[].credentials and _belongs(state, url):
             ref shown = state[].credentials.value()
             if shown.account:

@@ -2,6 +2,7 @@
 
 from flare.core import PointerTo
 from flare.runtime.wait import deadline_in
+from flare.sys.clock import monotonic_ns
 from flare.tcp import TcpStream
 from flare.tls import TlsContext, TlsMachine, TlsSession, TlsStream
 from flare.unix import UnixStream
@@ -82,12 +83,14 @@ def _connect(
         tcp = TcpStream.connect(host, port, timeout_ms=left_ms)
     except e:
         raise Error(ClientError.because(Phase.CONNECT, e))
+    var began_ns = monotonic_ns()
     if proxy and not origin[].is_forwarded:
         try:
             with deadline_in(max(end_ms - now(), 1)):
                 tcp = tunnelled(tcp^, proxy.value(), origin, config[].limits)
         except e:
             raise Error(ClientError.because(Phase.HANDSHAKE, e))
+        connection.state[].handshake_us = _us_since(began_ns)
     if not origin[].is_secure:
         connection.carry_over(tcp^)
         return
@@ -96,6 +99,11 @@ def _connect(
             connection.carry_over(_secured(tcp^, tls.value(), origin))
     except e:
         raise Error(ClientError.because(Phase.HANDSHAKE, e))
+    connection.state[].handshake_us = _us_since(began_ns)
+
+
+def _us_since(began_ns: Int) -> Int:
+    return (monotonic_ns() - began_ns) // 1000
 
 
 def _secured(

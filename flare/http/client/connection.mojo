@@ -95,6 +95,8 @@ struct ConnectionState(Movable):
     """What fibers wait on, where octets go out as they are."""
     var made_ms: Int
     """When it was connected."""
+    var handshake_us: Int
+    """How long the words with a proxy and the handshake of TLS took."""
     var idle_since_ms: Int
     """When its last exchange ended."""
     var exchanges: Int
@@ -125,6 +127,7 @@ struct ConnectionState(Movable):
         self.unix = None
         self.socket = None
         self.made_ms = 0
+        self.handshake_us = 0
         self.idle_since_ms = 0
         self.exchanges = 0
         self.head_octets = 0
@@ -472,6 +475,9 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
         if self.state[].socket:
             descriptor = self.state[].socket.value().descriptor()
         elif self.state[].tls:
+            # What was received with the last response may lie there unread.
+            if self.state[].tls.value().has_unread():
+                return False
             descriptor = self.state[].tls.value().descriptor()
         var octet = Array[UInt8, 1](fill=0)
         var result = receive_octets(

@@ -390,7 +390,11 @@ def connected(
             call[].clock,
         )
         state[].statistics.connects += 1
-        call[].timings.connect_us += (monotonic_ns() - now_ns) // 1000
+        var handshake_us = connection.state[].handshake_us
+        call[].timings.handshake_us += handshake_us
+        call[].timings.connect_us += (
+            monotonic_ns() - now_ns
+        ) // 1000 - handshake_us
         return connection
     except e:
         pool.give_room_up(origin)

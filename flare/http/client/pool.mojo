@@ -82,10 +82,14 @@ struct Pool(TrivialRegisterPassable):
         Raises:
             ClientError: `client.queue_full queue` if too many are in use.
         """
+        var left = List[ClientConnection]()
         if len(self.state[].origins) >= self.state[].limits.origins_max:
-            self._forget_one()
+            self._forget_one(left)
         var added = heap_create(origin^)
+        added[].users += 1
         self.state[].origins.append(added)
+        _close(left)
+        added[].users -= 1
         return added
 
     def acquire(
@@ -116,7 +120,12 @@ struct Pool(TrivialRegisterPassable):
             if origin[].open < self.state[].limits.connections_per_origin_max:
                 origin[].open += 1
                 return None
-        return self._wait(origin, clock)
+        var handed = self._wait(origin, clock)
+        if handed and not _is_fit(handed.value(), can_repeat):
+            # Its room stays with the caller.
+            handed.value().destroy()
+            return None
+        return handed
 
     def release(self, origin: Origin, connection: ClientConnection):
         """Gives a connection back whose exchange is over.
@@ -177,9 +186,11 @@ struct Pool(TrivialRegisterPassable):
 
     def close_idle(self):
         """Closes what is kept for later."""
+        var left = List[ClientConnection]()
         for origin in self.state[].origins:
             while len(origin[].idle) > 0:
-                self._drop_idle(origin, 0)
+                self._drop_idle(origin, left)
+        _close(left)
 
     def destroy(self):
         """Closes and forgets everything; nobody waits any more."""
@@ -199,11 +210,7 @@ struct Pool(TrivialRegisterPassable):
             if (
                 now_ms - c.idle_since_ms < self.state[].limits.idle_timeout_ms
                 and now_ms - c.made_ms < self.state[].limits.age_max_ms
-                and (
-                    # What has come meanwhile then shows beside the send.
-                    (can_repeat and connection.can_send_and_fill())
-                    or connection.is_silent()
-                )
+                and _is_fit(connection, can_repeat)
             ):
                 return connection
             origin[].open -= 1
@@ -277,13 +284,15 @@ struct Pool(TrivialRegisterPassable):
 
     def _sweep(self, now_ms: Int):
         self.state[].swept_ms = now_ms
+        var left = List[ClientConnection]()
         for origin in self.state[].origins:
             while (
                 len(origin[].idle) > 0
                 and now_ms - origin[].idle[0].state[].idle_since_ms
                 >= self.state[].limits.idle_timeout_ms
             ):
-                self._drop_idle(origin, 0)
+                self._drop_idle(origin, left)
+        _close(left)
 
     def _drop_oldest(self):
         var oldest = Optional[Origin](None)
@@ -296,15 +305,19 @@ struct Pool(TrivialRegisterPassable):
                 < oldest.value()[].idle[0].state[].idle_since_ms
             ):
                 oldest = origin
+        var left = List[ClientConnection]()
         if oldest:
-            self._drop_idle(oldest.value(), 0)
+            self._drop_idle(oldest.value(), left)
+        _close(left)
 
-    def _drop_idle(self, origin: Origin, index: Int):
-        var connection = origin[].idle.pop(index)
+    def _drop_idle(self, origin: Origin, mut left: List[ClientConnection]):
+        # Closing may park, and the pool is another one afterwards: whoever
+        # walks over it closes when it is done.
+        left.append(origin[].idle.pop(0))
         self.state[].idle -= 1
-        self.discard(origin, connection)
+        self.give_room_up(origin)
 
-    def _forget_one(self) raises:
+    def _forget_one(self, mut left: List[ClientConnection]) raises:
         var found = -1
         for i in range(len(self.state[].origins)):
             var origin = self.state[].origins[i]
@@ -321,8 +334,21 @@ struct Pool(TrivialRegisterPassable):
             )
         var origin = self.state[].origins.pop(found)
         while len(origin[].idle) > 0:
-            self._drop_idle(origin, 0)
+            self._drop_idle(origin, left)
         heap_destroy(origin)
+
+
+def _close(connections: List[ClientConnection]):
+    for connection in connections:
+        connection.destroy()
+
+
+@always_inline
+def _is_fit(connection: ClientConnection, can_repeat: Bool) -> Bool:
+    # What has come meanwhile shows beside the send where both are one step.
+    return (
+        can_repeat and connection.can_send_and_fill()
+    ) or connection.is_silent()
 
 
 comptime _MS_MAX = 1 << 40

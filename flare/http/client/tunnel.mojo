@@ -6,6 +6,7 @@ caller bounds how long all of it may take.
 """
 
 from flare.message import HeaderMap
+from flare.net import IpAddr
 from flare.proto.h1 import BodyLength, H1Limits
 from flare.runtime.fiber import NO_DEADLINE
 from flare.tcp import TcpStream
@@ -179,10 +180,11 @@ def socks_credentials(
 
 
 def socks_request(host: StringSlice, port: Int) raises -> List[UInt8]:
-    """Writes where to connect to (section 4), by name.
+    """Writes where to connect to (section 4): an address as an address, so that
+    no proxy looks it up, all else by name.
 
     Args:
-        host: The host.
+        host: The host, an IPv6 address without brackets.
         port: The port.
 
     Returns:
@@ -195,9 +197,21 @@ def socks_request(host: StringSlice, port: Int) raises -> List[UInt8]:
         raise raised(
             ClientError.BAD_URL, Phase.HANDSHAKE, "the host is too long"
         )
-    var octets: List[UInt8] = [_VERSION, _CONNECT, 0, _NAME]
-    octets.append(UInt8(host.byte_length()))
-    octets.extend(host.as_bytes())
+    var octets: List[UInt8] = [_VERSION, _CONNECT, 0]
+    var address = _address_of(host)
+    if not address:
+        octets.append(_NAME)
+        octets.append(UInt8(host.byte_length()))
+        octets.extend(host.as_bytes())
+    elif address.value().is_v4():
+        octets.append(_IPV4)
+        for place in range(24, -1, -8):
+            var number = address.value().v4_number() >> UInt32(place)
+            octets.append(UInt8(number & 255))
+    else:
+        octets.append(_IPV6)
+        for octet in address.value().v6_octets():
+            octets.append(octet)
     octets.append(UInt8(port >> 8))
     octets.append(UInt8(port & 255))
     return octets^
@@ -221,6 +235,13 @@ def socks_reason(code: UInt8) -> StaticString:
     if code == 7 or code == 8:
         return "the proxy does not connect to such hosts"
     return "the proxy has failed"
+
+
+def _address_of(host: StringSlice) -> Optional[IpAddr]:
+    try:
+        return IpAddr.parse(String(host))
+    except:
+        return None
 
 
 def _read_exactly(tcp: TcpStream, count: Int) raises -> List[UInt8]:
