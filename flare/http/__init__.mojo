@@ -50,6 +50,8 @@ from .client import (
     Authentication,
     BasicAuth,
     BearerAuth,
+    CallLog,
+    CallRecord,
     ClientConfig,
     ClientError,
     ClientStatistics,

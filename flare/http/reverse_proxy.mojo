@@ -32,7 +32,8 @@ struct ReverseProxy(Handler):
 
     Contents go through in constant memory while they come, coded as they are,
     and redirections go back to whoever asked. What concerns one connection
-    stays there (`forwarded_fields`), trailers among it. The server behind is
+    stays there (`forwarded_fields`), trailers among it; what the request does
+    not say of itself, such as User-Agent, stays unsaid. The server behind is
     told whom it answers by Forwarded (RFC 7239) and three fields of the
     X-Forwarded kind, in place of what the request says there or in X-Real-IP:
     anybody can write that.
@@ -68,6 +69,7 @@ struct ReverseProxy(Handler):
             Error: `client.bad_url prepare` or `client.bad_config prepare`.
         """
         config.redirects_max = 0
+        config.default_fields = False
         config.decoding = None
         # A jar would show the cookies of one client to the next.
         config.cookies = None

@@ -4,6 +4,7 @@ from std.testing import TestSuite
 
 from tests.client import (
     test_answers,
+    test_call_log,
     test_cookies,
     test_decoding,
     test_digest,
@@ -22,6 +23,10 @@ def main() raises:
     var failures = List[String]()
     try:
         TestSuite.discover_tests[test_answers.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_call_log.TESTS]().run()
     except e:
         failures.append(String(e))
     try:

@@ -291,13 +291,24 @@ def _continued() raises:
                 "HTTP/1.1 417 No\r\nContent-Length: 2\r\n\r\nno",
                 Ending.HOLD,
             ),
+            Reply(String(OK_ANSWER), Ending.KEEP),
+            Reply(
+                "HTTP/1.1 417 No\r\nContent-Length: 2\r\n\r\nno",
+                Ending.HOLD,
+            ),
         ]
     )
     var client = HttpClient(stand.url())
     assert_equal(client.post("/", "abc", headers=asking).text(), "ok")
     assert_equal(stand.request(1), "abc")
-    assert_equal(client.post("/", "abc", headers=asking).status, 417)
+    # Who refuses the expectation is asked once more, without it.
+    assert_equal(client.post("/", "abc", headers=asking).text(), "ok")
     assert_true(stand.request(2).endswith("\r\n\r\n"))
+    assert_false("Expect" in stand.request(3))
+    assert_true(stand.request(3).endswith("\r\n\r\nabc"))
+    assert_equal(stand.connections(), 2)
+    assert_equal(client.post("/", "abc").status, 417)
+    client.close_idle()
     assert_equal(client.statistics().open, 0)
     stand^.join()
 

@@ -102,6 +102,10 @@ class ReverseProxy(unittest.TestCase):
         self.assertNotIn("10.9.8.7", received)
         for name in ("x-mine", "\nte:"):
             self.assertNotIn(name, received)
+        plain = ask(f"{proxy.url}/head", "-H", "User-Agent:", "-H", "Accept:")
+        self.assertIn("host:", plain.lower())
+        for name in ("user-agent:", "accept:"):
+            self.assertNotIn(name, plain.lower())
 
     def test_no_target_leads_elsewhere(self):
         contents = self.contents.server_address[1]

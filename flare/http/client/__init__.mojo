@@ -1,5 +1,6 @@
 """Sends HTTP requests: `get(url)` in a script, `HttpClient` everywhere."""
 
+from .call_log import CallLog, CallRecord
 from .client import HttpClient
 from .config import ClientConfig, ClientTimeouts, PoolLimits
 from .credentials import (

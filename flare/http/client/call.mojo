@@ -6,10 +6,13 @@ nothing once the client runs.
 
 from flare.core import Buffer, PointerTo, heap_create, heap_destroy
 from flare.message import HeaderMap, Method, Url
+from flare.sys.clock import monotonic_ns
 
 from ..content import Content
 from ..timings import ExchangeTimings
+from .call_log import CallRecord
 from .connection import Clock
+from .error import ClientError
 from .pool import Origin
 
 
@@ -50,6 +53,12 @@ struct CallState(Movable):
     """Until when the call may last."""
     var timings: ExchangeTimings
     """How long the phases took."""
+    var phase_began_ns: Int
+    """When the present phase of a stream began."""
+    var status: Int
+    """The status of the last response, or 0."""
+    var failure: Optional[ClientError]
+    """What the call failed with."""
 
     def __init__(out self):
         """Makes an unused block."""
@@ -69,6 +78,9 @@ struct CallState(Movable):
         self.retries = 0
         self.clock = Clock(0)
         self.timings = ExchangeTimings()
+        self.phase_began_ns = 0
+        self.status = 0
+        self.failure = None
 
     def begin(mut self, method: StringSlice, clock: Clock):
         """Begins a call.
@@ -85,6 +97,46 @@ struct CallState(Movable):
         self.clock = clock
         self.shows_credentials = True
         self.timings = ExchangeTimings()
+        self.phase_began_ns = 0
+        self.status = 0
+        self.failure = None
+
+    def next_phase_us(mut self) -> Int:
+        """Ends a phase of a stream, and begins the next one.
+
+        Returns:
+            How long it took; 0 for the first call.
+        """
+        var began_ns = self.phase_began_ns
+        self.phase_began_ns = monotonic_ns()
+        if began_ns == 0:
+            return 0
+        return (self.phase_began_ns - began_ns) // 1000
+
+    def fail(mut self, cause: Error, phase: StaticString):
+        """Notes what the call fails with.
+
+        Args:
+            cause: What was raised.
+            phase: How far the call had come, where that does not say so.
+        """
+        self.failure = ClientError.because(phase, cause)
+
+    def record(self) -> CallRecord:
+        """Describes the call at its end.
+
+        Returns:
+            The record; the call has an aim.
+        """
+        return CallRecord(
+            String(StringSlice(unsafe_from_utf8=self.method_text.span())),
+            self.url_text(),
+            self.status,
+            self.failure.copy(),
+            self.attempts,
+            self.redirects,
+            self.timings,
+        )
 
     def set_method(mut self, method: StringSlice):
         """Names the method.
@@ -126,6 +178,18 @@ struct CallState(Movable):
         into[].append(origin[].authority.as_bytes())
         into[].append(self.target.span())
 
+    def url_text(self) -> String:
+        """Makes the text of that URL.
+
+        Returns:
+            The text.
+        """
+        var text = heap_create(Buffer())
+        self.write_url(text)
+        var url = String(StringSlice(unsafe_from_utf8=text[].span()))
+        heap_destroy(text)
+        return url^
+
     def url(self) raises -> Url:
         """Makes the URL of the present request.
 
@@ -135,12 +199,7 @@ struct CallState(Movable):
         Raises:
             Error: Never for a request that was sent.
         """
-        var text = heap_create(Buffer())
-        self.write_url(text)
-        try:
-            return Url.parse(StringSlice(unsafe_from_utf8=text[].span()))
-        finally:
-            heap_destroy(text)
+        return Url.parse(self.url_text())
 
 
 comptime Call = PointerTo[CallState]

@@ -13,7 +13,6 @@ from ..response import Response
 from .client_state import CallOwner, ClientState
 from .config import ClientConfig
 from .credentials import Authentication
-from .error import ClientError, Phase, raised
 from .multipart import send_form
 from .open import opened, sent_from, streamed
 from .perform import perform
@@ -396,6 +395,7 @@ struct HttpClient(Copyable, Movable):
         var content: Content = Content(),
         *,
         headers: HeaderMap = HeaderMap(),
+        query: Dict[String, String] = Dict[String, String](),
         timeout_ms: Optional[Int] = None,
     ) raises -> JoinHandle[Response]:
         """Sends a request on a fiber of its own, while the caller goes on.
@@ -407,6 +407,7 @@ struct HttpClient(Copyable, Movable):
             url: As in `get`.
             content: As in `post`.
             headers: As in `get`.
+            query: As in `get`.
             timeout_ms: As in `get`.
 
         Returns:
@@ -418,7 +419,7 @@ struct HttpClient(Copyable, Movable):
         """
         var call = ClientState.begin_call(self._state, method, timeout_ms)
         var owner = CallOwner(self._state, call)
-        aim(self._state, call, url, Dict[String, String]())
+        aim(self._state, call, url, query)
         call[].content = content^
         if len(headers) > 0:
             call[].headers = headers.copy()
@@ -461,11 +462,13 @@ struct HttpClient(Copyable, Movable):
         *,
         length: Optional[Int] = None,
         headers: HeaderMap = HeaderMap(),
+        query: Dict[String, String] = Dict[String, String](),
         expects_continue: Bool = False,
     ) raises -> ClientStream:
         """Begins a request whose content is written bit by bit.
 
-        Redirections are not followed, and nothing is sent twice.
+        Redirections are not followed, and nothing is sent twice. Each wait has
+        the bound of the configuration; `deadline_in` bounds the whole.
 
         Args:
             method: The method.
@@ -473,8 +476,8 @@ struct HttpClient(Copyable, Movable):
             length: How much will be written, if that is known; else it is
                 chunked.
             headers: As in `get`.
-            expects_continue: Whether the server is asked first if it wants the
-                content.
+            query: As in `get`.
+            expects_continue: Whether the server is asked first.
 
         Returns:
             What the content is written to, and the response read from.
@@ -486,7 +489,7 @@ struct HttpClient(Copyable, Movable):
         if length:
             known = BodyLength.known(max(length.value(), 0))
         return opened(
-            self._state, method, url, headers, known, expects_continue
+            self._state, method, url, headers, query, known, expects_continue
         )
 
     def stream(
@@ -495,6 +498,8 @@ struct HttpClient(Copyable, Movable):
         *,
         method: StringSlice = "GET",
         headers: HeaderMap = HeaderMap(),
+        query: Dict[String, String] = Dict[String, String](),
+        timeout_ms: Optional[Int] = None,
     ) raises -> ClientStream:
         """Asks for a content that is read bit by bit.
 
@@ -502,6 +507,8 @@ struct HttpClient(Copyable, Movable):
             url: As in `get`.
             method: The method of a request without content.
             headers: As in `get`.
+            query: As in `get`.
+            timeout_ms: How long it may take until the head has come.
 
         Returns:
             What the response is read from; its head has come. Redirections are
@@ -510,7 +517,7 @@ struct HttpClient(Copyable, Movable):
         Raises:
             Error: As in `get`.
         """
-        return streamed(self._state, method, url, headers)
+        return streamed(self._state, method, url, headers, query, timeout_ms)
 
     def upload[
         R: Reader
@@ -522,9 +529,10 @@ struct HttpClient(Copyable, Movable):
         *,
         length: Optional[Int] = None,
         headers: HeaderMap = HeaderMap(),
+        query: Dict[String, String] = Dict[String, String](),
         expects_continue: Bool = False,
     ) raises -> Response:
-        """Sends what a reader gives.
+        """Sends what a reader gives; bounded as `open` says.
 
         Parameters:
             R: The type of the reader.
@@ -535,6 +543,7 @@ struct HttpClient(Copyable, Movable):
             reader: What is read to its end.
             length: How much it gives, if that is known.
             headers: As in `get`.
+            query: As in `get`.
             expects_continue: Whether the server is asked first.
 
         Returns:
@@ -548,6 +557,7 @@ struct HttpClient(Copyable, Movable):
             url,
             length=length,
             headers=headers,
+            query=query,
             expects_continue=expects_continue,
         )
         return sent_from(self._state, stream, reader)
@@ -573,14 +583,8 @@ struct HttpClient(Copyable, Movable):
             Error: `client.bad_url prepare`, `client.bad_config prepare` if
                 there is no jar, or `message.bad_cookie`.
         """
-        if not self._state[].config.cookies:
-            raise raised(
-                ClientError.BAD_CONFIG,
-                Phase.PREPARE,
-                "the client has no jar for cookies",
-            )
         var full = full_url(self._state[].base, url, Dict[String, String]())
-        self._state[].config.cookies.value().set(full, cookie^)
+        self._state[].set_cookie(full, cookie^)
 
     def statistics(self) -> ClientStatistics:
         """Tells what was counted.
@@ -588,11 +592,7 @@ struct HttpClient(Copyable, Movable):
         Returns:
             The counters at this moment.
         """
-        var found = self._state[].statistics
-        found.idle = self._state[].pool.idle
-        for origin in self._state[].pool.origins:
-            found.open += origin[].open
-        return found
+        return self._state[].counted()
 
     def close_idle(self):
         """Closes the connections that are kept for later."""

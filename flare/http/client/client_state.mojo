@@ -1,7 +1,7 @@
 """Holds what a client knows between two calls."""
 
 from flare.core import PointerTo, heap_create, heap_destroy
-from flare.message import Url
+from flare.message import Cookie, Url
 from flare.runtime.current import current_fiber
 from flare.tls import TlsContext
 
@@ -106,6 +106,37 @@ struct ClientState(Movable):
         made.tls = self.tls.copy()
         return heap_create(made^)
 
+    def counted(self) -> ClientStatistics:
+        """Tells what was counted.
+
+        Returns:
+            The counters at this moment.
+        """
+        var found = self.statistics
+        found.idle = self.pool.idle
+        for origin in self.pool.origins:
+            found.open += origin[].open
+        return found
+
+    def set_cookie(mut self, url: Url, var cookie: Cookie) raises:
+        """Puts a cookie into the jar as if a server had set it.
+
+        Args:
+            url: What the server was asked for.
+            cookie: The cookie.
+
+        Raises:
+            Error: `client.bad_config prepare` if there is no jar, or
+                `message.bad_cookie`.
+        """
+        if not self.config.cookies:
+            raise raised(
+                ClientError.BAD_CONFIG,
+                Phase.PREPARE,
+                "the client has no jar for cookies",
+            )
+        self.config.cookies.value().set(url, cookie^)
+
     @staticmethod
     def leave(state: PointerTo[Self]):
         """Notes that the owner, or a call, needs the client no more.
@@ -179,6 +210,8 @@ struct ClientState(Movable):
             state: The client.
             call: The block.
         """
+        if call[].origin and state[].config.call_log:
+            state[].config.call_log.value().write(call[].record())
         if call[].origin:
             call[].origin.value()[].users -= 1
         call[].end()
@@ -214,9 +247,10 @@ struct ClientState(Movable):
         )
         origin.fields.append("Host", url.authority())
         ref headers = state[].config.headers
-        if "User-Agent" not in headers:
+        var adds = state[].config.default_fields
+        if adds and "User-Agent" not in headers:
             origin.fields.append_constant["User-Agent", "flare"]()
-        if "Accept" not in headers:
+        if adds and "Accept" not in headers:
             origin.fields.append_constant["Accept", "*/*"]()
         if state[].config.decoding and "Accept-Encoding" not in headers:
             origin.fields.append(

@@ -6,6 +6,7 @@ from flare.tls import TlsConfig
 
 from ..cookie_jar import CookieJar
 from ..encoding.limits import DecodingLimits
+from .call_log import CallLog
 from .proxy import ProxyRules
 from .retry import RetryPolicy
 
@@ -169,6 +170,9 @@ struct ClientConfig(Copyable, Movable):
     var headers: HeaderMap
     """Fields of every request, unless it has its own of that name; but
     Authorization and Cookie go nowhere where another origin redirects to."""
+    var default_fields: Bool
+    """A request that has no User-Agent says `flare`, and one without Accept
+    takes anything. A program that hands requests on adds neither."""
     var tls: TlsConfig
     """What is decided about TLS."""
     var proxies: ProxyRules
@@ -184,6 +188,8 @@ struct ClientConfig(Copyable, Movable):
     """What the jar of the client holds at first; none keeps and sends no
     cookies. Where a request, or `headers`, has a field Cookie, the jar adds
     nothing to it."""
+    var call_log: Optional[CallLog]
+    """Who is told what became of each call; nobody by default."""
 
     def __init__(
         out self,
@@ -198,11 +204,13 @@ struct ClientConfig(Copyable, Movable):
         retry: RetryPolicy = RetryPolicy(),
         redirects_max: Int = 10,
         var headers: HeaderMap = HeaderMap(),
+        default_fields: Bool = True,
         var tls: TlsConfig = TlsConfig(),
         var proxies: ProxyRules = ProxyRules(),
         var unix_socket: Optional[String] = None,
         decoding: Optional[DecodingLimits] = DecodingLimits(),
         var cookies: Optional[CookieJar] = None,
+        call_log: Optional[CallLog] = None,
     ):
         """Makes a configuration; each field may be changed afterwards.
 
@@ -213,11 +221,13 @@ struct ClientConfig(Copyable, Movable):
             retry: How often a request is repeated.
             redirects_max: How many redirections are followed.
             headers: Fields of every request.
+            default_fields: Whether User-Agent and Accept are added.
             tls: What is decided about TLS.
             proxies: Through whom which host is reached.
             unix_socket: The path of a socket to connect to.
             decoding: What decoding may make of a response.
             cookies: What the jar of the client holds at first.
+            call_log: Who is told what became of each call.
         """
         self.timeouts = timeouts
         self.pool = pool
@@ -225,11 +235,13 @@ struct ClientConfig(Copyable, Movable):
         self.retry = retry
         self.redirects_max = redirects_max
         self.headers = headers^
+        self.default_fields = default_fields
         self.tls = tls^
         self.proxies = proxies^
         self.unix_socket = unix_socket^
         self.decoding = decoding
         self.cookies = cookies^
+        self.call_log = call_log
 
     def first_problem(self) -> Optional[StaticString]:
         """Looks for a field that is out of its bounds.

@@ -39,6 +39,7 @@ def send_form(
         method,
         url,
         fields,
+        Dict[String, String](),
         BodyLength.known(form.content_length()),
         fields.has_known(FieldName.EXPECT),
     )

@@ -35,6 +35,7 @@ def opened(
     method: StringSlice,
     url: StringSlice,
     headers: HeaderMap,
+    query: Dict[String, String],
     length: BodyLength,
     expects_continue: Bool,
 ) raises -> ClientStream:
@@ -45,6 +46,7 @@ def opened(
         method: The method.
         url: What is asked for.
         headers: Fields of the request.
+        query: Parameters of the URL.
         length: How long the content is.
         expects_continue: Whether the server is asked first.
 
@@ -56,7 +58,7 @@ def opened(
     """
     var call = ClientState.begin_call(state, method, None)
     try:
-        aim(state, call, url, Dict[String, String]())
+        aim(state, call, url, query)
         call[].headers = headers.copy()
         if expects_continue:
             call[].headers.set("Expect", "100-continue")
@@ -65,8 +67,7 @@ def opened(
         call[].clock = Clock(NO_DEADLINE)
         return _begun(state, call, connection, length)
     except e:
-        ClientState.end_call(state, call)
-        raise Error(ClientError.because(Phase.PREPARE, e))
+        raise _given_up(state, call, e)
 
 
 def streamed(
@@ -74,6 +75,8 @@ def streamed(
     method: StringSlice,
     url: StringSlice,
     headers: HeaderMap,
+    query: Dict[String, String],
+    timeout_ms: Optional[Int],
 ) raises -> ClientStream:
     """Asks for a content that is read bit by bit.
 
@@ -82,6 +85,9 @@ def streamed(
         method: The method.
         url: What is asked for.
         headers: Fields of the request.
+        query: Parameters of the URL.
+        timeout_ms: How long it may take until the head has come, if not as
+            configured.
 
     Returns:
         The stream; the head of the response has come.
@@ -89,9 +95,9 @@ def streamed(
     Raises:
         ClientError: Whatever this fails with.
     """
-    var call = ClientState.begin_call(state, method, None)
+    var call = ClientState.begin_call(state, method, timeout_ms)
     try:
-        aim(state, call, url, Dict[String, String]())
+        aim(state, call, url, query)
         call[].headers = headers.copy()
         while True:
             var exchange = answered(state, call, _UNBOUNDED)
@@ -100,8 +106,7 @@ def streamed(
                     unsafe_state=heap_create(_answered(state, call, exchange))
                 )
     except e:
-        ClientState.end_call(state, call)
-        raise Error(ClientError.because(Phase.PREPARE, e))
+        raise _given_up(state, call, e)
 
 
 def sent_from[
@@ -167,8 +172,15 @@ def whole_response(stream: ClientStream, octets_max: Int) raises -> Response:
     var content = stream.read_all(octets_max)
     r[].content.append(Span(content))
     r[].trailers = stream.trailers()
+    r[].timings = stream.timings()
     response.body = Body(received=received^)
     return response^
+
+
+def _given_up(state: PointerTo[ClientState], call: Call, cause: Error) -> Error:
+    call[].fail(cause, Phase.PREPARE)
+    ClientState.end_call(state, call)
+    return Error(ClientError.because(Phase.PREPARE, cause))
 
 
 def _answered(
@@ -194,6 +206,8 @@ def _begun(
         connection, call[].clock, state[].config.timeouts
     )
     exchange.begin(_UNBOUNDED)
+    call[].attempts = 1
+    _ = call[].next_phase_us()
     var fields: PointerTo[HeaderMap]
     try:
         fields = fields_of(state, call, length)

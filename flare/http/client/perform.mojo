@@ -32,6 +32,7 @@ from .reference import aim_at
 from .retry import retry_delay, seconds_to_wait, status_delay
 
 comptime _UNAUTHORIZED = 401
+comptime _EXPECTATION_FAILED = 417
 comptime _DROPPED_OCTETS_MAX = 64 * 1024
 
 
@@ -48,12 +49,16 @@ def perform(state: PointerTo[ClientState], call: Call) raises -> Response:
     Raises:
         ClientError: Whatever it fails with.
     """
-    while True:
-        var exchange = answered(
-            state, call, state[].config.limits.body_octets_max
-        )
-        if not goes_on(state, call, exchange):
-            return _received(state, call, exchange)
+    try:
+        while True:
+            var exchange = answered(
+                state, call, state[].config.limits.body_octets_max
+            )
+            if not goes_on(state, call, exchange):
+                return _received(state, call, exchange)
+    except e:
+        call[].fail(e, Phase.PREPARE)
+        raise e^
 
 
 def answered(
@@ -145,8 +150,14 @@ def goes_on(
     keep_cookies(state, call, exchange)
     var connection = exchange.connection
     var status = connection.head()[].status
+    call[].status = status
     var fields = connection.head()[].fields(connection.window())
     if status == _UNAUTHORIZED and takes_challenge(call, fields):
+        drop_content(state, call, exchange)
+        return True
+    if status == _EXPECTATION_FAILED and (call[].headers.remove("Expect") > 0):
+        # Who does not know the expectation may take the request without it
+        # (RFC 9110 section 10.1.1).
         drop_content(state, call, exchange)
         return True
     if is_redirection(status) and state[].config.redirects_max > 0:

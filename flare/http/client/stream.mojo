@@ -1,7 +1,7 @@
 """Lets a program write the content of a request, and read that of its response,
 bit by bit."""
 
-from flare.core import Buffer, PointerTo, heap_create, heap_destroy
+from flare.core import PointerTo, heap_destroy
 from flare.io import Reader, Writer
 from flare.message import HeaderMap
 from flare.net import NetError
@@ -10,6 +10,7 @@ from flare.sys.errno import EBUSY
 
 from std.memory import unsafe_memcpy
 
+from ..timings import ExchangeTimings
 from .client_state import ClientState
 from .connection import now
 from .cookies import keep_cookies
@@ -148,6 +149,8 @@ struct ClientStream(Movable, Reader, Writer):
         self._state[].is_head_due = False
         if self._state[].stage == Stage.SENDING:
             self._state[].stage = Stage.SENT
+            ref call = self._state[].call[]
+            call.timings.send_us += call.next_phase_us()
         self._leave_write(failure)
 
     def status(self) raises -> Int:
@@ -184,11 +187,15 @@ struct ClientStream(Movable, Reader, Writer):
         Returns:
             The URL.
         """
-        var text = heap_create(Buffer())
-        self._state[].call[].write_url(text)
-        var url = String(StringSlice(unsafe_from_utf8=text[].span()))
-        heap_destroy(text)
-        return url^
+        return self._state[].call[].url_text()
+
+    def timings(self) -> ExchangeTimings:
+        """Tells how long the phases took.
+
+        Returns:
+            The timings of those that are over.
+        """
+        return self._state[].call[].timings
 
     def decoded_from(self) raises -> String:
         """Tells which content codings are undone while the content is read.
@@ -241,8 +248,7 @@ struct ClientStream(Movable, Reader, Writer):
             failure = Error(ClientError.because(Phase.CONTENT, e))
         self._leave_read()
         if failure:
-            self._leave(is_whole=False)
-            raise failure.take()
+            self._fail(failure.take())
         if count == 0:
             self._leave(is_whole=True)
         return count
@@ -323,13 +329,14 @@ struct ClientStream(Movable, Reader, Writer):
         try:
             self._await_head()
             keep_cookies(self._state[].client, self._state[].call, x)
+            ref call = self._state[].call[]
+            call.timings.head_us += call.next_phase_us()
             self._state[].take_head()
         except e:
             failure = Error(ClientError.because(Phase.HEAD, e))
         self._leave_read()
         if failure:
-            self._leave(is_whole=False)
-            raise failure.take()
+            self._fail(failure.take())
         self._leave_without_content()
 
     def _leave_without_content(self):
@@ -458,9 +465,15 @@ struct ClientStream(Movable, Reader, Writer):
             raise Error(NetError.from_errno("write", EBUSY))
         self._state[].is_writing = True
 
+    def _fail(self, var failure: Error) raises:
+        self._state[].call[].fail(failure, Phase.CONTENT)
+        self._leave(is_whole=False)
+        raise failure^
+
     def _leave_write(self, mut failure: Optional[Error]) raises:
         if failure:
             # The answer may be there nevertheless.
+            self._state[].call[].fail(failure.value(), Phase.SEND)
             self._state[].exchange.connection.state[].must_close = True
             self._state[].is_refused = True
         else:
@@ -485,6 +498,9 @@ struct ClientStream(Movable, Reader, Writer):
             return
         var is_sent = self._state[].stage == Stage.SENT
         self._state[].stage = Stage.OVER
+        if self._state[].status != 0:
+            ref call = self._state[].call[]
+            call.timings.content_us += call.next_phase_us()
         if self._state[].is_writing or self._state[].is_reading:
             # Who waits there leaves first.
             self._state[].is_left = True

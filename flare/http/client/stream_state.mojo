@@ -129,6 +129,7 @@ struct ClientStreamState(Movable):
         var made = Self(client, call, exchange, False, decoding)
         made.is_head_due = False
         made.stage = Stage.SENT
+        _ = call[].next_phase_us()
         made.take_head()
         return made^
 
@@ -147,6 +148,8 @@ struct ClientStreamState(Movable):
             _UNBOUNDED,
         )
         self.status = connection.head()[].status
+        self.call[].status = self.status
+        self.call[].failure = None
         _ = self.headers.unsafe_append_parsed(
             connection.head()[].fields(connection.window())
         )
