@@ -124,6 +124,7 @@ def _failed() raises:
         [
             Reply(String(short), Ending.CLOSE),
             Reply(String(short), Ending.CLOSE),
+            Reply(String(OK_ANSWER), Ending.HOLD),
             Reply(String(), Ending.HOLD),
         ]
     )
@@ -135,6 +136,10 @@ def _failed() raises:
         var stream = client.stream(stand.url("/"))
         _ = stream.read_all(10)
     _check_failure(ClientError.CLOSED, 200)
+    with assert_raises(contains="client.too_large content"):
+        var stream = client.stream(stand.url("/"))
+        _ = stream.read_all(1)
+    _check_failure(ClientError.TOO_LARGE, 200)
     with assert_raises(contains="client.timeout head"):
         _ = client.stream(stand.url("/"), timeout_ms=50)
     _check_failure(ClientError.TIMEOUT, 0)

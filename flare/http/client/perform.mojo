@@ -155,7 +155,7 @@ def goes_on(
     if status == _UNAUTHORIZED and takes_challenge(call, fields):
         drop_content(state, call, exchange)
         return True
-    if status == _EXPECTATION_FAILED and (call[].headers.remove("Expect") > 0):
+    if status == _EXPECTATION_FAILED and call[].headers.remove("Expect") > 0:
         # Who does not know the expectation may take the request without it
         # (RFC 9110 section 10.1.1).
         drop_content(state, call, exchange)

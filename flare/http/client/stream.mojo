@@ -272,11 +272,12 @@ struct ClientStream(Movable, Reader, Writer):
             if count == 0:
                 return all^
             if len(all) + count > octets_max:
-                self.close()
-                raise raised(
-                    ClientError.TOO_LARGE,
-                    Phase.CONTENT,
-                    "content exceeds the limit of its reader",
+                self._fail(
+                    raised(
+                        ClientError.TOO_LARGE,
+                        Phase.CONTENT,
+                        "content exceeds the limit of its reader",
+                    )
                 )
             all.extend(Span(piece)[0:count])
 
