@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -80,12 +83,36 @@ def command_of(workload: Workload, asking: Asking) -> list[str]:
 def load(workload: Workload, asking: Asking) -> Load:
     """Asks until the time is over; raises `LoadFailed`."""
     command = command_of(workload, asking)
+    # `openssl s_time` has one connection at a time.
+    copies = workload.connections if workload.generator == RESUMING else 1
+    with ThreadPoolExecutor(copies) as pool:
+        running = [
+            pool.submit(_run, command, asking.seconds) for _ in range(copies)
+        ]
+    return sum_of([one.result() for one in running])
+
+
+def sum_of(loads: Sequence[Load]) -> Load:
+    """Adds up what generators counted that asked at the same time."""
+    if len(loads) == 1:
+        return loads[0]
+    errors = Counter()
+    for one in loads:
+        errors.update(one.errors)
+    return Load(
+        sum(one.requests for one in loads),
+        max(one.seconds for one in loads),
+        dict(errors),
+    )
+
+
+def _run(command: list[str], seconds: float) -> Load:
     try:
         finished = subprocess.run(
             command,
             capture_output=True,
             text=True,
-            timeout=asking.seconds + _MARGIN_SECONDS,
+            timeout=seconds + _MARGIN_SECONDS,
         )
     except subprocess.TimeoutExpired as error:
         raise LoadFailed(f"{command[3]} did not end") from error

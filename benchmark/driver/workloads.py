@@ -342,6 +342,7 @@ def _https() -> tuple[Workload, ...]:
             "a resumed handshake per connection, and no request (TLS 1.2)",
             "/plaintext",
             generator=RESUMING,
+            connections=8,
         ),
     )
 

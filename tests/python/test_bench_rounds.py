@@ -17,6 +17,7 @@ from benchmark.driver.generators import (
     parse_lean,
     parse_resuming,
     parse_wrk,
+    sum_of,
 )
 from benchmark.driver.measures import (
     NotMeasured,
@@ -270,6 +271,13 @@ class Generators(unittest.TestCase):
         load = parse_resuming(RESUMING)
         self.assertEqual((load.requests, load.seconds), (7, 3.0))
         self.assertEqual(load.errors, {"full": 1})
+
+    def test_generators_that_ask_together_are_added_up(self):
+        load = sum_of(
+            [Load(7, 3.0, {"full": 1}), Load(5, 2.0), Load(1, 1, {"full": 2})]
+        )
+        self.assertEqual((load.requests, load.seconds), (13, 3.0))
+        self.assertEqual(load.errors, {"full": 3})
 
     def test_what_is_no_result_is_refused(self):
         for parse in (parse_wrk, parse_lean, parse_resuming):
