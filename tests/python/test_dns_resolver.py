@@ -296,6 +296,12 @@ class ResolverTest(unittest.TestCase):
         )
         self.assertEqual(server.count("db.two.test"), 0)
 
+    def test_a_search_list_leads_to_no_question_about_localhost(self):
+        server = self.check(
+            plain, ["search=localhost", "db"], ["db 127.0.0.1 ::1"]
+        )
+        self.assertEqual(len(server.queries), 0)
+
     def test_hosts_given_by_hand_come_first(self):
         server = self.check(
             plain,
