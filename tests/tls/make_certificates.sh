@@ -81,6 +81,7 @@ leaf early /CN=early "DNS:localhost" \
     -startdate 20480101000000Z -enddate 20490101000000Z
 leaf nameless /CN=localhost ""
 leaf addressed /CN=localhost "IP:127.0.0.1"
+leaf mapped /CN=mapped "IP:::ffff:127.0.0.1"
 purpose=clientAuth
 leaf for_clients /CN=for_clients "DNS:localhost"
 purpose=serverAuth

@@ -41,6 +41,13 @@ def test_each_reason_to_refuse_a_server_has_its_error() raises:
         ("nameless", "localhost", TlsError.WRONG_NAME),
         ("addressed", "localhost", TlsError.WRONG_NAME),
         ("addressed", "127.0.0.1", -1),
+        # Addresses are 4 octets or 16, and all of them count.
+        ("addressed", "::ffff:127.0.0.1", TlsError.WRONG_NAME),
+        ("addressed", "::ffff:7f00:1", TlsError.WRONG_NAME),
+        ("mapped", "::ffff:127.0.0.1", -1),
+        ("mapped", "::FFFF:7f00:1", -1),
+        ("mapped", "127.0.0.1", TlsError.WRONG_NAME),
+        ("mapped", "::127.0.0.1", TlsError.WRONG_NAME),
         ("chained", "localhost", -1),
         ("unchained", "localhost", TlsError.UNKNOWN_AUTHORITY),
         ("for_servers", "localhost", -1),
@@ -115,6 +122,9 @@ def test_an_expected_name_takes_the_place_of_the_host() raises:
     assert_equal(pair.server.machine.server_name().value(), "other.test")
     pair = joined(client, server_config("server"), "localhost")
     assert_equal(pair.client.error.value().kind, TlsError.WRONG_NAME)
+    client.expected_name = String("127.0.0.1")
+    pair = joined(client, server_config("addressed"), "::ffff:127.0.0.1")
+    assert_joined(pair)
 
 
 def test_an_address_is_never_asked_for_by_name() raises:
