@@ -344,8 +344,8 @@ struct TlsStream(Movable, Reader, Writer):
         """Tells whom the certificate of the peer is for.
 
         Returns:
-            The name in the form of RFC 4514; none without a certificate, and
-            before the handshake is complete.
+            The whole name in the form of RFC 4514, however long; none without a
+            certificate, and before the handshake is complete.
         """
         return self._state[].machine.peer_subject()
 

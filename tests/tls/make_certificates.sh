@@ -103,6 +103,14 @@ leaf stranger /CN=stranger "DNS:localhost"
 openssl req -config authority.cnf -x509 $new_key -keyout self_signed.key \
     -out self_signed.pem -days 30 -subj /CN=self \
     -addext subjectAltName=DNS:localhost
+# Two clients whose names differ behind 6,000 octets.
+units=$(for unit in $(seq 100); do printf '/OU=%060d' "$unit"; done)
+for end in a b; do
+    # shellcheck disable=SC2086
+    openssl req -config authority.cnf -x509 -CA ca.pem -CAkey ca.key $new_key \
+        -keyout "long_$end.key" -out "long_$end.pem" -days 30 \
+        -subj "/O=$end$units/CN=long"
+done
 openssl req -config authority.cnf -x509 -newkey rsa:1024 -nodes \
     -keyout weak.key -out weak.pem -days 30 -subj /CN=weak
 openssl req -config authority.cnf -x509 -newkey rsa:2048 -nodes \

@@ -170,6 +170,18 @@ def test_a_client_is_asked_for_a_certificate_only_where_somebody_vouches() raise
     )
 
 
+def test_the_name_of_a_client_is_told_whole() raises:
+    for end in ["a", "b"]:
+        var client = client_config()
+        client.identity = identity_of(String("long_", end))
+        var pair = joined(client, _server_that_asks())
+        assert_joined(pair)
+        var subject = pair.server.machine.peer_subject().value()
+        assert_equal(subject.byte_length(), 8 + 100 * 64 + 3)
+        assert_true(subject.startswith("CN=long,OU=0000"), subject)
+        assert_true(subject.endswith(String("01,O=", end)), subject)
+
+
 def test_a_client_without_a_certificate_is_refused_or_not() raises:
     var server = _server_that_asks()
     var pair = joined(client_config(), server)
