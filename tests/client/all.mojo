@@ -5,6 +5,7 @@ from std.testing import TestSuite
 from tests.client import (
     test_answers,
     test_call_log,
+    test_closing,
     test_cookies,
     test_decoding,
     test_digest,
@@ -27,6 +28,10 @@ def main() raises:
         failures.append(String(e))
     try:
         TestSuite.discover_tests[test_call_log.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_closing.TESTS]().run()
     except e:
         failures.append(String(e))
     try:

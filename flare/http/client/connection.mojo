@@ -157,9 +157,10 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
         return Self(heap_create(ConnectionState(limits)))
 
     def destroy(self):
-        """Closes the transport and frees the state."""
+        """Closes the transport and frees the state, without waiting: a peer
+        that takes nothing more is told nothing more."""
         if self.state[].tls:
-            self.state[].tls.value().close()
+            self.state[].tls.value().close_at_once()
         heap_destroy(self.state)
 
     def close(self):
