@@ -118,6 +118,7 @@ openssl req -config authority.cnf -x509 -newkey rsa:2048 -nodes \
     -addext subjectAltName=DNS:localhost
 openssl pkey -in server.key -aes128 -passout pass:secret -out encrypted.key
 head -c 200 server.pem >truncated.pem
+openssl x509 -in server.pem -outform DER -out server.der
 openssl ocsp -index ca.index -CA ca.pem -issuer ca.pem -cert server.pem \
     -rsigner ca.pem -rkey ca.key -ndays 30 -respout status.der >&2
 head -c 200 status.der >half_status.der
