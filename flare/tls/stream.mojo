@@ -477,14 +477,14 @@ struct TlsStream(Movable, Reader, Writer):
                 self._say_goodbye()
                 raise Error(String(e))
             self._consume(step.consumed)
-            if step.kind == TlsStep.DATA:
-                # Answers to requests for new keys, unless a writer takes them
-                # along.
-                if self._state[].machine.pending() > 0:
-                    self._flush()
-                return step.count
             if step.kind == TlsStep.END:
                 return 0
+            # Answers to requests for new keys, unless a writer takes them
+            # along; the peer may wait for them, and say nothing before.
+            if self._state[].machine.pending() > 0:
+                self._flush()
+            if step.kind == TlsStep.DATA:
+                return step.count
             self._receive()
 
     def _write(self, octets: Span[UInt8, _]) raises -> Int:
