@@ -583,9 +583,8 @@ struct TlsStream(Movable, Reader, Writer):
                 return
 
     def _send_and_drop_at_once(self, descriptor: Int32):
-        _ = send_octets(
-            descriptor, self._state[].machine.output(), MSG_DONTWAIT
-        )
+        var output = self._state[].machine.take_output()
+        _ = send_octets(descriptor, output.span(), MSG_DONTWAIT)
         if self._state[].is_reading or self._state[].machine.has_ended():
             return
         var octets = List[UInt8](length=_SMALL_READ_OCTETS, fill=0)
