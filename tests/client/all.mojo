@@ -14,6 +14,7 @@ from tests.client import (
     test_pool,
     test_redirects,
     test_requests,
+    test_slow_peers,
     test_streams,
     test_surplus,
     test_transports,
@@ -64,6 +65,10 @@ def main() raises:
         failures.append(String(e))
     try:
         TestSuite.discover_tests[test_requests.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_slow_peers.TESTS]().run()
     except e:
         failures.append(String(e))
     try:
