@@ -1,8 +1,9 @@
 """Says whom a resolver asks, how long it waits and how much it keeps."""
 
-from flare.net import SocketAddr
+from flare.net import IpAddr, SocketAddr
 from flare.runtime.blocking import blocking
 
+from .host_name import check_host_name
 from .hosts_file import HostsFile
 from .resolv_conf import ResolvConf
 
@@ -19,10 +20,15 @@ struct ResolverConfig(Copyable, Movable):
 
     comptime SERVERS_MAX = 8
     """The most servers."""
+    comptime SEARCH_MAX = 32
+    """The most domains of a search list."""
     comptime SERVER_TIMEOUT_MS_MAX = 30_000
     """The bound of `server_timeout_ms`."""
     comptime CACHE_ENTRIES_MAX = 65_536
     """The bound of `cache_entries_max`."""
+    comptime CACHE_SECONDS_MAX = 604_800
+    """The bound of `cache_seconds_max` and `negative_cache_seconds_max`: a week
+    (RFC 8767 section 4)."""
 
     var servers: List[SocketAddr]
     """Whom to ask, in this order; at least one. By default the server on this
@@ -30,7 +36,8 @@ struct ResolverConfig(Copyable, Movable):
     var hosts: HostsFile
     """Hosts that are known without asking; none by default."""
     var search: List[String]
-    """Domains that are put behind short names; none by default."""
+    """Domains that are put behind short names, each a host name; none by
+    default."""
     var ndots: Int
     """A name with so many dots is asked as it is before it is made longer; 1 by
     default."""
@@ -80,7 +87,7 @@ struct ResolverConfig(Copyable, Movable):
         if len(conf.servers) > 0:
             config.servers.clear()
             for server in conf.servers:
-                config.servers.append(SocketAddr(server, _DNS_PORT))
+                config.servers.append(SocketAddr(_reached(server), _DNS_PORT))
         config.search = conf.search.copy()
         config.ndots = conf.ndots
         config.server_timeout_ms = conf.timeout_seconds * 1000
@@ -117,6 +124,8 @@ struct ResolverConfig(Copyable, Movable):
         for server in self.servers:
             if server.port == 0 or server.ip.is_unspecified():
                 return StaticString("a server needs an address and a port")
+        if len(self.search) > Self.SEARCH_MAX:
+            return StaticString("search has up to 32 domains")
         if self.ndots < 0 or self.ndots > 15:
             return StaticString("ndots must be 0 to 15")
         if (
@@ -131,9 +140,37 @@ struct ResolverConfig(Copyable, Movable):
             or self.cache_entries_max > Self.CACHE_ENTRIES_MAX
         ):
             return StaticString("cache_entries_max must be 1 to 65,536")
-        if self.cache_seconds_max < 1 or self.negative_cache_seconds_max < 1:
-            return StaticString("cached answers last at least a second")
+        for seconds in [
+            self.cache_seconds_max,
+            self.negative_cache_seconds_max,
+        ]:
+            if seconds < 1 or seconds > Self.CACHE_SECONDS_MAX:
+                return StaticString("cached answers last a second to a week")
+        try:
+            self.check_search()
+        except:
+            return StaticString("a search domain is no host name")
         return None
+
+    def check_search(self) raises:
+        """Judges the search list as the names are judged that are asked for.
+
+        Raises:
+            Error: `dns.bad_name resolve` for the first domain that is no host
+                name; `DnsError.of` reads it.
+        """
+        for domain in self.search:
+            try:
+                check_host_name(domain.as_bytes())
+            except e:
+                raise e.about(domain.as_bytes())
+
+
+def _reached(server: IpAddr) -> IpAddr:
+    # The kernel takes the unspecified address for that of this machine.
+    if not server.is_unspecified():
+        return server
+    return IpAddr.localhost_v4() if server.is_v4() else IpAddr.localhost_v6()
 
 
 def _content(path: StaticString) -> List[UInt8]:

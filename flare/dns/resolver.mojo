@@ -52,8 +52,10 @@ struct Resolver(Movable):
             config: Whom to ask, and the limits.
 
         Raises:
-            Error: `dns.bad_config` if a value is out of its bounds.
+            Error: `dns.bad_name resolve` if a search domain is no host name,
+                `dns.bad_config` if a value is out of its bounds.
         """
+        config.check_search()
         var problem = config.first_problem()
         if problem:
             raise Error("dns.bad_config ", problem.value())
@@ -158,6 +160,10 @@ struct Resolver(Movable):
         for name in whole_names(
             host, self._state[].config.search, self._state[].config.ndots
         ):
+            # A search list may lead to names of this machine too.
+            var local = known_addresses(name, family)
+            if local:
+                return local.take()
             var findings = self._ask(name, family, deadline_ms)
             var addresses = List[IpAddr]()
             for finding in findings:

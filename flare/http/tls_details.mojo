@@ -14,9 +14,9 @@ struct TlsDetails(Copyable, Movable):
     """The name that the client has asked for, escaped where it is not
     printable."""
     var peer_subject: Optional[String]
-    """Whom the certificate of the client is for, in the form of RFC 4514; none
-    if it has shown none. An authority of the configuration has vouched for it.
-    """
+    """Whom the certificate of the client is for, in the form of RFC 4514 and
+    whole, however long; none if it has shown none. An authority of the
+    configuration has vouched for it."""
     var is_resumed: Bool
     """Whether the handshake was a short one."""
 

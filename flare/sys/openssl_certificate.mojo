@@ -6,7 +6,7 @@ from flare.core import Erased, OctetPointer
 
 from .openssl import InOctets, OpenSsl, OptionalErased, OutOctets
 
-comptime _NAME_OCTETS_MAX = 4096
+comptime _PIECE_OCTETS = 4096
 # RFC 2253, with everything escaped that is not printable ASCII.
 comptime _NAME_FLAGS: UInt64 = 0x1110317
 comptime _LIBRARY_PEM = 9
@@ -53,13 +53,13 @@ struct Certificate(TrivialRegisterPassable):
         )
 
     @no_inline
-    def subject(self) -> List[UInt8]:
+    def subject(self) -> Optional[List[UInt8]]:
         """Writes whom the certificate is for (RFC 4514), as `CN=a,O=b`.
 
         Returns:
-            Printable ASCII, at most 4,096 octets.
+            Printable ASCII, all of it: a name that is cut could be that of
+            somebody else. None if it cannot be written, without memory.
         """
-        var octets = List[UInt8]()
         var name = self.library.function[
             "X509_get_subject_name",
             def(Erased) thin abi("C") -> OptionalErased,
@@ -71,24 +71,16 @@ struct Certificate(TrivialRegisterPassable):
             "BIO_new", def(Erased) thin abi("C") -> OptionalErased
         ]()(method)
         if not bio:
-            return octets^
-        if not name:
-            _close(self.library, bio.value())
-            return octets^
-        _ = self.library.function[
-            "X509_NAME_print_ex",
-            def(Erased, Erased, c_int, UInt64) thin abi("C") -> c_int,
-        ]()(bio.value(), name.value(), c_int(0), _NAME_FLAGS)
-        octets = List[UInt8](length=_NAME_OCTETS_MAX, fill=0)
-        var count = self.library.function[
-            "BIO_read", def(Erased, OutOctets, c_int) thin abi("C") -> c_int
-        ]()(
-            bio.value(),
-            octets.unsafe_ptr().unsafe_origin_cast[MutUnsafeAnyOrigin](),
-            c_int(_NAME_OCTETS_MAX),
-        )
+            return None
+        var octets = Optional[List[UInt8]](None)
+        if name:
+            var written = self.library.function[
+                "X509_NAME_print_ex",
+                def(Erased, Erased, c_int, UInt64) thin abi("C") -> c_int,
+            ]()(bio.value(), name.value(), c_int(0), _NAME_FLAGS)
+            if written >= 0:
+                octets = _read_all(self.library, bio.value())
         _close(self.library, bio.value())
-        octets.resize(max(Int(count), 0), 0)
         return octets^
 
 
@@ -180,6 +172,23 @@ def _open(library: OpenSsl, octets: Span[UInt8, _]) -> OptionalErased:
         .unsafe_origin_cast[ImmUnsafeAnyOrigin](),
         c_int(len(octets)),
     )
+
+
+@no_inline
+def _read_all(library: OpenSsl, bio: Erased) -> List[UInt8]:
+    var octets = List[UInt8]()
+    var piece = List[UInt8](length=_PIECE_OCTETS, fill=0)
+    while True:
+        var count = library.function[
+            "BIO_read", def(Erased, OutOctets, c_int) thin abi("C") -> c_int
+        ]()(
+            bio,
+            piece.unsafe_ptr().unsafe_origin_cast[MutUnsafeAnyOrigin](),
+            c_int(len(piece)),
+        )
+        if count <= 0:
+            return octets^
+        octets.extend(Span(piece)[: Int(count)])
 
 
 def _close(library: OpenSsl, bio: Erased):

@@ -1,7 +1,7 @@
 """Connects to an address, or to the first of many that answers.
 
-Attempts at many addresses overlap (RFC 8305): the next one begins when the one
-before has failed or has taken a while, and the first that succeeds ends the
+Attempts at many addresses overlap (RFC 8305): the next one begins when any has
+failed or the latest has taken a while, and the first that succeeds ends the
 others. Each attempt is a fiber; what they share is counted, and is told when
 nobody waits for it any more.
 """
@@ -132,13 +132,17 @@ def _run(
         deadline_ms = min(deadline_ms, now_ms + timeout_ms)
     var count = min(len(addresses), ATTEMPTS_MAX)
     var next_ms = now_ms
+    var failed = 0
     while not race[].winner and race[].failed < count:
         now_ms = reactor.refresh_now_ms()
         if now_ms >= deadline_ms:
             fiber.yield_turn()
             return TIMED_OUT
-        var all_failed = race[].failed == len(attempts)
-        if len(attempts) < count and (all_failed or now_ms >= next_ms):
+        if race[].failed > failed:
+            # One that is still silent is no reason to hold back the next one.
+            failed = race[].failed
+            next_ms = now_ms
+        if len(attempts) < count and now_ms >= next_ms:
             var left_ms = NO_DEADLINE
             if deadline_ms != NO_DEADLINE:
                 left_ms = deadline_ms - now_ms

@@ -68,7 +68,8 @@ struct TlsConfig(Copyable, Movable):
     """What is shown to servers that ask who we are."""
     var expected_name: Optional[String]
     """The name that the certificate must be for and that the server is asked
-    for, where that is not the host connected to."""
+    for, where that is not the host connected to. An address as well; one in
+    IPv4-mapped form is not the IPv4 address."""
     var asks_for_status: Bool
     """Whether the server is asked to staple the status of its certificate. It
     is handed out as it comes, and decides nothing."""

@@ -128,7 +128,8 @@ struct TlsError(Equatable, ImplicitlyCopyable, Writable):
     comptime BAD_FILE = 19
     """Certificates or a key cannot be read."""
     comptime WRONG_KEY = 20
-    """The private key belongs to another certificate."""
+    """The private key belongs to another certificate; of a peer: it has not
+    shown that it has the key of its certificate."""
     comptime NO_TRUST_STORE = 21
     """The system has no file of authorities at any place that we know."""
     comptime BAD_CONFIG = 22

@@ -6,7 +6,14 @@ from .error import TlsError
 
 # Numbers of OpenSSL, which keeps them from version to version.
 comptime _ALERTS_FROM = 1000
+comptime _ALERTS_TO = 1255
+# What every part of the library may say has this bit; below it stands the part
+# that has failed, or a number of its own.
+comptime _COMMON_REASON = 0x80000
+comptime _PART_X509 = 11
+comptime _PART_ASN1 = 13
 comptime _NO_SUITABLE_KEY_SHARE = 101
+comptime _BAD_SIGNATURE = 123
 comptime _CERTIFICATE_VERIFY_FAILED = 134
 comptime _HTTPS_PROXY_REQUEST = 155
 comptime _HTTP_REQUEST = 156
@@ -57,7 +64,7 @@ def failure_of(
             operation,
             code=reason,
         )
-    if reason > _ALERTS_FROM:
+    if reason > _ALERTS_FROM and reason <= _ALERTS_TO:
         var alert = reason - _ALERTS_FROM
         return TlsError(_kind_of_alert(alert), operation, alert=alert)
     if reason == _CERTIFICATE_VERIFY_FAILED:
@@ -106,6 +113,13 @@ def _kind_of_alert(alert: Int) -> Int:
 
 
 def _kind_of_reason(reason: Int) -> Int:
+    if reason & _COMMON_REASON != 0:
+        # What TLS has others read is what peers show.
+        if reason - _COMMON_REASON in (_PART_ASN1, _PART_X509):
+            return TlsError.BAD_CERTIFICATE
+        return TlsError.OTHER
+    if reason == _BAD_SIGNATURE:
+        return TlsError.WRONG_KEY
     if reason in (_HTTP_REQUEST, _HTTPS_PROXY_REQUEST):
         return TlsError.PLAIN_HTTP
     if reason in (

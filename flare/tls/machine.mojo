@@ -468,15 +468,18 @@ struct TlsMachine(Movable):
         """Tells whom the certificate of the peer is for.
 
         Returns:
-            The name in the form of RFC 4514; none without a certificate. A
-            client that skips verification must not believe it.
+            The whole name in the form of RFC 4514, however long; none without a
+            certificate, or without memory for it. A client that skips
+            verification must not believe it.
         """
         var certificate = self.state[].connection.peer_certificate()
         if not certificate:
             return None
         var subject = certificate.value().subject()
         certificate.value().free()
-        return String(StringSlice(unsafe_from_utf8=Span(subject)))
+        if not subject:
+            return None
+        return String(StringSlice(unsafe_from_utf8=Span(subject.value())))
 
     def status_response(self) -> List[UInt8]:
         """Tells what the server has stapled; nobody has checked it.

@@ -10,7 +10,11 @@ comptime _LABEL_OCTETS_MAX = 63
 
 @fieldwise_init
 struct ServerName(Copyable, Movable):
-    """Holds a host name or an IP address that a certificate may be for."""
+    """Holds a host name or an IP address that a certificate may be for.
+
+    An address is compared octet by octet (RFC 9525 section 6.4): an IPv4-mapped
+    IPv6 address has 16 of them, and is no IPv4 address.
+    """
 
     var text: String
     """The name without a last dot, or the address without brackets."""

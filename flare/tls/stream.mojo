@@ -4,9 +4,11 @@ from flare.core import Buffer, PointerTo, heap_create, heap_destroy
 from flare.io import Reader, Writer
 from flare.net import NetError, SocketAddr
 from flare.runtime.fiber import Fiber
-from flare.runtime.socket import OPERATION_TIMEOUT_MS
+from flare.runtime.socket import OPERATION_TIMEOUT_MS, is_simulated
 from flare.runtime.wait import deadline_in, waiting_fiber
 from flare.sys.errno import EBUSY
+from flare.sys.socket import receive_octets, send_octets
+from flare.sys.socket_constants import MSG_DONTWAIT
 from flare.tcp import TcpStream
 
 from .config import TlsConfig
@@ -264,6 +266,25 @@ struct TlsStream(Movable, Reader, Writer):
                 self._state[].is_broken = True
         self._state[].tcp.close()
 
+    def close_at_once(self):
+        """Closes without waiting for anything; a second time nothing happens.
+
+        The peer is told that all was said if the kernel has room for a word;
+        one that has not read for long reads `tls.truncated`. For connections
+        that carry nothing at the moment.
+        """
+        if not self._state[].tcp.is_open():
+            return
+        if not (
+            self._state[].is_broken
+            or self._state[].is_flushing
+            or is_simulated()
+        ):
+            self._state[].machine.close()
+            self._send_and_drop_at_once(self._state[].tcp.descriptor())
+        self._state[].is_broken = True
+        self._state[].tcp.close()
+
     def end_sending(self) raises:
         """Tells the peer that all was said; reading goes on.
 
@@ -344,8 +365,8 @@ struct TlsStream(Movable, Reader, Writer):
         """Tells whom the certificate of the peer is for.
 
         Returns:
-            The name in the form of RFC 4514; none without a certificate, and
-            before the handshake is complete.
+            The whole name in the form of RFC 4514, however long; none without a
+            certificate, and before the handshake is complete.
         """
         return self._state[].machine.peer_subject()
 
@@ -456,14 +477,14 @@ struct TlsStream(Movable, Reader, Writer):
                 self._say_goodbye()
                 raise Error(String(e))
             self._consume(step.consumed)
-            if step.kind == TlsStep.DATA:
-                # Answers to requests for new keys, unless a writer takes them
-                # along.
-                if self._state[].machine.pending() > 0:
-                    self._flush()
-                return step.count
             if step.kind == TlsStep.END:
                 return 0
+            # Answers to requests for new keys, unless a writer takes them
+            # along; the peer may wait for them, and say nothing before.
+            if self._state[].machine.pending() > 0:
+                self._flush()
+            if step.kind == TlsStep.DATA:
+                return step.count
             self._receive()
 
     def _write(self, octets: Span[UInt8, _]) raises -> Int:
@@ -559,6 +580,16 @@ struct TlsStream(Movable, Reader, Writer):
         var octets = List[UInt8](length=_SMALL_READ_OCTETS, fill=0)
         for _ in range(_DRAINED_READS_MAX):
             if self._state[].tcp.read(Span(octets)) == 0:
+                return
+
+    def _send_and_drop_at_once(self, descriptor: Int32):
+        var output = self._state[].machine.take_output()
+        _ = send_octets(descriptor, output.span(), MSG_DONTWAIT)
+        if self._state[].is_reading or self._state[].machine.has_ended():
+            return
+        var octets = List[UInt8](length=_SMALL_READ_OCTETS, fill=0)
+        for _ in range(_DRAINED_READS_MAX):
+            if receive_octets(descriptor, Span(octets), MSG_DONTWAIT) <= 0:
                 return
 
     def _sending(self) -> PointerTo[Buffer]:

@@ -5,6 +5,7 @@ from std.testing import TestSuite
 from tests.client import (
     test_answers,
     test_call_log,
+    test_closing,
     test_cookies,
     test_decoding,
     test_digest,
@@ -13,6 +14,7 @@ from tests.client import (
     test_pool,
     test_redirects,
     test_requests,
+    test_slow_peers,
     test_streams,
     test_surplus,
     test_transports,
@@ -27,6 +29,10 @@ def main() raises:
         failures.append(String(e))
     try:
         TestSuite.discover_tests[test_call_log.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_closing.TESTS]().run()
     except e:
         failures.append(String(e))
     try:
@@ -59,6 +65,10 @@ def main() raises:
         failures.append(String(e))
     try:
         TestSuite.discover_tests[test_requests.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_slow_peers.TESTS]().run()
     except e:
         failures.append(String(e))
     try:

@@ -4,6 +4,7 @@ from std.testing import TestSuite
 
 from tests.dns import (
     test_cache,
+    test_config,
     test_files,
     test_host_name,
     test_resolve,
@@ -14,6 +15,10 @@ def main() raises:
     var failures = List[String]()
     try:
         TestSuite.discover_tests[test_cache.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_config.TESTS]().run()
     except e:
         failures.append(String(e))
     try:

@@ -122,24 +122,6 @@ def test_a_fourth_server_and_a_33rd_domain_are_not_read() raises:
     assert_equal(len(conf.search), 32)
 
 
-def test_configurations_out_of_bounds_are_refused() raises:
-    var config = ResolverConfig()
-    assert_true(not config.first_problem())
-    config.servers = []
-    assert_equal(config.first_problem().value(), "servers must be 1 to 8")
-    config = ResolverConfig()
-    config.servers = [SocketAddr.localhost(0)]
-    assert_equal(
-        config.first_problem().value(), "a server needs an address and a port"
-    )
-    config = ResolverConfig()
-    config.attempts = 0
-    assert_equal(config.first_problem().value(), "attempts must be 1 to 5")
-    config = ResolverConfig()
-    config.cache_entries_max = 0
-    assert_true(Bool(config.first_problem()))
-
-
 def _addresses(file: HostsFile, name: StringSlice) -> String:
     var text = String()
     for address in file.addresses_of(name):

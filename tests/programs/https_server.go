@@ -1,5 +1,6 @@
 // Serves HTTPS for flare's client (tests/python/test_tls_servers.py): prints a
-// port that asks for no certificate, then one that insists on one.
+// port that asks for no certificate, then one that insists on one, then two that
+// show a certificate whose key they do not have, by TLS 1.2 and by TLS 1.3.
 package main
 
 import (
@@ -24,15 +25,30 @@ func main() {
 	}
 	trusted := x509.NewCertPool()
 	trusted.AppendCertsFromPEM(authority)
+	other, err := tls.LoadX509KeyPair(folder+"/other.pem", folder+"/other.key")
+	if err != nil {
+		log.Fatal(err)
+	}
+	stolen := certificate
+	stolen.PrivateKey = other.PrivateKey
 	log.SetFlags(0)
-	for _, asks := range []tls.ClientAuthType{
-		tls.NoClientCert, tls.RequireAndVerifyClientCert,
-	} {
-		listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{
+	for _, config := range []tls.Config{
+		{Certificates: []tls.Certificate{certificate}},
+		{
 			Certificates: []tls.Certificate{certificate},
-			ClientAuth:   asks,
+			ClientAuth:   tls.RequireAndVerifyClientCert,
 			ClientCAs:    trusted,
-		})
+		},
+		{
+			Certificates: []tls.Certificate{stolen},
+			MaxVersion:   tls.VersionTLS12,
+		},
+		{
+			Certificates: []tls.Certificate{stolen},
+			MinVersion:   tls.VersionTLS13,
+		},
+	} {
+		listener, err := tls.Listen("tcp", "127.0.0.1:0", &config)
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -226,6 +226,66 @@ class ResolverTest(unittest.TestCase):
             ["dns.bad_answer resolve a.test"],
         )
 
+    def test_a_server_that_never_answers_over_tcp_is_given_up_in_time(self):
+        # Nothing, half of the length, and half of the answer.
+        for said in (b"", b"\0", b"\1\0" + b"x" * 100):
+            with self.subTest(said):
+                for backend in BACKENDS:
+                    self.check_time_over_tcp(backend, said)
+
+    def check_time_over_tcp(self, backend, said):
+        def reply(query):
+            if not query.over_tcp:
+                return [query.answer(flags=QR_RD_RA | TRUNCATED)]
+            query.stream.sendall(said)
+            # The client has enough, and ends.
+            query.stream.recv(1)
+            return []
+
+        with NameServer(reply) as server:
+            started = time.monotonic()
+            lines = look_up(
+                backend, server.text, "timeout=200", "attempts=2", "4:a.test"
+            )
+            seconds = time.monotonic() - started
+        self.assertEqual(lines, ["dns.timeout resolve a.test"])
+        self.assertGreaterEqual(seconds, 0.4)
+        self.assertLess(seconds, 5)
+
+    def test_a_server_that_hangs_up_over_tcp_has_not_answered(self):
+        for said in (b"", b"\0", b"\1\0" + b"x" * 100):
+            def reply(query):
+                if not query.over_tcp:
+                    return [query.answer(flags=QR_RD_RA | TRUNCATED)]
+                query.stream.sendall(said)
+                return []
+
+            with self.subTest(said):
+                self.check(
+                    reply, ["attempts=1", "4:a.test"],
+                    ["dns.try_again resolve a.test"],
+                )
+
+    def test_an_answer_over_tcp_is_judged_like_any_other(self):
+        for what, broken in [
+            ("another id", lambda q: q.answer(id=q.id ^ 1)),
+            ("another question", lambda q: q.answer(
+                question=encode_name("b.test") + q.question[-4:])),
+            ("no octets", lambda q: b""),
+            ("half a header", lambda q: q.octets[:7]),
+            ("a cut name", lambda q: q.answer([b"\x3fabc"])),
+        ]:
+            def reply(query):
+                if not query.over_tcp:
+                    return [query.answer(flags=QR_RD_RA | TRUNCATED)]
+                return [broken(query)]
+
+            with self.subTest(what):
+                self.check(
+                    reply, ["attempts=1", "4:a.test"],
+                    ["dns.bad_answer resolve a.test"],
+                )
+
     def test_a_server_from_before_edns_is_asked_without_it(self):
         def reply(query):
             if query.with_edns:
@@ -295,6 +355,12 @@ class ResolverTest(unittest.TestCase):
             ["dns.server_failure resolve db code=2"],
         )
         self.assertEqual(server.count("db.two.test"), 0)
+
+    def test_a_search_list_leads_to_no_question_about_localhost(self):
+        server = self.check(
+            plain, ["search=localhost", "db"], ["db 127.0.0.1 ::1"]
+        )
+        self.assertEqual(len(server.queries), 0)
 
     def test_hosts_given_by_hand_come_first(self):
         server = self.check(

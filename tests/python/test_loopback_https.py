@@ -154,16 +154,17 @@ class Agreement:
         self.assertEqual(found[0], "TLSv1.3")
         self.assertEqual(found[2:], ["localhost", "-", "full"])
 
-    def test_version_1_2_is_spoken_and_1_1_is_not(self):
+    def test_version_1_2_is_spoken_and_older_ones_are_not(self):
         context = client_context()
         context.maximum_version = ssl.TLSVersion.TLSv1_2
         self.assertEqual(
             self.ask(self.connect_with(context), b"/tls")[0], "TLSv1.2"
         )
-        context.minimum_version = ssl.TLSVersion.TLSv1_1
-        context.maximum_version = ssl.TLSVersion.TLSv1_1
-        context.set_ciphers("ALL:@SECLEVEL=0")
-        self.assertIn("PROTOCOL_VERSION", self.refuses(context).upper())
+        for version in (ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1):
+            context = client_context()
+            context.minimum_version = context.maximum_version = version
+            context.set_ciphers("ALL:@SECLEVEL=0")
+            self.assertIn("PROTOCOL_VERSION", self.refuses(context).upper())
 
     def test_the_protocol_inside_is_http_1_1(self):
         for offered, agreed in (

@@ -18,6 +18,14 @@ FOLDER = ROOT / "build" / "tls_certificates"
 SECONDS_MAX = 20
 AEAD = "ECDHE-ECDSA-AES128-GCM-SHA256"
 CBC = "ECDHE-ECDSA-AES128-SHA256:@SECLEVEL=0"
+# Without authenticated encryption, without ephemeral keys, without either, and
+# without a certificate.
+WEAK = (
+    "ECDHE-RSA-AES128-SHA256",
+    "AES128-GCM-SHA256",
+    "AES128-SHA",
+    "ADH-AES128-GCM-SHA256",
+)
 
 
 def setUpModule():
@@ -158,6 +166,57 @@ class Clients(unittest.TestCase):
             said = ask(peer.port)
         self.assertTrue(said.startswith("tls.alert handshake alert=40"), said)
 
+    def test_weak_suites_are_refused(self):
+        for suite in WEAK:
+            with self.subTest(suite):
+                context = only(server_context("rsa"), ssl.TLSVersion.TLSv1_2)
+                context.set_ciphers(f"{suite}:@SECLEVEL=0")
+                with Peer(answer(context)) as peer:
+                    said = ask(peer.port)
+                self.assertTrue(
+                    said.startswith("tls.alert handshake alert=40"), said
+                )
+
+    def test_a_server_that_renegotiates_is_refused(self):
+        server = subprocess.Popen(
+            [
+                "openssl", "s_server", "-accept", "127.0.0.1:0", "-tls1_2",
+                "-cert", FOLDER / "server.pem", "-key", FOLDER / "server.key",
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        self.addCleanup(server.communicate)
+        self.addCleanup(server.kill)
+        watch = threading.Timer(SECONDS_MAX, server.kill)
+        self.addCleanup(watch.cancel)
+        watch.start()
+
+        def read_until(text):
+            output = ""
+            while not output.endswith(text):
+                octet = server.stdout.read(1)
+                self.assertTrue(octet, output)
+                output += octet
+
+        def renegotiate():
+            # It obeys once it has read what the client says first.
+            read_until("hello")
+            server.stdin.write("R\n")
+            server.stdin.flush()
+
+        read_until("ACCEPT 127.0.0.1:")
+        port = int(server.stdout.readline())
+        asking = threading.Thread(target=renegotiate)
+        asking.start()
+        # The refusal goes out although nothing else is said.
+        said = ask(port)
+        asking.join()
+        self.assertTrue(said.startswith("tls.alert read alert=40"), said)
+        read_until("no renegotiation")
+
     def test_certificates_are_checked(self):
         rows = [
             ("other", "tls.wrong_name"),
@@ -287,17 +346,26 @@ class Servers(unittest.TestCase):
                 self.assertTrue(server.line().startswith("end "))
 
     def test_an_old_version_is_refused(self):
-        context = only(client_context(), ssl.TLSVersion.TLSv1_1)
-        context.set_ciphers("ALL:@SECLEVEL=0")
-        self.expect_refusal(context, "tls.version handshake")
+        for version in (ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1):
+            context = only(client_context(), version)
+            context.set_ciphers("ALL:@SECLEVEL=0")
+            self.expect_refusal(context, "tls.version handshake")
 
     def test_a_suite_without_authenticated_encryption_is_refused(self):
         context = only(client_context(), ssl.TLSVersion.TLSv1_2)
         context.set_ciphers(CBC)
         self.expect_refusal(context, "tls.no_shared_cipher")
 
-    def expect_refusal(self, context, error):
-        with Server() as server:
+    def test_weak_suites_are_refused(self):
+        for suite in WEAK:
+            with self.subTest(suite):
+                context = ssl.create_default_context(cafile=FOLDER / "rsa.pem")
+                only(context, ssl.TLSVersion.TLSv1_2)
+                context.set_ciphers(f"{suite}:@SECLEVEL=0")
+                self.expect_refusal(context, "tls.no_shared_cipher", "rsa")
+
+    def expect_refusal(self, context, error, *options):
+        with Server(*options) as server:
             with self.assertRaises(ssl.SSLError):
                 self.exchange(server, context)
             said = server.line()

@@ -107,7 +107,15 @@ class Go(Servers, unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.take(go_peer("https_server", certificates()))
+        peer = go_peer("https_server", certificates())
+        cls.take(peer)
+        cls.thieves = [peer.read_port() for _ in range(2)]
+
+    def test_who_has_not_the_key_of_its_certificate_is_refused(self):
+        for port in self.thieves:
+            said, response = ask(port)
+            self.assertRegex(said, "^tls.wrong_key handshake")
+            self.assertEqual(response, "")
 
 
 class Node(Servers, unittest.TestCase):

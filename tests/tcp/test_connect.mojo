@@ -61,6 +61,10 @@ def test_an_address_that_refuses_delays_nobody() raises:
     on_each_backend(_refusing_first)
 
 
+def test_an_address_that_refuses_delays_nobody_behind_a_silent_one() raises:
+    on_each_backend(_refusing_behind_silent)
+
+
 def test_of_many_failures_that_of_the_first_address_is_raised() raises:
     on_each_backend(_all_fail)
 
@@ -154,6 +158,27 @@ def _refusing_first() raises:
         )
     )
     assert_true(stream.peer_address() == good.local_address())
+
+
+def _refusing_behind_silent() raises:
+    comptime REFUSING = 8
+    var silent = _silent()
+    var closed = TcpListener.bind(SocketAddr.localhost(0))
+    var refusing = closed.local_address()
+    closed.close()
+    var good = TcpListener.bind(SocketAddr.localhost(0))
+    var addresses: List[SocketAddr] = [silent.address]
+    for _ in range(REFUSING):
+        addresses.append(refusing)
+    addresses.append(good.local_address())
+    var began_ms = monotonic_ms()
+    var stream = TcpStream(unsafe_socket=connect_to_first(addresses, 20_000))
+    var spent_ms = monotonic_ms() - began_ms
+    assert_true(stream.peer_address() == good.local_address())
+    # Nobody but the silent one is waited for.
+    assert_true(spent_ms >= ATTEMPT_DELAY_MS - 5, String(spent_ms))
+    assert_true(spent_ms < REFUSING * ATTEMPT_DELAY_MS, String(spent_ms))
+    _ = silent^
 
 
 def _all_fail() raises:

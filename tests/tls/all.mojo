@@ -3,6 +3,7 @@
 from std.testing import TestSuite
 
 from tests.tls import (
+    test_broken_certificates,
     test_config,
     test_error,
     test_machine,
@@ -13,6 +14,10 @@ from tests.tls import (
 
 def main() raises:
     var failures = List[String]()
+    try:
+        TestSuite.discover_tests[test_broken_certificates.TESTS]().run()
+    except e:
+        failures.append(String(e))
     try:
         TestSuite.discover_tests[test_config.TESTS]().run()
     except e:

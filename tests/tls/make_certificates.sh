@@ -81,6 +81,7 @@ leaf early /CN=early "DNS:localhost" \
     -startdate 20480101000000Z -enddate 20490101000000Z
 leaf nameless /CN=localhost ""
 leaf addressed /CN=localhost "IP:127.0.0.1"
+leaf mapped /CN=mapped "IP:::ffff:127.0.0.1"
 purpose=clientAuth
 leaf for_clients /CN=for_clients "DNS:localhost"
 purpose=serverAuth
@@ -102,6 +103,14 @@ leaf stranger /CN=stranger "DNS:localhost"
 openssl req -config authority.cnf -x509 $new_key -keyout self_signed.key \
     -out self_signed.pem -days 30 -subj /CN=self \
     -addext subjectAltName=DNS:localhost
+# Two clients whose names differ behind 6,000 octets.
+units=$(for unit in $(seq 100); do printf '/OU=%060d' "$unit"; done)
+for end in a b; do
+    # shellcheck disable=SC2086
+    openssl req -config authority.cnf -x509 -CA ca.pem -CAkey ca.key $new_key \
+        -keyout "long_$end.key" -out "long_$end.pem" -days 30 \
+        -subj "/O=$end$units/CN=long"
+done
 openssl req -config authority.cnf -x509 -newkey rsa:1024 -nodes \
     -keyout weak.key -out weak.pem -days 30 -subj /CN=weak
 openssl req -config authority.cnf -x509 -newkey rsa:2048 -nodes \
@@ -109,6 +118,7 @@ openssl req -config authority.cnf -x509 -newkey rsa:2048 -nodes \
     -addext subjectAltName=DNS:localhost
 openssl pkey -in server.key -aes128 -passout pass:secret -out encrypted.key
 head -c 200 server.pem >truncated.pem
+openssl x509 -in server.pem -outform DER -out server.der
 openssl ocsp -index ca.index -CA ca.pem -issuer ca.pem -cert server.pem \
     -rsigner ca.pem -rkey ca.key -ndays 30 -respout status.der >&2
 head -c 200 status.der >half_status.der

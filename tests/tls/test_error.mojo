@@ -100,7 +100,15 @@ def test_reasons_of_the_library_have_kinds() raises:
         (20, 1120, TlsError.NO_APPLICATION_PROTOCOL, 120),
         (20, 1040, TlsError.ALERT, 40),
         (20, 267, TlsError.PROTOCOL, 0),
+        (20, 123, TlsError.WRONG_KEY, 0),
         (20, 134, TlsError.EXPIRED, 0),
+        (20, 1255, TlsError.ALERT, 255),
+        (20, 1256, TlsError.PROTOCOL, 0),
+        # ERR_R_…: what TLS says of other parts, and of itself.
+        (20, 0x8000D, TlsError.BAD_CERTIFICATE, 0),
+        (20, 0x8000B, TlsError.BAD_CERTIFICATE, 0),
+        (20, 0x80006, TlsError.OTHER, 0),
+        (20, 0xC0103, TlsError.OTHER, 0),
         (13, 134, TlsError.PROTOCOL, 0),
         (0, 0, TlsError.OTHER, 0),
     ]

@@ -210,6 +210,53 @@ def test_a_changed_octet_in_a_record_ends_the_connection() raises:
     assert_equal(pair.client.error.value().alert, 20)
 
 
+def test_records_that_break_the_rules_end_either_end() raises:
+    var rows = _broken_records()
+    # Before the handshake is complete a client must pass over it (RFC 5246
+    # section 7.4.1.1).
+    rows.append(_Record("HelloRequest", [22, 3, 3, 0, 4, 0, 0, 0, 0]))
+    for is_server in [False, True]:
+        for row in rows:
+            var pair = joined(client_config(), server_config())
+            assert_joined(pair)
+            ref end = pair.server if is_server else pair.client
+            end.window = row.octets.copy()
+            end.turn()
+            assert_true(Bool(end.error), row.what)
+            assert_equal(end.error.value().kind, TlsError.PROTOCOL, row.what)
+            assert_equal(len(end.plaintext), 0)
+            # The peer is told.
+            assert_true(end.machine.pending() > 0, row.what)
+
+
+def test_records_that_break_the_rules_end_the_handshake_of_a_client() raises:
+    var clients = TlsContext.for_clients(client_config())
+    for row in _broken_records():
+        var machine = TlsMachine.client(clients, "localhost")
+        var kind = -1
+        try:
+            _ = machine.handshake(Span(row.octets))
+        except e:
+            kind = e.kind
+        assert_equal(kind, TlsError.PROTOCOL, row.what)
+
+
+def test_an_end_within_a_record_is_truncated() raises:
+    for is_server in [False, True]:
+        for kept in [1, 5, 6, 20]:
+            var pair = joined(client_config(), server_config())
+            ref sender = pair.client if is_server else pair.server
+            ref reader = pair.server if is_server else pair.client
+            # Even if the sender ends in order: its word was cut off.
+            written(sender.machine, "whole")
+            sender.machine.close()
+            reader.window = List(sender.machine.output()[0:kept])
+            reader.turn()
+            assert_false(Bool(reader.error))
+            assert_equal(len(reader.plaintext), 0)
+            assert_equal(_end_of(reader.machine), "tls.truncated read")
+
+
 def test_application_protocols_are_agreed_on() raises:
     var rows: List[Tuple[String, String, String]] = [
         ("h2,http/1.1", "http/1.1,h2", "http/1.1"),
@@ -351,6 +398,30 @@ def _end_of(machine: TlsMachine) -> String:
         var text = String(e)
         return String(text[byte = 0 : text.find(": ")])
     return "a clean end"
+
+
+@fieldwise_init
+struct _Record(Copyable):
+    var what: StaticString
+    var octets: List[UInt8]
+
+
+def _broken_records() -> List[_Record]:
+    var giant: List[UInt8] = [23, 3, 3, 0xFF, 0xFF]
+    giant.extend(Span(pattern(70_000)))
+    # One octet over what a record of TLS 1.3 may hold (RFC 8446 section 5.2).
+    var long: List[UInt8] = [23, 3, 3, 0x41, 0x01]
+    long.extend(Span(pattern(0x4101)))
+    var short: List[UInt8] = [23, 3, 3, 0, 8]
+    short.extend(Span(pattern(8)))
+    return [
+        _Record("giant", giant^),
+        _Record("one octet too long", long^),
+        _Record("too short for its tag", short^),
+        _Record("empty", [23, 3, 3, 0, 0]),
+        _Record("a heartbeat", [24, 3, 3, 0, 3, 1, 0x40, 0]),
+        _Record("an unknown type", [99, 3, 3, 0, 1, 0]),
+    ]
 
 
 comptime TESTS = __functions_in_module()

@@ -77,6 +77,10 @@ def test_a_close_over_unread_octets_loses_nothing() raises:
     on_each_backend(_unread)
 
 
+def test_a_stream_that_is_closed_at_once_tells_the_peer() raises:
+    on_each_backend(_closed_at_once)
+
+
 def test_a_reader_and_a_writer_may_begin_before_the_handshake() raises:
     on_each_backend(_both_begin)
 
@@ -349,6 +353,22 @@ def _closed() raises:
     assert_true(ends.client.is_open())
     ends.client.close()
     assert_false(ends.client.is_open())
+    var into = List[UInt8](length=8, fill=0)
+    with assert_raises(contains="net.closed read"):
+        _ = ends.client.read(Span(into))
+    with assert_raises(contains="tls.closed write"):
+        _ = ends.client.write("x".as_bytes())
+
+
+def _closed_at_once() raises:
+    var ends = _connected()
+    ends.client.write_all("all of it".as_bytes())
+    # A reset would take from the peer what it has not read yet.
+    ends.server.write_all("unread".as_bytes())
+    ends.client.close_at_once()
+    ends.client.close_at_once()
+    assert_false(ends.client.is_open())
+    assert_equal(len(_read_to_end(ends.server)), 9)
     var into = List[UInt8](length=8, fill=0)
     with assert_raises(contains="net.closed read"):
         _ = ends.client.read(Span(into))

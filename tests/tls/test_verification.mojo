@@ -41,6 +41,13 @@ def test_each_reason_to_refuse_a_server_has_its_error() raises:
         ("nameless", "localhost", TlsError.WRONG_NAME),
         ("addressed", "localhost", TlsError.WRONG_NAME),
         ("addressed", "127.0.0.1", -1),
+        # Addresses are 4 octets or 16, and all of them count.
+        ("addressed", "::ffff:127.0.0.1", TlsError.WRONG_NAME),
+        ("addressed", "::ffff:7f00:1", TlsError.WRONG_NAME),
+        ("mapped", "::ffff:127.0.0.1", -1),
+        ("mapped", "::FFFF:7f00:1", -1),
+        ("mapped", "127.0.0.1", TlsError.WRONG_NAME),
+        ("mapped", "::127.0.0.1", TlsError.WRONG_NAME),
         ("chained", "localhost", -1),
         ("unchained", "localhost", TlsError.UNKNOWN_AUTHORITY),
         ("for_servers", "localhost", -1),
@@ -115,6 +122,9 @@ def test_an_expected_name_takes_the_place_of_the_host() raises:
     assert_equal(pair.server.machine.server_name().value(), "other.test")
     pair = joined(client, server_config("server"), "localhost")
     assert_equal(pair.client.error.value().kind, TlsError.WRONG_NAME)
+    client.expected_name = String("127.0.0.1")
+    pair = joined(client, server_config("addressed"), "::ffff:127.0.0.1")
+    assert_joined(pair)
 
 
 def test_an_address_is_never_asked_for_by_name() raises:
@@ -158,6 +168,18 @@ def test_a_client_is_asked_for_a_certificate_only_where_somebody_vouches() raise
         pair.server.machine.peer_subject().value(),
         'O=Flare,CN=client\\, \\"x\\"',
     )
+
+
+def test_the_name_of_a_client_is_told_whole() raises:
+    for end in ["a", "b"]:
+        var client = client_config()
+        client.identity = identity_of(String("long_", end))
+        var pair = joined(client, _server_that_asks())
+        assert_joined(pair)
+        var subject = pair.server.machine.peer_subject().value()
+        assert_equal(subject.byte_length(), 8 + 100 * 64 + 3)
+        assert_true(subject.startswith("CN=long,OU=0000"), subject)
+        assert_true(subject.endswith(String("01,O=", end)), subject)
 
 
 def test_a_client_without_a_certificate_is_refused_or_not() raises:

@@ -13,6 +13,7 @@ from flare.runtime.socket_exchange import (
     can_send_and_receive,
     send_and_receive,
 )
+from flare.runtime.wait import deadline_in
 from flare.sys.errno import EAGAIN
 from flare.sys.socket import receive_octets
 from flare.sys.socket_constants import MSG_DONTWAIT, MSG_PEEK
@@ -157,9 +158,10 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
         return Self(heap_create(ConnectionState(limits)))
 
     def destroy(self):
-        """Closes the transport and frees the state."""
+        """Closes the transport and frees the state, without waiting: a peer
+        that takes nothing more is told nothing more."""
         if self.state[].tls:
-            self.state[].tls.value().close()
+            self.state[].tls.value().close_at_once()
         heap_destroy(self.state)
 
     def close(self):
@@ -292,7 +294,9 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
             count = socket.receive(into)
         elif self.state[].tls:
             self.state[].tls.value().set_read_timeout_ms(timeout_ms)
-            count = self.state[].tls.value().read(into)
+            # What comes may be less than a record, again and again.
+            with deadline_in(timeout_ms):
+                count = self.state[].tls.value().read(into)
         else:
             raise raised(
                 ClientError.OVER, Phase.CONTENT, "there is no transport"
@@ -368,7 +372,9 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
             return socket.send(octets)
         if self.state[].tls:
             self.state[].tls.value().set_write_timeout_ms(timeout_ms)
-            return self.state[].tls.value().write(octets)
+            # A record may go out in many pieces.
+            with deadline_in(timeout_ms):
+                return self.state[].tls.value().write(octets)
         raise raised(ClientError.OVER, Phase.SEND, "there is no transport")
 
     def write_all(

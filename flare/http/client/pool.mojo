@@ -82,14 +82,10 @@ struct Pool(TrivialRegisterPassable):
         Raises:
             ClientError: `client.queue_full queue` if too many are in use.
         """
-        var left = List[ClientConnection]()
         if len(self.state[].origins) >= self.state[].limits.origins_max:
-            self._forget_one(left)
+            self._forget_one()
         var added = heap_create(origin^)
-        added[].users += 1
         self.state[].origins.append(added)
-        _close(left)
-        added[].users -= 1
         return added
 
     def acquire(
@@ -166,8 +162,6 @@ struct Pool(TrivialRegisterPassable):
             origin: Where it led to.
             connection: The connection.
         """
-        # Closing may wait a moment where TLS says goodbye: the room is free
-        # before.
         self.give_room_up(origin)
         connection.destroy()
 
@@ -186,11 +180,9 @@ struct Pool(TrivialRegisterPassable):
 
     def close_idle(self):
         """Closes what is kept for later."""
-        var left = List[ClientConnection]()
         for origin in self.state[].origins:
             while len(origin[].idle) > 0:
-                self._drop_idle(origin, left)
-        _close(left)
+                self._drop_idle(origin)
 
     def destroy(self):
         """Closes and forgets everything; nobody waits any more."""
@@ -284,15 +276,13 @@ struct Pool(TrivialRegisterPassable):
 
     def _sweep(self, now_ms: Int):
         self.state[].swept_ms = now_ms
-        var left = List[ClientConnection]()
         for origin in self.state[].origins:
             while (
                 len(origin[].idle) > 0
                 and now_ms - origin[].idle[0].state[].idle_since_ms
                 >= self.state[].limits.idle_timeout_ms
             ):
-                self._drop_idle(origin, left)
-        _close(left)
+                self._drop_idle(origin)
 
     def _drop_oldest(self):
         var oldest = Optional[Origin](None)
@@ -305,19 +295,17 @@ struct Pool(TrivialRegisterPassable):
                 < oldest.value()[].idle[0].state[].idle_since_ms
             ):
                 oldest = origin
-        var left = List[ClientConnection]()
         if oldest:
-            self._drop_idle(oldest.value(), left)
-        _close(left)
+            self._drop_idle(oldest.value())
 
-    def _drop_idle(self, origin: Origin, mut left: List[ClientConnection]):
-        # Closing may park, and the pool is another one afterwards: whoever
-        # walks over it closes when it is done.
-        left.append(origin[].idle.pop(0))
+    def _drop_idle(self, origin: Origin):
+        # Nothing parks here, so that who walks over the pool finds it as it
+        # was.
+        origin[].idle.pop(0).destroy()
         self.state[].idle -= 1
         self.give_room_up(origin)
 
-    def _forget_one(self, mut left: List[ClientConnection]) raises:
+    def _forget_one(self) raises:
         var found = -1
         for i in range(len(self.state[].origins)):
             var origin = self.state[].origins[i]
@@ -334,13 +322,8 @@ struct Pool(TrivialRegisterPassable):
             )
         var origin = self.state[].origins.pop(found)
         while len(origin[].idle) > 0:
-            self._drop_idle(origin, left)
+            self._drop_idle(origin)
         heap_destroy(origin)
-
-
-def _close(connections: List[ClientConnection]):
-    for connection in connections:
-        connection.destroy()
 
 
 @always_inline

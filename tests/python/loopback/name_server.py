@@ -36,10 +36,11 @@ def zone(ttl=60):
 class Query:
     """Holds what a client has asked."""
 
-    def __init__(self, octets, sender, over_tcp):
+    def __init__(self, octets, sender, stream=None):
         self.octets = octets
         self.sender = sender
-        self.over_tcp = over_tcp
+        self.stream = stream
+        self.over_tcp = stream is not None
         self.id, self.flags, _, _, _, extra = struct.unpack(
             "!HHHHHH", octets[:12]
         )
@@ -129,8 +130,8 @@ class NameServer:
                 for query in self.queries
             )
 
-    def _messages(self, octets, sender, over_tcp):
-        query = Query(octets, sender, over_tcp)
+    def _messages(self, octets, sender, stream=None):
+        query = Query(octets, sender, stream)
         with self._lock:
             self.queries.append(query)
         return self.reply(query)
@@ -140,7 +141,7 @@ class NameServer:
             octets, sender = self._datagrams.recvfrom(4096)
             if self._closing:
                 return
-            for message in self._messages(octets, sender, False):
+            for message in self._messages(octets, sender):
                 self._datagrams.sendto(message, sender)
 
     def _serve_streams(self):
@@ -153,7 +154,7 @@ class NameServer:
                 stream.settimeout(10)
                 length = struct.unpack("!H", self._exactly(stream, 2))[0]
                 octets = self._exactly(stream, length)
-                for message in self._messages(octets, sender, True):
+                for message in self._messages(octets, sender, stream):
                     stream.sendall(struct.pack("!H", len(message)) + message)
 
     @staticmethod
