@@ -148,11 +148,7 @@ __extension SIMD(FromJson):
         comptime if Self.dtype == DType.int:
             return Self(json.int())
         elif Self.dtype.is_floating_point():
-            var start = json.value_start()
-            var value = Self(json.float())
-            if not value - value == 0:
-                raise json.stop_at(start, OUT_OF_RANGE, "its type")
-            return value
+            return Self(json.float[Self.dtype]())
         elif Self.dtype == DType.uint64 or Self.dtype == DType.uint:
             return Self(json.uint())
         else:
