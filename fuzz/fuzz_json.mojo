@@ -60,6 +60,8 @@ def fuzz_json(mut random: Random, mut histogram: Histogram) raises:
     """
     if random.chance(15):
         return _check_number(build_number(random), histogram)
+    if random.chance(2):
+        return _check_halfway(random, histogram)
     var octets = build_text(random)
     if random.chance(50):
         octets = mutate(octets, random)
@@ -245,3 +247,33 @@ def _check_number(text: List[UInt8], mut histogram: Histogram) raises:
         raise Error("became ", value.float_value(), ", not ", expected)
     if decode[Float64](dumps(expected)) != expected:
         raise Error("written as ", dumps(expected))
+    # Rounded once more it may be the neighbour only from the middle.
+    var narrow = Float64(Float32(expected))
+    var got = narrow
+    if abs(expected) < 1e38:
+        got = Float64(decode[Float32](number))
+    if got != narrow and got - expected != expected - narrow:
+        raise Error("a Float32 became ", got, ", not ", narrow)
+
+
+def _check_halfway(mut random: Random, mut histogram: Histogram) raises:
+    # An odd number above 2^24 lies between two neighbours of Float32.
+    var odd = (1 << 24) + 2 * random.below(1 << 23) + 1
+    var count = random.below(40)
+    var text = String(odd)
+    var expected = odd - 1 if odd & 3 == 1 else odd + 1
+    if random.chance(40):
+        text.write(".", String("0") * count, 1 + random.below(9))
+        expected = odd + 1
+    elif random.chance(50):
+        text = String(odd - 1, ".", String("9") * (count + 1))
+        expected = odd - 1
+    if random.chance(50):
+        # As many digits behind the point as are counted in the exponent.
+        var front = String(text[byte=:8])
+        var rest = String(text[byte=8:].removeprefix("."))
+        text = String("0.00", front, rest, "e10")
+    histogram.input(text.as_bytes())
+    histogram.count_whole("halfway")
+    if decode[Float32](text) != Float32(expected):
+        raise Error("rounded to ", decode[Float32](text), ", not ", expected)
