@@ -2,8 +2,9 @@
 
 Invariant: any octets are accepted, read or passed over, exactly when the judge
 accepts them; what is written reads back and is written the same, compact and
-indented; each member is found by its key; numbers are the nearest ones; errors
-are those of the package, and their place lies within the text.
+indented; each member is found by its key, in a dictionary too; numbers are the
+nearest ones; errors are those of the package, and their place lies within the
+text.
 """
 
 from flare.json import (
@@ -43,6 +44,8 @@ struct Outer(Copyable, FromJson, ToJson):
     """Anything."""
     var c: Optional[List[Inner]]
     """Objects."""
+    var d: Optional[Dict[String, Inner]]
+    """Objects under keys of any kind."""
 
 
 def fuzz_json(mut random: Random, mut histogram: Histogram) raises:
@@ -57,6 +60,8 @@ def fuzz_json(mut random: Random, mut histogram: Histogram) raises:
     """
     if random.chance(15):
         return _check_number(build_number(random), histogram)
+    if random.chance(2):
+        return _check_halfway(random, histogram)
     var octets = build_text(random)
     if random.chance(50):
         octets = mutate(octets, random)
@@ -91,6 +96,7 @@ def fuzz_json(mut random: Random, mut histogram: Histogram) raises:
         if dumps(again) != text:
             raise Error("read back as ", again)
     _check_members(value)
+    _check_dict(octets, value, histogram)
 
 
 def main() raises:
@@ -108,8 +114,44 @@ def _check_passed_over(octets: List[UInt8], refusal: Error) raises:
     except e:
         if String(e) != String(refusal):
             raise Error("passed over it is ", e, ", read it is ", refusal)
+        _check_refused_as_dict(octets, refusal)
         return
     raise Error("passed over what is no JSON")
+
+
+def _check_refused_as_dict(octets: List[UInt8], refusal: Error) raises:
+    try:
+        _ = decode[Dict[String, Value]](Span(octets))
+    except e:
+        _check_error(e, octets)
+        var is_other_type = JsonError.of(e).value().kind == JsonError.WRONG_TYPE
+        if not is_other_type and String(e) != String(refusal):
+            raise Error("as a dictionary it is ", e, ", else ", refusal)
+        return
+    raise Error("a dictionary was read from what is no JSON")
+
+
+def _check_dict(
+    octets: List[UInt8], value: Value, mut histogram: Histogram
+) raises:
+    var dict: Dict[String, Value]
+    try:
+        dict = decode[Dict[String, Value]](Span(octets))
+    except e:
+        if value.is_object():
+            raise Error("refused a dictionary: ", e)
+        if JsonError.of(e).value().kind != JsonError.WRONG_TYPE:
+            raise Error("no dictionary, but ", e)
+        return
+    histogram.count("dictionary")
+    if dumps(dict) != dumps(value):
+        raise Error("the dictionary became ", dumps(dict))
+    var members = value.members()
+    if len(dict) != len(members):
+        raise Error("has ", len(dict), " of ", len(members), " members")
+    for member in members:
+        if dumps(dict[member.key]) != dumps(member.value):
+            raise Error("found another value for ", dumps(member.key))
 
 
 def _check_error(e: Error, octets: List[UInt8]) raises:
@@ -205,3 +247,33 @@ def _check_number(text: List[UInt8], mut histogram: Histogram) raises:
         raise Error("became ", value.float_value(), ", not ", expected)
     if decode[Float64](dumps(expected)) != expected:
         raise Error("written as ", dumps(expected))
+    # Rounded once more it may be the neighbour only from the middle.
+    var narrow = Float64(Float32(expected))
+    var got = narrow
+    if abs(expected) < 1e38:
+        got = Float64(decode[Float32](number))
+    if got != narrow and got - expected != expected - narrow:
+        raise Error("a Float32 became ", got, ", not ", narrow)
+
+
+def _check_halfway(mut random: Random, mut histogram: Histogram) raises:
+    # An odd number above 2^24 lies between two neighbours of Float32.
+    var odd = (1 << 24) + 2 * random.below(1 << 23) + 1
+    var count = random.below(40)
+    var text = String(odd)
+    var expected = odd - 1 if odd & 3 == 1 else odd + 1
+    if random.chance(40):
+        text.write(".", String("0") * count, 1 + random.below(9))
+        expected = odd + 1
+    elif random.chance(50):
+        text = String(odd - 1, ".", String("9") * (count + 1))
+        expected = odd - 1
+    if random.chance(50):
+        # As many digits behind the point as are counted in the exponent.
+        var front = String(text[byte=:8])
+        var rest = String(text[byte=8:].removeprefix("."))
+        text = String("0.00", front, rest, "e10")
+    histogram.input(text.as_bytes())
+    histogram.count_whole("halfway")
+    if decode[Float32](text) != Float32(expected):
+        raise Error("rounded to ", decode[Float32](text), ", not ", expected)

@@ -1,23 +1,29 @@
 """Reads JSON into structs, by reflection on their fields when building.
 
 A struct says `FromJson` and needs no code. `Bool`, `String`, numbers, `List`,
-`Optional` and `Value` are known; other types conform with a `from_json`.
+`Dict`, `Optional` and `Value` are known; other types conform with a
+`from_json`.
 """
 
-from std.collections import List, Optional
+from std.collections import Dict, List, Optional
 from std.collections.string import String
+from std.hash import Hasher, hash
 from std.memory import MaybeUninit
 from std.simd import SIMD
 
 from flare.core import equals
 
+from .key_crowds import KeyCrowds
 from .names import JsonRefusesUnknownFields, is_optional, name_of
 from .problem import (
+    INVALID,
     MISSING_FIELD,
     OUT_OF_RANGE,
     UNKNOWN_FIELD,
 )
 from .reader import JsonReader
+
+comptime _CROWDED: StaticString = "too many keys have hashes that are alike"
 
 
 trait FromJson(Deinitable, Movable):
@@ -142,11 +148,7 @@ __extension SIMD(FromJson):
         comptime if Self.dtype == DType.int:
             return Self(json.int())
         elif Self.dtype.is_floating_point():
-            var start = json.value_start()
-            var value = Self(json.float())
-            if not value - value == 0:
-                raise json.stop_at(start, OUT_OF_RANGE, "its type")
-            return value
+            return Self(json.float[Self.dtype]())
         elif Self.dtype == DType.uint64 or Self.dtype == DType.uint:
             return Self(json.uint())
         else:
@@ -220,6 +222,53 @@ def _read_list[T: FromJson](json: JsonReader) raises -> List[T]:
         list.append(T.from_json(json))
         goes_on = json.next_element()
     return list^
+
+
+__extension Dict(FromJson):
+    @staticmethod
+    def from_json(json: JsonReader) raises -> Self:
+        """Takes an object whose keys the program does not know.
+
+        Args:
+            json: Stands in front of it.
+
+        Returns:
+            Its members in the order of the text; of equal keys the last one
+            counts, at the place of the first.
+
+        Raises:
+            An error if it is none, or a value is of another type.
+        """
+        comptime assert conforms_to(
+            Self.V, FromJson
+        ), "the values of a dictionary are not read from JSON"
+        comptime assert (
+            reflect[Self.K].name() == reflect[String].name()
+        ), "the keys of a dictionary in JSON are of type String"
+        return rebind_var[Self](_read_dict[Self.V, Self.H](json))
+
+
+def _read_dict[
+    V: FromJson, H: Defaultable & Deinitable & Hasher
+](json: JsonReader) raises -> Dict[String, V, H]:
+    # A function of its own, as for a list.
+    var dict = Dict[String, V, H]()
+    var crowds = KeyCrowds()
+    var goes_on = json.begin_object()
+    while goes_on:
+        var start = json.value_start()
+        var key = String(unsafe_from_utf8=json.key().as_bytes())
+        var value = V.from_json(json)
+        var members = len(dict)
+        if members < KeyCrowds.MEMBERS_UNCOUNTED:
+            dict[key^] = value^
+        else:
+            var key_hash = hash[H](key)
+            dict[key^] = value^
+            if len(dict) > members and not crowds.add(key_hash, members + 1):
+                raise json.stop_at(start, INVALID, _CROWDED)
+        goes_on = json.next_member()
+    return dict^
 
 
 __extension Optional(FromJson):

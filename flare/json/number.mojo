@@ -8,7 +8,7 @@ from .text_buffer import TextBuffer
 
 comptime _EXACT_DIGITS = 15
 comptime _EXACT_POWER = 22
-comptime _EXPONENT_MAX = 100_000
+comptime _EXPONENT_MAX = 1 << 40
 comptime _FRACTION_DIGITS_MAX = 6
 comptime _SIXTEEN_DIGITS = 1_000_000_000_000_000
 comptime _EXACT_MAX = Float64(1_000_000_000_000_000)
@@ -63,7 +63,7 @@ def _exact_float(text: Span[UInt8, _]) -> Optional[Float64]:
         if digits > _EXACT_DIGITS:
             return None
     if i < n:
-        var exponent = _exponent(text[i + 1 :])
+        var exponent = exponent_of(text[i + 1 :])
         if abs(exponent) > 2 * _EXACT_POWER:
             return None
         power += exponent
@@ -77,7 +77,15 @@ def _exact_float(text: Span[UInt8, _]) -> Optional[Float64]:
     return -number if is_negative else number
 
 
-def _exponent(text: Span[UInt8, _]) -> Int:
+def exponent_of(text: Span[UInt8, _]) -> Int:
+    """Reads what stands behind the letter of an exponent.
+
+    Args:
+        text: An optional sign and digits.
+
+    Returns:
+        The exponent, or one of the same sign that no count of digits outweighs.
+    """
     var value = 0
     for octet in text:
         if octet - 48 <= 9:
@@ -111,7 +119,7 @@ def _float_out_of_reach(text: Span[UInt8, _]) -> Optional[Float64]:
         if octet == UInt8(ord(".")):
             is_fraction = True
         elif octet | 32 == UInt8(ord("e")):
-            exponent = _exponent(text[i + 1 :])
+            exponent = exponent_of(text[i + 1 :])
             break
         elif octet - 48 <= 9:
             seen = seen or octet != 48
@@ -153,7 +161,7 @@ def _with_one_more_digit(number: Float64, text: String) -> String:
         if octet == UInt8(ord(".")):
             is_fraction = True
         elif octet | 32 == UInt8(ord("e")):
-            exponent += _exponent(octets[i + 1 :])
+            exponent += exponent_of(octets[i + 1 :])
             break
         elif octet - 48 <= 9:
             mantissa = mantissa * 10 + Int(octet - 48)

@@ -8,6 +8,7 @@ from flare.core import OctetPointer, PointerTo
 
 from .input import ReaderState
 from .limits import DEPTH_MAX, JsonLimits
+from .narrow import narrowed
 from .number import float_of
 from .parser import value_problem
 from .place import fault_at
@@ -152,8 +153,11 @@ struct JsonReader(TrivialRegisterPassable):
         state.at = start
         raise self._no_integer(start, octets, "a UInt64")
 
-    def float(self) raises -> Float64:
-        """Takes a number, rounded to the nearest `Float64`.
+    def float[dtype: DType = DType.float64](self) raises -> Scalar[dtype]:
+        """Takes a number, rounded once to the nearest of a floating-point type.
+
+        Parameters:
+            dtype: The type.
 
         Returns:
             The number.
@@ -164,15 +168,21 @@ struct JsonReader(TrivialRegisterPassable):
         ref state = self._state[]
         var start = self._number_start("a number")
         var scanned = self._number(start)
-        if scanned.is_int:
-            return Float64(scanned.integer)
-        var number = float_of(
-            Span(unsafe_ptr=start, length=Int(scanned.next) - Int(start))
-        )
+        var text = Span(unsafe_ptr=start, length=Int(scanned.next) - Int(start))
+        var number: Optional[Float64] = Float64(scanned.integer)
+        if not scanned.is_int:
+            number = float_of(text)
         if not number:
             state.at = start
             raise self.stop(OUT_OF_RANGE, "a Float64")
-        return number.value()
+        comptime if dtype == DType.float64:
+            return Scalar[dtype](number.value())
+        else:
+            var value = narrowed[dtype](text, number.value())
+            if not value - value == 0:
+                state.at = start
+                raise self.stop(OUT_OF_RANGE, "its type")
+            return value
 
     def begin_array(self) raises -> Bool:
         """Takes the beginning of an array.

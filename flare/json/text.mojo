@@ -46,12 +46,12 @@ def loads(
 
 
 def decode[
-    T: FromJson
+    T: Deinitable & Movable
 ](text: StringSlice, limits: JsonLimits = JsonLimits()) raises -> T:
     """Reads a text into a type of the program.
 
     Parameters:
-        T: The type.
+        T: The type; one that conforms to `FromJson`.
 
     Args:
         text: The text.
@@ -67,12 +67,12 @@ def decode[
 
 
 def decode[
-    T: FromJson
+    T: Deinitable & Movable
 ](octets: Span[UInt8, _], limits: JsonLimits = JsonLimits()) raises -> T:
     """Reads octets into a type of the program.
 
     Parameters:
-        T: The type.
+        T: The type; one that conforms to `FromJson`.
 
     Args:
         octets: The text; whether it is UTF-8 is checked.
@@ -84,6 +84,9 @@ def decode[
     Raises:
         The text of a `JsonError`.
     """
+    comptime assert conforms_to(T, FromJson), String(
+        reflect[T].name(), " is not read from JSON: conform to FromJson"
+    )
     if len(octets) > limits.octets_max:
         raise error_at(octets, Fault(TOO_LARGE, 0, ""))
     if not limits.duplicate_keys_allowed:
@@ -98,7 +101,7 @@ def decode[
         raise input.error(octets, e)
 
 
-def dumps[T: ToJson, //](value: T, *, indent: Int = 0) raises -> String:
+def dumps[T: AnyType, //](value: T, *, indent: Int = 0) raises -> String:
     """Writes a value as text.
 
     Parameters:
@@ -115,6 +118,9 @@ def dumps[T: ToJson, //](value: T, *, indent: Int = 0) raises -> String:
         The text of a `JsonError` if a number is NaN or infinite, or what a
         `to_json` of the program raises.
     """
+    comptime assert conforms_to(T, ToJson), String(
+        reflect[T].name(), " is not written as JSON: conform to ToJson"
+    )
     var output = JsonOutput(indent=indent)
     value.to_json(output.writer())
     return output.take_text()

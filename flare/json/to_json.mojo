@@ -1,6 +1,6 @@
 """Writes structs as JSON, by reflection on their fields when building."""
 
-from std.collections import List, Optional
+from std.collections import Dict, List, Optional
 from std.collections.string import String
 from std.collections.string.string_span import get_static_string
 from std.simd import SIMD
@@ -112,6 +112,33 @@ __extension List(ToJson):
         for i in range(len(self)):
             self[i].to_json(json)
         json.end_array()
+
+
+__extension Dict(ToJson):
+    def to_json(self, json: JsonWriter) raises:
+        """Writes an object.
+
+        Args:
+            self: The value.
+            json: The destination.
+
+        Raises:
+            What a value raises.
+        """
+        comptime assert conforms_to(
+            Self.V, ToJson
+        ), "the values of a dictionary are not written as JSON"
+        comptime assert conforms_to(
+            Self.V, Copyable
+        ), "Mojo walks over no dictionary whose values are not Copyable"
+        comptime assert (
+            reflect[Self.K].name() == reflect[String].name()
+        ), "the keys of a dictionary in JSON are of type String"
+        json.begin_object()
+        for entry in self.items():
+            json.key(rebind[String](entry.key))
+            entry.value.to_json(json)
+        json.end_object()
 
 
 __extension Optional(ToJson):

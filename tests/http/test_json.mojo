@@ -101,6 +101,21 @@ def test_content_is_read_into_structs_or_refused() raises:
         assert_equal(_posted(client, row.type, row.content), row.answer)
 
 
+def test_content_may_be_a_dictionary() raises:
+    var router = Router()
+    router.post[_doubled]("/")
+    var client = TestClient(router^)
+    var type = StaticString("application/json")
+    assert_equal(_posted(client, type, '{"b":1,"a":2}'), '200 {"b":2,"a":4}')
+    assert_equal(
+        _posted(client, type, '{"b":1,"a b":"2"}'),
+        (
+            '422 ["a\\x20b"]: expected an integer, got a string (line 1, column'
+            " 14)"
+        ),
+    )
+
+
 def test_requests_give_values() raises:
     var router = Router()
     router.post[_hello]("/")
@@ -113,6 +128,13 @@ def test_requests_give_values() raises:
 
 def _order(order: Json[Order]) -> Json[Order]:
     return Json(order.value.copy())
+
+
+def _doubled(counts: Json[Dict[String, Int]]) -> Json[Dict[String, Int]]:
+    var doubled = Dict[String, Int]()
+    for item in counts.value.items():
+        doubled[item.key] = 2 * item.value
+    return Json(doubled^)
 
 
 def _hello(req: Request) raises -> Response:

@@ -2,11 +2,21 @@
 
 from std.testing import TestSuite
 
-from tests.json import test_grammar, test_struct, test_value, test_writer
+from tests.json import (
+    test_dict,
+    test_grammar,
+    test_struct,
+    test_value,
+    test_writer,
+)
 
 
 def main() raises:
     var failures = List[String]()
+    try:
+        TestSuite.discover_tests[test_dict.TESTS]().run()
+    except e:
+        failures.append(String(e))
     try:
         TestSuite.discover_tests[test_grammar.TESTS]().run()
     except e:

@@ -24,6 +24,12 @@ struct Row(Copyable):
 
 
 @fieldwise_init
+struct Rounded(Copyable):
+    var text: StaticString
+    var number: Float64
+
+
+@fieldwise_init
 struct Day(Copyable, FromJson, ToJson):
     var number: Int
 
@@ -157,6 +163,67 @@ def test_numbers_of_every_kind_are_checked() raises:
     ]:
         with assert_raises(contains="json.out_of_range "):
             _ = decode[Numbers](bad)
+
+
+def test_numbers_of_narrow_types_are_rounded_once() raises:
+    # Beside the middle between two numbers of the type, by less than Float64
+    # can tell; what lies in the middle goes to the even one.
+    var rows: List[Rounded] = [
+        Rounded("1.000000059604644775390625", 1.0),
+        Rounded("1.00000005960464477539062500000000001", 1.00000011920928955),
+        Rounded("1.00000017881393432617187499999999999", 1.00000011920928955),
+        Rounded("-1.00000005960464477539062500000000001", -1.00000011920928955),
+        Rounded("18014399583223808", 18014398509481984),
+        Rounded("18014399583223809", 18014400656965632),
+        Rounded("18014399583223809e0", 18014400656965632),
+        Rounded("0.000018014399583223809E21", 18014400656965632),
+        # The smallest number, and half of it.
+        Rounded("7.0064923216240853546186479164495e-46", 0),
+        Rounded("7.0064923216240853546186479164496e-46", 1.401298464324817e-45),
+        Rounded("1e-400", 0),
+        Rounded("5e-324", 0),
+        # The largest one, up to the middle to what would be the next.
+        Rounded(
+            "340282356779733661637539395458142568447.999", 3.4028234663852886e38
+        ),
+    ]
+    for row in rows:
+        assert_equal(Float64(decode[Float32](row.text)), row.number, row.text)
+    assert_equal(dumps(decode[Float32]("-0")), "-0.0")
+    assert_equal(dumps(decode[Float32]("-1e-60")), "-0.0")
+    for bad in [
+        "340282356779733661637539395458142568448",
+        "-340282356779733661637539395458142568448",
+        "3.5e38",
+        "1e308",
+        "1e400",
+    ]:
+        with assert_raises(contains="json.out_of_range $: the number does not"):
+            _ = decode[Float32](bad)
+    assert_equal(Float64(decode[Float16]("1.00048828125")), 1.0)
+    assert_equal(
+        Float64(decode[Float16]("1.000488281250000000000001")), 1.0009765625
+    )
+    assert_equal(Float64(decode[Float16]("65519.99999999999999999")), 65504.0)
+    with assert_raises(contains="json.out_of_range $: the number does not"):
+        _ = decode[Float16]("65520")
+    assert_equal(Float64(decode[BFloat16]("1.00390625000001")), 1.0078125)
+
+
+def test_exponents_are_counted_against_as_many_digits() raises:
+    var zeros = String("0") * 200_000
+    assert_equal(decode[Float64](String("0.", zeros, "1e200001")), 1.0)
+    assert_equal(
+        decode[Float32](
+            String("0.", zeros, "1000000059604644775390626e200001")
+        ),
+        Float32(1.00000011920928955),
+    )
+    assert_equal(
+        decode[Float64](String("1", zeros, "e-99999999999999999999")), 0
+    )
+    with assert_raises(contains="json.out_of_range $: the number does not"):
+        _ = decode[Float64](String("0.", zeros, "1e99999999999999999999"))
 
 
 def test_errors_say_what_a_front_end_needs() raises:

@@ -4,17 +4,14 @@
 
 FILE holds texts one behind the other, each as `LENGTH` in decimal, LF and the
 octets. One line for each comes out: `+ ` and the text as it is written again,
-or `- ` and the error. Behind `#floats` stands an array of numbers that is read
-and written as `Float64`.
+or `- ` and the error. Behind `#Float64`, or the name of a narrower type, stands
+an array of numbers that is read and written as such.
 """
 
 from std.sys import argv
 
 from flare.core import equals
 from flare.json import Value, decode, dumps, loads
-
-
-comptime FLOATS: StaticString = "#floats"
 
 
 def main() raises:
@@ -43,9 +40,12 @@ def judge(text: Span[UInt8, _]) raises:
     """
     var is_passed_over = True
     try:
-        if is_floats(text):
-            var array = text[FLOATS.byte_length() :]
-            print("+", dumps(decode[List[Float64]](array)))
+        if (
+            is_judged_as["#Float64", DType.float64](text)
+            or is_judged_as["#Float32", DType.float32](text)
+            or is_judged_as["#Float16", DType.float16](text)
+            or is_judged_as["#BFloat16", DType.bfloat16](text)
+        ):
             return
         try:
             _ = decode[Value](text)
@@ -60,14 +60,26 @@ def judge(text: Span[UInt8, _]) raises:
         print("-" if not is_passed_over else "- (only when read)", e)
 
 
-def is_floats(text: Span[UInt8, _]) -> Bool:
-    """Tells how a text is to be read.
+def is_judged_as[
+    name: StaticString, dtype: DType
+](text: Span[UInt8, _]) raises -> Bool:
+    """Prints the line of an array of numbers.
+
+    Parameters:
+        name: What begins it.
+        dtype: The type of the numbers.
 
     Args:
         text: The text.
 
     Returns:
-        True for an array of numbers.
+        False if it begins with something else.
+
+    Raises:
+        Error: If it is refused.
     """
-    comptime OCTETS = FLOATS.byte_length()
-    return len(text) > OCTETS and equals(text[:OCTETS], FLOATS.as_bytes())
+    comptime OCTETS = name.byte_length()
+    if len(text) <= OCTETS or not equals(text[:OCTETS], name.as_bytes()):
+        return False
+    print("+", dumps(decode[List[Scalar[dtype]]](text[OCTETS:])))
+    return True

@@ -9,6 +9,8 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from decimal import Decimal, localcontext
+from fractions import Fraction
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -22,6 +24,14 @@ SECONDS_MAX = 120
 SEED = 8259
 TEXTS = 20_000
 FLOATS = 20_000
+HALFWAYS = 2_000
+# Significant bits, and the exponents of the smallest number and of the first
+# that is too large.
+NARROW = {
+    "Float32": (24, -149, 128),
+    "Float16": (11, -24, 16),
+    "BFloat16": (8, -133, 128),
+}
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 # What the RFC leaves to a parser, and flare accepts: numbers of any size and
 # precision, because their text is kept.
@@ -90,6 +100,31 @@ def strings_of(value):
     if isinstance(value, (list, tuple)):
         return "".join(map(strings_of, value))
     return ""
+
+
+def halfway(draw, bits, smallest, limit):
+    """Draws what lies between two neighbours, the lower one first."""
+    exponent = max(draw.randrange(smallest, limit - bits), smallest)
+    if draw.random() < 0.3:
+        exponent = draw.randrange(-bits - 3, 3)
+    if draw.random() < 0.1:
+        exponent = smallest
+    exponent = max(exponent, smallest)
+    low = 0 if exponent == smallest else 1 << (bits - 1)
+    whole = draw.randrange(low, (1 << bits) - 1)
+    unit = Fraction(2) ** exponent
+    return whole * unit, (whole + 1) * unit, whole % 2 == 0
+
+
+def texts_around(number):
+    """Gives texts for a number, for one below it and for one above it."""
+    places = number.denominator.bit_length() + 2
+    whole = int(number * 10**places)
+    with localcontext(prec=1000, Emin=-2000, Emax=2000):
+        exact = Decimal(whole).scaleb(-places).normalize()
+        below = Decimal(whole - 1).scaleb(-places)
+        above = Decimal(whole + 1).scaleb(-places)
+    return f"{exact:f}", str(below), f"{above:f}"
 
 
 class Texts:
@@ -216,10 +251,28 @@ class JsonPeersTest(unittest.TestCase):
             # Halfway between two neighbours, and a little beside it.
             whole = draw.randrange(2**53, 2**54) * 2 + 1
             numbers += [f"{whole}.0", f"{whole}.{'0' * 30}1"]
-        (line,) = judge([b"#floats[" + ",".join(numbers).encode() + b"]"])
+        (line,) = judge([b"#Float64[" + ",".join(numbers).encode() + b"]"])
         self.assertTrue(line.startswith("+ "), line[:200])
         for text, written in zip(numbers, json.loads(line[2:])):
             self.assertEqual(written, float(text), text)
+
+    def test_numbers_of_narrow_types_are_rounded_once(self):
+        draw = random.Random(SEED)
+        for name, (bits, smallest, limit) in NARROW.items():
+            texts, expected = [], []
+            for _ in range(HALFWAYS):
+                low, high, is_low_even = halfway(draw, bits, smallest, limit)
+                exact, below, above = texts_around((low + high) / 2)
+                texts += [exact, below, above, "-" + above]
+                even = low if is_low_even else high
+                expected += [even, low, high, -high]
+            array = "[" + ",".join(texts) + "]"
+            (line,) = judge([f"#{name}{array}".encode()])
+            self.assertTrue(line.startswith("+ "), line[:200])
+            for text, written, number in zip(
+                texts, json.loads(line[2:]), expected
+            ):
+                self.assertEqual(written, float(number), (name, text))
 
 
 if __name__ == "__main__":

@@ -194,6 +194,18 @@ class JustInTime(unittest.TestCase):
             self.assertEqual(server.stop(), 0)
 
 
+class Scripts(unittest.TestCase):
+    def test_json_of_the_types_of_the_language_needs_no_struct(self):
+        with tempfile.TemporaryDirectory() as folder:
+            finished, binary = build("bare_json", folder)
+            self.assertEqual(finished.returncode, 0, finished.stderr)
+            printed = subprocess.run(
+                [binary], capture_output=True, text=True,
+                timeout=ANSWER_SECONDS_MAX,
+            ).stdout
+        self.assertEqual(printed, 'a {"b":[0.5,null],"a":[]}\n')
+
+
 class Refusals(unittest.TestCase):
     def refused(self, name):
         with tempfile.TemporaryDirectory() as folder:
@@ -225,6 +237,12 @@ class Refusals(unittest.TestCase):
         self.assertRegex(
             self.refused("bad_extractor"),
             r"bad_extractor\.Colour is not read from text",
+        )
+
+    def test_a_dictionary_in_json_has_strings_for_keys(self):
+        self.assertIn(
+            "the keys of a dictionary in JSON are of type String",
+            self.refused("bad_dictionary"),
         )
 
 
