@@ -312,6 +312,33 @@ def test_a_macro_ends_where_it_does_and_its_name_is_no_keyword() raises:
             assert_equal(found.value().user, row[1], row[0])
 
 
+def test_a_number_sign_begins_a_comment_at_the_front_of_a_word_alone() raises:
+    # What stands behind `password`, and the password: as curl and wget have it.
+    var rows: List[Tuple[String, String]] = [
+        ("abc#def", "abc#def"),
+        ("abc#", "abc#"),
+        ("abc # comment", "abc"),
+        ("abc # login no password no", "abc"),
+        ("abc\t#login no", "abc"),
+        ("abc # macdef x", "abc"),
+        ('abc # "', "abc"),
+        ('"#abc"', "#abc"),
+        ('"abc" # password no', "abc"),
+        ('"abc"# password no', "abc"),
+        ("# no\nabc", "abc"),
+        ("#no\n  abc", "abc"),
+        ("#no", ""),
+    ]
+    for row in rows:
+        var text = String("machine a # login no\n login me password ", row[0])
+        for end in [String(), "\n", "\r\n", "\nmachine b login no"]:
+            if row[1].byte_length() == 0 and end.byte_length() > 2:
+                continue
+            var found = netrc_login(String(text, end), "a")
+            assert_equal(found.value().user, "me", row[0])
+            assert_equal(found.value().password, row[1], row[0])
+
+
 def _challenge(nonce: StringSlice, more: StringSlice = "") -> Reply:
     return Reply(
         String(
