@@ -6,7 +6,7 @@ from std.os.path import exists
 from std.testing import assert_equal, assert_raises, assert_true
 from std.time import sleep as block
 
-from flare.http import FormFields, HttpClient, MultipartForm
+from flare.http import FormFields, HttpClient, MultipartForm, post
 from flare.runtime import blocking, current_reactor, sleep, spawn
 from flare.runtime.job_threads import JobThreads
 from flare.sys.process import process_id
@@ -113,15 +113,19 @@ def _files() raises:
     var path = String("/tmp/flare-form-", process_id())
     with open(path, "w") as file:
         file.write("x" * 200_000)
-    var stand = Stand(ok_answers(1))
+    var stand = Stand(ok_answers(2))
     var client = HttpClient(stand.url())
     var form = MultipartForm(boundary="limit")
     form.add_field("name", "value")
     form.add_file("file", path, file_name="a.txt")
-    assert_equal(client.post("/", form).status, 200)
+    var query: Dict[String, String] = {"a": "b c"}
+    assert_equal(client.post("/", form, query=query).status, 200)
     client.close_idle()
+    assert_equal(post(stand.url("/x"), form, query=query).status, 200)
     remove(path)
+    assert_true(stand.request(1).startswith("POST /x?a=b%20c HTTP/1.1\r\n"))
     var request = stand.request(0)
+    assert_true(request.startswith("POST /?a=b%20c HTTP/1.1\r\n"))
     assert_true(
         'Content-Type: multipart/form-data; boundary="limit"\r\n' in request
     )
