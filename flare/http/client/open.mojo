@@ -134,7 +134,12 @@ def sent_from[
     if stream.begin_content():
         var piece = List[UInt8](length=_PIECE_OCTETS, fill=0)
         while True:
-            var count = reader.read(Span(piece))
+            var count: Int
+            try:
+                count = reader.read(Span(piece))
+            except e:
+                stream.give_up(e)
+                raise e^
             if count == 0:
                 break
             try:
