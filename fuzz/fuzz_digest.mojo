@@ -44,10 +44,11 @@ def fuzz_digest(mut random: Random, mut histogram: Histogram) raises:
     )
     if random.chance(30):
         return _check_any(session, random, histogram)
+    var known = _Counted()
     for _ in range(random.between(1, 2)):
         var fields = _Fields()
         var best = Optional[ChallengeModel](None)
-        for model in _draw_response(fields, random):
+        for model in _draw_response(fields, known.nonce, random):
             if model.can_be_answered() and (
                 not best or model.strength() > best.value().strength()
             ):
@@ -61,7 +62,7 @@ def fuzz_digest(mut random: Random, mut histogram: Histogram) raises:
             continue
         _compare(found.value(), best.value())
         session.take(found.take())
-        _check_answers(session, best.value(), random)
+        _check_answers(session, best.value(), known, random)
         histogram.count_whole("answered")
 
 
@@ -72,6 +73,18 @@ def main() raises:
         Error: If the command line is wrong.
     """
     run(fuzz_digest)
+
+
+struct _Counted:
+    # The nonce that was answered last, how often, and the client nonce shown.
+    var nonce: Optional[Octets]
+    var count: Int
+    var client_nonce: String
+
+    def __init__(out self):
+        self.nonce = None
+        self.count = 0
+        self.client_nonce = String()
 
 
 struct _Fields(Movable):
@@ -123,7 +136,7 @@ def _draw_text(mut random: Random) -> String:
 
 
 def _draw_response(
-    mut fields: _Fields, mut random: Random
+    mut fields: _Fields, known: Optional[Octets], mut random: Random
 ) -> List[ChallengeModel]:
     var models = List[ChallengeModel]()
     for _ in range(random.between(1, 2)):
@@ -140,6 +153,8 @@ def _draw_response(
                 value.extend(draw_other_challenge(random).as_bytes())
                 continue
             var model = ChallengeModel(random)
+            if known and model.is_text and random.chance(20):
+                model.nonce = known.copy()
             model.write(value, random)
             models.append(model^)
         fields.append(
@@ -177,10 +192,15 @@ def _compare(found: DigestChallenge, model: ChallengeModel) raises:
 
 
 def _check_answers(
-    mut session: DigestSession, model: ChallengeModel, mut random: Random
+    mut session: DigestSession,
+    model: ChallengeModel,
+    mut known: _Counted,
+    mut random: Random,
 ) raises:
     var skipped = random.pick([0, 0, 0, 8, 15, 254, 4095, 1_000_000])
-    var prime = String()
+    if not known.nonce or known.nonce.value() != model.nonce.value():
+        known = _Counted()
+        known.nonce = model.nonce.copy()
     for i in range(random.between(1, 3)):
         var method = random.pick([String("GET"), "POST", "M-SEARCH"])
         var target = random.pick([String("/"), "/a?b=c", '/"\\', "*"])
@@ -188,22 +208,20 @@ def _check_answers(
         var answer = read_answer(
             session.authorization(method, target, client_nonce)
         )
-        var count = 1
-        if i == 0:
-            prime = client_nonce
-            session.uses += skipped
-        else:
-            count += skipped + i
+        known.count += 1
         # The secret of a session is that of its first answer; who keeps no
         # session computes it from each answer anew.
-        if model.is_session():
-            client_nonce = prime
+        if known.count == 1 or not model.is_session():
+            known.client_nonce = client_nonce
         var wanted = _answer(
             model,
             session.account,
-            [method, target, client_nonce, _hex8(count)],
+            [method, target, known.client_nonce, _hex8(known.count)],
         )
         _compare_answers(answer, wanted)
+        if i == 0:
+            session.uses += skipped
+            known.count += skipped
 
 
 def _answer(
@@ -266,7 +284,7 @@ def _check_any(
     mut session: DigestSession, mut random: Random, mut histogram: Histogram
 ) raises:
     var whole = _Fields()
-    _ = _draw_response(whole, random)
+    _ = _draw_response(whole, None, random)
     var octets = mutate(Span(whole.octets), random)
     if random.chance(5):
         octets = random.octets(random.below(60))

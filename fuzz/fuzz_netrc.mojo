@@ -162,7 +162,7 @@ def _write(entries: List[_Entry], mut random: Random) -> _Octets:
 def _write_value(value: String, mut text: String, mut random: Random):
     _write_blanks(text, random)
     var must_be_quoted = value.byte_length() == 0 or value.startswith('"')
-    # At the front of a line it would begin a comment.
+    # There it would begin a comment.
     must_be_quoted |= value.startswith("#")
     for octet in value.as_bytes():
         must_be_quoted |= octet <= 32
@@ -224,7 +224,20 @@ def _write_between(mut text: String, mut random: Random):
 def _write_blanks(mut text: String, mut random: Random):
     for _ in range(random.between(1, 2)):
         text += random.pick(
-            [StaticString(" "), " ", "  ", "\t", "\n", "\n ", "\n\n", "\n#\n"]
+            [
+                StaticString(" "),
+                " ",
+                "  ",
+                "\t",
+                "\n",
+                "\n ",
+                "\n\n",
+                "\n#\n",
+                " #\n",
+                "\t# login no password no\n",
+                ' #machine a.test "\n',
+                " # macdef no\n",
+            ]
         )
 
 

@@ -1,7 +1,8 @@
 """A redirection leads to a URL of http or https, and takes no secrets along.
 
-Invariant: whatever a Location says, it either leads where the rules of RFC 3986
-lead, to http or https, or is one error; it leaves the origin exactly if scheme,
+Invariant: whatever a Location says, its blanks and what is beyond ASCII escaped
+behind the host, it either leads where the rules of RFC 3986 lead, to http or
+https, or is one error; it leaves the origin exactly if scheme,
 host or port are others; the method changes by the table of RFC 9110 section
 15.4; and what names who asks never goes to another origin, in any case of its
 letters.
@@ -14,6 +15,11 @@ from flare.message import HeaderMap, Method, Url
 from fuzz.harness import Histogram, run
 from fuzz.random import Random, mutate, splice
 from fuzz.url_model import BuiltUrl, absolute_form, accepts_url
+
+
+# What is escaped, and what no URL has.
+comptime _BLANK_OR_FOREIGN: List[UInt8] = [32, 32, 32, 0x80, 0xA9, 0xC3, 0xFF]
+comptime _CONTROLS: List[UInt8] = [0, 9, 10, 13, 31, 127]
 
 
 def fuzz_redirect(mut random: Random, mut histogram: Histogram) raises:
@@ -40,6 +46,12 @@ def fuzz_redirect(mut random: Random, mut histogram: Histogram) raises:
         location = mutate(location, random)
         if random.chance(10):
             location = splice(location, base_octets, random)
+    if random.chance(30):
+        for _ in range(random.between(1, 3)):
+            var octet = random.pick(materialize[_BLANK_OR_FOREIGN]())
+            if random.chance(10):
+                octet = random.pick(materialize[_CONTROLS]())
+            location.insert(random.below(len(location) + 1), octet)
     histogram.input(location)
     var statuses: List[Int] = [301, 302, 303, 307, 308]
     var status = random.pick(statuses)
@@ -64,7 +76,7 @@ def _follow(
     mut random: Random,
     mut histogram: Histogram,
 ) raises:
-    var joined = absolute_form(base, location)
+    var joined = _escaped(absolute_form(base, location))
     var is_url = accepts_url(Span(joined))
     if is_url:
         var wanted = Url.parse_octets(Span(joined))
@@ -83,6 +95,7 @@ def _follow(
             "elsewhere" if next.leaves_origin else "same origin"
         )
         _check_origin(base, next.url, joined, next.leaves_origin)
+        _check_target(next.url, location, joined)
         _check_method(status, method, next.becomes_get)
         _check_fields(next.leaves_origin, next.becomes_get, random)
     except e:
@@ -94,6 +107,39 @@ def _follow(
             raise Error("refused a URL")
         if error.value().kind != ClientError.BAD_REDIRECT:
             raise Error("the error has the kind ", error.value().kind)
+
+
+def _escaped(joined: List[UInt8]) -> List[UInt8]:
+    # Of an absolute URL, behind its host.
+    var escaped = List[UInt8]()
+    var slashes = 0
+    for octet in joined:
+        slashes += Int(octet == 47)
+        if slashes >= 2 and (octet == 63 or octet == 35):
+            slashes = 3
+        if slashes < 3 or (octet != 32 and octet < 128):
+            escaped.append(octet)
+            continue
+        escaped.append(37)
+        for digit in [Int(octet // 16), Int(octet % 16)]:
+            escaped.append(UInt8(digit + (48 if digit < 10 else 55)))
+    return escaped^
+
+
+def _check_target(
+    found: Url, location: List[UInt8], joined: List[UInt8]
+) raises:
+    for octet in found.text().as_bytes():
+        if octet <= 32 or octet >= 127:
+            raise Error("an octet that no URL has")
+    var wanted = Url.parse_octets(Span(joined))
+    var has_dots = False
+    for octet in wanted.path().as_bytes():
+        has_dots |= octet == 46
+    if len(location) == 0 or location[0] != 47 or has_dots:
+        return
+    if String(found.target()) != String(wanted.target()):
+        raise Error("the target became ", found.target())
 
 
 def _check_origin(

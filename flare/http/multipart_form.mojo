@@ -119,7 +119,8 @@ struct MultipartForm(Copyable, Movable):
         var file_name: String = String(),
         var content_type: String = "application/octet-stream",
     ) raises:
-        """Adds a file that is read while the form is sent.
+        """Adds a file that is read while the form is sent; asks for its length
+        now, on a helper thread.
 
         Args:
             name: The name of its field, any text.
@@ -129,10 +130,15 @@ struct MultipartForm(Copyable, Movable):
             content_type: Its media type.
 
         Raises:
-            Error: `http.multipart` if the media type is malformed, and what
-                the library raises if there is no such file.
+            Error: `http.multipart` if the media type is malformed, what the
+                library raises if there is no such file, and what `blocking`
+                raises where the caller may not wait.
         """
-        var count = Int(stat(path).st_size)
+
+        def octets_of_file() raises {var path} -> Int:
+            return Int(stat(path).st_size)
+
+        var count = blocking(octets_of_file)
         if not file_name:
             var parts = path.split("/")
             file_name = String(parts[len(parts) - 1])
@@ -215,9 +221,17 @@ struct _FormReaderState(Movable):
         self.is_over = False
         self.is_filled = False
 
+    def needs_file(self) -> Bool:
+        """Tells whether a disk decides how long `fill` takes."""
+        if self.file:
+            return True
+        return self.next_part < len(self.form._parts) and Bool(
+            self.form._parts[self.next_part].path
+        )
+
     def fill(mut self) raises:
         """Makes something pending; runs on a helper thread where files are
-        read."""
+        opened and read."""
         if self.file:
             return self._read_file()
         if self.next_part == len(self.form._parts):
@@ -225,14 +239,16 @@ struct _FormReaderState(Movable):
             self.is_over = True
             return
         ref part = self.form._parts[self.next_part]
+        if part.path:
+            # What cannot be opened is tried again by whoever reads on.
+            self.file = open(part.path.value(), "r")
+            self.file_octets_left = part.content_octets
         self.next_part += 1
         try:
             self.form._writer.write_head(part.description, self.pending)
         except e:
             raise Error("http.multipart ", e.reason)
         if part.path:
-            self.file = open(part.path.value(), "r")
-            self.file_octets_left = part.content_octets
             return
         self.pending.append(Span(part.content))
         self.form._writer.write_part_end(self.pending)
@@ -252,7 +268,8 @@ struct _FormReaderState(Movable):
 
 
 struct MultipartFormReader(Movable, Reader):
-    """Gives the octets of a form; files are read on a helper thread."""
+    """Gives the octets of a form; files are opened and read on a helper thread.
+    """
 
     var _state: PointerTo[_FormReaderState]
 
@@ -287,7 +304,7 @@ struct MultipartFormReader(Movable, Reader):
         while len(s[].pending) == 0 and not s[].is_over:
             if s[].is_filled:
                 raise Error("http.multipart is read by another fiber")
-            if not s[].file:
+            if not s[].needs_file():
                 s[].fill()
                 continue
 

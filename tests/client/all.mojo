@@ -9,6 +9,7 @@ from tests.client import (
     test_cookies,
     test_decoding,
     test_digest,
+    test_digest_parallel,
     test_forms,
     test_handlers,
     test_pool,
@@ -45,6 +46,10 @@ def main() raises:
         failures.append(String(e))
     try:
         TestSuite.discover_tests[test_digest.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_digest_parallel.TESTS]().run()
     except e:
         failures.append(String(e))
     try:

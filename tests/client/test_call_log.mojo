@@ -8,14 +8,16 @@ from flare.http import (
     CallRecord,
     ClientConfig,
     ClientError,
+    DecodingLimits,
     HttpClient,
     MultipartForm,
     Request,
     RetryPolicy,
 )
-from flare.io import MemoryReader
+from flare.io import MemoryReader, Reader
 
 from tests.client.stand import (
+    CONTINUE,
     OK_ANSWER,
     Ending,
     Reply,
@@ -36,6 +38,18 @@ def test_redirections_and_repetitions_are_one_call() raises:
 
 def test_what_a_call_failed_with_is_told() raises:
     on_each_backend(_failed)
+
+
+def test_what_a_reader_fails_with_is_told() raises:
+    on_each_backend(_failed_to_read)
+
+
+def test_a_head_that_cannot_be_decoded_is_told_with_its_status() raises:
+    on_each_backend(_undecodable)
+
+
+def test_why_a_program_gives_a_stream_up_is_told() raises:
+    on_each_backend(_given_up)
 
 
 def test_a_record_is_a_line() raises:
@@ -151,6 +165,91 @@ def _failed() raises:
     with assert_raises(contains="client.refused connect"):
         _ = client.get("http://127.0.0.1:1/")
     _check_failure(ClientError.REFUSED, 0)
+
+
+@fieldwise_init
+struct _Broken(Movable, Reader):
+    def read(self, into: Span[mut=True, UInt8, _]) raises -> Int:
+        raise Error("the disk is gone")
+
+
+def _failed_to_read() raises:
+    _ = _taken()
+    var stand = Stand(
+        [
+            Reply(String(OK_ANSWER), Ending.KEEP),
+            Reply(String(CONTINUE), Ending.CLOSE),
+        ]
+    )
+    var config = _config()
+    config.limits.body_octets_max = 1
+    var client = HttpClient(stand.url(), config=config^)
+    var reader = MemoryReader(octets_of("abc"))
+    with assert_raises(contains="client.too_large content"):
+        _ = client.upload("PUT", "/", reader, length=3)
+    _check_failure(ClientError.TOO_LARGE, 200)
+    with assert_raises(contains="the disk is gone"):
+        _ = client.upload(
+            "PUT", "/", _Broken(), length=3, expects_continue=True
+        )
+    var records = _taken()
+    assert_equal(len(records), 1)
+    assert_true(records[0].failure, "no failure")
+    assert_equal(
+        String(records[0].failure.value()),
+        "client.other send: the disk is gone",
+    )
+    assert_equal(client.statistics().open, 0)
+    stand^.join()
+
+
+def _undecodable() raises:
+    _ = _taken()
+    var config = _config()
+    config.decoding = DecodingLimits(codings_max=1)
+    var stand = Stand(
+        [
+            Reply(
+                (
+                    "HTTP/1.1 203 X\r\nContent-Encoding: gzip, gzip\r\n"
+                    "Content-Length: 3\r\n\r\nabc"
+                ),
+                Ending.KEEP,
+            )
+        ]
+    )
+    var client = HttpClient(stand.url(), config=config^)
+    var stream = client.open("POST", "/", length=0)
+    stream.end()
+    with assert_raises(contains="client.encoding head"):
+        _ = stream.status()
+    _ = stream^
+    _check_failure(ClientError.ENCODING, 203)
+    client.close_idle()
+    stand^.join()
+
+
+def _given_up() raises:
+    _ = _taken()
+    var stand = Stand(ok_answers(1))
+    var client = HttpClient(stand.url(), config=_config())
+    var stream = client.open("PUT", "/", length=9)
+    stream.write_all("abc".as_bytes())
+    stream.give_up(Error("no more"))
+    stream.give_up(Error("a second time nothing happens"))
+    _ = stream^
+    var whole = client.stream("/")
+    assert_equal(len(whole.read_all(10)), 2)
+    whole.give_up(Error("too late"))
+    _ = whole^
+    client.close_idle()
+    var records = _taken()
+    assert_equal(len(records), 2)
+    assert_equal(
+        String(records[0].failure.value()), "client.other send: no more"
+    )
+    assert_false(records[1].failure)
+    stand^.join()
 
 
 def _config() -> ClientConfig:

@@ -214,26 +214,51 @@ def test_a_refused_answer_leaves_a_challenge_that_came_meanwhile() raises:
 
 
 def test_a_session_keeps_its_first_client_nonce() raises:
-    var fields = HeaderMap()
-    fields.set(
-        "WWW-Authenticate",
-        'Digest realm="r", nonce="n", qop=auth, algorithm=MD5-sess',
-    )
     var session = DigestSession(DigestAccount("u", "p"))
     for first in [String("one"), "two"]:
+        var fields = HeaderMap()
+        fields.set(
+            "WWW-Authenticate",
+            String(
+                'Digest realm="r", qop=auth, algorithm=MD5-sess, nonce="n',
+                first,
+                '"',
+            ),
+        )
         session.take(digest_challenge(fields.view()).value().copy())
         var secret = md5("u:r:p".as_bytes())
-        secret = md5(String(secret, ":n:", first).as_bytes())
+        secret = md5(String(secret, ":n", first, ":", first).as_bytes())
         var asked = md5("GET:/".as_bytes())
         for i in range(1, 3):
             var shown = first if i == 1 else String("later")
             var value = session.authorization("GET", "/", shown)
             assert_true(String('cnonce="', first, '"') in value, value)
             var proof = String(
-                secret, ":n:0000000", i, ":", first, ":auth:", asked
+                secret, ":n", first, ":0000000", i, ":", first, ":auth:", asked
             )
             var response = md5(proof.as_bytes())
             assert_true(String('response="', response, '"') in value, value)
+
+
+def test_a_nonce_that_comes_again_is_counted_on() raises:
+    var session = DigestSession(DigestAccount("u", "p"))
+    # Which algorithm is asked for, the client nonce, and what is shown of both.
+    var rows: List[Tuple[String, String, String, Int]] = [
+        ("MD5-sess", "one", "one", 1),
+        ("MD5-sess", "two", "one", 2),
+        ("MD5", "three", "three", 3),
+    ]
+    for row in rows:
+        var fields = HeaderMap()
+        fields.set(
+            "WWW-Authenticate",
+            String('Digest realm="r", nonce="n", qop=auth, algorithm=', row[0]),
+        )
+        session.take(digest_challenge(fields.view()).value().copy())
+        var value = session.authorization("GET", "/", row[1])
+        assert_true(String('cnonce="', row[2], '"') in value, value)
+        assert_true(String("nc=0000000", row[3]) in value, value)
+        session.refuse("n")
 
 
 def test_a_challenge_is_answered_and_its_nonce_used_again() raises:
@@ -285,6 +310,33 @@ def test_a_macro_ends_where_it_does_and_its_name_is_no_keyword() raises:
         assert_equal(Bool(found), row[1].byte_length() > 0, row[0])
         if found:
             assert_equal(found.value().user, row[1], row[0])
+
+
+def test_a_number_sign_begins_a_comment_at_the_front_of_a_word_alone() raises:
+    # What stands behind `password`, and the password: as curl and wget have it.
+    var rows: List[Tuple[String, String]] = [
+        ("abc#def", "abc#def"),
+        ("abc#", "abc#"),
+        ("abc # comment", "abc"),
+        ("abc # login no password no", "abc"),
+        ("abc\t#login no", "abc"),
+        ("abc # macdef x", "abc"),
+        ('abc # "', "abc"),
+        ('"#abc"', "#abc"),
+        ('"abc" # password no', "abc"),
+        ('"abc"# password no', "abc"),
+        ("# no\nabc", "abc"),
+        ("#no\n  abc", "abc"),
+        ("#no", ""),
+    ]
+    for row in rows:
+        var text = String("machine a # login no\n login me password ", row[0])
+        for end in [String(), "\n", "\r\n", "\nmachine b login no"]:
+            if row[1].byte_length() == 0 and end.byte_length() > 2:
+                continue
+            var found = netrc_login(String(text, end), "a")
+            assert_equal(found.value().user, "me", row[0])
+            assert_equal(found.value().password, row[1], row[0])
 
 
 def _challenge(nonce: StringSlice, more: StringSlice = "") -> Reply:

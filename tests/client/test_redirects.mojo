@@ -37,9 +37,21 @@ def test_a_location_leads_to_a_url_of_http_or_nowhere() raises:
     rows.append(("ws://h/", "", False))
     rows.append(("data:text/html,x", "", False))
     rows.append(("https://user@h/", "", False))
-    rows.append(("https://h/a b", "", False))
-    rows.append(("https://h/\x7f", "", False))
-    rows.append(("https://h/\u00e4", "", False))
+    rows.append(("https://h/a b", "https://h/a%20b", False))
+    rows.append(("https://h/\u00e4", "https://h/%C3%A4", False))
+    rows.append(("x y/../z w", "https://h/a/z%20w", False))
+    rows.append(("?\u00e4 b#c d", "https://h/a/b?%C3%A4%20b#c%20d", False))
+    rows.append(("//other/ ", "https://other/%20", True))
+    rows.append(("/%41 %c3%A4", "https://h/%41%20%c3%A4", False))
+    rows.append(("\u00e4://h/", "https://h/a/%C3%A4://h/", False))
+    # Nobody knows which host that would be.
+    rows.append(("https://a b/", "", False))
+    rows.append(("https://h\u00e4/", "", False))
+    rows.append(("//h\u00e4/", "", False))
+    rows.append(("https://h?a b", "https://h/?a%20b", False))
+    rows.append(("/% 41", "", False))
+    for octet in [0, 9, 10, 13, 27, 127]:
+        rows.append((String("https://h/a", chr(octet), "b c"), "", False))
     rows.append(("https:///x", "", False))
     rows.append(("https://h:0x50/", "", False))
     for row in rows:
@@ -54,6 +66,21 @@ def test_a_location_leads_to_a_url_of_http_or_nowhere() raises:
             var error = ClientError.of(e).value().copy()
             assert_equal(error.kind, ClientError.BAD_REDIRECT)
             assert_equal(error.status, 302)
+
+
+def test_octets_of_a_location_that_are_no_text_are_escaped_one_by_one() raises:
+    var location: List[UInt8] = [47, 0xFF, 0x80, 32, 0xC3]
+    var next = redirection(
+        Url.parse("https://h/"),
+        Method.GET,
+        302,
+        StringSlice(unsafe_from_utf8=Span(location)),
+    )
+    assert_equal(String(next.url), "https://h/%FF%80%20%C3")
+
+
+def test_a_location_with_blanks_is_followed_as_browsers_do() raises:
+    on_each_backend(_escaped)
 
 
 def test_the_method_changes_as_the_status_says() raises:
@@ -118,6 +145,25 @@ def _followed() raises:
     assert_equal(first.text(), "abc")
     # All of it went over one connection each.
     assert_equal(stand.connections(), 2)
+    stand^.join()
+
+
+def _escaped() raises:
+    var stand = Stand(
+        [
+            redirect_to("caf\u00e9 au lait?a b"),
+            Reply(String(OK_ANSWER), Ending.KEEP),
+        ]
+    )
+    var client = HttpClient(stand.url())
+    var response = client.get("/x/y")
+    client.close_idle()
+    assert_equal(response.url(), stand.url("/x/caf%C3%A9%20au%20lait?a%20b"))
+    var request = stand.request(1)
+    assert_true(
+        request.startswith("GET /x/caf%C3%A9%20au%20lait?a%20b HTTP/1.1\r\n"),
+        request,
+    )
     stand^.join()
 
 

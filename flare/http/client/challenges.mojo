@@ -72,11 +72,20 @@ def takes_challenge(call: Call, fields: FieldSection) -> Bool:
     var challenge = digest_challenge(fields)
     if not challenge:
         return False
-    if call[].shown_nonce.byte_length() > 0 and not challenge.value().is_stale:
-        origin[].digest.value().refuse(call[].shown_nonce)
+    ref session = origin[].digest.value()
+    var is_answer = call[].shown_nonce.byte_length() > 0
+    if is_answer and not challenge.value().is_stale:
+        session.refuse(call[].shown_nonce)
         return False
     if call[].challenges == _CHALLENGES_MAX:
         return False
     call[].challenges += 1
-    origin[].digest.value().take(challenge.take())
+    # What a call beside this one has brought since is newer than what was
+    # shown, and may be newer than this. In vain, it is not tried again.
+    if (
+        not is_answer
+        or call[].challenges > 1
+        or not session.has_other_than(call[].shown_nonce)
+    ):
+        session.take(challenge.take())
     return True

@@ -268,6 +268,7 @@ struct HttpClient(Copyable, Movable):
         form: MultipartForm,
         *,
         headers: HeaderMap = HeaderMap(),
+        query: Dict[String, String] = Dict[String, String](),
     ) raises -> Response:
         """Sends a form with files, which are read while they are sent.
 
@@ -277,6 +278,7 @@ struct HttpClient(Copyable, Movable):
             url: As in `get`.
             form: The form; it says what Content-Type is.
             headers: As in `get`.
+            query: As in `get`.
 
         Returns:
             The response, also where it came before all was sent.
@@ -284,7 +286,7 @@ struct HttpClient(Copyable, Movable):
         Raises:
             Error: As in `get`, and what reading a file raises.
         """
-        return send_form(self._state, "POST", url, form, headers)
+        return send_form(self._state, "POST", url, form, headers, query)
 
     def put(
         self,
@@ -568,9 +570,7 @@ struct HttpClient(Copyable, Movable):
         Returns:
             The cookies whose time is not over; none without a jar.
         """
-        if not self._state[].config.cookies:
-            return List[Cookie]()
-        return self._state[].config.cookies.value().cookies()
+        return self._state[].cookies()
 
     def set_cookie(self, url: StringSlice, var cookie: Cookie) raises:
         """Puts a cookie into the jar as if a server had set it.

@@ -118,6 +118,16 @@ struct ClientState(Movable):
             found.open += origin[].open
         return found
 
+    def cookies(self) -> List[Cookie]:
+        """Copies the cookies of the jar.
+
+        Returns:
+            The cookies whose time is not over; none without a jar.
+        """
+        if not self.config.cookies:
+            return List[Cookie]()
+        return self.config.cookies.value().cookies()
+
     def set_cookie(mut self, url: Url, var cookie: Cookie) raises:
         """Puts a cookie into the jar as if a server had set it.
 

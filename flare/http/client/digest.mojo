@@ -134,8 +134,10 @@ struct DigestSession(Movable):
     """Who asks."""
     var challenge: Optional[DigestChallenge]
     """What the origin asked last."""
+    var nonce: String
+    """The nonce of the last challenge, also after that was refused."""
     var uses: Int
-    """How many requests have shown its nonce."""
+    """How many requests have shown that nonce."""
     var client_nonce: String
     """What the answer shows; a session keeps that of its first answer."""
 
@@ -147,6 +149,7 @@ struct DigestSession(Movable):
         """
         self.account = account^
         self.challenge = None
+        self.nonce = String()
         self.uses = 0
         self.client_nonce = String()
 
@@ -154,10 +157,25 @@ struct DigestSession(Movable):
         """Answers another challenge from now on.
 
         Args:
-            challenge: The challenge.
+            challenge: The challenge. Where its nonce is that of the last one,
+                as when calls beside each other got the same, the count goes
+                on: a server takes a count that it has seen for a replay.
         """
+        if challenge.nonce != self.nonce:
+            self.nonce = challenge.nonce
+            self.uses = 0
         self.challenge = challenge^
-        self.uses = 0
+
+    def has_other_than(self, nonce: StringSlice) -> Bool:
+        """Tells whether another challenge has taken the place of one.
+
+        Args:
+            nonce: The nonce of that one.
+
+        Returns:
+            True if there is one with another nonce.
+        """
+        return Bool(self.challenge) and self.nonce != nonce
 
     def refuse(mut self, nonce: StringSlice):
         """Forgets a challenge whose answer was refused, unless another has come
@@ -166,7 +184,7 @@ struct DigestSession(Movable):
         Args:
             nonce: The nonce that was shown.
         """
-        if self.challenge and self.challenge.value().nonce == nonce:
+        if self.nonce == nonce:
             self.challenge = None
 
     def authorization(

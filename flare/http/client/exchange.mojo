@@ -373,3 +373,16 @@ def broken_off() -> Error:
         Phase.CONTENT,
         "the peer closed before the content was whole",
     )
+
+
+def exceeds_limit() -> Error:
+    """Makes the error of a content that is longer than who reads it allows.
+
+    Returns:
+        The error.
+    """
+    return raised(
+        ClientError.TOO_LARGE,
+        Phase.CONTENT,
+        "content exceeds the limit of its reader",
+    )

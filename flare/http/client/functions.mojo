@@ -151,6 +151,7 @@ def post(
     form: MultipartForm,
     *,
     headers: HeaderMap = HeaderMap(),
+    query: Dict[String, String] = Dict[String, String](),
 ) raises -> Response:
     """Sends a form with files, which are read while they are sent.
 
@@ -158,6 +159,7 @@ def post(
         url: As in `get`.
         form: The form.
         headers: As in `get`.
+        query: As in `get`.
 
     Returns:
         The response.
@@ -165,7 +167,7 @@ def post(
     Raises:
         Error: As in `get`, and what reading a file raises.
     """
-    return HttpClient().post(url, form, headers=headers)
+    return HttpClient().post(url, form, headers=headers, query=query)
 
 
 def put(

@@ -16,6 +16,7 @@ def send_form(
     url: StringSlice,
     form: MultipartForm,
     headers: HeaderMap,
+    query: Dict[String, String],
 ) raises -> Response:
     """Sends a form, and receives the response.
 
@@ -25,6 +26,7 @@ def send_form(
         url: What is asked for.
         form: The form.
         headers: Fields of the request.
+        query: Parameters of the URL.
 
     Returns:
         The response.
@@ -39,7 +41,7 @@ def send_form(
         method,
         url,
         fields,
-        Dict[String, String](),
+        query,
         BodyLength.known(form.content_length()),
         fields.has_known(FieldName.EXPECT),
     )

@@ -7,6 +7,7 @@ one that it is given.
 from .credentials import BasicAuth
 
 comptime _FILE_OCTETS_MAX = 1 << 20
+comptime _NUMBER_SIGN: UInt8 = 35
 
 
 def read_netrc(
@@ -42,8 +43,10 @@ def netrc_login(text: StringSlice, host: StringSlice) -> Optional[BasicAuth]:
     Args:
         text: `machine`, `login` and `password` with their values in any order
             of lines; `default` stands for every host that is not named before
-            it. A word may stand in quotation marks; a line that begins with a
-            number sign, and macros, are passed over.
+            it. A word may stand in quotation marks. A number sign at the front
+            of a word that does not begins a comment, which lasts to the end of
+            the line, also where a value is due: a password that begins with
+            one stands in quotation marks. Macros are passed over.
         host: The host.
 
     Returns:
@@ -54,8 +57,8 @@ def netrc_login(text: StringSlice, host: StringSlice) -> Optional[BasicAuth]:
     for line in text.split("\n"):
         var rest = line.strip()
         # A macro lasts to the next empty line.
-        if is_macro or rest.startswith("#"):
-            is_macro = is_macro and rest.byte_length() > 0
+        if is_macro:
+            is_macro = rest.byte_length() > 0
             continue
         var octets = rest.as_bytes()
         var at = 0
@@ -63,6 +66,8 @@ def netrc_login(text: StringSlice, host: StringSlice) -> Optional[BasicAuth]:
             if octets[at] <= 32:
                 at += 1
                 continue
+            if octets[at] == _NUMBER_SIGN:
+                break
             var word = List[UInt8]()
             at = _read_word(octets, at, word)
             is_macro = search.take(String(unsafe_from_utf8=Span(word)))

@@ -13,7 +13,7 @@ from .call import Call
 from .client_state import ClientState
 from .connection import ClientConnection, Clock
 from .error import ClientError, Phase
-from .exchange import ClientExchange
+from .exchange import ClientExchange, exceeds_limit
 from .perform import (
     answered,
     connected,
@@ -28,6 +28,7 @@ from .stream_state import ClientStreamState
 
 comptime _UNBOUNDED = 1 << 62
 comptime _PIECE_OCTETS = 64 * 1024
+comptime _READ_OCTETS = 16 * 1024
 
 
 def opened(
@@ -133,7 +134,12 @@ def sent_from[
     if stream.begin_content():
         var piece = List[UInt8](length=_PIECE_OCTETS, fill=0)
         while True:
-            var count = reader.read(Span(piece))
+            var count: Int
+            try:
+                count = reader.read(Span(piece))
+            except e:
+                stream.give_up(e)
+                raise e^
             if count == 0:
                 break
             try:
@@ -169,8 +175,16 @@ def whole_response(stream: ClientStream, octets_max: Int) raises -> Response:
     var r = received.state
     r[].url.append(stream.url().as_bytes())
     r[].codings.append(stream.decoded_from().as_bytes())
-    var content = stream.read_all(octets_max)
-    r[].content.append(Span(content))
+    var piece = List[UInt8](length=_READ_OCTETS, fill=0)
+    while True:
+        var count = stream.read(Span(piece))
+        if count == 0:
+            break
+        r[].content.append(Span(piece)[0:count])
+        if len(r[].content) > octets_max:
+            var failure = exceeds_limit()
+            stream.give_up(failure)
+            raise failure^
     r[].trailers = stream.trailers()
     r[].timings = stream.timings()
     response.body = Body(received=received^)

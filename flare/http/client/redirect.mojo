@@ -3,7 +3,13 @@
 Pure functions over what was received: RFC 9110 section 15.4.
 """
 
-from flare.message import HeaderMap, Method, Url, resolve_reference
+from flare.message import (
+    HeaderMap,
+    Method,
+    Url,
+    escape_reference,
+    resolve_reference,
+)
 
 from .error import ClientError, Phase, raised
 
@@ -78,7 +84,8 @@ def redirection(
         base: The URL that was asked for.
         method: The method it was asked with.
         status: The status, a redirection.
-        location: The value of Location.
+        location: The value of Location; blanks and what is beyond ASCII are
+            escaped behind the authority.
 
     Returns:
         The request that follows.
@@ -89,7 +96,10 @@ def redirection(
     """
     var url: Url
     try:
-        url = resolve_reference(base, location)
+        var escaped = escape_reference(location)
+        url = resolve_reference(
+            base, StringSlice(unsafe_from_utf8=Span(escaped))
+        )
     except:
         raise raised(
             ClientError.BAD_REDIRECT,

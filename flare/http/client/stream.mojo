@@ -16,7 +16,7 @@ from .connection import now
 from .cookies import keep_cookies
 from .decoding import CodedPieces
 from .error import ClientError, Phase, raised
-from .exchange import broken_off
+from .exchange import broken_off, exceeds_limit
 from .stream_state import ClientStreamState, Stage
 
 
@@ -56,6 +56,20 @@ struct ClientStream(Movable, Reader, Writer):
     def close(self):
         """Gives the exchange up; a second time nothing happens."""
         self._leave(is_whole=False)
+
+    def give_up(self, cause: Error):
+        """Gives the exchange up, and tells the `CallLog` of the client why.
+
+        Args:
+            cause: What the program failed with meanwhile.
+        """
+        if self._state[].stage == Stage.OVER:
+            return
+        var phase = Phase.CONTENT
+        if self._state[].stage == Stage.SENDING:
+            phase = Phase.SEND
+        self._state[].call[].fail(cause, phase)
+        self.close()
 
     def write(self, octets: Span[UInt8, _]) raises -> Int:
         """Sends octets of the content, and parks while there is no room.
@@ -272,13 +286,7 @@ struct ClientStream(Movable, Reader, Writer):
             if count == 0:
                 return all^
             if len(all) + count > octets_max:
-                self._fail(
-                    raised(
-                        ClientError.TOO_LARGE,
-                        Phase.CONTENT,
-                        "content exceeds the limit of its reader",
-                    )
-                )
+                self._fail(exceeds_limit())
             all.extend(Span(piece)[0:count])
 
     def _write(self, octets: Span[UInt8, _]) raises:

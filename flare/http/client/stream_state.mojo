@@ -140,6 +140,8 @@ struct ClientStreamState(Movable):
             ClientError: `client.encoding head`.
         """
         var connection = self.exchange.connection
+        self.call[].status = connection.head()[].status
+        self.call[].failure = None
         var decoder = decoder_for(
             connection.head()[].status,
             connection.state[].h1.receive_body,
@@ -148,8 +150,6 @@ struct ClientStreamState(Movable):
             _UNBOUNDED,
         )
         self.status = connection.head()[].status
-        self.call[].status = self.status
-        self.call[].failure = None
         _ = self.headers.unsafe_append_parsed(
             connection.head()[].fields(connection.window())
         )
