@@ -7,6 +7,7 @@ from tests.runtime import (
     test_buffer_pool,
     test_cancel,
     test_cpu_quota,
+    test_epoll,
     test_event,
     test_fiber,
     test_loop,
@@ -34,6 +35,10 @@ def main() raises:
         failures.append(String(e))
     try:
         TestSuite.discover_tests[test_cpu_quota.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_epoll.TESTS]().run()
     except e:
         failures.append(String(e))
     try:

@@ -1,8 +1,8 @@
 """Drives epoll: does the system call when the descriptor is ready.
 
-Descriptors are registered once, edge-triggered, for both directions. A send is
-tried at once, because a socket can nearly always take octets; a receive waits
-for the first edge. What is known to be ready still is tried again each turn
+Descriptors are registered edge-triggered. A send is tried at once, because a
+socket can nearly always take octets, and only one that finds no room makes its
+descriptor be watched for it; a receive waits for the first edge. What is known to be ready still is tried again each turn
 without asking the kernel, a bounded number of times for each descriptor.
 
 A transient operation (`OperationState.transient`) is tried at once instead, and
@@ -15,7 +15,6 @@ from flare.sys.clock import monotonic_ms, unix_seconds
 from flare.sys.epoll import (
     EPOLLIN,
     EPOLLOUT,
-    EpollEvent,
     epoll_add,
     epoll_modify,
     epoll_remove,
@@ -55,46 +54,16 @@ from flare.runtime.operation import (
     OperationKind,
 )
 
-from .epoll_interest import ACCEPT_EVENTS, ALL_EVENTS, Interest
+from .epoll_interest import (
+    ACCEPT_EVENTS,
+    ALL_EVENTS,
+    READ_EVENTS,
+    Interest,
+)
+from .epoll_state import EVENTS_MAX, EpollBackendState
 from .kernel_listener import accept_and_answer, accept_waiting
 
-comptime _EVENTS = 512
 comptime _ACCEPTS_PER_TURN = 64
-
-
-struct EpollBackendState(Movable):
-    """Holds the interests. Only `EpollBackend` touches it."""
-
-    var epoll: Int32
-    """The epoll descriptor."""
-    var buffers: BufferPool
-    """Where receive buffers come from."""
-    var interests: List[Interest]
-    """One entry per descriptor number."""
-    var retry: List[Int32]
-    """Descriptors with an operation that can go on without an event."""
-    var events: PointerTo[EpollEvent]
-    """Where the kernel puts events."""
-
-    def __init__(out self, epoll: Int32, buffers: BufferPool):
-        """Knows no descriptor.
-
-        Args:
-            epoll: The epoll descriptor.
-            buffers: Where receive buffers come from.
-        """
-        self.epoll = epoll
-        self.buffers = buffers
-        self.interests = List[Interest]()
-        self.retry = List[Int32](capacity=_EVENTS)
-        self.events = heap_create(_EventArray()).unsafe_bitcast[EpollEvent]()
-
-
-struct _EventArray(Movable):
-    var events: Array[EpollEvent, _EVENTS]
-
-    def __init__(out self):
-        self.events = Array[EpollEvent, _EVENTS](fill=EpollEvent(0, 0))
 
 
 @fieldwise_init
@@ -143,7 +112,7 @@ struct EpollBackend(Backend):
         elif o.kind == OperationKind.POLL:
             self._poll_beside(operation, completions)
             return
-        var problem = self._register(o.descriptor)
+        var problem = self._register(operation)
         if problem < 0:
             _complete(operation, problem, False, completions)
             return
@@ -196,7 +165,7 @@ struct EpollBackend(Backend):
         if retries > 0 or len(completions[]) > 0:
             limit = 0
         var count = epoll_wait(
-            self.state[].epoll, self.state[].events, _EVENTS, limit
+            self.state[].epoll, self.state[].events, EVENTS_MAX, limit
         )
         for i in range(retries):
             var descriptor = self.state[].retry[i]
@@ -316,7 +285,6 @@ struct EpollBackend(Backend):
     def destroy(self):
         """Closes epoll."""
         _ = close_descriptor(self.state[].epoll)
-        heap_destroy(self.state[].events.unsafe_bitcast[_EventArray]())
         heap_destroy(self.state)
 
     def _submit_transient(self, operation: Operation, completions: Completions):
@@ -351,30 +319,37 @@ struct EpollBackend(Backend):
             _complete(operation, problem, False, completions)
 
     def _poll_beside(self, operation: Operation, completions: Completions):
-        # Another fiber waits on the descriptor, so its edges are used up. Asked
-        # again, the kernel reports what is ready as to one that is new.
+        # Another fiber waits on the descriptor, so its edges are used up.
         var descriptor = operation.state[].descriptor
-        ref interest = self.state[].interests[Int(descriptor)]
-        interest.wait_for_news(operation)
-        var problem = epoll_modify(
-            self.state[].epoll,
-            descriptor,
-            ALL_EVENTS,
-            interest.tag(descriptor),
-        )
-        if problem < 0:
+        self.state[].interests[Int(descriptor)].wait_for_news(operation)
+        if self._watch_room(descriptor) < 0:
             self.cancel(operation, completions)
 
     def _know(self, descriptor: Int32):
         while len(self.state[].interests) <= Int(descriptor):
             self.state[].interests.append(Interest())
 
-    def _register(self, descriptor: Int32) -> Int:
-        ref interest = self.state[].interests[Int(descriptor)]
+    def _register(self, operation: Operation) -> Int:
+        ref o = operation.state[]
+        ref interest = self.state[].interests[Int(o.descriptor)]
+        var room = o.kind == OperationKind.CONNECT
         if interest.registered:
+            if room and not interest.watches_room:
+                return self._watch_room(o.descriptor)
             return 0
         interest.begin_again()
-        return self._add(descriptor, ALL_EVENTS)
+        return self._add(o.descriptor, ALL_EVENTS if room else READ_EVENTS)
+
+    def _watch_room(self, descriptor: Int32) -> Int:
+        # Asked again, the kernel reports what is ready as to one that is new.
+        ref interest = self.state[].interests[Int(descriptor)]
+        interest.watches_room = True
+        return epoll_modify(
+            self.state[].epoll,
+            descriptor,
+            ALL_EVENTS,
+            interest.tag(descriptor),
+        )
 
     def _add(self, descriptor: Int32, events: UInt32) -> Int:
         ref interest = self.state[].interests[Int(descriptor)]
@@ -383,6 +358,7 @@ struct EpollBackend(Backend):
             self.state[].epoll, descriptor, events, interest.tag(descriptor)
         )
         interest.registered = added >= 0
+        interest.watches_room = events & EPOLLOUT != 0
         return added
 
     def _release(self, descriptor: Int32):
@@ -490,7 +466,11 @@ struct EpollBackend(Backend):
             sent = send_octets(descriptor, octets, MSG_DONTWAIT)
         if sent == -EAGAIN:
             interest.writable = False
-            return
+            if interest.watches_room or not interest.registered:
+                return
+            sent = self._watch_room(descriptor)
+            if sent == 0:
+                return
         if sent == -EINTR:
             self._queue(descriptor)
             return

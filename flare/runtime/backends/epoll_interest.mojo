@@ -11,8 +11,11 @@ from flare.sys.epoll import (
     EPOLLRDHUP,
 )
 
-comptime ALL_EVENTS = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET
-"""What a descriptor is watched for."""
+comptime READ_EVENTS = EPOLLIN | EPOLLRDHUP | EPOLLET
+"""What a descriptor is watched for at first. A new socket has room for octets,
+which the kernel would report before there is anything to do."""
+comptime ALL_EVENTS = READ_EVENTS | EPOLLOUT
+"""What it is watched for as soon as something has to wait for room."""
 comptime ACCEPT_EVENTS = EPOLLIN | EPOLLET | EPOLLEXCLUSIVE
 """What a listening socket is watched for while one accept waits. Several
 workers may have one socket: the kernel tells one that is not busy, and who
@@ -33,6 +36,8 @@ struct Interest(ImplicitlyCopyable):
     """Waits for readiness alone."""
     var registered: Bool
     """Epoll knows the descriptor."""
+    var watches_room: Bool
+    """It is registered for `ALL_EVENTS`."""
     var transient: Bool
     """The registration ends with the last operation."""
     var readable: Bool
@@ -62,6 +67,7 @@ struct Interest(ImplicitlyCopyable):
             writer=None,
             poller=None,
             registered=False,
+            watches_room=False,
             transient=False,
             readable=False,
             writable=True,

@@ -1,0 +1,49 @@
+"""Holds what the epoll backend knows of all its descriptors."""
+
+from flare.core import PointerTo, heap_create, heap_destroy
+from flare.runtime.buffer_pool import BufferPool
+from flare.sys.epoll import EpollEvent
+
+from .epoll_interest import Interest
+
+comptime EVENTS_MAX = 512
+"""The most events that are taken from the kernel at once."""
+
+
+struct EpollBackendState(Movable):
+    """Holds the interests. Only `EpollBackend` touches it."""
+
+    var epoll: Int32
+    """The epoll descriptor."""
+    var buffers: BufferPool
+    """Where receive buffers come from."""
+    var interests: List[Interest]
+    """One entry per descriptor number."""
+    var retry: List[Int32]
+    """Descriptors with an operation that can go on without an event."""
+    var events: PointerTo[EpollEvent]
+    """Where the kernel puts events."""
+
+    def __init__(out self, epoll: Int32, buffers: BufferPool):
+        """Knows no descriptor.
+
+        Args:
+            epoll: The epoll descriptor.
+            buffers: Where receive buffers come from.
+        """
+        self.epoll = epoll
+        self.buffers = buffers
+        self.interests = List[Interest]()
+        self.retry = List[Int32](capacity=EVENTS_MAX)
+        self.events = heap_create(_EventArray()).unsafe_bitcast[EpollEvent]()
+
+    def __deinit__(deinit self):
+        """Frees the memory of the events."""
+        heap_destroy(self.events.unsafe_bitcast[_EventArray]())
+
+
+struct _EventArray(Movable):
+    var events: Array[EpollEvent, EVENTS_MAX]
+
+    def __init__(out self):
+        self.events = Array[EpollEvent, EVENTS_MAX](fill=EpollEvent(0, 0))
