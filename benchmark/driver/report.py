@@ -118,9 +118,9 @@ def _columns(result: Result) -> list:
              if n in r.series[CPU] else _NOTHING),
         ]
     if result.has_latencies:
-        for share in ("p50", "p99", "p99.9"):
+        for share in ("p50", "window_p99", "p99", "p99.9"):
             columns.append((
-                f"{share} µs",
+                f"{share.replace('_', ' ')} µs",
                 lambda r, n, share=share: _number(r.spread(n, share), 0),
             ))
     for figure, title, scale, digits in (

@@ -181,7 +181,7 @@ class Session:
                     self.setting, runs[name], workload, rate
                 )
             ),
-            self._line("p99", "µs"),
+            self._line("window_p99", "µs"),
         )
 
     def _single(

@@ -65,4 +65,32 @@ static inline double histogram_quantile(const struct histogram *histogram,
     return 0;
 }
 
+/* Latencies in windows of so many answers. Whatever halts the machine for some
+ * milliseconds spoils the tail of a whole run, but that of few windows: the
+ * median of what `tails` holds is the tail while nothing does. */
+enum { WINDOW_COUNT = 1000, WORST_COUNT = WINDOW_COUNT / 100 + 1 };
+
+struct windows {
+    struct histogram tails;   /* the 99th percentile of each whole window */
+    unsigned count;           /* of answers in the present one */
+    uint64_t worst[WORST_COUNT]; /* its longest, the shortest of them first */
+};
+
+static inline void windows_add(struct windows *windows, uint64_t value)
+{
+    uint64_t *worst = windows->worst;
+    if (value > worst[0]) {
+        unsigned at = 0;
+        for (; at + 1 < WORST_COUNT && worst[at + 1] < value; at++)
+            worst[at] = worst[at + 1];
+        worst[at] = value;
+    }
+    if (++windows->count < WINDOW_COUNT)
+        return;
+    histogram_add(&windows->tails, worst[0]);
+    windows->count = 0;
+    for (unsigned i = 0; i < WORST_COUNT; i++)
+        worst[i] = 0;
+}
+
 #endif

@@ -87,6 +87,7 @@ static void merge(struct statistics *total, const struct statistics *part)
     total->errors.unclosed += part->errors.unclosed;
     total->errors.unanswered += part->errors.unanswered;
     histogram_merge(&total->latencies, &part->latencies);
+    histogram_merge(&total->windows.tails, &part->windows.tails);
 }
 
 static void print_report(const struct options *options,
@@ -108,12 +109,13 @@ static void print_report(const struct options *options,
            errors->length, errors->unclosed, errors->unanswered);
     printf(" \"latency_us\": {\"count\": %" PRIu64 ", \"p50\": %.2f,"
            " \"p90\": %.2f, \"p99\": %.2f, \"p99.9\": %.2f,"
-           " \"max\": %.2f}}\n",
+           " \"max\": %.2f, \"window_p99\": %.2f}}\n",
            latencies->count, histogram_quantile(latencies, 0.5) / 1e3,
            histogram_quantile(latencies, 0.9) / 1e3,
            histogram_quantile(latencies, 0.99) / 1e3,
            histogram_quantile(latencies, 0.999) / 1e3,
-           (double)latencies->max / 1e3);
+           (double)latencies->max / 1e3,
+           histogram_quantile(&total->windows.tails, 0.5) / 1e3);
 }
 
 int main(int count, char **arguments)

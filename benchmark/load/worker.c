@@ -101,6 +101,7 @@ static void record_latency(struct worker *worker, uint64_t due, uint64_t until)
         statistics = &worker->assignment->measured;
     }
     histogram_add(&statistics->latencies, until - due);
+    windows_add(&statistics->windows, until - due);
 }
 
 static void count_response(struct worker *worker,

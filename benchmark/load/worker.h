@@ -25,6 +25,7 @@ struct statistics {
     uint64_t closed_by_server; /* connections that it announced to end */
     struct errors errors;
     struct histogram latencies;
+    struct windows windows;
 };
 
 /* The moments of a run, in nanoseconds of CLOCK_MONOTONIC. */

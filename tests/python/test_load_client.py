@@ -480,6 +480,35 @@ class LoadClient(unittest.TestCase):
         self.assertGreater(latency["p90"], 150_000)
         self.assertLess(latency["p50"], 100_000)
 
+    def test_a_stall_spoils_the_tail_of_few_windows(self):
+        stalled = threading.Lock()
+
+        def answer(number, _):
+            with stalled:
+                if number == 100:
+                    time.sleep(0.3)
+            return HELLO
+
+        with CannedServer(answer) as server:
+            result = self.load(server, "-R", "2500", "-c", "4", seconds="2")
+        self.assert_errors(result)
+        latency = result["latency_us"]
+        self.assertGreater(latency["p99"], 200_000)
+        self.assertLess(latency["window_p99"], 100_000)
+
+    def test_eleven_of_a_thousand_are_the_tail_of_a_window(self):
+        def answer(number, _):
+            if number % 90 == 0 and 0 < number <= 990:
+                time.sleep(0.05)
+            return HELLO
+
+        with CannedServer(answer) as server:
+            result = self.load(server, "-R", "500", "-c", "16", seconds="2")
+        self.assert_errors(result)
+        latency = result["latency_us"]
+        self.assertEqual(latency["count"], 1000)
+        self.assertGreater(latency["window_p99"], 49_000)
+
     def test_a_stall_to_the_end_shows_as_well(self):
         def answer(number, _):
             if number >= 100:
