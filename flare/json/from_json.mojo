@@ -24,6 +24,11 @@ from .problem import (
 from .reader import JsonReader
 
 comptime _CROWDED: StaticString = "too many keys have hashes that are alike"
+comptime _REPEATED: StaticString = "too many keys are there more than once"
+# A key that is there again is looked for among all others, or in a part of the
+# table and the next one: so many steps take some tenths of a second.
+comptime _STEPS_OF_REPEAT_MAX = 8192
+comptime _STEPS_MAX = 1 << 28
 
 
 trait FromJson(Deinitable, Movable):
@@ -254,6 +259,7 @@ def _read_dict[
     # A function of its own, as for a list.
     var dict = Dict[String, V, H]()
     var crowds = KeyCrowds()
+    var steps = 0
     var goes_on = json.begin_object()
     while goes_on:
         var start = json.value_start()
@@ -267,6 +273,10 @@ def _read_dict[
             dict[key^] = value^
             if len(dict) > members and not crowds.add(key_hash, members + 1):
                 raise json.stop_at(start, INVALID, _CROWDED)
+        if len(dict) == members:
+            steps += min(members, _STEPS_OF_REPEAT_MAX)
+            if steps > _STEPS_MAX:
+                raise json.stop_at(start, INVALID, _REPEATED)
         goes_on = json.next_member()
     return dict^
 

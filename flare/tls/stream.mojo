@@ -270,8 +270,8 @@ struct TlsStream(Movable, Reader, Writer):
         """Closes without waiting for anything; a second time nothing happens.
 
         The peer is told that all was said if the kernel has room for a word;
-        one that has not read for long reads `tls.truncated`. For connections
-        that carry nothing at the moment.
+        one that has not read for long reads `tls.truncated`, and so does one
+        to which a record is on its way. Who waits on the stream gets an error.
         """
         if not self._state[].tcp.is_open():
             return

@@ -1,7 +1,8 @@
 """Tests how kept connections are closed: each says goodbye where it can, and
 none holds back the others or who asks meanwhile."""
 
-from std.testing import assert_equal, assert_true
+from std.memory import ArcPointer
+from std.testing import assert_equal, assert_raises, assert_true
 
 from flare.http import ClientConfig, HttpClient, PoolLimits
 from flare.http.client.client_state import ClientState
@@ -21,6 +22,9 @@ from tests.tls.certificates import client_config, server_config
 comptime _SLOW = 3
 comptime _WAITED_MS_MAX = 900
 """Less than the goodbye of one connection may wait inside of TLS."""
+comptime _CUT_ANSWER: StaticString = (
+    "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok"
+)
 
 
 def test_slow_peers_hold_back_nobody_who_closes_what_is_kept() raises:
@@ -39,11 +43,46 @@ def test_what_is_closed_unused_says_goodbye() raises:
     on_each_backend(_goodbye)
 
 
+def test_who_closes_a_stream_beside_its_reader_waits_for_no_peer() raises:
+    on_each_backend(_close_beside)
+
+
+def _close_beside() raises:
+    var client = HttpClient(config=ClientConfig(tls=client_config()))
+    var peers = List[_Peer]()
+    peers.append(_secure_peer(_CUT_ANSWER, reads_on=False))
+    var stream = ArcPointer(client.open("GET", peers[0].url))
+    assert_equal(stream[].status(), 200)
+    var piece = List[UInt8](length=2, fill=0)
+    assert_equal(stream[].read(Span(piece)), 2)
+
+    def read() raises {var stream}:
+        _ = stream[].read_all(100)
+
+    var reading = spawn(read^)
+    var octets = List[UInt8](length=64 * 1024, fill=0)
+    var connection = stream[]._state[].exchange.connection
+    var still = 0
+    while still < 10:
+        var taken = _fill(
+            connection.state[].tls.value().descriptor(), Span(octets)
+        )
+        still = still + 1 if taken == 0 else 0
+        sleep(5)
+    var began_ms = monotonic_ms()
+    stream[].close()
+    _assert_short(monotonic_ms() - began_ms)
+    with assert_raises(contains="client."):
+        reading^.join()
+    assert_equal(client.statistics().open, 0)
+    _end(peers^)
+
+
 def _close_idle() raises:
     var client = HttpClient(config=ClientConfig(tls=client_config()))
     var peers = List[_Peer]()
     for _ in range(_SLOW):
-        peers.append(_secure_peer(reads_on=False))
+        peers.append(_secure_peer(OK_ANSWER, reads_on=False))
         assert_equal(client.get(peers[len(peers) - 1].url).text(), "ok")
     _fill_all(client)
     var began_ms = monotonic_ms()
@@ -60,7 +99,7 @@ def _sweep() raises:
     var client = HttpClient(config=config^)
     var peers = List[_Peer]()
     for _ in range(_SLOW):
-        peers.append(_secure_peer(reads_on=False))
+        peers.append(_secure_peer(OK_ANSWER, reads_on=False))
         assert_equal(client.get(peers[len(peers) - 1].url).text(), "ok")
     # The next look for those that idle too long.
     sleep(1_010)
@@ -79,7 +118,7 @@ def _take_idle() raises:
     var config = ClientConfig(
         tls=client_config(), pool=PoolLimits(idle_timeout_ms=1)
     )
-    var peer = _secure_peer(reads_on=False)
+    var peer = _secure_peer(OK_ANSWER, reads_on=False)
     var client = HttpClient(config=config^)
     assert_equal(client.get(peer.url).text(), "ok")
     _fill_all(client)
@@ -94,7 +133,7 @@ def _goodbye() raises:
     var client = HttpClient(config=ClientConfig(tls=client_config()))
     var peers = List[_Peer]()
     for _ in range(3):
-        peers.append(_secure_peer(reads_on=True))
+        peers.append(_secure_peer(OK_ANSWER, reads_on=True))
         assert_equal(client.get(peers[len(peers) - 1].url).text(), "ok")
     client.close_idle()
     while len(peers) > 0:
@@ -153,20 +192,20 @@ def _end(var peers: List[_Peer]):
         peers.pop().end()
 
 
-def _secure_peer(*, reads_on: Bool) raises -> _Peer:
+def _secure_peer(answer: StaticString, *, reads_on: Bool) raises -> _Peer:
     # Serves any number of connections, one request on each.
     var plain = TcpListener.bind(SocketAddr.localhost(0))
     plain.set_receive_buffer_octets(20_000)
     var listener = TlsListener(plain^, TlsContext.for_servers(server_config()))
     var url = String("https://localhost:", listener.local_address().port)
 
-    def serve() raises {var listener^, var reads_on}:
+    def serve() raises {var listener^, var answer, var reads_on}:
         var octets = List[UInt8](length=4096, fill=0)
         var held = List[TlsStream]()
         while True:
             var stream = listener.accept()
             _ = stream.read(Span(octets))
-            stream.write_all(OK_ANSWER.as_bytes())
+            stream.write_all(answer.as_bytes())
             if reads_on:
                 assert_equal(stream.read(Span(octets)), 0)
                 return

@@ -245,5 +245,16 @@ def test_keys_that_were_chosen_to_collide_are_refused() raises:
         raise Error("accepted ", members, " keys that share bit ", bit)
 
 
+def test_many_keys_may_not_be_there_again_and_again() raises:
+    var text = String('{"0":0')
+    for i in range(1, 8192):
+        text.write(',"', i, '":0')
+    for i in range(32_768):
+        text.write(',"', i % 10, '":0')
+    assert_equal(len(decode[Dict[String, Int]](text + "}")), 8192)
+    with assert_raises(contains="too many keys are there more than once"):
+        _ = decode[Dict[String, Int]](text + ',"0":0}')
+
+
 comptime TESTS = __functions_in_module()
 """Every test of this module."""

@@ -27,9 +27,11 @@ struct ClientTimeouts(TrivialRegisterPassable):
     var first_octet_ms: Int
     """From the last octet sent to the first one of the response."""
     var read_ms: Int
-    """Each wait for more of a response."""
+    """Each wait for more of a response; inside of TLS, for a whole record, which
+    has up to 16 KiB."""
     var write_ms: Int
-    """Each wait for room to send."""
+    """Each wait for room to send; inside of TLS, until up to 64 KiB have gone.
+    """
     var continue_ms: Int
     """How long content waits for 100 (Continue) before it is sent anyway."""
     var total_ms: Int

@@ -165,11 +165,15 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
         heap_destroy(self.state)
 
     def close(self):
-        """Closes the transport; who waits on it gets an error."""
+        """Closes the transport; who waits on it gets an error.
+
+        Nothing parks here: whoever gets the error may be the one who frees the
+        state.
+        """
         if self.state[].socket:
             self.state[].socket.value().close()
         elif self.state[].tls:
-            self.state[].tls.value().close()
+            self.state[].tls.value().close_at_once()
 
     def carry_over(self, var tcp: TcpStream):
         """Uses TCP.

@@ -43,10 +43,9 @@ def netrc_login(text: StringSlice, host: StringSlice) -> Optional[BasicAuth]:
     Args:
         text: `machine`, `login` and `password` with their values in any order
             of lines; `default` stands for every host that is not named before
-            it. A word may stand in quotation marks. A number sign at the front
-            of a word that does not begins a comment, which lasts to the end of
-            the line, also where a value is due: a password that begins with
-            one stands in quotation marks. Macros are passed over.
+            it. A word may stand in quotation marks. A word without them that
+            begins with a number sign begins a comment, which lasts to the end
+            of the line, also where a value is due. Macros are passed over.
         host: The host.
 
     Returns:

@@ -2,8 +2,9 @@
 
 Descriptors are registered edge-triggered. A send is tried at once, because a
 socket can nearly always take octets, and only one that finds no room makes its
-descriptor be watched for it; a receive waits for the first edge. What is known to be ready still is tried again each turn
-without asking the kernel, a bounded number of times for each descriptor.
+descriptor be watched for it; a receive waits for the first edge. What is known
+to be ready still is tried again each turn without asking the kernel, a bounded
+number of times for each descriptor.
 
 A transient operation (`OperationState.transient`) is tried at once instead, and
 its descriptor is registered only while something waits on it: in between any
