@@ -24,7 +24,7 @@ WARM_UP = 2_000
 FEW, MANY = 1_000, 4_000
 # Which block is used for what depends on the order in which fibers end.
 SURPLUS_MAX = 64
-TRIES = 3
+TRIES_MAX = 12
 
 
 class Canned:
@@ -122,8 +122,10 @@ class ClientAllocations(unittest.TestCase):
             with self.subTest(backend):
                 # How requests and answers meet decides over a few blocks, now
                 # and then: without that none is left over.
-                least = min(self.surplus(backend, 1) for _ in range(TRIES))
-                self.assertLessEqual(least, 0)
+                found = []
+                while not found or min(found) > 0 and len(found) < TRIES_MAX:
+                    found.append(self.surplus(backend, 1))
+                self.assertLessEqual(min(found), 0, found)
 
     def test_requests_at_the_same_time_allocate_nothing(self):
         for backend in ("io_uring", "epoll"):
