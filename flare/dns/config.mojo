@@ -5,7 +5,7 @@ from flare.runtime.blocking import blocking
 
 from .host_name import check_host_name
 from .hosts_file import HostsFile
-from .resolv_conf import ResolvConf
+from .resolv_conf import NDOTS_MAX, SEARCH_MAX, ResolvConf
 
 comptime FILE_OCTETS_MAX = 4 * 1024 * 1024
 """What is read of a file of the system; the rest is left."""
@@ -20,7 +20,7 @@ struct ResolverConfig(Copyable, Movable):
 
     comptime SERVERS_MAX = 8
     """The most servers."""
-    comptime SEARCH_MAX = 32
+    comptime SEARCH_MAX = SEARCH_MAX
     """The most domains of a search list."""
     comptime SERVER_TIMEOUT_MS_MAX = 30_000
     """The bound of `server_timeout_ms`."""
@@ -126,7 +126,7 @@ struct ResolverConfig(Copyable, Movable):
                 return StaticString("a server needs an address and a port")
         if len(self.search) > Self.SEARCH_MAX:
             return StaticString("search has up to 32 domains")
-        if self.ndots < 0 or self.ndots > 15:
+        if self.ndots < 0 or self.ndots > NDOTS_MAX:
             return StaticString("ndots must be 0 to 15")
         if (
             self.server_timeout_ms < 1

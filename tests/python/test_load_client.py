@@ -26,6 +26,19 @@ def response(content, *fields, status="200 OK"):
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + content
 
 
+def stalling_once():
+    """Makes answers, one of which holds up all others for 0.3 s."""
+    stalled = threading.Lock()
+
+    def answer(number, _):
+        with stalled:
+            if number == 100:
+                time.sleep(0.3)
+        return HELLO
+
+    return answer
+
+
 class CannedServer:
     """Answers requests, counted from 0, with what `answer(number, head)` gives:
     octets, a list of octets to be sent apart, or None to end the connection.
@@ -461,15 +474,7 @@ class LoadClient(unittest.TestCase):
                 )
 
     def test_a_stall_shows_in_the_latencies_of_a_fixed_rate(self):
-        stalled = threading.Lock()
-
-        def answer(number, _):
-            with stalled:
-                if number == 100:
-                    time.sleep(0.3)
-            return HELLO
-
-        with CannedServer(answer) as server:
+        with CannedServer(stalling_once()) as server:
             result = self.load(server, "-R", "500", seconds="1")
         self.assert_errors(result)
         latency = result["latency_us"]
@@ -481,15 +486,7 @@ class LoadClient(unittest.TestCase):
         self.assertLess(latency["p50"], 100_000)
 
     def test_a_stall_spoils_the_tail_of_few_windows(self):
-        stalled = threading.Lock()
-
-        def answer(number, _):
-            with stalled:
-                if number == 100:
-                    time.sleep(0.3)
-            return HELLO
-
-        with CannedServer(answer) as server:
+        with CannedServer(stalling_once()) as server:
             result = self.load(server, "-R", "2500", "-c", "4", seconds="2")
         self.assert_errors(result)
         latency = result["latency_us"]
