@@ -19,6 +19,8 @@ LEAN_CLIENT = BUILD / "lean"
 # What a generator may need beyond the time it was given.
 _MARGIN_SECONDS = 60.0
 _OPENSSL = "openssl"
+# Longer than the pause between two requests of any rate that is asked for.
+_SPIN_US = 10_000
 # The suite in which all targets are asked; RFC 8446 and RFC 5289 name them.
 SUITE = "TLS_AES_128_GCM_SHA256"
 SUITE_OF_TLS_1_2 = "ECDHE-ECDSA-AES128-GCM-SHA256"
@@ -63,6 +65,10 @@ class Asking:
     rate: float | None = None
     # The generator will be halted now and then, for longer than wrk bears.
     is_halted: bool = False
+    # The generator polls where it would sleep. Woken for each answer it would
+    # be busy with that at rates which the server bears easily, and its latencies
+    # would be its own.
+    is_restless: bool = False
 
 
 def command_of(workload: Workload, asking: Asking) -> list[str]:
@@ -170,6 +176,8 @@ def _lean(workload: Workload, asking: Asking) -> list[str]:
     ]
     if asking.rate is not None:
         command += ["-R", f"{asking.rate:.0f}"]
+        if asking.is_restless:
+            command += ["--spin", str(_SPIN_US)]
     elif workload.depth > 1:
         command += ["-p", str(workload.depth)]
     if workload.requests_per_connection:

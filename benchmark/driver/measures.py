@@ -86,10 +86,13 @@ def cpu_sample(
     running: Running,
     workload: Workload,
     rate: float | None = None,
+    is_restless: bool = False,
 ) -> Sample:
     """Measures CPU time per request in one round, and latencies where the
-    rate is fixed."""
-    asking = replace(setting.asking(running.port), rate=rate)
+    rate is fixed; those are the server's if the generator is restless."""
+    asking = replace(
+        setting.asking(running.port), rate=rate, is_restless=is_restless
+    )
     watch = Watch(running)
 
     def asked() -> Load:

@@ -178,7 +178,7 @@ class Session:
             self.rounds,
             one_by_one(
                 lambda name: measures.cpu_sample(
-                    self.setting, runs[name], workload, rate
+                    self.setting, runs[name], workload, rate, is_restless=True
                 )
             ),
             self._line("window_p99", "µs"),

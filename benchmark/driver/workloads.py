@@ -280,6 +280,15 @@ def _products() -> tuple[Workload, ...]:
                 _no_worse_p99(),
             ),
         ),
+        Workload(
+            "list_lean",
+            "list_lean",
+            "25 products, asked for by a client that leaves the server no rest",
+            "/list",
+            generator=LEAN,
+            lengths_vary=True,
+            claims=(Claim("flare_io_uring", 1.05, BEST_OF_ALL),),
+        ),
     )
 
 

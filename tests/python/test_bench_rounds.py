@@ -5,6 +5,7 @@ import sys
 import tempfile
 import time
 import unittest
+from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
@@ -289,6 +290,7 @@ class Generators(unittest.TestCase):
     def test_commands_say_what_the_workload_says(self):
         asking = Asking(80, (1, 3), 2.0, None)
         rated = Asking(80, (1,), 2.0, None, rate=500.0)
+        restless = replace(rated, is_restless=True)
         for name, asked, words in (
             ("plaintext", asking, "-c 1,3 wrk -t1 -c64 -d2s"),
             ("plaintext_c256", asking, "wrk -t8 -c256"),
@@ -296,6 +298,8 @@ class Generators(unittest.TestCase):
             ("mixed_keepalive", asking, "mixed_keepalive.lua"),
             ("plaintext", rated, "lean -c 64 -d 2 -R 500 127.0.0.1 80 /"),
             ("pipelined", rated, "lean -c 64 -d 2 -R 500 127.0.0.1"),
+            ("read", restless, "-R 500 --spin 10000 --lengths-vary"),
+            ("list_lean", asking, "lean -c 64 -d 2 --lengths-vary 127.0"),
             ("churn", asking, "lean -c 64 -d 2 -n 1 127.0.0.1"),
             ("limited", asking, "-n 10"),
             ("read", rated, "--lengths-vary"),
