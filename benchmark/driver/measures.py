@@ -15,7 +15,7 @@ from . import processes
 from .bystanders import Bystanders
 from .clients import IdleConnections, SlowClients
 from .generators import Asking, Load, LoadFailed, load
-from .rounds import Measure, Sample
+from .rounds import Measure, Sample, middle_of
 from .slices import take_turns
 from .targets import Place, Running, Target, TargetFailed
 from .workloads import FLARE, LEAN, SLOW_CLIENTS, WRK, Workload
@@ -26,6 +26,9 @@ SLOW_CLIENTS_COUNT = 200
 SLOW_PAUSE_SECONDS = 0.1
 # Long enough for caches to be warm most of the time.
 SLICE_SECONDS = 0.2
+# How long a rate is kept before it is the next target's turn: the machine is
+# slow for seconds now and then.
+_RATE_SECONDS = 0.5
 IDLE_FEW = 1_000
 IDLE_MANY = 11_000
 _IDLE_SETTLE_SECONDS = 1.0
@@ -100,6 +103,27 @@ def cpu_sample(
             return ask(running, workload, asking)
 
     return watch.sample(asked, setting.is_disturbed)
+
+
+def at_rate(
+    setting: Setting, runs: dict[str, Running], workload: Workload, rate: float
+) -> Measure:
+    """Measures latencies of targets that take turns at one rate."""
+    turns = max(1, round(setting.seconds / _RATE_SECONDS))
+    setting = replace(setting, seconds=setting.seconds / turns)
+
+    def measure(names: Sequence[str]) -> dict[str, Sample]:
+        samples = {name: [] for name in names}
+        for turn in range(turns):
+            for name in names if turn % 2 == 0 else reversed(names):
+                samples[name].append(
+                    cpu_sample(
+                        setting, runs[name], workload, rate, is_restless=True
+                    )
+                )
+        return {name: middle_of(found) for name, found in samples.items()}
+
+    return measure
 
 
 def can_be_sliced(setting: Setting, workload: Workload) -> bool:

@@ -8,6 +8,7 @@ time runs out.
 
 from __future__ import annotations
 
+import statistics
 from dataclasses import dataclass, field
 from typing import Callable, Sequence
 
@@ -53,6 +54,20 @@ class Series:
     def count(self) -> int:
         """Counts the rounds that count."""
         return sum(sample is not None for sample in self.samples)
+
+
+def middle_of(samples: Sequence[Sample]) -> Sample:
+    """Gives the medians of several samples as one, of those that count; none
+    does where fewer than half of them do."""
+    whole = [sample for sample in samples if not sample.problem]
+    if 2 * len(whole) < len(samples):
+        return next(sample for sample in samples if sample.problem)
+    names = set.intersection(*(set(sample.figures) for sample in whole))
+    figures = {
+        name: statistics.median(sample.figures[name] for sample in whole)
+        for name in names
+    }
+    return Sample(figures, sum(sample.errors for sample in whole))
 
 
 Measure = Callable[[Sequence[str]], dict[str, Sample]]

@@ -176,11 +176,7 @@ class Session:
         result.series[LATENCY] = alternate(
             tuple(rates),
             self.rounds,
-            one_by_one(
-                lambda name: measures.cpu_sample(
-                    self.setting, runs[name], workload, rate, is_restless=True
-                )
-            ),
+            measures.at_rate(self.setting, runs, workload, rate),
             self._line("window_p99", "µs"),
         )
 

@@ -22,6 +22,7 @@ from benchmark.driver.generators import (
 )
 from benchmark.driver.measures import (
     NotMeasured,
+    Setting,
     calls_in,
     instructions_in,
     problem_of,
@@ -31,6 +32,7 @@ from benchmark.driver.rounds import (
     ATTEMPTS_MAX,
     Sample,
     alternate,
+    middle_of,
     one_by_one,
 )
 from benchmark.driver.workloads import WORKLOADS, chosen
@@ -126,6 +128,36 @@ class Alternating(unittest.TestCase):
         series = self.run_rounds(2, measure)
         self.assertEqual(series["a"].samples, [None] * 4)
         self.assertEqual(series["b"].count, 4)
+
+
+class Turns(unittest.TestCase):
+    def test_targets_take_turns_at_a_rate(self):
+        asked = []
+
+        def sample(setting, running, workload, rate, is_restless):
+            asked.append((running, setting.seconds, rate, is_restless))
+            return Sample({"p50": float(len(asked))}, errors=1)
+
+        setting = Setting(None, (0,), 1.4, 0.1, Path())
+        with mock.patch.object(measures, "cpu_sample", sample):
+            found = measures.at_rate(
+                setting, {"a": "A", "b": "B"}, None, 50.0
+            )(("a", "b"))
+        self.assertEqual("".join(one[0] for one in asked), "ABBAAB")
+        self.assertEqual({one[2:] for one in asked}, {(50.0, True)})
+        self.assertAlmostEqual(sum(one[1] for one in asked), 2 * 1.4)
+        self.assertEqual(found["a"], Sample({"p50": 4.0}, errors=3))
+        self.assertEqual(found["b"], Sample({"p50": 3.0}, errors=3))
+
+    def test_a_turn_that_does_not_count_is_left_out(self):
+        busy = Sample({}, problem="busy")
+        whole = Sample({"p50": 2.0, "p99": 9.0})
+        other = Sample({"p50": 4.0})
+        self.assertEqual(
+            middle_of([busy, whole, other]), Sample({"p50": 3.0})
+        )
+        self.assertEqual(middle_of([busy, whole]), whole)
+        self.assertEqual(middle_of([whole, busy, busy]), busy)
 
 
 class Counting(unittest.TestCase):
