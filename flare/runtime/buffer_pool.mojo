@@ -157,12 +157,14 @@ struct BufferPool(TrivialRegisterPassable):
         return self.available() <= 0
 
     def lent(self) -> Int:
-        """Counts the buffers in use.
+        """Counts the buffers in use; those on offer are not yet.
 
         Returns:
             The count.
         """
-        return self.state[].count - len(self.state[].free)
+        return (
+            self.state[].count - len(self.state[].free) - self.state[].offered
+        )
 
     @no_inline
     def _grow(self) -> Bool:

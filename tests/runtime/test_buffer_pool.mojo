@@ -76,6 +76,21 @@ def test_lent_buffers_never_overlap_and_keep_their_octets() raises:
     pool.destroy()
 
 
+def test_what_is_on_offer_is_not_in_use() raises:
+    var pool = BufferPool.create(64, 64)
+    var held = pool.take().value()
+    var offered = pool.take().value()
+    pool.offer(1)
+    assert_equal(pool.lent(), 1)
+    assert_equal(pool.available(), 63)
+    pool.offer(-1)
+    assert_equal(pool.lent(), 2)
+    pool.give(offered)
+    pool.give(held)
+    assert_equal(pool.lent(), 0)
+    pool.destroy()
+
+
 def test_a_growing_buffer_gives_its_memory_back_once() raises:
     var pool = BufferPool.create(64, 64)
     var text = String("x") * 60

@@ -356,6 +356,7 @@ struct UringBackend(Backend):
         self.state[].messages.destroy()
         for buffer in self.state[].lent:
             if buffer:
+                self.state[].buffers.offer(-1)
                 self.state[].buffers.give(buffer.value())
         heap_destroy(self.state)
 

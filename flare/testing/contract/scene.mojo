@@ -155,7 +155,7 @@ struct Scene[W: ReactorWorld](Movable):
         self.watches = []
         self.world.reactor().turn(0)
         self._in_flight = self.world.reactor().state[].in_flight
-        self._lent = _held_buffers(self.world.reactor())
+        self._lent = self.world.reactor().buffers().lent()
 
     def watch(mut self, kind: OperationKind, descriptor: Int32) -> Watch:
         """Makes an operation.
@@ -310,7 +310,7 @@ struct Scene[W: ReactorWorld](Movable):
         self.world.reactor().turn(0)
         var reactor = self.world.reactor()
         assert_equal(reactor.state[].in_flight, self._in_flight, "in flight")
-        assert_equal(_held_buffers(reactor), self._lent, "buffers")
+        assert_equal(reactor.buffers().lent(), self._lent, "buffers")
         assert_equal(reactor.timers().armed_count(), 0, "timers")
         for watch in self.watches:
             assert_equal(
@@ -320,12 +320,6 @@ struct Scene[W: ReactorWorld](Movable):
             )
             heap_destroy(watch.state)
         self.world.close()
-
-
-def _held_buffers(reactor: Reactor) -> Int:
-    # What the kernel may pick from is nobody's yet, and its count may change.
-    var buffers = reactor.buffers()
-    return buffers.lent() - buffers.state[].offered
 
 
 def _on_complete(operation: Operation):
