@@ -39,22 +39,13 @@ from flare.sys.socket_constants import SHUT_WR
 from flare.sys.two_part_message import TwoPartMessages
 from flare.runtime.backend import Backend, Completions
 from flare.runtime.buffer_pool import BufferPool
-from flare.runtime.operation import (
-    NO_BUFFERS,
-    Completion,
-    Operation,
-    OperationKind,
-)
+from flare.runtime.operation import Completion, Operation, OperationKind
 
 from .kernel_listener import accept_and_answer, accept_waiting
 
 comptime _SUBMISSIONS = 1024
 comptime _COMPLETIONS = 8192
 comptime _RING_BUFFERS = 512
-# The kernel picks the buffer that was offered first, so each comes round again
-# only after all the others: few of them stay in the caches. A ring that has run
-# dry offers twice as many from then on.
-comptime _OFFERED_AT_FIRST = 64
 # The token of submissions whose completion interests nobody.
 comptime _UNWATCHED: UInt64 = 0
 
@@ -75,10 +66,8 @@ struct UringBackendState(Movable):
     """Describes sends to the kernel."""
     var lent: List[Optional[OctetPointer]]
     """Which buffer each id of the ring stands for."""
-    var unused: List[Int]
-    """Ids that have no buffer: more than are offered, or the pool was empty."""
-    var offered_max: Int
-    """How many buffers the kernel may pick from."""
+    var missing: List[Int]
+    """Ids that have no buffer because the pool was empty."""
     var cancelled_sends: List[UInt64]
     """Sends that are to end and have not: the kernel does not find one that it
     tries again at that moment, because the peer has ended its side, and may
@@ -101,8 +90,7 @@ struct UringBackendState(Movable):
         self.lent = List[Optional[OctetPointer]](
             length=_RING_BUFFERS, fill=None
         )
-        self.unused = List[Int](capacity=_RING_BUFFERS)
-        self.offered_max = _OFFERED_AT_FIRST
+        self.missing = List[Int](capacity=_RING_BUFFERS)
         self.cancelled_sends = List[UInt64]()
 
 
@@ -137,7 +125,7 @@ struct UringBackend(Backend):
             )
         )
         for id in range(_RING_BUFFERS):
-            backend.state[].unused.append(id)
+            backend.state[].missing.append(id)
         backend._refill()
         return (0, backend)
 
@@ -209,9 +197,8 @@ struct UringBackend(Backend):
         """
         var ring = self.state[].ring
         # Who found none before must find what was given back since.
-        if self._offers_too_few():
+        if len(self.state[].missing) > 0:
             self._refill()
-        var ran_dry = False
         for token in self.state[].cancelled_sends:
             # Where it fails, its completion ends the wait, and it is tried
             # again.
@@ -219,6 +206,7 @@ struct UringBackend(Backend):
         _ = ring.enter(0 if timeout_ms == 0 else 1, timeout_ms)
         self._forget_taken()
         var count = ring.ready()
+        var picked = False
         for i in range(count):
             var entry = ring.peek(i)
             if entry.user_data == _UNWATCHED:
@@ -228,10 +216,9 @@ struct UringBackend(Backend):
                 var id = Int(entry.flags >> 16)
                 buffer = self.state[].lent[id]
                 self.state[].lent[id] = None
-                self.state[].unused.append(id)
+                self.state[].missing.append(id)
                 self.state[].buffers.offer(-1)
-            elif entry.result == NO_BUFFERS:
-                ran_dry = True
+                picked = True
             if len(self.state[].cancelled_sends) > 0:
                 self._forget_cancelled(entry.user_data)
             completions[].append(
@@ -244,11 +231,7 @@ struct UringBackend(Backend):
                 )
             )
         ring.take(count)
-        if ran_dry:
-            self.state[].offered_max = min(
-                2 * self.state[].offered_max, _RING_BUFFERS
-            )
-        if self._offers_too_few():
+        if picked or len(self.state[].missing) > 0:
             self._refill()
 
     def end_sending(self, descriptor: Int32):
@@ -390,19 +373,13 @@ struct UringBackend(Backend):
         if self.state[].ring.has_submitted_all():
             self.state[].messages.clear()
 
-    @always_inline
-    def _offers_too_few(self) -> Bool:
-        return _RING_BUFFERS - len(self.state[].unused) < (
-            self.state[].offered_max
-        )
-
     def _refill(self):
         var given = False
-        while self._offers_too_few():
+        while len(self.state[].missing) > 0:
             var buffer = self.state[].buffers.take()
             if not buffer:
                 break
-            var id = self.state[].unused.pop()
+            var id = self.state[].missing.pop()
             self.state[].lent[id] = buffer
             self.state[].buffers.offer(1)
             self.state[].buffer_ring.give(
