@@ -66,8 +66,8 @@ static inline double histogram_quantile(const struct histogram *histogram,
 }
 
 /* Latencies in windows of so many answers. Whatever halts the machine for some
- * milliseconds spoils the tail of a whole run, but that of few windows: the
- * median of what `tails` holds is the tail while nothing does. */
+ * milliseconds now and then spoils the tail of a whole run, but that of few
+ * windows: the median of what `tails` holds is the tail while nothing does. */
 enum { WINDOW_COUNT = 1000, WORST_COUNT = WINDOW_COUNT / 100 + 1 };
 
 struct windows {

@@ -30,7 +30,7 @@ struct WorkerStatistics(ImplicitlyCopyable):
     var fibers: Int64
     """Fibers that run something now."""
     var receive_buffers: Int64
-    """Receive buffers in use now, those lent to the kernel included."""
+    """Receive buffers in use now; those that the kernel may pick from are not."""
     var timers: Int64
     """Timers armed now."""
     var access_records_dropped: Int64
