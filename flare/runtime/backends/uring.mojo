@@ -39,13 +39,22 @@ from flare.sys.socket_constants import SHUT_WR
 from flare.sys.two_part_message import TwoPartMessages
 from flare.runtime.backend import Backend, Completions
 from flare.runtime.buffer_pool import BufferPool
-from flare.runtime.operation import Completion, Operation, OperationKind
+from flare.runtime.operation import (
+    NO_BUFFERS,
+    Completion,
+    Operation,
+    OperationKind,
+)
 
 from .kernel_listener import accept_and_answer, accept_waiting
 
 comptime _SUBMISSIONS = 1024
 comptime _COMPLETIONS = 8192
 comptime _RING_BUFFERS = 512
+# The kernel picks the buffer that was offered first, so each comes round again
+# only after all the others: few of them stay in the caches. A ring that has run
+# dry offers twice as many from then on.
+comptime _OFFERED_AT_FIRST = 64
 # The token of submissions whose completion interests nobody.
 comptime _UNWATCHED: UInt64 = 0
 
@@ -66,8 +75,12 @@ struct UringBackendState(Movable):
     """Describes sends to the kernel."""
     var lent: List[Optional[OctetPointer]]
     """Which buffer each id of the ring stands for."""
-    var missing: List[Int]
-    """Ids that have no buffer because the pool was empty."""
+    var unused: List[Int]
+    """Ids that have no buffer: more than are offered, or the pool was empty."""
+    var offered_max: Int
+    """How many buffers the kernel may pick from."""
+    var unserved: List[Completion]
+    """Receives that found the ring of buffers empty."""
     var cancelled_sends: List[UInt64]
     """Sends that are to end and have not: the kernel does not find one that it
     tries again at that moment, because the peer has ended its side, and may
@@ -90,7 +103,9 @@ struct UringBackendState(Movable):
         self.lent = List[Optional[OctetPointer]](
             length=_RING_BUFFERS, fill=None
         )
-        self.missing = List[Int](capacity=_RING_BUFFERS)
+        self.unused = List[Int](capacity=_RING_BUFFERS)
+        self.offered_max = _OFFERED_AT_FIRST
+        self.unserved = List[Completion]()
         self.cancelled_sends = List[UInt64]()
 
 
@@ -125,7 +140,7 @@ struct UringBackend(Backend):
             )
         )
         for id in range(_RING_BUFFERS):
-            backend.state[].missing.append(id)
+            backend.state[].unused.append(id)
         backend._refill()
         return (0, backend)
 
@@ -197,7 +212,7 @@ struct UringBackend(Backend):
         """
         var ring = self.state[].ring
         # Who found none before must find what was given back since.
-        if len(self.state[].missing) > 0:
+        if self._offers_too_few():
             self._refill()
         for token in self.state[].cancelled_sends:
             # Where it fails, its completion ends the wait, and it is tried
@@ -205,8 +220,16 @@ struct UringBackend(Backend):
             self._cancel(token)
         _ = ring.enter(0 if timeout_ms == 0 else 1, timeout_ms)
         self._forget_taken()
+        self._read_completions(completions)
+        if len(self.state[].unserved) > 0:
+            self._serve_again(completions)
+        if self._offers_too_few():
+            self._refill()
+
+    @always_inline
+    def _read_completions(self, completions: Completions):
+        var ring = self.state[].ring
         var count = ring.ready()
-        var picked = False
         for i in range(count):
             var entry = ring.peek(i)
             if entry.user_data == _UNWATCHED:
@@ -216,23 +239,50 @@ struct UringBackend(Backend):
                 var id = Int(entry.flags >> 16)
                 buffer = self.state[].lent[id]
                 self.state[].lent[id] = None
-                self.state[].missing.append(id)
+                self.state[].unused.append(id)
                 self.state[].buffers.offer(-1)
-                picked = True
             if len(self.state[].cancelled_sends) > 0:
                 self._forget_cancelled(entry.user_data)
-            completions[].append(
-                Completion(
-                    Operation.from_token(entry.user_data),
-                    UInt32(entry.user_data & 0x7FFFFF),
-                    entry.result,
-                    entry.flags & CQE_MORE != 0,
-                    buffer,
-                )
+            var completion = Completion(
+                Operation.from_token(entry.user_data),
+                UInt32(entry.user_data & 0x7FFFFF),
+                entry.result,
+                entry.flags & CQE_MORE != 0,
+                buffer,
             )
+            if entry.result == NO_BUFFERS and _asks_on(completion):
+                self.state[].unserved.append(completion)
+            else:
+                completions[].append(completion)
         ring.take(count)
-        if picked or len(self.state[].missing) > 0:
+
+    @no_inline
+    def _serve_again(self, completions: Completions):
+        """Lets receives that found the ring empty try again while the pool has
+        buffers: a turn later deadlines might have passed for them."""
+        while len(self.state[].unserved) > 0:
+            self.state[].offered_max = min(
+                2 * self.state[].offered_max, _RING_BUFFERS
+            )
             self._refill()
+            var asking = self.state[].unserved.copy()
+            self.state[].unserved.clear()
+            var tried = min(
+                _RING_BUFFERS - len(self.state[].unused), len(asking)
+            )
+            for i in range(tried):
+                self.submit(asking[i].operation, completions)
+            if tried > 0:
+                _ = self.state[].ring.enter(0, 0)
+                self._forget_taken()
+                self._read_completions(completions)
+            var failed = len(self.state[].unserved)
+            self.state[].unserved.extend(asking[tried:])
+            # Buffers may be short in the kernel itself.
+            if failed >= tried:
+                break
+        completions[].extend(Span(self.state[].unserved))
+        self.state[].unserved.clear()
 
     def end_sending(self, descriptor: Int32):
         """Ends our side of a connection.
@@ -373,13 +423,19 @@ struct UringBackend(Backend):
         if self.state[].ring.has_submitted_all():
             self.state[].messages.clear()
 
+    @always_inline
+    def _offers_too_few(self) -> Bool:
+        return _RING_BUFFERS - len(self.state[].unused) < (
+            self.state[].offered_max
+        )
+
     def _refill(self):
         var given = False
-        while len(self.state[].missing) > 0:
+        while self._offers_too_few():
             var buffer = self.state[].buffers.take()
             if not buffer:
                 break
-            var id = self.state[].missing.pop()
+            var id = self.state[].unused.pop()
             self.state[].lent[id] = buffer
             self.state[].buffers.offer(1)
             self.state[].buffer_ring.give(
@@ -388,3 +444,13 @@ struct UringBackend(Backend):
             given = True
         if given:
             self.state[].buffer_ring.publish()
+
+
+def _asks_on(completion: Completion) -> Bool:
+    # The kernel has ended it: a cancellation that came after it found nothing.
+    var operation = completion.operation
+    return (
+        operation.matches(completion.sequence)
+        and operation.state[].kind == OperationKind.RECEIVE
+        and not operation.state[].cancel_requested
+    )
