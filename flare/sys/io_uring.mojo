@@ -159,6 +159,11 @@ struct UringState(Movable):
     """Turns a count into an index."""
     var completions: PointerTo[CompletionEntry]
     """The completion entries."""
+    var submission_order: PointerTo[UInt32]
+    """Which entry each place of the submission ring stands for."""
+    var used: Int
+    """How many entries hold submissions. Those that the kernel has taken are
+    used again from the first on, so that few of them stay in the caches."""
     var tail: UInt32
     """The local copy of the submission tail."""
     var unsubmitted: Int
@@ -196,14 +201,12 @@ struct UringState(Movable):
         self.completions = base.unsafe_offset(
             Int(words[unsafe_offset=25])
         ).unsafe_bitcast[CompletionEntry]()
+        self.submission_order = _word(base, words[unsafe_offset=16])
+        self.used = 0
         self.tail = 0
         self.unsubmitted = 0
         self.timed_wait = _TimedWait(0, 0, 0, 0, 0, 0)
-        if self.rings > 0 and submissions > 0:
-            var array = _word(base, words[unsafe_offset=16])
-            for i in range(self.entries):
-                array[unsafe_offset=i] = UInt32(i)
-        else:
+        if self.rings <= 0 or submissions <= 0:
             self.entries = 0
 
 
@@ -323,12 +326,14 @@ struct Uring(TrivialRegisterPassable):
             entry: The operation.
         """
         ref s = self.state[]
-        while s.unsubmitted == s.entries:
+        while s.used == s.entries:
             # A kernel that takes none wants its completions looked at first.
             if self.submit() <= 0:
                 _ = self.enter(0, 0)
-        var index = Int(s.tail) & (s.entries - 1)
-        s.submissions[unsafe_offset=index] = entry
+        s.submissions[unsafe_offset=s.used] = entry
+        var place = Int(s.tail) & (s.entries - 1)
+        s.submission_order[unsafe_offset=place] = UInt32(s.used)
+        s.used += 1
         s.tail += 1
         s.unsubmitted += 1
         Atomic[UInt32].store[ordering=Ordering.RELEASE](
@@ -346,8 +351,15 @@ struct Uring(TrivialRegisterPassable):
             s.enter_descriptor, s.unsubmitted, 0, s.enter_flags, 0, 0
         )
         if taken > 0:
-            s.unsubmitted -= taken
+            self._count_taken(taken)
         return taken
+
+    @always_inline
+    def _count_taken(self, count: Int):
+        ref s = self.state[]
+        s.unsubmitted -= count
+        if s.unsubmitted == 0:
+            s.used = 0
 
     def enter(self, wait: Int, timeout_ms: Int) -> Int:
         """Submits what is queued and waits for completions.
@@ -379,13 +391,13 @@ struct Uring(TrivialRegisterPassable):
         else:
             taken = _enter(s.enter_descriptor, s.unsubmitted, wait, flags, 0, 0)
         if taken >= 0:
-            s.unsubmitted -= taken
+            self._count_taken(taken)
         else:
             # An interrupted or expired wait has submitted all the same.
             var head = Atomic[UInt32].load[ordering=Ordering.ACQUIRE](
                 s.submission_head
             )
-            s.unsubmitted = Int(s.tail - head)
+            self._count_taken(s.unsubmitted - Int(s.tail - head))
         return taken
 
     @always_inline

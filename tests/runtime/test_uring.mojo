@@ -1,4 +1,4 @@
-"""Tests what the io_uring backend does with receive buffers."""
+"""Tests what the io_uring backend does with its rings."""
 
 from std.testing import assert_equal, assert_true
 
@@ -22,6 +22,15 @@ def test_all_that_the_pool_can_serve_are_served_in_one_turn() raises:
     receives.give_back()
     assert_equal(receives.ask_all(), _RECEIVES)
     receives.give_back()
+    receives.close()
+
+
+def test_more_is_submitted_in_a_turn_than_the_ring_holds() raises:
+    # Its 1,024 entries are used from the first on each time.
+    var receives = _Receives(2048, each=7)
+    for _ in range(3):
+        assert_equal(receives.ask_all(), 7 * _RECEIVES)
+        receives.give_back()
     receives.close()
 
 
@@ -56,7 +65,7 @@ struct _Receives(Movable):
     var operations: List[PointerTo[OperationState]]
     var taken: List[OctetPointer]
 
-    def __init__(out self, buffers_max: Int) raises:
+    def __init__(out self, buffers_max: Int, *, each: Int = 1) raises:
         self.loop = Loop(
             ReactorConfig(
                 backend=BackendKind.IO_URING, receive_buffers_max=buffers_max
@@ -77,11 +86,12 @@ struct _Receives(Movable):
             self.sockets.append(ours)
             self.sockets.append(theirs)
             assert_equal(send_octets(theirs, Span(octets)), 64)
-            var state = heap_create(OperationState(OperationKind.RECEIVE))
-            state[].descriptor = ours
-            # One octet each time: the others wait.
-            state[].length = 1
-            self.operations.append(state)
+            for _ in range(each):
+                var state = heap_create(OperationState(OperationKind.RECEIVE))
+                state[].descriptor = ours
+                # One octet each time: the others wait.
+                state[].length = 1
+                self.operations.append(state)
 
     def ask_all(mut self) raises -> Int:
         """Counts the receives that find a buffer when all ask in one turn."""
