@@ -24,10 +24,8 @@ from .operation import (
 )
 from .reactor import (
     RECEIVE_BUFFER_OCTETS,
-    TIMER_OF_TASK,
     Reactor,
     ReactorConfig,
-    TimerTask,
 )
 from .scheduler import (
     WORKERS_MAX,
@@ -37,5 +35,6 @@ from .scheduler import (
 )
 from .start import open_reactor
 from .task import JoinHandle, spawn
+from .timer_task import TIMER_OF_TASK, TimerTask
 from .timer_wheel import TimerEntry, TimerWheel
 from .wait import DeadlineScope, deadline_in, sleep

@@ -3,13 +3,16 @@
 from flare.core import Erased, heap_destroy
 from flare.sys.socket_address import SocketAddressStorage
 
-from .backend import Backend
+from .backend import Backend, Completions
+from .operation import Operation
 
 
 @fieldwise_init
 struct BackendFunctions(TrivialRegisterPassable):
     """Holds the methods of one backend; each takes its erased address."""
 
+    var submit: def(Erased, Operation, Completions) thin -> None
+    """Begins an operation."""
     var accept_now: def(Erased, Int32) thin -> Int
     """Accepts a connection that waits already."""
     var hold_back: def(Erased, Int32, Bool) thin -> None
@@ -42,6 +45,7 @@ struct BackendFunctions(TrivialRegisterPassable):
             Its methods.
         """
         return Self(
+            _submit[B],
             _accept_now[B],
             _hold_back[B],
             _turn_away[B],
@@ -52,6 +56,12 @@ struct BackendFunctions(TrivialRegisterPassable):
             _now_ms[B],
             _destroy[B],
         )
+
+
+def _submit[
+    B: Backend
+](backend: Erased, operation: Operation, completions: Completions):
+    backend.unsafe_bitcast[B]()[].submit(operation, completions)
 
 
 def _accept_now[B: Backend](backend: Erased, listener: Int32) -> Int:

@@ -15,7 +15,8 @@ from flare.core import Erased, PointerTo
 from flare.sys.fiber_switch import StackContext, suspend_stack
 
 from .operation import CANCELLED, TIMED_OUT, Operation, OperationState
-from .reactor import TIMER_OF_FIBER, Reactor
+from .reactor import Reactor
+from .timer_task import TIMER_OF_FIBER
 from .timer_wheel import TimerEntry
 
 comptime NO_DEADLINE = Int.MAX

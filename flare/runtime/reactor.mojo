@@ -25,6 +25,7 @@ from .fiber_queue import FiberQueue
 from .mailbox import Mailbox
 from .operation import CANCELLED, Completion, Operation, OperationState
 from .reactor_config import ReactorConfig
+from .timer_task import TIMER_OF_FIBER, TimerTask
 from .timer_wheel import TimerWheel
 
 comptime RECEIVE_BUFFER_OCTETS = 4096
@@ -40,21 +41,6 @@ comptime _ENDING_TURNS_MAX = 4000
 
 comptime SLOW_TURN_MS = 100
 """A turn that takes so long keeps everybody else waiting: nothing it runs may."""
-
-comptime TIMER_OF_FIBER = 0
-"""The tag of a timer whose owner is a fiber."""
-comptime TIMER_OF_TASK = 1
-"""The tag of a timer whose owner is a `TimerTask`."""
-
-
-@fieldwise_init
-struct TimerTask(TrivialRegisterPassable):
-    """Says what a due timer calls."""
-
-    var owner: Erased
-    """Handed to the function."""
-    var fire: def(Erased) thin -> None
-    """Called in the reactor's turn, never on a fiber."""
 
 
 @fieldwise_init
@@ -245,6 +231,28 @@ struct Reactor(Equatable, TrivialRegisterPassable):
         else:
             self.state[].submit_first = operation.state
         self.state[].submit_last = operation.state
+
+    def submit_at_once(self, operation: Operation):
+        """Hands an operation to the backend before the turn has done the rest.
+
+        A send of many octets that a readiness kernel takes now finds them in
+        the caches, and its peer can begin to read.
+
+        Args:
+            operation: Idle; its block stays where it is until the final
+                completion, which a later turn dispatches.
+        """
+        debug_assert(operation.is_idle(), "submitted twice")
+        operation.mark_queued()
+        operation.mark_in_flight()
+        self.state[].in_flight += 1
+        self.state[].functions.submit(
+            self.state[].backend,
+            operation,
+            Pointer(to=self.state[].completions).unsafe_origin_cast[
+                MutUntrackedOrigin
+            ](),
+        )
 
     def cancel(self, operation: Operation):
         """Asks for the end of an operation; its final completion still comes.
@@ -487,9 +495,10 @@ struct Reactor(Equatable, TrivialRegisterPassable):
             self.state[].cancels.clear()
 
     def _dispatch(self):
-        # By index: a callback may queue operations, but only the turn appends
-        # completions.
-        for i in range(len(self.state[].completions)):
+        # By index: a callback may submit what is complete at once, which is for
+        # the next turn.
+        var count = len(self.state[].completions)
+        for i in range(count):
             var done = self.state[].completions[i]
             var operation = done.operation
             if not operation.matches(done.sequence):
@@ -502,7 +511,18 @@ struct Reactor(Equatable, TrivialRegisterPassable):
                 operation.mark_idle()
                 self.state[].in_flight -= 1
             operation.state[].complete(operation)
-        self.state[].completions.clear()
+        if len(self.state[].completions) > count:
+            self._keep_behind(count)
+        else:
+            self.state[].completions.clear()
+
+    @no_inline
+    def _keep_behind(self, count: Int):
+        ref completions = self.state[].completions
+        var kept = len(completions) - count
+        for i in range(kept):
+            completions[i] = completions[count + i]
+        completions.shrink(kept)
 
     def _fire_timers(self):
         var timers = self.state[].timers
@@ -522,6 +542,7 @@ struct Reactor(Equatable, TrivialRegisterPassable):
         if (
             self.state[].fibers.has_ready()
             or self.state[].submit_first
+            or len(self.state[].completions) > 0
             or self.state[].mailbox.has_mail()
         ):
             return 0

@@ -155,6 +155,10 @@ def test_accept_and_poll_can_be_cancelled() raises:
     cancelling.accept_and_poll_can_be_cancelled[_World]()
 
 
+def test_what_goes_at_once_completes_in_a_later_turn() raises:
+    turning.what_goes_at_once_completes_in_a_later_turn[_World]()
+
+
 def test_nothing_is_called_inside_a_submission() raises:
     turning.nothing_is_called_inside_a_submission[_World]()
 

@@ -6,7 +6,7 @@ from flare.http.exchange import Exchange
 from flare.net import SocketAddr
 from flare.proto.h1 import H1Limits, H1State, Role
 from flare.runtime.operation import OperationKind, OperationState
-from flare.runtime.reactor import TIMER_OF_TASK, TimerTask
+from flare.runtime.timer_task import TIMER_OF_TASK, TimerTask
 from flare.runtime.timer_wheel import TimerEntry
 
 from .tls_transport import TlsTransport

@@ -387,10 +387,9 @@ def flush(c: PointerTo[ConnectionState]):
     c[].send.length = len(c[].sending)
     c[].send.second = None
     if c[].large and len(c[].output) == 0:
-        var octets = _unsent_of_large(c)
-        c[].send.second = octets.unsafe_ptr()
-        c[].send.second_length = len(octets)
-    worker_of(c)[].reactor.submit(send_operation(c))
+        _send_with_large(c)
+    else:
+        worker_of(c)[].reactor.submit(send_operation(c))
 
 
 @no_inline
@@ -405,12 +404,21 @@ def _flush_encrypted(c: PointerTo[ConnectionState]):
     worker_of(c)[].reactor.submit(send_operation(c))
 
 
+@no_inline
+def _send_with_large(c: PointerTo[ConnectionState]):
+    var octets = _unsent_of_large(c)
+    c[].send.second = octets.unsafe_ptr()
+    c[].send.second_length = len(octets)
+    worker_of(c)[].reactor.submit_at_once(send_operation(c))
+
+
+@no_inline
 def _send_large(c: PointerTo[ConnectionState]):
     var octets = _unsent_of_large(c)
     c[].send.address = octets.unsafe_ptr()
     c[].send.length = len(octets)
     c[].send.second = None
-    worker_of(c)[].reactor.submit(send_operation(c))
+    worker_of(c)[].reactor.submit_at_once(send_operation(c))
 
 
 def _unsent_of_large(

@@ -13,12 +13,8 @@ from flare.http.exchange import CarrierFunctions, Exchange, ExchangeState
 from flare.message import HTTP_DATE_OCTETS, write_http_date
 from flare.runtime.fiber import FiberFunction
 from flare.runtime.operation import OperationKind, OperationState
-from flare.runtime.reactor import (
-    LARGE_BUFFER_OCTETS,
-    TIMER_OF_TASK,
-    Reactor,
-    TimerTask,
-)
+from flare.runtime.reactor import LARGE_BUFFER_OCTETS, Reactor
+from flare.runtime.timer_task import TIMER_OF_TASK, TimerTask
 from flare.runtime.timer_wheel import TimerEntry
 from flare.tls import TlsContext
 

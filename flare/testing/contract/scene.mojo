@@ -36,6 +36,10 @@ struct WatchState(Movable):
     """Received buffers stay in `kept`."""
     var resubmissions: Int
     """How often it is still submitted again as soon as it is final."""
+    var follower: Optional[PointerTo[WatchState]]
+    """What its next completion submits at once."""
+    var was_followed_inside: Bool
+    """The follower completed while it was submitted."""
 
     def __init__(out self, reactor: Reactor, kind: OperationKind):
         """Makes an operation that has not been submitted.
@@ -53,6 +57,8 @@ struct WatchState(Movable):
         self.kept = []
         self.keeps_buffers = False
         self.resubmissions = 0
+        self.follower = None
+        self.was_followed_inside = False
 
 
 @fieldwise_init
@@ -76,6 +82,15 @@ struct Watch(TrivialRegisterPassable):
 
     def submit(self):
         """Queues the operation."""
+        self._name_memory()
+        self.state[].reactor.submit(self.operation())
+
+    def submit_at_once(self):
+        """Hands the operation to the backend."""
+        self._name_memory()
+        self.state[].reactor.submit_at_once(self.operation())
+
+    def _name_memory(self):
         if len(self.state[].memory) > 0:
             self.state[].operation.address = (
                 self.state[]
@@ -83,7 +98,6 @@ struct Watch(TrivialRegisterPassable):
                 .unsafe_origin_cast[MutUntrackedOrigin]()
             )
             self.state[].operation.length = len(self.state[].memory)
-        self.state[].reactor.submit(self.operation())
 
     def cancel(self):
         """Asks for its end."""
@@ -337,6 +351,11 @@ def _on_complete(operation: Operation):
             state.kept.append(buffer.value())
         else:
             state.reactor.buffers().give(buffer.value())
+    if state.follower:
+        var follower = Watch(state.follower.value())
+        state.follower = None
+        follower.submit_at_once()
+        state.was_followed_inside = follower.count() > 0
     if operation.is_idle():
         state.finals += 1
         if state.resubmissions > 0:

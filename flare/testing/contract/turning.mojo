@@ -8,7 +8,9 @@ from flare.runtime.current import (
     current_reactor,
     set_current_reactor,
 )
-from flare.runtime.reactor import TIMER_OF_TASK, Reactor, TimerTask
+from flare.runtime.operation import OperationKind
+from flare.runtime.reactor import Reactor
+from flare.runtime.timer_task import TIMER_OF_TASK, TimerTask
 from flare.runtime.timer_wheel import TimerEntry
 from flare.sys.limits import raise_descriptor_limit
 from flare.sys.thread import join_thread, start_thread
@@ -43,6 +45,42 @@ def nothing_is_called_inside_a_submission[W: ReactorWorld]() raises:
     scene.finish(bad)
     scene.close(one)
     scene.close(other)
+    scene^.end()
+
+
+def what_goes_at_once_completes_in_a_later_turn[W: ReactorWorld]() raises:
+    """A completion may submit sends at once; none is lost or called inside.
+
+    Parameters:
+        W: The world it is played in.
+
+    Raises:
+        Error: If it is not so.
+    """
+    var scene = Scene[W]()
+    var receives = List[Watch]()
+    var sends = List[Watch]()
+    var ends = List[Int32]()
+    for i in range(8):
+        var one, other = scene.world.pair()
+        ends.extend([one, other])
+        scene.deliver(other, "a")
+        # Every other send fails.
+        var send = scene.watch(OperationKind.SEND, one if i % 2 == 0 else -1)
+        send.state[].memory = List[UInt8](length=10, fill=UInt8(i))
+        sends.append(send)
+    for i in range(8):
+        var receive = scene.receive(ends[2 * i], multishot=False)
+        receive.state[].follower = sends[i].state
+        receives.append(receive)
+    for i in range(8):
+        scene.finish(receives[i])
+        scene.finish(sends[i])
+        assert_true(not receives[i].state[].was_followed_inside)
+        assert_equal(sends[i].count(), 1)
+        assert_equal(sends[i].last() > 0, i % 2 == 0)
+    for end in ends:
+        scene.close(end)
     scene^.end()
 
 
