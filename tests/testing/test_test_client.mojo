@@ -181,6 +181,8 @@ def test_a_body_kept_beyond_its_request_tells_no_length() raises:
     # The block of the first request serves the second one.
     assert_equal(String(client.post("/kept-length", "four").text()), "none 4")
     assert_false(kept[].body.value().declared_octets())
+    # The client owns the block.
+    _ = client^
     heap_destroy(kept)
 
 
