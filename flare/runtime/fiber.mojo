@@ -422,8 +422,11 @@ def _on_beside_complete(operation: Operation):
     var fiber = Fiber(
         operation.state[].owner.value().unsafe_bitcast[FiberState]()
     )
-    if fiber.operation().is_idle():
+    var own = fiber.operation()
+    # What may have come first counts as if it had.
+    if own.is_idle() or own.state[].tried_again:
         fiber.state[].came_first = True
+    if own.is_idle():
         if fiber.state[].phase == FiberPhase.PARKED:
             fiber.reactor().state[].fibers.resume(fiber)
     elif operation.result() < operation.state[].length:

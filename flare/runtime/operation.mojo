@@ -73,6 +73,9 @@ struct OperationState(Movable):
     var transient: Bool
     """The descriptor may go to another reactor, or be closed without this one,
     once nothing is in flight: the backend keeps nothing about it."""
+    var tried_again: Bool
+    """The backend has submitted it once more by itself: when it completes says
+    nothing of whether it came before another."""
     var descriptor: Int32
     """The socket."""
     var sequence: UInt32
@@ -109,6 +112,7 @@ struct OperationState(Movable):
         self.multishot = False
         self.cancel_requested = False
         self.transient = False
+        self.tried_again = False
         self.descriptor = -1
         self.sequence = 0
         self.result = 0
@@ -165,6 +169,7 @@ struct Operation(Equatable, TrivialRegisterPassable):
         """Notes that the reactor's submit list holds the operation."""
         self.state[].phase = _QUEUED
         self.state[].cancel_requested = False
+        self.state[].tried_again = False
         self.state[].sequence += 1
 
     @always_inline

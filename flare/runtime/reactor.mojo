@@ -235,13 +235,15 @@ struct Reactor(Equatable, TrivialRegisterPassable):
     def submit_at_once(self, operation: Operation):
         """Hands an operation to the backend before the turn has done the rest.
 
-        A send of many octets that a readiness kernel takes now finds them in
-        the caches, and its peer can begin to read.
+        A readiness kernel finds the octets of a long send in the caches now,
+        and its peer can begin to read. On io_uring it is `submit`.
 
         Args:
-            operation: Idle; its block stays where it is until the final
-                completion, which a later turn dispatches.
+            operation: As for `submit`; a later round dispatches what it gives.
         """
+        if self.state[].backend_kind == BackendKind.IO_URING:
+            self.submit(operation)
+            return
         debug_assert(operation.is_idle(), "submitted twice")
         operation.mark_queued()
         operation.mark_in_flight()
@@ -496,7 +498,7 @@ struct Reactor(Equatable, TrivialRegisterPassable):
 
     def _dispatch(self):
         # By index: a callback may submit what is complete at once, which is for
-        # the next turn.
+        # the next round.
         var count = len(self.state[].completions)
         for i in range(count):
             var done = self.state[].completions[i]

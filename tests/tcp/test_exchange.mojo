@@ -1,10 +1,17 @@
 """Tests that a send and the receive beside it are one step."""
 
+from std.memory import ArcPointer
 from std.testing import assert_equal, assert_false, assert_true
 
-from flare.core import heap_create, heap_destroy
+from flare.core import PointerTo, heap_create, heap_destroy
 from flare.net import NetError
-from flare.runtime.operation import TIMED_OUT
+from flare.runtime.current import current_reactor
+from flare.runtime.operation import (
+    TIMED_OUT,
+    Operation,
+    OperationKind,
+    OperationState,
+)
 from flare.runtime.socket_exchange import (
     SentAndReceived,
     can_send_and_receive,
@@ -13,6 +20,10 @@ from flare.runtime.socket_exchange import (
 from flare.runtime.task import spawn
 from flare.runtime.wait import sleep
 from flare.sys.errno import EAGAIN
+from flare.sys.file import close_descriptor
+from flare.sys.socket import open_socket_pair, send_octets
+from flare.sys.socket_address import AF_UNIX
+from flare.sys.socket_constants import SOCK_STREAM
 
 from tests.tcp.loops import Shared, connected_shared, octets_of, on_each_backend
 
@@ -26,6 +37,10 @@ def test_an_answer_comes_after_what_was_sent() raises:
 
 def test_what_was_there_before_is_told_from_an_answer() raises:
     on_each_backend(_came_first)
+
+
+def test_what_was_there_before_is_told_where_buffers_are_short() raises:
+    on_each_backend(_came_first_to_an_empty_ring)
 
 
 def test_an_end_that_was_there_before_is_told() raises:
@@ -80,6 +95,68 @@ def _came_first() raises:
     assert_equal(done.sent, 3)
     assert_equal(done.received, 6)
     assert_true(done.came_first)
+
+
+def _came_first_to_an_empty_ring() raises:
+    if not can_send_and_receive():
+        return
+    var ends = connected_shared()
+    ends.server[].write_all("forged".as_bytes())
+    var client = ends.client
+    # Both are carried by one call, these receives before that of the exchange.
+    var receives = _Receives()
+
+    def take() raises {var receives}:
+        receives.submit()
+
+    def ask() raises {var client} -> Int:
+        var into = List[UInt8](length=16, fill=0)
+        var done = _exchange(client, "ask", into, _LONG_MS)
+        assert_equal(done.received, 6)
+        return Int(done.came_first)
+
+    var taking = spawn(take^)
+    var asking = spawn(ask^)
+    taking^.join()
+    assert_equal(asking^.join(), 1)
+    receives.end()
+
+
+@fieldwise_init
+struct _Receives(ImplicitlyCopyable):
+    """Receives that use up all that the ring offers at first."""
+
+    comptime COUNT = 64
+
+    var sockets: ArcPointer[List[Int32]]
+    var operations: ArcPointer[List[PointerTo[OperationState]]]
+
+    def __init__(out self) raises:
+        self.sockets = ArcPointer(List[Int32]())
+        self.operations = ArcPointer(List[PointerTo[OperationState]]())
+        for _ in range(Self.COUNT):
+            var ours: Int32 = -1
+            var theirs: Int32 = -1
+            assert_equal(
+                open_socket_pair(AF_UNIX, SOCK_STREAM, ours, theirs), 0
+            )
+            self.sockets[].extend([ours, theirs])
+            assert_equal(send_octets(theirs, "x".as_bytes()), 1)
+            var state = heap_create(OperationState(OperationKind.RECEIVE))
+            state[].descriptor = ours
+            self.operations[].append(state)
+
+    def submit(self):
+        for state in self.operations[]:
+            current_reactor().value().submit(Operation(state))
+
+    def end(self) raises:
+        for state in self.operations[]:
+            assert_equal(Int(state[].result), 1)
+            current_reactor().value().buffers().give(state[].buffer.value())
+            heap_destroy(state)
+        for descriptor in self.sockets[]:
+            _ = close_descriptor(descriptor)
 
 
 def _ended_first() raises:

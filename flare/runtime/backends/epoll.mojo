@@ -142,7 +142,11 @@ struct EpollBackend(Backend):
             operation: The operation.
             completions: Where its completion is put.
         """
-        ref interest = self.state[].interests[Int(operation.state[].descriptor)]
+        var descriptor = Int(operation.state[].descriptor)
+        if descriptor < 0 or descriptor >= len(self.state[].interests):
+            # It failed when it was submitted.
+            return
+        ref interest = self.state[].interests[descriptor]
         if interest.reader and interest.reader.value() == operation:
             interest.reader = None
         elif interest.writer and interest.writer.value() == operation:

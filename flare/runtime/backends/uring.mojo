@@ -55,6 +55,8 @@ comptime _RING_BUFFERS = 512
 # only after all the others: few of them stay in the caches. A ring that has run
 # dry offers twice as many from then on.
 comptime _OFFERED_AT_FIRST = 64
+# In one turn; enough for some thirty thousand receives.
+comptime _ROUNDS_MAX = 64
 # The token of submissions whose completion interests nobody.
 comptime _UNWATCHED: UInt64 = 0
 
@@ -260,29 +262,35 @@ struct UringBackend(Backend):
     def _serve_again(self, completions: Completions):
         """Lets receives that found the ring empty try again while the pool has
         buffers: a turn later deadlines might have passed for them."""
-        while len(self.state[].unserved) > 0:
+        var asked = 0
+        for _ in range(_ROUNDS_MAX):
+            self._widen()
+            var tried = min(
+                _RING_BUFFERS - len(self.state[].unused),
+                len(self.state[].unserved) - asked,
+            )
+            if tried == 0:
+                break
+            for i in range(asked, asked + tried):
+                var operation = self.state[].unserved[i].operation
+                operation.state[].tried_again = True
+                self.submit(operation, completions)
+            asked += tried
+            _ = self.state[].ring.enter(0, 0)
+            self._forget_taken()
+            # Who finds the ring empty once more stands behind the others.
+            self._read_completions(completions)
+        completions[].extend(Span(self.state[].unserved)[asked:])
+        self.state[].unserved.clear()
+
+    def _widen(self):
+        self._refill()
+        # Where the pool is short, more cannot be offered.
+        if not self._offers_too_few():
             self.state[].offered_max = min(
                 2 * self.state[].offered_max, _RING_BUFFERS
             )
             self._refill()
-            var asking = self.state[].unserved.copy()
-            self.state[].unserved.clear()
-            var tried = min(
-                _RING_BUFFERS - len(self.state[].unused), len(asking)
-            )
-            for i in range(tried):
-                self.submit(asking[i].operation, completions)
-            if tried > 0:
-                _ = self.state[].ring.enter(0, 0)
-                self._forget_taken()
-                self._read_completions(completions)
-            var failed = len(self.state[].unserved)
-            self.state[].unserved.extend(asking[tried:])
-            # Buffers may be short in the kernel itself.
-            if failed >= tried:
-                break
-        completions[].extend(Span(self.state[].unserved))
-        self.state[].unserved.clear()
 
     def end_sending(self, descriptor: Int32):
         """Ends our side of a connection.

@@ -49,7 +49,8 @@ def nothing_is_called_inside_a_submission[W: ReactorWorld]() raises:
 
 
 def what_goes_at_once_completes_in_a_later_turn[W: ReactorWorld]() raises:
-    """A completion may submit sends at once; none is lost or called inside.
+    """A completion may submit sends at once; none is lost or called inside, and
+    one that has failed may be cancelled.
 
     Parameters:
         W: The world it is played in.
@@ -75,6 +76,8 @@ def what_goes_at_once_completes_in_a_later_turn[W: ReactorWorld]() raises:
         receives.append(receive)
     for i in range(8):
         scene.finish(receives[i])
+        if i % 2 == 1:
+            sends[i].cancel()
         scene.finish(sends[i])
         assert_true(not receives[i].state[].was_followed_inside)
         assert_equal(sends[i].count(), 1)
