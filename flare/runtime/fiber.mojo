@@ -430,4 +430,4 @@ def _on_beside_complete(operation: Operation):
         if fiber.state[].phase == FiberPhase.PARKED:
             fiber.reactor().state[].fibers.resume(fiber)
     elif operation.result() < operation.state[].length:
-        fiber.reactor().cancel(fiber.operation())
+        fiber.reactor().cancel(own)

@@ -10,7 +10,7 @@ from flare.sys.clock import monotonic_ms
 from flare.sys.file import close_descriptor
 from flare.sys.socket import open_socket_pair, receive_octets
 from flare.sys.socket_address import AF_UNIX
-from flare.sys.socket_constants import SOCK_STREAM
+from flare.sys.socket_constants import MSG_DONTWAIT, SOCK_STREAM
 from tests.runtime.loop import Loop
 
 comptime _PIECE_OCTETS = 64 * 1024
@@ -54,6 +54,26 @@ def test_who_found_no_room_goes_on_when_there_is_some() raises:
     assert_true(Operation(send).is_idle())
     assert_true(send[].result > 0)
     assert_true(monotonic_ms() - begun_ms < 4000)
+    pair.close()
+    _ = octets^
+
+
+def test_what_goes_at_once_has_left_before_the_turn_goes_on() raises:
+    var pair = _Pair()
+    var octets = List[UInt8](length=3, fill=1)
+    var into = List[UInt8](length=16, fill=0)
+    var send = pair.operation(OperationKind.SEND)
+    send[].address = octets.unsafe_ptr().unsafe_origin_cast[
+        MutUntrackedOrigin
+    ]()
+    send[].length = len(octets)
+    pair.loop.reactor.submit_at_once(Operation(send))
+    var received = receive_octets(pair.theirs, Span(into), MSG_DONTWAIT)
+    assert_equal(received, 3)
+    assert_true(Operation(send).is_in_flight())
+    pair.loop.turn(0)
+    assert_true(Operation(send).is_idle())
+    assert_equal(send[].result, 3)
     pair.close()
     _ = octets^
 

@@ -55,8 +55,8 @@ comptime _RING_BUFFERS = 512
 # only after all the others: few of them stay in the caches. A ring that has run
 # dry offers twice as many from then on.
 comptime _OFFERED_AT_FIRST = 64
-# In one turn; enough for some thirty thousand receives.
-comptime _ROUNDS_MAX = 64
+# How often receives try again in one turn: enough for some thirty thousand.
+comptime _TRIES_MAX = 64
 # The token of submissions whose completion interests nobody.
 comptime _UNWATCHED: UInt64 = 0
 
@@ -263,7 +263,7 @@ struct UringBackend(Backend):
         """Lets receives that found the ring empty try again while the pool has
         buffers: a turn later deadlines might have passed for them."""
         var asked = 0
-        for _ in range(_ROUNDS_MAX):
+        for _ in range(_TRIES_MAX):
             self._widen()
             var tried = min(
                 _RING_BUFFERS - len(self.state[].unused),
