@@ -6,6 +6,8 @@ cores.
 
 from std.math import sqrt
 
+from flare.http import SealedContent
+
 comptime PRODUCTS = 500
 comptime LIST = 25
 comptime PICKS = 100
@@ -106,7 +108,7 @@ struct Pool(Movable):
     """Holds the JSON texts of all products and the turn of each route."""
 
     var _texts: List[String]
-    var _lists: List[String]
+    var _lists: List[SealedContent]
     var _priced: List[Priced]
     var _brands: List[String]
     var _read_next: Int
@@ -123,7 +125,7 @@ struct Pool(Movable):
             An error if the file cannot be read or holds other than 500 products.
         """
         self._texts = List[String]()
-        self._lists = List[String]()
+        self._lists = List[SealedContent]()
         self._priced = List[Priced]()
         self._brands = List[String]()
         self._read_next = 0
@@ -141,7 +143,9 @@ struct Pool(Movable):
         for first in range(0, len(self._texts), LIST):
             var products = self._texts[first : first + LIST]
             self._lists.append(
-                String("[", StaticString(",").join(products), "]")
+                SealedContent(
+                    String("[", StaticString(",").join(products), "]")
+                )
             )
 
     def _add(mut self, var text: String) raises:
@@ -169,7 +173,7 @@ struct Pool(Movable):
         self._read_next = (number + 1) % len(self._texts)
         return self._texts[number]
 
-    def list(mut self) -> String:
+    def list(mut self) -> SealedContent:
         """Takes the next 25 products.
 
         Returns:

@@ -123,6 +123,7 @@ from .server import (
     ServerConfig,
     ServerHandle,
 )
+from .sealed_content import SealedContent
 from .shared import Shared
 from .state import NoState, State
 from .stream_address import StreamAddr

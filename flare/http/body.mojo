@@ -14,6 +14,7 @@ from flare.sys.thread_cell import thread_recycler
 
 from .exchange import NOT_UTF8, Exchange
 from .received import Received, ReceivedState
+from .sealed_content import SealedContent
 from .stream_function import StreamFunction
 
 comptime _KEPT_OCTETS_MAX = 64 * 1024
@@ -36,6 +37,7 @@ struct _Kind:
     comptime COPY: UInt8 = 3
     comptime STREAM: UInt8 = 4
     comptime RECEIVED: UInt8 = 5
+    comptime SEALED: UInt8 = 6
 
 
 struct _Copy(Movable):
@@ -133,6 +135,15 @@ struct Body(Movable, Sized):
         """
         self = Self._of(_Copy(octets), _Kind.COPY)
 
+    @implicit
+    def __init__(out self, var content: SealedContent):
+        """Refers to content that never changes.
+
+        Args:
+            content: The content; nothing is copied.
+        """
+        self = Self._of(content^, _Kind.SEALED)
+
     def __init__(out self, *, var stream: StreamFunction):
         """Takes over a function that writes the content bit by bit.
 
@@ -182,6 +193,15 @@ struct Body(Movable, Sized):
             True if there are no octets yet.
         """
         return self._kind == _Kind.STREAM
+
+    @always_inline
+    def is_sealed(self) -> Bool:
+        """Tells whether the octets lie in pages that are never written again.
+
+        Returns:
+            True if the kernel may send them without a copy.
+        """
+        return self._kind == _Kind.SEALED
 
     def received(self) -> Optional[PointerTo[ReceivedState]]:
         """Names what came with a content that a client has received.
@@ -242,6 +262,10 @@ struct Body(Movable, Sized):
             return rebind[Span[UInt8, origin_of(self)]](
                 Span(self._as[List[UInt8]]())
             )
+        if self._kind == _Kind.SEALED:
+            return rebind[Span[UInt8, origin_of(self)]](
+                self._as[SealedContent]().octets()
+            )
         return Span[UInt8, origin_of(self)]()
 
     @always_inline
@@ -274,5 +298,7 @@ def _destroy(mut storage: _Storage, kind: UInt8):
         address.unsafe_bitcast[_Copy]().unsafe_deinit_pointee()
     elif kind == _Kind.RECEIVED:
         address.unsafe_bitcast[Received]().unsafe_deinit_pointee()
+    elif kind == _Kind.SEALED:
+        address.unsafe_bitcast[SealedContent]().unsafe_deinit_pointee()
     else:
         address.unsafe_bitcast[StreamFunction]().unsafe_deinit_pointee()

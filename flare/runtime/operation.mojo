@@ -76,6 +76,9 @@ struct OperationState(Movable):
     var tried_again: Bool
     """The backend has submitted it once more by itself: when it completes says
     nothing of whether it came before another."""
+    var second_is_sealed: Bool
+    """For `SEND`: the octets at `second` lie in `SealedPages`, of which the
+    kernel needs no copy."""
     var descriptor: Int32
     """The socket."""
     var sequence: UInt32
@@ -113,6 +116,7 @@ struct OperationState(Movable):
         self.cancel_requested = False
         self.transient = False
         self.tried_again = False
+        self.second_is_sealed = False
         self.descriptor = -1
         self.sequence = 0
         self.result = 0

@@ -16,6 +16,7 @@ comptime PAGE_OCTETS = 4096
 comptime LINE_OCTETS = 64
 """The size of a cache line."""
 
+comptime _READ_ONLY = 1
 comptime _READ_WRITE = 3
 comptime _MADV_GUARD_INSTALL = 102
 
@@ -105,6 +106,23 @@ def protect_none(address: Int, octets: Int) -> Int:
     """
     return result_or_errno(
         Int(external_call["mprotect", c_int](address, octets, c_int(0)))
+    )
+
+
+def forbid_writing(address: Int, octets: Int) -> Int:
+    """Makes every write to a range end the process; reads go on.
+
+    Args:
+        address: The first octet, at a page boundary.
+        octets: The length; rounded up to whole pages.
+
+    Returns:
+        0, or the negated errno.
+    """
+    return result_or_errno(
+        Int(
+            external_call["mprotect", c_int](address, octets, c_int(_READ_ONLY))
+        )
     )
 
 

@@ -143,7 +143,7 @@ def end_with_parent(parent: Int) -> Bool:
     return parent_process_id() == parent
 
 
-def block_signals(numbers: List[Int]) -> UInt64:
+def block_signals(*numbers: Int) -> UInt64:
     """Keeps signals from the calling thread until `set_signal_mask`.
 
     Args:

@@ -1,10 +1,11 @@
 """Tests responses, their contents, and the functions that build them."""
 
-from std.testing import assert_equal, assert_raises
+from std.testing import assert_equal, assert_raises, assert_true
 
 from flare.http import (
     Body,
     Response,
+    SealedContent,
     accepted,
     bad_request,
     conflict,
@@ -52,6 +53,26 @@ def test_builders_set_status_type_and_content() raises:
         413,
         "text/plain; charset=utf-8",
         "Content Too Large",
+    )
+
+
+def test_sealed_content_is_shared_by_the_responses_that_carry_it() raises:
+    var sealed = SealedContent("never changes")
+    assert_equal(len(sealed), 13)
+    var first = ok_json(sealed)
+    var second = ok(sealed)
+    assert_true(first.body.is_sealed())
+    assert_true(not ok("x").body.is_sealed())
+    assert_equal(
+        Int(first.body.octets().unsafe_ptr()),
+        Int(second.body.octets().unsafe_ptr()),
+    )
+    _check(first, 200, "application/json", "never changes")
+    _ = sealed^
+    _ = first^
+    _check(second, 200, "text/plain; charset=utf-8", "never changes")
+    _check(
+        ok(SealedContent(List[UInt8]())), 200, "text/plain; charset=utf-8", ""
     )
 
 

@@ -11,6 +11,7 @@ from flare.http import (
     Response,
     ResponseStream,
     Router,
+    SealedContent,
     SecureOnly,
     ServerHandle,
     StrictTransportSecurity,
@@ -153,6 +154,15 @@ def sleep0(req: Request) raises -> Response:
 
 def big(req: Request) raises -> Response:
     return ok(List[UInt8](length=Int(req.param("octets")), fill=120))
+
+
+def sealed(req: Request) raises -> Response:
+    var count = Int(req.param("octets"))
+    var octets = List[UInt8](capacity=count + 8)
+    while len(octets) < count:
+        octets.extend(String(len(octets) // 8).ascii_rjust(7, "0").as_bytes())
+        octets.append(10)
+    return ok(SealedContent(Span(octets)[:count]))
 
 
 def headers(req: Request) raises -> Response:
@@ -388,6 +398,7 @@ def _routes(handle: ServerHandle, certificates: String) raises -> Router[]:
     router.get("/busy/:ms", busy)
     router.get("/sleep0", sleep0)
     router.get("/big/:octets", big)
+    router.get("/sealed/:octets", sealed)
     router.get("/headers", headers)
     router.get("/peer", peer)
     router.get("/credentials", credentials)

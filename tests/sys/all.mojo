@@ -6,6 +6,7 @@ from tests.sys import (
     test_listener,
     test_process,
     test_socket,
+    test_splice_pipe,
     test_thread_cell,
 )
 
@@ -22,6 +23,10 @@ def main() raises:
         failures.append(String(e))
     try:
         TestSuite.discover_tests[test_socket.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_splice_pipe.TESTS]().run()
     except e:
         failures.append(String(e))
     try:

@@ -100,7 +100,7 @@ def test_a_blocked_signal_comes_when_it_is_let_through() raises:
         # A child has one thread, so that nobody else takes the signal.
         _ = set_signal_descriptor(pair.writer)
         _ = catch_signal(SIGTERM)
-        var mask = block_signals([SIGTERM])
+        var mask = block_signals(SIGTERM)
         _ = send_signal(process_id(), SIGTERM)
         var early = pair.has_octets(0)
         set_signal_mask(mask)

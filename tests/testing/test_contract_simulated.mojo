@@ -53,6 +53,10 @@ def test_one_send_carries_two_runs() raises:
     sending.one_send_carries_two_runs[_World]()
 
 
+def test_sealed_pages_arrive_as_other_octets() raises:
+    sending.sealed_pages_arrive_as_other_octets[_World]()
+
+
 def test_send_may_be_partial() raises:
     sending.send_may_be_partial[_World]()
 

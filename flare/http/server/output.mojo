@@ -409,16 +409,16 @@ def _send_with_large(c: PointerTo[ConnectionState]):
     var octets = _unsent_of_large(c)
     c[].send.second = octets.unsafe_ptr()
     c[].send.second_length = len(octets)
+    c[].send.second_is_sealed = c[].large.value().is_sealed()
     worker_of(c)[].reactor.submit_at_once(send_operation(c))
 
 
 @no_inline
 def _send_large(c: PointerTo[ConnectionState]):
-    var octets = _unsent_of_large(c)
-    c[].send.address = octets.unsafe_ptr()
-    c[].send.length = len(octets)
-    c[].send.second = None
-    worker_of(c)[].reactor.submit_at_once(send_operation(c))
+    # Nothing precedes it any more.
+    c[].send.address = _unsent_of_large(c).unsafe_ptr()
+    c[].send.length = 0
+    _send_with_large(c)
 
 
 def _unsent_of_large(

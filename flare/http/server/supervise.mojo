@@ -186,7 +186,7 @@ struct _Supervisor(Movable):
             return
         # Until the child has a place of its own for signals, they would seem
         # to have come to the supervisor.
-        var mask = block_signals([SIGTERM, SIGINT])
+        var mask = block_signals(SIGTERM, SIGINT)
         var parent = process_id()
         var process = self.plan[].handle.fork()
         if process == 0:

@@ -461,12 +461,14 @@ struct EpollBackend(Backend):
         var octets = Span(unsafe_ptr=o.address.value(), length=o.length)
         var sent: Int
         if o.second:
-            sent = send_two(
-                descriptor,
-                octets,
-                Span(unsafe_ptr=o.second.value(), length=o.second_length),
-                MSG_DONTWAIT,
+            var second = Span(
+                unsafe_ptr=o.second.value(), length=o.second_length
             )
+            sent = 0
+            if o.second_is_sealed:
+                sent = self.state[].pipe.send(descriptor, octets, second)
+            if sent == 0:
+                sent = send_two(descriptor, octets, second, MSG_DONTWAIT)
         else:
             sent = send_octets(descriptor, octets, MSG_DONTWAIT)
         if sent == -EAGAIN:

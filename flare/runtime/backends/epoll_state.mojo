@@ -3,6 +3,7 @@
 from flare.core import PointerTo, heap_create, heap_destroy
 from flare.runtime.buffer_pool import BufferPool
 from flare.sys.epoll import EpollEvent
+from flare.sys.splice_pipe import SplicePipe
 
 from .epoll_interest import Interest
 
@@ -24,6 +25,9 @@ struct EpollBackendState(Movable):
     var events: PointerTo[EpollEvent]
     """Where the kernel puts events."""
 
+    var pipe: SplicePipe
+    """Takes sealed pages to sockets."""
+
     def __init__(out self, epoll: Int32, buffers: BufferPool):
         """Knows no descriptor.
 
@@ -36,9 +40,11 @@ struct EpollBackendState(Movable):
         self.interests = List[Interest]()
         self.retry = List[Int32](capacity=EVENTS_MAX)
         self.events = heap_create(_EventArray()).unsafe_bitcast[EpollEvent]()
+        self.pipe = SplicePipe.create()
 
     def __deinit__(deinit self):
-        """Frees the memory of the events."""
+        """Frees the memory of the events, and the pipe."""
+        self.pipe.destroy()
         heap_destroy(self.events.unsafe_bitcast[_EventArray]())
 
 

@@ -36,6 +36,7 @@ from flare.sys.socket import (
 )
 from flare.sys.socket_address import SocketAddressStorage
 from flare.sys.socket_constants import SHUT_WR
+from flare.sys.splice_pipe import SplicePipe
 from flare.sys.two_part_message import TwoPartMessages
 from flare.runtime.backend import Backend, Completions
 from flare.runtime.buffer_pool import BufferPool
@@ -75,6 +76,8 @@ struct UringBackendState(Movable):
     """Where they come from."""
     var messages: TwoPartMessages
     """Describes sends to the kernel."""
+    var pipe: SplicePipe
+    """Takes sealed pages to sockets."""
     var lent: List[Optional[OctetPointer]]
     """Which buffer each id of the ring stands for."""
     var unused: List[Int]
@@ -102,6 +105,7 @@ struct UringBackendState(Movable):
         self.buffer_ring = buffer_ring
         self.buffers = buffers
         self.messages = TwoPartMessages.create()
+        self.pipe = SplicePipe.create()
         self.lent = List[Optional[OctetPointer]](
             length=_RING_BUFFERS, fill=None
         )
@@ -152,7 +156,7 @@ struct UringBackend(Backend):
 
         Args:
             operation: The operation.
-            completions: Not used.
+            completions: For a send of sealed pages, which is tried at once.
         """
         ref o = operation.state[]
         var entry = SubmissionEntry(0, o.descriptor, operation.token())
@@ -166,6 +170,10 @@ struct UringBackend(Backend):
         elif kind == OperationKind.SEND:
             entry.operation_flags = _MSG_NOSIGNAL
             if o.second:
+                if o.second_is_sealed and self._send_sealed(
+                    operation, completions
+                ):
+                    return
                 entry.opcode = OP_SENDMSG
                 entry.address = self._describe(operation)
                 entry.length = 1
@@ -395,6 +403,7 @@ struct UringBackend(Backend):
         self.state[].ring.close()
         self.state[].buffer_ring.close()
         self.state[].messages.destroy()
+        self.state[].pipe.destroy()
         for buffer in self.state[].lent:
             if buffer:
                 self.state[].buffers.offer(-1)
@@ -413,6 +422,23 @@ struct UringBackend(Backend):
         for i in reversed(range(len(tokens))):
             if tokens[i] == token:
                 _ = tokens.pop(i)
+
+    @no_inline
+    def _send_sealed(
+        self, operation: Operation, completions: Completions
+    ) -> Bool:
+        # The ring has no operation for it that does not take a thread.
+        ref o = operation.state[]
+        var sent = self.state[].pipe.send(
+            o.descriptor,
+            Span(unsafe_ptr=o.address.value(), length=o.length),
+            Span(unsafe_ptr=o.second.value(), length=o.second_length),
+        )
+        if sent > 0:
+            completions[].append(
+                Completion(operation, o.sequence, Int32(sent), False, None)
+            )
+        return sent > 0
 
     @no_inline
     def _describe(self, operation: Operation) -> UInt64:

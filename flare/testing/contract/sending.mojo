@@ -3,6 +3,7 @@
 from std.testing import assert_equal, assert_true
 
 from flare.runtime.operation import CANCELLED, OperationKind
+from flare.sys.sealed_pages import SealedPages
 
 from .scene import Scene, Watch
 from .world import ReactorWorld
@@ -85,6 +86,52 @@ def one_send_carries_two_runs[W: ReactorWorld]() raises:
         scene.finish(receives[i])
         scene.close(sends[i].state[].operation.descriptor)
         scene.close(receives[i].state[].operation.descriptor)
+    scene^.end()
+
+
+def sealed_pages_arrive_as_other_octets[W: ReactorWorld]() raises:
+    """Pages that are named second, and sealed, arrive behind the rest, however
+    often their peer has to make room; then they may be given back.
+
+    Parameters:
+        W: The world it is played in.
+
+    Raises:
+        Error: If it is not so.
+    """
+    var scene = Scene[W]()
+    var one, other = scene.world.pair()
+    var octets = List[UInt8](length=100, fill=200)
+    for i in range(1 << 22):
+        octets.append(UInt8((i * 31 + i // 251) & 0xFF))
+    var pages = SealedPages()
+    assert_equal(pages.seal(Span(octets)[100:]), 0)
+    var send = scene.watch(OperationKind.SEND, one)
+    send.state[].memory = List[UInt8](length=100, fill=200)
+    ref operation = send.state[].operation
+    operation.second_is_sealed = True
+    var sent = 0
+    var receive = scene.receive(other, multishot=True)
+    while sent < len(octets):
+        var of_pages = pages.octets()[max(sent - 100, 0) :]
+        operation.second = (
+            of_pages.unsafe_ptr()
+            .unsafe_mut_cast[True]()
+            .unsafe_origin_cast[MutUntrackedOrigin]()
+        )
+        operation.second_length = len(of_pages)
+        send.submit()
+        operation.length = max(100 - sent, 0)
+        scene.finish(send)
+        assert_true(send.last() > 0)
+        sent += send.last()
+        scene.expect(receive, sent)
+    _ = pages^
+    receive.cancel()
+    scene.finish(receive)
+    assert_true(receive.state[].octets == octets)
+    scene.close(one)
+    scene.close(other)
     scene^.end()
 
 

@@ -190,12 +190,16 @@ class WithSubject(unittest.TestCase):
         cls.addClassCleanup(cls.subject.stop)
         if "--workers" in cls.options:
             cls._await_both_workers()
-        # The first request makes what later ones use again.
-        cls.subject.statistics()
+        cls.warm_up()
         # Another worker may close its last connection a moment later.
         found = cls.subject.await_statistics(connections=1)
         cls.held_before = {name: found[name] for name in HELD}
         cls.descriptors_before = cls._settled_descriptors()
+
+    @classmethod
+    def warm_up(cls):
+        """Asks for what makes something that later requests use again."""
+        cls.subject.statistics()
 
     @classmethod
     def tearDownClass(cls):

@@ -1,0 +1,65 @@
+"""Holds content that is sent over and over and never changes."""
+
+from std.memory import ArcPointer
+
+from flare.sys.sealed_pages import SealedPages
+
+
+struct SealedContent(ImplicitlyCopyable, Sized):
+    """Refers to octets that are made once and sent without being copied.
+
+    For what many answers carry: an asset, a rendered page, a catalogue. Over
+    32 KiB of it go from its own pages to the network, without TLS: a copy of
+    that length costs more than all the rest of an answer. What is shorter is
+    sent as any other content. Copies of this refer to the same octets, on any
+    thread; the last one gives them back, and an answer that is still under way
+    stays whole.
+
+    Its octets are copied when it is made, into whole pages of a mapping of
+    their own, of which a process may have some tens of thousands (Linux,
+    `vm.max_map_count`): make one for each content, not one for each answer.
+    """
+
+    var _pages: ArcPointer[SealedPages]
+
+    def __init__(out self, octets: Span[UInt8, _]) raises:
+        """Copies octets and seals the copy.
+
+        Args:
+            octets: The octets.
+
+        Raises:
+            An error `http.no_memory … errno=N` if there is none for them.
+        """
+        var pages = SealedPages()
+        var problem = pages.seal(octets)
+        if problem < 0:
+            raise Error("http.no_memory for sealed content errno=", -problem)
+        self._pages = ArcPointer(pages^)
+
+    def __init__(out self, text: StringSlice) raises:
+        """Copies a text and seals the copy.
+
+        Args:
+            text: The text.
+
+        Raises:
+            An error `http.no_memory … errno=N` if there is none for it.
+        """
+        self = Self(text.as_bytes())
+
+    def __len__(self) -> Int:
+        """Counts the octets.
+
+        Returns:
+            The count.
+        """
+        return len(self._pages[])
+
+    def octets(self) -> Span[UInt8, origin_of(self)]:
+        """Views the octets.
+
+        Returns:
+            A view that lives as long as this.
+        """
+        return rebind[Span[UInt8, origin_of(self)]](self._pages[].octets())

@@ -1,0 +1,70 @@
+"""Holds octets that nobody can change, in pages of their own."""
+
+from .memory import at_address, forbid_writing, map_private, unmap
+
+
+struct SealedPages(Movable, Sized):
+    """Owns octets in pages that hold nothing else and are never written again.
+
+    What the kernel still sends of them stays as it is when they are given back:
+    it keeps the pages, and only this process's view of them ends.
+    """
+
+    var _address: Int
+    var _octet_count: Int
+
+    def __init__(out self):
+        """Makes no pages."""
+        self._address = 0
+        self._octet_count = 0
+
+    def __deinit__(deinit self):
+        """Gives the pages back."""
+        if self._address > 0:
+            _ = unmap(self._address, self._octet_count)
+
+    def seal(mut self, octets: Span[UInt8, _]) -> Int:
+        """Copies octets into new pages and seals these.
+
+        Args:
+            octets: What to hold; nothing is held yet.
+
+        Returns:
+            0, or the negated errno; then nothing is held.
+        """
+        debug_assert(self._address == 0, "sealed twice")
+        if len(octets) == 0:
+            return 0
+        var address = map_private(len(octets))
+        if address < 0:
+            return address
+        Span(unsafe_ptr=at_address(address), length=len(octets)).copy_from(
+            octets
+        )
+        var problem = forbid_writing(address, len(octets))
+        if problem < 0:
+            _ = unmap(address, len(octets))
+            return problem
+        self._address = address
+        self._octet_count = len(octets)
+        return 0
+
+    def __len__(self) -> Int:
+        """Counts the octets.
+
+        Returns:
+            The count.
+        """
+        return self._octet_count
+
+    def octets(self) -> Span[UInt8, origin_of(self)]:
+        """Views the octets.
+
+        Returns:
+            A view that lives as long as the pages.
+        """
+        if self._address == 0:
+            return Span[UInt8, origin_of(self)]()
+        return rebind[Span[UInt8, origin_of(self)]](
+            Span(unsafe_ptr=at_address(self._address), length=len(self))
+        )

@@ -1,0 +1,250 @@
+"""Sends pages to a socket without copying them (vmsplice(2), splice(2)).
+
+Pages that lie in a pipe move on to a socket by reference. What the socket does
+not take at once is dropped from the pipe, so that it is empty between calls.
+"""
+
+from std.ffi import c_int, c_uint, external_call
+
+from flare.core import PointerTo, heap_create, heap_destroy
+
+from .errno import EAGAIN, EINVAL, ENOSYS, EPERM
+from .file import close_descriptor, result_or_errno
+from .process import block_signals, set_signal_mask
+from .signal import SIGPIPE
+from .socket import send_octets
+from .socket_constants import MSG_DONTWAIT
+
+# 256 pages: the most that a user without privileges may ask for.
+comptime _PIPE_OCTETS = 1 << 20
+comptime _F_SETPIPE_SZ = 1031
+comptime _O_CLOEXEC = 0x80000
+comptime _O_WRONLY = 1
+comptime _O_NONBLOCK = 0x800
+comptime _FIONBIO = 0x5421
+comptime _MSG_MORE = 0x8000
+comptime _SPLICE_F_NONBLOCK = 2
+comptime _SPLICE_F_MORE = 4
+comptime _SIGNAL_WORDS = 16
+
+
+struct _Phase:
+    comptime CLOSED: UInt8 = 0
+    comptime OPEN: UInt8 = 1
+    # The system does not have it, or forbids it.
+    comptime USELESS: UInt8 = 2
+
+
+struct _PipeState(Movable):
+    var phase: UInt8
+    var ends: Array[c_int, 2]
+    # Swallows what the socket did not take.
+    var sink: c_int
+
+    def __init__(out self):
+        self.phase = _Phase.CLOSED
+        self.ends = Array[c_int, 2](fill=-1)
+        self.sink = -1
+
+
+# The origin travels with the address, as it does to sendmsg.
+@fieldwise_init
+struct _Part[origin: ImmOrigin](TrivialRegisterPassable):
+    var octets: Pointer[UInt8, Self.origin]
+    var octet_count: Int
+
+
+@fieldwise_init
+struct SplicePipe(TrivialRegisterPassable):
+    """Sends pages through a pipe that is opened when it is first needed."""
+
+    var _state: PointerTo[_PipeState]
+
+    @staticmethod
+    def create() -> Self:
+        """Makes a pipe that is not open yet.
+
+        Returns:
+            A handle; call `destroy` at its end.
+        """
+        return Self(heap_create(_PipeState()))
+
+    def destroy(self):
+        """Closes the pipe."""
+        self._close()
+        heap_destroy(self._state)
+
+    def send(
+        self,
+        descriptor: Int32,
+        head: Span[mut=False, UInt8, _],
+        pages: Span[mut=False, UInt8, _],
+    ) -> Int:
+        """Sends octets, and pages behind them, without waiting.
+
+        Args:
+            descriptor: A connected socket whose calls wait; they do so again
+                afterwards. No other call on it is under way.
+            head: What to send first; copied.
+            pages: What to send behind it; not copied.
+
+        Returns:
+            The count that the kernel took of both together. 0 if it took
+            nothing: an ordinary send shows why, or does better.
+
+        Safety:
+            The pages are never written again by anybody, and what they hold is
+            never freed, only unmapped: the peer may read them for as long as
+            it likes.
+        """
+        if self._state[].phase != _Phase.OPEN and not self._open():
+            return 0
+        var filled = self._fill(pages)
+        if filled <= 0:
+            self._note(filled)
+            return 0
+        # A splice waits unless the descriptor says otherwise, and a peer that
+        # has left ends the process unless the signal is kept off.
+        var mask = block_signals(SIGPIPE)
+        _set_waiting(descriptor, False)
+        var may_be_broken = False
+        var sent = self._send_filled(
+            descriptor, head, pages, filled, may_be_broken
+        )
+        _set_waiting(descriptor, True)
+        if may_be_broken:
+            _take_pending(SIGPIPE)
+        set_signal_mask(mask)
+        return sent
+
+    def _send_filled(
+        self,
+        descriptor: Int32,
+        head: Span[mut=False, UInt8, _],
+        pages: Span[mut=False, UInt8, _],
+        var filled: Int,
+        mut may_be_broken: Bool,
+    ) -> Int:
+        var sent = 0
+        if len(head) > 0:
+            sent = send_octets(descriptor, head, MSG_DONTWAIT | _MSG_MORE)
+            if sent < len(head):
+                self._drop(filled)
+                return max(sent, 0)
+        var of_pages = 0
+        while True:
+            var more = of_pages + filled < len(pages)
+            var moved = self._move(descriptor, filled, more)
+            if moved < filled:
+                # Where it has moved something before, its result does not
+                # tell why it ended.
+                may_be_broken = moved != -EAGAIN
+                self._note(moved)
+                self._drop(filled - max(moved, 0))
+                return sent + of_pages + max(moved, 0)
+            of_pages += moved
+            if not more:
+                return sent + of_pages
+            filled = self._fill(pages[of_pages:])
+            if filled <= 0:
+                return sent + of_pages
+
+    def _fill(self, pages: Span[mut=False, UInt8, _]) -> Int:
+        var part = _Part(pages.unsafe_ptr(), len(pages))
+        return result_or_errno(
+            external_call["vmsplice", Int](
+                self._state[].ends[1],
+                Pointer(to=part),
+                Int(1),
+                c_uint(_SPLICE_F_NONBLOCK),
+            )
+        )
+
+    def _move(self, descriptor: Int32, octets: Int, more: Bool) -> Int:
+        return _splice(
+            self._state[].ends[0],
+            descriptor,
+            octets,
+            _SPLICE_F_NONBLOCK | (_SPLICE_F_MORE if more else 0),
+        )
+
+    def _drop(self, var octets: Int):
+        while octets > 0:
+            var dropped = _splice(
+                self._state[].ends[0],
+                self._state[].sink,
+                octets,
+                _SPLICE_F_NONBLOCK,
+            )
+            if dropped <= 0:
+                # What stays in it would come before the next content.
+                self._close()
+                return
+            octets -= dropped
+
+    def _note(self, result: Int):
+        # Filters of system calls answer with one of these; what is short, or
+        # has no room now, may be had next time.
+        if result == -EPERM or result == -ENOSYS or result == -EINVAL:
+            self._state[].phase = _Phase.USELESS
+
+    @no_inline
+    def _open(self) -> Bool:
+        if self._state[].phase == _Phase.USELESS:
+            return False
+        var opened = external_call["pipe2", c_int](
+            Pointer(to=self._state[].ends),
+            c_int(_O_CLOEXEC | _O_NONBLOCK),
+        )
+        if opened < 0:
+            return False
+        var sink = external_call["open", c_int, num_fixed_args=2](
+            StaticString("/dev/null").unsafe_ptr(),
+            c_int(_O_WRONLY | _O_CLOEXEC),
+        )
+        if sink < 0:
+            self._close()
+            return False
+        self._state[].sink = sink
+        # A smaller pipe is filled more often.
+        _ = external_call["fcntl", c_int, num_fixed_args=2](
+            self._state[].ends[1], c_int(_F_SETPIPE_SZ), Int(_PIPE_OCTETS)
+        )
+        self._state[].phase = _Phase.OPEN
+        return True
+
+    def _close(self):
+        ref s = self._state[]
+        for i in range(2):
+            if s.ends[i] >= 0:
+                _ = close_descriptor(s.ends[i])
+                s.ends[i] = -1
+        if s.sink >= 0:
+            _ = close_descriptor(s.sink)
+            s.sink = -1
+        if s.phase == _Phase.OPEN:
+            s.phase = _Phase.CLOSED
+
+
+def _splice(source: c_int, target: c_int, octets: Int, flags: Int) -> Int:
+    return result_or_errno(
+        external_call["splice", Int](
+            source, Int(0), target, Int(0), octets, c_uint(flags)
+        )
+    )
+
+
+def _set_waiting(descriptor: Int32, waits: Bool):
+    var is_off = c_int(0 if waits else 1)
+    _ = external_call["ioctl", c_int, num_fixed_args=2](
+        descriptor, UInt64(_FIONBIO), Pointer(to=is_off)
+    )
+
+
+def _take_pending(signal: Int):
+    var mask = Array[UInt64, _SIGNAL_WORDS](fill=0)
+    mask[0] = UInt64(1) << UInt64(signal - 1)
+    var no_time = Array[Int, 2](fill=0)
+    _ = external_call["sigtimedwait", c_int](
+        mask.unsafe_ptr(), Int(0), no_time.unsafe_ptr()
+    )

@@ -1,0 +1,224 @@
+"""Tests for sealed pages and their way to a socket, against the real kernel."""
+
+from std.testing import assert_equal, assert_true
+
+from flare.core import heap_create, heap_destroy
+from flare.sys.file import close_descriptor, open_event_descriptor
+from flare.sys.process import exit_process, fork_process, wait_for_end
+from flare.sys.sealed_pages import SealedPages
+from flare.sys.signal import SIGPIPE, SavedAction, set_action
+from flare.sys.socket import (
+    accept_socket,
+    bind_socket,
+    connect_socket,
+    listen_socket,
+    local_socket_address,
+    open_socket,
+    receive_octets,
+    shut_down_socket,
+)
+from flare.sys.socket_address import AF_INET, SocketAddressStorage
+from flare.sys.socket_constants import MSG_DONTWAIT, SHUT_WR, SOCK_STREAM
+from flare.sys.splice_pipe import SplicePipe
+
+comptime _OCTETS = 300_000
+
+
+struct _Connection(Movable):
+    """Is a connection to ourselves, both ends of which wait, and a pipe."""
+
+    var ours: Int32
+    var theirs: Int32
+    var pipe: SplicePipe
+
+    def __init__(out self) raises:
+        var listener = Int32(open_socket(AF_INET, SOCK_STREAM))
+        var address = SocketAddressStorage.v4([127, 0, 0, 1], 0)
+        assert_equal(bind_socket(listener, address), 0)
+        assert_equal(listen_socket(listener, 1), 0)
+        assert_equal(local_socket_address(listener, address), 0)
+        self.theirs = Int32(
+            open_socket(AF_INET, SOCK_STREAM, non_blocking=False)
+        )
+        assert_equal(connect_socket(self.theirs, address), 0)
+        var peer = SocketAddressStorage()
+        self.ours = Int32(accept_socket(listener, peer, non_blocking=False))
+        assert_true(self.ours >= 0)
+        _ = close_descriptor(listener)
+        self.pipe = SplicePipe.create()
+
+    def send(self, head: StringSlice, pages: SealedPages) -> Int:
+        return self.pipe.send(self.ours, head.as_bytes(), pages.octets())
+
+    def read(self, count: Int) raises -> List[UInt8]:
+        """Reads what has been sent already."""
+        var all = List[UInt8](capacity=count)
+        var some = List[UInt8](length=65536, fill=0)
+        while len(all) < count:
+            var received = receive_octets(
+                self.theirs, Span(some)[: min(65536, count - len(all))]
+            )
+            assert_true(received > 0, String(received))
+            all.extend(Span(some)[:received])
+        assert_true(
+            receive_octets(self.theirs, Span(some), MSG_DONTWAIT) < 0,
+            "more came than was sent",
+        )
+        return all^
+
+    def close(self):
+        self.pipe.destroy()
+        _ = close_descriptor(self.ours)
+        _ = close_descriptor(self.theirs)
+
+
+def _pattern(count: Int, seed: Int = 0) -> List[UInt8]:
+    # No two pages are alike, so that lost or repeated ones show.
+    var octets = List[UInt8](capacity=count)
+    for i in range(count):
+        octets.append(UInt8((i * 31 + i // 251 + seed) & 0xFF))
+    return octets^
+
+
+def _sealed(octets: List[UInt8]) raises -> SealedPages:
+    var pages = SealedPages()
+    assert_equal(pages.seal(octets), 0)
+    return pages^
+
+
+def test_sealed_pages_hold_what_they_were_given() raises:
+    for count in [0, 1, 4096, 4097, _OCTETS]:
+        var octets = _pattern(count)
+        var pages = _sealed(octets)
+        octets.clear()
+        assert_equal(len(pages), count)
+        assert_true(pages.octets() == Span(_pattern(count)))
+
+
+def test_who_writes_into_sealed_pages_is_ended() raises:
+    var pages = _sealed(_pattern(10))
+    var child = fork_process()
+    if child == 0:
+        pages.octets().unsafe_ptr().unsafe_mut_cast[True]()[] = 1
+        exit_process(0)
+    assert_true(wait_for_end(child).exit_code() != 0)
+    assert_equal(pages.octets()[0], 0)
+
+
+def test_pages_follow_a_head_and_arrive_as_they_were_sealed() raises:
+    var connection = _Connection()
+    var pages = _sealed(_pattern(_OCTETS))
+    # The kernel's buffers grow while it learns how fast a peer reads.
+    for head in ["head", ""]:
+        var sent = connection.send(head, pages)
+        assert_true(sent > 65536, String(sent))
+        var received = connection.read(sent)
+        var length = head.byte_length()
+        assert_true(Span(received)[:length] == head.as_bytes())
+        assert_true(Span(received)[length:] == pages.octets()[: sent - length])
+    connection.close()
+
+
+def test_what_a_full_socket_does_not_take_is_dropped_from_the_pipe() raises:
+    var connection = _Connection()
+    var pages = _sealed(_pattern(_OCTETS))
+    var expected = List[UInt8]()
+    while True:
+        var sent = connection.send("", pages)
+        if sent == 0:
+            break
+        expected.extend(pages.octets()[:sent])
+        assert_true(len(expected) < 1 << 28, "nothing fills the socket")
+    assert_true(len(expected) % _OCTETS > 0, "nothing was cut off")
+    assert_true(connection.read(len(expected)) == expected)
+    var others = _sealed(_pattern(50_000, seed=7))
+    assert_equal(connection.send("", others), 50_000)
+    assert_true(connection.read(50_000) == _pattern(50_000, seed=7))
+    connection.close()
+
+
+def test_what_is_under_way_outlives_the_pages() raises:
+    var connection = _Connection()
+    var pages = _sealed(_pattern(60_000))
+    var address = Int(pages.octets().unsafe_ptr())
+    assert_equal(connection.send("", pages), 60_000)
+    _ = pages^
+    # Whatever is mapped next lies where they were, and is written.
+    var reused = False
+    var others = List[SealedPages]()
+    for _ in range(64):
+        others.append(_sealed(List[UInt8](length=60_000, fill=9)))
+        if Int(others[len(others) - 1].octets().unsafe_ptr()) == address:
+            reused = True
+    assert_true(reused, "the kernel put nothing at the same place")
+    assert_true(connection.read(60_000) == _pattern(60_000))
+    connection.close()
+
+
+def test_a_socket_waits_again_afterwards() raises:
+    var connection = _Connection()
+    var pages = _sealed(_pattern(_OCTETS))
+    while connection.send("", pages) > 0:
+        pass
+    var flags: String
+    with open(
+        String("/proc/self/fdinfo/", connection.ours), "r"
+    ) as information:
+        flags = information.read()
+    var found = flags[byte = flags.find("flags:") : flags.find("\nmnt_id")]
+    # The octal digit of O_NONBLOCK is the fourth from the right.
+    var digit = found[byte = found.byte_length() - 4 : found.byte_length() - 3]
+    assert_true(digit == "0", String("flags: ", found))
+    connection.close()
+
+
+def test_what_takes_no_pages_gets_none() raises:
+    var connection = _Connection()
+    var pages = _sealed(_pattern(_OCTETS))
+    var event = Int32(open_event_descriptor())
+    assert_equal(
+        connection.pipe.send(
+            event, Span[UInt8, ImmStaticOrigin](), pages.octets()
+        ),
+        0,
+    )
+    # It is not tried again: the system might forbid it.
+    assert_equal(connection.send("head", pages), 0)
+    _ = close_descriptor(event)
+    connection.close()
+
+
+def test_sending_behind_an_end_ends_no_process() raises:
+    var pages = _sealed(_pattern(_OCTETS))
+    var child = fork_process()
+    if child == 0:
+        _let_sigpipe_end_this()
+        var connection = _Connection()
+        _ = shut_down_socket(connection.ours, SHUT_WR)
+        exit_process(connection.send("", pages))
+    assert_equal(wait_for_end(child).exit_code(), 0)
+    _ = pages^
+
+
+def test_a_peer_that_leaves_in_the_midst_ends_no_process() raises:
+    var pages = _sealed(_pattern(_OCTETS))
+    var child = fork_process()
+    if child == 0:
+        _let_sigpipe_end_this()
+        var connection = _Connection()
+        _ = close_descriptor(connection.theirs)
+        # The first pages bring the reset.
+        var sent = connection.send("", pages)
+        exit_process(0 if sent > 0 and sent < _OCTETS else 1)
+    assert_equal(wait_for_end(child).exit_code(), 0)
+    _ = pages^
+
+
+def _let_sigpipe_end_this():
+    # Whoever runs the tests may ignore it.
+    var default = heap_create(SavedAction())
+    _ = set_action(SIGPIPE, default)
+    heap_destroy(default)
+
+
+comptime TESTS = __functions_in_module()
