@@ -89,8 +89,9 @@ struct SplicePipe(TrivialRegisterPassable):
             pages: What to send behind it; not copied.
 
         Returns:
-            The count that the kernel took of both together. 0 if it took
-            nothing: an ordinary send shows why, or does better.
+            The count that the kernel took of both together, at most 1 MiB of
+            the pages. 0 if it took nothing: an ordinary send shows why, or does
+            better.
 
         Safety:
             The pages are never written again by anybody, and what they hold is
@@ -122,7 +123,7 @@ struct SplicePipe(TrivialRegisterPassable):
         descriptor: Int32,
         head: Span[mut=False, UInt8, _],
         pages: Span[mut=False, UInt8, _],
-        var filled: Int,
+        filled: Int,
         mut may_be_broken: Bool,
     ) -> Int:
         var sent = 0
@@ -131,23 +132,16 @@ struct SplicePipe(TrivialRegisterPassable):
             if sent < len(head):
                 self._drop(filled)
                 return max(sent, 0)
-        var of_pages = 0
-        while True:
-            var more = of_pages + filled < len(pages)
-            var moved = self._move(descriptor, filled, more)
-            if moved < filled:
-                # Where it has moved something before, its result does not
-                # tell why it ended.
-                may_be_broken = moved != -EAGAIN
-                self._note(moved)
-                self._drop(filled - max(moved, 0))
-                return sent + of_pages + max(moved, 0)
-            of_pages += moved
-            if not more:
-                return sent + of_pages
-            filled = self._fill(pages[of_pages:])
-            if filled <= 0:
-                return sent + of_pages
+        # More may fit, but a peer that reads all the while would hold us here.
+        var more = filled < len(pages)
+        var moved = self._move(descriptor, filled, more)
+        if moved < filled:
+            # Where it has moved something before, its result does not tell why
+            # it ended.
+            may_be_broken = moved != -EAGAIN
+            self._note(moved)
+            self._drop(filled - max(moved, 0))
+        return sent + max(moved, 0)
 
     def _fill(self, pages: Span[mut=False, UInt8, _]) -> Int:
         var part = _Part(pages.unsafe_ptr(), len(pages))
