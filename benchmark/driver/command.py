@@ -15,6 +15,7 @@ from . import environment
 from .clients import allow_many_descriptors
 from .generators import LEAN_CLIENT, SCRIPTS
 from .measures import SLICE_SECONDS, Setting
+from .network import own_network
 from .products import Pool, write_pool
 from .report import markdown
 from .results import Result
@@ -126,7 +127,21 @@ def main(arguments: list[str]) -> int:
     session = Session(
         setting, Pool(products), given.rounds, tuple(given.measures), _say
     )
-    described = environment.describe(["benchmark/bench", *arguments])
+    # Only what measures: building before and drawing after it may install
+    # something from the real network.
+    with own_network() as has_own_network:
+        command = ["benchmark/bench", *arguments]
+        described = _describe(given, command, has_own_network)
+        results = _measure(given, session, targets, missing, described)
+    _draw(given.report)
+    _say(f"\n{given.report / 'report.md'}")
+    return 0 if any(result.targets() for result in results) else 1
+
+
+def _describe(
+    given: argparse.Namespace, command: list[str], has_own_network: bool
+) -> dict[str, str]:
+    described = environment.describe(command, has_own_network)
     described["servers"] = (
         f"{given.workers} workers on cores {given.server_cores},"
         f" load on {given.load_cores}"
@@ -134,6 +149,16 @@ def main(arguments: list[str]) -> int:
     described["rounds"] = f"{given.rounds} of {given.seconds:g} s"
     if given.disturbed:
         described["disturbed"] = "servers may have waited: nothing is claimed"
+    return described
+
+
+def _measure(
+    given: argparse.Namespace,
+    session: Session,
+    targets: list[Target],
+    missing: dict[str, str],
+    described: dict[str, str],
+) -> list[Result]:
     results = []
     for workload in given.workloads:
         result = session.measure(workload, targets)
@@ -141,9 +166,7 @@ def main(arguments: list[str]) -> int:
         results.append(result)
         # Written after each workload: a long run may be cut short.
         _write(given.report, results, described)
-    _draw(given.report)
-    _say(f"\n{given.report / 'report.md'}")
-    return 0 if any(result.targets() for result in results) else 1
+    return results
 
 
 def _end(*_) -> None:

@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+from .network import congestion_control
 from .targets import BASELINES, ROOT
 
 _PROGRAMS = {
@@ -27,8 +28,9 @@ _LOCKED = re.compile(r'name = "([^"]+)"\nversion = "([^"]+)"')
 _CRATES = ("actix-web", "axum", "hyper", "may_minihttp", "ntex")
 
 
-def describe(arguments: list[str]) -> dict[str, str]:
-    """Gives what a reader needs to judge or repeat the run."""
+def describe(arguments: list[str], has_own_network: bool) -> dict[str, str]:
+    """Gives what a reader needs to judge or repeat the run. It is called
+    where measuring takes place: its network may not be the machine's."""
     found = {
         "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
         "command": " ".join(arguments),
@@ -36,6 +38,10 @@ def describe(arguments: list[str]) -> dict[str, str]:
         "processor": _processor(),
         "cores": str(os.cpu_count()),
         "kernel": platform.release(),
+        "network": (
+            "a namespace of its own" if has_own_network else "the machine's"
+        ),
+        "congestion control": congestion_control(),
         "python": sys.version.split()[0],
     }
     for name, command in _PROGRAMS.items():
