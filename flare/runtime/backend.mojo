@@ -60,6 +60,10 @@ trait Backend(TrivialRegisterPassable):
         """
         ...
 
+    def flush(self):
+        """Hands the kernel what was submitted, without waiting."""
+        ...
+
     def cancel(self, operation: Operation, completions: Completions):
         """Asks for the end of an operation in flight.
 

@@ -20,13 +20,12 @@ from flare.sys.thread_cell import thread_word
 from .backend import Backend, BackendKind
 from .backend_functions import BackendFunctions
 from .buffer_pool import BufferPool
-from .fiber import Fiber
 from .fiber_queue import FiberQueue
 from .mailbox import Mailbox
-from .operation import CANCELLED, Completion, Operation, OperationState
+from .operation import Completion, Operation, OperationState
 from .reactor_config import ReactorConfig
-from .timer_task import TIMER_OF_FIBER, TimerTask
 from .timer_wheel import TimerWheel
+from .turn import run_turn
 
 comptime RECEIVE_BUFFER_OCTETS = 4096
 """The size of the buffers that receives are completed in: most heads fit, and
@@ -35,7 +34,6 @@ an entry of the kernel's ring costs one page."""
 comptime LARGE_BUFFER_OCTETS = 65536
 """The size of the buffers that large reads are completed in."""
 
-comptime _ROUNDS_MAX = 8
 # More than a fiber may refuse to end for before it counts as leaked.
 comptime _ENDING_TURNS_MAX = 4000
 
@@ -136,7 +134,7 @@ struct Reactor(Equatable, TrivialRegisterPassable):
                     config=config.copy(),
                     backend_kind=kind,
                     backend=heap_create(backend).unsafe_bitcast[NoneType](),
-                    turn_once=_turn[B],
+                    turn_once=run_turn[B],
                     functions=BackendFunctions.of[B](),
                     submit_first=None,
                     submit_last=None,
@@ -457,139 +455,6 @@ struct Reactor(Equatable, TrivialRegisterPassable):
             or self.state[].timers.armed_count() > 0
             or self.state[].fibers.has_ready()
         )
-
-    def _drain[B: Backend](self, backend: B):
-        var completions = Pointer(to=self.state[].completions)
-        var next = self.state[].submit_first
-        self.state[].submit_first = None
-        self.state[].submit_last = None
-        while next:
-            var operation = Operation(next.value())
-            next = operation.state[].next
-            operation.mark_in_flight()
-            self.state[].in_flight += 1
-            if operation.state[].cancel_requested:
-                completions[].append(
-                    Completion(
-                        operation,
-                        operation.state[].sequence,
-                        CANCELLED,
-                        False,
-                        None,
-                    )
-                )
-            else:
-                backend.submit(
-                    operation,
-                    completions.unsafe_origin_cast[MutUntrackedOrigin](),
-                )
-        if len(self.state[].cancels) > 0:
-            for operation in self.state[].cancels:
-                # A block that was used again since is not meant.
-                if (
-                    operation.is_in_flight()
-                    and operation.state[].cancel_requested
-                ):
-                    backend.cancel(
-                        operation,
-                        completions.unsafe_origin_cast[MutUntrackedOrigin](),
-                    )
-            self.state[].cancels.clear()
-
-    def _dispatch(self):
-        # By index: a callback may submit what is complete at once, which is for
-        # the next round.
-        var count = len(self.state[].completions)
-        for i in range(count):
-            var done = self.state[].completions[i]
-            var operation = done.operation
-            if not operation.matches(done.sequence):
-                if done.buffer:
-                    self.state[].buffers.give(done.buffer.value())
-                continue
-            operation.state[].result = done.result
-            operation.state[].buffer = done.buffer
-            if not done.more:
-                operation.mark_idle()
-                self.state[].in_flight -= 1
-            operation.state[].complete(operation)
-        if len(self.state[].completions) > count:
-            self._keep_behind(count)
-        else:
-            self.state[].completions.clear()
-
-    @no_inline
-    def _keep_behind(self, count: Int):
-        ref completions = self.state[].completions
-        var kept = len(completions) - count
-        for i in range(kept):
-            completions[i] = completions[count + i]
-        completions.shrink(kept)
-
-    def _fire_timers(self):
-        var timers = self.state[].timers
-        timers.advance(self.state[].now_ms)
-        while True:
-            var due = timers.next_due()
-            if not due:
-                return
-            var entry = due.value()
-            if entry[].tag == TIMER_OF_FIBER:
-                Fiber.from_timer(entry).expire()
-            else:
-                var task = entry[].owner.value().unsafe_bitcast[TimerTask]()
-                task[].fire(task[].owner)
-
-    def _wait_limit_ms(self, wait_ms: Int) -> Int:
-        if (
-            self.state[].fibers.has_ready()
-            or self.state[].submit_first
-            or len(self.state[].completions) > 0
-            or self.state[].mailbox.has_mail()
-        ):
-            return 0
-        self._end_work(self.refresh_now_ms())
-        var deadline = self.state[].timers.next_deadline_ms()
-        if not deadline:
-            return wait_ms
-        var limit = max(deadline.value() - self.state[].now_ms, 0)
-        return limit if wait_ms < 0 else min(limit, wait_ms)
-
-    @always_inline
-    def _end_work(self, now_ms: Int):
-        # Here and not at the end of a turn, which would have to read the clock
-        # once more.
-        var busy_ms = now_ms - self.state[].busy_since_ms
-        self.state[].busy_since_ms = now_ms
-        if busy_ms >= SLOW_TURN_MS:
-            self.state[].on_slow_turn(self.state[].slow_turn_owner, busy_ms)
-
-
-def _turn[B: Backend](reactor: Reactor, wait_ms: Int):
-    var backend = reactor.state[].backend.unsafe_bitcast[B]()[]
-    reactor.state[].turns += 1
-    # A readiness kernel completes a send at once: what follows from it is
-    # submitted before the wait, for as many rounds as fairness allows.
-    for _ in range(_ROUNDS_MAX):
-        reactor._drain(backend)
-        if len(reactor.state[].completions) == 0:
-            break
-        reactor._dispatch()
-    var completions = Pointer(to=reactor.state[].completions)
-    var limit_ms = reactor._wait_limit_ms(wait_ms)
-    backend.collect(
-        limit_ms, completions.unsafe_origin_cast[MutUntrackedOrigin]()
-    )
-    reactor.state[].now_ms = backend.now_ms()
-    if limit_ms == 0:
-        reactor._end_work(reactor.state[].now_ms)
-    reactor.state[].busy_since_ms = reactor.state[].now_ms
-    reactor.state[].wall_seconds = backend.wall_seconds()
-    reactor._dispatch()
-    reactor._fire_timers()
-    if reactor.state[].mailbox.has_mail():
-        reactor.state[].mailbox.deliver()
-    reactor.state[].fibers.run_ready()
 
 
 def _no_helpers(helpers: Erased):

@@ -8,16 +8,20 @@ from std.ffi import c_int, c_uint, external_call
 
 from flare.core import PointerTo, heap_create, heap_destroy
 
-from .errno import EAGAIN, EINVAL, ENOSYS, EPERM
+from .errno import EACCES, EAGAIN, EINVAL, ENOENT, ENOSYS, EPERM
 from .file import close_descriptor, result_or_errno
 from .process import block_signals, set_signal_mask
 from .signal import SIGPIPE
 from .socket import send_octets
 from .socket_constants import MSG_DONTWAIT
 
-# 256 pages: the most that a user without privileges may ask for.
-comptime _PIPE_OCTETS = 1 << 20
+# Of what all pipes of a user may hold together (Linux,
+# `pipe-user-pages-soft`) this leaves room for 256 workers.
+comptime _PIPE_OCTETS = 256 * 1024
+# Through a smaller one, calls cost more than a copy does.
+comptime _PIPE_OCTETS_MIN = 64 * 1024
 comptime _F_SETPIPE_SZ = 1031
+comptime _F_GETPIPE_SZ = 1032
 comptime _O_CLOEXEC = 0x80000
 comptime _O_WRONLY = 1
 comptime _O_NONBLOCK = 0x800
@@ -89,9 +93,9 @@ struct SplicePipe(TrivialRegisterPassable):
             pages: What to send behind it; not copied.
 
         Returns:
-            The count that the kernel took of both together, at most 1 MiB of
-            the pages. 0 if it took nothing: an ordinary send shows why, or does
-            better.
+            The count that the kernel took of both together, at most
+            256 KiB of the pages. 0 if it took nothing: an ordinary send shows
+            why, or does better.
 
         Safety:
             The pages are never written again by anybody, and what they hold is
@@ -113,7 +117,7 @@ struct SplicePipe(TrivialRegisterPassable):
             descriptor, head, pages, filled, may_be_broken
         )
         _set_waiting(descriptor, True)
-        if may_be_broken:
+        if may_be_broken and not _is_blocked(SIGPIPE, mask):
             _take_pending(SIGPIPE)
         set_signal_mask(mask)
         return sent
@@ -139,8 +143,8 @@ struct SplicePipe(TrivialRegisterPassable):
             # Where it has moved something before, its result does not tell why
             # it ended.
             may_be_broken = moved != -EAGAIN
-            self._note(moved)
             self._drop(filled - max(moved, 0))
+            self._note(moved)
         return sent + max(moved, 0)
 
     def _fill(self, pages: Span[mut=False, UInt8, _]) -> Int:
@@ -177,9 +181,17 @@ struct SplicePipe(TrivialRegisterPassable):
             octets -= dropped
 
     def _note(self, result: Int):
-        # Filters of system calls answer with one of these; what is short, or
-        # has no room now, may be had next time.
-        if result == -EPERM or result == -ENOSYS or result == -EINVAL:
+        # Filters of system calls answer with one of these, and so does a
+        # system without the sink; what is short, or has no room now, may be
+        # had next time.
+        if (
+            result == -EPERM
+            or result == -ENOSYS
+            or result == -EINVAL
+            or result == -EACCES
+            or result == -ENOENT
+        ):
+            self._close()
             self._state[].phase = _Phase.USELESS
 
     @no_inline
@@ -192,20 +204,35 @@ struct SplicePipe(TrivialRegisterPassable):
         )
         if opened < 0:
             return False
-        var sink = external_call["open", c_int, num_fixed_args=2](
-            StaticString("/dev/null").unsafe_ptr(),
-            c_int(_O_WRONLY | _O_CLOEXEC),
+        var sink = result_or_errno(
+            Int(
+                external_call["open", c_int, num_fixed_args=2](
+                    StaticString("/dev/null").unsafe_ptr(),
+                    c_int(_O_WRONLY | _O_CLOEXEC),
+                )
+            )
         )
         if sink < 0:
             self._close()
+            self._note(sink)
             return False
-        self._state[].sink = sink
-        # A smaller pipe is filled more often.
-        _ = external_call["fcntl", c_int, num_fixed_args=2](
+        self._state[].sink = c_int(sink)
+        self._state[].phase = _Phase.OPEN
+        if self._resize() < _PIPE_OCTETS_MIN:
+            self._note(-EPERM)
+        return self._state[].phase == _Phase.OPEN
+
+    def _resize(self) -> Int:
+        var room = external_call["fcntl", c_int, num_fixed_args=2](
             self._state[].ends[1], c_int(_F_SETPIPE_SZ), Int(_PIPE_OCTETS)
         )
-        self._state[].phase = _Phase.OPEN
-        return True
+        if room >= 0:
+            return Int(room)
+        return Int(
+            external_call["fcntl", c_int, num_fixed_args=2](
+                self._state[].ends[1], c_int(_F_GETPIPE_SZ), Int(0)
+            )
+        )
 
     def _close(self):
         ref s = self._state[]
@@ -233,6 +260,10 @@ def _set_waiting(descriptor: Int32, waits: Bool):
     _ = external_call["ioctl", c_int, num_fixed_args=2](
         descriptor, UInt64(_FIONBIO), Pointer(to=is_off)
     )
+
+
+def _is_blocked(signal: Int, mask: UInt64) -> Bool:
+    return (mask >> UInt64(signal - 1)) & 1 == 1
 
 
 def _take_pending(signal: Int):

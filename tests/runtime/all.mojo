@@ -15,6 +15,7 @@ from tests.runtime import (
     test_scheduler,
     test_task,
     test_timer_wheel,
+    test_turn,
     test_uring,
     test_wait,
 )
@@ -68,6 +69,10 @@ def main() raises:
         failures.append(String(e))
     try:
         TestSuite.discover_tests[test_timer_wheel.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_turn.TESTS]().run()
     except e:
         failures.append(String(e))
     try:

@@ -4,7 +4,13 @@ from std.testing import assert_equal, assert_true
 
 from flare.core import heap_create, heap_destroy
 from flare.sys.file import close_descriptor, open_event_descriptor
-from flare.sys.process import exit_process, fork_process, wait_for_end
+from flare.sys.process import (
+    exit_process,
+    fork_process,
+    process_id,
+    send_signal,
+    wait_for_end,
+)
 from flare.sys.sealed_pages import SealedPages
 from flare.sys.signal import SIGPIPE, SavedAction, set_action
 from flare.sys.socket import (
@@ -119,6 +125,27 @@ def test_pages_follow_a_head_and_arrive_as_they_were_sealed() raises:
     connection.close()
 
 
+def test_a_call_sends_no_more_than_a_pipe_holds() raises:
+    var connection = _Connection()
+    var pages = _sealed(_pattern(1 << 20))
+    var sent = 0
+    while sent < 100 + len(pages):
+        var head = 100 if sent == 0 else 0
+        var once = connection.pipe.send(
+            connection.ours,
+            Span(_pattern(head)),
+            pages.octets()[max(sent - 100, 0) :],
+        )
+        assert_true(once > 0 and once <= head + 256 * 1024, String(once))
+        var received = connection.read(once)
+        assert_true(
+            Span(received)[head:]
+            == pages.octets()[max(sent - 100, 0) :][: once - head]
+        )
+        sent += once
+    connection.close()
+
+
 def test_what_a_full_socket_does_not_take_is_dropped_from_the_pipe() raises:
     var connection = _Connection()
     var pages = _sealed(_pattern(_OCTETS))
@@ -197,6 +224,20 @@ def test_sending_behind_an_end_ends_no_process() raises:
         _ = shut_down_socket(connection.ours, SHUT_WR)
         exit_process(connection.send("", pages))
     assert_equal(wait_for_end(child).exit_code(), 0)
+    _ = pages^
+
+
+def test_a_broken_pipe_is_told_of_again_afterwards() raises:
+    var pages = _sealed(_pattern(_OCTETS))
+    var child = fork_process()
+    if child == 0:
+        _let_sigpipe_end_this()
+        var connection = _Connection()
+        _ = shut_down_socket(connection.ours, SHUT_WR)
+        _ = connection.send("", pages)
+        _ = send_signal(process_id(), SIGPIPE)
+        exit_process(0)
+    assert_true(wait_for_end(child).exit_code() != 0)
     _ = pages^
 
 

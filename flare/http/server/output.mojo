@@ -409,7 +409,10 @@ def _send_with_large(c: PointerTo[ConnectionState]):
     var octets = _unsent_of_large(c)
     c[].send.second = octets.unsafe_ptr()
     c[].send.second_length = len(octets)
-    c[].send.second_is_sealed = c[].large.value().is_sealed()
+    # A short rest is copied for less than what it takes not to copy it.
+    c[].send.second_is_sealed = (
+        len(octets) > COPY_OCTETS_MAX and c[].large.value().is_sealed()
+    )
     worker_of(c)[].reactor.submit_at_once(send_operation(c))
 
 

@@ -135,6 +135,10 @@ struct EpollBackend(Backend):
             if interest.readable:
                 self._queue(o.descriptor)
 
+    def flush(self):
+        """Does nothing: the kernel has it already."""
+        pass
+
     def cancel(self, operation: Operation, completions: Completions):
         """Forgets an operation, which completes it.
 

@@ -81,6 +81,10 @@ struct SimulatedBackend(Backend):
             )
         )
 
+    def flush(self):
+        """Does nothing: it is done in `collect`, in an order of the seed's."""
+        pass
+
     def cancel(self, operation: Operation, completions: Completions):
         """Lets the next completion of an operation be its last.
 

@@ -201,14 +201,23 @@ struct UringBackend(Backend):
                 entry.length = POLL_MULTISHOT
         self.state[].ring.push(entry)
 
+    def flush(self):
+        """Carries what is queued to the kernel."""
+        _ = self.state[].ring.submit()
+        self._forget_taken()
+
     def cancel(self, operation: Operation, completions: Completions):
         """Queues a cancellation.
 
         Args:
             operation: The operation.
-            completions: Not used.
+            completions: What is complete already.
         """
         if operation.state[].kind == OperationKind.SEND:
+            for done in completions[]:
+                if done.operation == operation:
+                    # The ring has never had it.
+                    return
             self.state[].cancelled_sends.append(operation.token())
         else:
             self._cancel(operation.token())

@@ -129,6 +129,13 @@ class Subject:
         """Counts the open descriptors of the process."""
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
+    def pipes(self):
+        """Counts the open ends of pipes, but those of its output."""
+        folder = f"/proc/{self.process.pid}/fd"
+        names = [os.readlink(f"{folder}/{x}") for x in os.listdir(folder)
+                 if int(x) > 2]
+        return sum(name.startswith("pipe:") for name in names)
+
     def await_statistics(self, **wanted):
         """Waits until counters have the wanted values."""
         deadline = time.monotonic() + EFFECT_SECONDS_MAX

@@ -1,0 +1,178 @@
+"""Runs one turn of a loop: submit, wait, collect, dispatch.
+
+Only what is here knows the type of the backend.
+"""
+
+from .backend import Backend, Completions
+from .fiber import Fiber
+from .operation import CANCELLED, Completion, Operation
+from .reactor import SLOW_TURN_MS, Reactor
+from .timer_task import TIMER_OF_FIBER, TimerTask
+
+comptime _ROUNDS_MAX = 8
+# Two beginnings of milliseconds lie more than one apart: so long, what waits
+# for a call of its own waits for the handlers of others.
+comptime _HELD_BACK_MS = 2
+
+
+def run_turn[B: Backend](reactor: Reactor, wait_ms: Int):
+    """Runs one turn of a reactor.
+
+    Parameters:
+        B: The type of its backend.
+
+    Args:
+        reactor: The reactor.
+        wait_ms: The longest wait for something to do; -1 waits for ever.
+    """
+    var backend = reactor.state[].backend.unsafe_bitcast[B]()[]
+    reactor.state[].turns += 1
+    # A readiness kernel completes a send at once: what follows from it is
+    # submitted before the wait, for as many rounds as fairness allows.
+    for _ in range(_ROUNDS_MAX):
+        _drain(reactor, backend)
+        if len(reactor.state[].completions) == 0:
+            break
+        # What only the kernel can do does not stand behind those rounds.
+        backend.flush()
+        _dispatch(reactor, backend)
+    var limit_ms = _wait_limit_ms(reactor, wait_ms)
+    backend.collect(limit_ms, _completions(reactor))
+    reactor.state[].now_ms = backend.now_ms()
+    if limit_ms == 0:
+        _end_work(reactor, reactor.state[].now_ms)
+    reactor.state[].busy_since_ms = reactor.state[].now_ms
+    reactor.state[].wall_seconds = backend.wall_seconds()
+    _dispatch(reactor, backend)
+    _fire_timers(reactor)
+    if reactor.state[].mailbox.has_mail():
+        reactor.state[].mailbox.deliver()
+    reactor.state[].fibers.run_ready()
+
+
+def _completions(reactor: Reactor) -> Completions:
+    return Pointer(to=reactor.state[].completions).unsafe_origin_cast[
+        MutUntrackedOrigin
+    ]()
+
+
+def _drain[B: Backend](reactor: Reactor, backend: B):
+    _submit_queued(reactor, backend)
+    if len(reactor.state[].cancels) > 0:
+        for operation in reactor.state[].cancels:
+            # A block that was used again since is not meant.
+            if operation.is_in_flight() and operation.state[].cancel_requested:
+                backend.cancel(operation, _completions(reactor))
+        reactor.state[].cancels.clear()
+
+
+def _submit_queued[B: Backend](reactor: Reactor, backend: B):
+    var completions = _completions(reactor)
+    var next = reactor.state[].submit_first
+    reactor.state[].submit_first = None
+    reactor.state[].submit_last = None
+    while next:
+        var operation = Operation(next.value())
+        next = operation.state[].next
+        operation.mark_in_flight()
+        reactor.state[].in_flight += 1
+        if operation.state[].cancel_requested:
+            completions[].append(
+                Completion(
+                    operation,
+                    operation.state[].sequence,
+                    CANCELLED,
+                    False,
+                    None,
+                )
+            )
+        else:
+            backend.submit(operation, completions)
+
+
+def _dispatch[B: Backend](reactor: Reactor, backend: B):
+    # By index: a callback may submit what is complete at once, which is for
+    # the next round.
+    var count = len(reactor.state[].completions)
+    for i in range(count):
+        var done = reactor.state[].completions[i]
+        var operation = done.operation
+        if not operation.matches(done.sequence):
+            if done.buffer:
+                reactor.state[].buffers.give(done.buffer.value())
+            continue
+        operation.state[].result = done.result
+        operation.state[].buffer = done.buffer
+        if not done.more:
+            operation.mark_idle()
+            reactor.state[].in_flight -= 1
+        operation.state[].complete(operation)
+        # Only what was received is likely to take its time.
+        if (
+            i + 1 < count
+            and reactor.state[].completions[i + 1].buffer
+            and reactor.state[].submit_first
+            and backend.now_ms() - reactor.state[].now_ms >= _HELD_BACK_MS
+        ):
+            _submit_now(reactor, backend)
+    if len(reactor.state[].completions) > count:
+        _keep_behind(reactor, count)
+    else:
+        reactor.state[].completions.clear()
+
+
+@no_inline
+def _submit_now[B: Backend](reactor: Reactor, backend: B):
+    # Cancels wait: their operations may be complete and not yet dispatched.
+    _submit_queued(reactor, backend)
+    backend.flush()
+
+
+@no_inline
+def _keep_behind(reactor: Reactor, count: Int):
+    ref completions = reactor.state[].completions
+    var kept = len(completions) - count
+    for i in range(kept):
+        completions[i] = completions[count + i]
+    completions.shrink(kept)
+
+
+def _fire_timers(reactor: Reactor):
+    var timers = reactor.state[].timers
+    timers.advance(reactor.state[].now_ms)
+    while True:
+        var due = timers.next_due()
+        if not due:
+            return
+        var entry = due.value()
+        if entry[].tag == TIMER_OF_FIBER:
+            Fiber.from_timer(entry).expire()
+        else:
+            var task = entry[].owner.value().unsafe_bitcast[TimerTask]()
+            task[].fire(task[].owner)
+
+
+def _wait_limit_ms(reactor: Reactor, wait_ms: Int) -> Int:
+    if (
+        reactor.state[].fibers.has_ready()
+        or reactor.state[].submit_first
+        or len(reactor.state[].completions) > 0
+        or reactor.state[].mailbox.has_mail()
+    ):
+        return 0
+    _end_work(reactor, reactor.refresh_now_ms())
+    var deadline = reactor.state[].timers.next_deadline_ms()
+    if not deadline:
+        return wait_ms
+    var limit = max(deadline.value() - reactor.state[].now_ms, 0)
+    return limit if wait_ms < 0 else min(limit, wait_ms)
+
+
+@always_inline
+def _end_work(reactor: Reactor, now_ms: Int):
+    # Here and not at the end of a turn, which would have to read the clock
+    # once more.
+    var busy_ms = now_ms - reactor.state[].busy_since_ms
+    reactor.state[].busy_since_ms = now_ms
+    if busy_ms >= SLOW_TURN_MS:
+        reactor.state[].on_slow_turn(reactor.state[].slow_turn_owner, busy_ms)

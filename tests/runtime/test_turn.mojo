@@ -1,0 +1,139 @@
+"""Tests when what completions submit reaches the kernel."""
+
+from std.testing import assert_equal
+
+from flare.core import PointerTo, heap_create, heap_destroy
+from flare.runtime import BackendKind
+from flare.runtime.operation import Operation, OperationKind, OperationState
+from flare.runtime.reactor import Reactor, ReactorConfig
+from flare.sys.clock import monotonic_ms
+from flare.sys.file import close_descriptor
+from flare.sys.socket import open_socket_pair, receive_octets, send_octets
+from flare.sys.socket_address import AF_UNIX
+from flare.sys.socket_constants import MSG_DONTWAIT, SOCK_STREAM
+from tests.runtime.loop import Loop
+
+
+def test_slow_answers_do_not_wait_for_one_another() raises:
+    for backend in [BackendKind.EPOLL, BackendKind.IO_URING]:
+        var crowd = _Crowd(backend, 20, handler_ms=3)
+        crowd.play()
+        # The last one has nobody behind it that could see its answer.
+        assert_equal(crowd.answered_before[], 19)
+        crowd.close()
+
+
+struct _Member(Movable):
+    """Is a connection whose request is answered with one octet."""
+
+    var reactor: Reactor
+    var ours: Int32
+    var theirs: Int32
+    var receive: OperationState
+    var send: OperationState
+    var octet: UInt8
+    var handler_ms: Int
+    # Whose answer should have come before this request is looked at.
+    var before: Optional[PointerTo[_Member]]
+    var answered_before: PointerTo[Int]
+
+    def __init__(
+        out self,
+        reactor: Reactor,
+        before: Optional[PointerTo[_Member]],
+        handler_ms: Int,
+        answered_before: PointerTo[Int],
+    ) raises:
+        self.reactor = reactor
+        self.ours = -1
+        self.theirs = -1
+        self.receive = OperationState(OperationKind.RECEIVE)
+        self.send = OperationState(OperationKind.SEND)
+        self.octet = 97
+        self.handler_ms = handler_ms
+        self.before = before
+        self.answered_before = answered_before
+        assert_equal(
+            open_socket_pair(AF_UNIX, SOCK_STREAM, self.ours, self.theirs), 0
+        )
+        self.receive.descriptor = self.ours
+        self.send.descriptor = self.ours
+        assert_equal(send_octets(self.theirs, "q".as_bytes()), 1)
+
+
+def _operation(mut state: OperationState) -> Operation:
+    return Operation(Pointer(to=state).unsafe_origin_cast[MutUntrackedOrigin]())
+
+
+def _on_receive(operation: Operation):
+    var m = operation.state[].owner.value().unsafe_bitcast[_Member]()
+    m[].reactor.buffers().give(operation.state[].buffer.value())
+    if m[].before:
+        var octet = Array[UInt8, 1](fill=0)
+        var found = receive_octets(
+            m[].before.value()[].theirs, Span(octet), MSG_DONTWAIT
+        )
+        if found == 1:
+            m[].answered_before[] += 1
+    var begun_ms = monotonic_ms()
+    while m[].handler_ms > 0 and monotonic_ms() - begun_ms < m[].handler_ms:
+        pass
+    m[].send.address = Pointer(to=m[].octet).unsafe_origin_cast[
+        MutUntrackedOrigin
+    ]()
+    m[].send.length = 1
+    m[].reactor.submit(_operation(m[].send))
+
+
+struct _Crowd(Movable):
+    """Holds connections whose requests all come in one turn."""
+
+    var loop: Loop
+    var members: List[PointerTo[_Member]]
+    var answered_before: PointerTo[Int]
+
+    def __init__(
+        out self, backend: BackendKind, count: Int, *, handler_ms: Int
+    ) raises:
+        self.loop = Loop(ReactorConfig(backend=backend))
+        # The loop itself has things to begin with.
+        self.loop.turn(0)
+        self.members = List[PointerTo[_Member]]()
+        self.answered_before = heap_create(0)
+        var before = Optional[PointerTo[_Member]](None)
+        for _ in range(count):
+            var m = heap_create(
+                _Member(
+                    self.loop.reactor, before, handler_ms, self.answered_before
+                )
+            )
+            m[].receive.owner = m.unsafe_bitcast[NoneType]()
+            m[].receive.complete = _on_receive
+            self.members.append(m)
+            before = m
+
+    def play(mut self) raises:
+        for m in self.members:
+            self.loop.reactor.submit(_operation(m[].receive))
+        for _ in range(100):
+            self.loop.turn(100)
+            if self._is_done():
+                return
+        raise Error("not all were answered")
+
+    def _is_done(self) -> Bool:
+        for m in self.members:
+            if m[].send.result != 1 or not _operation(m[].send).is_idle():
+                return False
+        return True
+
+    def close(mut self) raises:
+        self.loop.close()
+        for m in self.members:
+            _ = close_descriptor(m[].ours)
+            _ = close_descriptor(m[].theirs)
+            heap_destroy(m)
+        heap_destroy(self.answered_before)
+
+
+comptime TESTS = __functions_in_module()
