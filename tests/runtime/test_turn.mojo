@@ -78,6 +78,8 @@ def _on_receive(operation: Operation):
     var begun_ms = monotonic_ms()
     while m[].handler_ms > 0 and monotonic_ms() - begun_ms < m[].handler_ms:
         pass
+    # As whoever waits with a deadline does.
+    _ = m[].reactor.refresh_now_ms()
     m[].send.address = Pointer(to=m[].octet).unsafe_origin_cast[
         MutUntrackedOrigin
     ]()

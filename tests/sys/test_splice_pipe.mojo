@@ -27,7 +27,8 @@ from flare.sys.socket_address import AF_INET, SocketAddressStorage
 from flare.sys.socket_constants import MSG_DONTWAIT, SHUT_WR, SOCK_STREAM
 from flare.sys.splice_pipe import SplicePipe
 
-comptime _OCTETS = 300_000
+# Less than a pipe holds.
+comptime _OCTETS = 200_000
 
 
 struct _Connection(Movable):

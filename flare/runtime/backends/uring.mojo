@@ -203,7 +203,8 @@ struct UringBackend(Backend):
 
     def flush(self):
         """Carries what is queued to the kernel."""
-        _ = self.state[].ring.submit()
+        if not self.state[].ring.has_submitted_all():
+            _ = self.state[].ring.submit()
         self._forget_taken()
 
     def cancel(self, operation: Operation, completions: Completions):
