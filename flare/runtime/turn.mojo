@@ -10,8 +10,8 @@ from .reactor import SLOW_TURN_MS, Reactor
 from .timer_task import TIMER_OF_FIBER, TimerTask
 
 comptime _ROUNDS_MAX = 8
-# Two beginnings of milliseconds lie more than one apart: so long, what waits
-# for a call of its own waits for the handlers of others.
+# After that long, what is queued waits no more for the handlers of others. By a
+# clock of whole milliseconds it is over one of them.
 comptime _HELD_BACK_MS = 2
 
 

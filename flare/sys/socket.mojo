@@ -15,9 +15,7 @@ from .socket_constants import SO_LINGER, SOL_SOCKET
 comptime _SOCK_NONBLOCK = 0o4000
 comptime _SOCK_CLOEXEC = 0o2000000
 comptime _MSG_NOSIGNAL = 0x4000
-comptime _F_GETFL = 3
-comptime _F_SETFL = 4
-comptime _O_NONBLOCK = 0o4000
+comptime _FIONBIO = 0x5421
 
 
 def open_socket(
@@ -305,7 +303,7 @@ def shut_down_socket(descriptor: Int32, direction: Int) -> Int:
 
 
 def set_non_blocking(descriptor: Int32, enabled: Bool) -> Int:
-    """Says whether calls on a descriptor wait (fcntl(2)).
+    """Says whether calls on a descriptor wait (ioctl(2)).
 
     Args:
         descriptor: Any descriptor.
@@ -314,13 +312,14 @@ def set_non_blocking(descriptor: Int32, enabled: Bool) -> Int:
     Returns:
         0, or a negated errno.
     """
-    var flags = _control(descriptor, _F_GETFL, 0)
-    if flags < 0:
-        return flags
-    var wanted = flags & ~_O_NONBLOCK
-    if enabled:
-        wanted |= _O_NONBLOCK
-    return _control(descriptor, _F_SETFL, wanted)
+    var is_on = c_int(1 if enabled else 0)
+    return result_or_errno(
+        Int(
+            external_call["ioctl", c_int, num_fixed_args=2](
+                descriptor, UInt64(_FIONBIO), Pointer(to=is_on)
+            )
+        )
+    )
 
 
 def send_octets(
@@ -488,16 +487,6 @@ def _set_option(
                 c_int(option),
                 value.unsafe_ptr(),
                 c_uint(octet_count),
-            )
-        )
-    )
-
-
-def _control(descriptor: Int32, command: Int, argument: Int) -> Int:
-    return result_or_errno(
-        Int(
-            external_call["fcntl", c_int, num_fixed_args=2](
-                descriptor, c_int(command), c_int(argument)
             )
         )
     )

@@ -12,7 +12,7 @@ from .errno import EACCES, EAGAIN, EINVAL, ENOENT, ENOSYS, EPERM
 from .file import close_descriptor, result_or_errno
 from .process import block_signals, set_signal_mask
 from .signal import SIGPIPE
-from .socket import send_octets
+from .socket import send_octets, set_non_blocking
 from .socket_constants import MSG_DONTWAIT
 
 # Of what all pipes of a user may hold together (Linux,
@@ -25,7 +25,6 @@ comptime _F_GETPIPE_SZ = 1032
 comptime _O_CLOEXEC = 0x80000
 comptime _O_WRONLY = 1
 comptime _O_NONBLOCK = 0x800
-comptime _FIONBIO = 0x5421
 comptime _MSG_MORE = 0x8000
 comptime _SPLICE_F_NONBLOCK = 2
 comptime _SPLICE_F_MORE = 4
@@ -111,13 +110,13 @@ struct SplicePipe(TrivialRegisterPassable):
         # A splice waits unless the descriptor says otherwise, and a peer that
         # has left ends the process unless the signal is kept off.
         var mask = block_signals(SIGPIPE)
-        _set_waiting(descriptor, False)
+        _ = set_non_blocking(descriptor, True)
         var may_be_broken = False
         var sent = self._send_filled(
             descriptor, head, pages, filled, may_be_broken
         )
-        _set_waiting(descriptor, True)
-        if may_be_broken and not _is_blocked(SIGPIPE, mask):
+        _ = set_non_blocking(descriptor, False)
+        if may_be_broken:
             _take_pending(SIGPIPE)
         set_signal_mask(mask)
         return sent
@@ -191,8 +190,11 @@ struct SplicePipe(TrivialRegisterPassable):
             or result == -EACCES
             or result == -ENOENT
         ):
-            self._close()
-            self._state[].phase = _Phase.USELESS
+            self._give_up()
+
+    def _give_up(self):
+        self._close()
+        self._state[].phase = _Phase.USELESS
 
     @no_inline
     def _open(self) -> Bool:
@@ -219,7 +221,7 @@ struct SplicePipe(TrivialRegisterPassable):
         self._state[].sink = c_int(sink)
         self._state[].phase = _Phase.OPEN
         if self._resize() < _PIPE_OCTETS_MIN:
-            self._note(-EPERM)
+            self._give_up()
         return self._state[].phase == _Phase.OPEN
 
     def _resize(self) -> Int:
@@ -253,17 +255,6 @@ def _splice(source: c_int, target: c_int, octets: Int, flags: Int) -> Int:
             source, Int(0), target, Int(0), octets, c_uint(flags)
         )
     )
-
-
-def _set_waiting(descriptor: Int32, waits: Bool):
-    var is_off = c_int(0 if waits else 1)
-    _ = external_call["ioctl", c_int, num_fixed_args=2](
-        descriptor, UInt64(_FIONBIO), Pointer(to=is_off)
-    )
-
-
-def _is_blocked(signal: Int, mask: UInt64) -> Bool:
-    return (mask >> UInt64(signal - 1)) & 1 == 1
 
 
 def _take_pending(signal: Int):

@@ -5,10 +5,12 @@ from std.testing import assert_equal, assert_true
 from flare.core import heap_create, heap_destroy
 from flare.sys.file import close_descriptor, open_event_descriptor
 from flare.sys.process import (
+    block_signals,
     exit_process,
     fork_process,
     process_id,
     send_signal,
+    set_signal_mask,
     wait_for_end,
 )
 from flare.sys.sealed_pages import SealedPages
@@ -238,7 +240,22 @@ def test_a_broken_pipe_is_told_of_again_afterwards() raises:
         _ = connection.send("", pages)
         _ = send_signal(process_id(), SIGPIPE)
         exit_process(0)
-    assert_true(wait_for_end(child).exit_code() != 0)
+    assert_equal(wait_for_end(child).signal(), SIGPIPE)
+    _ = pages^
+
+
+def test_who_keeps_the_signal_off_finds_none_afterwards() raises:
+    var pages = _sealed(_pattern(_OCTETS))
+    var child = fork_process()
+    if child == 0:
+        _let_sigpipe_end_this()
+        var connection = _Connection()
+        _ = shut_down_socket(connection.ours, SHUT_WR)
+        var mask = block_signals(SIGPIPE)
+        _ = connection.send("", pages)
+        set_signal_mask(mask)
+        exit_process(0)
+    assert_equal(wait_for_end(child).exit_code(), 0)
     _ = pages^
 
 
