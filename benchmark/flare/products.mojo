@@ -11,6 +11,8 @@ from flare.http import SealedContent
 comptime PRODUCTS = 500
 comptime LIST = 25
 comptime PICKS = 100
+# As wide as a vector of all picks, whose width is a power of two.
+comptime LANES = 128
 comptime BINS = 10
 comptime TOP = 5
 comptime SEED: UInt64 = 0x9E37_79B9_7F4A_7C15
@@ -192,8 +194,7 @@ struct Pool(Movable):
         var picks = List[Priced](capacity=PICKS)
         for _ in range(PICKS):
             picks.append(self._priced[self._draw()])
-        _sort_by_price(Span(picks))
-        return String(Statistics(picks, self._brands))
+        return String(Statistics(_sorted_by_price(picks), self._brands))
 
     def _draw(mut self) -> Int:
         var state = self._generator
@@ -204,15 +205,17 @@ struct Pool(Movable):
         return Int(((state * FACTOR) >> 32) % UInt64(PRODUCTS))
 
 
-def _sort_by_price(picks: Span[mut=True, Priced, _]):
-    # As few as these are sorted twice as fast by insertion as by `sort`.
-    for i in range(1, len(picks)):
-        var moved = picks[i]
-        var place = i
-        while place > 0 and picks[place - 1].price > moved.price:
-            picks[place] = picks[place - 1]
-            place -= 1
-        picks[place] = moved
+def _sorted_by_price(picks: List[Priced]) -> List[Priced]:
+    # The place of each is how many cost less, or as much and were drawn before.
+    # A vector counts them all at once, in a fourth of the time of `sort`.
+    var keys = List[Int32](length=LANES, fill=Int32.MAX)
+    for i in range(PICKS):
+        keys[i] = Int32(_cents(picks[i].price) * LANES + i)
+    var every_key = keys.unsafe_ptr().unsafe_load[width=LANES]()
+    var sorted = List[Priced](length=PICKS, fill=picks[0])
+    for i in range(PICKS):
+        sorted[every_key.lt(keys[i]).reduce_bit_count()] = picks[i]
+    return sorted^
 
 
 def _cents(price: Float64) -> Int:

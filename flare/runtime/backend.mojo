@@ -170,11 +170,11 @@ trait Backend(TrivialRegisterPassable):
         """
         ...
 
-    def now_ms(self) -> Int:
+    def now_ns(self) -> Int:
         """Reads the backend's clock.
 
         Returns:
-            Milliseconds of a clock that never goes back.
+            Nanoseconds of a clock that never goes back.
         """
         ...
 

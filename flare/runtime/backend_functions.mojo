@@ -29,7 +29,7 @@ struct BackendFunctions(TrivialRegisterPassable):
     """Ends our side of a connection."""
     var peer_address: def(Erased, Int32, mut SocketAddressStorage) thin -> Int
     """Reads the address of a peer."""
-    var now_ms: def(Erased) thin -> Int
+    var now_ns: def(Erased) thin -> Int
     """Reads the clock."""
     var destroy: def(Erased) thin -> None
     """Frees the backend."""
@@ -53,7 +53,7 @@ struct BackendFunctions(TrivialRegisterPassable):
             _reset[B],
             _end_sending[B],
             _peer_address[B],
-            _now_ms[B],
+            _now_ns[B],
             _destroy[B],
         )
 
@@ -101,8 +101,8 @@ def _peer_address[
     return backend.unsafe_bitcast[B]()[].peer_address(descriptor, address)
 
 
-def _now_ms[B: Backend](backend: Erased) -> Int:
-    return backend.unsafe_bitcast[B]()[].now_ms()
+def _now_ns[B: Backend](backend: Erased) -> Int:
+    return backend.unsafe_bitcast[B]()[].now_ns()
 
 
 def _destroy[B: Backend](backend: Erased):

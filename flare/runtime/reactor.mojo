@@ -37,6 +37,9 @@ comptime LARGE_BUFFER_OCTETS = 65536
 # More than a fiber may refuse to end for before it counts as leaked.
 comptime _ENDING_TURNS_MAX = 4000
 
+comptime NS_PER_MS = 1_000_000
+"""How many nanoseconds of a backend's clock make one of the reactor's."""
+
 comptime SLOW_TURN_MS = 100
 """A turn that takes so long keeps everybody else waiting: nothing it runs may."""
 
@@ -127,7 +130,7 @@ struct Reactor(Equatable, TrivialRegisterPassable):
         Returns:
             A handle; call `destroy` when nothing waits any more.
         """
-        var now_ms = backend.now_ms()
+        var now_ms = backend.now_ns() // NS_PER_MS
         var reactor = Self(
             heap_create(
                 ReactorState(
@@ -363,9 +366,8 @@ struct Reactor(Equatable, TrivialRegisterPassable):
         Returns:
             Milliseconds of a clock that never goes back.
         """
-        self.state[].now_ms = self.state[].functions.now_ms(
-            self.state[].backend
-        )
+        var now_ns = self.state[].functions.now_ns(self.state[].backend)
+        self.state[].now_ms = now_ns // NS_PER_MS
         return self.state[].now_ms
 
     @always_inline

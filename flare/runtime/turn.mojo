@@ -6,13 +6,14 @@ Only what is here knows the type of the backend.
 from .backend import Backend, Completions
 from .fiber import Fiber
 from .operation import CANCELLED, Completion, Operation
-from .reactor import SLOW_TURN_MS, Reactor
+from .reactor import NS_PER_MS, SLOW_TURN_MS, Reactor
 from .timer_task import TIMER_OF_FIBER, TimerTask
 
 comptime _ROUNDS_MAX = 8
-# After that long, what is queued waits no more for the handlers of others. By a
-# clock of whole milliseconds it is over one of them.
-comptime _HELD_BACK_MS = 2
+# What a call of its own costs an answer. For that long a turn may hold answers
+# back for each request in it: few wait for nobody's handler, and many, where
+# time is short, share a call.
+comptime _CALL_NS = 500
 
 
 def run_turn[B: Backend](reactor: Reactor, wait_ms: Int):
@@ -35,15 +36,16 @@ def run_turn[B: Backend](reactor: Reactor, wait_ms: Int):
             break
         # What only the kernel can do does not stand behind those rounds.
         backend.flush()
-        _dispatch(reactor, backend)
+        _dispatch(reactor, backend, backend.now_ns())
     var limit_ms = _wait_limit_ms(reactor, wait_ms)
     backend.collect(limit_ms, _completions(reactor))
-    reactor.state[].now_ms = backend.now_ms()
+    var now_ns = backend.now_ns()
+    reactor.state[].now_ms = now_ns // NS_PER_MS
     if limit_ms == 0:
         _end_work(reactor, reactor.state[].now_ms)
     reactor.state[].busy_since_ms = reactor.state[].now_ms
     reactor.state[].wall_seconds = backend.wall_seconds()
-    _dispatch(reactor, backend)
+    _dispatch(reactor, backend, now_ns)
     _fire_timers(reactor)
     if reactor.state[].mailbox.has_mail():
         reactor.state[].mailbox.deliver()
@@ -90,12 +92,11 @@ def _submit_queued[B: Backend](reactor: Reactor, backend: B):
             backend.submit(operation, completions)
 
 
-def _dispatch[B: Backend](reactor: Reactor, backend: B):
+def _dispatch[B: Backend](reactor: Reactor, backend: B, begun_ns: Int):
     # By index: a callback may submit what is complete at once, which is for
     # the next round.
     var count = len(reactor.state[].completions)
-    # The reactor's own word for the time is renewed by whoever begins to wait.
-    var since_ms = reactor.state[].now_ms
+    var since_ns = begun_ns
     for i in range(count):
         var done = reactor.state[].completions[i]
         var operation = done.operation
@@ -115,9 +116,9 @@ def _dispatch[B: Backend](reactor: Reactor, backend: B):
             and reactor.state[].completions[i + 1].buffer
             and reactor.state[].submit_first
         ):
-            var now_ms = backend.now_ms()
-            if now_ms - since_ms >= _HELD_BACK_MS:
-                since_ms = now_ms
+            var now_ns = backend.now_ns()
+            if now_ns - since_ns >= _CALL_NS * count:
+                since_ns = now_ns
                 _submit_now(reactor, backend)
     if len(reactor.state[].completions) > count:
         _keep_behind(reactor, count)

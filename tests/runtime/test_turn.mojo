@@ -1,12 +1,12 @@
 """Tests when what completions submit reaches the kernel."""
 
-from std.testing import assert_equal
+from std.testing import assert_equal, assert_true
 
 from flare.core import PointerTo, heap_create, heap_destroy
 from flare.runtime import BackendKind
 from flare.runtime.operation import Operation, OperationKind, OperationState
 from flare.runtime.reactor import Reactor, ReactorConfig
-from flare.sys.clock import monotonic_ms
+from flare.sys.clock import monotonic_ns
 from flare.sys.file import close_descriptor
 from flare.sys.socket import open_socket_pair, receive_octets, send_octets
 from flare.sys.socket_address import AF_UNIX
@@ -14,13 +14,33 @@ from flare.sys.socket_constants import MSG_DONTWAIT, SOCK_STREAM
 from tests.runtime.loop import Loop
 
 
+@fieldwise_init
+struct _Row(ImplicitlyCopyable):
+    var count: Int
+    var handler_us: Int
+
+
 def test_slow_answers_do_not_wait_for_one_another() raises:
+    # The more come at once, the longer may handlers take.
+    for row in [_Row(20, 3000), _Row(20, 20), _Row(2, 2)]:
+        for backend in [BackendKind.EPOLL, BackendKind.IO_URING]:
+            var crowd = _Crowd(backend, row.count, handler_us=row.handler_us)
+            crowd.play()
+            # The last one has nobody behind it that could see its answer.
+            assert_equal(crowd.answered_before[], row.count - 1)
+            crowd.close()
+
+
+def test_quick_answers_share_a_call() raises:
     for backend in [BackendKind.EPOLL, BackendKind.IO_URING]:
-        var crowd = _Crowd(backend, 20, handler_ms=3)
-        crowd.play()
-        # The last one has nobody behind it that could see its answer.
-        assert_equal(crowd.answered_before[], 19)
-        crowd.close()
+        var fewest = 100
+        # The machine may halt in the midst of a turn.
+        for _ in range(50):
+            var crowd = _Crowd(backend, 100, handler_us=0)
+            crowd.play()
+            fewest = min(fewest, crowd.answered_before[])
+            crowd.close()
+        assert_true(fewest < 50, String(fewest, " of 100 did not wait"))
 
 
 struct _Member(Movable):
@@ -32,7 +52,7 @@ struct _Member(Movable):
     var receive: OperationState
     var send: OperationState
     var octet: UInt8
-    var handler_ms: Int
+    var handler_us: Int
     # Whose answer should have come before this request is looked at.
     var before: Optional[PointerTo[_Member]]
     var answered_before: PointerTo[Int]
@@ -41,7 +61,7 @@ struct _Member(Movable):
         out self,
         reactor: Reactor,
         before: Optional[PointerTo[_Member]],
-        handler_ms: Int,
+        handler_us: Int,
         answered_before: PointerTo[Int],
     ) raises:
         self.reactor = reactor
@@ -50,7 +70,7 @@ struct _Member(Movable):
         self.receive = OperationState(OperationKind.RECEIVE)
         self.send = OperationState(OperationKind.SEND)
         self.octet = 97
-        self.handler_ms = handler_ms
+        self.handler_us = handler_us
         self.before = before
         self.answered_before = answered_before
         assert_equal(
@@ -75,8 +95,8 @@ def _on_receive(operation: Operation):
         )
         if found == 1:
             m[].answered_before[] += 1
-    var begun_ms = monotonic_ms()
-    while monotonic_ms() - begun_ms < m[].handler_ms:
+    var begun_ns = monotonic_ns()
+    while monotonic_ns() - begun_ns < m[].handler_us * 1000:
         pass
     # As whoever waits with a deadline does.
     _ = m[].reactor.refresh_now_ms()
@@ -95,7 +115,7 @@ struct _Crowd(Movable):
     var answered_before: PointerTo[Int]
 
     def __init__(
-        out self, backend: BackendKind, count: Int, *, handler_ms: Int
+        out self, backend: BackendKind, count: Int, *, handler_us: Int
     ) raises:
         self.loop = Loop(ReactorConfig(backend=backend))
         # The loop itself has things to begin with.
@@ -106,7 +126,7 @@ struct _Crowd(Movable):
         for _ in range(count):
             var m = heap_create(
                 _Member(
-                    self.loop.reactor, before, handler_ms, self.answered_before
+                    self.loop.reactor, before, handler_us, self.answered_before
                 )
             )
             m[].receive.owner = m.unsafe_bitcast[NoneType]()

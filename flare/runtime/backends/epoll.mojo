@@ -12,7 +12,7 @@ other reactor may use it, and closing it needs no word to this one.
 """
 
 from flare.core import OctetPointer, PointerTo, heap_create, heap_destroy
-from flare.sys.clock import monotonic_ms, unix_seconds
+from flare.sys.clock import monotonic_ns, unix_seconds
 from flare.sys.epoll import (
     EPOLLIN,
     EPOLLOUT,
@@ -275,13 +275,13 @@ struct EpollBackend(Backend):
         _ = set_socket_linger(descriptor, 0)
         self.close(descriptor)
 
-    def now_ms(self) -> Int:
+    def now_ns(self) -> Int:
         """Reads the monotonic clock.
 
         Returns:
-            Milliseconds.
+            Nanoseconds.
         """
-        return monotonic_ms()
+        return monotonic_ns()
 
     def wall_seconds(self) -> Int:
         """Reads the wall clock.

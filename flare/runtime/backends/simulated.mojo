@@ -252,13 +252,13 @@ struct SimulatedBackend(Backend):
             self.network.reset(index)
         self.close(descriptor)
 
-    def now_ms(self) -> Int:
+    def now_ns(self) -> Int:
         """Reads the network's clock.
 
         Returns:
-            Milliseconds.
+            Nanoseconds, of whole milliseconds.
         """
-        return self.network.state[].now_ms
+        return self.network.state[].now_ms * 1_000_000
 
     def wall_seconds(self) -> Int:
         """Reads the wall clock.

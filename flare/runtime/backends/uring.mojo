@@ -7,7 +7,7 @@ keeps its buffer never starves the ring.
 """
 
 from flare.core import OctetPointer, PointerTo, heap_create, heap_destroy
-from flare.sys.clock import monotonic_ms, unix_seconds
+from flare.sys.clock import monotonic_ns, unix_seconds
 from flare.sys.io_uring import (
     ACCEPT_MULTISHOT,
     CQE_BUFFER,
@@ -391,13 +391,13 @@ struct UringBackend(Backend):
         _ = set_socket_linger(descriptor, 0)
         self.close(descriptor)
 
-    def now_ms(self) -> Int:
+    def now_ns(self) -> Int:
         """Reads the monotonic clock.
 
         Returns:
-            Milliseconds.
+            Nanoseconds.
         """
-        return monotonic_ms()
+        return monotonic_ns()
 
     def wall_seconds(self) -> Int:
         """Reads the wall clock.
