@@ -177,7 +177,7 @@ def _lean(workload: Workload, asking: Asking) -> list[str]:
     if asking.rate is not None:
         command += ["-R", f"{asking.rate:.0f}"]
         if asking.is_restless:
-            command += ["--spin", str(_SPIN_US)]
+            command += ["--random", "--spin", str(_SPIN_US)]
     elif workload.depth > 1:
         command += ["-p", str(workload.depth)]
     if workload.requests_per_connection:

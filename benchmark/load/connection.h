@@ -47,8 +47,8 @@ struct worker {
     unsigned close_credit;
     unsigned source;
     double step;              /* between requests of an open loop, or 0 */
-    double first_due;
-    uint64_t due_count;       /* requests of an open loop that were sent */
+    double next_due;          /* the request of an open loop to send next */
+    uint64_t random;
     unsigned *idle;           /* a queue of connections */
     unsigned idle_first;
     unsigned idle_count;

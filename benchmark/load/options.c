@@ -29,6 +29,8 @@ static const char USAGE[]
       "  --lengths-vary   contents need not be as long as the first one\n"
       "  --gather N       answers that a thread of a closed loop waits for,\n"
       "                   0.1 ms at most (a quarter of its connections)\n"
+      "  --random         requests of an open loop are due at random moments\n"
+      "                   (a Poisson process), not evenly spread\n"
       "  --spin US        how long to poll before sleeping (0)\n";
 
 /* Far below what one send may carry. */
@@ -177,12 +179,13 @@ static void find_address(struct options *options,
     freeaddrinfo(found);
 }
 
-enum { CLOSE_SHARE = 256, LENGTHS_VARY, GATHER, SPIN };
+enum { CLOSE_SHARE = 256, LENGTHS_VARY, GATHER, RANDOM, SPIN };
 
 static const struct option LONG_OPTIONS[] = {
     {"close-share", required_argument, NULL, CLOSE_SHARE},
     {"lengths-vary", no_argument, NULL, LENGTHS_VARY},
     {"gather", required_argument, NULL, GATHER},
+    {"random", no_argument, NULL, RANDOM},
     {"spin", required_argument, NULL, SPIN},
     {"help", no_argument, NULL, 'h'},
     {0},
@@ -211,6 +214,7 @@ static void read_option(struct options *options, struct request *request,
         break;
     case LENGTHS_VARY: options->lengths_vary = true; break;
     case GATHER: options->gather = whole("--gather", value, 1, 65536); break;
+    case RANDOM: options->is_random = true; break;
     case SPIN: options->spin = whole("--spin", value, 0, 1e6); break;
     case 'h': fputs(USAGE, stdout); exit(0);
     default: fputs(USAGE, stderr); exit(2);
@@ -240,6 +244,8 @@ void options_read(struct options *options, int count, char **arguments)
     options->is_head = !strcmp(request.method, "HEAD");
     if (options->threads > options->connections)
         refuse("more threads than connections", NULL);
+    if (options->is_random && (options->rate == 0 || options->pipeline > 1))
+        refuse("--random needs -R, and no -p", NULL);
     find_address(options, &request);
     write_requests(options, &request);
 }

@@ -15,6 +15,7 @@ struct options {
     double warm_up;
     double grace;
     double rate;                      /* 0 in a closed loop */
+    bool is_random;                   /* when requests are due */
     unsigned requests_per_connection; /* 0 without a limit */
     unsigned close_share;             /* in percent */
     unsigned gather;                  /* 0: a part of the connections */

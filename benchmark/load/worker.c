@@ -6,6 +6,7 @@
 #include "connection.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -257,9 +258,21 @@ static void take_completions(struct worker *worker)
     __atomic_store_n(ring->completion_head, head, __ATOMIC_RELEASE);
 }
 
-static double next_due(const struct worker *worker)
+/* Evenly spread requests would be due in step with what the client itself does
+ * for each: an answer a little late would often meet a client that sends. */
+static double random_gap(struct worker *worker)
 {
-    return worker->first_due + worker->step * (double)worker->due_count;
+    const double most = 0x1p53;
+    worker->random ^= worker->random << 13;
+    worker->random ^= worker->random >> 7;
+    worker->random ^= worker->random << 17;
+    return -log(((double)(worker->random >> 11) + 1) / most) * worker->step;
+}
+
+static void advance_due(struct worker *worker)
+{
+    worker->next_due
+        += worker->options->is_random ? random_gap(worker) : worker->step;
 }
 
 /* Sends what is due in an open loop, as far as connections are free. */
@@ -269,8 +282,8 @@ static void send_due(struct worker *worker)
     uint64_t until = worker->schedule->measured_until - 1;
     if (worker->now < until)
         until = worker->now;
-    while (worker->idle_count && next_due(worker) <= (double)until) {
-        double due = next_due(worker);
+    while (worker->idle_count && worker->next_due <= (double)until) {
+        double due = worker->next_due;
         double late = ((double)until - due) / worker->step;
         unsigned wanted = worker->options->pipeline;
         if (late + 1 < wanted)
@@ -279,9 +292,10 @@ static void send_due(struct worker *worker)
         worker->idle_first = (worker->idle_first + 1) % connections;
         worker->idle_count--;
         worker->connections[index].idle = false;
-        worker->due_count
-            += start_batch(worker, &worker->connections[index], (uint64_t)due,
-                           wanted);
+        unsigned count = start_batch(worker, &worker->connections[index],
+                                     (uint64_t)due, wanted);
+        while (count--)
+            advance_due(worker);
     }
 }
 
@@ -297,9 +311,9 @@ static void try_again(struct worker *worker)
 static void count_unsent(struct worker *worker)
 {
     uint64_t end = worker->schedule->measured_until;
-    for (; next_due(worker) < (double)end; worker->due_count++) {
+    for (; worker->next_due < (double)end; advance_due(worker)) {
         worker->assignment->measured.errors.unanswered++;
-        record_latency(worker, (uint64_t)next_due(worker), end);
+        record_latency(worker, (uint64_t)worker->next_due, end);
     }
 }
 
@@ -344,8 +358,8 @@ static uint64_t next_moment(const struct worker *worker)
         : worker->is_measuring            ? schedule->measured_until
                                           : schedule->measured_from;
     if (worker->step != 0 && worker->idle_count && !worker->is_draining
-        && next_due(worker) < (double)moment)
-        moment = (uint64_t)next_due(worker) + 1;
+        && worker->next_due < (double)moment)
+        moment = (uint64_t)worker->next_due + 1;
     if (worker->refused_count && worker->retry_at < moment)
         moment = worker->retry_at;
     return moment;
@@ -412,8 +426,10 @@ static void prepare(struct worker *worker, struct assignment *assignment)
     }
     if (options->rate > 0) {
         worker->step = 1e9 * options->threads / options->rate;
-        worker->first_due = (double)worker->schedule->begin
+        worker->next_due = (double)worker->schedule->begin
             + 1e9 * assignment->number / options->rate;
+        /* Of each thread other moments, in each run the same. */
+        worker->random = 0x9E3779B97F4A7C15 * (assignment->number + 1);
     }
     for (unsigned i = 0; i < count; i++) {
         worker->connections[i].descriptor = -1;

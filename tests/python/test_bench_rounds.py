@@ -330,7 +330,7 @@ class Generators(unittest.TestCase):
             ("mixed_keepalive", asking, "mixed_keepalive.lua"),
             ("plaintext", rated, "lean -c 64 -d 2 -R 500 127.0.0.1 80 /"),
             ("pipelined", rated, "lean -c 64 -d 2 -R 500 127.0.0.1"),
-            ("read", restless, "-R 500 --spin 10000 --lengths-vary"),
+            ("read", restless, "-R 500 --random --spin 10000 --lengths-vary"),
             ("list_lean", asking, "lean -c 64 -d 2 --lengths-vary 127.0"),
             ("churn", asking, "lean -c 64 -d 2 -n 1 127.0.0.1"),
             ("limited", asking, "-n 10"),

@@ -448,6 +448,30 @@ class LoadClient(unittest.TestCase):
                     self.assertEqual(result["latency_us"]["count"], 200)
                     self.assertAlmostEqual(result["requests"], 200, delta=10)
 
+    def test_requests_at_random_moments(self):
+        arrivals = []
+
+        def answer(*_):
+            arrivals.append(time.monotonic())
+            return HELLO
+
+        with CannedServer(answer) as server:
+            result = self.load(
+                server, "-R", "400", "--random", seconds="1"
+            )
+        self.assert_errors(result)
+        self.assertEqual(result["latency_us"]["count"], result["requests"])
+        # The seed is fixed: so many are due in one second.
+        self.assertAlmostEqual(result["requests"], 400, delta=60)
+        arrivals.sort()
+        gaps = [b - a for a, b in zip(arrivals, arrivals[1:])]
+        # Of a Poisson process 39 % come within half of the mean gap, and 14 %
+        # after twice as long; of an even spread hardly any.
+        soon = sum(gap < 0.00125 for gap in gaps) / len(gaps)
+        late = sum(gap > 0.005 for gap in gaps) / len(gaps)
+        self.assertGreater(soon, 0.25)
+        self.assertGreater(late, 0.07)
+
     def test_a_connection_may_end_while_it_idles(self):
         for linger, kinds in (
             (struct.pack("ii", 0, 0), ()), (struct.pack("ii", 1, 0), ["broken"])
@@ -551,6 +575,7 @@ class LoadClient(unittest.TestCase):
             (["-p", "1.5", "127.0.0.1", "80", "/"], "whole"),
             (["-H", "no colon", "127.0.0.1", "80", "/"], "field line"),
             (["-b", "/no/such/file", "127.0.0.1", "80", "/"], "No such file"),
+            (["--random", "127.0.0.1", "80", "/"], "--random needs -R"),
             (["127.0.0.1", "1", "/"], "cannot connect"),
         ):
             with self.subTest(arguments):
