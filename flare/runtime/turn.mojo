@@ -116,10 +116,10 @@ def _dispatch[B: Backend](reactor: Reactor, backend: B, begun_ns: Int):
             and reactor.state[].completions[i + 1].buffer
             and reactor.state[].submit_first
         ):
-            var now_ns = backend.now_ns()
-            if now_ns - since_ns >= _CALL_NS * count:
-                since_ns = now_ns
+            if backend.now_ns() - since_ns >= _CALL_NS * count:
                 _submit_now(reactor, backend)
+                # The call itself holds nobody's answer back.
+                since_ns = backend.now_ns()
     if len(reactor.state[].completions) > count:
         _keep_behind(reactor, count)
     else:
