@@ -17,7 +17,8 @@ from typing import Callable, Iterator
 
 # A namespace belongs to a thread. What this one starts inherits its own.
 NAMESPACE = Path("/proc/thread-self/ns/net")
-CONGESTION_CONTROL = "cubic"
+# Neither paces. Some kernels let only their own network use the first.
+CONGESTION_CONTROLS = ("cubic", "reno")
 _SETTINGS = Path("/proc/sys/net")
 _CONGESTION = "ipv4/tcp_congestion_control"
 _AVAILABLE = "ipv4/tcp_available_congestion_control"
@@ -114,8 +115,18 @@ def _adjust(kept: dict[str, str | None]) -> None:
         # What cannot be read in here holds for the whole machine.
         if None not in (value, inside) and value != inside:
             (_SETTINGS / name).write_text(value)
-    if CONGESTION_CONTROL in (_setting(_AVAILABLE) or "").split():
-        (_SETTINGS / _CONGESTION).write_text(CONGESTION_CONTROL)
+    available = (_setting(_AVAILABLE) or "").split()
+    for name in CONGESTION_CONTROLS:
+        if name in available and _is_permitted(name):
+            return
+
+
+def _is_permitted(congestion: str) -> bool:
+    try:
+        (_SETTINGS / _CONGESTION).write_text(congestion)
+    except PermissionError:
+        return False
+    return True
 
 
 def _setting(name: str) -> str | None:
