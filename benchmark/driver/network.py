@@ -117,11 +117,12 @@ def _adjust(kept: dict[str, str | None]) -> None:
             (_SETTINGS / name).write_text(value)
     available = (_setting(_AVAILABLE) or "").split()
     for name in CONGESTION_CONTROLS:
-        if name in available and _is_permitted(name):
+        if name in available and _set_congestion(name):
             return
 
 
-def _is_permitted(congestion: str) -> bool:
+def _set_congestion(congestion: str) -> bool:
+    """Gives whether the kernel permits it."""
     try:
         (_SETTINGS / _CONGESTION).write_text(congestion)
     except PermissionError:

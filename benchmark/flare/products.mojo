@@ -11,7 +11,7 @@ from flare.http import SealedContent
 comptime PRODUCTS = 500
 comptime LIST = 25
 comptime PICKS = 100
-# As wide as a vector of all picks, whose width is a power of two.
+# The least power of two that holds all picks: the width of a vector is one.
 comptime LANES = 128
 comptime BINS = 10
 comptime TOP = 5

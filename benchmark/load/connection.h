@@ -47,7 +47,9 @@ struct worker {
     unsigned close_credit;
     unsigned source;
     double step;              /* between requests of an open loop, or 0 */
+    double first_due;
     double next_due;          /* the request of an open loop to send next */
+    uint64_t due_count;       /* requests of an open loop before it */
     uint64_t random;
     unsigned *idle;           /* a queue of connections */
     unsigned idle_first;

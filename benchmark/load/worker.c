@@ -271,8 +271,12 @@ static double random_gap(struct worker *worker)
 
 static void advance_due(struct worker *worker)
 {
-    worker->next_due
-        += worker->options->is_random ? random_gap(worker) : worker->step;
+    worker->due_count++;
+    if (worker->options->is_random)
+        worker->next_due += random_gap(worker);
+    else
+        worker->next_due = worker->first_due
+            + worker->step * (double)worker->due_count;
 }
 
 /* Sends what is due in an open loop, as far as connections are free. */
@@ -282,7 +286,7 @@ static void send_due(struct worker *worker)
     uint64_t until = worker->schedule->measured_until - 1;
     if (worker->now < until)
         until = worker->now;
-    while (worker->idle_count && worker->next_due <= (double)until) {
+    while (worker->idle_count && (uint64_t)worker->next_due <= until) {
         double due = worker->next_due;
         double late = ((double)until - due) / worker->step;
         unsigned wanted = worker->options->pipeline;
@@ -426,8 +430,9 @@ static void prepare(struct worker *worker, struct assignment *assignment)
     }
     if (options->rate > 0) {
         worker->step = 1e9 * options->threads / options->rate;
-        worker->next_due = (double)worker->schedule->begin
+        worker->first_due = (double)worker->schedule->begin
             + 1e9 * assignment->number / options->rate;
+        worker->next_due = worker->first_due;
         /* Of each thread other moments, in each run the same. */
         worker->random = 0x9E3779B97F4A7C15 * (assignment->number + 1);
     }

@@ -10,9 +10,10 @@ from .reactor import NS_PER_MS, SLOW_TURN_MS, Reactor
 from .timer_task import TIMER_OF_FIBER, TimerTask
 
 comptime _ROUNDS_MAX = 8
-# What a call of its own costs an answer. For that long a turn may hold answers
-# back for each request in it: few wait for nobody's handler, and many, where
-# time is short, share a call.
+# What a call of its own costs an answer. No further handler begins once those
+# before it have taken so long for each completion of the turn: where few came
+# together answers hardly wait for one another, and many, where time is short,
+# share a call.
 comptime _CALL_NS = 500
 
 

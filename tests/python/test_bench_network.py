@@ -131,8 +131,9 @@ class Privileged(Unchanged):
                 self.assertEqual(network.congestion_control(), before)
 
     def test_ports_and_queues_are_those_outside(self):
-        with own_network():
+        with own_network() as is_own:
             # Of this namespace, so that the machine keeps its own.
+            self.assertTrue(is_own)
             PORTS.write_text("20000 50000")
             QUEUE.write_text("77")
             with own_network() as is_own:

@@ -40,7 +40,7 @@ def test_quick_answers_share_a_call() raises:
             crowd.play()
             fewest = min(fewest, crowd.answered_before[])
             crowd.close()
-        assert_true(fewest < 50, String(fewest, " of 100 did not wait"))
+        assert_true(fewest < 25, String(fewest, " of 100 did not wait"))
 
 
 struct _Member(Movable):
