@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import signal
+import statistics
 import subprocess
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -29,6 +30,7 @@ SLICE_SECONDS = 0.2
 # How long a rate is kept before it is the next target's turn: the machine is
 # slow for seconds now and then.
 _RATE_SECONDS = 0.5
+_CAPACITY_TURNS = 7
 IDLE_FEW = 1_000
 IDLE_MANY = 11_000
 _IDLE_SETTLE_SECONDS = 1.0
@@ -232,11 +234,29 @@ def problem_of(
     return ""
 
 
-def capacity(setting: Setting, running: Running, workload: Workload) -> float:
-    """Gives the rate that a target answers when the client never rests."""
+def capacities(
+    setting: Setting, runs: dict[str, Running], workload: Workload
+) -> tuple[dict[str, float], dict[str, LoadFailed]]:
+    """Gives the rate that each target answers when the client never rests, and
+    why it is not known of the others.
+
+    It is the median of turns: a machine that is slow for one of them would
+    halve the rate at which all targets are asked.
+    """
     saturating = replace(workload, generator=LEAN, rate=None)
-    seconds = max(1.0, setting.warm_up_seconds)
-    return load(saturating, setting.asking(running.port, seconds)).rate
+    rates: dict[str, list[float]] = {name: [] for name in runs}
+    failures: dict[str, LoadFailed] = {}
+    for _ in range(_CAPACITY_TURNS):
+        for name in list(rates):
+            asking = setting.asking(runs[name].port, _RATE_SECONDS)
+            try:
+                rates[name].append(load(saturating, asking).rate)
+            except LoadFailed as error:
+                failures[name] = error
+                del rates[name]
+    return {
+        name: statistics.median(found) for name, found in rates.items()
+    }, failures
 
 
 def memory_octets(

@@ -97,7 +97,12 @@ def _start(
         if problem := gate(running.port, workload, pool):
             raise TargetFailed(problem)
     # Half of what each of the two can answer.
-    rate = measures.capacity(one, first, workload) * workload.rate_share
+    rates, failures = measures.capacities(
+        one, {target.name: first}, workload
+    )
+    if failures:
+        raise failures[target.name]
+    rate = rates[target.name] * workload.rate_share
     measures.warm_up(two, second, workload)
     return {
         target.name: (one, first, rate),

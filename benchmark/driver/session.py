@@ -160,14 +160,9 @@ class Session:
     def _latency(
         self, workload: Workload, runs: dict[str, Running], result: Result
     ) -> None:
-        rates = {}
-        for name, running in runs.items():
-            try:
-                rates[name] = measures.capacity(
-                    self.setting, running, workload
-                )
-            except LoadFailed as error:
-                result.notes.append(f"{name}: no latency: {error}")
+        rates, failures = measures.capacities(self.setting, runs, workload)
+        for name, error in failures.items():
+            result.notes.append(f"{name}: no latency: {error}")
         if not rates or min(rates.values()) <= 0:
             return
         rate = max(1.0, min(rates.values()) * workload.rate_share)

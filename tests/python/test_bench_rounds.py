@@ -149,6 +149,27 @@ class Turns(unittest.TestCase):
         self.assertEqual(found["a"], Sample({"p50": 4.0}, errors=3))
         self.assertEqual(found["b"], Sample({"p50": 3.0}, errors=3))
 
+    def test_a_slow_moment_does_not_decide_what_a_target_can_answer(self):
+        seconds = []
+        rates = {1: [50.0, 100.0, 102.0, 40.0, 101.0, 103.0, 60.0], 2: []}
+
+        def load(workload, asking):
+            seconds.append(asking.seconds)
+            if not rates[asking.port]:
+                raise LoadFailed("broken")
+            return Load(int(rates[asking.port].pop(0)), 1.0)
+
+        setting = Setting(None, (0,), 2.0, 0.1, Path())
+        runs = {"a": mock.Mock(port=1), "b": mock.Mock(port=2)}
+        with mock.patch.object(measures, "load", load):
+            found, failures = measures.capacities(
+                setting, runs, chosen(["plaintext"])[0]
+            )
+        self.assertEqual(found, {"a": 100.0})
+        self.assertEqual([*failures], ["b"])
+        # Who has failed is not asked again.
+        self.assertEqual(seconds, [0.5] * 8)
+
     def test_a_turn_that_does_not_count_is_left_out(self):
         busy = Sample({}, problem="busy")
         whole = Sample({"p50": 2.0, "p99": 9.0})
