@@ -79,6 +79,9 @@ struct OperationState(Movable):
     var second_is_sealed: Bool
     """For `SEND`: the octets at `second` lie in `SealedPages`, of which the
     kernel needs no copy."""
+    var is_non_blocking: Bool
+    """For `SEND`: calls on the socket do not wait any more, because the backend
+    needed that once. Who gives the operation another socket takes it back."""
     var descriptor: Int32
     """The socket."""
     var sequence: UInt32
@@ -117,6 +120,7 @@ struct OperationState(Movable):
         self.transient = False
         self.tried_again = False
         self.second_is_sealed = False
+        self.is_non_blocking = False
         self.descriptor = -1
         self.sequence = 0
         self.result = 0

@@ -12,7 +12,7 @@ from .errno import EACCES, EAGAIN, EINVAL, ENOENT, ENOSYS, EPERM
 from .file import close_descriptor, result_or_errno
 from .process import block_signals, set_signal_mask
 from .signal import SIGPIPE
-from .socket import send_octets, set_non_blocking
+from .socket import send_octets
 from .socket_constants import MSG_DONTWAIT
 
 # Of what all pipes of a user may hold together (Linux,
@@ -43,11 +43,17 @@ struct _PipeState(Movable):
     var ends: Array[c_int, 2]
     # Swallows what the socket did not take.
     var sink: c_int
+    # The thread's signals before SIGPIPE was kept off, while it is.
+    var mask: Optional[UInt64]
+    # SIGPIPE may have been raised meanwhile.
+    var may_be_broken: Bool
 
     def __init__(out self):
         self.phase = _Phase.CLOSED
         self.ends = Array[c_int, 2](fill=-1)
         self.sink = -1
+        self.mask = None
+        self.may_be_broken = False
 
 
 # The origin travels with the address, as it does to sendmsg.
@@ -74,6 +80,7 @@ struct SplicePipe(TrivialRegisterPassable):
 
     def destroy(self):
         """Closes the pipe."""
+        self.let_signal_through()
         self._close()
         heap_destroy(self._state)
 
@@ -85,9 +92,12 @@ struct SplicePipe(TrivialRegisterPassable):
     ) -> Int:
         """Sends octets, and pages behind them, without waiting.
 
+        A peer that has left would end the process: the calling thread gets no
+        `SIGPIPE` from now on until `let_signal_through`. Between the two many
+        may be sent for, and nobody else's code runs.
+
         Args:
-            descriptor: A connected socket whose calls wait; they do so again
-                afterwards. No other call on it is under way.
+            descriptor: A connected socket whose calls do not wait.
             head: What to send first; copied.
             pages: What to send behind it; not copied.
 
@@ -107,19 +117,24 @@ struct SplicePipe(TrivialRegisterPassable):
         if filled <= 0:
             self._note(filled)
             return 0
-        # A splice waits unless the descriptor says otherwise, and a peer that
-        # has left ends the process unless the signal is kept off.
-        var mask = block_signals(SIGPIPE)
-        _ = set_non_blocking(descriptor, True)
-        var may_be_broken = False
-        var sent = self._send_filled(
-            descriptor, head, pages, filled, may_be_broken
-        )
-        _ = set_non_blocking(descriptor, False)
-        if may_be_broken:
+        if not self._state[].mask:
+            self._state[].mask = block_signals(SIGPIPE)
+        return self._send_filled(descriptor, head, pages, filled)
+
+    @always_inline
+    def let_signal_through(self):
+        """Gives the calling thread, which is the one that has sent, the signals
+        that it got before; what sending raised is gone."""
+        if self._state[].mask:
+            self._restore_signals()
+
+    @no_inline
+    def _restore_signals(self):
+        if self._state[].may_be_broken:
             _take_pending(SIGPIPE)
-        set_signal_mask(mask)
-        return sent
+            self._state[].may_be_broken = False
+        set_signal_mask(self._state[].mask.value())
+        self._state[].mask = None
 
     def _send_filled(
         self,
@@ -127,7 +142,6 @@ struct SplicePipe(TrivialRegisterPassable):
         head: Span[mut=False, UInt8, _],
         pages: Span[mut=False, UInt8, _],
         filled: Int,
-        mut may_be_broken: Bool,
     ) -> Int:
         var sent = 0
         if len(head) > 0:
@@ -141,7 +155,8 @@ struct SplicePipe(TrivialRegisterPassable):
         if moved < filled:
             # Where it has moved something before, its result does not tell why
             # it ended.
-            may_be_broken = moved != -EAGAIN
+            if moved != -EAGAIN:
+                self._state[].may_be_broken = True
             self._drop(filled - max(moved, 0))
             self._note(moved)
         return sent + max(moved, 0)

@@ -8,6 +8,8 @@ from flare.runtime.operation import Operation, OperationKind, OperationState
 from flare.runtime.reactor import Reactor, ReactorConfig
 from flare.sys.clock import monotonic_ns
 from flare.sys.file import close_descriptor
+from flare.sys.process import block_signals, set_signal_mask
+from flare.sys.sealed_pages import SealedPages
 from flare.sys.socket import open_socket_pair, receive_octets, send_octets
 from flare.sys.socket_address import AF_UNIX
 from flare.sys.socket_constants import MSG_DONTWAIT, SOCK_STREAM
@@ -41,6 +43,59 @@ def test_quick_answers_share_a_call() raises:
             fewest = min(fewest, crowd.answered_before[])
             crowd.close()
         assert_true(fewest < 25, String(fewest, " of 100 did not wait"))
+
+
+def test_who_is_told_of_sealed_pages_gets_all_signals() raises:
+    for backend in [BackendKind.EPOLL, BackendKind.IO_URING]:
+        var loop = Loop(ReactorConfig(backend=backend))
+        var ours = Int32(-1)
+        var theirs = Int32(-1)
+        assert_equal(open_socket_pair(AF_UNIX, SOCK_STREAM, ours, theirs), 0)
+        var pages = SealedPages()
+        assert_equal(pages.seal(List[UInt8](length=40_000, fill=7)), 0)
+        var blocked = _blocked_signals()
+        var told = heap_create(~blocked)
+        var send = heap_create(OperationState(OperationKind.SEND))
+        send[].descriptor = ours
+        send[].owner = told.unsafe_bitcast[NoneType]()
+        send[].complete = _on_sent
+        var octets = (
+            pages.octets()
+            .unsafe_ptr()
+            .unsafe_mut_cast[True]()
+            .unsafe_origin_cast[MutUntrackedOrigin]()
+        )
+        send[].address = octets
+        send[].second = octets
+        send[].second_length = len(pages)
+        send[].second_is_sealed = True
+        loop.reactor.submit(Operation(send))
+        for _ in range(100):
+            loop.turn(1)
+            if Operation(send).is_idle():
+                break
+        assert_equal(Int(send[].result), 40_000)
+        assert_true(send[].is_non_blocking, "the pages were copied")
+        assert_equal(told[], blocked)
+        assert_equal(_blocked_signals(), blocked)
+        loop.close()
+        _ = pages^
+        heap_destroy(send)
+        heap_destroy(told)
+        _ = close_descriptor(ours)
+        _ = close_descriptor(theirs)
+
+
+def _on_sent(operation: Operation):
+    operation.state[].owner.value().unsafe_bitcast[
+        UInt64
+    ]()[] = _blocked_signals()
+
+
+def _blocked_signals() -> UInt64:
+    var before = block_signals()
+    set_signal_mask(before)
+    return before
 
 
 struct _Member(Movable):

@@ -63,6 +63,10 @@ def test_sealed_pages_arrive_as_other_octets() raises:
     sending.sealed_pages_arrive_as_other_octets[_World]()
 
 
+def test_operations_wait_behind_sealed_pages() raises:
+    sending.operations_wait_behind_sealed_pages[_World]()
+
+
 def test_send_may_be_partial() raises:
     sending.send_may_be_partial[_World]()
 

@@ -63,6 +63,7 @@ from .epoll_interest import (
 )
 from .epoll_state import EVENTS_MAX, EpollBackendState
 from .kernel_listener import accept_and_answer, accept_waiting
+from .sealed_sending import send_sealed
 
 comptime _ACCEPTS_PER_TURN = 64
 
@@ -470,7 +471,9 @@ struct EpollBackend(Backend):
             )
             sent = 0
             if o.second_is_sealed:
-                sent = self.state[].pipe.send(descriptor, octets, second)
+                sent = send_sealed(self.state[].pipe, operation)
+                # Handlers may run before the next call.
+                self.state[].pipe.let_signal_through()
             if sent == 0:
                 sent = send_two(descriptor, octets, second, MSG_DONTWAIT)
         else:

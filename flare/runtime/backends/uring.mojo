@@ -48,6 +48,7 @@ from flare.runtime.operation import (
 )
 
 from .kernel_listener import accept_and_answer, accept_waiting
+from .sealed_sending import send_sealed
 
 comptime _SUBMISSIONS = 1024
 comptime _COMPLETIONS = 8192
@@ -203,6 +204,7 @@ struct UringBackend(Backend):
 
     def flush(self):
         """Carries what is queued to the kernel."""
+        self.state[].pipe.let_signal_through()
         if not self.state[].ring.has_submitted_all():
             _ = self.state[].ring.submit()
         self._forget_taken()
@@ -231,6 +233,7 @@ struct UringBackend(Backend):
             completions: Where to put them.
         """
         var ring = self.state[].ring
+        self.state[].pipe.let_signal_through()
         # Who found none before must find what was given back since.
         if self._offers_too_few():
             self._refill()
@@ -438,15 +441,16 @@ struct UringBackend(Backend):
         self, operation: Operation, completions: Completions
     ) -> Bool:
         # The ring has no operation for it that does not take a thread.
-        ref o = operation.state[]
-        var sent = self.state[].pipe.send(
-            o.descriptor,
-            Span(unsafe_ptr=o.address.value(), length=o.length),
-            Span(unsafe_ptr=o.second.value(), length=o.second_length),
-        )
+        var sent = send_sealed(self.state[].pipe, operation)
         if sent > 0:
             completions[].append(
-                Completion(operation, o.sequence, Int32(sent), False, None)
+                Completion(
+                    operation,
+                    operation.state[].sequence,
+                    Int32(sent),
+                    False,
+                    None,
+                )
             )
         return sent > 0
 

@@ -135,6 +135,64 @@ def sealed_pages_arrive_as_other_octets[W: ReactorWorld]() raises:
     scene^.end()
 
 
+def operations_wait_behind_sealed_pages[W: ReactorWorld]() raises:
+    """On a socket that has sent sealed pages a receive waits for octets, and a
+    send for room, as before.
+
+    Parameters:
+        W: The world it is played in.
+
+    Raises:
+        Error: If it is not so.
+    """
+    var scene = Scene[W]()
+    var one, other = scene.world.pair()
+    var pages = SealedPages()
+    assert_equal(pages.seal(List[UInt8](length=60_000, fill=200)), 0)
+    var send = scene.watch(OperationKind.SEND, one)
+    send.state[].memory = List[UInt8](length=1 << 25, fill=7)
+    ref operation = send.state[].operation
+    operation.second_is_sealed = True
+    operation.second = (
+        pages.octets()
+        .unsafe_ptr()
+        .unsafe_mut_cast[True]()
+        .unsafe_origin_cast[MutUntrackedOrigin]()
+    )
+    operation.second_length = len(pages)
+    send.submit()
+    operation.length = 0
+    scene.finish(send)
+    var sent = send.last()
+    assert_true(sent > 0)
+    operation.second = None
+    _ = pages^
+    var answer = scene.receive(one, multishot=False)
+    send.submit()
+    for _ in range(200):
+        if send.is_idle():
+            assert_true(send.last() > 0, String(send.last()))
+            sent += send.last()
+            send.submit()
+        scene.turns(1)
+    assert_true(not send.is_idle(), "a send without room does not wait")
+    assert_true(not answer.is_idle(), "a receive without octets does not wait")
+    var receive = scene.receive(other, multishot=True)
+    scene.finish(send)
+    assert_true(send.last() > 0, String(send.last()))
+    scene.expect(receive, sent + send.last())
+    var back = scene.watch(OperationKind.SEND, other)
+    back.state[].memory = List[UInt8](length=5, fill=1)
+    back.submit()
+    scene.expect(answer, 5)
+    scene.finish(back)
+    receive.cancel()
+    scene.finish(receive)
+    scene.close(one)
+    scene.close(other)
+    scene^.end()
+
+
 def waiting_send_can_be_cancelled[W: ReactorWorld]() raises:
     """A send that waits for room ends when cancelled.
 
