@@ -241,13 +241,14 @@ def capacities(
     why it is not known of the others.
 
     It is the median of turns: a machine that is slow for one of them would
-    halve the rate at which all targets are asked.
+    lower the rate at which all targets are asked. Who fails in one of them
+    would fail in a round as well.
     """
     saturating = replace(workload, generator=LEAN, rate=None)
     rates: dict[str, list[float]] = {name: [] for name in runs}
     failures: dict[str, LoadFailed] = {}
-    for _ in range(_CAPACITY_TURNS):
-        for name in list(rates):
+    for turn in range(_CAPACITY_TURNS):
+        for name in list(rates) if turn % 2 == 0 else list(reversed(rates)):
             asking = setting.asking(runs[name].port, _RATE_SECONDS)
             try:
                 rates[name].append(load(saturating, asking).rate)

@@ -96,7 +96,6 @@ def _start(
     for running in (first, second):
         if problem := gate(running.port, workload, pool):
             raise TargetFailed(problem)
-    # Half of what each of the two can answer.
     rates, failures = measures.capacities(
         one, {target.name: first}, workload
     )

@@ -81,7 +81,8 @@ struct OperationState(Movable):
     kernel needs no copy."""
     var is_non_blocking: Bool
     """For `SEND`: calls on the socket do not wait any more, because the backend
-    needed that once. Who gives the operation another socket takes it back."""
+    needed that for sealed pages. A block whose `second_is_sealed` is ever set
+    names one socket all its life, or this is set back with the socket."""
     var descriptor: Int32
     """The socket."""
     var sequence: UInt32

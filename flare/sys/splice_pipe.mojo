@@ -84,6 +84,14 @@ struct SplicePipe(TrivialRegisterPassable):
         self._close()
         heap_destroy(self._state)
 
+    def is_useless(self) -> Bool:
+        """Tells whether the system has refused what sending needs.
+
+        Returns:
+            True if `send` sends nothing any more.
+        """
+        return self._state[].phase == _Phase.USELESS
+
     def send(
         self,
         descriptor: Int32,

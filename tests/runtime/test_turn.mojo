@@ -2,7 +2,7 @@
 
 from std.testing import assert_equal, assert_true
 
-from flare.core import PointerTo, heap_create, heap_destroy
+from flare.core import Erased, PointerTo, heap_create, heap_destroy
 from flare.runtime import BackendKind
 from flare.runtime.operation import Operation, OperationKind, OperationState
 from flare.runtime.reactor import Reactor, ReactorConfig
@@ -47,43 +47,88 @@ def test_quick_answers_share_a_call() raises:
 
 def test_who_is_told_of_sealed_pages_gets_all_signals() raises:
     for backend in [BackendKind.EPOLL, BackendKind.IO_URING]:
-        var loop = Loop(ReactorConfig(backend=backend))
-        var ours = Int32(-1)
-        var theirs = Int32(-1)
-        assert_equal(open_socket_pair(AF_UNIX, SOCK_STREAM, ours, theirs), 0)
-        var pages = SealedPages()
-        assert_equal(pages.seal(List[UInt8](length=40_000, fill=7)), 0)
-        var blocked = _blocked_signals()
-        var told = heap_create(~blocked)
-        var send = heap_create(OperationState(OperationKind.SEND))
-        send[].descriptor = ours
-        send[].owner = told.unsafe_bitcast[NoneType]()
-        send[].complete = _on_sent
+        var sealed = _Sealed(backend)
+        sealed.send[].complete = _on_sent
+        sealed.loop.reactor.submit(Operation(sealed.send))
+        for _ in range(100):
+            sealed.loop.turn(1)
+            if Operation(sealed.send).is_idle():
+                break
+        assert_equal(Int(sealed.send[].result), 40_000)
+        assert_true(sealed.send[].is_non_blocking, "no pages were sent for")
+        assert_equal(sealed.told[], _blocked_signals())
+        sealed.close()
+
+
+def test_who_is_told_of_a_slow_turn_gets_all_signals() raises:
+    for backend in [BackendKind.EPOLL, BackendKind.IO_URING]:
+        var sealed = _Sealed(backend)
+        var full = List[UInt8](length=65536, fill=1)
+        while send_octets(sealed.ours, full, MSG_DONTWAIT) > 0:
+            pass
+        sealed.loop.turn(0)
+        var begun_ns = monotonic_ns()
+        while monotonic_ns() - begun_ns < 150_000_000:
+            pass
+        sealed.loop.reactor.watch_slow_turns(
+            _on_slow_turn, sealed.told.unsafe_bitcast[NoneType]()
+        )
+        # The socket has no room, so that nothing completes before the wait.
+        sealed.loop.reactor.submit(Operation(sealed.send))
+        sealed.loop.turn(1)
+        assert_true(sealed.send[].is_non_blocking, "no pages were sent for")
+        assert_equal(sealed.told[], _blocked_signals())
+        sealed.loop.reactor.cancel(Operation(sealed.send))
+        while not Operation(sealed.send).is_idle():
+            sealed.loop.turn(1)
+        sealed.close()
+
+
+struct _Sealed(Movable):
+    """Is a send of sealed pages that is not submitted yet."""
+
+    var loop: Loop
+    var ours: Int32
+    var theirs: Int32
+    var pages: SealedPages
+    var send: PointerTo[OperationState]
+    # The signals that somebody who was told did not get.
+    var told: PointerTo[UInt64]
+
+    def __init__(out self, backend: BackendKind) raises:
+        self.loop = Loop(ReactorConfig(backend=backend))
+        self.ours = -1
+        self.theirs = -1
+        self.pages = SealedPages()
+        self.send = heap_create(OperationState(OperationKind.SEND))
+        self.told = heap_create(~_blocked_signals())
+        assert_equal(
+            open_socket_pair(AF_UNIX, SOCK_STREAM, self.ours, self.theirs), 0
+        )
+        assert_equal(self.pages.seal(List[UInt8](length=40_000, fill=7)), 0)
         var octets = (
-            pages.octets()
+            self.pages.octets()
             .unsafe_ptr()
             .unsafe_mut_cast[True]()
             .unsafe_origin_cast[MutUntrackedOrigin]()
         )
-        send[].address = octets
-        send[].second = octets
-        send[].second_length = len(pages)
-        send[].second_is_sealed = True
-        loop.reactor.submit(Operation(send))
-        for _ in range(100):
-            loop.turn(1)
-            if Operation(send).is_idle():
-                break
-        assert_equal(Int(send[].result), 40_000)
-        assert_true(send[].is_non_blocking, "the pages were copied")
-        assert_equal(told[], blocked)
-        assert_equal(_blocked_signals(), blocked)
-        loop.close()
-        _ = pages^
-        heap_destroy(send)
-        heap_destroy(told)
-        _ = close_descriptor(ours)
-        _ = close_descriptor(theirs)
+        self.send[].descriptor = self.ours
+        self.send[].owner = self.told.unsafe_bitcast[NoneType]()
+        self.send[].address = octets
+        self.send[].second = octets
+        self.send[].second_length = len(self.pages)
+        self.send[].second_is_sealed = True
+
+    def close(mut self) raises:
+        self.loop.close()
+        heap_destroy(self.send)
+        heap_destroy(self.told)
+        _ = close_descriptor(self.ours)
+        _ = close_descriptor(self.theirs)
+
+
+def _on_slow_turn(owner: Erased, busy_ms: Int):
+    owner.unsafe_bitcast[UInt64]()[] = _blocked_signals()
 
 
 def _on_sent(operation: Operation):

@@ -17,9 +17,11 @@ def send_sealed(pipe: SplicePipe, operation: Operation) -> Int:
         The count that the kernel took, or 0: then an ordinary send does it.
     """
     ref o = operation.state[]
-    # A splice waits unless the socket says otherwise. It stays so: to change it
-    # is a call, and neither backend's other operations ask for it.
+    # A splice waits unless the socket says otherwise. It stays so: switching
+    # back is a call, and no receive, send or poll of a backend depends on it.
     if not o.is_non_blocking:
+        if pipe.is_useless():
+            return 0
         if set_non_blocking(o.descriptor, True) < 0:
             return 0
         o.is_non_blocking = True

@@ -452,6 +452,9 @@ struct UringBackend(Backend):
                     None,
                 )
             )
+        else:
+            # No completion makes sure that `flush` is next.
+            self.state[].pipe.let_signal_through()
         return sent > 0
 
     @no_inline
