@@ -30,7 +30,9 @@ def narrowed[
         number: The nearest Float64, finite.
 
     Returns:
-        The number; infinite if it is too large.
+        The number; infinite if it is too large. A BFloat16 below 2^-126 is
+        zero where the processor has AVX512_BF16: the compiler stores it by an
+        instruction that knows no such numbers.
     """
     var bits = bitcast[DType.uint64](abs(number))
     var biased = Int(bits >> _FRACTION_BITS)

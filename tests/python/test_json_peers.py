@@ -32,6 +32,9 @@ NARROW = {
     "Float16": (11, -24, 16),
     "BFloat16": (8, -133, 128),
 }
+# Where the processor has an instruction for BFloat16, the compiler stores every
+# such number by it, and it takes those below 2^-126 for zero.
+SMALL_LOST = "avx512_bf16" in Path("/proc/cpuinfo").read_text().split()
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 # What the RFC leaves to a parser, and flare accepts: numbers of any size and
 # precision, because their text is kept.
@@ -272,7 +275,11 @@ class JsonPeersTest(unittest.TestCase):
             for text, written, number in zip(
                 texts, json.loads(line[2:]), expected
             ):
-                self.assertEqual(written, float(number), (name, text))
+                size = abs(float(number))
+                if name == "BFloat16" and SMALL_LOST and size < 2.0**-126:
+                    self.assertIn(abs(written), (0, size), (name, text))
+                else:
+                    self.assertEqual(written, float(number), (name, text))
 
 
 if __name__ == "__main__":
