@@ -45,6 +45,15 @@ def await_nobody_at(place):
     raise AssertionError(f"somebody listens at {place}")
 
 
+def await_end(process_id):
+    """Waits until a process has gone: a connection that it accepted before is
+    reset with it."""
+    deadline = time.monotonic() + 5
+    while Path(f"/proc/{process_id}").exists():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"process {process_id} has not ended")
+
+
 class Case:
     def start(self, *options, **how):
         subject = Subject(
@@ -264,6 +273,7 @@ class Mixed(Case):
         if "--supervise" in options:
             # The supervisor keeps the sockets, and the paths stay.
             os.kill(int(answer.body), signal.SIGKILL)
+            await_end(int(answer.body))
             for place in where:
                 answer = answer_to(
                     place, b"GET /id HTTP/1.1\r\nHost: a\r\n\r\n"
