@@ -142,13 +142,18 @@ struct Pool(Movable):
         if len(self._texts) != PRODUCTS:
             raise Error("no pool of products: ", path)
         self._price()
+        self._seal_lists()
+
+    def _seal_lists(mut self) raises:
+        var all = String()
+        var ends: List[Int] = [0]
         for first in range(0, len(self._texts), LIST):
             var products = self._texts[first : first + LIST]
-            self._lists.append(
-                SealedContent(
-                    String("[", StaticString(",").join(products), "]")
-                )
-            )
+            all.write("[", StaticString(",").join(products), "]")
+            ends.append(all.byte_length())
+        var content = SealedContent(all)
+        for i in range(1, len(ends)):
+            self._lists.append(content[ends[i - 1] : ends[i]])
 
     def _add(mut self, var text: String) raises:
         var brand = String(_between(text, '"brand":"', '"'))

@@ -1,5 +1,6 @@
 """Holds content that is sent over and over and never changes."""
 
+from std.builtin.builtin_slice import ContiguousSlice
 from std.memory import ArcPointer
 
 from flare.sys.sealed_pages import SealedPages
@@ -18,9 +19,13 @@ struct SealedContent(ImplicitlyCopyable, Sized):
     Its octets are copied when it is made, into whole pages of a mapping of
     their own, of which a process may have some tens of thousands (Linux,
     `vm.max_map_count`): make one for each content, not one for each answer.
+    From 1 MiB on it lies in huge pages, where the system has them, and costs
+    less to send: make one of many contents, and answer with parts of it.
     """
 
     var _pages: ArcPointer[SealedPages]
+    var _start: Int
+    var _octet_count: Int
 
     def __init__(out self, octets: Span[UInt8, _]) raises:
         """Copies octets and seals the copy.
@@ -36,6 +41,8 @@ struct SealedContent(ImplicitlyCopyable, Sized):
         if problem < 0:
             raise Error("http.no_memory for sealed content errno=", -problem)
         self._pages = ArcPointer(pages^)
+        self._start = 0
+        self._octet_count = len(octets)
 
     def __init__(out self, text: StringSlice) raises:
         """Copies a text and seals the copy.
@@ -54,7 +61,22 @@ struct SealedContent(ImplicitlyCopyable, Sized):
         Returns:
             The count.
         """
-        return len(self._pages[])
+        return self._octet_count
+
+    def __getitem__(self, slice: ContiguousSlice) -> Self:
+        """Takes a part.
+
+        Args:
+            slice: Which octets, as of a `Span`; without a step.
+
+        Returns:
+            What refers to these octets, and keeps all in memory.
+        """
+        var start, end = slice.indices(len(self))
+        var part = self
+        part._start += start
+        part._octet_count = max(end - start, 0)
+        return part^
 
     def octets(self) -> Span[UInt8, origin_of(self)]:
         """Views the octets.
@@ -62,4 +84,6 @@ struct SealedContent(ImplicitlyCopyable, Sized):
         Returns:
             A view that lives as long as this.
         """
-        return rebind[Span[UInt8, origin_of(self)]](self._pages[].octets())
+        return rebind[Span[UInt8, origin_of(self)]](
+            self._pages[].octets()[self._start : self._start + len(self)]
+        )

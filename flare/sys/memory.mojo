@@ -4,6 +4,7 @@ Each function returns what the kernel returned, or the negated errno.
 """
 
 from std.ffi import c_int, external_call
+from std.math import align_up
 from std.sys.intrinsics import PrefetchOptions, prefetch
 
 from flare.core import OctetPointer
@@ -13,11 +14,15 @@ from .file import result_or_errno
 comptime PAGE_OCTETS = 4096
 """The granularity of a mapping."""
 
+comptime HUGE_PAGE_OCTETS = 2 * 1024 * 1024
+"""What the kernel refers to as one page where memory is in one piece."""
+
 comptime LINE_OCTETS = 64
 """The size of a cache line."""
 
 comptime _READ_ONLY = 1
 comptime _READ_WRITE = 3
+comptime _MADV_HUGEPAGE = 14
 comptime _MADV_GUARD_INSTALL = 102
 
 
@@ -47,6 +52,33 @@ def map_private(octets: Int) -> Int:
     """
     # MAP_PRIVATE | MAP_ANONYMOUS
     return _map(octets, 0x22, -1, 0)
+
+
+def map_private_in_huge_pages(octets: Int) -> Int:
+    """Maps zeroed memory of this process alone, in huge pages as far as it
+    fills such and the system has them (madvise(2), `MADV_HUGEPAGE`).
+
+    Args:
+        octets: The length.
+
+    Returns:
+        The address, or the negated errno.
+    """
+    if octets < HUGE_PAGE_OCTETS:
+        return map_private(octets)
+    # Only what begins at a multiple of their size becomes one, and mappings
+    # may begin at any page.
+    var mapped = map_private(octets + HUGE_PAGE_OCTETS)
+    if mapped < 0:
+        return mapped
+    var address = align_up(mapped, HUGE_PAGE_OCTETS)
+    var end = align_up(address + octets, PAGE_OCTETS)
+    if address > mapped:
+        _ = unmap(mapped, address - mapped)
+    _ = unmap(end, mapped + octets + HUGE_PAGE_OCTETS - end)
+    # Where it is refused, the pages are small ones.
+    _ = external_call["madvise", c_int](address, octets, c_int(_MADV_HUGEPAGE))
+    return address
 
 
 def map_shared_anonymous(octets: Int) -> Int:

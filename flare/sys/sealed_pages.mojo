@@ -1,6 +1,14 @@
 """Holds octets that nobody can change, in pages of their own."""
 
-from .memory import at_address, forbid_writing, map_private, unmap
+from std.math import align_up
+
+from .memory import (
+    HUGE_PAGE_OCTETS,
+    at_address,
+    forbid_writing,
+    map_private_in_huge_pages,
+    unmap,
+)
 
 
 struct SealedPages(Movable, Sized):
@@ -21,7 +29,7 @@ struct SealedPages(Movable, Sized):
     def __deinit__(deinit self):
         """Gives the pages back."""
         if self._address > 0:
-            _ = unmap(self._address, self._octet_count)
+            _ = unmap(self._address, _mapped_octets(self._octet_count))
 
     def seal(mut self, octets: Span[UInt8, _]) -> Int:
         """Copies octets into new pages and seals these.
@@ -35,15 +43,16 @@ struct SealedPages(Movable, Sized):
         debug_assert(self._address == 0, "sealed twice")
         if len(octets) == 0:
             return 0
-        var address = map_private(len(octets))
+        var mapped_octets = _mapped_octets(len(octets))
+        var address = map_private_in_huge_pages(mapped_octets)
         if address < 0:
             return address
         Span(unsafe_ptr=at_address(address), length=len(octets)).copy_from(
             octets
         )
-        var problem = forbid_writing(address, len(octets))
+        var problem = forbid_writing(address, mapped_octets)
         if problem < 0:
-            _ = unmap(address, len(octets))
+            _ = unmap(address, mapped_octets)
             return problem
         self._address = address
         self._octet_count = len(octets)
@@ -68,3 +77,11 @@ struct SealedPages(Movable, Sized):
         return rebind[Span[UInt8, origin_of(self)]](
             Span(unsafe_ptr=at_address(self._address), length=len(self))
         )
+
+
+def _mapped_octets(octet_count: Int) -> Int:
+    # Referring to part of a huge page costs the kernel less than to as many
+    # small ones. The last one is worth it where it is at least half full.
+    if octet_count % HUGE_PAGE_OCTETS < HUGE_PAGE_OCTETS // 2:
+        return octet_count
+    return align_up(octet_count, HUGE_PAGE_OCTETS)

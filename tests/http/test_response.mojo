@@ -76,6 +76,21 @@ def test_sealed_content_is_shared_by_the_responses_that_carry_it() raises:
     )
 
 
+def test_parts_of_sealed_content_are_answered() raises:
+    var sealed = SealedContent("never changes")
+    var part = sealed[6:]
+    _ = sealed^
+    assert_equal(len(part), 7)
+    _check(ok_json(part), 200, "application/json", "changes")
+    _check(ok_json(part[2:5][:2]), 200, "application/json", "an")
+    assert_equal(len(part[3:3]), 0)
+    _check(ok_json(part[3:3]), 200, "application/json", "")
+    assert_equal(len(part[5:2]), 0)
+    _check(ok_json(part[3:99]), 200, "application/json", "nges")
+    _check(ok_json(part[-2:]), 200, "application/json", "es")
+    assert_true(ok(part).body.is_sealed())
+
+
 def test_builders_set_the_field_that_belongs_to_the_status() raises:
     assert_equal(_field(created("x", "/users/7"), "Location"), "/users/7")
     assert_equal(_field(created("x"), "Location"), "")

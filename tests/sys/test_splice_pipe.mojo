@@ -1,5 +1,6 @@
 """Tests for sealed pages and their way to a socket, against the real kernel."""
 
+from std.os.path import exists
 from std.testing import assert_equal, assert_true
 
 from flare.core import heap_create, heap_destroy
@@ -99,7 +100,7 @@ def _sealed(octets: List[UInt8]) raises -> SealedPages:
 
 
 def test_sealed_pages_hold_what_they_were_given() raises:
-    for count in [0, 1, 4096, 4097, _OCTETS]:
+    for count in [0, 1, 4096, 4097, _OCTETS, 1 << 20, (5 << 20) + 1]:
         var octets = _pattern(count)
         var pages = _sealed(octets)
         octets.clear()
@@ -108,13 +109,53 @@ def test_sealed_pages_hold_what_they_were_given() raises:
 
 
 def test_who_writes_into_sealed_pages_is_ended() raises:
-    var pages = _sealed(_pattern(10))
-    var child = fork_process()
-    if child == 0:
-        pages.octets().unsafe_ptr().unsafe_mut_cast[True]()[] = 1
-        exit_process(0)
-    assert_true(wait_for_end(child).exit_code() != 0)
-    assert_equal(pages.octets()[0], 0)
+    for count in [10, 1 << 20, (2 << 20) + 1]:
+        var octets = _pattern(count)
+        var pages = _sealed(octets)
+        for place in [0, count - 1]:
+            var child = fork_process()
+            if child == 0:
+                var octet = pages.octets().unsafe_ptr() + place
+                octet.unsafe_mut_cast[True]()[] = octets[place] + 1
+                exit_process(0)
+            assert_true(wait_for_end(child).exit_code() != 0)
+            assert_equal(pages.octets()[place], octets[place])
+
+
+def test_long_contents_ask_for_huge_pages() raises:
+    for count in [1 << 20, (2 << 20) + 1]:
+        var pages = _sealed(_pattern(count))
+        var address = Int(pages.octets().unsafe_ptr())
+        assert_equal(address % (2 << 20), 0)
+        if exists("/sys/kernel/mm/transparent_hugepage"):
+            assert_true("hg" in _flags_at(address))
+        _ = pages^
+
+
+def _flags_at(address: Int) raises -> String:
+    var start = String(hex(address, prefix=""), "-")
+    var is_found = False
+    with open("/proc/self/smaps", "r") as file:
+        for line in file.read().split("\n"):
+            is_found = is_found or line.startswith(start)
+            if is_found and line.startswith("VmFlags:"):
+                return String(line)
+    raise Error("nothing is mapped at ", start)
+
+
+def test_sealed_pages_leave_nothing_mapped() raises:
+    for count in [4097, 1 << 20, (3 << 20) - 1, (4 << 20) + 1]:
+        var octets = _pattern(count)
+        var before = _mapped_pages()
+        for _ in range(64):
+            _ = _sealed(octets)
+        # 64 times anything that was left is more than any allocator takes.
+        assert_true(_mapped_pages() - before < 64)
+
+
+def _mapped_pages() raises -> Int:
+    with open("/proc/self/statm", "r") as file:
+        return Int(file.read().split(" ")[0])
 
 
 def test_pages_follow_a_head_and_arrive_as_they_were_sealed() raises:
