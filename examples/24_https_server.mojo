@@ -1,4 +1,4 @@
-# Run: mojo run -I . examples/24_https_server.mojo
+# Run: mojo build -I . -o /tmp/https_server examples/24_https_server.mojo && /tmp/https_server
 # Prints: CN=first True
 # Prints: CN=second True
 """Serves HTTPS and renews its certificate, made by the command `openssl`."""

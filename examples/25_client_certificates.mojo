@@ -1,4 +1,4 @@
-# Run: mojo run -I . examples/25_client_certificates.mojo
+# Run: mojo build -I . -o /tmp/client_certificates examples/25_client_certificates.mojo && /tmp/client_certificates
 # Prints: hello CN=alice
 """Serves only clients whom an authority of ours vouches for (mTLS)."""
 

@@ -1,4 +1,4 @@
-# Run: mojo run -I . examples/30_reverse_proxy.mojo [url of a server]
+# Run: mojo build -I . -o /tmp/reverse_proxy examples/30_reverse_proxy.mojo && /tmp/reverse_proxy [url of a server]
 # Prints: 200 hello by way of 1.1 flare
 # Prints: nobody there: 502
 """Stands before another server: hands requests on, and its responses back."""

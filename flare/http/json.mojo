@@ -57,7 +57,7 @@ struct Json[T: Deinitable & Movable](Extractor, IntoResponse):
 
         Raises:
             A `Rejection` with status 415 if the content is of another type than
-            `application/json`, 400 if it is no JSON and 422 if it is no such
+            `application/json` or `…+json`, 400 if it is no JSON and 422 if it is no such
             value, with the path and the place of what is wrong.
         """
         comptime assert conforms_to(Self.T, FromJson), String(

@@ -124,7 +124,7 @@ struct Response(Movable):
 
         Raises:
             An error `client.status answer status=404: Not Found` and the like
-            (`ClientError.of`) for 400 to 599.
+            (`ClientError.of`) for 400 and above.
         """
         if self.status >= 400:
             raise raised(

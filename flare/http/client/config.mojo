@@ -35,8 +35,9 @@ struct ClientTimeouts(TrivialRegisterPassable):
     var continue_ms: Int
     """How long content waits for 100 (Continue) before it is sent anyway."""
     var total_ms: Int
-    """The whole request, redirections and repetitions included; where the
-    content is read bit by bit, up to its head."""
+    """The whole request, redirections and repetitions included; of `stream` up
+    to its head, of `open`, `upload` and multipart forms until the connection is
+    made: then each wait has its own bound, and `deadline_in` bounds them all."""
 
     def __init__(
         out self,
@@ -180,7 +181,8 @@ struct ClientConfig(Copyable, Movable):
     var proxies: ProxyRules
     """Through whom which host is reached."""
     var unix_socket: Optional[String]
-    """The path of a socket that all connections go to, whatever the host."""
+    """The path of a socket that all connections go to, whatever the host; https
+    is refused then."""
     var decoding: Optional[DecodingLimits]
     """What decoding may make of a response. The client then asks for the
     codings that this machine can decode, and undoes them; but not for a request

@@ -93,8 +93,8 @@ struct ServerConfig(Copyable, Movable):
     for a full socket after up to a megabyte: a slower peer needs a longer
     `write_timeout_ms`."""
     var handler_timeout_ms: Int
-    """How long the waits of one handler may last in all, those for its content
-    not counted; 60 s by default. It ends with the handler: a function that
+    """How long after its head a handler may still wait; the time that it waited
+    for content is added. 60 s by default. It ends with the handler: a function that
     writes a stream has a deadline for each write."""
     var linger_timeout_ms: Int
     """How long octets of a refused peer are read and dropped, so that it gets

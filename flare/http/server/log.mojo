@@ -13,8 +13,8 @@ struct LogSink(ImplicitlyCopyable):
     """Receives one line of text at a time."""
 
     var write: def(StringSlice[ImmUntrackedOrigin]) thin -> None
-    """Called on a worker's thread for what happens rarely: the start, the end,
-    errors of handlers. It should be quick."""
+    """Called on a worker's thread for what happens rarely: the start, errors
+    of handlers. It should be quick."""
 
     def line(self, text: StringSlice):
         """Hands a line over.

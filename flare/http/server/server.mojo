@@ -332,7 +332,8 @@ struct HttpServer(Movable):
             NetError: If a worker cannot start.
             An error `http.bad_workers` if the number is out of bounds.
             An error `http.worker_died` if a supervised worker died five times
-            and never served, or `http.no_descriptor` to supervise with.
+            and never served, `http.no_descriptor` to supervise with, or
+            `http.handed_over` after a `hand_over`.
         """
         self.serve(
             FnHandler(handler),
@@ -379,7 +380,8 @@ struct HttpServer(Movable):
             NetError: If a worker cannot start.
             An error `http.bad_workers` if the number is out of bounds.
             An error `http.worker_died` if a supervised worker died five times
-            and never served, or `http.no_descriptor` to supervise with.
+            and never served, `http.no_descriptor` to supervise with, or
+            `http.handed_over` after a `hand_over`.
         """
         if num_workers < 1 or num_workers > _WORKERS_MAX:
             raise Error("http.bad_workers must be 1 to 256: ", num_workers)
@@ -432,7 +434,8 @@ struct HttpServer(Movable):
             NetError: If a worker cannot start.
             An error `http.bad_workers` if the number is out of bounds.
             An error `http.worker_died` if a supervised worker died five times
-            and never served, or `http.no_descriptor` to supervise with.
+            and never served, `http.no_descriptor` to supervise with, or
+            `http.handed_over` after a `hand_over`.
         """
         comptime assert not config.first_problem(), _problem_text(config)
         if num_workers < 1 or num_workers > _WORKERS_MAX:
