@@ -2,7 +2,7 @@
 
 from flare.core import PointerTo
 from flare.message import FieldName, HeaderMap
-from flare.proto.h1 import BodyLength
+from flare.proto.h1 import BodyKind, BodyLength
 from flare.runtime.wait import sleep
 from flare.sys.clock import monotonic_ns, unix_seconds
 from flare.tls import TlsContext
@@ -247,7 +247,10 @@ def drop_content(
     var received = Received()
     exchange.consume_head()
     var is_whole = True
-    if connection.state[].head.content_length > _DROPPED_OCTETS_MAX:
+    if (
+        connection.state[].h1.receive_body == BodyKind.LENGTH
+        and connection.state[].head.content_length > _DROPPED_OCTETS_MAX
+    ):
         is_whole = False
     else:
         try:
