@@ -53,54 +53,113 @@ struct _Query(Copyable, Movable):
         self.is_answered = False
 
 
-def ask_by_datagram(
-    server: SocketAddr,
-    name: String,
-    mut findings: List[Finding],
-    timeout_ms: Int,
-    *,
-    with_edns: Bool,
-) raises:
-    """Asks for everything that is open, and waits for the answers.
+struct DatagramExchange(Movable):
+    """Owns queries that were sent to one server, and the socket on which their
+    answers come."""
 
-    Args:
-        server: Whom to ask.
-        name: The whole name.
-        findings: The questions; what is answered is noted in them.
-        timeout_ms: The longest wait for all answers.
-        with_edns: Whether to say that we take larger datagrams.
+    var _socket: _Socket
+    var _queries: List[_Query]
+    var _foreign: Int
+    var _has_failed: Bool
 
-    Raises:
-        Error: If the fiber is cancelled or no socket can be had.
-    """
-    var fiber = waiting_fiber("resolve")
-    var queries = _write_queries(name, findings, with_edns)
-    var socket = _Socket(
-        Int32(
-            checked(
-                "resolve",
-                open_socket(
-                    AF_INET if server.ip.is_v4() else AF_INET6,
-                    SOCK_DGRAM,
-                    IPPROTO_UDP,
-                ),
-                server,
+    def __init__(
+        out self,
+        server: SocketAddr,
+        name: String,
+        mut findings: List[Finding],
+        *,
+        with_edns: Bool,
+    ) raises:
+        """Asks for everything that is open.
+
+        Args:
+            server: Whom to ask.
+            name: The whole name.
+            findings: The questions.
+            with_edns: Whether to say that we take larger datagrams.
+
+        Raises:
+            Error: If no socket can be had.
+        """
+        self._queries = _write_queries(name, findings, with_edns)
+        self._socket = _Socket(
+            Int32(
+                checked(
+                    "resolve",
+                    open_socket(
+                        AF_INET if server.ip.is_v4() else AF_INET6,
+                        SOCK_DGRAM,
+                        IPPROTO_UDP,
+                    ),
+                    server,
+                )
             )
         )
-    )
-    _bind_unforeseeable_port(socket.descriptor, server)
-    var problem = connect_socket(socket.descriptor, server.to_storage())
-    for query in queries:
-        if problem >= 0:
-            problem = send_octets(
-                socket.descriptor, Span(query.message), MSG_DONTWAIT
-            )
-    if problem < 0:
-        _fail_open(queries, findings, DnsError.TRY_AGAIN)
-        return
-    var deadline_ms = fiber.reactor().refresh_now_ms() + timeout_ms
-    _await_answers(fiber, socket.descriptor, queries, findings, deadline_ms)
-    _ = socket^
+        self._foreign = 0
+        _bind_unforeseeable_port(self._socket.descriptor, server)
+        var problem = connect_socket(
+            self._socket.descriptor, server.to_storage()
+        )
+        for query in self._queries:
+            if problem >= 0:
+                problem = send_octets(
+                    self._socket.descriptor, Span(query.message), MSG_DONTWAIT
+                )
+        self._has_failed = problem < 0
+        if self._has_failed:
+            _fail_open(self._queries, findings, DnsError.TRY_AGAIN)
+
+    def next_truncated(
+        mut self, mut findings: List[Finding], deadline_ms: Int
+    ) raises -> Optional[Int]:
+        """Waits for answers, until one does not fit a datagram.
+
+        Others may come while that one is asked for over TCP: they are there
+        when this is called again.
+
+        Args:
+            findings: The questions; what is answered is noted in them.
+            deadline_ms: Until when to wait.
+
+        Returns:
+            Which finding that is; none where no more is to come.
+
+        Raises:
+            Error: If the fiber is cancelled.
+        """
+        var fiber = waiting_fiber("resolve")
+        var descriptor = self._socket.descriptor
+        var buffer = List[UInt8](length=_DATAGRAM_OCTETS_MAX, fill=0)
+        while not self._has_failed and _open_count(self._queries) > 0:
+            var count = receive_octets(descriptor, Span(buffer), MSG_DONTWAIT)
+            if count >= 0:
+                var index = _take(Span(buffer)[:count], self._queries, findings)
+                if not index:
+                    self._foreign += 1
+                elif findings[index.value()].was_truncated:
+                    return index
+                if self._foreign == FOREIGN_MAX:
+                    self._fail(findings, DnsError.BAD_ANSWER)
+                continue
+            if count != -EAGAIN:
+                # Nobody listens there, or no route leads there.
+                self._fail(findings, DnsError.TRY_AGAIN)
+                continue
+            var left_ms = deadline_ms - fiber.reactor().refresh_now_ms()
+            var ready = TIMED_OUT
+            if left_ms > 0:
+                ready = _wait_readable(fiber, descriptor, left_ms)
+            if ready == CANCELLED:
+                raise Error(NetError.from_errno("resolve", CANCELLED))
+            if ready == TIMED_OUT:
+                self._fail(findings, DnsError.TIMEOUT)
+            elif ready < 0:
+                self._fail(findings, DnsError.TRY_AGAIN)
+        return None
+
+    def _fail(mut self, mut findings: List[Finding], failure: Int):
+        self._has_failed = True
+        _fail_open(self._queries, findings, failure)
 
 
 struct _Socket(Movable):
@@ -202,44 +261,6 @@ def _bind_unforeseeable_port(descriptor: Int32, server: SocketAddr) raises:
     # The kernel chooses at random too, among fewer ports.
 
 
-def _await_answers(
-    fiber: Fiber,
-    descriptor: Int32,
-    mut queries: List[_Query],
-    mut findings: List[Finding],
-    deadline_ms: Int,
-) raises:
-    var buffer = List[UInt8](length=_DATAGRAM_OCTETS_MAX, fill=0)
-    var foreign = 0
-    while _open_count(queries) > 0:
-        var left_ms = deadline_ms - fiber.reactor().refresh_now_ms()
-        var ready = TIMED_OUT
-        if left_ms > 0:
-            ready = _wait_readable(fiber, descriptor, left_ms)
-        if ready == CANCELLED:
-            raise Error(NetError.from_errno("resolve", CANCELLED))
-        if ready < 0:
-            _fail_open(
-                queries,
-                findings,
-                DnsError.TIMEOUT if ready == TIMED_OUT else DnsError.TRY_AGAIN,
-            )
-            return
-        while _open_count(queries) > 0:
-            var count = receive_octets(descriptor, Span(buffer), MSG_DONTWAIT)
-            if count == -EAGAIN:
-                break
-            if count < 0:
-                # Nobody listens there, or no route leads there.
-                _fail_open(queries, findings, DnsError.TRY_AGAIN)
-                return
-            if not _take(Span(buffer)[:count], queries, findings):
-                foreign += 1
-            if foreign == FOREIGN_MAX:
-                _fail_open(queries, findings, DnsError.BAD_ANSWER)
-                return
-
-
 def _wait_readable(fiber: Fiber, descriptor: Int32, timeout_ms: Int) -> Int:
     ref operation = fiber.state[].operation
     operation.kind = OperationKind.POLL
@@ -255,15 +276,15 @@ def _take(
     message: Span[UInt8, _],
     mut queries: List[_Query],
     mut findings: List[Finding],
-) -> Bool:
+) -> Optional[Int]:
     for i in range(len(queries)):
         ref query = queries[i]
         if not query.is_answered and take_answer(
             message, Span(query.message), findings[query.index]
         ):
             query.is_answered = True
-            return True
-    return False
+            return query.index
+    return None
 
 
 def _open_count(queries: List[_Query]) -> Int:

@@ -16,7 +16,7 @@ from flare.sys.socket_constants import IPPROTO_UDP, SOCK_DGRAM
 
 from .cache import DnsCache
 from .config import ResolverConfig
-from .datagram import ask_by_datagram
+from .datagram import DatagramExchange
 from .error import DnsError
 from .finding import Finding
 from .resolve import RESOLVE_TIMEOUT_MS, known_addresses
@@ -243,20 +243,37 @@ def _ask_server(
 ) raises:
     var reactor = waiting_fiber("resolve").reactor()
     var deadline_ms = reactor.refresh_now_ms() + timeout_ms
-    var with_edns = True
-    ask_by_datagram(server, name, findings, timeout_ms, with_edns=True)
+    _ask_until(server, name, findings, deadline_ms, with_edns=True)
     for finding in findings:
         if finding.is_open() and finding.was_unreadable:
-            with_edns = False
-    if not with_edns:
-        # RFC 6891 section 6.2.2: it may be a server from before EDNS.
+            # RFC 6891 section 6.2.2: it may be a server from before EDNS.
+            _ask_until(server, name, findings, deadline_ms, with_edns=False)
+            return
+
+
+def _ask_until(
+    server: SocketAddr,
+    name: String,
+    mut findings: List[Finding],
+    deadline_ms: Int,
+    *,
+    with_edns: Bool,
+) raises:
+    var reactor = waiting_fiber("resolve").reactor()
+    var exchange = DatagramExchange(server, name, findings, with_edns=with_edns)
+    while True:
+        # At once: the other answer may never come (RFC 7766 section 5).
+        var truncated = exchange.next_truncated(findings, deadline_ms)
+        if not truncated:
+            return
         var left_ms = deadline_ms - reactor.refresh_now_ms()
-        ask_by_datagram(server, name, findings, left_ms, with_edns=False)
-    for i in range(len(findings)):
-        var left_ms = deadline_ms - reactor.refresh_now_ms()
-        if findings[i].is_open() and findings[i].was_truncated and left_ms > 0:
+        if left_ms > 0:
             ask_by_stream(
-                server, name, findings[i], left_ms, with_edns=with_edns
+                server,
+                name,
+                findings[truncated.value()],
+                left_ms,
+                with_edns=with_edns,
             )
 
 

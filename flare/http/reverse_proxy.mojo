@@ -152,8 +152,11 @@ def _ask(client: HttpClient, req: Request) raises -> ArcPointer[ClientStream]:
                 _ = copy(body, upstream[], _UNBOUNDED)
                 upstream[].end()
             except e:
-                # Half a content has no end that the server could wait for.
-                upstream[].close()
+                var failure = ClientError.of(e)
+                # A server that has closed may have answered before. To any
+                # other one, half a content has no end that it could wait for.
+                if not failure or not failure.value().is_broken_off():
+                    upstream[].close()
                 raise e^
 
         # The response may come while the content still goes.

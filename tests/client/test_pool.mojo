@@ -15,7 +15,7 @@ from flare.http import (
 from flare.net import SocketAddr
 from flare.runtime.task import JoinHandle, spawn
 from flare.runtime.wait import sleep
-from flare.tcp import TcpListener
+from flare.tcp import TcpListener, TcpStream
 
 from tests.client.stand import (
     OK_ANSWER,
@@ -38,6 +38,10 @@ def test_a_connection_that_the_server_closed_is_not_used() raises:
 
 def test_a_request_on_a_dead_connection_is_repeated_where_it_may_be() raises:
     on_each_backend(_dead)
+
+
+def test_a_request_that_ends_each_connection_is_repeated_once() raises:
+    on_each_backend(_poisonous)
 
 
 def test_what_came_while_a_connection_idled_is_no_answer() raises:
@@ -198,6 +202,55 @@ def _dead() raises:
             assert_equal(client.get("/").text(), "ok")
         assert_equal(stand.connections(), 2, method)
         stand^.join()
+
+
+def _poisonous() raises:
+    for method in ["GET", "DELETE", "PUT"]:
+        var listener = TcpListener.bind(SocketAddr.localhost(0))
+        var url = String("http://127.0.0.1:", listener.local_address().port)
+        var client = heap_create(HttpClient(url, config=_limited(3)))
+        var seen = ArcPointer(0)
+
+        def accept() raises {var listener^, var seen}:
+            for _ in range(4):
+                _answer_beside(listener.accept(), seen)
+
+        def ask() raises {var client}:
+            assert_equal(client[].get("/").text(), "ok")
+
+        var accepting = spawn(accept^)
+        var asking = List[JoinHandle[NoneType]]()
+        for _ in range(3):
+            asking.append(spawn(ask))
+        while len(asking) > 0:
+            asking.pop().join()
+        assert_equal(client[].statistics().idle, 3)
+        var kind = -1
+        try:
+            _ = client[].request(method, "/poison", "1")
+        except e:
+            kind = ClientError.of(e).value().kind
+        assert_equal(kind, ClientError.CLOSED)
+        assert_equal(seen[], 2, method)
+        assert_equal(client[].statistics().stale, 1)
+        # The others are as good as they were.
+        assert_equal(client[].statistics().idle, 2)
+        accepting^.join()
+        heap_destroy(client)
+
+
+def _answer_beside(var stream: TcpStream, seen: ArcPointer[Int]) raises:
+    def answer() raises {var stream^, var seen}:
+        while True:
+            var request = read_request(stream)
+            if request.byte_length() == 0:
+                return
+            if "/poison" in request:
+                seen[] += 1
+                return
+            stream.write_all(OK_ANSWER.as_bytes())
+
+    spawn(answer^).detach()
 
 
 def _limited(origin_max: Int, waiting_max: Int = 100) -> ClientConfig:

@@ -8,6 +8,7 @@ from flare.http import (
     ClientError,
     HeaderMap,
     HttpClient,
+    RetryPolicy,
 )
 from flare.http.client.redirect import becomes_get, redirection
 from flare.message import Method, Url
@@ -114,6 +115,36 @@ def test_fields_of_every_request_show_no_secrets_elsewhere() raises:
 
 def test_a_redirection_to_nowhere_is_an_error() raises:
     on_each_backend(_nowhere)
+
+
+def test_a_length_without_content_costs_no_connection() raises:
+    on_each_backend(_without_content)
+
+
+def _without_content() raises:
+    comptime ANNOUNCED: StaticString = "Content-Length: 100000\r\n\r\n"
+    var stand = Stand(
+        [
+            Reply(
+                String("HTTP/1.1 301 X\r\nLocation: /y\r\n", ANNOUNCED),
+                Ending.KEEP,
+            ),
+            Reply(
+                String("HTTP/1.1 503 X\r\nRetry-After: 0\r\n", ANNOUNCED),
+                Ending.KEEP,
+            ),
+            Reply(String("HTTP/1.1 200 OK\r\n", ANNOUNCED), Ending.KEEP),
+        ]
+    )
+    var client = HttpClient(
+        stand.url(),
+        config=ClientConfig(
+            retry=RetryPolicy(retries_max=1, delay_ms=1, delay_max_ms=1)
+        ),
+    )
+    assert_equal(client.head("/x").status, 200)
+    assert_equal(stand.connections(), 1)
+    stand^.join()
 
 
 def _followed() raises:

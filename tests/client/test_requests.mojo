@@ -7,6 +7,7 @@ from flare.http import (
     BearerAuth,
     ClientConfig,
     ClientError,
+    ClientTimeouts,
     Content,
     HeaderMap,
     HttpClient,
@@ -22,10 +23,19 @@ from flare.http import (
 from flare.http.client.reference import full_url
 from flare.http.encoding import accept_encoding_of, decodable_codings
 from flare.message import Url
+from flare.net import SocketAddr
 from flare.runtime.task import spawn
+from flare.tcp import TcpListener
 from flare.unix import UnixListener
 
-from tests.client.stand import OK_ANSWER, Ending, Reply, Stand, ok_answers
+from tests.client.stand import (
+    OK_ANSWER,
+    Ending,
+    Reply,
+    Stand,
+    ok_answers,
+    read_some,
+)
 from tests.tcp.loops import octets_of, on_each_backend
 
 
@@ -41,6 +51,17 @@ def test_a_reference_is_joined_to_the_base() raises:
     rows.append(("http://h/v1", "?q", "http://h/v1?q"))
     rows.append(("http://h", "//evil/a", "http://h//evil/a"))
     rows.append(("http://h/v1", "//evil/a", "http://h/v1//evil/a"))
+    rows.append(("http://h//evil", "/a", "http://h//evil/a"))
+    rows.append(("http://h//evil", "a", "http://h//evil/a"))
+    rows.append(("http://h//evil/", "/a", "http://h//evil/a"))
+    rows.append(("http://h//evil", "", "http://h//evil"))
+    rows.append(("http://h//evil", "?q", "http://h//evil?q"))
+    rows.append(("http://h//evil", "//other", "http://h//evil//other"))
+    rows.append(("http://h//", "/a", "http://h/a"))
+    rows.append(("http://h//", "", "http://h//"))
+    rows.append(("http://h/.//evil", "/a", "http://h//evil/a"))
+    rows.append(("http://h", "/..//evil", "http://h//evil"))
+    rows.append(("http://h:81//evil:82", "/a", "http://h:81//evil:82/a"))
     rows.append(("http://h", "/a/../b", "http://h/b"))
     rows.append(("http://h", "http://other/x", "http://other/x"))
     rows.append(("http://h", "HTTPS://Other:443", "https://other/"))
@@ -98,6 +119,10 @@ def test_long_contents_go_both_ways() raises:
 
 def test_an_answer_that_comes_early_is_read() raises:
     on_each_backend(_early)
+
+
+def test_a_refusal_is_read_where_the_server_reads_no_more() raises:
+    on_each_backend(_unread)
 
 
 def test_content_waits_for_100_where_it_is_asked_for() raises:
@@ -278,6 +303,24 @@ def _early() raises:
         # The kernel may have thrown the answer away with the connection.
         assert_true(ClientError.of(e).value().is_broken_off(), String(e))
     stand^.join()
+
+
+def _unread() raises:
+    var listener = TcpListener.bind(SocketAddr.localhost(0))
+    var url = String("http://127.0.0.1:", listener.local_address().port)
+
+    def ask() raises {var url} -> Int:
+        var client = HttpClient(
+            url, config=ClientConfig(timeouts=ClientTimeouts(write_ms=50))
+        )
+        return client.post("/", String("x") * 32_000_000).status
+
+    var asking = spawn(ask)
+    var peer = listener.accept()
+    assert_true(read_some(peer).startswith("POST / "))
+    peer.write_all("HTTP/1.1 413 No\r\nContent-Length: 2\r\n\r\nno".as_bytes())
+    assert_equal(asking^.join(), 413)
+    _ = peer^
 
 
 def _continued() raises:

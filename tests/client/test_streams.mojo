@@ -10,11 +10,20 @@ from flare.http import (
     HttpClient,
 )
 from flare.io import MemoryReader
+from flare.net import SocketAddr
 from flare.proto.h1 import H1Limits
 from flare.runtime.task import spawn
 from flare.runtime.wait import sleep
+from flare.tcp import TcpListener
 
-from tests.client.stand import OK_ANSWER, Ending, Reply, Stand, ok_answers
+from tests.client.stand import (
+    OK_ANSWER,
+    Ending,
+    Reply,
+    Stand,
+    ok_answers,
+    read_some,
+)
 from tests.tcp.loops import octets_of, on_each_backend, pattern
 
 
@@ -44,6 +53,14 @@ def test_a_stream_that_fails_or_is_dropped_ends_its_connection() raises:
 
 def test_who_gives_a_stream_up_may_do_so_beside_its_reader() raises:
     on_each_backend(_given_up)
+
+
+def test_a_content_that_was_given_up_has_no_end() raises:
+    on_each_backend(_no_end)
+
+
+def test_a_content_that_a_reset_ends_is_not_whole() raises:
+    on_each_backend(_reset_beside)
 
 
 def test_a_long_upload_does_not_use_up_the_wait_for_the_answer() raises:
@@ -265,6 +282,64 @@ def _given_up() raises:
         assert_equal(client.statistics().open, 0)
         _ = stream^
         stand^.join()
+
+
+def _no_end() raises:
+    # Chunks, a known length, and what lasts until the close.
+    var answers: List[String] = [
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc",
+        "HTTP/1.1 200 OK\r\n\r\nabc",
+    ]
+    var piece = List[UInt8](length=3, fill=0)
+    for answer in answers:
+        var stand = Stand([Reply(answer, Ending.HOLD)])
+        var client = HttpClient(stand.url())
+        var stream = client.stream("/")
+        assert_equal(stream.read(Span(piece)), 3)
+        stream.close()
+        for _ in range(2):
+            with assert_raises(contains="client.over content"):
+                _ = stream.read(Span(piece))
+        _ = stream^
+        stand^.join()
+    var stand = Stand([Reply(answers[1], Ending.CLOSE)])
+    var client = HttpClient(stand.url())
+    var stream = client.stream("/")
+    assert_equal(stream.read(Span(piece)), 3)
+    with assert_raises(contains="client.closed content"):
+        _ = stream.read(Span(piece))
+    with assert_raises(contains="client.over content"):
+        _ = stream.read(Span(piece))
+    stand^.join()
+    var whole = Stand(ok_answers(1))
+    var read = HttpClient(whole.url()).stream("/")
+    assert_equal(len(read.read_all(2)), 2)
+    read.close()
+    assert_equal(read.read(Span(piece)), 0)
+    whole^.join()
+
+
+def _reset_beside() raises:
+    var listener = TcpListener.bind(SocketAddr.localhost(0))
+    var client = HttpClient(
+        String("http://127.0.0.1:", listener.local_address().port)
+    )
+    var stream = client.open("POST", "/")
+    assert_true(stream.begin_content())
+    var peer = listener.accept()
+    assert_true(read_some(peer).startswith("POST / "))
+    peer.write_all("HTTP/1.1 200 OK\r\n\r\nabc".as_bytes())
+    var piece = List[UInt8](length=3, fill=0)
+    assert_equal(stream.read(Span(piece)), 3)
+    peer.set_linger(0)
+    _ = peer^
+    with assert_raises(contains="client.reset send"):
+        while True:
+            stream.write_all("a".as_bytes())
+            sleep(0)
+    with assert_raises(contains="client.reset content"):
+        _ = stream.read(Span(piece))
 
 
 def _long_upload() raises:

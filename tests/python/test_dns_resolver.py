@@ -219,6 +219,53 @@ class ResolverTest(unittest.TestCase):
         addresses = [f"10.0.{i // 250}.{i % 250}" for i in range(1000)]
         self.check(reply, ["4:big.test"], [f"4:big.test {' '.join(addresses)}"])
 
+    def test_a_truncated_answer_does_not_wait_for_the_other_one(self):
+        for lost in (A, AAAA):
+            def reply(query):
+                if query.kind == lost:
+                    return []
+                if not query.over_tcp:
+                    return [query.answer(flags=QR_RD_RA | TRUNCATED)]
+                return plain(query)
+
+            wanted = {
+                A: "a.test 2001:db8::1", AAAA: "a.test 10.0.0.1 10.0.0.2"
+            }
+            with self.subTest(lost=lost):
+                self.check(
+                    reply, ["timeout=300", "attempts=1", "a.test"],
+                    [wanted[lost]],
+                )
+
+    def test_an_answer_that_comes_beside_tcp_is_found(self):
+        # Over TCP nothing comes, and what came meanwhile is there at the end.
+        def reply(query):
+            if query.over_tcp:
+                query.stream.recv(1)
+                return []
+            if query.kind == A:
+                return only_v4(query)
+            return [query.answer(flags=QR_RD_RA | TRUNCATED)]
+
+        self.check(
+            reply, ["timeout=300", "attempts=1", "a.test"], ["a.test 10.0.0.1"]
+        )
+
+    def test_both_answers_may_be_truncated(self):
+        def reply(query):
+            if not query.over_tcp:
+                return [query.answer(flags=QR_RD_RA | TRUNCATED)]
+            return plain(query)
+
+        for backend in BACKENDS:
+            with self.subTest(backend=backend), NameServer(reply) as server:
+                lines = look_up(backend, server.text, "attempts=1", "a.test")
+                self.assertEqual(
+                    sorted(lines[0].split()),
+                    ["10.0.0.1", "10.0.0.2", "2001:db8::1", "a.test"],
+                )
+                self.assertEqual(len(server.queries), 4)
+
     def test_a_truncated_answer_over_tcp_is_none(self):
         self.check(
             lambda query: [query.answer(flags=QR_RD_RA | TRUNCATED)],

@@ -32,6 +32,18 @@ def free_port():
         return listener.getsockname()[1]
 
 
+def push(stream):
+    """Sends until there is no room, also none that comes soon."""
+    piece = b"x" * (1 << 16)
+    timeout = stream.gettimeout()
+    stream.settimeout(0.2)
+    try:
+        while True:
+            stream.send(piece)
+    except TimeoutError:
+        stream.settimeout(timeout)
+
+
 def ask(url, *options):
     """Gives what curl says of one request."""
     return subprocess.run(
@@ -152,6 +164,65 @@ class ReverseProxy(unittest.TestCase):
         )
         self.assertEqual(found[0], "")
         self.assertIn("x-kept", ask(f"{self.proxy.url}/head", "-i").lower())
+
+
+class Deserter(unittest.TestCase):
+    """Is a server that answers an upload early, and leaves."""
+
+    def setUp(self):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(self.listener.close)
+        port = self.listener.getsockname()[1]
+        self.proxy = Proxy(build(PROGRAM), f"http://127.0.0.1:{port}")
+        self.addCleanup(self.proxy.stop)
+
+    def begin_upload(self):
+        """Fills the way to the server; gives both ends of it."""
+        address = ("127.0.0.1", int(self.proxy.url.rsplit(":", 1)[1]))
+        asking = socket.create_connection(address, 20)
+        self.addCleanup(asking.close)
+        asking.sendall(
+            b"POST /up HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n"
+            % (1 << 34)
+        )
+        behind, _ = self.listener.accept()
+        self.addCleanup(behind.close)
+        behind.settimeout(20)
+        self.assertIn(b"POST /up", behind.recv(1 << 16))
+        push(asking)
+        return asking, behind
+
+    def test_a_response_that_breaks_off_beside_its_upload_has_no_end(self):
+        asking, behind = self.begin_upload()
+        behind.sendall(
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+            b"10000000\r\n"
+        )
+        # The response waits for room, and so does the upload.
+        push(behind)
+        behind.close()
+        # The proxy has learned of it once it has answered somebody else.
+        for _ in range(3):
+            said = ask(f"{self.proxy.url}/..", "--path-as-is", "-w", "%{http_code}")
+            self.assertEqual(said[-3:], "400")
+        said = bytearray()
+        try:
+            while piece := asking.recv(1 << 20):
+                said += piece
+        except ConnectionResetError:
+            pass
+        self.assertTrue(said.startswith(b"HTTP/1.1 200 "))
+        self.assertFalse(said.endswith(b"\r\n0\r\n\r\n"), len(said))
+
+    def test_who_is_refused_early_learns_why(self):
+        asking, behind = self.begin_upload()
+        behind.sendall(
+            b"HTTP/1.1 413 No\r\nContent-Length: 2\r\n"
+            b"Connection: close\r\n\r\nno"
+        )
+        behind.close()
+        said = asking.recv(1 << 16)
+        self.assertTrue(said.startswith(b"HTTP/1.1 413 "), said)
 
 
 class Nobody(unittest.TestCase):

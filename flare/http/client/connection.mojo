@@ -108,6 +108,8 @@ struct ConnectionState(Movable):
     """Octets came in the present exchange."""
     var must_close: Bool
     """Not all of the present request was sent."""
+    var was_reset: Bool
+    """A send has learned that the peer broke the connection off."""
     var is_send_due: Bool
     """The output goes out together with the next receive."""
     var last_read_was_full: Bool
@@ -134,6 +136,7 @@ struct ConnectionState(Movable):
         self.head_octets = 0
         self.has_heard = False
         self.must_close = False
+        self.was_reset = False
         self.is_send_due = False
         self.last_read_was_full = False
 
@@ -305,11 +308,30 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
             raise raised(
                 ClientError.OVER, Phase.CONTENT, "there is no transport"
             )
+        if count == 0 and self.state[].was_reset:
+            # The kernel tells of a reset once, and here it has told the send.
+            # What lasts until the close is not whole then (RFC 9112 section 8).
+            raise raised(
+                ClientError.RESET,
+                Phase.CONTENT,
+                "the peer broke the connection off",
+            )
         if count == 0:
             self.machine().receive_end()
         else:
             self.state[].has_heard = True
         return count
+
+    def end_sending(self, failure: ClientError):
+        """Notes that no more of the request can be sent, while a response may
+        still be read.
+
+        Args:
+            failure: What sending failed with.
+        """
+        self.state[].must_close = True
+        if failure.kind == ClientError.RESET:
+            self.state[].was_reset = True
 
     def can_send_and_fill(self) -> Bool:
         """Tells whether a request and the wait for its response are one step.

@@ -127,7 +127,7 @@ struct ClientExchange(TrivialRegisterPassable):
         """
         var c = self.connection
         var failure = ClientError.because(Phase.SEND, cause)
-        c.state[].must_close = True
+        c.end_sending(failure)
         c.state[].output.clear()
         if (
             failure.kind != ClientError.RESET

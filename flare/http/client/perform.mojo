@@ -2,7 +2,7 @@
 
 from flare.core import PointerTo
 from flare.message import FieldName, HeaderMap
-from flare.proto.h1 import BodyLength
+from flare.proto.h1 import BodyKind, BodyLength
 from flare.runtime.wait import sleep
 from flare.sys.clock import monotonic_ns, unix_seconds
 from flare.tls import TlsContext
@@ -79,6 +79,9 @@ def answered(
     """
     var origin = call[].origin.value()
     var pool = ClientState.pool_of(state)
+    # A server may close on this very request: other connections that are kept
+    # would end as this one did, each with the request repeated.
+    var wants_new = False
     while True:
         var failure: ClientError
         try:
@@ -86,7 +89,7 @@ def answered(
                 call[].method.is_idempotent()
                 and len(call[].content.body.octets()) == 0
             )
-            var connection = connected(state, call, can_repeat)
+            var connection = connected(state, call, can_repeat, wants_new)
             call[].attempts += 1
             state[].statistics.requests += 1
             var exchange = ClientExchange(
@@ -112,6 +115,7 @@ def answered(
             # request: RFC 9112 section 9.3.1.
             if is_stale and call[].method.is_idempotent():
                 state[].statistics.stale += 1
+                wants_new = True
                 continue
         except e:
             failure = ClientError.because(Phase.CONNECT, e)
@@ -247,7 +251,10 @@ def drop_content(
     var received = Received()
     exchange.consume_head()
     var is_whole = True
-    if connection.state[].head.content_length > _DROPPED_OCTETS_MAX:
+    if (
+        connection.state[].h1.receive_body == BodyKind.LENGTH
+        and connection.state[].head.content_length > _DROPPED_OCTETS_MAX
+    ):
         is_whole = False
     else:
         try:
@@ -367,7 +374,10 @@ def fields_of(
 
 
 def connected(
-    state: PointerTo[ClientState], call: Call, can_repeat: Bool = False
+    state: PointerTo[ClientState],
+    call: Call,
+    can_repeat: Bool = False,
+    wants_new: Bool = False,
 ) raises -> ClientConnection:
     """Takes or opens a connection for the present request.
 
@@ -375,6 +385,7 @@ def connected(
         state: The client.
         call: The call; it has an aim.
         can_repeat: As in `Pool.acquire`.
+        wants_new: As in `Pool.acquire`.
 
     Returns:
         The connection; it goes back to the pool.
@@ -385,7 +396,7 @@ def connected(
     var origin = call[].origin.value()
     var pool = ClientState.pool_of(state)
     var began_ns = monotonic_ns()
-    var kept = pool.acquire(origin, call[].clock, can_repeat)
+    var kept = pool.acquire(origin, call[].clock, can_repeat, wants_new)
     var now_ns = monotonic_ns()
     call[].timings.queue_us += (now_ns - began_ns) // 1000
     call[].timings.reused = Bool(kept)

@@ -89,7 +89,11 @@ struct Pool(TrivialRegisterPassable):
         return added
 
     def acquire(
-        self, origin: Origin, clock: Clock, can_repeat: Bool = False
+        self,
+        origin: Origin,
+        clock: Clock,
+        can_repeat: Bool = False,
+        wants_new: Bool = False,
     ) raises -> Optional[ClientConnection]:
         """Takes a connection, or room for one more; waits while there is
         neither.
@@ -99,6 +103,7 @@ struct Pool(TrivialRegisterPassable):
             clock: How long this may wait.
             can_repeat: The request is short, and sent again where the
                 connection turns out to have ended.
+            wants_new: Only room will do.
 
         Returns:
             A connection that carries another request, or none: then the caller
@@ -110,14 +115,21 @@ struct Pool(TrivialRegisterPassable):
         """
         origin[].used_ms = now()
         if not origin[].first_waiter:
-            var kept = self._take_idle(origin, can_repeat)
-            if kept:
-                return kept
+            if not wants_new:
+                var kept = self._take_idle(origin, can_repeat)
+                if kept:
+                    return kept
+            elif (
+                len(origin[].idle) > 0
+                and origin[].open
+                >= self.state[].limits.connections_per_origin_max
+            ):
+                self._drop_idle(origin)
             if origin[].open < self.state[].limits.connections_per_origin_max:
                 origin[].open += 1
                 return None
         var handed = self._wait(origin, clock)
-        if handed and not _is_fit(handed.value(), can_repeat):
+        if handed and (wants_new or not _is_fit(handed.value(), can_repeat)):
             # Its room stays with the caller.
             handed.value().destroy()
             return None

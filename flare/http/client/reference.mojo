@@ -103,26 +103,27 @@ def full_url(
 
 
 def _joined(base: Url, text: StringSlice) raises -> Url:
+    # Whole, because two slashes at the front of a path alone would begin the
+    # name of a host (RFC 3986 section 4.2).
     var octets = text.as_bytes()
-    var reference = List[UInt8]()
+    var whole = List[UInt8]()
+    whole.extend(base.scheme().as_bytes())
+    whole.extend("://".as_bytes())
+    whole.extend(base.authority().as_bytes())
     var prefix = base.path().as_bytes()
     if len(octets) == 0 or octets[0] == _QUESTION_MARK:
-        reference.extend(prefix)
+        whole.extend(prefix)
     else:
         var end = len(prefix)
         while end > 0 and prefix[end - 1] == _SLASH:
             end -= 1
-        reference.extend(prefix[:end])
+        whole.extend(prefix[:end])
         if octets[0] != _SLASH:
-            reference.append(_SLASH)
-        elif len(reference) == 0 and len(octets) > 1 and octets[1] == _SLASH:
-            # Two slashes at the front would begin the name of a host.
-            reference.append(_SLASH)
-            reference.append(_DOT)
-    reference.extend(octets)
+            whole.append(_SLASH)
+    whole.extend(octets)
     try:
         return resolve_reference(
-            base, StringSlice(unsafe_from_utf8=Span(reference))
+            base, StringSlice(unsafe_from_utf8=Span(whole))
         )
     except e:
         raise Error(ClientError(ClientError.BAD_URL, Phase.PREPARE, String(e)))

@@ -246,11 +246,18 @@ struct ClientStream(Movable, Reader, Writer):
         Raises:
             Error: `client.closed content`, `client.timeout content`,
                 `client.encoding content` and the like. What was read before is
-                not the whole.
+                not the whole. `client.over content` where the exchange was
+                given up, or has failed, before the end.
         """
         self._receive_head()
-        if len(into) == 0 or self._state[].stage == Stage.OVER:
+        if len(into) == 0 or self._state[].is_whole:
             return 0
+        if self._state[].stage == Stage.OVER:
+            raise raised(
+                ClientError.OVER,
+                Phase.CONTENT,
+                "the exchange was over before the content was whole",
+            )
         if self._state[].is_reading:
             raise Error(NetError.from_errno("read", EBUSY))
         self._state[].is_reading = True
@@ -264,6 +271,7 @@ struct ClientStream(Movable, Reader, Writer):
         if failure:
             self._fail(failure.take())
         if count == 0:
+            self._state[].is_whole = True
             self._leave(is_whole=True)
         return count
 
@@ -356,6 +364,7 @@ struct ClientStream(Movable, Reader, Writer):
             or c.state[].h1.receive_body != BodyKind.NONE
         ):
             return
+        self._state[].is_whole = True
         var nothing = List[UInt8]()
         var is_whole: Bool
         try:
@@ -433,10 +442,13 @@ struct ClientStream(Movable, Reader, Writer):
             c.consume(event.consumed)
             if event.kind == H1Event.NEED_OCTETS:
                 c.fill(x.clock.left(x.timeouts.read_ms))
-            elif event.kind == H1Event.RESET:
-                raise broken_off()
-            elif event.kind != H1Event.TRAILERS:
+            elif (
+                event.kind == H1Event.END_OF_MESSAGE
+                or event.kind == H1Event.UPGRADED
+            ):
                 return 0
+            elif event.kind != H1Event.TRAILERS:
+                raise broken_off()
 
     def _take(self, into: Span[mut=True, UInt8, _]) -> Int:
         var c = self._state[].exchange.connection
@@ -483,7 +495,9 @@ struct ClientStream(Movable, Reader, Writer):
         if failure:
             # The answer may be there nevertheless.
             self._state[].call[].fail(failure.value(), Phase.SEND)
-            self._state[].exchange.connection.state[].must_close = True
+            self._state[].exchange.connection.end_sending(
+                ClientError.because(Phase.SEND, failure.value())
+            )
             self._state[].is_refused = True
         else:
             self._state[].sent_ms = now()

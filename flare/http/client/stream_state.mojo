@@ -49,6 +49,8 @@ struct ClientStreamState(Movable):
     """A fiber is receiving."""
     var is_left: Bool
     """The exchange is over, but a fiber has yet to leave the connection."""
+    var is_whole: Bool
+    """The content of the response was read to its end."""
     var sent_ms: Int
     """When octets were last sent."""
     var pending: Int
@@ -95,6 +97,7 @@ struct ClientStreamState(Movable):
         self.is_writing = False
         self.is_reading = False
         self.is_left = False
+        self.is_whole = False
         self.sent_ms = 0
         self.pending = 0
         self.status = 0
