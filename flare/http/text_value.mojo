@@ -1,8 +1,10 @@
 """Reads values from the texts of requests, strictly.
 
 A peer chooses these texts. What is not exactly a value is refused: no blanks
-around a number, no sign but a minus, no underscores, and no overflow.
+around a number, no sign but a minus before it, no underscores, and no overflow.
 """
+
+from std.math import isinf
 
 from .rejection import Rejection
 
@@ -113,12 +115,16 @@ def _float_of(octets: Span[UInt8, _]) raises -> Float64:
             and octet != UInt8(ord("E"))
         ):
             raise Error(Rejection(400, "a value is not a number"))
-    if digits == 0 or len(octets) > 64:
+    if digits == 0 or len(octets) > 64 or octets[0] == UInt8(ord("+")):
         raise Error(Rejection(400, "a value is not a number"))
+    var number: Float64
     try:
-        return Float64(StringSlice(unsafe_from_utf8=octets))
+        number = Float64(StringSlice(unsafe_from_utf8=octets))
     except:
         raise Error(Rejection(400, "a value is not a number"))
+    if isinf(number):
+        raise Error(Rejection(400, "a number is out of range"))
+    return number
 
 
 def _bool_of(octets: Span[UInt8, _]) raises -> Bool:

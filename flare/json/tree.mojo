@@ -10,6 +10,9 @@ from .text_buffer import unsafe_write_decimal
 from .writer import JsonWriter
 
 comptime _PATH_OCTETS_MAX = 256
+# Who goes through a list that a peer made and catches an error at each element
+# would else take time that grows with the square of its length.
+comptime _PATH_STEPS_MAX = 32 * 1024 * 1024
 
 
 def write_value(json: JsonWriter, document: Document, index: Int):
@@ -154,7 +157,8 @@ def path_to(document: Document, index: Int) -> String:
         index: The node of the value.
 
     Returns:
-        The path, empty for the value of the whole text.
+        The path, empty for the value of the whole text. It is cut where it is
+        long, and ends in `…` where naming values of the document took long.
     """
     var path = String()
     # What a container holds lies in front of it: the children of a value that
@@ -164,6 +168,7 @@ def path_to(document: Document, index: Int) -> String:
         var node = document.nodes[at]
         var child = _child_towards(document, node, index)
         if child < 0:
+            path.write("…")
             break
         if node.kind == Node.ARRAY:
             path.write("[", child - node.place, "]")
@@ -182,14 +187,20 @@ def _child_towards(document: Document, node: Node, index: Int) -> Int:
     var first = node.place + (1 if is_object else 0)
     if index >= node.place and index < node.place + step * count:
         return index
-    for i in range(count):
-        var child = document.nodes[first + step * i]
-        if child.kind != Node.ARRAY and child.kind != Node.OBJECT:
-            continue
+    var steps_max = max(_PATH_STEPS_MAX - document.path_steps(), 0)
+    var steps = 0
+    var found = -1
+    while steps < min(count, steps_max) and found < 0:
+        var at = first + step * steps
+        var child = document.nodes[at]
+        steps += 1
         # The first child whose own children end behind the wanted value.
-        if index < child.place + _nodes_of(child):
-            return first + step * i
-    return -1
+        if (
+            child.kind == Node.ARRAY or child.kind == Node.OBJECT
+        ) and index < child.place + _nodes_of(child):
+            found = at
+    document.add_path_steps(steps)
+    return found
 
 
 def _nodes_of(node: Node) -> Int:

@@ -89,10 +89,16 @@ def test_floats_and_bools_are_read() raises:
     var client = TestClient(router^)
     assert_equal(asked(client, "/2.5/true"), "200 2.5 True")
     assert_equal(asked(client, "/-1e3/0"), "200 -1000.0 False")
-    for text in ["nan", "inf", "1,5", "-", "-.", "1e", "1_0", "%202"]:
+    assert_equal(asked(client, "/1e-400/0"), "200 0.0 False")
+    for text in ["nan", "inf", "1,5", "-", "-.", "1e", "1_0", "%202", "+5"]:
         assert_equal(
             asked(client, String("/", text, "/1")),
             "400 a value is not a number",
+        )
+    for text in ["1e400", "-1e309", "1e99999999999999999999"]:
+        assert_equal(
+            asked(client, String("/", text, "/1")),
+            "400 a number is out of range",
         )
     assert_equal(
         asked(client, "/1/yes"), "400 a value is neither true nor false"

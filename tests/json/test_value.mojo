@@ -147,6 +147,23 @@ def test_paths_lead_past_objects_with_many_members() raises:
     assert_equal(String(data), text)
 
 
+def test_naming_many_values_is_bounded() raises:
+    var count = 20_000
+    var data = loads(String("[1", ',{"x":0}' * count, "]"))
+    var paths = List[String]()
+    for i in range(1, count + 1):
+        try:
+            _ = data[i]["x"].string_value()
+        except e:
+            paths.append(JsonError.of(e).value().path)
+    assert_equal(len(paths), count)
+    assert_equal(paths[0], "[1].x")
+    assert_equal(paths[999], "[1000].x")
+    assert_equal(paths[count - 1], "…")
+    with assert_raises(contains="json.wrong_type [7]: expected a number"):
+        _ = data[7].float_value()
+
+
 def test_errors_hold_no_octet_that_harms_a_log() raises:
     try:
         _ = loads('{"a\\nb\\u001b\\"]: ":1}')['a\nb\x1b"]: '].string_value()
