@@ -143,6 +143,37 @@ def test_a_hundred_pipelined_requests_are_answered_in_order() raises:
     heap_destroy(outcomes)
 
 
+def test_requests_behind_a_head_stay_where_they_are() raises:
+    # To copy them for each head in front of them would cost their square.
+    comptime REQUEST: StaticString = "GET /sleep?10 HTTP/1.1\r\nHost: a\r\n\r\n"
+    var outcomes = heap_create(Outcomes())
+    var server = TestServer(Waiter(outcomes))
+    var peer = server.connect()
+    # Octets are gathered where a head comes in pieces.
+    peer.send(String(REQUEST, REQUEST[byte=:1]))
+    server.settle()
+    peer.send(String(REQUEST[byte=1:], String(REQUEST) * 100))
+    server.advance(10)
+    var w = server.worker.state
+    var before = 0
+    for i in range(90):
+        assert_equal(outcomes[].finished, 1 + i)
+        for slot in w[].connections.handles():
+            ref gathered = w[].connections.find(slot).value()[].gathered
+            var at = Int(gathered.unsafe_front())
+            if i > 0:
+                assert_equal(at - before, REQUEST.byte_length(), String(i))
+            before = at
+        server.advance(10)
+    var octets = server.receive(peer)
+    assert_equal(_taken(octets).count("HTTP/1.1 200"), 102)
+    peer.close()
+    server.stop()
+    assert_equal(server.remains(), "")
+    _ = server^
+    heap_destroy(outcomes)
+
+
 def test_peer_that_breaks_off_ends_its_handler() raises:
     var outcomes = heap_create(Outcomes())
     var server = TestServer(Waiter(outcomes))
