@@ -273,6 +273,11 @@ def shout(req: Request) raises -> Response:
     return Response.upgrade("shout", _shout)
 
 
+def shout_late(req: Request) raises -> Response:
+    _wait(req)
+    return Response.upgrade("shout", _shout)
+
+
 def read_in(req: Request) raises -> Response:
     var piece = List[UInt8](length=100, fill=0)
     try:
@@ -417,6 +422,7 @@ def _routes(handle: ServerHandle, certificates: String) raises -> Router[]:
     router.post("/both", both_ways)
     router.get("/hints", hints)
     router.get("/shout", shout)
+    router.get("/shout/:ms", shout_late)
     router.post("/read-in/:ms", read_in)
     router.get("/write-in/:ms", write_in)
     router.post("/wait/:what", wait)

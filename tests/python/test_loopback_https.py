@@ -459,6 +459,7 @@ class Handshakes:
                 self.assertEqual(answer.status, 400)
                 self.assertTrue(answer.closes())
                 self.assertIn(b"HTTPS", answer.body)
+                self.assertIsNotNone(answer.field("Date"))
                 client.expect_end()
 
     def test_what_is_neither_is_refused_with_an_alert(self):

@@ -246,6 +246,15 @@ class Streams:
         client.end()
         self.assertEqual(client._received + client.rest(), b"OVERbye")
 
+    def test_upgrade_of_a_handler_that_waited_before(self):
+        client = self.connect()
+        client.send(SHOUT.replace(b"/shout", b"/shout/10"))
+        self.assertEqual(client.head().status, 101)
+        client.send(b"both wait")
+        self.assertEqual(client._exactly(9), b"BOTH WAIT")
+        client.end()
+        self.assertEqual(client._received + client.rest(), b"bye")
+
     def test_upgrade_that_is_not_offered_is_426(self):
         client = self.connect()
         client.send(head(b"GET", b"/shout") + HELLO)

@@ -57,6 +57,52 @@ def test_answers_without_content_end_with_their_head() raises:
     heap_destroy(outcomes)
 
 
+def test_length_of_content_that_is_not_sent_is_said_where_it_is_known() raises:
+    # The request, the status, and what Content-Length says.
+    var rows: List[Tuple[String, Int, String]] = [
+        ("GET /304", 304, ""),
+        ("GET /304?1234", 304, "1234"),
+        ("HEAD /304?1234", 304, "1234"),
+        ("HEAD /200", 200, ""),
+        ("HEAD /200?1234", 200, "1234"),
+        ("HEAD /404?1234", 404, "1234"),
+        ("HEAD /content", 200, "7"),
+        ("HEAD /content?7", 200, "7"),
+        ("GET /204", 204, ""),
+        ("GET /200", 200, "0"),
+        # What contradicts the content is refused.
+        ("HEAD /content?8", 500, "21"),
+        ("GET /204?5", 500, "21"),
+        ("GET /200?1", 500, "21"),
+    ]
+    var server = TestServer(FnHandler(_answer_as_asked))
+    for row in rows:
+        for version in ["1.1", "1.0"]:
+            var what = String(row[0], " HTTP/", version)
+            var octets = server.exchange(
+                String(
+                    what,
+                    "\r\nHost: a\r\nConnection: keep-alive\r\n\r\n",
+                    "GET /content HTTP/1.1\r\nHost: a\r\n\r\n",
+                )
+            )
+            var answers = read_answers(
+                octets.as_bytes(), [row[0].startswith("HEAD")]
+            )
+            assert_equal(len(answers), 2, what)
+            assert_equal(answers[0].status, row[1], what)
+            var line = String("\r\nContent-Length: ", row[2], "\r\n")
+            assert_equal(
+                answers[0].head.count("Content-Length"),
+                0 if row[2] == "" else 1,
+                answers[0].head,
+            )
+            assert_true(row[2] == "" or line in answers[0].head, what)
+            assert_equal(answers[1].content, "content", what)
+    server.stop()
+    _ = server^
+
+
 def test_100_continue_goes_out_when_the_content_is_wanted() raises:
     comptime HEAD: StaticString = (
         " HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n"
@@ -93,6 +139,37 @@ def test_a_hundred_pipelined_requests_are_answered_in_order() raises:
     for i in range(100):
         assert_equal(answers[i].content, String("/", i))
     server.stop()
+    _ = server^
+    heap_destroy(outcomes)
+
+
+def test_requests_behind_a_head_stay_where_they_are() raises:
+    # To copy them for each head in front of them would cost their square.
+    comptime REQUEST: StaticString = "GET /sleep?10 HTTP/1.1\r\nHost: a\r\n\r\n"
+    var outcomes = heap_create(Outcomes())
+    var server = TestServer(Waiter(outcomes))
+    var peer = server.connect()
+    # Octets are gathered where a head comes in pieces.
+    peer.send(String(REQUEST, REQUEST[byte=:1]))
+    server.settle()
+    peer.send(String(REQUEST[byte=1:], String(REQUEST) * 100))
+    server.advance(10)
+    var w = server.worker.state
+    var before = 0
+    for i in range(90):
+        assert_equal(outcomes[].finished, 1 + i)
+        for slot in w[].connections.handles():
+            ref gathered = w[].connections.find(slot).value()[].gathered
+            var at = Int(gathered.unsafe_front())
+            if i > 0:
+                assert_equal(at - before, REQUEST.byte_length(), String(i))
+            before = at
+        server.advance(10)
+    var octets = server.receive(peer)
+    assert_equal(_taken(octets).count("HTTP/1.1 200"), 102)
+    peer.close()
+    server.stop()
+    assert_equal(server.remains(), "")
     _ = server^
     heap_destroy(outcomes)
 
@@ -245,6 +322,17 @@ def test_what_a_handler_raises_stays_inside() raises:
     server.stop()
     _ = server^
     heap_destroy(outcomes)
+
+
+def _answer_as_asked(req: Request) raises -> Response:
+    var response: Response
+    if req.path == "/content":
+        response = ok("content")
+    else:
+        response = Response(Int(req.path[byte=1:]))
+    if req.query.byte_length() > 0:
+        response.headers.set("Content-Length", req.query)
+    return response^
 
 
 def _read_and_sleep(req: Request) raises -> Response:

@@ -369,6 +369,8 @@ def test_what_is_no_tls_is_told_apart_from_plain_http() raises:
     var server = contexts.server(outcomes)
     var plain = server.exchange("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
     assert_true(plain.startswith("HTTP/1.1 400 Bad Request\r\n"), plain)
+    var at = plain.find("\r\nDate: ")
+    assert_true(at > 0 and plain.find(" GMT\r\n") == at + 33, plain)
     var other = server.connect()
     # A handshake message that is too short to be one.
     other.send("\x16\x03\x01\x00\x05\x01\x00\x00\x01\x00")

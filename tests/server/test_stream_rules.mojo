@@ -309,6 +309,18 @@ def test_changed_status_does_not_let_a_protocol_out_before_its_head() raises:
     _end(server^, [peer])
 
 
+def test_101_does_not_wait_for_what_the_function_does() raises:
+    for target in ["/raw", "/late-raw", "/mute", "/late-mute"]:
+        var server = _server()
+        var peer = server.connect()
+        peer.send(String("GET ", target, _UPGRADE))
+        server.advance(20)
+        var answer = _text(peer.received())
+        assert_true(answer.startswith("HTTP/1.1 101 "), target)
+        assert_true(answer.endswith("\r\n\r\n"), answer)
+        _end(server^, [peer])
+
+
 struct _Rules(Handler):
     def __init__(out self):
         pass
@@ -354,6 +366,14 @@ struct _Rules(Handler):
             return Response.stream(_write_for_ever)
         if req.path == "/raw":
             return Response.upgrade("raw", _read_for_ever)
+        if req.path == "/late-raw":
+            sleep(10)
+            return Response.upgrade("raw", _read_for_ever)
+        if req.path == "/mute":
+            return Response.upgrade("raw", _say_nothing)
+        if req.path == "/late-mute":
+            sleep(10)
+            return Response.upgrade("raw", _say_nothing)
         if req.path == "/many-hints":
             for _ in range(20_000):
                 req.inform(103)
@@ -419,6 +439,10 @@ def _read_for_ever(req: Request, stream: UpgradedStream) raises:
     var piece = List[UInt8](length=100, fill=0)
     while stream.read(Span(piece)) > 0:
         pass
+
+
+def _say_nothing(req: Request, stream: UpgradedStream) raises:
+    sleep(10_000)
 
 
 def _write_raw(req: Request, stream: UpgradedStream) raises:

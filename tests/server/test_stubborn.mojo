@@ -2,13 +2,16 @@
 
 from std.testing import assert_equal, assert_true
 
+from flare.core import PointerTo, heap_create, heap_destroy
 from flare.http.builders import ok
-from flare.http.handler import FnHandler
+from flare.http.handler import FnHandler, Handler
 from flare.http.request import Request
 from flare.http.response import Response
 from flare.http.response_stream import ResponseStream
 from flare.http.server.config import ServerConfig
 from flare.http.server.log import LogSink
+from flare.http.server.worker import Worker
+from flare.runtime import spawn
 from flare.runtime.backends.simulated_network import Peer
 from flare.runtime.wait import sleep
 from flare.testing.test_server import TestServer
@@ -123,6 +126,56 @@ def test_a_half_of_a_stream_of_such_a_handler_does_not_end_well() raises:
     _expect_given_up(server)
     assert_true(peer.is_reset(), "the half looks like the whole")
     _ = server^
+
+
+def test_a_fiber_that_outlives_its_server_finds_its_request_over() raises:
+    var found = heap_create(_Found())
+    var server = TestServer(_Spawning(found))
+    found[].worker = server.worker
+    assert_true(server.exchange(_get("/")).startswith("HTTP/1.1 200"))
+    server.stop()
+    assert_equal(found[].error, "")
+    _ = server^
+    assert_true(found[].error.startswith("http.stream_over"), found[].error)
+    assert_equal(found[].exchanges, 1)
+    heap_destroy(found)
+
+
+struct _Found(Movable):
+    var worker: Optional[Worker]
+    var error: String
+    var exchanges: Int
+
+    def __init__(out self):
+        self.worker = None
+        self.error = String()
+        self.exchanges = 0
+
+
+@fieldwise_init
+struct _Spawning(Handler):
+    var found: PointerTo[_Found]
+
+    def serve(self, req: Request) raises -> Response:
+        var found = self.found
+
+        def write(req: Request, stream: ResponseStream) raises {var found}:
+            def write_late() raises {var found, var stream}:
+                try:
+                    sleep(1_000_000)
+                except:
+                    pass
+                ref w = found[].worker.value().state[]
+                found[].exchanges = len(w.spare_exchanges)
+                try:
+                    stream.write_text("late")
+                except e:
+                    found[].error = String(e)
+
+            spawn(write_late).detach()
+            stream.write_text("now")
+
+        return Response.stream(write)
 
 
 def _config() -> ServerConfig:

@@ -222,13 +222,18 @@ def hand_head_over(
         c[].input_shared = True
         return
     # The head came in pieces: the exchange takes the memory they were gathered
-    # in, and what lies behind the head (rarely anything) moves on.
-    var rest = Buffer()
-    if len(c[].gathered) > head_octets:
-        rest.append(window(c)[head_octets:])
-    x[].gathered = Buffer()
-    swap(x[].gathered, c[].gathered)
-    swap(c[].gathered, rest)
+    # in, and what lies behind the head (rarely anything) moves on. The shorter
+    # of the two is copied: to copy many requests that lie behind one another
+    # once for each of them would cost their square.
+    var copied = Buffer()
+    if len(c[].gathered) > 2 * head_octets:
+        copied.append(window(c)[:head_octets])
+        c[].gathered.consume(head_octets)
+    else:
+        if len(c[].gathered) > head_octets:
+            copied.append(window(c)[head_octets:])
+        swap(copied, c[].gathered)
+    x[].gathered = copied^
     x[].octets = x[].gathered.unsafe_front()
 
 

@@ -4,7 +4,7 @@ from flare.core import Buffer, PointerTo
 from flare.http.builders import error_response
 from flare.http.exchange import Exchange
 from flare.http.response import Response
-from flare.message import Method
+from flare.message import Method, Status
 from flare.proto.h1 import BodyLength, H1Error, H1Machine
 from flare.proto.h1.head import BodyKind
 from flare.proto.h1.state import SideState
@@ -255,7 +255,7 @@ def _write(
     h1.send_response_head(
         response.status,
         response.headers,
-        BodyLength.known(length),
+        _length_of(h1, response.status, length),
         Span(w[].date),
         output,
     )
@@ -266,6 +266,19 @@ def _write(
         _keep_large(c, response^)
     h1.send_end(output)
     record_access(c, response_status, length)
+
+
+@always_inline
+def _length_of(h1: H1Machine, status: Int, length: Int) -> BodyLength:
+    # Where no content goes out, that there is none says nothing of the content
+    # that GET would have got (RFC 9110 section 8.6); the handler may know.
+    if (
+        length == 0
+        and status != Status.NO_CONTENT
+        and not h1.response_allows_body(status)
+    ):
+        return BodyLength.NONE
+    return BodyLength.known(length)
 
 
 @no_inline

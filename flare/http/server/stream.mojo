@@ -16,9 +16,11 @@ from flare.runtime.deadline import set_run_deadline
 from flare.runtime.fiber import NO_DEADLINE
 
 from .connection_state import ConnectionState, Stage
+from .deadline import choose_deadline
 from .output import (
     cut_off,
     end_stream,
+    flush,
     machine,
     record_access,
     worker_of,
@@ -143,6 +145,10 @@ def _upgrade(c: PointerTo[ConnectionState], x: Exchange, content: Body) raises:
     except e:
         raise Error("http.bad_upgrade ", e.reason)
     c[].upgraded = True
+    # Both peers may wait for the other to speak first, and nobody looks at the
+    # connection of a handler that has waited before.
+    flush(c)
+    choose_deadline(c)
     _lift_deadline(x)
     content.run_stream(x)
 

@@ -30,8 +30,12 @@ from .worker_state import HANDSHAKE_STEPS_MAX, WorkerState
 # What a handshake that waits for its turn may keep; then it waits no longer.
 comptime _WAITING_OCTETS_MAX = 32 * 1024
 
-comptime _PLAIN_HTTP_ANSWER: StaticString = (
-    "HTTP/1.1 400 Bad Request\r\n"
+# What the answer to plain HTTP says in front of the date, and behind it.
+comptime _PLAIN_HTTP_BEFORE_DATE: StaticString = (
+    "HTTP/1.1 400 Bad Request\r\nDate: "
+)
+comptime _PLAIN_HTTP_BEHIND_DATE: StaticString = (
+    "\r\n"
     "Content-Type: text/plain; charset=utf-8\r\n"
     "Content-Length: 40\r\n"
     "Connection: close\r\n\r\n"
@@ -247,11 +251,16 @@ def _is_text(octet: UInt8) -> Bool:
 
 def _answer_plain_http(c: PointerTo[ConnectionState]):
     """Answers a client that speaks HTTP without TLS, in its own language."""
-    WorkerStatistics.add(Pointer(to=worker_of(c)[].statistics[].refused), 1)
+    var w = worker_of(c)
+    WorkerStatistics.add(Pointer(to=w[].statistics[].refused), 1)
     free_transport(c)
     c[].receive.complete = on_receive
     c[].send.complete = on_sent
-    output_of(c)[].append(_PLAIN_HTTP_ANSWER)
+    w[].refresh_date()
+    var output = output_of(c)
+    output[].append(_PLAIN_HTTP_BEFORE_DATE)
+    output[].append(Span(w[].date))
+    output[].append(_PLAIN_HTTP_BEHIND_DATE)
     c[].lingers = True
     c[].stage = Stage.LAST_SEND
 

@@ -140,9 +140,10 @@ struct Worker(TrivialRegisterPassable):
         """Frees the worker and its reactor; `run` has returned."""
         var w = self.state
         close_spare(w)
-        w[].free_spares()
-        # What lost fibers used lies in memory that the reactor lends.
+        # Fibers that outlived their requests still look at the exchanges; what
+        # lost ones used lies in memory that the reactor lends.
         w[].reactor.close()
+        w[].free_spares()
         w[].free_lost()
         w[].connections.destroy()
         w[].reactor.destroy()
