@@ -108,7 +108,7 @@ from .middleware import (
 from .multipart_form import MultipartForm, MultipartFormReader
 from .multipart_reader import MultipartReader
 from .rejection import Rejection
-from .request import HttpVersion, Request
+from .request import Request
 from .request_body import RequestBody
 from .response import Response
 from .response_stream import ResponseStream
@@ -131,3 +131,4 @@ from .text_value import FromText
 from .timings import ExchangeTimings
 from .tls_details import TlsDetails
 from .upgraded_stream import UpgradedStream
+from .version import HttpVersion

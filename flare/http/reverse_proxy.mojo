@@ -4,7 +4,7 @@ from std.memory import ArcPointer
 
 from flare.core import find_octet
 from flare.io import copy
-from flare.message import HeaderMap
+from flare.message import HeaderMap, Method
 from flare.runtime.task import spawn
 
 from .client import ClientConfig, ClientError, ClientStream, HttpClient
@@ -13,11 +13,13 @@ from .handler import Handler
 from .request import Request
 from .response import Response
 from .response_stream import ResponseStream
+from .version import HttpVersion
 
 comptime _UNBOUNDED = 1 << 62
 
 comptime _BAD_REQUEST = 400
 comptime _NOT_IMPLEMENTED = 501
+comptime _FORWARDS_MAX = 1_000_000
 comptime _BAD_GATEWAY = 502
 comptime _GATEWAY_TIMEOUT = 504
 
@@ -87,12 +89,19 @@ struct ReverseProxy(Handler):
         Raises:
             ClientError: `client.cancelled` where the request is over.
         """
-        if req.url == "*":
+        # Both mean the whole server (RFC 9112 section 3.2.4).
+        if req.url == "*" or (
+            req.method == Method.OPTIONS and req.path.byte_length() == 0
+        ):
+            return Response(_NOT_IMPLEMENTED)
+        var forwards_left = _forwards_left(req)
+        if forwards_left and forwards_left.value() < 0:
+            # It is for us, who have nothing to say of the way.
             return Response(_NOT_IMPLEMENTED)
         if _climbs(req.path.as_bytes()):
             return Response(_BAD_REQUEST)
         try:
-            return _answer(_ask(self.client, req))
+            return _answer(_ask(self.client, req, forwards_left))
         except e:
             var error = ClientError.of(e)
             if not error or error.value().kind == ClientError.CANCELLED:
@@ -131,8 +140,29 @@ def _target_of(req: Request) -> String:
     return target^
 
 
-def _ask(client: HttpClient, req: Request) raises -> ArcPointer[ClientStream]:
+def _forwards_left(req: Request) -> Optional[Int]:
+    # Of requests that look for who is on the way (RFC 9110 section 7.6.2).
+    var said = req.headers.get("Max-Forwards")
+    if not said or (
+        req.method != Method.OPTIONS and req.method != Method.TRACE
+    ):
+        return None
+    var number = 0
+    for octet in said.value().as_bytes():
+        if octet - UInt8(ord("0")) > 9:
+            return None
+        number = min(
+            number * 10 + Int(octet - UInt8(ord("0"))), _FORWARDS_MAX + 1
+        )
+    return number - 1
+
+
+def _ask(
+    client: HttpClient, req: Request, forwards_left: Optional[Int]
+) raises -> ArcPointer[ClientStream]:
     var fields = _request_fields(req)
+    if forwards_left:
+        fields.set("Max-Forwards", String(forwards_left.value()))
     var length = req.body.declared_octets()
     var method = req.method_text()
     var target = _target_of(req)
@@ -181,9 +211,14 @@ def _answer(upstream: ArcPointer[ClientStream]) raises -> Response:
     var response = Response.stream(write^, status=status, length=length)
     _ = response.headers.remove("Content-Type")
     var fields = forwarded_fields(received.view())
-    fields.append("Via", "1.1 flare")
+    fields.append("Via", _via(upstream[].version()))
     response.headers.append_all(fields.view())
     return response^
+
+
+def _via(version: HttpVersion) -> String:
+    # The version is that of the message that was received.
+    return String(version.major, ".", version.minor, " flare")
 
 
 def _is_said_by_proxies(name: StringSlice) -> Bool:
@@ -204,7 +239,7 @@ def _request_fields(req: Request) raises -> HeaderMap:
     for line in req.headers:
         if _is_said_by_proxies(line.name):
             _ = fields.remove(line.name)
-    fields.append("Via", "1.1 flare")
+    fields.append("Via", _via(req.version))
     var peer = req.peer()
     var scheme: StaticString = "https" if req.is_secure() else "http"
     var forwarded = String("for=unknown")

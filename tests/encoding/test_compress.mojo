@@ -56,6 +56,7 @@ def test_what_must_stay_as_it_is_does() raises:
         "/coded",
         "/no-transform",
         "/digest",
+        "/digest-behind",
         "/ranged",
         "/204",
         "/206",
@@ -103,6 +104,21 @@ def test_304_has_the_fields_of_the_200() raises:
     response = _client().get("/304")
     assert_equal(_described(response), "304 - Accept-Encoding")
     assert_equal(response.headers.get("ETag").value(), '"strong"')
+
+
+def test_304_keeps_the_etag_that_its_client_shows() raises:
+    var rows: List[Tuple[String, String]] = [
+        ('"strong"', '"strong"'),
+        ('"other", "strong"', '"strong"'),
+        ('W/"strong"', 'W/"strong"'),
+        ('"other"', 'W/"strong"'),
+    ]
+    for row in rows:
+        var headers = HeaderMap()
+        headers.set("Accept-Encoding", "gzip")
+        headers.set("If-None-Match", row[0])
+        var response = _client().get("/304", headers)
+        assert_equal(response.headers.get("ETag").value(), row[1], row[0])
 
 
 def test_head_has_the_fields_of_get_but_no_length() raises:
@@ -258,6 +274,8 @@ def _set_fields(path: String, mut response: Response) raises:
         response.headers.set("Cache-Control", "private, No-Transform")
     elif path == "/digest":
         response.headers.set("Content-Digest", "sha-256=:AA==:")
+    elif path == "/digest-behind":
+        response.headers.set("Trailer", "Server-Timing, content-digest")
     elif path == "/ranged":
         response.headers.set("Content-Range", "bytes 0-4999/9000")
     elif path == "/vary":

@@ -136,6 +136,7 @@ class ReverseProxy(unittest.TestCase):
             ("GET /a%2F..%2f..%5Chead HTTP/1.1", 400),
             ("GET /..;a=1/head HTTP/1.1", 400),
             ("OPTIONS * HTTP/1.1", 501),
+            (f"OPTIONS http://{host} HTTP/1.1", 501),
         ]
         for line, status in rows:
             with self.subTest(line=line):
@@ -148,6 +149,41 @@ class ReverseProxy(unittest.TestCase):
         elsewhere.settimeout(0)
         with self.assertRaises(BlockingIOError):
             elsewhere.accept()
+
+    def test_who_is_on_the_way_can_be_found(self):
+        behind = self.contents.server_address[1]
+        proxy = Proxy(build(PROGRAM), f"http://127.0.0.1:{behind}")
+        self.addCleanup(proxy.stop)
+        for left, status in (("0", 501), ("1", 200), ("9" * 30, 200)):
+            for method in ("OPTIONS", "GET"):
+                with self.subTest(left=left, method=method):
+                    status = 200 if method == "GET" else status
+                    said = ask(
+                        f"{proxy.url}/head", "-i", "-X", method, "-H",
+                        f"Max-Forwards: {left}",
+                    ).lower()
+                    self.assertIn(f"http/1.1 {status} ", said)
+                    if method == "GET":
+                        self.assertIn(f"max-forwards: {left}\n", said)
+                    elif left == "1":
+                        self.assertIn("max-forwards: 0\n", said)
+                    elif status == 200:
+                        self.assertIn("max-forwards: 1000000\n", said)
+
+    def test_via_names_the_version_that_was_received(self):
+        behind = self.contents.server_address[1]
+        proxy = Proxy(build(PROGRAM), f"http://127.0.0.1:{behind}")
+        self.addCleanup(proxy.stop)
+        for path, option, request, response in (
+            ("/head", "--http1.1", "1.1", "1.1"),
+            ("/head", "--http1.0", "1.0", "1.1"),
+            ("/old", "--http1.1", "1.1", "1.0"),
+        ):
+            with self.subTest(path=path, option=option):
+                said = ask(f"{proxy.url}{path}", "-i", option).lower()
+                head, _, received = said.partition("\n\n")
+                self.assertIn(f"via: {response} flare", head)
+                self.assertIn(f"via: {request} flare", received)
 
     def test_a_status_that_is_none_is_a_bad_gateway(self):
         behind = self.contents.server_address[1]

@@ -11,6 +11,7 @@ from flare.sys.errno import EBUSY
 from std.memory import unsafe_memcpy
 
 from ..timings import ExchangeTimings
+from ..version import HttpVersion
 from .client_state import ClientState
 from .connection import now
 from .cookies import keep_cookies
@@ -178,6 +179,18 @@ struct ClientStream(Movable, Reader, Writer):
         """
         self._receive_head()
         return self._state[].status
+
+    def version(self) raises -> HttpVersion:
+        """Waits for the head of the response.
+
+        Returns:
+            The version of HTTP that the server speaks.
+
+        Raises:
+            Error: As `status` does.
+        """
+        self._receive_head()
+        return HttpVersion(1, self._state[].version_minor)
 
     def headers(self) raises -> ref[origin_of(self)] HeaderMap:
         """Waits for the head of the response.

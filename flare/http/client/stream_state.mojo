@@ -57,6 +57,8 @@ struct ClientStreamState(Movable):
     """Octets of content at the front of the window."""
     var status: Int
     """The status of the response, once it is known."""
+    var version_minor: Int
+    """What its version has behind the dot, once it is known."""
     var headers: HeaderMap
     """The fields of the response."""
     var trailers: HeaderMap
@@ -101,6 +103,7 @@ struct ClientStreamState(Movable):
         self.sent_ms = 0
         self.pending = 0
         self.status = 0
+        self.version_minor = 0
         self.headers = HeaderMap()
         self.trailers = HeaderMap()
         self.sent_trailers = HeaderMap()
@@ -153,6 +156,7 @@ struct ClientStreamState(Movable):
             _UNBOUNDED,
         )
         self.status = connection.head()[].status
+        self.version_minor = connection.head()[].version_minor
         _ = self.headers.unsafe_append_parsed(
             connection.head()[].fields(connection.window())
         )

@@ -129,7 +129,11 @@ struct Compress[H: Handler](Handler):
         var coding = AcceptEncoding.of(req.headers).best(self._codings)
         if not _says_no_transform(response):
             _vary(response)
-            if coding and coding.value() != ContentCoding.IDENTITY:
+            if (
+                coding
+                and coding.value() != ContentCoding.IDENTITY
+                and not _asks_with_etag_of(req, response)
+            ):
                 _weaken_etag(response)
 
     def _compress(
@@ -215,6 +219,11 @@ def _may_change(response: Response) -> Bool:
         comptime name = DIGESTS[i]
         if response.headers.contains(name):
             return False
+        for trailers in response.headers.values("Trailer"):
+            if lists_member(
+                trailers.as_bytes(), materialize[name]().as_bytes()
+            ):
+                return False
     return not _says_no_transform(response)
 
 
@@ -232,6 +241,19 @@ def _vary(mut response: Response) raises:
         ) or lists_member(value.as_bytes(), "*".as_bytes()):
             return
     response.headers.append("Vary", "Accept-Encoding")
+
+
+def _asks_with_etag_of(req: Request, response: Response) -> Bool:
+    # Who shows the strong one got it with what was not compressed, such as an
+    # image, which would not be compressed now either.
+    var etag = response.headers.get("ETag")
+    if not etag:
+        return False
+    for tags in req.headers.values("If-None-Match"):
+        for tag in tags.split(","):
+            if tag.strip() == etag.value():
+                return True
+    return False
 
 
 def _weaken_etag(mut response: Response) raises:

@@ -57,8 +57,13 @@ class Answering(http.server.BaseHTTPRequestHandler):
             digest.update(piece)
         self.answer(digest.hexdigest().encode())
 
+    def do_OPTIONS(self):
+        self.answer(str(self.headers).encode())
+
     def do_GET(self):
-        if self.path == "/head":
+        if self.path == "/old":
+            self.protocol_version = "HTTP/1.0"
+        if self.path in ("/head", "/old"):
             return self.answer(str(self.headers).encode())
         if self.path == "/odd":
             self.send_response(999)
