@@ -67,15 +67,18 @@ struct Mailbox(TrivialRegisterPassable):
         """
         return Self(heap_create(MailboxState()))
 
-    def listen(self, reactor: Reactor):
+    def listen(self, reactor: Reactor) -> Int:
         """Lets letters wake a reactor that waits for the kernel.
 
         Args:
-            reactor: The reactor.
+            reactor: The reactor; it runs a turn that does not wait.
+
+        Returns:
+            0, or the negated errno for which nothing wakes it.
         """
         var opened = open_event_descriptor()
         if opened < 0:
-            return
+            return opened
         self.state[].descriptor = Int32(opened)
         self.state[].reactor = reactor
         ref operation = self.state[].operation
@@ -85,6 +88,9 @@ struct Mailbox(TrivialRegisterPassable):
         operation.owner = self.state.unsafe_bitcast[NoneType]()
         operation.complete = _on_wake
         reactor.submit(self.operation())
+        # What the kernel refuses is known when it has been asked.
+        reactor.turn(0)
+        return self.operation().result() if self.operation().is_idle() else 0
 
     def close(self, reactor: Reactor):
         """Delivers what is left, stops watching and frees the mailbox.

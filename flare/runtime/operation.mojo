@@ -53,7 +53,11 @@ comptime _IDLE: UInt8 = 0
 comptime _QUEUED: UInt8 = 1
 comptime _IN_FLIGHT: UInt8 = 2
 
-comptime SEQUENCE_BITS = 23
+comptime ADDRESS_BITS = 48
+"""Bits of a user address: 48 on aarch64, 47 on x86-64. The kernel gives higher
+ones only to who asks for them."""
+comptime _ALIGNMENT_BITS = 6
+comptime SEQUENCE_BITS = 64 - (ADDRESS_BITS - _ALIGNMENT_BITS)
 """Bits of a token that hold the sequence number."""
 comptime _SEQUENCE_MASK: UInt64 = (1 << SEQUENCE_BITS) - 1
 
@@ -195,15 +199,40 @@ struct Operation(Equatable, TrivialRegisterPassable):
     def token(self) -> UInt64:
         """Packs address and sequence number for the kernel.
 
-        User addresses have 47 bits, and the lowest six of these are zero by
-        alignment.
+        Returns:
+            The token.
+        """
+        return Self.token_of(Int(self.state), self.state[].sequence)
+
+    @staticmethod
+    @always_inline
+    def token_of(address: Int, sequence: UInt32) -> UInt64:
+        """Packs address and sequence number for the kernel.
+
+        Args:
+            address: Where the operation's block lies; its lowest six bits are
+                zero by alignment.
+            sequence: The number of the submission.
 
         Returns:
             The token.
         """
-        return (UInt64(Int(self.state)) << 17) | (
-            UInt64(self.state[].sequence) & _SEQUENCE_MASK
+        return (UInt64(address) << (SEQUENCE_BITS - _ALIGNMENT_BITS)) | (
+            UInt64(sequence) & _SEQUENCE_MASK
         )
+
+    @staticmethod
+    @always_inline
+    def sequence_of(token: UInt64) -> UInt32:
+        """Reads the sequence number out of a token.
+
+        Args:
+            token: What `token` returned.
+
+        Returns:
+            The bits of the number that a token has room for.
+        """
+        return UInt32(token & _SEQUENCE_MASK)
 
     @staticmethod
     @always_inline
@@ -218,7 +247,9 @@ struct Operation(Equatable, TrivialRegisterPassable):
         """
         return Self(
             PointerTo[OperationState](
-                unsafe_from_address=Int((token >> SEQUENCE_BITS) << 6)
+                unsafe_from_address=Int(
+                    (token >> SEQUENCE_BITS) << _ALIGNMENT_BITS
+                )
             )
         )
 

@@ -128,10 +128,11 @@ struct Reactor(Equatable, TrivialRegisterPassable):
             buffers: Where the backend takes buffers from; the reactor frees it.
 
         Returns:
-            A handle; call `destroy` when nothing waits any more.
+            A handle; call `destroy` when nothing waits any more. Other threads
+            wake it once its mailbox listens.
         """
         var now_ms = backend.now_ns() // NS_PER_MS
-        var reactor = Self(
+        return Self(
             heap_create(
                 ReactorState(
                     config=config.copy(),
@@ -164,9 +165,6 @@ struct Reactor(Equatable, TrivialRegisterPassable):
                 )
             )
         )
-        if kind != BackendKind.SIMULATED:
-            reactor.state[].mailbox.listen(reactor)
-        return reactor
 
     def destroy(self):
         """Frees the reactor, closed before if it was not."""

@@ -24,22 +24,33 @@ def open_reactor(config: ReactorConfig) -> Tuple[Int, Optional[Reactor]]:
     if config.backend != BackendKind.EPOLL:
         var opened = UringBackend.open(buffers)
         if opened[1]:
-            return (
-                0,
+            return _listening(
                 Reactor.over(
                     opened[1].value(), BackendKind.IO_URING, config, buffers
                 ),
+                0,
             )
         problem = opened[0]
     if config.backend != BackendKind.IO_URING:
         var opened = EpollBackend.open(buffers)
         if opened[1]:
-            return (
-                0 if config.backend == BackendKind.EPOLL else problem,
+            return _listening(
                 Reactor.over(
                     opened[1].value(), BackendKind.EPOLL, config, buffers
                 ),
+                0 if config.backend == BackendKind.EPOLL else problem,
             )
         problem = opened[0]
     buffers.destroy()
     return (problem, None)
+
+
+def _listening(
+    reactor: Reactor, passed_over: Int
+) -> Tuple[Int, Optional[Reactor]]:
+    var problem = reactor.state[].mailbox.listen(reactor)
+    if problem < 0:
+        # Threads that do its work could never tell it that they have.
+        reactor.destroy()
+        return (problem, None)
+    return (passed_over, reactor)

@@ -10,7 +10,6 @@ from std.atomic import Atomic, Ordering
 
 from flare.core import Erased, PointerTo, heap_create, heap_destroy
 from flare.net import NetError
-from flare.sys.thread_cell import thread_may_begin_loop
 
 from .current import current_fiber, current_reactor
 from .deadline import set_scope_deadline
@@ -178,10 +177,9 @@ def spawn[
     """
     # A script gets its loop here.
     var parent = current_fiber()
+    if not current_reactor():
+        parent = waiting_fiber("spawn")
     var reactor = current_reactor()
-    if not reactor:
-        var why = _NO_MEMORY if thread_may_begin_loop() else _DEADLOCK
-        raise Error(NetError.from_errno("spawn", why))
     var task = heap_create(_Task[T, F](body^))
     var block = task.unsafe_bitcast[NoneType]()
     var started = (

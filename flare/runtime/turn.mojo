@@ -162,6 +162,8 @@ def _wait_limit_ms(reactor: Reactor, wait_ms: Int) -> Int:
     if (
         reactor.state[].fibers.has_ready()
         or reactor.state[].submit_first
+        # The last round may have left some, which bring a completion each.
+        or len(reactor.state[].cancels) > 0
         or len(reactor.state[].completions) > 0
         or reactor.state[].mailbox.has_mail()
     ):

@@ -2,10 +2,12 @@
 
 from flare.net import NetError
 
-from .current import current_fiber
+from .current import current_fiber, current_reactor
 from .deadline import begin_exemption, end_exemption, set_scope_deadline
 from .fiber import NO_DEADLINE, Fiber
 from .operation import CANCELLED, NO_FIBER, TIMED_OUT
+from .private_loop import begin_private_loop
+from .reactor import ReactorConfig
 
 
 def waiting_fiber(operation: StaticString) raises -> Fiber:
@@ -18,13 +20,19 @@ def waiting_fiber(operation: StaticString) raises -> Fiber:
         The calling fiber, or the main context of a thread without a loop.
 
     Raises:
-        NetError: If the thread runs a loop and the caller is not a fiber, or
-            if the caller holds what others wait for.
+        NetError: If the thread runs a loop and the caller is not a fiber, if
+            the caller holds what others wait for, or if no loop can be made.
     """
     var fiber = current_fiber()
-    if not fiber:
-        raise Error(NetError.from_errno(operation, -NO_FIBER))
-    return fiber.value()
+    if fiber:
+        return fiber.value()
+    if current_reactor():
+        raise Error(NetError.from_errno(operation, NO_FIBER))
+    # No loop could be made; another attempt says why, or succeeds.
+    var begun = begin_private_loop(ReactorConfig())
+    if not begun[1]:
+        raise Error(NetError.from_errno(operation, begun[0]))
+    return begun[1].value()
 
 
 def sleep(duration_ms: Int) raises:

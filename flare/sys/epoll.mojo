@@ -12,6 +12,8 @@ from .file import result_or_errno
 
 comptime EPOLLIN: UInt32 = 1
 """Octets, a connection or the end can be read."""
+comptime EPOLLPRI: UInt32 = 2
+"""An urgent octet lies among those that can be read."""
 comptime EPOLLOUT: UInt32 = 4
 """Octets can be written."""
 comptime EPOLLERR: UInt32 = 8

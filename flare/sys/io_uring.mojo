@@ -25,6 +25,7 @@ comptime _ENTER_GETEVENTS = 1
 comptime _ENTER_EXT_ARG = 8
 comptime _ENTER_REGISTERED_RING = 16
 comptime _REGISTER_RING_DESCRIPTORS = 20
+comptime _UNREGISTER_RING_DESCRIPTORS = 21
 comptime _REGISTER_BUFFER_RING = 22
 
 comptime OP_POLL_ADD: UInt8 = 6
@@ -206,8 +207,14 @@ struct UringState(Movable):
         self.tail = 0
         self.unsubmitted = 0
         self.timed_wait = _TimedWait(0, 0, 0, 0, 0, 0)
-        if self.rings <= 0 or submissions <= 0:
-            self.entries = 0
+
+    def is_mapped(self) -> Bool:
+        """Tells whether the memory that is shared with the kernel is there.
+
+        Returns:
+            False if a part of it could not be mapped.
+        """
+        return self.rings > 0 and Int(self.submissions) > 0
 
 
 @always_inline
@@ -285,7 +292,7 @@ struct Uring(TrivialRegisterPassable):
             return (problem, None)
         var ring = Self(heap_create(UringState(begin, Int32(descriptor))))
         heap_destroy(words)
-        if ring.state[].entries == 0:
+        if not ring.state[].is_mapped():
             ring.close()
             return (-12, None)
         ring._register_descriptor()
@@ -293,10 +300,11 @@ struct Uring(TrivialRegisterPassable):
 
     def close(self):
         """Ends the ring; operations in flight are cancelled by the kernel."""
+        self._unregister_descriptor()
         _ = close_descriptor(self.state[].descriptor)
         if self.state[].rings > 0:
             _ = unmap(self.state[].rings, self.state[].rings_octets)
-        if self.state[].entries > 0:
+        if Int(self.state[].submissions) > 0:
             _ = unmap(Int(self.state[].submissions), self.state[].entries * 64)
         heap_destroy(self.state)
 
@@ -316,6 +324,21 @@ struct Uring(TrivialRegisterPassable):
             )
             self.state[].enter_descriptor = Int(index)
             self.state[].enter_flags = _ENTER_REGISTERED_RING
+        heap_destroy(update)
+
+    def _unregister_descriptor(self):
+        # The thread holds what it has registered, and has room for few: a ring
+        # that is only closed lives as long as its thread.
+        if self.state[].enter_flags & _ENTER_REGISTERED_RING == 0:
+            return
+        var update = heap_create(_DescriptorUpdate())
+        update[].offset = UInt32(self.state[].enter_descriptor)
+        _ = _register(
+            Int(self.state[].descriptor),
+            _UNREGISTER_RING_DESCRIPTORS,
+            Int(update),
+            1,
+        )
         heap_destroy(update)
 
     @always_inline

@@ -13,6 +13,7 @@ from tests.runtime import (
     test_loop,
     test_mailbox,
     test_scheduler,
+    test_start,
     test_task,
     test_timer_wheel,
     test_turn,
@@ -61,6 +62,10 @@ def main() raises:
         failures.append(String(e))
     try:
         TestSuite.discover_tests[test_scheduler.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_start.TESTS]().run()
     except e:
         failures.append(String(e))
     try:

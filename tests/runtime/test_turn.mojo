@@ -4,9 +4,17 @@ from std.testing import assert_equal, assert_true
 
 from flare.core import Erased, PointerTo, heap_create, heap_destroy
 from flare.runtime import BackendKind
-from flare.runtime.operation import Operation, OperationKind, OperationState
+from flare.runtime.operation import (
+    CANCELLED,
+    POLL_IN,
+    Operation,
+    OperationKind,
+    OperationState,
+)
 from flare.runtime.reactor import Reactor, ReactorConfig
-from flare.sys.clock import monotonic_ns
+from flare.runtime.task import spawn
+from flare.runtime.wait import waiting_fiber
+from flare.sys.clock import monotonic_ms, monotonic_ns
 from flare.sys.file import close_descriptor
 from flare.sys.process import block_signals, set_signal_mask
 from flare.sys.sealed_pages import SealedPages
@@ -14,6 +22,10 @@ from flare.sys.socket import open_socket_pair, receive_octets, send_octets
 from flare.sys.socket_address import AF_UNIX
 from flare.sys.socket_constants import MSG_DONTWAIT, SOCK_STREAM
 from tests.runtime.loop import Loop
+
+
+# Two turns of rounds, and one beyond.
+comptime _ROUNDS_MAX = 17
 
 
 @fieldwise_init
@@ -43,6 +55,21 @@ def test_quick_answers_share_a_call() raises:
             fewest = min(fewest, crowd.answered_before[])
             crowd.close()
         assert_true(fewest < 25, String(fewest, " of 100 did not wait"))
+
+
+def test_a_cancel_of_any_round_is_not_slept_over() raises:
+    for backend in [BackendKind.EPOLL, BackendKind.IO_URING]:
+        for rounds in range(1, _ROUNDS_MAX + 1):
+            var chain = _Chain(backend, rounds)
+            chain.play()
+            assert_equal(Int(chain.parked[].result), CANCELLED)
+            chain.close()
+
+
+def test_who_cancels_and_joins_after_any_round_is_not_slept_over() raises:
+    for backend in [BackendKind.EPOLL, BackendKind.IO_URING]:
+        for rounds in range(1, _ROUNDS_MAX + 1):
+            _cancel_and_join(backend, rounds)
 
 
 def test_who_is_told_of_sealed_pages_gets_all_signals() raises:
@@ -82,6 +109,143 @@ def test_who_is_told_of_a_slow_turn_gets_all_signals() raises:
         while not Operation(sealed.send).is_idle():
             sealed.loop.turn(1)
         sealed.close()
+
+
+struct _Chain(Movable):
+    """Is a wait that is cancelled by what completes in a given round."""
+
+    var loop: Loop
+    var ours: Int32
+    var theirs: Int32
+    # Nothing ever comes.
+    var parked: PointerTo[OperationState]
+    var link: PointerTo[_Link]
+
+    def __init__(out self, backend: BackendKind, rounds: Int) raises:
+        self.loop = Loop(ReactorConfig(backend=backend))
+        self.ours = -1
+        self.theirs = -1
+        assert_equal(
+            open_socket_pair(AF_UNIX, SOCK_STREAM, self.ours, self.theirs), 0
+        )
+        self.parked = heap_create(OperationState(OperationKind.POLL))
+        self.parked[].descriptor = self.ours
+        self.parked[].length = POLL_IN
+        self.loop.reactor.submit(Operation(self.parked))
+        while not Operation(self.parked).is_in_flight():
+            self.loop.turn(0)
+        self.link = heap_create(
+            _Link(self.loop.reactor, Operation(self.parked), rounds)
+        )
+        self.parked[].owner = self.link.unsafe_bitcast[NoneType]()
+        self.parked[].complete = _on_parked
+        self.link[].at_once.owner = self.link.unsafe_bitcast[NoneType]()
+        self.link[].at_once.complete = _on_link
+
+    def play(self) raises:
+        _complete_at_once(self.link)
+        var begun_ms = monotonic_ms()
+        for _ in range(10):
+            self.loop.turn(2000)
+            if Operation(self.parked).is_idle():
+                break
+        assert_true(monotonic_ms() - begun_ms < 1000, "slept over a cancel")
+
+    def close(mut self) raises:
+        self.loop.close()
+        _ = close_descriptor(self.ours)
+        _ = close_descriptor(self.theirs)
+        heap_destroy(self.parked)
+        heap_destroy(self.link)
+
+
+struct _Link(Movable):
+    var reactor: Reactor
+    var parked: Operation
+    var rounds_left: Int
+    var at_once: OperationState
+
+    def __init__(out self, reactor: Reactor, parked: Operation, rounds: Int):
+        self.reactor = reactor
+        self.parked = parked
+        self.rounds_left = rounds
+        self.at_once = OperationState(OperationKind.POLL)
+
+
+def _complete_at_once(link: PointerTo[_Link]):
+    # Cancelled before the kernel has it, it is complete in the next round.
+    link[].reactor.submit(_operation(link[].at_once))
+    link[].reactor.cancel(_operation(link[].at_once))
+
+
+def _on_link(operation: Operation):
+    var link = operation.state[].owner.value().unsafe_bitcast[_Link]()
+    link[].rounds_left -= 1
+    if link[].rounds_left > 0:
+        _complete_at_once(link)
+    else:
+        link[].reactor.cancel(link[].parked)
+
+
+def _on_parked(operation: Operation):
+    # A letter ends the turn, which else would wait for something to do.
+    var link = operation.state[].owner.value().unsafe_bitcast[_Link]()
+    link[].reactor.post(_ignore, operation.state[].owner.value())
+
+
+def _ignore(argument: Erased):
+    pass
+
+
+def _cancel_and_join(backend: BackendKind, rounds: Int) raises:
+    var loop = Loop(ReactorConfig(backend=backend))
+    var ours: Int32 = -1
+    var theirs: Int32 = -1
+    assert_equal(open_socket_pair(AF_UNIX, SOCK_STREAM, ours, theirs), 0)
+    # What waits has a socket on which nothing happens, not even that room comes.
+    var silent: Int32 = -1
+    var its_peer: Int32 = -1
+    assert_equal(open_socket_pair(AF_UNIX, SOCK_STREAM, silent, its_peer), 0)
+    var octets = List[UInt8](length=rounds, fill=1)
+    assert_equal(send_octets(theirs, octets), rounds)
+    var into = heap_create(UInt8(0))
+
+    def park() raises {var silent} -> Int:
+        ref operation = waiting_fiber("wait").state[].operation
+        operation.kind = OperationKind.POLL
+        operation.descriptor = silent
+        operation.length = POLL_IN
+        return waiting_fiber("wait").perform()
+
+    var parked = heap_create(Optional(spawn(park)))
+    loop.turn(0)
+    loop.turn(0)
+
+    def read_and_cancel() raises {var parked, var ours, var into, var rounds}:
+        var fiber = waiting_fiber("read")
+        for _ in range(rounds):
+            ref operation = fiber.state[].operation
+            operation.kind = OperationKind.READ
+            operation.descriptor = ours
+            operation.address = into
+            operation.length = 1
+            assert_equal(fiber.perform(), 1)
+        parked[].value().cancel()
+        assert_equal(parked[].take().join(), CANCELLED)
+
+    var reader = spawn(read_and_cancel)
+    var begun_ms = monotonic_ms()
+    for _ in range(10 + rounds):
+        loop.turn(2000)
+        if reader.is_done():
+            break
+    assert_true(monotonic_ms() - begun_ms < 1000, "slept over a cancel")
+    reader^.join()
+    loop.close()
+    for descriptor in [ours, theirs, silent, its_peer]:
+        _ = close_descriptor(descriptor)
+    heap_destroy(parked)
+    heap_destroy(into)
 
 
 struct _Sealed(Movable):

@@ -4,7 +4,12 @@ from std.testing import assert_equal, assert_true
 
 from flare.core import OctetPointer, PointerTo, heap_create, heap_destroy
 from flare.runtime import NO_BUFFERS, BackendKind
-from flare.runtime.operation import Operation, OperationKind, OperationState
+from flare.runtime.operation import (
+    SEQUENCE_BITS,
+    Operation,
+    OperationKind,
+    OperationState,
+)
 from flare.runtime.reactor import ReactorConfig
 from flare.sys.file import close_descriptor
 from flare.sys.socket import open_socket_pair, send_octets
@@ -55,6 +60,23 @@ def test_what_the_kernel_was_offered_is_counted_back() raises:
     receives.loop.reactor.close()
     assert_equal(buffers.lent(), 0)
     receives.close()
+
+
+def test_a_token_says_address_and_sequence() raises:
+    # Up to the highest block of x86-64, and of aarch64.
+    for address in [64, 0x7FFF_FFFF_FFC0, 0x8000_0000_0000, 0xFFFF_FFFF_FFC0]:
+        for sequence in [0, 1, (1 << SEQUENCE_BITS) - 1]:
+            var token = Operation.token_of(address, UInt32(sequence))
+            assert_equal(Int(Operation.from_token(token).state), address)
+            assert_equal(Int(Operation.sequence_of(token)), sequence)
+
+
+def test_a_sequence_begins_again_and_leaves_the_address_alone() raises:
+    var token = Operation.token_of(0xFFFF_FFFF_FFC0, UInt32.MAX)
+    assert_equal(Int(Operation.from_token(token).state), 0xFFFF_FFFF_FFC0)
+    token = Operation.token_of(64, UInt32(1 << SEQUENCE_BITS))
+    assert_equal(Int(Operation.from_token(token).state), 64)
+    assert_equal(Int(Operation.sequence_of(token)), 0)
 
 
 struct _Receives(Movable):

@@ -3,6 +3,7 @@
 from std.testing import TestSuite
 
 from tests.sys import (
+    test_io_uring,
     test_listener,
     test_process,
     test_socket,
@@ -13,6 +14,10 @@ from tests.sys import (
 
 def main() raises:
     var failures = List[String]()
+    try:
+        TestSuite.discover_tests[test_io_uring.TESTS]().run()
+    except e:
+        failures.append(String(e))
     try:
         TestSuite.discover_tests[test_listener.TESTS]().run()
     except e:

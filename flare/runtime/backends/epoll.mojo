@@ -524,8 +524,10 @@ struct EpollBackend(Backend):
                 self._queue(descriptor)
             return
         # Less than there is room for means that the socket is empty, unless
-        # its end is still to be read.
-        interest.readable = received == room or interest.ended
+        # its end or what is behind an urgent octet is still to be read.
+        interest.readable = (
+            received == room or interest.ended or interest.urgent
+        )
         var more = operation.state[].multishot and received > 0
         if not more:
             interest.reader = None

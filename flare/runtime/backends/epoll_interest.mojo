@@ -8,10 +8,11 @@ from flare.sys.epoll import (
     EPOLLHUP,
     EPOLLIN,
     EPOLLOUT,
+    EPOLLPRI,
     EPOLLRDHUP,
 )
 
-comptime READ_EVENTS = EPOLLIN | EPOLLRDHUP | EPOLLET
+comptime READ_EVENTS = EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLET
 """What a descriptor is watched for at first. A new socket has room for octets,
 which the kernel would report before there is anything to do."""
 comptime ALL_EVENTS = READ_EVENTS | EPOLLOUT
@@ -47,6 +48,9 @@ struct Interest(ImplicitlyCopyable):
     var ended: Bool
     """The peer has ended its side: the end is still to be read after the
     octets, though no further edge will say so."""
+    var urgent: Bool
+    """The peer has sent an urgent octet: a receive ends before it, though more
+    lies behind it that no further edge will announce."""
     var broken: Bool
     """Neither side can go on: polls report it whatever they ask for."""
     var peekable: Bool
@@ -72,6 +76,7 @@ struct Interest(ImplicitlyCopyable):
             readable=False,
             writable=True,
             ended=False,
+            urgent=False,
             broken=False,
             peekable=False,
             queued=False,
@@ -119,6 +124,8 @@ struct Interest(ImplicitlyCopyable):
             self.readable = True
         if events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR) != 0:
             self.ended = True
+        if events & EPOLLPRI != 0:
+            self.urgent = True
         if events & (EPOLLHUP | EPOLLERR) != 0:
             self.broken = True
         if events & _WRITE_EVENTS != 0:

@@ -268,7 +268,7 @@ struct UringBackend(Backend):
                 self._forget_cancelled(entry.user_data)
             var completion = Completion(
                 Operation.from_token(entry.user_data),
-                UInt32(entry.user_data & 0x7FFFFF),
+                Operation.sequence_of(entry.user_data),
                 entry.result,
                 entry.flags & CQE_MORE != 0,
                 buffer,
