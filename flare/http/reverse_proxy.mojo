@@ -91,7 +91,8 @@ struct ReverseProxy(Handler):
         """
         # Both mean the whole server (RFC 9112 section 3.2.4).
         if req.url == "*" or (
-            req.method == Method.OPTIONS and req.path.byte_length() == 0
+            req.method == Method.OPTIONS
+            and req.path.byte_length() + req.query.byte_length() == 0
         ):
             return Response(_NOT_IMPLEMENTED)
         var forwards_left = _forwards_left(req)
@@ -143,8 +144,10 @@ def _target_of(req: Request) -> String:
 def _forwards_left(req: Request) -> Optional[Int]:
     # Of requests that look for who is on the way (RFC 9110 section 7.6.2).
     var said = req.headers.get("Max-Forwards")
-    if not said or (
-        req.method != Method.OPTIONS and req.method != Method.TRACE
+    if (
+        not said
+        or said.value() == ""
+        or (req.method != Method.OPTIONS and req.method != Method.TRACE)
     ):
         return None
     var number = 0

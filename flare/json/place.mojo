@@ -25,7 +25,8 @@ from .scan import BACKSLASH, QUOTE
 
 comptime _PATH_OCTETS_MAX = 256
 comptime _KEY_OCTETS_MAX = 64
-comptime _CUT: StaticString = "..."
+comptime CUT: StaticString = "..."
+"""Stands where the rest of a path is left out."""
 
 
 @fieldwise_init
@@ -134,14 +135,14 @@ def append_key(mut path: String, key: Span[UInt8, _]):
                 write_escaped(shown[i : i + 1], path)
         path.write('"]')
     if len(shown) < len(key):
-        path.write(_CUT)
+        path.write(CUT)
 
 
 def _path_of(octets: Span[UInt8, _], steps: List[_Step]) -> String:
     var path = String()
     for step in steps:
         if path.byte_length() > _PATH_OCTETS_MAX:
-            path.write(_CUT)
+            path.write(CUT)
             break
         if step.is_array:
             path.write("[", step.index, "]")

@@ -3,7 +3,7 @@
 from flare.core import OctetPointer, copy_octets
 
 from .document import Document, Node
-from .place import append_key
+from .place import CUT, append_key
 from .quote import unsafe_write_quoted
 from .scan import LANES
 from .text_buffer import unsafe_write_decimal
@@ -157,18 +157,20 @@ def path_to(document: Document, index: Int) -> String:
         index: The node of the value.
 
     Returns:
-        The path, empty for the value of the whole text. It is cut where it is
-        long, and ends in `…` where naming values of the document took long.
+        The path, empty for the value of the whole text. It ends in `...` where
+        it is long, and where naming values of the document has taken long.
     """
     var path = String()
     # What a container holds lies in front of it: the children of a value that
     # holds the wanted one are the last to begin at or in front of it.
     var at = len(document.nodes) - 1
-    while at != index and path.byte_length() <= _PATH_OCTETS_MAX:
+    while at != index:
         var node = document.nodes[at]
-        var child = _child_towards(document, node, index)
+        var child = -1
+        if path.byte_length() <= _PATH_OCTETS_MAX:
+            child = _child_towards(document, node, index)
         if child < 0:
-            path.write("…")
+            path.write(CUT)
             break
         if node.kind == Node.ARRAY:
             path.write("[", child - node.place, "]")

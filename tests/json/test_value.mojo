@@ -159,7 +159,7 @@ def test_naming_many_values_is_bounded() raises:
     assert_equal(len(paths), count)
     assert_equal(paths[0], "[1].x")
     assert_equal(paths[999], "[1000].x")
-    assert_equal(paths[count - 1], "…")
+    assert_equal(paths[count - 1], "...")
     with assert_raises(contains="json.wrong_type [7]: expected a number"):
         _ = data[7].float_value()
 

@@ -2,7 +2,7 @@
 
 from flare.core import PointerTo, heap_create, heap_destroy
 from flare.message import Cookie, Url
-from flare.runtime.current import current_fiber
+from flare.runtime.wait import waiting_fiber
 from flare.tls import TlsContext
 
 from ..encoding import accept_encoding_of, decodable_codings
@@ -191,15 +191,14 @@ struct ClientState(Movable):
             The block; give it to `end_call`.
 
         Raises:
-            ClientError: `client.other prepare` where the caller may not wait.
+            ClientError: `client.other prepare` where the caller may not wait,
+                or no loop can be made for it.
         """
         # A script gets its loop, and so its clock, here.
-        if not current_fiber():
-            raise raised(
-                ClientError.OTHER,
-                Phase.PREPARE,
-                "a thread that runs a loop waits on fibers only",
-            )
+        try:
+            _ = waiting_fiber("connect")
+        except e:
+            raise Error(ClientError.because(Phase.PREPARE, e))
         var call: Call
         if len(state[].free_calls) > 0:
             call = state[].free_calls.pop()

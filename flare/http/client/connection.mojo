@@ -4,6 +4,7 @@ The state lies on the heap, because who reads or writes parks meanwhile.
 """
 
 from flare.core import Buffer, PointerTo, heap_create, heap_destroy
+from flare.net import NetError
 from flare.proto.h1 import H1Event, H1Limits, H1Machine, H1State, Head, Role
 from flare.runtime.current import current_reactor
 from flare.runtime.fiber import NO_DEADLINE
@@ -14,7 +15,7 @@ from flare.runtime.socket_exchange import (
     send_and_receive,
 )
 from flare.runtime.wait import deadline_in
-from flare.sys.errno import EAGAIN
+from flare.sys.errno import EAGAIN, ECONNRESET
 from flare.sys.socket import receive_octets
 from flare.sys.socket_constants import MSG_DONTWAIT, MSG_PEEK
 from flare.tcp import TcpStream
@@ -308,14 +309,11 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
             raise raised(
                 ClientError.OVER, Phase.CONTENT, "there is no transport"
             )
-        if count == 0 and self.state[].was_reset:
+        if count == 0 and self.state[].was_reset and not self.state[].tls:
             # The kernel tells of a reset once, and here it has told the send.
-            # What lasts until the close is not whole then (RFC 9112 section 8).
-            raise raised(
-                ClientError.RESET,
-                Phase.CONTENT,
-                "the peer broke the connection off",
-            )
+            # What lasts until the close is not whole then (RFC 9112 section 8),
+            # but for what TLS says is (section 9.8).
+            raise Error(NetError.from_errno("read", ECONNRESET))
         if count == 0:
             self.machine().receive_end()
         else:
