@@ -44,6 +44,10 @@ def test_a_request_that_ends_each_connection_is_repeated_once() raises:
     on_each_backend(_poisonous)
 
 
+def test_a_repeated_request_takes_no_kept_connection() raises:
+    on_each_backend(_repeated_beside)
+
+
 def test_what_came_while_a_connection_idled_is_no_answer() raises:
     on_each_backend(_unasked)
 
@@ -213,7 +217,7 @@ def _poisonous() raises:
 
         def accept() raises {var listener^, var seen}:
             for _ in range(4):
-                _answer_beside(listener.accept(), seen)
+                _answer_beside(listener.accept(), seen, 100)
 
         def ask() raises {var client}:
             assert_equal(client[].get("/").text(), "ok")
@@ -239,15 +243,54 @@ def _poisonous() raises:
         heap_destroy(client)
 
 
-def _answer_beside(var stream: TcpStream, seen: ArcPointer[Int]) raises:
-    def answer() raises {var stream^, var seen}:
+def _repeated_beside() raises:
+    # Ended once, it waits, and is handed the connection of the other one; ended
+    # twice, it comes back when that connection is idle.
+    for ended in [1, 2]:
+        var listener = TcpListener.bind(SocketAddr.localhost(0))
+        var url = String("http://127.0.0.1:", listener.local_address().port)
+        var config = _limited(1)
+        config.retry = RetryPolicy(retries_max=1, delay_ms=100)
+        var client = heap_create(HttpClient(url, config=config^))
+        var seen = ArcPointer(0)
+
+        def accept() raises {var listener^, var seen, var ended}:
+            for _ in range(ended + 2):
+                _answer_beside(listener.accept(), seen, ended)
+
+        def repeat() raises {var client}:
+            assert_equal(client[].request("PUT", "/poison", "1").text(), "ok")
+
+        def ask() raises {var client}:
+            assert_equal(client[].get("/").text(), "ok")
+
+        var accepting = spawn(accept^)
+        ask()
+        var repeating = spawn(repeat)
+        var asking = spawn(ask)
+        repeating^.join()
+        asking^.join()
+        assert_equal(seen[], ended + 1)
+        var found = client[].statistics()
+        assert_equal(found.connects, ended + 2)
+        assert_equal(found.open, 1)
+        assert_equal(found.idle, 1)
+        accepting^.join()
+        heap_destroy(client)
+
+
+def _answer_beside(
+    var stream: TcpStream, seen: ArcPointer[Int], ended_max: Int
+) raises:
+    def answer() raises {var stream^, var seen, var ended_max}:
         while True:
             var request = read_request(stream)
             if request.byte_length() == 0:
                 return
             if "/poison" in request:
                 seen[] += 1
-                return
+                if seen[] <= ended_max:
+                    return
             stream.write_all(OK_ANSWER.as_bytes())
 
     spawn(answer^).detach()
