@@ -6,7 +6,6 @@ has a key and a value for each member. One with many members is followed by
 their numbers, sorted by key.
 """
 
-from std.atomic import Atomic, Ordering
 from std.memory import unsafe_memset
 
 from flare.core import (
@@ -83,7 +82,9 @@ struct Document(Movable):
     """The text, its strings decoded where they stand."""
     var nodes: List[Node]
     """All values; the last one is that of the whole text."""
-    var _path_steps: UInt64
+    var path_steps: UInt64
+    """How many nodes were looked at to name values. Threads share it: it is
+    reached through a pointer and `Atomic` only."""
 
     def __init__(out self, var text: PaddedText, var nodes: List[Node]):
         """Takes what a parser made.
@@ -94,29 +95,7 @@ struct Document(Movable):
         """
         self.text = text^
         self.nodes = nodes^
-        self._path_steps = 0
-
-    def path_steps(self) -> Int:
-        """Counts the nodes that were looked at to name values; from any thread.
-
-        Returns:
-            The count.
-        """
-        return Int(
-            Atomic[UInt64].load[ordering=Ordering.RELAXED](
-                Pointer(to=self._path_steps).unsafe_mut_cast[True]()
-            )
-        )
-
-    def add_path_steps(self, count: Int):
-        """Counts nodes that were looked at to name a value; from any thread.
-
-        Args:
-            count: How many.
-        """
-        _ = Atomic[UInt64].fetch_add[ordering=Ordering.RELAXED](
-            Pointer(to=self._path_steps).unsafe_mut_cast[True](), UInt64(count)
-        )
+        self.path_steps = 0
 
     @always_inline
     def octets(self, node: Node) -> Span[UInt8, origin_of(self)]:

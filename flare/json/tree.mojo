@@ -1,6 +1,8 @@
 """Walks over the values of a document: to write them, and to name one."""
 
-from flare.core import OctetPointer, copy_octets
+from std.atomic import Atomic, Ordering
+
+from flare.core import OctetPointer, PointerTo, copy_octets
 
 from .document import Document, Node
 from .place import CUT, append_key
@@ -149,12 +151,14 @@ def type_name(kind: UInt32) -> StaticString:
     return "a number"
 
 
-def path_to(document: Document, index: Int) -> String:
+def path_to(document: Document, index: Int, steps: PointerTo[UInt64]) -> String:
     """Names a value by the keys and indexes that lead to it.
 
     Args:
         document: The document.
         index: The node of the value.
+        steps: The `path_steps` of the document, where it lies on the heap: a
+            borrowed document may be a copy.
 
     Returns:
         The path, empty for the value of the whole text. It ends in `...` where
@@ -168,7 +172,7 @@ def path_to(document: Document, index: Int) -> String:
         var node = document.nodes[at]
         var child = -1
         if path.byte_length() <= _PATH_OCTETS_MAX:
-            child = _child_towards(document, node, index)
+            child = _child_towards(document, node, index, steps)
         if child < 0:
             path.write(CUT)
             break
@@ -180,7 +184,9 @@ def path_to(document: Document, index: Int) -> String:
     return path^
 
 
-def _child_towards(document: Document, node: Node, index: Int) -> Int:
+def _child_towards(
+    document: Document, node: Node, index: Int, steps: PointerTo[UInt64]
+) -> Int:
     # Children beside each other hold descendants in ascending order, and each
     # has its own behind those of the ones in front.
     var is_object = node.kind == Node.OBJECT
@@ -189,19 +195,20 @@ def _child_towards(document: Document, node: Node, index: Int) -> Int:
     var first = node.place + (1 if is_object else 0)
     if index >= node.place and index < node.place + step * count:
         return index
-    var steps_max = max(_PATH_STEPS_MAX - document.path_steps(), 0)
-    var steps = 0
+    var before = Int(Atomic[UInt64].load[ordering=Ordering.RELAXED](steps))
+    var seen_max = min(count, _PATH_STEPS_MAX - before)
+    var seen = 0
     var found = -1
-    while steps < min(count, steps_max) and found < 0:
-        var at = first + step * steps
+    while seen < seen_max and found < 0:
+        var at = first + step * seen
         var child = document.nodes[at]
-        steps += 1
+        seen += 1
         # The first child whose own children end behind the wanted value.
         if (
             child.kind == Node.ARRAY or child.kind == Node.OBJECT
         ) and index < child.place + _nodes_of(child):
             found = at
-    document.add_path_steps(steps)
+    _ = Atomic[UInt64].fetch_add[ordering=Ordering.RELAXED](steps, UInt64(seen))
     return found
 
 

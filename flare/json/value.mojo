@@ -387,7 +387,14 @@ struct Value(FromJson, ImplicitlyCopyable, Sized, ToJson, Writable):
         return Error(JsonError(kind, self._path(), reason^, 0, 0))
 
     def _path(self) -> String:
-        return path_to(self._document[], self._index)
+        var steps = Pointer(to=self._document[].path_steps)
+        return path_to(
+            self._document[],
+            self._index,
+            steps.unsafe_mut_cast[True]().unsafe_origin_cast[
+                MutUntrackedOrigin
+            ](),
+        )
 
 
 @fieldwise_init

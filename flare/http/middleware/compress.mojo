@@ -219,7 +219,9 @@ def _may_change(response: Response) -> Bool:
         comptime name = DIGESTS[i]
         if response.headers.contains(name):
             return False
-        for trailers in response.headers.values("Trailer"):
+    for trailers in response.headers.values("Trailer"):
+        comptime for i in range(len(DIGESTS)):
+            comptime name = DIGESTS[i]
             if lists_member(
                 trailers.as_bytes(), materialize[name]().as_bytes()
             ):
