@@ -6,6 +6,7 @@ from elsewhere. What comes from there and answers another question is passed
 over, a bounded number of times.
 """
 
+from flare.core import PointerTo, heap_create, heap_destroy
 from flare.net import NetError, SocketAddr
 from flare.net.error import checked
 from flare.proto.dns import DnsMessageError, read_answer, write_query
@@ -57,10 +58,8 @@ struct DatagramExchange(Movable):
     """Owns queries that were sent to one server, and the socket on which their
     answers come."""
 
-    var _socket: _Socket
-    var _queries: List[_Query]
-    var _foreign: Int
-    var _has_failed: Bool
+    # On the heap, because a fiber is parked in what asks for it.
+    var _state: PointerTo[_ExchangeState]
 
     def __init__(
         out self,
@@ -81,8 +80,8 @@ struct DatagramExchange(Movable):
         Raises:
             Error: If no socket can be had.
         """
-        self._queries = _write_queries(name, findings, with_edns)
-        self._socket = _Socket(
+        var queries = _write_queries(name, findings, with_edns)
+        var socket = _Socket(
             Int32(
                 checked(
                     "resolve",
@@ -95,22 +94,23 @@ struct DatagramExchange(Movable):
                 )
             )
         )
-        self._foreign = 0
-        _bind_unforeseeable_port(self._socket.descriptor, server)
-        var problem = connect_socket(
-            self._socket.descriptor, server.to_storage()
-        )
-        for query in self._queries:
+        _bind_unforeseeable_port(socket.descriptor, server)
+        var problem = connect_socket(socket.descriptor, server.to_storage())
+        for query in queries:
             if problem >= 0:
                 problem = send_octets(
-                    self._socket.descriptor, Span(query.message), MSG_DONTWAIT
+                    socket.descriptor, Span(query.message), MSG_DONTWAIT
                 )
-        self._has_failed = problem < 0
-        if self._has_failed:
-            _fail_open(self._queries, findings, DnsError.TRY_AGAIN)
+        self._state = heap_create(_ExchangeState(socket^, queries^))
+        if problem < 0:
+            self._fail(findings, DnsError.TRY_AGAIN)
+
+    def __deinit__(deinit self):
+        """Closes the socket."""
+        heap_destroy(self._state)
 
     def next_truncated(
-        mut self, mut findings: List[Finding], deadline_ms: Int
+        self, mut findings: List[Finding], deadline_ms: Int
     ) raises -> Optional[Int]:
         """Waits for answers, until one does not fit a datagram.
 
@@ -128,17 +128,18 @@ struct DatagramExchange(Movable):
             Error: If the fiber is cancelled.
         """
         var fiber = waiting_fiber("resolve")
-        var descriptor = self._socket.descriptor
+        ref x = self._state[]
+        var descriptor = x.socket.descriptor
         var buffer = List[UInt8](length=_DATAGRAM_OCTETS_MAX, fill=0)
-        while not self._has_failed and _open_count(self._queries) > 0:
+        while not x.has_failed and _open_count(x.queries) > 0:
             var count = receive_octets(descriptor, Span(buffer), MSG_DONTWAIT)
             if count >= 0:
-                var index = _take(Span(buffer)[:count], self._queries, findings)
+                var index = _take(Span(buffer)[:count], x.queries, findings)
                 if not index:
-                    self._foreign += 1
+                    x.foreign += 1
                 elif findings[index.value()].was_truncated:
                     return index
-                if self._foreign == FOREIGN_MAX:
+                if x.foreign == FOREIGN_MAX:
                     self._fail(findings, DnsError.BAD_ANSWER)
                 continue
             if count != -EAGAIN:
@@ -157,9 +158,22 @@ struct DatagramExchange(Movable):
                 self._fail(findings, DnsError.TRY_AGAIN)
         return None
 
-    def _fail(mut self, mut findings: List[Finding], failure: Int):
-        self._has_failed = True
-        _fail_open(self._queries, findings, failure)
+    def _fail(self, mut findings: List[Finding], failure: Int):
+        self._state[].has_failed = True
+        _fail_open(self._state[].queries, findings, failure)
+
+
+struct _ExchangeState(Movable):
+    var socket: _Socket
+    var queries: List[_Query]
+    var foreign: Int
+    var has_failed: Bool
+
+    def __init__(out self, var socket: _Socket, var queries: List[_Query]):
+        self.socket = socket^
+        self.queries = queries^
+        self.foreign = 0
+        self.has_failed = False
 
 
 struct _Socket(Movable):
