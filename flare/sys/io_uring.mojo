@@ -1,4 +1,4 @@
-"""Drives io_uring by system call: the two rings and a ring of buffers.
+"""Drives io_uring by system call: submissions and completions by two rings.
 
 A ring is a handle to heap state, because the kernel shares its memory. One
 thread uses it. Layouts: `linux/io_uring.h`.
@@ -10,7 +10,7 @@ from std.ffi import external_call
 from flare.core import OctetPointer, PointerTo, heap_create, heap_destroy
 
 from .file import close_descriptor, result_or_errno
-from .memory import at_address, map_private, map_shared, unmap
+from .memory import at_address, map_shared, unmap
 
 comptime _SETUP = 425
 comptime _ENTER = 426
@@ -21,19 +21,18 @@ comptime _SETUP_SINGLE_ISSUER: UInt32 = 1 << 12
 comptime _SETUP_DEFER_TASKRUN: UInt32 = 1 << 13
 comptime _FEATURE_SINGLE_MMAP: UInt32 = 1
 comptime _FEATURE_EXT_ARG: UInt32 = 1 << 8
+comptime _FEATURE_NO_IOWAIT: UInt32 = 1 << 17
 comptime _ENTER_GETEVENTS = 1
 comptime _ENTER_EXT_ARG = 8
 comptime _ENTER_REGISTERED_RING = 16
+comptime _ENTER_NO_IOWAIT = 128
 comptime _REGISTER_RING_DESCRIPTORS = 20
 comptime _UNREGISTER_RING_DESCRIPTORS = 21
-comptime _REGISTER_BUFFER_RING = 22
 
 comptime OP_POLL_ADD: UInt8 = 6
 """Waits for readiness."""
 comptime OP_SENDMSG: UInt8 = 9
 """Sends from several places."""
-comptime OP_RECVMSG: UInt8 = 10
-"""Receives a datagram with its source."""
 comptime OP_ACCEPT: UInt8 = 13
 """Accepts connections."""
 comptime OP_ASYNC_CANCEL: UInt8 = 14
@@ -140,6 +139,8 @@ struct UringState(Movable):
     """The descriptor, or its index when it is registered."""
     var enter_flags: Int
     """Flags that every enter call carries."""
+    var wait_flags: Int
+    """Flags that an enter call carries if it collects completions."""
     var rings: Int
     """The address of the mapping of both rings."""
     var rings_octets: Int
@@ -182,6 +183,7 @@ struct UringState(Movable):
         self.descriptor = descriptor
         self.enter_descriptor = Int(descriptor)
         self.enter_flags = 0
+        self.wait_flags = _ENTER_GETEVENTS
         self.entries = Int(words[])
         var completion_entries = Int(words[unsafe_offset=1])
         self.rings_octets = max(
@@ -238,14 +240,6 @@ def _enter(
     )
 
 
-def _register(descriptor: Int, what: Int, argument: Int, count: Int) -> Int:
-    return result_or_errno(
-        external_call["syscall", Int, num_fixed_args=1](
-            Int(_REGISTER), descriptor, what, argument, count, Int(0), Int(0)
-        )
-    )
-
-
 @fieldwise_init
 struct Uring(TrivialRegisterPassable):
     """Submits operations to the kernel and collects what became of them."""
@@ -296,6 +290,10 @@ struct Uring(TrivialRegisterPassable):
             ring.close()
             return (-12, None)
         ring._register_descriptor()
+        # Else who waits for peers counts as waiting for a disk, which system
+        # monitors show as a core that is busy.
+        if features & _FEATURE_NO_IOWAIT != 0:
+            ring.state[].wait_flags |= _ENTER_NO_IOWAIT
         return (0, ring)
 
     def close(self):
@@ -312,12 +310,7 @@ struct Uring(TrivialRegisterPassable):
         # A registered ring saves the kernel a look-up at each enter call.
         var update = heap_create(_DescriptorUpdate())
         update[].descriptor = UInt64(Int(self.state[].descriptor))
-        var done = _register(
-            Int(self.state[].descriptor),
-            _REGISTER_RING_DESCRIPTORS,
-            Int(update),
-            1,
-        )
+        var done = self.register(_REGISTER_RING_DESCRIPTORS, Int(update), 1)
         if done == 1:
             var index = Atomic[UInt32].load[ordering=Ordering.ACQUIRE](
                 Pointer(to=update[].offset)
@@ -333,13 +326,34 @@ struct Uring(TrivialRegisterPassable):
             return
         var update = heap_create(_DescriptorUpdate())
         update[].offset = UInt32(self.state[].enter_descriptor)
-        _ = _register(
-            Int(self.state[].descriptor),
-            _UNREGISTER_RING_DESCRIPTORS,
-            Int(update),
-            1,
-        )
+        _ = self.register(_UNREGISTER_RING_DESCRIPTORS, Int(update), 1)
         heap_destroy(update)
+
+    def register(self, what: Int, argument: Int, count: Int) -> Int:
+        """Registers something with the ring, or takes it back.
+
+        Args:
+            what: An opcode of `io_uring_register(2)`.
+            argument: The address of what the opcode describes.
+            count: How many are described.
+
+        Returns:
+            What the opcode returns, or the negated errno.
+
+        Safety:
+            The memory at the address is what the opcode asks for.
+        """
+        return result_or_errno(
+            external_call["syscall", Int, num_fixed_args=1](
+                Int(_REGISTER),
+                Int(self.state[].descriptor),
+                what,
+                argument,
+                count,
+                Int(0),
+                Int(0),
+            )
+        )
 
     @always_inline
     def push(self, entry: SubmissionEntry):
@@ -395,7 +409,7 @@ struct Uring(TrivialRegisterPassable):
             How many submissions the kernel took, or the negated errno.
         """
         ref s = self.state[]
-        var flags = s.enter_flags | _ENTER_GETEVENTS
+        var flags = s.enter_flags | s.wait_flags
         var taken: Int
         if timeout_ms >= 0 and wait > 0:
             s.timed_wait.seconds = timeout_ms // 1000
@@ -488,112 +502,3 @@ struct _DescriptorUpdate(Movable):
         self.offset = 0xFFFFFFFF
         self.reserved = 0
         self.descriptor = 0
-
-
-@fieldwise_init
-struct _BufferEntry(TrivialRegisterPassable):
-    var address: UInt64
-    var octets: UInt32
-    var id: UInt16
-    var tail: UInt16
-
-
-struct BufferRingState(Movable):
-    """Holds the ring from which the kernel picks receive buffers."""
-
-    var entries: PointerTo[_BufferEntry]
-    """Shared with the kernel; the first entry's last field is the tail."""
-    var mask: Int
-    """Turns a count into an index."""
-    var tail: UInt16
-    """How many buffers were given, modulo 65536."""
-
-    def __init__(out self, address: Int, count: Int):
-        """Describes a mapped ring.
-
-        Args:
-            address: Where it is mapped.
-            count: How many entries; a power of two.
-        """
-        self.entries = at_address(address).unsafe_bitcast[_BufferEntry]()
-        self.mask = count - 1
-        self.tail = 0
-
-
-@fieldwise_init
-struct BufferRing(TrivialRegisterPassable):
-    """Gives receive buffers to the kernel."""
-
-    var state: PointerTo[BufferRingState]
-    """The heap state."""
-
-    @staticmethod
-    def open(ring: Uring, group: Int, count: Int) -> Tuple[Int, Optional[Self]]:
-        """Registers an empty ring of buffers.
-
-        Args:
-            ring: The ring whose operations pick from it.
-            group: The group's id.
-            count: How many buffers fit; a power of two.
-
-        Returns:
-            0 and the ring of buffers, or the negated errno and none.
-        """
-        var address = map_private(count * 16)
-        if address < 0:
-            return (address, None)
-        var registration = heap_create(_BufferRingRegistration())
-        registration[].address = UInt64(address)
-        registration[].entries_and_group = UInt64(count) | (UInt64(group) << 32)
-        var done = _register(
-            Int(ring.state[].descriptor),
-            _REGISTER_BUFFER_RING,
-            Int(registration),
-            1,
-        )
-        heap_destroy(registration)
-        if done < 0:
-            _ = unmap(address, count * 16)
-            return (done, None)
-        return (0, Self(heap_create(BufferRingState(address, count))))
-
-    @always_inline
-    def give(self, id: Int, address: OctetPointer, octets: Int):
-        """Adds a buffer; `publish` makes it visible.
-
-        Args:
-            id: Named by the completion that uses it.
-            address: The buffer.
-            octets: Its length.
-        """
-        ref s = self.state[]
-        # Field by field: the last field of the first entry is the tail.
-        ref entry = s.entries[unsafe_offset=Int(s.tail) & s.mask]
-        entry.address = UInt64(Int(address))
-        entry.octets = UInt32(octets)
-        entry.id = UInt16(id)
-        s.tail += 1
-
-    @always_inline
-    def publish(self):
-        """Makes the added buffers visible to the kernel."""
-        Atomic[UInt16].store[ordering=Ordering.RELEASE](
-            self.state[].entries.unsafe_bitcast[UInt16]().unsafe_offset(7),
-            self.state[].tail,
-        )
-
-    def close(self):
-        """Frees the ring; the io_uring it belongs to is closed before."""
-        _ = unmap(Int(self.state[].entries), (self.state[].mask + 1) * 16)
-        heap_destroy(self.state)
-
-
-struct _BufferRingRegistration(Movable):
-    var address: UInt64
-    var entries_and_group: UInt64
-    var reserved: Array[UInt64, 3]
-
-    def __init__(out self):
-        self.address = 0
-        self.entries_and_group = 0
-        self.reserved = Array[UInt64, 3](fill=0)

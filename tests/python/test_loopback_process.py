@@ -1,5 +1,6 @@
 """Watches the real server as a process: signals, workers, logs, addresses."""
 
+import os
 import re
 import signal
 import socket
@@ -92,6 +93,38 @@ class Workers:
             self.assertEqual(client.answer().body, b"waited 1")
             self.assertEqual(client.answer().body, b"hello")
             client.close()
+
+
+@on_each_backend
+class IdleWorkers:
+    # More than tests beside this one keep waiting for a disk.
+    count = 24
+    options = ("--workers", str(count))
+
+    def test_who_waits_for_peers_does_not_count_as_waiting_for_a_disk(self):
+        self.subject.statistics()
+        deadline = time.monotonic() + 10
+        while self.states() != {"S"} and time.monotonic() < deadline:
+            time.sleep(0.01)
+        blocked = min(self.blocked() for _ in range(5))
+        if self.backend == "io_uring" and kernel() < (6, 15):
+            self.assertGreaterEqual(blocked, self.count)
+        else:
+            self.assertLess(blocked, self.count)
+
+    def states(self):
+        tasks = Path(f"/proc/{self.subject.process.pid}/task")
+        lines = [path.read_text() for path in tasks.glob("*/stat")]
+        return {line.rpartition(")")[2].split()[0] for line in lines}
+
+    @staticmethod
+    def blocked():
+        lines = Path("/proc/stat").read_text()
+        return int(re.search(r"^procs_blocked (\d+)$", lines, re.M)[1])
+
+
+def kernel():
+    return tuple(int(part) for part in re.findall(r"\d+", os.uname().release)[:2])
 
 
 class Addresses(unittest.TestCase):

@@ -24,10 +24,10 @@ from flare.sys.io_uring import (
     RECV_MULTISHOT,
     SQE_BUFFER_SELECT,
     SQE_SKIP_SUCCESS,
-    BufferRing,
     SubmissionEntry,
     Uring,
 )
+from flare.sys.io_uring_buffers import BufferRing
 from flare.sys.listener import hold_connections_back
 from flare.sys.socket import (
     peer_socket_address,
