@@ -27,20 +27,24 @@ def main() -> None:
     """Reads the figures and writes one SVG file per workload."""
     results = json.loads(Path(sys.argv[1]).read_text())["results"]
     for result in results:
-        bars, title = _cpu_bars(result)
+        bars = _bars(result, "cpu", "cpu_us")
+        title = "CPU time per request in µs, median and quartiles"
         if not bars:
             bars, title = _memory_bars(result)
+        if not bars:
+            bars = _bars(result, "latency", "p50")
+            title = "p50 in µs, median and quartiles"
         if bars:
             _draw(result, bars, title, Path(sys.argv[2]))
 
 
-def _cpu_bars(result: dict) -> tuple[list, str]:
+def _bars(result: dict, measure: str, figure: str) -> list:
     bars = []
-    for name, series in result["series"].get("cpu", {}).items():
+    for name, series in result["series"].get(measure, {}).items():
         figures = [
-            sample["figures"]["cpu_us"]
+            sample["figures"][figure]
             for sample in series["samples"]
-            if sample and "cpu_us" in sample["figures"]
+            if sample and figure in sample["figures"]
         ]
         if len(figures) > 1:
             low, middle, high = statistics.quantiles(
@@ -49,7 +53,7 @@ def _cpu_bars(result: dict) -> tuple[list, str]:
             bars.append((name, middle, middle - low, high - middle))
         elif figures:
             bars.append((name, figures[0], 0, 0))
-    return bars, "CPU time per request in µs, median and quartiles"
+    return bars
 
 
 def _memory_bars(result: dict) -> tuple[list, str]:

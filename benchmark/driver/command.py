@@ -40,7 +40,6 @@ from .workloads import (
 
 _REQUIREMENTS = ROOT / "benchmark" / "requirements.txt"
 _QUICK_MEASURES = (CPU, SYSTEM_CALLS, MEMORY)
-_FULL_MEASURES = (CPU, SYSTEM_CALLS, MEMORY, LATENCY)
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
@@ -51,7 +50,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         " build/benchmark/report/report.md.",
     )
     parser.add_argument("--full", action="store_true",
-                        help="every workload, and latencies")
+                        help="every workload and every measure")
     parser.add_argument("--workloads", nargs="+", metavar="NAME",
                         help="of " + ", ".join(w.name for w in WORKLOADS))
     parser.add_argument("--targets", nargs="+", metavar="NAME",
@@ -83,7 +82,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     ):
         parser.error(problem)
     if given.measures is None:
-        given.measures = _FULL_MEASURES if given.full else _QUICK_MEASURES
+        given.measures = MEASURES if given.full else _QUICK_MEASURES
     given.seconds = given.seconds or (2.0 if given.full else 1.0)
     return given
 
