@@ -84,6 +84,10 @@ struct BufferRing(TrivialRegisterPassable):
             id: Named by the completion that uses it.
             address: The buffer.
             octets: Its length.
+
+        Safety:
+            The memory stays until a completion names the id, or the io_uring
+            is closed.
         """
         ref s = self.state[]
         # Field by field: the last field of the first entry is the tail.
