@@ -68,11 +68,11 @@ simulate: $(SETUP) ## simulates SEEDS servers, or repeats the one of RUN
 	@build/fuzz/fuzz_server $(if $(RUN),--only-run $(RUN),--runs $(SEEDS))
 
 bench: $(SETUP) ## micro benchmarks, and flare beside its peers in minutes
-	@sh tools/bench.sh $(MOJO)
+	@$(PYTHON) benchmark/micro/run
 	@$(PYTHON) benchmark/bench $(ARGS)
 
 bench-full: $(SETUP) ## the same with every workload and every figure: hours
-	@sh tools/bench.sh $(MOJO)
+	@$(PYTHON) benchmark/micro/run
 	@$(PYTHON) benchmark/bench --full $(ARGS)
 	@for run in $(wildcard benchmark/workloads/*/run); do $$run || exit 1; done
 

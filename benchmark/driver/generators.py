@@ -8,7 +8,7 @@ import subprocess
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from .targets import BUILD, ROOT
@@ -69,6 +69,8 @@ class Asking:
     # be busy with that at rates which the server bears easily, and its latencies
     # would be its own.
     is_restless: bool = False
+    # On each core a generator asks for its part; latencies are not known then.
+    is_spread: bool = False
 
 
 def command_of(workload: Workload, asking: Asking) -> list[str]:
@@ -88,14 +90,30 @@ def command_of(workload: Workload, asking: Asking) -> list[str]:
 
 def load(workload: Workload, asking: Asking) -> Load:
     """Asks until the time is over; raises `LoadFailed`."""
-    command = command_of(workload, asking)
-    # `openssl s_time` has one connection at a time.
-    copies = workload.connections if workload.generator == RESUMING else 1
-    with ThreadPoolExecutor(copies) as pool:
+    commands = [command_of(*part) for part in _parts_of(workload, asking)]
+    with ThreadPoolExecutor(len(commands)) as pool:
         running = [
-            pool.submit(_run, command, asking.seconds) for _ in range(copies)
+            pool.submit(_run, command, asking.seconds) for command in commands
         ]
     return sum_of([one.result() for one in running])
+
+
+def _parts_of(
+    workload: Workload, asking: Asking
+) -> list[tuple[Workload, Asking]]:
+    if asking.is_spread:
+        count = len(asking.cores)
+        part = replace(
+            workload, connections=max(1, workload.connections // count)
+        )
+        rate = asking.rate and asking.rate / count
+        return [
+            (part, replace(asking, cores=(core,), rate=rate))
+            for core in asking.cores
+        ]
+    # `openssl s_time` has one connection at a time.
+    copies = workload.connections if workload.generator == RESUMING else 1
+    return [(workload, asking)] * copies
 
 
 def sum_of(loads: Sequence[Load]) -> Load:

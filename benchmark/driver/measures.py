@@ -57,11 +57,17 @@ class Setting:
     # How long a generator asks before it is the next one's turn; none where
     # each asks for its whole time at once.
     slice_seconds: float | None = None
+    # On each of the cores a generator asks for its part of the load.
+    is_spread: bool = False
 
     def asking(self, port: int, seconds: float | None = None) -> Asking:
         """Gives what a generator needs to know."""
         return Asking(
-            port, self.load_cores, seconds or self.seconds, self.folder
+            port,
+            self.load_cores,
+            seconds or self.seconds,
+            self.folder,
+            is_spread=self.is_spread,
         )
 
 

@@ -1,9 +1,10 @@
 """Compares two workers with one, at twice the rate.
 
 What workers share shows as CPU time per request that grows with their number.
-Two workers need two cores and the load generator a third; where there are only
-two, the second worker shares the generator's. Its waiting is no CPU time, so
-rounds count nonetheless, and the report says so.
+Two workers need two cores and the load generators a third; where there are only
+two, a generator runs on each of them, for one worker as for two. So both share
+their first core, and both answer on it what comes from it and from the other.
+Waiting is no CPU time: such rounds count, and the report says so.
 """
 
 from __future__ import annotations
@@ -26,20 +27,22 @@ Report = Callable[[int, dict[str, Sample]], None]
 
 
 def settings_of(setting: Setting) -> tuple[Setting, Setting, bool]:
-    """Gives where one worker runs and where two do, and whether the second
-    shares a core with the load generator."""
+    """Gives where one worker runs and where two do, and whether they share
+    their cores with load generators."""
     cores = setting.place.cores
     is_shared = len(cores) < 2
-    two = (cores + setting.load_cores)[:2] if is_shared else cores[:2]
+    if is_shared:
+        cores = (cores + setting.load_cores)[:2]
+        setting = replace(
+            setting, load_cores=cores, is_spread=True, is_disturbed=True
+        )
     return (
         replace(setting, place=replace(
             setting.place, cores=cores[:1], workers=1
         )),
-        replace(
-            setting,
-            place=replace(setting.place, cores=two, workers=2),
-            is_disturbed=setting.is_disturbed or is_shared,
-        ),
+        replace(setting, place=replace(
+            setting.place, cores=cores[:2], workers=2
+        )),
         is_shared,
     )
 
@@ -57,7 +60,7 @@ def measure(
     one, two, is_shared = settings_of(setting)
     if is_shared:
         result.notes.append(
-            "the second worker shares a core with the load generator"
+            "workers share their cores with load generators"
         )
     with ExitStack() as stack:
         runs: dict[str, tuple[Setting, Running, float]] = {}

@@ -15,6 +15,7 @@ from benchmark.driver.generators import (
     Load,
     LoadFailed,
     command_of,
+    load,
     parse_lean,
     parse_resuming,
     parse_wrk,
@@ -365,6 +366,18 @@ class Generators(unittest.TestCase):
                 workload = next(w for w in WORKLOADS if w.name == name)
                 command = " ".join(command_of(workload, asked))
                 self.assertIn(words, command)
+
+    def test_a_spread_load_has_a_generator_on_each_core(self):
+        asking = Asking(80, (0, 1), 2.0, None, rate=500.0, is_spread=True)
+        run = mock.Mock(side_effect=lambda *_: Load(100, 2.0, {}))
+        with mock.patch("benchmark.driver.generators._run", run):
+            found = load(chosen(["two_workers"])[0], asking)
+        commands = sorted(" ".join(call[0][0]) for call in run.call_args_list)
+        self.assertEqual(len(commands), 2)
+        for core, command in enumerate(commands):
+            self.assertIn(f"taskset -c {core} ", command)
+            self.assertIn("lean -c 32 -d 2 -R 250 ", command)
+        self.assertEqual(found.requests, 200)
 
 
 class Counters(unittest.TestCase):

@@ -170,11 +170,14 @@ class Scaling(unittest.TestCase):
         self.assertEqual((two.place.cores, two.place.workers), ((0, 1), 2))
         self.assertFalse(is_shared or two.is_disturbed)
 
-    def test_of_two_cores_the_second_is_shared_and_may_be_waited_for(self):
+    def test_of_two_cores_both_numbers_of_workers_share_alike(self):
         one, two, is_shared = self.settings((0,), (1,))
-        self.assertEqual(two.place.cores, (0, 1))
-        self.assertTrue(is_shared and two.is_disturbed)
-        self.assertFalse(one.is_disturbed)
+        self.assertEqual((one.place.cores, two.place.cores), ((0,), (0, 1)))
+        self.assertTrue(is_shared)
+        for setting in (one, two):
+            self.assertTrue(setting.is_disturbed)
+            self.assertEqual(setting.load_cores, (0, 1))
+            self.assertTrue(setting.asking(80).is_spread)
 
 
 class Verdicts(unittest.TestCase):

@@ -223,14 +223,20 @@ struct priced {
     int brand;
 };
 
+/* The place of each is how many cost less, or as much and were drawn before.
+ * Vectors count them in a fraction of the time of `qsort`. */
 static void sort_by_price(struct priced *picks)
 {
-    for (int i = 1; i < PICKS; i++) {
-        struct priced moved = picks[i];
-        int j = i;
-        for (; j && picks[j - 1].price > moved.price; j--)
-            picks[j] = picks[j - 1];
-        picks[j] = moved;
+    int keys[PICKS];
+    struct priced drawn[PICKS];
+    memcpy(drawn, picks, sizeof drawn);
+    for (int i = 0; i < PICKS; i++)
+        keys[i] = (int)(picks[i].price * 100 + 0.5) * PICKS + i;
+    for (int i = 0; i < PICKS; i++) {
+        int place = 0;
+        for (int j = 0; j < PICKS; j++)
+            place += keys[j] < keys[i];
+        picks[place] = drawn[i];
     }
 }
 
