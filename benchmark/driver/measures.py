@@ -31,6 +31,8 @@ SLICE_SECONDS = 0.2
 # slow for seconds now and then.
 _RATE_SECONDS = 0.5
 _CAPACITY_TURNS = 7
+# Counts differ between rounds and not within them.
+_TRACED_SECONDS_MAX = 1.0
 IDLE_FEW = 1_000
 IDLE_MANY = 11_000
 _IDLE_SETTLE_SECONDS = 1.0
@@ -286,30 +288,41 @@ def idle_octets(setting: Setting, target: Target, workload: Workload) -> float:
     return (many - few) / (IDLE_MANY - IDLE_FEW)
 
 
-def system_calls(
-    setting: Setting, target: Target, workload: Workload
-) -> float:
-    """Counts the system calls per request, traced by strace."""
+def need_strace() -> None:
+    """Raises `NotMeasured` where system calls cannot be counted."""
     if not shutil.which("strace"):
         raise NotMeasured("strace is missing: apt-get install strace")
-    summary = setting.folder / f"{target.name}.strace"
-    with target.run(setting.place) as running:
-        warm_up(setting, running, workload)
-        attached = [f"-p{member}" for member in running.process_ids()]
-        tracer = subprocess.Popen(
-            ["strace", "-c", "-f", "-o", str(summary), *attached],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
+
+
+def system_calls(
+    setting: Setting, running: Running, workload: Workload
+) -> Sample:
+    """Counts the system calls per request in one round, traced by strace."""
+    summary = setting.folder / f"{running.name}.strace"
+    seconds = min(setting.seconds, _TRACED_SECONDS_MAX)
+    attached = [f"-p{member}" for member in running.process_ids()]
+    tracer = subprocess.Popen(
+        ["strace", "-c", "-f", "-o", str(summary), *attached],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    try:
+        _await_attached(tracer)
+        counted = ask(
+            running, workload, setting.asking(running.port, seconds)
         )
-        try:
-            _await_attached(tracer)
-            counted = ask(running, workload, setting.asking(running.port))
-        finally:
-            tracer.send_signal(signal.SIGINT)
-            tracer.communicate(timeout=20)
+    except (LoadFailed, NotMeasured) as error:
+        return Sample({}, problem=str(error))
+    finally:
+        tracer.send_signal(signal.SIGINT)
+        tracer.communicate(timeout=20)
     if counted.requests == 0:
-        raise NotMeasured("no request was answered under strace")
-    return calls_in(summary.read_text()) / counted.requests
+        return Sample({}, problem="no request was answered under strace")
+    try:
+        calls = calls_in(summary.read_text()) / counted.requests
+    except NotMeasured as error:
+        return Sample({}, problem=str(error))
+    return Sample({"system_calls": calls}, counted.error_count)
 
 
 def _await_attached(tracer: subprocess.Popen) -> None:

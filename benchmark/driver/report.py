@@ -13,7 +13,7 @@ from .claims import (
 )
 from .processes import WAITED_MAX
 from .results import Result
-from .workloads import CPU, IDLE, LIMITS
+from .workloads import CPU, IDLE, LIMITS, SYSTEM_CALLS
 
 _MIB = 1024 * 1024
 _NOTHING = "–"
@@ -27,7 +27,8 @@ Targets take turns within a round, and ratios are taken within a round. A claim
 passes if the median of at least {PAIRS_MIN} ratios meets its bound and
 {AGREEING} of {OF} ratios do. Where the middle half of the ratios is wider than
 {SPREAD_MAX:.0%} of the median, nothing is claimed: the row is unstable.
-System calls, memory and instructions are taken in runs of their own.
+System calls are counted in rounds of their own, in which tracing slows the
+server; memory and instructions are taken in single runs.
 """
 
 
@@ -48,7 +49,7 @@ def _section(result: Result) -> str:
     parts = [f"## {workload.name}", f"{workload.what}. {_shape(result)}"]
     if result.targets():
         parts.append(_figures(result))
-        if CPU in result.series or result.single.get("memory_octets"):
+        if result.has_chart:
             parts.append(f"![{workload.name}]({workload.name}.svg)")
     if verdicts := result.verdicts():
         parts += _claims(verdicts)
@@ -123,8 +124,12 @@ def _columns(result: Result) -> list:
                 f"{share.replace('_', ' ')} µs",
                 lambda r, n, share=share: _number(r.spread(n, share), 0),
             ))
+    if SYSTEM_CALLS in result.series:
+        columns.append((
+            "system calls",
+            lambda r, n: _number(r.spread(n, "system_calls"), 3),
+        ))
     for figure, title, scale, digits in (
-        ("system_calls", "system calls", 1, 3),
         ("instructions", "instructions", 1, 0),
         ("memory_octets", _memory_title(result), _memory_unit(result), 1),
     ):

@@ -24,11 +24,12 @@ from .workloads import (
     FLARE,
     LATENCY,
     PEERS,
+    SYSTEM_CALLS,
     Claim,
     Workload,
 )
 
-_PAIRED = (CPU, LATENCY)
+PAIRED = (CPU, LATENCY, SYSTEM_CALLS)
 
 
 @dataclass
@@ -74,15 +75,13 @@ class Result:
         words = str(claim)
         if reference != claim.reference:
             words += f" ({reference or 'nobody'})"
-        if FIGURES[claim.figure] in _PAIRED:
+        if FIGURES[claim.figure] in PAIRED:
             ratios = self._ratios(claim.subject, reference, claim.figure)
             return words, judge(ratios, claim.bound, claim.is_strict)
+        # What one run shows is claimed of the figure itself only.
+        assert claim.reference == ABSOLUTE, words
         subject = self.figure(claim.subject, claim.figure)
-        if claim.reference == ABSOLUTE:
-            return words, judge_figure(subject, claim.bound)
-        other = self.figure(reference, claim.figure)
-        ratio = subject / other if subject is not None and other else None
-        return words, judge_figure(ratio, claim.bound)
+        return words, judge_figure(subject, claim.bound)
 
     def verdicts(self) -> list[tuple[str, Verdict]]:
         """Judges all claims."""
@@ -107,6 +106,15 @@ class Result:
         """Tells whether latencies were taken at a fixed rate."""
         return LATENCY in self.series or (
             CPU in self.series and self.workload.rate is not None
+        )
+
+    @property
+    def has_chart(self) -> bool:
+        """Tells whether there is a figure that charts are drawn of."""
+        return bool(
+            CPU in self.series
+            or LATENCY in self.series
+            or self.single.get("memory_octets")
         )
 
     def _ratios(self, target: str, other: str, figure: str) -> list[float]:

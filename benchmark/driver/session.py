@@ -11,7 +11,7 @@ from .generators import LoadFailed
 from .integrity import gate
 from .measures import NotMeasured, Setting
 from .products import Pool
-from .results import Result
+from .results import PAIRED, Result
 from .rounds import Sample, alternate, one_by_one
 from .targets import Running, Target, TargetFailed, certificates
 from .workloads import (
@@ -56,7 +56,7 @@ class Session:
             return self._judge(self._scaling(workload, targets))
         result = Result(workload, may_claim=not self.setting.is_disturbed)
         wanted = [m for m in workload.measures if m in self.wanted]
-        paired = any(measure in wanted for measure in (CPU, LATENCY))
+        paired = any(measure in wanted for measure in PAIRED)
         right = []
         with ExitStack() as stack:
             runs: dict[str, Running] = {}
@@ -73,8 +73,9 @@ class Session:
                 self._cpu(workload, runs, result)
             if LATENCY in wanted and runs:
                 self._latency(workload, runs, result)
+            if SYSTEM_CALLS in wanted and runs:
+                self._system_calls(workload, runs, result)
         for measure, figure, take in (
-            (SYSTEM_CALLS, "system_calls", measures.system_calls),
             (
                 MEMORY,
                 "memory_octets",
@@ -173,6 +174,27 @@ class Session:
             self.rounds,
             measures.at_rate(self.setting, runs, workload, rate),
             self._line("window_p99", "µs"),
+        )
+
+    def _system_calls(
+        self, workload: Workload, runs: dict[str, Running], result: Result
+    ) -> None:
+        try:
+            measures.need_strace()
+        except NotMeasured as error:
+            result.notes.append(f"no system calls: {error}")
+            self.say(f"  no system calls: {error}")
+            return
+        self._warm_up(workload, runs, result)
+        result.series[SYSTEM_CALLS] = alternate(
+            tuple(runs),
+            self.rounds,
+            one_by_one(
+                lambda name: measures.system_calls(
+                    self.setting, runs[name], workload
+                )
+            ),
+            self._line("system_calls", "calls"),
         )
 
     def _single(

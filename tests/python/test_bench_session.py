@@ -27,11 +27,13 @@ from benchmark.driver.rounds import Sample, Series
 from benchmark.driver.session import Session
 from benchmark.driver.targets import Place, Target
 from benchmark.driver.workloads import (
+    ABSOLUTE,
     BEST_OF_ALL,
     BEST_PEER,
     CPU,
     LATENCY,
     MEMORY,
+    SYSTEM_CALLS,
     WORKLOADS,
     Claim,
     chosen,
@@ -50,6 +52,15 @@ class Handler(socketserver.StreamRequestHandler):
 class Server(socketserver.TCPServer):
     allow_reuse_address = True
 Server(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+"""
+STRACE = """\
+import signal, sys
+try:
+    print("strace: Process 1 attached", file=sys.stderr, flush=True)
+    signal.pause()
+except KeyboardInterrupt:
+    with open(sys.argv[sys.argv.index("-o") + 1], "w") as summary:
+        summary.write("100.00 0.000100 1 80 total\\n")
 """
 PLAINTEXT = chosen(["plaintext"])[0]
 
@@ -144,6 +155,30 @@ class Sessions(unittest.TestCase):
             self.assertEqual((series.count, series.errors), (2, 0))
             self.assertGreater(series.counted("cpu_us")[0], 0)
 
+    def test_system_calls_are_counted_in_each_round(self):
+        folder = self.folder / "programs"
+        folder.mkdir()
+        (folder / "strace").write_text(f"#!{sys.executable}\n{STRACE}")
+        (folder / "strace").chmod(0o755)
+        path = f"{folder}:{os.environ['PATH']}"
+        with mock.patch.dict(os.environ, PATH=path):
+            result = self.measure(
+                [self.target("flare_epoll", "Hello, World!")],
+                (SYSTEM_CALLS,),
+                3,
+            )
+        series = result.series[SYSTEM_CALLS]["flare_epoll"]
+        self.assertEqual(series.counted("system_calls"), [2.0] * 3)
+        self.assertIn("| 2.000 |", markdown([result], {}))
+
+    def test_without_strace_a_note_says_so(self):
+        with mock.patch("shutil.which", return_value=None):
+            result = self.measure(
+                [self.target("flare_epoll", "Hello, World!")], (SYSTEM_CALLS,)
+            )
+        self.assertEqual(result.series, {})
+        self.assertIn("strace is missing", " ".join(result.notes))
+
     def test_a_target_that_cannot_be_started_leaves_the_others(self):
         result = self.measure(
             [
@@ -226,14 +261,41 @@ class Verdicts(unittest.TestCase):
         self.assertEqual(outcome, PASS)
         self.assertIn("hyper", words)
 
-    def test_single_figures_are_judged_by_their_ratio(self):
-        result = Result(PLAINTEXT)
-        result.single["system_calls"] = {"flare_epoll": 2.2, "limit_epoll": 2}
+    def test_system_calls_are_judged_by_paired_rounds(self):
         claim = ("flare_epoll", 1.1, "limit_epoll")
-        figure = "system_calls"
-        self.assertEqual(self.outcome(result, *claim, figure=figure)[0], PASS)
-        result.single["system_calls"]["flare_epoll"] = 2.21
-        self.assertEqual(self.outcome(result, *claim, figure=figure)[0], FAIL)
+        for ours, expected in ((2.2, PASS), (2.21, FAIL)):
+            result = self.result(
+                "system_calls",
+                SYSTEM_CALLS,
+                flare_epoll=[ours] * 11,
+                limit_epoll=[2.0] * 11,
+            )
+            outcome, _ = self.outcome(result, *claim, figure="system_calls")
+            self.assertEqual(outcome, expected)
+
+    def test_a_single_figure_is_judged_by_itself(self):
+        result = Result(PLAINTEXT)
+        claim = ("flare_epoll", 1536.0, ABSOLUTE)
+        for octets, expected in ((1536.0, PASS), (1537.0, FAIL)):
+            result.single["memory_octets"] = {"flare_epoll": octets}
+            outcome, _ = self.outcome(result, *claim, figure="memory_octets")
+            self.assertEqual(outcome, expected)
+
+    def test_p99_is_claimed_of_runs_and_of_windows(self):
+        for workload in chosen(["read", "simple", "compute", "list"]):
+            figures = {
+                claim.figure
+                for claim in workload.claims
+                if claim.reference == BEST_PEER
+            }
+            if LATENCY in workload.measures:
+                self.assertEqual(figures, {"p99", "window_p99"})
+
+    def test_latencies_alone_have_a_chart(self):
+        result = self.result("p50", LATENCY, flare_epoll=[30.0] * 11)
+        self.assertIn("![plaintext](plaintext.svg)", markdown([result], {}))
+        calls = self.result("system_calls", SYSTEM_CALLS, flare_epoll=[2.0])
+        self.assertNotIn("![", markdown([calls], {}))
 
     def test_every_claim_of_a_workload_can_be_said(self):
         for workload in WORKLOADS:
