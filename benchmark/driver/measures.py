@@ -31,7 +31,7 @@ SLICE_SECONDS = 0.2
 # slow for seconds now and then.
 _RATE_SECONDS = 0.5
 _CAPACITY_TURNS = 7
-# Counts differ between rounds and not within them.
+# Counts differ from round to round: longer ones tell no more.
 _TRACED_SECONDS_MAX = 1.0
 IDLE_FEW = 1_000
 IDLE_MANY = 11_000
