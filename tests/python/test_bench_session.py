@@ -55,12 +55,11 @@ Server(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
 """
 STRACE = """\
 import signal, sys
-try:
-    print("strace: Process 1 attached", file=sys.stderr, flush=True)
-    signal.pause()
-except KeyboardInterrupt:
-    with open(sys.argv[sys.argv.index("-o") + 1], "w") as summary:
-        summary.write("100.00 0.000100 1 80 total\\n")
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+print("strace: Process 1 attached", file=sys.stderr, flush=True)
+signal.sigwait([signal.SIGINT])
+with open(sys.argv[sys.argv.index("-o") + 1], "w") as summary:
+    summary.write("100.00 0.000100 1 80 total\\n")
 """
 PLAINTEXT = chosen(["plaintext"])[0]
 
