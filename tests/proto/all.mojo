@@ -13,6 +13,7 @@ from tests.proto import (
     test_h1_limits,
     test_h1_machine,
     test_h1_pairs,
+    test_h1_plain_host,
     test_h1_plain_request,
     test_h1_plain_response,
     test_h1_plain_status_line,
@@ -62,6 +63,10 @@ def main() raises:
         failures.append(String(e))
     try:
         TestSuite.discover_tests[test_h1_pairs.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_h1_plain_host.TESTS]().run()
     except e:
         failures.append(String(e))
     try:

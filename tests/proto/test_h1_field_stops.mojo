@@ -5,6 +5,8 @@ from std.testing import assert_equal
 from flare.core import TAB, TOKEN_OCTETS
 from flare.proto.h1.field_stops import (
     FieldStops,
+    FirstLook,
+    PLAIN_HOST_OCTETS,
     PLAIN_PATH_OCTETS,
     STOPS_WINDOW_MIN,
 )
@@ -75,28 +77,35 @@ def test_every_octet_stops_as_in_a_scan() raises:
 
 
 def test_the_first_look_sees_each_octet_as_its_set_does() raises:
-    var plain = materialize[PLAIN_PATH_OCTETS]()
+    var path = materialize[PLAIN_PATH_OCTETS]()
+    var host = materialize[PLAIN_HOST_OCTETS]()
     var token = materialize[TOKEN_OCTETS]()
     for length in range(STOPS_WINDOW_MIN, 140):
         for shift in range(0, 256, 13):
             var octets = List[UInt8](length=length, fill=0)
             for i in range(length):
                 octets[i] = UInt8((i * 3 + shift) & 255)
-            var target: UInt64 = 0
-            var stops = FieldStops(window_of(octets), target)
+            var first = FirstLook.nothing()
+            var stops = FieldStops(window_of(octets), first)
             assert_equal(stops.base, 0)
             for i in range(64):
                 var names = True
                 var values = True
-                var targets = True
+                var paths = True
+                var hosts = True
+                var digits = True
                 if i < length:
                     var b = octets[i]
                     names = b not in token
                     values = (b < 32 and b != TAB) or b == 127
-                    targets = b not in plain
+                    paths = b not in path
+                    hosts = b not in host
+                    digits = b < 48 or b > 57
                 assert_equal((stops.names >> UInt64(i)) & 1 == 1, names)
                 assert_equal((stops.values >> UInt64(i)) & 1 == 1, values)
-                assert_equal((target >> UInt64(i)) & 1 == 1, targets)
+                assert_equal((first.paths >> UInt64(i)) & 1 == 1, paths)
+                assert_equal((first.hosts >> UInt64(i)) & 1 == 1, hosts)
+                assert_equal((first.digits >> UInt64(i)) & 1 == 1, digits)
 
 
 def test_behind_the_window_the_start_comes_back() raises:

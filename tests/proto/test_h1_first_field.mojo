@@ -54,6 +54,18 @@ def test_the_limits_of_a_section_hold_for_its_first_field() raises:
             _check("GET / HTTP/1.1\r\nHost: a.example\r\nB: c\r\n\r\n", limits)
 
 
+def test_what_was_seen_of_a_host_is_not_taken_for_the_next_one() raises:
+    var talk = Conversation(Role.SERVER, H1Limits())
+    talk.receive("GET / HTTP/1.1\r\nHost: a.example\r\n\r\n".as_bytes())
+    assert_equal(talk.reason, "")
+    talk.act("respond 204 none")
+    talk.act("finish")
+    # Behind another line it is read by the code for all lines.
+    talk.receive("GET / HTTP/1.1\r\nB: c\r\nHost: a b\r\n\r\n".as_bytes())
+    assert_equal(talk.reason, "Host is not valid")
+    _ = talk^
+
+
 def _check(request: String, limits: H1Limits) raises:
     var whole = Conversation(Role.SERVER, limits)
     whole.receive(request.as_bytes())

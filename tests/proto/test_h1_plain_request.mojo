@@ -4,10 +4,9 @@ from std.testing import assert_equal, assert_false, assert_true
 
 from flare.core import PointerTo, heap_create, heap_destroy
 from flare.message import Method, RequestTarget
-from flare.message.request_target import valid_host
 from flare.proto.h1 import Head
-from flare.proto.h1.field_stops import FieldStops
-from flare.proto.h1.plain_request import is_plain_host, take_plain_request_line
+from flare.proto.h1.field_stops import FieldStops, FirstLook
+from flare.proto.h1.plain_request import take_plain_request_line
 from flare.proto.h1.scan import window_of
 
 
@@ -92,75 +91,11 @@ def test_what_needs_thought_is_left_alone() raises:
         heap_destroy(head)
 
 
-def test_a_plain_host_is_a_valid_one() raises:
-    for host in [
-        "a",
-        "localhost:8080",
-        "127.0.0.1",
-        "127.0.0.1:18300",
-        "a.example:",
-        "a:0",
-        "a:00080",
-        "a:65535",
-        "0123456789012345678901234567890",
-        "0123456789012345678901234:65535",
-    ]:
-        assert_true(valid_host(host.as_bytes()), host)
-        for behind in range(2, 70, 3):
-            assert_true(_is_plain(host, behind), host)
-    for host in [
-        "",
-        ":80",
-        "[::1]",
-        "a_b",
-        "a%41",
-        "a:65536",
-        "a:70000",
-        "a:99999",
-        "a:000080",
-        "a:b",
-        "a:8b",
-        "a:80:80",
-        "a b",
-        "01234567890123456789012345678901",
-    ]:
-        for behind in range(2, 70, 3):
-            assert_false(_is_plain(host, behind), host)
-
-
-def test_every_octet_in_a_host_is_judged_as_by_the_general_code() raises:
-    for octet in range(256):
-        for host in ["?", "?a", "a?", "a?b", "a:?", "a:1?", "a:1234?"]:
-            var octets = List[UInt8](host.as_bytes())
-            for i in range(len(octets)):
-                if octets[i] == 63:
-                    octets[i] = UInt8(octet)
-            if _is_plain(StringSlice(unsafe_from_utf8=Span(octets)), 4):
-                assert_true(valid_host(octets), String(host, " ", octet))
-
-
-def test_the_greatest_port_is_the_one_of_the_general_code() raises:
-    for port in range(100_000):
-        var host = String("a:", port)
-        assert_equal(_is_plain(host, 4), valid_host(host.as_bytes()), host)
-
-
 def _take(line: String, head: PointerTo[Head], target_octets_max: Int) -> Int:
     var window = window_of(line.as_bytes())
-    var stops: UInt64 = 0
-    _ = FieldStops(window, stops)
-    return take_plain_request_line(window, head, stops, target_octets_max)
-
-
-def _is_plain(host: StringSlice, behind: Int) -> Bool:
-    var octets = List[UInt8](
-        "GET /aaaaaaaaaaaaaaaaaaa HTTP/1.1\r\nHost: ".as_bytes()
-    )
-    var start = len(octets)
-    octets.extend(host.as_bytes())
-    octets.extend("\r\n".as_bytes())
-    octets.resize(start + host.byte_length() + behind, 49)
-    return is_plain_host(window_of(octets), start, host.byte_length())
+    var first = FirstLook.nothing()
+    _ = FieldStops(window, first)
+    return take_plain_request_line(window, head, first, target_octets_max)
 
 
 comptime TESTS = __functions_in_module()

@@ -20,25 +20,19 @@ from std.sys import size_of
 from std.sys.intrinsics import likely, unlikely
 
 from .error import H1Error
-from .field_stops import FieldStops
+from .field_stops import FieldStops, FirstLook
 from .framing import is_framing, note_field
 from .grammar import is_blank
 from .head import Head, HeadProgress
+from .plain_host import HOST_OCTETS, HOST_VALUE, first_host_octets
 from .scan import (
     CR_LF,
     Window,
-    eight_octets,
     not_field_content,
     not_token,
     scan,
     two_octets,
 )
-
-comptime _HOST_OCTETS = 4
-comptime _HOST_COLON_SPACE: UInt64 = 0x203A74736F68
-# "host: ", loaded little-endian.
-comptime _HOST_VALUE = 8
-# How far the value of such a line lies behind the CR LF of the line before.
 
 
 @no_inline
@@ -78,6 +72,7 @@ def read_fields[
             var end = take_whole_lines(
                 window,
                 head,
+                FirstLook.nothing(),
                 FieldStops(window, line_end),
                 line_end,
                 Int(head[].progress.section_start) + section_octets_max,
@@ -164,6 +159,7 @@ def _read_on[
 def take_whole_lines(
     window: Window,
     head: PointerTo[Head],
+    first: FirstLook,
     first_stops: FieldStops,
     first_line_end: Int,
     bound: Int,
@@ -174,6 +170,7 @@ def take_whole_lines(
     Args:
         window: The received octets.
         head: The head.
+        first: What the first octets of the window told, or nothing.
         first_stops: What stops scans from the line before on.
         first_line_end: Where the CR LF of the line before lies; its CR is
             among the octets of `first_stops`, and `OCTETS_BEFORE_COLON` of
@@ -199,16 +196,20 @@ def take_whole_lines(
     var last = lines.unsafe_offset(min(h.lines.capacity(), lines_max))
     var known = h.known
     if likely(Int(line) == Int(lines) and Int(line) < Int(last)):
-        var end = _first_host_end(window, stops, line_end, limit)
-        if likely(end != 0):
-            var value = line_end + _HOST_VALUE
-            line.unsafe_write(
-                _line(line_end + 2, _HOST_OCTETS, value, end - value)
-            )
+        var octets = first_host_octets(window, first, stops, line_end, limit)
+        if likely(octets != 0):
+            var value = line_end + HOST_VALUE
+            line.unsafe_write(_line(line_end + 2, HOST_OCTETS, value, octets))
             h.host = 0
+            h.has_plain_host = True
             known |= FieldName.bit(FieldName.HOST)
+            line_end = value + octets
+            # Load generators and health checks send nothing else.
+            if line_end + 4 <= n and two_octets(p, line_end + 2) == CR_LF:
+                h.known = known
+                h.lines.resize(unsafe_uninit_length=1)
+                return line_end + 4
             line = line.unsafe_offset(1)
-            line_end = end
     while likely(Int(line) < Int(last)):
         var at = line_end + 2
         var colon = stops.name_end(window, line_end)
@@ -247,35 +248,6 @@ def take_whole_lines(
     h.progress.part = HeadProgress.LINE
     h.progress.scanned = UInt32(line_end + 2)
     return 0
-
-
-@always_inline
-def _first_host_end(
-    window: Window, mut stops: FieldStops, line_end: Int, limit: Int
-) -> Int:
-    # Where the CR LF of a whole line `Host: value` lies, which nearly every
-    # request has in front, or 0 if what follows is anything else; then the
-    # stops are as they were.
-    var p = window.unsafe_ptr()
-    var before = line_end + _HOST_VALUE - 1
-    if unlikely(before + 2 >= len(window) or not stops.reaches(before)):
-        return 0
-    # Bit 5 is set in the letters alone.
-    if (
-        (eight_octets(p, line_end + 2) | 0x20202020) & 0xFFFFFFFFFFFF
-    ) != _HOST_COLON_SPACE:
-        return 0
-    var looked = stops
-    var end = looked.value_end(window, before)
-    if unlikely(
-        end + 2 > limit
-        or two_octets(p, end) != CR_LF
-        or p[unsafe_offset=before + 1] <= SPACE
-        or p[unsafe_offset=end - 1] <= SPACE
-    ):
-        return 0
-    stops = looked
-    return end
 
 
 @always_inline

@@ -28,6 +28,10 @@ comptime PLAIN_PATH_OCTETS = OctetSet.of(
     "/_~!$&'()*+,;=:@"
 )
 """The octets of a path that need no thought."""
+comptime PLAIN_HOST_OCTETS = OctetSet.of(
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-."
+)
+"""The octets of a name or an IPv4 address."""
 comptime _FORBIDDEN_OCTETS = _forbidden_octets()
 
 
@@ -46,6 +50,35 @@ struct _Stops(TrivialRegisterPassable):
     # for each that lies behind the window. Two words come back in registers.
     var names: UInt64
     var values: UInt64
+
+
+@fieldwise_init
+struct FirstLook(TrivialRegisterPassable):
+    """Remembers what else the first 64 octets of a window told.
+
+    Each word has a bit for each octet that is not in its set, and for each
+    that lies behind the window.
+    """
+
+    comptime OCTETS = _BLOCK
+    """How many octets were looked at."""
+
+    var paths: UInt64
+    """What is not among `PLAIN_PATH_OCTETS`."""
+    var hosts: UInt64
+    """What is not among `PLAIN_HOST_OCTETS`."""
+    var digits: UInt64
+    """What is no decimal digit."""
+
+    @staticmethod
+    @always_inline
+    def nothing() -> Self:
+        """Makes a look that found nothing.
+
+        Returns:
+            All octets in no set.
+        """
+        return Self(UInt64.MAX, UInt64.MAX, UInt64.MAX)
 
 
 struct FieldStops(TrivialRegisterPassable):
@@ -74,20 +107,19 @@ struct FieldStops(TrivialRegisterPassable):
         self.values = stops.values
 
     @always_inline
-    def __init__(out self, window: Window, mut target: UInt64):
+    def __init__(out self, window: Window, mut first: FirstLook):
         """Looks at the first octets of the window.
 
         Args:
             window: The received octets, at least `STOPS_WINDOW_MIN`.
-            target: Receives a bit for each octet that is not among
-                `PLAIN_PATH_OCTETS`, or lies behind the window.
+            first: Receives what else they told.
         """
-        target = 0
+        first = FirstLook(0, 0, 0)
         var stops: _Stops
         if likely(len(window) >= _BLOCK):
-            stops = _look_at_block[True](window.unsafe_ptr(), 0, target)
+            stops = _look_at_block[True](window.unsafe_ptr(), 0, first)
         else:
-            stops = _look_at_short[True](window, 0, target)
+            stops = _look_at_short[True](window, 0, first)
         self.base = 0
         self.names = stops.names
         self.values = stops.values
@@ -168,16 +200,16 @@ struct FieldStops(TrivialRegisterPassable):
 def _look(window: Window, base: Int) -> _Stops:
     # Not inlined: it would take the registers of the loop over the lines.
     var n = len(window)
-    var target: UInt64 = 0
+    var first_look = FirstLook.nothing()
     if likely(base + _BLOCK <= n):
-        return _look_at_block[False](window.unsafe_ptr(), base, target)
+        return _look_at_block[False](window.unsafe_ptr(), base, first_look)
     if base >= n:
         return _Stops(UInt64.MAX, UInt64.MAX)
     if _LOADS_PARTS or n < _BLOCK:
-        return _look_at_short[False](window, base, target)
+        return _look_at_short[False](window, base, first_look)
     # The last octets of the window, without those before `base`.
     var first = n - _BLOCK
-    var stops = _look_at_block[False](window.unsafe_ptr(), first, target)
+    var stops = _look_at_block[False](window.unsafe_ptr(), first, first_look)
     var behind = UInt64.MAX << UInt64(n - base)
     return _Stops(
         (stops.names >> UInt64(base - first)) | behind,
@@ -187,26 +219,26 @@ def _look(window: Window, base: Int) -> _Stops:
 
 @always_inline
 def _look_at_block[
-    with_target: Bool
-](p: Pointer[mut=False, UInt8, _], start: Int, mut target: UInt64) -> _Stops:
+    is_first: Bool
+](p: Pointer[mut=False, UInt8, _], start: Int, mut first: FirstLook) -> _Stops:
     var stops = _Stops(0, 0)
     comptime for i in range(0, _BLOCK, _LANES):
-        _add[_LANES, with_target](stops, target, p, start + i, i)
+        _add[_LANES, is_first](stops, first, p, start + i, i)
     return stops
 
 
 @always_inline
 def _look_at_short[
-    with_target: Bool
-](window: Window, base: Int, mut target: UInt64) -> _Stops:
+    is_first: Bool
+](window: Window, base: Int, mut first: FirstLook) -> _Stops:
     var n = len(window)
     var p = window.unsafe_ptr()
     var stops = _Stops(0, 0)
     comptime if _LOADS_PARTS:
         # What is not loaded is zero, which is in no set of octets allowed.
-        _add_lanes[_BLOCK, with_target](
+        _add_lanes[_BLOCK, is_first](
             stops,
-            target,
+            first,
             masked_load[_BLOCK](
                 p.unsafe_offset(base),
                 iota[DType.uint8, _BLOCK]().lt(UInt8(n - base)),
@@ -217,13 +249,16 @@ def _look_at_short[
         return stops
     # The second vector may overlap the first.
     if n >= 32:
-        _add[32, with_target](stops, target, p, 0, 0)
-        _add[32, with_target](stops, target, p, n - 32, n - 32)
+        _add[32, is_first](stops, first, p, 0, 0)
+        _add[32, is_first](stops, first, p, n - 32, n - 32)
     else:
-        _add[16, with_target](stops, target, p, 0, 0)
-        _add[16, with_target](stops, target, p, n - 16, n - 16)
+        _add[16, is_first](stops, first, p, 0, 0)
+        _add[16, is_first](stops, first, p, n - 16, n - 16)
     var behind = UInt64.MAX << UInt64(n - base)
-    target |= behind
+    comptime if is_first:
+        first.paths |= behind
+        first.hosts |= behind
+        first.digits |= behind
     return _Stops(
         (stops.names >> UInt64(base)) | behind,
         (stops.values >> UInt64(base)) | behind,
@@ -232,28 +267,36 @@ def _look_at_short[
 
 @always_inline
 def _add[
-    lanes: SIMDLength, with_target: Bool
+    lanes: SIMDLength, is_first: Bool
 ](
     mut stops: _Stops,
-    mut target: UInt64,
+    mut first: FirstLook,
     p: Pointer[mut=False, UInt8, _],
     start: Int,
     at: Int,
 ):
-    _add_lanes[lanes, with_target](
-        stops, target, p.unsafe_load[width=lanes](start), at
+    _add_lanes[lanes, is_first](
+        stops, first, p.unsafe_load[width=lanes](start), at
     )
 
 
 @always_inline
 def _add_lanes[
-    lanes: SIMDLength, with_target: Bool
-](mut stops: _Stops, mut target: UInt64, x: SIMD[DType.uint8, lanes], at: Int,):
+    lanes: SIMDLength, is_first: Bool
+](
+    mut stops: _Stops,
+    mut first: FirstLook,
+    x: SIMD[DType.uint8, lanes],
+    at: Int,
+):
     var shift = UInt64(at)
     var names = materialize[TOKEN_OCTETS]()
     var forbidden = materialize[_FORBIDDEN_OCTETS]()
     stops.names |= UInt64(pack_bits(~names.matches(x))) << shift
     stops.values |= UInt64(pack_bits(forbidden.matches(x))) << shift
-    comptime if with_target:
-        var plain = materialize[PLAIN_PATH_OCTETS]()
-        target |= UInt64(pack_bits(~plain.matches(x))) << shift
+    comptime if is_first:
+        var paths = materialize[PLAIN_PATH_OCTETS]()
+        var hosts = materialize[PLAIN_HOST_OCTETS]()
+        first.paths |= UInt64(pack_bits(~paths.matches(x))) << shift
+        first.hosts |= UInt64(pack_bits(~hosts.matches(x))) << shift
+        first.digits |= UInt64(pack_bits((x - 48).ge(10))) << shift

@@ -28,8 +28,10 @@ from .grammar import (
 )
 from .head import BodyKind, Head
 from .limits import H1Limits
-from .plain_request import is_plain_host
+from .plain_host import is_plain_host
 from .scan import Window
+
+from std.sys.intrinsics import likely
 
 comptime _SEMICOLON: UInt8 = 59
 
@@ -114,12 +116,21 @@ def is_plain_head(window: Window, head: PointerTo[Head]) -> Bool:
         | FieldName.bit(FieldName.EXPECT)
     )
     comptime OPTIONS = ConnectionOption.CLOSE | ConnectionOption.UPGRADE
-    if h.known & DECIDING != 0 or h.options & OPTIONS != 0 or h.host < 0:
+    if h.known & DECIDING != 0 or h.options & OPTIONS != 0:
         return False
     debug_assert(
         h.target.form == RequestTarget.ORIGIN_FORM and h.version_minor == 1,
         "not a plain request line",
     )
+    return _has_plain_host(window, h)
+
+
+@always_inline
+def _has_plain_host(window: Window, h: Head) -> Bool:
+    if likely(h.has_plain_host):
+        return True
+    if h.host < 0:
+        return False
     ref line = h.lines.unsafe_get(h.host)
     return is_plain_host(window, Int(line.value_start), Int(line.value_octets))
 
@@ -148,10 +159,9 @@ def finish_request(
             raise H1Error.peer(413, "Content-Length exceeds the body limit")
         h.body = BodyKind.LENGTH
     if h.host >= 0:
-        ref line = h.lines.unsafe_get(h.host)
-        if not is_plain_host(
-            window, Int(line.value_start), Int(line.value_octets)
-        ) and not valid_host(_value(window, h, h.host)):
+        if not _has_plain_host(window, h) and not valid_host(
+            _value(window, h, h.host)
+        ):
             raise H1Error.peer(400, "Host is not valid")
     elif h.version_minor > 0:
         raise H1Error.peer(400, "Host is missing")

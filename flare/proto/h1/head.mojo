@@ -92,6 +92,9 @@ struct Head(Movable):
     """True if the peer lets the connection persist."""
     var expects_continue: Bool
     """True if the client waits for 100 (Continue) before the body."""
+    var has_plain_host: Bool
+    """True if Host was seen to be a name or an IPv4 address when its line was
+    read."""
     var wants_upgrade: Bool
     """True if the peer offers or accepts the protocols of Upgrade."""
     var method: Method
@@ -126,6 +129,7 @@ struct Head(Movable):
         self.options = 0
         self.keep_alive = False
         self.expects_continue = False
+        self.has_plain_host = False
         self.wants_upgrade = False
         self.progress = HeadProgress()
 
@@ -134,7 +138,8 @@ struct Head(Movable):
         """Forgets the last head before the first octet of a new one.
 
         Args:
-            owner: The address of the connection state.
+            owner: The address of the connection state, or 0 for a head that
+                will not arrive in pieces.
         """
         self.lines.clear()
         self.trailers.clear()
@@ -148,6 +153,7 @@ struct Head(Movable):
         self.options = 0
         self.keep_alive = False
         self.expects_continue = False
+        self.has_plain_host = False
         self.wants_upgrade = False
         self.target.form = RequestTarget.NONE
         self.progress.owner = owner

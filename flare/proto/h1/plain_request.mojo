@@ -1,23 +1,19 @@
-"""Takes what nearly every request has at its front and in Host, at a glance.
+"""Takes a request line such as nearly every request has, at a glance.
 
 What is taken here is right; what is not may be right too, and the general code
 judges it. So the sets below name only octets that need no thought.
 """
 
-from flare.core import COLON, OctetSet, PointerTo, SPACE
+from flare.core import OctetSet, PointerTo, SPACE
 from flare.message import Method, RequestTarget
 
-from .field_stops import PLAIN_PATH_OCTETS
+from .field_stops import FirstLook, PLAIN_PATH_OCTETS
 from .head import Head
 from .scan import Window, eight_octets, four_octets
-from std.bit import byte_swap, count_trailing_zeros
+from std.bit import count_trailing_zeros
 from std.memory import pack_bits
 from std.sys.intrinsics import unlikely
 
-comptime _HOST: StaticString = (
-    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-."
-)
-comptime _HOST_OCTETS = OctetSet.of(_HOST)
 comptime _QUERY_OCTETS = _query_octets()
 comptime _QUESTION_MARK: UInt8 = 63
 comptime _SLASH: UInt8 = 47
@@ -26,10 +22,6 @@ comptime _GET: UInt32 = 0x20544547
 comptime _SPACE_HTTP_1: UInt64 = 0x2E312F5054544820
 comptime _1_CR_LF: UInt32 = 0x0A0D312E
 # " HTTP/1." and ".1\r\n", likewise.
-comptime _HOST_OCTETS_MAX = 32
-comptime _PORT_DIGITS_MAX = 5
-comptime _PORT_MAX: UInt64 = 0x3635353335
-# "65535" as `_last_octets` loads it.
 
 
 def _query_octets() -> OctetSet:
@@ -42,7 +34,7 @@ def _query_octets() -> OctetSet:
 def take_plain_request_line(
     window: Window,
     head: PointerTo[Head],
-    stops: UInt64,
+    first: FirstLook,
     target_octets_max: Int,
 ) -> Int:
     """Takes a whole request line of HTTP/1.1 whose target is a plain path.
@@ -50,8 +42,7 @@ def take_plain_request_line(
     Args:
         window: The received octets, at least `STOPS_WINDOW_MIN`.
         head: A head that has just begun.
-        stops: A bit for each of the first 64 octets that is not among
-            `PLAIN_PATH_OCTETS`, or lies behind the window.
+        first: What the first octets of the window told.
         target_octets_max: The limit of the target.
 
     Returns:
@@ -75,22 +66,20 @@ def take_plain_request_line(
         start += 1
     if p[unsafe_offset=start] != _SLASH:
         return 0
-    var others = stops >> UInt64(start)
+    var others = first.paths >> UInt64(start)
     var octets = Int(count_trailing_zeros(others))
     if unlikely(others == 0):
         octets = _scan[PLAIN_PATH_OCTETS](p, start, n) - start
     var path_octets = octets
-    if start + octets < n and unlikely(
-        p[unsafe_offset=start + octets] == _QUESTION_MARK
-    ):
-        octets = _query_end(p, start, others, n) - start
     var end = start + octets
-    if unlikely(
-        end + 11 > n
-        or octets > target_octets_max
-        or eight_octets(p, end) != _SPACE_HTTP_1
-        or four_octets(p, end + 7) != _1_CR_LF
-    ):
+    if unlikely(not _is_version(p, end, n)):
+        if end >= n or p[unsafe_offset=end] != _QUESTION_MARK:
+            return 0
+        end = _query_end(p, start, others, n)
+        octets = end - start
+        if not _is_version(p, end, n):
+            return 0
+    if unlikely(octets > target_octets_max):
         return 0
     h.method = method
     h.method_octets = start - 1
@@ -107,47 +96,13 @@ def take_plain_request_line(
 
 
 @always_inline
-def is_plain_host(window: Window, start: Int, octets: Int) -> Bool:
-    """Tells whether a value of Host is a plain name or IPv4 address.
-
-    Args:
-        window: The received octets; a blank or CR follows the value.
-        start: Where the value begins.
-        octets: Its length.
-
-    Returns:
-        True if it is, with or without a port of up to five digits.
-    """
-    if octets >= _HOST_OCTETS_MAX or len(window) < _HOST_OCTETS_MAX:
-        return False
-    # Near the end of the window the vector begins before the value.
-    var p = window.unsafe_ptr()
-    var first = min(start, len(window) - _HOST_OCTETS_MAX)
-    var before = UInt32(start - first)
-    var x = p.unsafe_load[width=_HOST_OCTETS_MAX](first)
-    var members = materialize[_HOST_OCTETS]()
-    var others = ~pack_bits(members.matches(x)) >> before
-    # What follows the value is in neither set and ends both runs.
-    var name_octets = Int(count_trailing_zeros(others))
-    if name_octets == octets:
-        return octets > 0
-    if name_octets == 0 or p[unsafe_offset=start + name_octets] != COLON:
-        return False
-    var behind = before + UInt32(name_octets) + 1
-    var others_behind = ~pack_bits((x - 48).lt(10)) >> behind
-    var digits = Int(count_trailing_zeros(others_behind))
-    if name_octets + 1 + digits != octets or digits > _PORT_DIGITS_MAX:
-        return False
+def _is_version(p: Pointer[mut=False, UInt8, _], at: Int, n: Int) -> Bool:
+    # " HTTP/1.1" CR LF.
     return (
-        digits < _PORT_DIGITS_MAX
-        or _last_octets(p, start + octets) <= _PORT_MAX
+        at + 11 <= n
+        and eight_octets(p, at) == _SPACE_HTTP_1
+        and four_octets(p, at + 7) == _1_CR_LF
     )
-
-
-@always_inline
-def _last_octets(p: Pointer[mut=False, UInt8, _], end: Int) -> UInt64:
-    # The first of the five is the most significant one, as in a number.
-    return byte_swap(eight_octets(p, end - 8)) & 0xFFFFFFFFFF
 
 
 @always_inline

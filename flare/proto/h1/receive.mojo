@@ -14,7 +14,7 @@ from .connection import H1State, Role
 from .error import H1Error
 from .event import H1Event
 from .field_reader import read_fields, take_whole_lines
-from .field_stops import FieldStops, STOPS_WINDOW_MIN
+from .field_stops import FieldStops, FirstLook, STOPS_WINDOW_MIN
 from .framing import finish_request, finish_response, is_plain_head
 from .head import BodyKind, Head, HeadProgress
 from .plain_request import take_plain_request_line
@@ -60,13 +60,14 @@ def next_request(
     ref s = state[]
     if unlikely(len(window) < STOPS_WINDOW_MIN or s.scanned != 0):
         return _next_request_on(state, window, head)
-    head[].begin(Int(state))
-    var target: UInt64 = 0
-    var stops = FieldStops(window, target)
+    head[].begin(0)
+    var first = FirstLook.nothing()
+    var stops = FieldStops(window, first)
     var line_end = take_plain_request_line(
-        window, head, target, Int(s.limits.request_target_octets_max)
+        window, head, first, Int(s.limits.request_target_octets_max)
     )
     if unlikely(line_end == 0):
+        head[].progress.owner = Int(state)
         return _read_request_on(state, window, head)
     s.is_bodiless = head[].method == Method.HEAD
     if unlikely(not stops.reaches(line_end)):
@@ -75,6 +76,7 @@ def next_request(
     var end = take_whole_lines(
         window,
         head,
+        first,
         stops,
         line_end,
         section_start + Int(s.limits.field_section_octets_max),
@@ -82,6 +84,7 @@ def next_request(
     )
     if unlikely(end == 0):
         head[].progress.section_start = UInt32(section_start)
+        head[].progress.owner = Int(state)
         return _read_request_on(state, window, head)
     if likely(is_plain_head(window, head)):
         return _plain_request_head(state, head, end)
@@ -95,10 +98,10 @@ def _plain_request_head(
 ) -> H1Event:
     # What `_request_head` would do, with what is known already.
     comptime BODY = next_state[True](SideState.IDLE, SideInput.REQUEST_HEAD)
+    comptime AWAITED = next_state[False](SideState.IDLE, SideInput.REQUEST_HEAD)
     ref s = state[]
     ref h = head[]
     h.keep_alive = True
-    h.progress.owner = 0
     s.method = h.method
     s.version_minor = 1
     s.receive_body = BodyKind.NONE
@@ -106,7 +109,10 @@ def _plain_request_head(
     s.wants_upgrade = False
     s.stream_id += 1
     s.request = BODY
-    s.advance_response(SideInput.REQUEST_HEAD)
+    if likely(s.response == SideState.IDLE):
+        s.response = AWAITED
+    else:
+        s.advance_response(SideInput.REQUEST_HEAD)
     return H1Event(H1Event.REQUEST_HEAD, s.stream_id, 0, 0, end)
 
 
@@ -221,6 +227,7 @@ def next_response(
     var end = take_whole_lines(
         window,
         head,
+        FirstLook.nothing(),
         stops,
         line_end,
         section_start + Int(s.limits.field_section_octets_max),
