@@ -69,6 +69,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--disturbed", action="store_true",
                         help="count rounds in which the server waited for"
                         " its core; nothing is claimed then")
+    parser.add_argument("--may-halt", action="store_true",
+                        help="latencies on cores that halt when they are idle,"
+                        " as they do elsewhere")
     parser.add_argument("--no-build", action="store_true",
                         help="take the servers as they were built last")
     given = parser.parse_args(arguments)
@@ -122,6 +125,7 @@ def main(arguments: list[str]) -> int:
         folder,
         given.disturbed,
         SLICE_SECONDS,
+        may_halt=given.may_halt,
     )
     session = Session(
         setting, Pool(products), given.rounds, tuple(given.measures), _say

@@ -61,6 +61,8 @@ class Setting:
     slice_seconds: float | None = None
     # On each of the cores a generator asks for its part of the load.
     is_spread: bool = False
+    # Latencies too are measured on cores that halt when they are idle.
+    may_halt: bool = False
 
     def asking(self, port: int, seconds: float | None = None) -> Asking:
         """Gives what a generator needs to know."""

@@ -87,7 +87,10 @@ def _shape(result: Result) -> str:
         f" {workload.connections} connections."
     )
     if result.latency_rate:
-        text += f" Latencies at {result.latency_rate:,.0f} requests/s."
+        text += (
+            f" Latencies at {result.latency_rate:,.0f} requests/s,"
+            f" {result.idle_cores()}."
+        )
     return text
 
 

@@ -47,6 +47,14 @@ class Result:
     left_out: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     latency_rate: float | None = None
+    # Whether idle cores were kept awake while latencies were measured.
+    cores_are_awake: bool = False
+
+    def idle_cores(self) -> str:
+        """Says what cores did that idled while latencies were measured."""
+        if self.cores_are_awake:
+            return "on cores that stay awake"
+        return "on cores that halt when they are idle"
 
     def targets(self) -> list[str]:
         """Names the targets that have a figure, in the order measured."""
@@ -165,6 +173,7 @@ class Result:
             "left_out": self.left_out,
             "notes": self.notes,
             "latency_rate": self.latency_rate,
+            "cores_are_awake": self.cores_are_awake,
             "claims": [
                 {
                     "claim": words,

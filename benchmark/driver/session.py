@@ -14,6 +14,7 @@ from .products import Pool
 from .results import PAIRED, Result
 from .rounds import Sample, alternate, one_by_one
 from .targets import Running, Target, TargetFailed, certificates
+from .wakeful import wakeful_cores
 from .workloads import (
     CPU,
     IDLE,
@@ -72,7 +73,9 @@ class Session:
             if CPU in wanted and runs:
                 self._cpu(workload, runs, result)
             if LATENCY in wanted and runs:
-                self._latency(workload, runs, result)
+                with wakeful_cores(not self.setting.may_halt) as are_awake:
+                    result.cores_are_awake = are_awake
+                    self._latency(workload, runs, result)
             if SYSTEM_CALLS in wanted and runs:
                 self._system_calls(workload, runs, result)
         for measure, figure, take in (
@@ -168,7 +171,9 @@ class Session:
             return
         rate = max(1.0, min(rates.values()) * workload.rate_share)
         result.latency_rate = rate
-        self.say(f"  latencies at {rate:.0f} requests/s")
+        self.say(
+            f"  latencies at {rate:.0f} requests/s, {result.idle_cores()}"
+        )
         result.series[LATENCY] = alternate(
             tuple(rates),
             self.rounds,
