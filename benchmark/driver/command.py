@@ -71,7 +71,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
                         " its core; nothing is claimed then")
     parser.add_argument("--may-halt", action="store_true",
                         help="latencies on cores that halt when they are idle,"
-                        " as they do elsewhere")
+                        " as in all other measures")
     parser.add_argument("--no-build", action="store_true",
                         help="take the servers as they were built last")
     given = parser.parse_args(arguments)
@@ -117,18 +117,8 @@ def main(arguments: list[str]) -> int:
     place = Place(
         given.server_cores, given.workers, products, BUILD / "logs"
     )
-    setting = Setting(
-        place,
-        given.load_cores,
-        given.seconds,
-        min(given.seconds, 1.0),
-        folder,
-        given.disturbed,
-        SLICE_SECONDS,
-        may_halt=given.may_halt,
-    )
     session = Session(
-        setting, Pool(products), given.rounds, tuple(given.measures), _say
+        setting_of(given, place, folder), Pool(products), given.rounds, tuple(given.measures), _say
     )
     # Only what measures: building before and drawing after it may install
     # something from the real network.
@@ -139,6 +129,22 @@ def main(arguments: list[str]) -> int:
     _draw(given.report)
     _say(f"\n{given.report / 'report.md'}")
     return 0 if any(result.targets() for result in results) else 1
+
+
+def setting_of(
+    given: argparse.Namespace, place: Place, folder: Path
+) -> Setting:
+    """Gives what the command line says of how to measure."""
+    return Setting(
+        place,
+        given.load_cores,
+        given.seconds,
+        min(given.seconds, 1.0),
+        folder,
+        given.disturbed,
+        SLICE_SECONDS,
+        may_halt=given.may_halt,
+    )
 
 
 def _describe(

@@ -17,7 +17,8 @@ from typing import Iterator
 # While it is held open, cores sleep no deeper than allows to wake within the
 # microseconds written (Linux, Documentation/power/pm_qos_interface.rst).
 REQUEST = Path("/dev/cpu_dma_latency")
-DRIVER = Path("/sys/devices/system/cpu/cpuidle/current_driver")
+# The state in which a core then idles. Other processors have none that polls.
+SHALLOWEST = Path("/sys/devices/system/cpu/cpu0/cpuidle/state0/name")
 _NO_WAIT = struct.pack("i", 0)
 
 
@@ -25,7 +26,7 @@ _NO_WAIT = struct.pack("i", 0)
 def wakeful_cores(is_wanted: bool = True) -> Iterator[bool]:
     """Lets idle cores poll while a `with` block runs; gives whether it could.
 
-    It takes root, and a kernel that chooses how its cores idle.
+    It takes root, and a processor that can idle by polling.
     """
     descriptor = _request() if is_wanted else None
     try:
@@ -37,7 +38,7 @@ def wakeful_cores(is_wanted: bool = True) -> Iterator[bool]:
 
 def _request() -> int | None:
     try:
-        if DRIVER.read_text().strip() == "none":
+        if SHALLOWEST.read_text().strip() != "POLL":
             return None
         descriptor = os.open(REQUEST, os.O_WRONLY | os.O_CLOEXEC)
     except OSError:

@@ -25,73 +25,29 @@ from tests.proto import (
 
 def main() raises:
     var failures = List[String]()
-    try:
-        TestSuite.discover_tests[test_dns_answer.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_dns_name.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_h1_field_stops.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_h1_first_field.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_h1_fixtures.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_h1_grammar.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_h1_guard.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_h1_limits.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_h1_machine.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_h1_pairs.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_h1_plain_host.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_h1_plain_request.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_h1_plain_response.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_h1_plain_status_line.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_h1_scan.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_h1_state.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_multipart.TESTS]().run()
-    except e:
-        failures.append(String(e))
+    _run[test_dns_answer.TESTS](failures)
+    _run[test_dns_name.TESTS](failures)
+    _run[test_h1_field_stops.TESTS](failures)
+    _run[test_h1_first_field.TESTS](failures)
+    _run[test_h1_fixtures.TESTS](failures)
+    _run[test_h1_grammar.TESTS](failures)
+    _run[test_h1_guard.TESTS](failures)
+    _run[test_h1_limits.TESTS](failures)
+    _run[test_h1_machine.TESTS](failures)
+    _run[test_h1_pairs.TESTS](failures)
+    _run[test_h1_plain_host.TESTS](failures)
+    _run[test_h1_plain_request.TESTS](failures)
+    _run[test_h1_plain_response.TESTS](failures)
+    _run[test_h1_plain_status_line.TESTS](failures)
+    _run[test_h1_scan.TESTS](failures)
+    _run[test_h1_state.TESTS](failures)
+    _run[test_multipart.TESTS](failures)
     if failures:
         raise Error("\n".join(failures))
+
+
+def _run[tests: Tuple](mut failures: List[String]):
+    try:
+        TestSuite.discover_tests[tests]().run()
+    except e:
+        failures.append(String(e))

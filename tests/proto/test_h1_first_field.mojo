@@ -66,6 +66,18 @@ def test_what_was_seen_of_a_host_is_not_taken_for_the_next_one() raises:
     _ = talk^
 
 
+def test_a_head_that_is_not_whole_goes_on_where_it_stopped() raises:
+    for part in [
+        "GET /aaaaaaaaaaaaaaaaaaaa",
+        "GET / HTTP/1.1\r\nHost: a\r\nB:",
+    ]:
+        var talk = Conversation(Role.SERVER, H1Limits())
+        talk.receive(part.as_bytes())
+        assert_equal(talk.head[].progress.owner, Int(talk.machine.state), part)
+        assert_true(talk.head[].progress.scanned > 16, part)
+        _ = talk^
+
+
 def _check(request: String, limits: H1Limits) raises:
     var whole = Conversation(Role.SERVER, limits)
     whole.receive(request.as_bytes())

@@ -81,6 +81,7 @@ def test_the_first_look_judges_a_host_as_the_second_would() raises:
         "a b",
         "a\tb",
         "a\x01b",
+        "0123456789012345678901234:65535",
     ]:
         for path_octets in range(48):
             var head = String("GET /", String("p") * path_octets, " HTTP/1.1")
@@ -115,11 +116,20 @@ def test_a_first_host_is_left_alone_that_is_not_whole_or_not_first() raises:
     var window = window_of(head.as_bytes())
     var first = FirstLook.nothing()
     var stops = FieldStops(window, 0)
-    var n = len(window)
-    assert_equal(first_host_octets(window, first, stops, 14, n), 0)
-    _ = FieldStops(window, first)
-    stops = FieldStops(window, 14)
-    assert_equal(first_host_octets(window, first, stops, 14, n), 0)
+    assert_equal(first_host_octets(window, first, stops, 14, len(window)), 0)
+
+
+def test_a_long_host_is_seen_as_far_as_the_first_look_reaches() raises:
+    for octets in range(30, 60):
+        for port in ["", ":8080"]:
+            var host = String(String("h") * octets, port)
+            var head = String("GET / HTTP/1.1\r\nHost: ", host, "\r\n\r\n")
+            var n = host.byte_length()
+            var expected = n if 22 + n < 64 else 0
+            assert_equal(
+                _first_host_octets(head, 14, head.byte_length()), expected
+            )
+            assert_true(valid_host(host.as_bytes()))
 
 
 def _first_host_octets(head: String, line_end: Int, limit: Int) -> Int:

@@ -1,6 +1,6 @@
 """Tests for `flare.proto.h1.plain_request`."""
 
-from std.testing import assert_equal, assert_false, assert_true
+from std.testing import assert_equal, assert_true
 
 from flare.core import PointerTo, heap_create, heap_destroy
 from flare.message import Method, RequestTarget

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from contextlib import contextmanager
 from pathlib import Path
 from unittest import mock
 
@@ -78,29 +79,54 @@ class Sessions(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
-        asking = mock.patch("benchmark.driver.measures.load", few_requests)
-        asking.start()
-        self.addCleanup(asking.stop)
+        # Which loads were asked for, and whether cores stayed awake meanwhile.
+        self.loads = []
+        self.awake = []
+        for name, stand_in in (
+            ("measures.load", self.asked),
+            ("session.wakeful_cores", self.kept_awake),
+        ):
+            patch = mock.patch(f"benchmark.driver.{name}", stand_in)
+            patch.start()
+            self.addCleanup(patch.stop)
         (self.folder / "server.py").write_text(SERVER)
         (self.folder / "products.json").write_text("[\n]\n")
+
+    def asked(self, workload, asking):
+        kind = "at a rate" if asking.rate else "as many"
+        self.loads.append((kind, bool(self.awake)))
+        return few_requests(workload, asking)
+
+    @contextmanager
+    def kept_awake(self, is_wanted):
+        if is_wanted:
+            self.awake.append(True)
+        yield is_wanted
+        self.awake.clear()
 
     def target(self, name, *options):
         server = self.folder / "server.py"
         return Target(name, (sys.executable, str(server)), (), options)
 
     def measure(
-        self, targets, measures=(CPU, LATENCY, MEMORY), rounds=2, slices=None
+        self,
+        targets,
+        measures=(CPU, LATENCY, MEMORY),
+        rounds=2,
+        slices=None,
+        may_halt=False,
     ):
         products = self.folder / "products.json"
         core = min(os.sched_getaffinity(0))
         place = Place((core,), 1, products, self.folder / "logs")
         setting = Setting(
-            place, (core,), 0.1, 0.1, self.folder, True, slices
+            place, (core,), 0.1, 0.1, self.folder, True, slices,
+            may_halt=may_halt,
         )
-        session = Session(
+        measuring = Session(
             setting, Pool(products), rounds, measures, lambda _: None
         )
-        return session.measure(PLAINTEXT, targets)
+        return measuring.measure(PLAINTEXT, targets)
 
     def test_targets_are_measured_and_wrong_ones_named(self):
         result = self.measure([
@@ -129,6 +155,25 @@ class Sessions(unittest.TestCase):
         self.assertIn("| flare_epoll |", text)
         self.assertIn("a\\|b", text)
         json.dumps(result.as_data())
+
+    def test_cores_stay_awake_for_latencies_unless_they_may_halt(self):
+        for may_halt in (False, True):
+            self.loads.clear()
+            result = self.measure(
+                [self.target("flare_epoll", "Hello, World!")],
+                (CPU, LATENCY),
+                may_halt=may_halt,
+            )
+            # The rate is found by asking for as many as are answered, which
+            # CPU time is measured by too.
+            self.assertIn(("as many", False), self.loads)
+            self.assertIn(("at a rate", not may_halt), self.loads)
+            self.assertNotIn(("at a rate", may_halt), self.loads)
+            self.assertEqual(result.cores_are_awake, not may_halt)
+            self.assertEqual(
+                result.as_data()["cores_are_awake"], not may_halt
+            )
+            self.assertIn(result.idle_cores(), markdown([result], {}))
 
     def test_targets_that_take_turns_are_measured_one_by_one(self):
         def take_turns(stack, workload, askings, seconds, bystanders):
@@ -321,6 +366,21 @@ class Commands(unittest.TestCase):
         self.assertEqual(full.workloads, list(WORKLOADS))
         self.assertNotIn(LATENCY, quick.measures)
         self.assertIn(LATENCY, full.measures)
+
+    def test_what_is_asked_for_reaches_those_who_measure(self):
+        place = Place((0,), 1, Path("p"), Path("l"))
+        with mock.patch("os.sched_getaffinity", return_value={0, 1}):
+            for options, may_halt, is_disturbed in (
+                ([], False, False),
+                (["--may-halt"], True, False),
+                (["--disturbed"], False, True),
+            ):
+                setting = command.setting_of(
+                    command.parse(options), place, Path("f")
+                )
+                self.assertEqual(setting.may_halt, may_halt)
+                self.assertEqual(setting.is_disturbed, is_disturbed)
+                self.assertEqual(setting.seconds, 1.0)
 
     def test_the_program_explains_itself(self):
         program = Path(command.__file__).parents[1] / "bench"

@@ -24,10 +24,10 @@ class Wakeful(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.request = Path(folder.name) / "request"
-        self.driver = Path(folder.name) / "driver"
+        self.shallowest = Path(folder.name) / "shallowest"
         self.request.touch()
-        self.driver.write_text("haltpoll\n")
-        for name in ("request", "driver"):
+        self.shallowest.write_text("POLL\n")
+        for name in ("request", "shallowest"):
             patch = mock.patch.object(
                 wakeful, name.upper(), getattr(self, name)
             )
@@ -75,9 +75,9 @@ class Wakeful(unittest.TestCase):
                 self.assertFalse(are_awake)
         self.assertEqual(descriptors(), self.before)
 
-    def test_a_kernel_that_chooses_nothing_cannot_be_asked(self):
-        for change in (lambda: self.driver.write_text("none\n"),
-                       self.driver.unlink):
+    def test_where_no_state_polls_cores_halt(self):
+        for change in (lambda: self.shallowest.write_text("WFI\n"),
+                       self.shallowest.unlink):
             change()
             with wakeful_cores() as are_awake:
                 self.assertFalse(are_awake)

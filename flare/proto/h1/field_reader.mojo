@@ -5,7 +5,7 @@ control octets, a name that is not a token, white space before a name (so also
 line folding, section 5.2) and between name and colon.
 
 Lines that have arrived whole and are as they should be are taken in a loop of
-their own. It judges nothing: whatever it does not take, be it cut, refused or
+their own. It refuses nothing: whatever it does not take, be it cut, wrong or
 over a limit, the loop of `_read_on` sees from the front of its line.
 """
 
@@ -24,7 +24,7 @@ from .field_stops import FieldStops, FirstLook
 from .framing import is_framing, note_field
 from .grammar import is_blank
 from .head import Head, HeadProgress
-from .plain_host import HOST_OCTETS, HOST_VALUE, first_host_octets
+from .plain_host import HOST_NAME_OCTETS, HOST_VALUE, first_host_octets
 from .scan import (
     CR_LF,
     Window,
@@ -199,12 +199,14 @@ def take_whole_lines(
         var octets = first_host_octets(window, first, stops, line_end, limit)
         if likely(octets != 0):
             var value = line_end + HOST_VALUE
-            line.unsafe_write(_line(line_end + 2, HOST_OCTETS, value, octets))
+            line.unsafe_write(
+                _line(line_end + 2, HOST_NAME_OCTETS, value, octets)
+            )
             h.host = 0
             h.has_plain_host = True
             known |= FieldName.bit(FieldName.HOST)
             line_end = value + octets
-            # Load generators and health checks send nothing else.
+            # A head of one line needs neither the loop nor another look.
             if line_end + 4 <= n and two_octets(p, line_end + 2) == CR_LF:
                 h.known = known
                 h.lines.resize(unsafe_uninit_length=1)
@@ -242,11 +244,18 @@ def take_whole_lines(
         line_end = end
     h.known = known & ~FieldName.bit(FieldName.UNKNOWN)
     h.lines.resize(unsafe_uninit_length=_index(lines, line))
+    return _section_end(window, head, line_end)
+
+
+@always_inline
+def _section_end(window: Window, head: PointerTo[Head], line_end: Int) -> Int:
     var end = line_end + 4
-    if likely(end <= n and two_octets(p, end - 2) == CR_LF):
+    if likely(
+        end <= len(window) and two_octets(window.unsafe_ptr(), end - 2) == CR_LF
+    ):
         return end
-    h.progress.part = HeadProgress.LINE
-    h.progress.scanned = UInt32(line_end + 2)
+    head[].progress.part = HeadProgress.LINE
+    head[].progress.scanned = UInt32(line_end + 2)
     return 0
 
 

@@ -2,7 +2,7 @@
 
 Most lines are shorter than 64 octets, so one look serves several scans; and
 where the next look goes does not wait for what the last one found. The first
-look of a request serves its request line too.
+look of a request serves its request line and Host too.
 """
 
 from std.bit import count_trailing_zeros
@@ -200,20 +200,20 @@ struct FieldStops(TrivialRegisterPassable):
 def _look(window: Window, base: Int) -> _Stops:
     # Not inlined: it would take the registers of the loop over the lines.
     var n = len(window)
-    var first_look = FirstLook.nothing()
+    var first = FirstLook.nothing()
     if likely(base + _BLOCK <= n):
-        return _look_at_block[False](window.unsafe_ptr(), base, first_look)
+        return _look_at_block[False](window.unsafe_ptr(), base, first)
     if base >= n:
         return _Stops(UInt64.MAX, UInt64.MAX)
     if _LOADS_PARTS or n < _BLOCK:
-        return _look_at_short[False](window, base, first_look)
+        return _look_at_short[False](window, base, first)
     # The last octets of the window, without those before `base`.
-    var first = n - _BLOCK
-    var stops = _look_at_block[False](window.unsafe_ptr(), first, first_look)
+    var start = n - _BLOCK
+    var stops = _look_at_block[False](window.unsafe_ptr(), start, first)
     var behind = UInt64.MAX << UInt64(n - base)
     return _Stops(
-        (stops.names >> UInt64(base - first)) | behind,
-        (stops.values >> UInt64(base - first)) | behind,
+        (stops.names >> UInt64(base - start)) | behind,
+        (stops.values >> UInt64(base - start)) | behind,
     )
 
 

@@ -8,6 +8,8 @@ merge it), it never stands beside Transfer-Encoding, and the only transfer
 coding is one `chunked`.
 """
 
+from std.sys.intrinsics import likely
+
 from flare.core import (
     COLON,
     PointerTo,
@@ -30,8 +32,6 @@ from .head import BodyKind, Head
 from .limits import H1Limits
 from .plain_host import is_plain_host
 from .scan import Window
-
-from std.sys.intrinsics import likely
 
 comptime _SEMICOLON: UInt8 = 59
 
@@ -122,11 +122,11 @@ def is_plain_head(window: Window, head: PointerTo[Head]) -> Bool:
         h.target.form == RequestTarget.ORIGIN_FORM and h.version_minor == 1,
         "not a plain request line",
     )
-    return _has_plain_host(window, h)
+    return _is_host_plain(window, h)
 
 
 @always_inline
-def _has_plain_host(window: Window, h: Head) -> Bool:
+def _is_host_plain(window: Window, h: Head) -> Bool:
     if likely(h.has_plain_host):
         return True
     if h.host < 0:
@@ -159,7 +159,7 @@ def finish_request(
             raise H1Error.peer(413, "Content-Length exceeds the body limit")
         h.body = BodyKind.LENGTH
     if h.host >= 0:
-        if not _has_plain_host(window, h) and not valid_host(
+        if not _is_host_plain(window, h) and not valid_host(
             _value(window, h, h.host)
         ):
             raise H1Error.peer(400, "Host is not valid")

@@ -93,8 +93,8 @@ struct Head(Movable):
     var expects_continue: Bool
     """True if the client waits for 100 (Continue) before the body."""
     var has_plain_host: Bool
-    """True if Host was seen to be a name or an IPv4 address when its line was
-    read."""
+    """True if the first look at the window showed that Host is a name or an
+    IPv4 address, with or without a port."""
     var wants_upgrade: Bool
     """True if the peer offers or accepts the protocols of Upgrade."""
     var method: Method
@@ -138,8 +138,8 @@ struct Head(Movable):
         """Forgets the last head before the first octet of a new one.
 
         Args:
-            owner: The address of the connection state, or 0 for a head that
-                will not arrive in pieces.
+            owner: The address of the connection state, or 0 where it is set
+                as soon as the head turns out to arrive in pieces.
         """
         self.lines.clear()
         self.trailers.clear()

@@ -13,14 +13,14 @@ from std.sys.intrinsics import unlikely
 from .field_stops import FieldStops, FirstLook, PLAIN_HOST_OCTETS
 from .scan import CR_LF, Window, eight_octets, two_octets
 
-comptime HOST_OCTETS = 4
+comptime HOST_NAME_OCTETS = 4
 """The length of the name of the field."""
 comptime HOST_VALUE = 8
 """How far the value of a line `Host: value` lies behind the CR LF of the line
 before."""
 comptime _HOST_COLON_SPACE: UInt64 = 0x203A74736F68
 # "host: ", loaded little-endian.
-comptime _HOST_OCTETS_MAX = 32
+comptime _LOOK_OCTETS = 32
 comptime _PORT_DIGITS_MAX = 5
 comptime _PORT_MAX: UInt64 = 0x3635353335
 # "65535" as `_last_octets` loads it.
@@ -40,14 +40,14 @@ def first_host_octets(
     Args:
         window: The received octets.
         first: What the first octets of the window told, or nothing.
-        stops: What stops scans among the same octets, or later ones.
+        stops: What stops scans from the line before on.
         line_end: Where the CR LF of the line before lies.
         limit: Where the line has to end, at most the length of the window.
 
     Returns:
-        The length of the value, if it is a plain name or IPv4 address, nothing
-        else stands in the line, and its end is among the first octets of the
-        window; else 0.
+        The length of the value, if it is a plain name or IPv4 address, with or
+        without a port, nothing else stands in the line, and its end is among
+        the first octets of the window; else 0.
     """
     var p = window.unsafe_ptr()
     var value = line_end + HOST_VALUE
@@ -61,10 +61,8 @@ def first_host_octets(
     var ends = stops.values >> UInt64(value)
     var octets = Int(count_trailing_zeros(ends))
     var end = value + octets
-    # Later stops tell nothing of these octets.
     if unlikely(
-        stops.base != 0
-        or ends == 0
+        ends == 0
         or octets == 0
         or end + 2 > limit
         or two_octets(p, end) != CR_LF
@@ -93,15 +91,15 @@ def is_plain_host(window: Window, start: Int, octets: Int) -> Bool:
     Returns:
         True if it is, with or without a port of up to five digits.
     """
-    if octets == 0 or octets >= _HOST_OCTETS_MAX:
+    if octets == 0 or octets >= _LOOK_OCTETS:
         return False
-    if len(window) < _HOST_OCTETS_MAX:
+    if len(window) < _LOOK_OCTETS:
         return False
     # Near the end of the window the vector begins before the value.
     var p = window.unsafe_ptr()
-    var first = min(start, len(window) - _HOST_OCTETS_MAX)
+    var first = min(start, len(window) - _LOOK_OCTETS)
     var before = UInt64(start - first)
-    var x = p.unsafe_load[width=_HOST_OCTETS_MAX](first)
+    var x = p.unsafe_load[width=_LOOK_OCTETS](first)
     var members = materialize[PLAIN_HOST_OCTETS]()
     return _is_plain_host(
         p,

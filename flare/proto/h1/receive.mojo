@@ -96,7 +96,8 @@ def next_request(
 def _plain_request_head(
     state: PointerTo[H1State], head: PointerTo[Head], end: Int
 ) -> H1Event:
-    # What `_request_head` would do, with what is known already.
+    # What `_request_head` would do, with what is known already: the head began
+    # without an owner, and the response side idles as the request side does.
     comptime BODY = next_state[True](SideState.IDLE, SideInput.REQUEST_HEAD)
     comptime AWAITED = next_state[False](SideState.IDLE, SideInput.REQUEST_HEAD)
     ref s = state[]
@@ -109,10 +110,8 @@ def _plain_request_head(
     s.wants_upgrade = False
     s.stream_id += 1
     s.request = BODY
-    if likely(s.response == SideState.IDLE):
-        s.response = AWAITED
-    else:
-        s.advance_response(SideInput.REQUEST_HEAD)
+    debug_assert(s.response == SideState.IDLE, "a response is under way")
+    s.response = AWAITED
     return H1Event(H1Event.REQUEST_HEAD, s.stream_id, 0, 0, end)
 
 
