@@ -118,7 +118,11 @@ def main(arguments: list[str]) -> int:
         given.server_cores, given.workers, products, BUILD / "logs"
     )
     session = Session(
-        setting_of(given, place, folder), Pool(products), given.rounds, tuple(given.measures), _say
+        setting_of(given, place, folder),
+        Pool(products),
+        given.rounds,
+        tuple(given.measures),
+        _say,
     )
     # Only what measures: building before and drawing after it may install
     # something from the real network.

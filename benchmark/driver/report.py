@@ -28,7 +28,7 @@ passes if the median of at least {PAIRS_MIN} ratios meets its bound and
 {AGREEING} of {OF} ratios do. Where the middle half of the ratios is wider than
 {SPREAD_MAX:.0%} of the median, nothing is claimed: the row is unstable.
 Latencies are those of one rate for all. Where the report says so, idle cores
-stayed awake meanwhile: to wake one takes longer than an answer.
+stayed awake meanwhile: to wake one takes about as long as an answer.
 System calls are counted in rounds of their own, in which tracing slows the
 server; memory and instructions are taken in single runs.
 """

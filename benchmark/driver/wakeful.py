@@ -2,8 +2,8 @@
 
 On a virtual machine an idle core is given back to the host. To call it again
 takes the load generator, which wakes the server, some ten microseconds in which
-it neither sends nor receives, and the server as many: more than an answer
-takes. Latencies tell of the host then, and hardly of servers.
+it neither sends nor receives, and the server as many: about what an answer
+takes. Latencies tell of the host then as much as of servers.
 """
 
 from __future__ import annotations
