@@ -23,7 +23,9 @@ from .session import Session
 from .targets import BASELINES, BUILD, ROOT, Place, Target, TargetFailed
 from .targets import target_of
 from .workloads import (
+    BEFORE,
     CPU,
+    FLARE,
     LATENCY,
     LEAN,
     MEASURES,
@@ -36,9 +38,11 @@ from .workloads import (
     WORKLOADS,
     WRK,
     chosen,
+    unchanged,
 )
 
 _REQUIREMENTS = ROOT / "benchmark" / "requirements.txt"
+UNCHANGED_BOUND = 1.02
 _QUICK_MEASURES = (CPU, SYSTEM_CALLS, MEMORY)
 
 
@@ -54,8 +58,12 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--workloads", nargs="+", metavar="NAME",
                         help="of " + ", ".join(w.name for w in WORKLOADS))
     parser.add_argument("--targets", nargs="+", metavar="NAME",
-                        choices=TARGETS, default=list(TARGETS),
+                        choices=TARGETS,
                         help="of " + ", ".join(TARGETS))
+    parser.add_argument("--before", type=Path, metavar="CHECKOUT",
+                        help="measure flare beside what another checkout of"
+                        " it builds, and claim only that it costs no more"
+                        f" than {UNCHANGED_BOUND:.2f} times as much")
     parser.add_argument("--measures", nargs="+", metavar="NAME",
                         choices=MEASURES, help="of " + ", ".join(MEASURES))
     parser.add_argument("--rounds", type=int, default=11)
@@ -80,6 +88,13 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         given.workloads = chosen(names)
     except ValueError as error:
         parser.error(str(error))
+    if given.before:
+        given.workloads = [
+            unchanged(w, UNCHANGED_BOUND) for w in given.workloads
+        ]
+        given.targets = [*(given.targets or FLARE), *BEFORE]
+    else:
+        given.targets = given.targets or list(TARGETS)
     if problem := core_problem(
         given.server_cores, given.load_cores, os.sched_getaffinity(0)
     ):
@@ -210,7 +225,7 @@ def _prepare(given: argparse.Namespace) -> tuple[list[Target], dict[str, str]]:
         sys.exit(f"there is no {LEAN_CLIENT}; run {SCRIPTS / 'build'}")
     targets, missing, built = [], {}, {}
     for name in given.targets:
-        target = target_of(name)
+        target = target_of(name, given.before)
         if not given.no_build and target.build not in built:
             _say(f"building {name}")
             try:

@@ -19,7 +19,7 @@ from .generators import Asking, Load, LoadFailed, load
 from .rounds import Measure, Sample, middle_of
 from .slices import take_turns
 from .targets import Place, Running, Target, TargetFailed
-from .workloads import FLARE, LEAN, SLOW_CLIENTS, WRK, Workload
+from .workloads import LEAN, OURS, SLOW_CLIENTS, WRK, Workload
 
 # One wrong answer in so many is an accident; more spoil the round.
 REQUESTS_PER_ERROR_MIN = 1000
@@ -353,7 +353,7 @@ def instructions(
     if not shutil.which("valgrind"):
         raise NotMeasured("valgrind is missing: apt-get install valgrind")
     target = target.for_valgrind()
-    if target.name in FLARE:
+    if target.name in OURS:
         target.prepare()
     few, many = _CALLGRIND_REQUESTS
     asked_few, taken_few = _callgrind(setting, target, workload, few)

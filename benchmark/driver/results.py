@@ -21,8 +21,8 @@ from .workloads import (
     BEST_PEER,
     CPU,
     FIGURES,
-    FLARE,
     LATENCY,
+    OURS,
     PEERS,
     SYSTEM_CALLS,
     Claim,
@@ -141,7 +141,7 @@ class Result:
             if name != claim.subject
             and (
                 name in PEERS
-                or (claim.reference == BEST_OF_ALL and name not in FLARE)
+                or (claim.reference == BEST_OF_ALL and name not in OURS)
             )
         ]
         medians = {

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from . import processes
-from .workloads import FLARE
+from .workloads import BEFORE, OURS
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "benchmark"
@@ -58,7 +58,7 @@ class Target:
     def for_valgrind(self) -> Target:
         """Gives the server built for a processor that valgrind knows, where
         it can be; peers are what they are."""
-        if self.name not in FLARE:
+        if self.name not in OURS:
             return self
         return replace(
             self,
@@ -179,15 +179,16 @@ def certificates() -> Path:
     return folder
 
 
-def target_of(name: str) -> Target:
-    """Gives the target of this name."""
-    if name in FLARE:
-        folder = ROOT / "benchmark" / "flare"
+def target_of(name: str, before: Path | None = None) -> Target:
+    """Returns the target of this name; `before` is the checkout that builds
+    those of `BEFORE`."""
+    if name in OURS:
+        folder = (before if name in BEFORE else ROOT) / "benchmark" / "flare"
         return Target(
             name,
             (str(folder / "start"),),
             (str(folder / "build"),),
-            (name.removeprefix("flare_"),),
+            (name.split("_", 1)[1],),
         )
     return Target(
         name,

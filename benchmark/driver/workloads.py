@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 WRK = "wrk"
 LEAN = "lean"
@@ -45,6 +45,9 @@ PEERS = (
     "may_minihttp",
 )
 TARGETS = (*LIMITS, *FLARE, *PEERS)
+# flare as another checkout builds it.
+BEFORE = ("before_io_uring", "before_epoll")
+OURS = (*FLARE, *BEFORE)
 # Behind the name of a target that runs with two workers.
 TWO_WORKERS_SUFFIX = "_2_workers"
 # Stand for whoever shows the lowest figure in the run.
@@ -129,6 +132,18 @@ def near_limits(io_uring: float, epoll: float) -> tuple[Claim, ...]:
     return (
         Claim("flare_io_uring", io_uring, "limit_io_uring"),
         Claim("flare_epoll", epoll, "limit_epoll"),
+    )
+
+
+def unchanged(workload: Workload, bound: float) -> Workload:
+    """Returns the workload with one claim: flare costs at most `bound` times
+    the CPU time of another checkout."""
+    return replace(
+        workload,
+        claims=tuple(
+            Claim(flare, bound, before)
+            for flare, before in zip(FLARE, BEFORE)
+        ),
     )
 
 

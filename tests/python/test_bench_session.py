@@ -26,12 +26,14 @@ from benchmark.driver.report import markdown, table
 from benchmark.driver.results import Result
 from benchmark.driver.rounds import Sample, Series
 from benchmark.driver.session import Session
-from benchmark.driver.targets import Place, Target
+from benchmark.driver.targets import Place, Target, target_of
 from benchmark.driver.workloads import (
     ABSOLUTE,
+    BEFORE,
     BEST_OF_ALL,
     BEST_PEER,
     CPU,
+    FLARE,
     LATENCY,
     MEMORY,
     SYSTEM_CALLS,
@@ -366,6 +368,27 @@ class Commands(unittest.TestCase):
         self.assertEqual(full.workloads, list(WORKLOADS))
         self.assertNotIn(LATENCY, quick.measures)
         self.assertIn(LATENCY, full.measures)
+
+    def test_another_checkout_is_measured_beside_this_one(self):
+        with mock.patch("os.sched_getaffinity", return_value={0, 1}):
+            given = command.parse(["--before", "/elsewhere"])
+        self.assertEqual(given.targets, [*FLARE, *BEFORE])
+        for workload in given.workloads:
+            self.assertEqual(
+                [str(claim) for claim in workload.claims],
+                [
+                    "cpu_us: flare_io_uring ≤ 1.02 × before_io_uring",
+                    "cpu_us: flare_epoll ≤ 1.02 × before_epoll",
+                ],
+            )
+        built = {
+            name: target_of(name, given.before).build[0]
+            for name in given.targets
+        }
+        self.assertEqual(
+            built["before_epoll"], "/elsewhere/benchmark/flare/build"
+        )
+        self.assertNotEqual(built["flare_epoll"], built["before_epoll"])
 
     def test_what_is_asked_for_reaches_those_who_measure(self):
         place = Place((0,), 1, Path("p"), Path("l"))
