@@ -71,6 +71,35 @@ struct FormFields(Copyable, FromForm, Movable, Sized):
         """Makes a form without fields."""
         self.fields = List[FormField]()
 
+    @implicit
+    def __init__(out self, fields: Dict[String, String]):
+        """Copies the names and values of a dictionary, in its order.
+
+        Args:
+            fields: The names with their values.
+        """
+        self.fields = List[FormField](capacity=len(fields))
+        for item in fields.items():
+            self.fields.append(FormField(item.key, item.value))
+
+    def __init__(
+        out self,
+        var names: List[String],
+        var values: List[String],
+        __dict_literal__: NoneType,
+    ):
+        """Takes over the fields of a literal; a name may stand more than once.
+
+        Args:
+            names: The names.
+            values: The value of each name.
+            __dict_literal__: Tells the compiler that `{name: value}` means
+                this constructor.
+        """
+        self.fields = List[FormField](capacity=len(names))
+        for i in range(len(names)):
+            self.fields.append(FormField(names[i], values[i]))
+
     @staticmethod
     def parse(
         octets: Span[UInt8, _], limits: FormLimits = FormLimits()

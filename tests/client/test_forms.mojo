@@ -127,7 +127,7 @@ def _files() raises:
     var request = stand.request(0)
     assert_true(request.startswith("POST /?a=b%20c HTTP/1.1\r\n"))
     assert_true(
-        'Content-Type: multipart/form-data; boundary="limit"\r\n' in request
+        "Content-Type: multipart/form-data; boundary=limit\r\n" in request
     )
     assert_true(
         String("Content-Length: ", form.content_length(), "\r\n") in request

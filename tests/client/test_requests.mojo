@@ -9,9 +9,11 @@ from flare.http import (
     ClientError,
     ClientTimeouts,
     Content,
+    FormFields,
     HeaderMap,
     HttpClient,
     Request,
+    ReverseProxy,
     delete,
     get,
     head,
@@ -97,6 +99,32 @@ def test_a_reference_is_joined_to_the_base() raises:
     )
 
 
+def test_parameters_of_a_query_may_stand_twice() raises:
+    var twice = FormFields()
+    twice.append("a", "1")
+    twice.append("b", "x y")
+    twice.append("a", "2")
+    assert_equal(
+        String(full_url(None, "http://h/x?a=0", twice)),
+        "http://h/x?a=0&a=1&b=x%20y&a=2",
+    )
+    assert_equal(
+        String(full_url(None, "http://h", {"a": "1", "a": "2"})),
+        "http://h/?a=1&a=2",
+    )
+    on_each_backend(_twice)
+
+
+def test_a_base_url_with_a_query_or_a_fragment_is_refused() raises:
+    for tail in ["?a=b", "/v1?a=b", "?", "#a", "/#", "/?a#b"]:
+        with assert_raises(contains="client.bad_url prepare: a base URL"):
+            _ = HttpClient(String("http://h", tail))
+        with assert_raises(contains="client.bad_url prepare: a base URL"):
+            _ = HttpClient(String("http://h", tail), BearerAuth("t"))
+        with assert_raises(contains="client.bad_url prepare: a base URL"):
+            _ = ReverseProxy(String("http://h", tail))
+
+
 def test_each_verb_sends_what_it_says() raises:
     on_each_backend(_verbs)
 
@@ -131,6 +159,22 @@ def test_content_waits_for_100_where_it_is_asked_for() raises:
 
 def test_a_unix_socket_stands_for_every_host() raises:
     on_each_backend(_unix)
+
+
+def _twice() raises:
+    var stand = Stand(ok_answers(3))
+    var client = HttpClient(stand.url())
+    _ = client.get("/x", query={"a": "1", "a": "2"})
+    _ = client.post("/x?y", "{}", query={"a": "\u00e4&", "": ""})
+    var once: Dict[String, String] = {"a": "1"}
+    _ = client.get("/x", query=once)
+    assert_true(stand.request(0).startswith("GET /x?a=1&a=2 HTTP/1.1\r\n"))
+    assert_true(
+        stand.request(1).startswith("POST /x?y&a=%C3%A4%26&= HTTP/1.1\r\n")
+    )
+    assert_true(stand.request(2).startswith("GET /x?a=1 HTTP/1.1\r\n"))
+    client.close_idle()
+    stand^.join()
 
 
 def _verbs() raises:

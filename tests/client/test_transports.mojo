@@ -11,7 +11,7 @@ from flare.http import (
     Proxy,
     ProxyRules,
 )
-from flare.http.client.proxy import matches_rule
+from flare.http.client.direct_rule import DirectRule
 from flare.http.client.tunnel import socks_request
 from flare.http.client.retry import RetryPolicy, seconds_to_wait, status_delay
 from flare.net import SocketAddr
@@ -41,7 +41,6 @@ def test_a_rule_means_hosts_and_those_below() raises:
     rows.append(("10.0.0.1", "10.0.0.11", 80, False))
     rows.append(("10.0.0.0/8", "10.9.9.9", 80, True))
     rows.append(("10.0.0.0/8", "11.0.0.1", 80, False))
-    rows.append(("10.0.0.0/33", "10.0.0.0", 80, False))
     rows.append(("0.0.0.0/0", "9.9.9.9", 80, True))
     rows.append(("0.0.0.0/0", "name", 80, False))
     rows.append(("::1", "::1", 80, True))
@@ -49,12 +48,17 @@ def test_a_rule_means_hosts_and_those_below() raises:
     rows.append(("[::1]:81", "::1", 80, False))
     rows.append(("fd00::/8", "fdff::1", 80, True))
     rows.append(("fd00::/8", "fe00::1", 80, False))
-    rows.append(("", "any", 80, False))
-    rows.append((".", "any", 80, False))
-    rows.append(("[", "any", 80, False))
+    rows.append(("example.com.", "a.example.com", 80, True))
+    rows.append(("..example.com", "a.example.com", 80, True))
+    rows.append(("*:81", "any", 81, True))
+    rows.append(("*:81", "any", 80, False))
+    rows.append(("10.1.2.3/8:81", "10.9.9.9", 81, True))
+    rows.append(("::ffff:10.0.0.1", "10.0.0.1", 80, True))
+    rows.append(("[::1]", "::1", 80, True))
+    rows.append(("fd00::/8", "name", 80, False))
     for row in rows:
         assert_equal(
-            matches_rule(row[0], row[1], row[2]),
+            DirectRule.parse(row[0]).value().means(row[1], row[2]),
             row[3],
             String(row[0], " ", row[1], ":", row[2]),
         )
@@ -80,6 +84,64 @@ def test_a_rule_means_hosts_and_those_below() raises:
         except e:
             kind = ClientError.of(e).value().kind
         assert_equal(kind, ClientError.BAD_CONFIG, text)
+
+
+def test_a_rule_that_no_host_can_match_is_an_error() raises:
+    for rule in [
+        "",
+        ".",
+        "*.",
+        "a b",
+        "a*b",
+        "*a",
+        "10.0.0.0/33",
+        "fd00::/129",
+        "a/8",
+        "10.0.0.0/",
+        "::ffff:10.0.0.0/104",
+        "192.168.",
+        "192.168.*",
+        "10.0.0.256",
+        "a:",
+        "a:0",
+        "a:65536",
+        "a:b",
+        "http://a",
+        "[::1",
+        "[::1]81",
+        "[::1]/8",
+        "[a]",
+        "::g",
+        "m\u00fcnchen.de",
+        "a@b",
+    ]:
+        assert_false(DirectRule.parse(rule), rule)
+        var kind = -1
+        try:
+            _ = HttpClient(
+                config=ClientConfig(proxies=ProxyRules(direct=[String(rule)]))
+            )
+        except e:
+            kind = ClientError.of(e).value().kind
+        assert_equal(kind, ClientError.BAD_CONFIG, rule)
+    for text in ["a,b:0", "a b/8", "a*b"]:
+        var kind = -1
+        try:
+            _ = ProxyRules.of_variables(no_proxy=text)
+        except e:
+            kind = ClientError.of(e).value().kind
+        assert_equal(kind, ClientError.BAD_CONFIG, text)
+
+
+def test_commas_and_blanks_divide_hosts_without_a_proxy() raises:
+    var rules = ProxyRules.of_variables(
+        all_proxy="proxy:3128", no_proxy="a b\tc\r\n, ,d,,e "
+    )
+    assert_equal(",".join(rules.direct), "a,b,c,d,e")
+    for host in ["a", "b", "x.c", "d", "e"]:
+        assert_false(rules.proxy_for(False, host, 80), host)
+    assert_true(rules.proxy_for(False, "f", 80))
+    assert_equal(len(ProxyRules.of_variables(no_proxy=" ").direct), 0)
 
 
 def test_waits_grow_and_servers_ask_for_bounded_ones() raises:
@@ -330,13 +392,21 @@ def _take(stream: TcpStream, mut said: List[UInt8], count: Int) raises:
 def _proxy_refuses() raises:
     # What the proxy says first; an empty text closes.
     var rows: List[Tuple[UInt8, String, Int]] = []
-    rows.append(
-        (
-            Proxy.HTTP,
-            "HTTP/1.1 407 Who\r\nContent-Length: 0\r\n\r\n",
-            ClientError.PROXY,
+    for framing in [
+        "Content-Length: 0\r\n\r\n",
+        "Content-Length: 4\r\n\r\nwho?",
+        "Content-Length: 4\r\n\r\n",
+        "Content-Length: 999999999999\r\n\r\nwho?",
+        "Transfer-Encoding: chunked\r\n\r\n4\r\nwho?\r\n0\r\n\r\n",
+        "Connection: close\r\n\r\nwho?",
+    ]:
+        rows.append(
+            (
+                Proxy.HTTP,
+                String("HTTP/1.1 407 Who\r\n", framing),
+                ClientError.PROXY,
+            )
         )
-    )
     rows.append((Proxy.HTTP, "HTTP/1.1 200 OK\r\n\r\nmore", ClientError.PROXY))
     rows.append((Proxy.HTTP, "garbage\r\n\r\n", ClientError.PROTOCOL))
     rows.append((Proxy.HTTP, "", ClientError.CLOSED))
@@ -377,6 +447,8 @@ def _proxy_refuses() raises:
             failure = e^
         var error = ClientError.of(failure.value()).value().copy()
         assert_equal(error.kind, row[2], String(row[1], ": ", error))
+        if "407" in row[1]:
+            assert_equal(error.status, 407, row[1])
         assert_equal(client.statistics().open, 0)
         serving^.join()
 

@@ -267,7 +267,17 @@ def test_what_is_written_is_read() raises:
             " charset=utf-8>\r\n.<h:i application/octet-stream>\r\n."
         ),
     )
-    assert_equal(writer.content_type(), 'multipart/form-data; boundary="b"')
+    assert_equal(writer.content_type(), "multipart/form-data; boundary=b")
+    for boundary in ["form-00ff10", "-_+.'0aZ"]:
+        assert_equal(
+            MultipartWriter(boundary).content_type(),
+            String("multipart/form-data; boundary=", boundary),
+        )
+    for boundary in ["a b", "a/b", "a:b", "a=b", "(a)", "a,b", "a?b"]:
+        assert_equal(
+            MultipartWriter(boundary).content_type(),
+            String('multipart/form-data; boundary="', boundary, '"'),
+        )
     for type in ["", "a\r\nb: c", "é"]:
         with assert_raises(contains="a media type is malformed"):
             writer.write_head(PartDescription("a", None, String(type)), output)

@@ -2,7 +2,7 @@
 
 from flare.core import PointerTo
 from flare.io import Reader
-from flare.message import Cookie, HeaderMap
+from flare.message import Cookie, FormFields, HeaderMap
 from flare.proto.h1 import BodyLength
 from flare.runtime.task import JoinHandle, spawn
 
@@ -97,8 +97,7 @@ struct HttpClient(Copyable, Movable):
         self._state = move._state
 
     def __deinit__(deinit self):
-        """Closes the connections that nobody uses; the others when their
-        exchange ends."""
+        """Closes idle connections now, the others when their exchange ends."""
         self._state[].pool.is_over = True
         self.close_idle()
         ClientState.leave(self._state)
@@ -108,7 +107,7 @@ struct HttpClient(Copyable, Movable):
         url: StringSlice,
         *,
         headers: HeaderMap = HeaderMap(),
-        query: Dict[String, String] = Dict[String, String](),
+        query: FormFields = FormFields(),
         timeout_ms: Optional[Int] = None,
     ) raises -> Response:
         """Asks for a representation.
@@ -116,7 +115,8 @@ struct HttpClient(Copyable, Movable):
         Args:
             url: An absolute URL, or what is joined to the base URL.
             headers: Fields of this request; they replace those of the client.
-            query: Parameters that are put behind the URL, escaped.
+            query: Parameters to append to the URL, escaped: a `Dict`, or
+                `FormFields` if a name occurs more than once.
             timeout_ms: How long the whole call may last, if not as configured.
 
         Returns:
@@ -140,7 +140,7 @@ struct HttpClient(Copyable, Movable):
         url: StringSlice,
         *,
         headers: HeaderMap = HeaderMap(),
-        query: Dict[String, String] = Dict[String, String](),
+        query: FormFields = FormFields(),
         timeout_ms: Optional[Int] = None,
     ) raises -> Response:
         """Asks for what `get` would give, without the content.
@@ -171,7 +171,7 @@ struct HttpClient(Copyable, Movable):
         url: StringSlice,
         *,
         headers: HeaderMap = HeaderMap(),
-        query: Dict[String, String] = Dict[String, String](),
+        query: FormFields = FormFields(),
         timeout_ms: Optional[Int] = None,
     ) raises -> Response:
         """Asks what is possible.
@@ -202,7 +202,7 @@ struct HttpClient(Copyable, Movable):
         url: StringSlice,
         *,
         headers: HeaderMap = HeaderMap(),
-        query: Dict[String, String] = Dict[String, String](),
+        query: FormFields = FormFields(),
         timeout_ms: Optional[Int] = None,
     ) raises -> Response:
         """Asks for a resource to be removed.
@@ -234,7 +234,7 @@ struct HttpClient(Copyable, Movable):
         var content: Content = Content(),
         *,
         headers: HeaderMap = HeaderMap(),
-        query: Dict[String, String] = Dict[String, String](),
+        query: FormFields = FormFields(),
         timeout_ms: Optional[Int] = None,
     ) raises -> Response:
         """Hands content to a resource.
@@ -268,7 +268,7 @@ struct HttpClient(Copyable, Movable):
         form: MultipartForm,
         *,
         headers: HeaderMap = HeaderMap(),
-        query: Dict[String, String] = Dict[String, String](),
+        query: FormFields = FormFields(),
     ) raises -> Response:
         """Sends a form with files, which are read while they are sent.
 
@@ -294,7 +294,7 @@ struct HttpClient(Copyable, Movable):
         var content: Content = Content(),
         *,
         headers: HeaderMap = HeaderMap(),
-        query: Dict[String, String] = Dict[String, String](),
+        query: FormFields = FormFields(),
         timeout_ms: Optional[Int] = None,
     ) raises -> Response:
         """Replaces a representation.
@@ -327,7 +327,7 @@ struct HttpClient(Copyable, Movable):
         var content: Content = Content(),
         *,
         headers: HeaderMap = HeaderMap(),
-        query: Dict[String, String] = Dict[String, String](),
+        query: FormFields = FormFields(),
         timeout_ms: Optional[Int] = None,
     ) raises -> Response:
         """Changes a part of a resource.
@@ -361,7 +361,7 @@ struct HttpClient(Copyable, Movable):
         var content: Content = Content(),
         *,
         headers: HeaderMap = HeaderMap(),
-        query: Dict[String, String] = Dict[String, String](),
+        query: FormFields = FormFields(),
         timeout_ms: Optional[Int] = None,
     ) raises -> Response:
         """Sends a request of any method.
@@ -397,7 +397,7 @@ struct HttpClient(Copyable, Movable):
         var content: Content = Content(),
         *,
         headers: HeaderMap = HeaderMap(),
-        query: Dict[String, String] = Dict[String, String](),
+        query: FormFields = FormFields(),
         timeout_ms: Optional[Int] = None,
     ) raises -> JoinHandle[Response]:
         """Sends a request on a fiber of its own, while the caller goes on.
@@ -450,7 +450,7 @@ struct HttpClient(Copyable, Movable):
             self._state, request.method_text(), timeout_ms
         )
         try:
-            aim(self._state, call, request.url, Dict[String, String]())
+            aim(self._state, call, request.url, FormFields())
             call[].headers.append_all(request.headers)
             call[].content = Content(request.body.octets(), "")
             return perform(self._state, call)
@@ -464,7 +464,7 @@ struct HttpClient(Copyable, Movable):
         *,
         length: Optional[Int] = None,
         headers: HeaderMap = HeaderMap(),
-        query: Dict[String, String] = Dict[String, String](),
+        query: FormFields = FormFields(),
         expects_continue: Bool = False,
     ) raises -> ClientStream:
         """Begins a request whose content is written bit by bit.
@@ -500,7 +500,7 @@ struct HttpClient(Copyable, Movable):
         *,
         method: StringSlice = "GET",
         headers: HeaderMap = HeaderMap(),
-        query: Dict[String, String] = Dict[String, String](),
+        query: FormFields = FormFields(),
         timeout_ms: Optional[Int] = None,
     ) raises -> ClientStream:
         """Asks for a content that is read bit by bit.
@@ -531,7 +531,7 @@ struct HttpClient(Copyable, Movable):
         *,
         length: Optional[Int] = None,
         headers: HeaderMap = HeaderMap(),
-        query: Dict[String, String] = Dict[String, String](),
+        query: FormFields = FormFields(),
         expects_continue: Bool = False,
     ) raises -> Response:
         """Sends what a reader gives; bounded as `open` says.
@@ -583,7 +583,7 @@ struct HttpClient(Copyable, Movable):
             Error: `client.bad_url prepare`, `client.bad_config prepare` if
                 there is no jar, or `message.bad_cookie`.
         """
-        var full = full_url(self._state[].base, url, Dict[String, String]())
+        var full = full_url(self._state[].base, url, FormFields())
         self._state[].set_cookie(full, cookie^)
 
     def statistics(self) -> ClientStatistics:

@@ -91,6 +91,12 @@ struct ClientState(Movable):
         var base = Optional[Url](None)
         if base_url.byte_length() > 0:
             base = http_url(base_url)
+            if base.value().query() or base.value().fragment():
+                raise raised(
+                    ClientError.BAD_URL,
+                    Phase.PREPARE,
+                    "a base URL has no query and no fragment",
+                )
         return heap_create(Self(base^, credentials^, config^))
 
     def another(self) -> PointerTo[Self]:

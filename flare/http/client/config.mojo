@@ -262,6 +262,8 @@ struct ClientConfig(Copyable, Movable):
             problem = self.tls.first_problem()
         if not problem:
             problem = self.retry.first_problem()
+        if not problem:
+            problem = self.proxies.first_problem()
         if not problem and self.decoding:
             problem = self.decoding.value().first_problem()
         if problem:

@@ -4,7 +4,7 @@ Each call makes a client and drops it. Who asks more than once makes an
 `HttpClient`, which keeps its connections.
 """
 
-from flare.message import HeaderMap
+from flare.message import FormFields, HeaderMap
 
 from ..content import Content
 from ..multipart_form import MultipartForm
@@ -16,7 +16,7 @@ def get(
     url: StringSlice,
     *,
     headers: HeaderMap = HeaderMap(),
-    query: Dict[String, String] = Dict[String, String](),
+    query: FormFields = FormFields(),
     timeout_ms: Optional[Int] = None,
 ) raises -> Response:
     """Asks for a representation.
@@ -43,7 +43,7 @@ def head(
     url: StringSlice,
     *,
     headers: HeaderMap = HeaderMap(),
-    query: Dict[String, String] = Dict[String, String](),
+    query: FormFields = FormFields(),
     timeout_ms: Optional[Int] = None,
 ) raises -> Response:
     """Asks for what `get` would give, without the content.
@@ -69,7 +69,7 @@ def options(
     url: StringSlice,
     *,
     headers: HeaderMap = HeaderMap(),
-    query: Dict[String, String] = Dict[String, String](),
+    query: FormFields = FormFields(),
     timeout_ms: Optional[Int] = None,
 ) raises -> Response:
     """Asks what is possible.
@@ -95,7 +95,7 @@ def delete(
     url: StringSlice,
     *,
     headers: HeaderMap = HeaderMap(),
-    query: Dict[String, String] = Dict[String, String](),
+    query: FormFields = FormFields(),
     timeout_ms: Optional[Int] = None,
 ) raises -> Response:
     """Asks for a resource to be removed.
@@ -122,7 +122,7 @@ def post(
     var content: Content = Content(),
     *,
     headers: HeaderMap = HeaderMap(),
-    query: Dict[String, String] = Dict[String, String](),
+    query: FormFields = FormFields(),
     timeout_ms: Optional[Int] = None,
 ) raises -> Response:
     """Hands content to a resource.
@@ -151,7 +151,7 @@ def post(
     form: MultipartForm,
     *,
     headers: HeaderMap = HeaderMap(),
-    query: Dict[String, String] = Dict[String, String](),
+    query: FormFields = FormFields(),
 ) raises -> Response:
     """Sends a form with files, which are read while they are sent.
 
@@ -175,7 +175,7 @@ def put(
     var content: Content = Content(),
     *,
     headers: HeaderMap = HeaderMap(),
-    query: Dict[String, String] = Dict[String, String](),
+    query: FormFields = FormFields(),
     timeout_ms: Optional[Int] = None,
 ) raises -> Response:
     """Replaces a representation.
@@ -203,7 +203,7 @@ def patch(
     var content: Content = Content(),
     *,
     headers: HeaderMap = HeaderMap(),
-    query: Dict[String, String] = Dict[String, String](),
+    query: FormFields = FormFields(),
     timeout_ms: Optional[Int] = None,
 ) raises -> Response:
     """Changes a part of a resource.

@@ -1,7 +1,7 @@
 """Sends forms with files, which are read while they are sent."""
 
 from flare.core import PointerTo
-from flare.message import FieldName, HeaderMap
+from flare.message import FieldName, FormFields, HeaderMap
 from flare.proto.h1 import BodyLength
 
 from ..multipart_form import MultipartForm
@@ -16,7 +16,7 @@ def send_form(
     url: StringSlice,
     form: MultipartForm,
     headers: HeaderMap,
-    query: Dict[String, String],
+    query: FormFields,
 ) raises -> Response:
     """Sends a form, and receives the response.
 

@@ -2,7 +2,7 @@
 
 from flare.core import PointerTo, heap_create
 from flare.io import Reader
-from flare.message import FieldName, HeaderMap
+from flare.message import FieldName, FormFields, HeaderMap
 from flare.proto.h1 import BodyLength
 from flare.runtime.fiber import NO_DEADLINE
 
@@ -36,7 +36,7 @@ def opened(
     method: StringSlice,
     url: StringSlice,
     headers: HeaderMap,
-    query: Dict[String, String],
+    query: FormFields,
     length: BodyLength,
     expects_continue: Bool,
 ) raises -> ClientStream:
@@ -76,7 +76,7 @@ def streamed(
     method: StringSlice,
     url: StringSlice,
     headers: HeaderMap,
-    query: Dict[String, String],
+    query: FormFields,
     timeout_ms: Optional[Int],
 ) raises -> ClientStream:
     """Asks for a content that is read bit by bit.

@@ -2,22 +2,23 @@
 
 from std.base64 import b64encode
 
-from flare.core import equals_ignoring_case, find_octet
+from flare.core import CR, find_octet
 from flare.message import percent_decoded
-from flare.net import IpAddr
 
+from .direct_rule import DirectRule
 from .error import ClientError, Phase, raised
 
 comptime _COLON: UInt8 = 58
 comptime _COMMA: UInt8 = 44
-comptime _DOT: UInt8 = 46
 comptime _BLANK: UInt8 = 32
 comptime _TAB: UInt8 = 9
 comptime _SLASH: UInt8 = 47
-comptime _ASTERISK: UInt8 = 42
 comptime _AT_SIGN: UInt8 = 64
 comptime _BRACKET: UInt8 = 91
 comptime _CLOSING_BRACKET: UInt8 = 93
+comptime _BAD_RULE: StaticString = (
+    "no host can match a rule about hosts without a proxy"
+)
 
 
 struct Proxy(Copyable, Movable):
@@ -148,7 +149,8 @@ struct ProxyRules(Copyable, Movable):
     """For URLs of https."""
     var direct: List[String]
     """What is reached without a proxy: `*`, an address, `10.0.0.0/8`, or a
-    name, which stands for the names below it too; each perhaps with a port."""
+    name, which stands for the names below it too; each perhaps with a port. A
+    rule that no host can match is refused when the client is made."""
 
     def __init__(
         out self,
@@ -182,13 +184,14 @@ struct ProxyRules(Copyable, Movable):
             http_proxy: For URLs of http; empty for none.
             https_proxy: For URLs of https.
             all_proxy: For those that have none of their own.
-            no_proxy: What is reached directly, divided by commas.
+            no_proxy: What is reached directly, divided by commas or blanks.
 
         Returns:
             The rules.
 
         Raises:
-            ClientError: `client.bad_config prepare`.
+            ClientError: `client.bad_config prepare` if a text names no proxy,
+                or if no host can match a rule of `no_proxy`.
         """
         var rules = Self()
         if all_proxy.byte_length() > 0:
@@ -201,12 +204,14 @@ struct ProxyRules(Copyable, Movable):
         var octets = no_proxy.as_bytes()
         var start = 0
         for i in range(len(octets) + 1):
-            if i < len(octets) and octets[i] != _COMMA:
+            if i < len(octets) and not _divides(octets[i]):
                 continue
-            var rule = _trimmed(octets[start:i])
-            if len(rule) > 0:
-                rules.direct.append(String(StringSlice(unsafe_from_utf8=rule)))
+            if i > start:
+                rules.direct.append(String(_text(octets[start:i])))
             start = i + 1
+        var problem = rules.first_problem()
+        if problem:
+            raise raised(ClientError.BAD_CONFIG, Phase.PREPARE, problem.value())
         return rules^
 
     def proxy_for(
@@ -224,98 +229,22 @@ struct ProxyRules(Copyable, Movable):
         """
         if not self.http and not self.https:
             return None
-        for rule in self.direct:
-            if matches_rule(rule, host, port):
+        for text in self.direct:
+            var rule = DirectRule.parse(text)
+            if rule and rule.value().means(host, port):
                 return None
         return self.https.copy() if is_secure else self.http.copy()
 
+    def first_problem(self) -> Optional[StaticString]:
+        """Looks for a rule that means no host.
 
-def matches_rule(rule: StringSlice, host: StringSlice, port: Int) -> Bool:
-    """Tells whether a rule about direct hosts means a host.
-
-    Args:
-        rule: The rule, as in `ProxyRules.direct`.
-        host: The host, an IPv6 address without brackets.
-        port: The port.
-
-    Returns:
-        True if it does.
-    """
-    var octets = rule.as_bytes()
-    if len(octets) == 1 and octets[0] == _ASTERISK:
-        return True
-    var end = len(octets)
-    var colon = -1
-    var colons = 0
-    for i in range(len(octets)):
-        if octets[i] == _COLON:
-            colon = i
-            colons += 1
-    if octets and octets[0] == _BRACKET:
-        # `[::1]` or `[::1]:443`
-        var close = rule.find("]")
-        if close < 0:
-            return False
-        if close + 1 < len(octets):
-            if _port_in(octets[close + 2 :]) != port:
-                return False
-        return _same_address(octets[1:close], host)
-    if colons == 1:
-        if _port_in(octets[colon + 1 :]) != port:
-            return False
-        end = colon
-    var name = octets[:end]
-    var slash = rule.find("/")
-    if slash >= 0:
-        return _in_block(octets[:slash], octets[slash + 1 :], host)
-    if _same_address(name, host):
-        return True
-    while len(name) > 0 and (name[0] == _DOT or name[0] == _ASTERISK):
-        name = name[1:]
-    var wanted = host.as_bytes()
-    if len(wanted) > 0 and wanted[len(wanted) - 1] == _DOT:
-        wanted = wanted[: len(wanted) - 1]
-    var extra = len(wanted) - len(name)
-    if len(name) == 0 or extra < 0:
-        return False
-    if not equals_ignoring_case(wanted[extra:], name):
-        return False
-    return extra == 0 or wanted[extra - 1] == _DOT
-
-
-def _same_address(rule: Span[UInt8, _], host: StringSlice) -> Bool:
-    try:
-        var wanted = IpAddr.parse(String(StringSlice(unsafe_from_utf8=rule)))
-        return wanted == IpAddr.parse(String(host))
-    except:
-        return False
-
-
-def _in_block(
-    address: Span[UInt8, _], length: Span[UInt8, _], host: StringSlice
-) -> Bool:
-    var bits = _port_in(length)
-    try:
-        var block = IpAddr.parse(String(StringSlice(unsafe_from_utf8=address)))
-        var found = IpAddr.parse(String(host))
-        if block.is_v4() != found.is_v4() or bits < 0:
-            return False
-        if block.is_v4():
-            if bits > 32:
-                return False
-            var differing = block.v4_number() ^ found.v4_number()
-            return bits == 0 or differing >> UInt32(32 - bits) == 0
-        if bits > 128:
-            return False
-        var ours = block.v6_octets()
-        var theirs = found.v6_octets()
-        for i in range(bits):
-            var shift = UInt8(7 - i % 8)
-            if (ours[i // 8] ^ theirs[i // 8]) >> shift & 1 != 0:
-                return False
-        return True
-    except:
-        return False
+        Returns:
+            What is wrong, or none.
+        """
+        for text in self.direct:
+            if not DirectRule.parse(text):
+                return _BAD_RULE
+        return None
 
 
 def _port_in(octets: Span[UInt8, _]) -> Int:
@@ -342,18 +271,9 @@ def _text[
     return StringSlice(unsafe_from_utf8=octets)
 
 
-def _trimmed[
-    origin: Origin
-](octets: Span[UInt8, origin]) -> Span[UInt8, origin]:
-    var start = 0
-    var end = len(octets)
-    while start < end and (octets[start] == _BLANK or octets[start] == _TAB):
-        start += 1
-    while end > start and (
-        octets[end - 1] == _BLANK or octets[end - 1] == _TAB
-    ):
-        end -= 1
-    return octets[start:end]
+def _divides(octet: UInt8) -> Bool:
+    # White space too, as in other programs that read NO_PROXY.
+    return octet == _COMMA or octet == _BLANK or (octet >= _TAB and octet <= CR)
 
 
 def _bad_proxy() -> Error:

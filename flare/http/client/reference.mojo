@@ -1,7 +1,13 @@
 """Finds out which URL a call means, and aims the call at it."""
 
 from flare.core import COLON, PointerTo, find_octet
-from flare.message import RequestTarget, Url, percent_encoded, resolve_reference
+from flare.message import (
+    FormFields,
+    RequestTarget,
+    Url,
+    percent_encoded,
+    resolve_reference,
+)
 
 from .call import Call
 from .client_state import ClientState, http_url
@@ -17,7 +23,7 @@ def aim(
     state: PointerTo[ClientState],
     call: Call,
     url: StringSlice,
-    query: Dict[String, String],
+    query: FormFields,
 ) raises:
     """Says where a call goes.
 
@@ -68,7 +74,7 @@ def aim_at(state: PointerTo[ClientState], call: Call, url: Url) raises:
 
 
 def full_url(
-    base: Optional[Url], text: StringSlice, query: Dict[String, String]
+    base: Optional[Url], text: StringSlice, query: FormFields
 ) raises -> Url:
     """Joins what a program asks for to a base URL.
 
@@ -129,17 +135,17 @@ def _joined(base: Url, text: StringSlice) raises -> Url:
         raise Error(ClientError(ClientError.BAD_URL, Phase.PREPARE, String(e)))
 
 
-def _with_query(url: Url, query: Dict[String, String]) raises -> Url:
+def _with_query(url: Url, query: FormFields) raises -> Url:
     var text = String(url.scheme(), "://", url.authority(), url.target())
     var separator: StaticString = "?"
     if url.query():
         separator = "&"
-    for item in query.items():
+    for field in query.fields:
         text.write(
             separator,
-            percent_encoded(item.key),
+            percent_encoded(field.name),
             "=",
-            percent_encoded(item.value),
+            percent_encoded(field.value),
         )
         separator = "&"
     return http_url(text)

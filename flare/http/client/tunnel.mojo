@@ -27,6 +27,7 @@ comptime _IPV4: UInt8 = 1
 comptime _NAME: UInt8 = 3
 comptime _IPV6: UInt8 = 4
 comptime _NAME_OCTETS_MAX = 255
+comptime _UNREAD_OCTETS_MAX = 1 << 62
 
 
 def tunnelled(
@@ -70,7 +71,8 @@ def _ask_http(
             fields.append("Proxy-Authorization", shown.value())
         var timeouts = ClientTimeouts()
         var exchange = ClientExchange(connection, Clock(NO_DEADLINE), timeouts)
-        exchange.begin(0)
+        # No limit on the content of a refusal: it is never read.
+        exchange.begin(_UNREAD_OCTETS_MAX)
         exchange.write_head("CONNECT", target, fields, BodyLength.NONE)
         connection.flush(exchange.clock, timeouts.write_ms)
         var status = exchange.receive_head()

@@ -1,6 +1,6 @@
 """Writes forms as multipart/form-data, and tells their length before."""
 
-from flare.core import Buffer, CR, LF, OctetSet, find_member
+from flare.core import Buffer, CR, LF, OctetSet, find_member, is_token
 
 from .boundary import is_boundary
 from .error import MultipartError
@@ -74,8 +74,11 @@ struct MultipartWriter(Copyable, Movable):
         """Writes the value of Content-Type.
 
         Returns:
-            The type with the boundary, quoted: it may hold what no token has.
+            The type with the boundary. It is quoted only if it is no token:
+            many servers take quotation marks for a part of the boundary.
         """
+        if is_token(self._boundary.as_bytes()):
+            return String("multipart/form-data; boundary=", self._boundary)
         return String('multipart/form-data; boundary="', self._boundary, '"')
 
     def write_head(
