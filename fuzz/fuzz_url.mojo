@@ -138,7 +138,7 @@ def _check_parts(url: Url) raises:
 def _check_target(
     octets: List[UInt8], method: Method, mut histogram: Histogram
 ) raises:
-    var expected = _accepts_target(octets, method)
+    var expected = _accepts_target(_with_plain_query(octets), method)
     var target: RequestTarget
     try:
         target = RequestTarget.parse(Span(octets), method)
@@ -166,7 +166,11 @@ def _check_target(
         raise Error("the parts do not join to the input")
     if (
         not accepts_path(target.path(Span(octets)))
-        or not accepts_query(target.query(Span(octets)))
+        or not accepts_query(
+            Span(_with_plain_query(octets))[Int(target.query_start) :][
+                : Int(target.query_octets)
+            ]
+        )
         or target.port > 65535
     ):
         raise Error("a part is not what it should be")
@@ -198,6 +202,18 @@ def _check_reference(
         if "/./" in path or "/../" in path:
             raise Error("a dot segment is left in ", url)
     _check_parts(url)
+
+
+def _with_plain_query(octets: List[UInt8]) -> List[UInt8]:
+    # In the query of a target, unlike in that of a URL, a percent sign is an
+    # octet like others.
+    var plain = octets.copy()
+    var is_query = False
+    for i in range(len(plain)):
+        is_query = is_query or plain[i] == 63
+        if is_query and plain[i] == 37:
+            plain[i] = 97
+    return plain^
 
 
 def _accepts_target(octets: List[UInt8], method: Method) -> Bool:

@@ -154,7 +154,18 @@ def _methods() -> List[StaticString]:
 
 
 def _targets() -> List[StaticString]:
-    return ["/", "/a/b?c=d", "/%20", "http://a/x", "/", "/p", "/q?r", "*"]
+    return [
+        "/",
+        "/a/b?c=d",
+        "/%20",
+        "http://a/x",
+        "http://b:8?é",
+        "/é?q=100%",
+        "/",
+        "/p",
+        "/q?r",
+        "*",
+    ]
 
 
 def _hosts() -> List[StaticString]:

@@ -105,13 +105,14 @@ struct Reference:
         _require(len(words) == 3)
         _require(_is_token(words[0]) and len(words[0]) <= 32)
         self._read_version(words[2])
-        for b in words[1]:
+        var target = _escaped(words[1])
+        for b in target:
             _require(b > 32 and b < 127)
         self._read_fields(head)
         var method = Method.from_octets(Span(words[0]))
         var text = String("= REQUEST_HEAD ") + _text(words[0])
-        text += " " + _text(words[1]) + String(" 1.", self.minor)
-        self._check_target(words[1], method)
+        text += " " + _text(target) + String(" 1.", self.minor)
+        self._check_target(target, words[1], method)
         var length = self._content_length()
         var is_chunked = self._is_chunked()
         _require(length < 0 or not is_chunked)
@@ -278,7 +279,7 @@ struct Reference:
         return has_option and self.minor > 0 and len(self._all("upgrade")) > 0
 
     def _check_target(
-        self, target: List[UInt8], method: Method
+        mut self, target: List[UInt8], received: List[UInt8], method: Method
     ) raises Rejected:
         # Host and target have harnesses of their own.
         var hosts = self._all("host")
@@ -292,12 +293,19 @@ struct Reference:
             parsed = RequestTarget.parse(Span(target), method)
         except:
             raise Rejected(True)
-        if parsed.form == RequestTarget.ABSOLUTE_FORM and len(hosts) == 1:
-            var port = String(":443" if parsed.is_secure else ":80")
-            var authority = _text(
-                List[UInt8](parsed.authority(Span(target)))
-            ).lower()
-            _require(_normal(authority, port) == _normal(hosts[0], port))
+        if parsed.form != RequestTarget.ABSOLUTE_FORM:
+            return
+        var text = _text(target)
+        var start = text.find("://") + 3
+        var end = start
+        while end < len(received) and (
+            received[end] != 47 and received[end] != 63
+        ):
+            _require(received[end] < 128)
+            end += 1
+        for i in range(len(self.names)):
+            if self.names[i].lower() == "host":
+                self.values[i] = String(text[byte=start:end])
 
     def _framing(self, length: Int, is_chunked: Bool, is_open: Bool) -> String:
         if is_open:
@@ -426,14 +434,16 @@ def _words(octets: List[UInt8], separator: UInt8) -> List[List[UInt8]]:
     return words^
 
 
-def _normal(authority: String, port: String) -> String:
-    if authority.endswith(port):
-        return String(
-            authority[byte = : authority.byte_length() - port.byte_length()]
-        )
-    if authority.endswith(":"):
-        return String(authority[byte = : authority.byte_length() - 1])
-    return authority
+def _escaped(octets: List[UInt8]) -> List[UInt8]:
+    # Octets over 127 as their escapes.
+    var text = List[UInt8]()
+    for b in octets:
+        if b < 128:
+            text.append(b)
+        else:
+            text.append(37)
+            text.extend(hex(b, prefix="").upper().as_bytes())
+    return text^
 
 
 def _text(octets: List[UInt8]) -> String:

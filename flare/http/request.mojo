@@ -146,7 +146,8 @@ struct Request(Extractor, Movable):
     def __getattr__(
         self, member: type_of("url")
     ) -> StringSlice[origin_of(self)]:
-        """Gives the request target as received.
+        """Returns the request target as received, but with an escape for each
+        octet over 127.
 
         Args:
             member: The name `url`.
@@ -192,6 +193,27 @@ struct Request(Extractor, Movable):
             unsafe_from_utf8=self._exchange[].head.target.query(
                 self.url.as_bytes()
             )
+        )
+
+    @always_inline
+    def __getattr__(
+        self, member: type_of("authority")
+    ) -> StringSlice[origin_of(self)]:
+        """Returns host and port that the request is for.
+
+        They are those of the request target if it is an absolute URL, and else
+        those of Host (RFC 9112 section 3.2.2). The client chooses them: compare
+        them with the names that the server knows before you build a link.
+
+        Args:
+            member: The name `authority`.
+
+        Returns:
+            A view that lives as long as the request, such as `a.example:8080`;
+            empty if an HTTP/1.0 request names no host.
+        """
+        return rebind[StringSlice[origin_of(self)]](
+            self._exchange[].head.authority(self._exchange[].window())
         )
 
     def method_text(self) -> StringSlice[origin_of(self)]:

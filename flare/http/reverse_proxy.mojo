@@ -4,7 +4,7 @@ from std.memory import ArcPointer
 
 from flare.core import find_octet
 from flare.io import copy
-from flare.message import HeaderMap, Method
+from flare.message import HeaderMap, Method, escaped_percents
 from flare.runtime.task import spawn
 
 from .client import ClientConfig, ClientError, ClientStream, HttpClient
@@ -132,12 +132,13 @@ def _climbs(path: Span[UInt8, _]) -> Bool:
 
 
 def _target_of(req: Request) -> String:
+    # An absolute form names a host, which is not the one to ask. A path has only
+    # whole escapes, a query may have others: they go on as what they mean.
     if req.url.startswith("/"):
-        return String(req.url)
-    # An absolute form names a host, which is not the one to ask.
+        return escaped_percents(req.url)
     var target = String(req.path) if req.path.byte_length() > 0 else String("/")
     if req.query.byte_length() > 0:
-        target.write("?", req.query)
+        target.write("?", escaped_percents(req.query))
     return target^
 
 
@@ -252,9 +253,9 @@ def _request_fields(req: Request) raises -> HeaderMap:
         fields.append("X-Forwarded-For", String(ip.value()))
     forwarded.write(";proto=", scheme)
     fields.append("X-Forwarded-Proto", scheme)
-    var host = req.headers.get("Host")
-    if host:
-        forwarded.write(';host="', host.value(), '"')
-        fields.append("X-Forwarded-Host", host.value())
+    var host = req.authority
+    if host.byte_length() > 0:
+        forwarded.write(';host="', host, '"')
+        fields.append("X-Forwarded-Host", host)
     fields.append("Forwarded", forwarded)
     return fields^

@@ -310,14 +310,7 @@ def _serve_found(
 def _path(exchange: Exchange) -> Span[UInt8, ImmUntrackedOrigin]:
     # The machine that reported the head has found the target in the window,
     # and the path in the target.
-    ref head = exchange[].head
-    return Span[UInt8, ImmUntrackedOrigin](
-        unsafe_ptr=exchange[]
-        .octets.unsafe_offset(head.target_start + Int(head.target.path_start))
-        .unsafe_mut_cast[False]()
-        .unsafe_origin_cast[ImmUntrackedOrigin](),
-        length=Int(head.target.path_octets),
-    )
+    return exchange[].head.path(exchange[].window())
 
 
 @no_inline

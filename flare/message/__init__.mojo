@@ -33,6 +33,7 @@ from .header_map import HeaderMap
 from .known_field import known_field
 from .method import Method
 from .percent import (
+    escaped_percents,
     equals_decoded,
     percent_decode,
     percent_decoded,

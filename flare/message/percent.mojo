@@ -73,6 +73,25 @@ def percent_encoded(text: StringSlice) -> String:
     return String(unsafe_from_utf8=Span(encoded))
 
 
+def escaped_percents(text: StringSlice) -> String:
+    """Escapes each percent sign that begins no escape, so that no reader can
+    refuse the text or take it for something else.
+
+    Args:
+        text: A text with escapes, such as a query as received.
+
+    Returns:
+        A text that decodes to the same.
+    """
+    var octets = text.as_bytes()
+    var whole = List[UInt8](capacity=len(octets))
+    for i in range(len(octets)):
+        whole.append(octets[i])
+        if octets[i] == PERCENT and _decoded_octet[False](octets, i).length < 3:
+            whole.extend("25".as_bytes())
+    return String(unsafe_from_utf8=Span(whole))
+
+
 def percent_encode[
     kept: OctetSet, *, blank_is_plus: Bool = False
 ](octets: Span[UInt8, _], mut encoded: List[UInt8]):

@@ -12,6 +12,7 @@ from flare.http import (
     RequestId,
     Request,
     Response,
+    SecureOnly,
     SecurityHeaders,
     ok,
 )
@@ -59,6 +60,26 @@ def test_security_headers_are_added_where_they_are_missing() raises:
     var own = client.get("/own")
     assert_equal(_value(own, "X-Frame-Options"), "SAMEORIGIN")
     assert_equal(own.headers.count("X-Frame-Options"), 1)
+
+
+def test_a_request_without_tls_is_sent_to_the_authority_it_is_for() raises:
+    var client = TestClient(SecureOnly(_Inner()))
+    var rows: List[Tuple[String, String]] = [
+        ("GET /a HTTP/1.1\r\nHost: a.test:80\r\n", "https://a.test/a"),
+        (
+            "GET http://b.test/a?c HTTP/1.1\r\nHost: a.test\r\n",
+            "https://b.test/a?c",
+        ),
+        ("GET http://b.test HTTP/1.0\r\n", "https://b.test"),
+        (
+            "GET /é?q=100% HTTP/1.1\r\nHost: a.test\r\n",
+            "https://a.test/%C3%A9?q=100%25",
+        ),
+    ]
+    for row in rows:
+        var answer = client.request_octets(String(row[0], "\r\n").as_bytes())
+        assert_equal(answer.status, 308)
+        assert_equal(answer.headers.get("Location").value(), row[1])
 
 
 def test_errors_are_answered_by_the_users_function() raises:

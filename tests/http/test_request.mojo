@@ -40,6 +40,52 @@ def test_an_absolute_target_has_a_path_and_a_query() raises:
     )
 
 
+def test_the_authority_is_that_of_the_target_or_of_host() raises:
+    var rows: List[Tuple[String, String]] = [
+        ("GET / HTTP/1.1\r\nHost: a.example:81\r\n\r\n", "a.example:81"),
+        ("GET / HTTP/1.0\r\n\r\n", ""),
+        (
+            "GET http://b.example/ HTTP/1.1\r\nHost: a.example\r\n\r\n",
+            "b.example",
+        ),
+        (
+            "GET http://b.example:8 HTTP/1.1\r\nX: y\r\nHost: a\r\n\r\n",
+            "b.example:8",
+        ),
+        ("GET https://[::1]/ HTTP/1.0\r\n\r\n", "[::1]"),
+        ("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", "a"),
+    ]
+    for row in rows:
+        # Whoever reads Host is not told otherwise.
+        var host = row[1] if row[0].find("Host") >= 0 else String("none")
+        assert_equal(
+            asked_octets(TestClient(_authority), row[0]),
+            String("200 ", row[1], "|", host),
+        )
+
+
+def test_octets_over_127_and_lone_percent_signs_are_read() raises:
+    var client = TestClient(_routed())
+    var rows: List[Tuple[String, String]] = [
+        ("/text/café", "200 café"),
+        ("/text/caf%C3é", "400 Bad Request"),
+        ("/text/é/", "404 not found"),
+        ("/query?q=100%", "200 100%"),
+        ("/query?q=100%&q=%41", "200 100%"),
+        ("/query?%=1&q=é%4", "200 é%4"),
+        ("/text/100%", "400 Bad Request"),
+    ]
+    for row in rows:
+        assert_equal(
+            asked_octets(
+                client,
+                String("GET ", row[0], " HTTP/1.1\r\nHost: h\r\n\r\n"),
+            ),
+            row[1],
+            row[0],
+        )
+
+
 def test_methods_compare_with_texts() raises:
     var client = TestClient(_method)
     assert_equal(
@@ -118,8 +164,11 @@ def test_a_target_holds_visible_ascii_only() raises:
             request.append(UInt8(octet))
             request.extend(" HTTP/1.1\r\nHost: h\r\n\r\n".as_bytes())
             var answer = TestClient(_members).request_octets(Span(request))
-            if octet < 0x21 or octet > 0x7E:
+            if octet < 0x21 or octet == 0x7F:
                 assert_equal(answer.status, 400, String(place, octet))
+            elif octet > 0x7F and place == "http://h/":
+                var shown = String("|/a%", hex(octet, prefix="").upper(), "|")
+                assert_true(shown in String(answer.text()), shown)
             elif chr(octet).is_ascii_digit():
                 assert_equal(answer.status, 200, String(place, octet))
 
@@ -197,6 +246,17 @@ def _query(req: Request) raises -> Response:
     )
 
 
+def _q(req: Request) raises -> Response:
+    return ok(req.query_parameters().get("q").value())
+
+
+def _authority(req: Request) raises -> Response:
+    var host = String("none")
+    if req.headers.get("Host"):
+        host = String(req.headers.get("Host").value())
+    return ok(String(req.authority, "|", host))
+
+
 def _content(req: Request) raises -> Response:
     return ok(
         String(
@@ -226,6 +286,7 @@ def _routed() raises -> Router[NoState]:
     var router = Router()
     router.get("/text/:word", _parameter)
     router.get("/octets/:word", _parameter_octets)
+    router.get("/query", _q)
     return router^
 
 

@@ -4,6 +4,7 @@ from std.testing import assert_equal, assert_false, assert_true
 
 from flare.message import (
     equals_decoded,
+    escaped_percents,
     percent_decode,
     percent_decoded,
     percent_encoded,
@@ -84,6 +85,24 @@ def test_all_but_unreserved_octets_are_escaped() raises:
         percent_encoded("aZ09-._~ /?#%&=+\né"),
         "aZ09-._~%20%2F%3F%23%25%26%3D%2B%0A%C3%A9",
     )
+
+
+def test_percent_signs_that_begin_no_escape_are_escaped() raises:
+    var rows: List[Row] = [
+        Row("", ""),
+        Row("/a?q=100%", "/a?q=100%25"),
+        Row("%", "%25"),
+        Row("%4", "%254"),
+        Row("%zz%41%4g", "%25zz%41%254g"),
+        Row("%%41%%", "%25%41%25%25"),
+        Row("%25", "%25"),
+    ]
+    for row in rows:
+        assert_equal(escaped_percents(row.escaped), row.decoded)
+        assert_equal(
+            percent_decoded(escaped_percents(row.escaped)),
+            percent_decoded(row.escaped),
+        )
 
 
 def test_what_is_encoded_decodes_to_itself() raises:

@@ -53,6 +53,57 @@ def ask(url, *options):
     ).stdout
 
 
+class CleanForm(unittest.TestCase):
+    """What is read leniently goes on only in the form that all read alike."""
+
+    def test_a_clean_target_and_the_authority_of_the_request_go_on(self):
+        rows = [
+            (b"/caf\xc3\xa9?q=100%", "/caf%C3%A9?q=100%25", "a.example"),
+            (b"http://b.example/x?%&y", "/x?%25&y", "b.example"),
+            (b"http://b.example:8?\xe9", "/?%E9", "b.example:8"),
+            (b"/%41?%41", "/%41?%41", "a.example"),
+        ]
+        for target, expected, authority in rows:
+            with self.subTest(target=target):
+                head, _ = self.passed_on(
+                    b"GET " + target + b" HTTP/1.1\r\nHost: a.example\r\n"
+                    b"Connection: close\r\n\r\n",
+                    b"HTTP/1.1 204 No Content\r\n\r\n",
+                )
+                self.assertEqual(
+                    head.split(b"\r\n")[0].decode(), f"GET {expected} HTTP/1.1"
+                )
+                self.assertIn(f"X-Forwarded-Host: {authority}\r\n", head.decode())
+                self.assertIn(f';host="{authority}"', head.decode())
+
+    def passed_on(self, request, response):
+        """Gives the head that a server behind gets, and what comes back of
+        the octets that it answers."""
+        behind = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(behind.close)
+        port = behind.getsockname()[1]
+        proxy = Proxy(build(PROGRAM), f"http://127.0.0.1:{port}")
+        self.addCleanup(proxy.stop)
+        address = ("127.0.0.1", int(proxy.url.rsplit(":", 1)[1]))
+        with socket.create_connection(address, 5) as asked:
+            asked.sendall(request)
+            asked.settimeout(5)
+            behind.settimeout(5)
+            upstream, _ = behind.accept()
+            with upstream:
+                upstream.settimeout(5)
+                head = b""
+                while b"\r\n\r\n" not in head:
+                    piece = upstream.recv(65536)
+                    if not piece:
+                        break
+                    head += piece
+                upstream.sendall(response)
+                # The proxy has to give this connection up, or to leave it idle.
+                answer = asked.makefile("rb").read()
+        return head, answer
+
+
 class ReverseProxy(unittest.TestCase):
     @classmethod
     def setUpClass(cls):

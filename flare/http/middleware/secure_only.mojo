@@ -4,7 +4,7 @@ from flare.http.builders import bad_request
 from flare.http.handler import Handler
 from flare.http.request import Request
 from flare.http.response import Response
-from flare.message import Status, Url
+from flare.message import Status, Url, escaped_percents
 
 comptime _HTTPS_PORT = 443
 
@@ -63,10 +63,10 @@ struct SecureOnly[H: Handler](Handler):
         if self._host:
             host = self._host.value()
         else:
-            var named = req.headers.get("Host")
-            if not named:
+            var named = req.authority
+            if named.byte_length() == 0:
                 return bad_request("this site needs a Host field")
-            host = String(Url.parse(String("http://", named.value())).host())
+            host = String(Url.parse(String("http://", named)).host())
         var location = String("https://")
         if host.find(":") >= 0:
             # An address of IPv6 (RFC 3986 section 3.2.2).
@@ -77,7 +77,7 @@ struct SecureOnly[H: Handler](Handler):
             location.write(":", self._port)
         location.write(req.path)
         if req.query.byte_length() > 0:
-            location.write("?", req.query)
+            location.write("?", escaped_percents(req.query))
         var response = Response(Status.PERMANENT_REDIRECT)
         response.headers.set("Location", location)
         return response^

@@ -276,6 +276,8 @@ struct WorkerState(Movable):
             exchange[].content = Buffer()
         if exchange[].gathered.capacity() > 0:
             exchange[].gathered = Buffer()
+        if exchange[].head.has_mended_target:
+            exchange[].head.forget_mended()
 
     def give_exchange(mut self, exchange: Exchange):
         """Takes a block back.

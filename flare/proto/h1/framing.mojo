@@ -8,12 +8,10 @@ merge it), it never stands beside Transfer-Encoding, and the only transfer
 coding is one `chunked`.
 """
 
-from std.sys.intrinsics import likely
+from std.sys.intrinsics import likely, unlikely
 
 from flare.core import (
-    COLON,
     PointerTo,
-    equals_ignoring_case,
     equals_lower,
     find_octet,
     is_token,
@@ -30,8 +28,9 @@ from .grammar import (
 )
 from .head import BodyKind, Head
 from .limits import H1Limits
+from .mending import mend_target
 from .plain_host import is_plain_host
-from .scan import Window
+from .scan import Window, not_visible, scan
 
 comptime _SEMICOLON: UInt8 = 59
 
@@ -223,33 +222,30 @@ def _read_target(window: Window, mut h: Head) raises H1Error:
     if h.method == Method.CONNECT:
         # An origin server has no tunnel to offer (RFC 9110 section 9.3.6).
         raise H1Error.peer(400, "CONNECT to an origin server")
-    var target = window[h.target_start :][: h.target_octets]
+    var received = window[h.target_start :][: h.target_octets]
+    var ascii_octets = scan[not_visible](received, 0, len(received))
+    if unlikely(ascii_octets < len(received)):
+        mend_target(received, h)
+    var target = h.target_text(window).as_bytes()
     try:
         h.target = RequestTarget.parse(target, h.method)
     except:
         raise H1Error.peer(400, "request target is not valid")
-    if h.target.form == RequestTarget.ABSOLUTE_FORM and h.host >= 0:
-        # RFC 9112 section 3.2.2 lets the target win over Host. A proxy before
-        # us may have routed by the other one: refuse what differs.
-        var port: StaticString = ":443"
-        if not h.target.is_secure:
-            port = ":80"
-        if not equals_ignoring_case(
-            _without_port(h.target.authority(target), port),
-            _without_port(_value(window, h, h.host), port),
-        ):
-            raise H1Error.peer(400, "Host contradicts the request target")
+    ref t = h.target
+    if t.form == RequestTarget.ABSOLUTE_FORM:
+        if Int(t.authority_start + t.authority_octets) > ascii_octets:
+            raise H1Error.peer(400, "request target is not valid")
+        _replace_host(h)
 
 
-def _without_port(
-    authority: Window, port: StaticString
-) -> Window[authority.origin]:
-    var n = len(authority) - port.byte_length()
-    if n > 0 and equals_lower(authority[n:], port.as_bytes()):
-        return authority[:n]
-    if len(authority) > 0 and authority[len(authority) - 1] == COLON:
-        return authority[: len(authority) - 1]
-    return authority
+def _replace_host(mut h: Head):
+    # RFC 9112 section 3.2.2: what the target names replaces Host. The line
+    # shows it too, so that no reader of the fields can route by the other one.
+    if h.host < 0:
+        return
+    ref line = h.lines[h.host]
+    line.value_start = UInt32(h.target_start) + h.target.authority_start
+    line.value_octets = h.target.authority_octets
 
 
 @always_inline

@@ -1,8 +1,11 @@
 """Holds a parsed head: offsets into the window it was reported in.
 
-A head owns no octets. Whoever keeps it also keeps the octets of the window,
-from its first octet on and in one piece, for as long as the views are used.
+The owner of a head keeps the octets of the window too, from the first octet of
+the head on and in one piece, for as long as it uses the views. A head copies
+only what it has to mend: the views then show the clean form (`mending`).
 """
+
+from std.sys.intrinsics import unlikely
 
 from flare.message import FieldLine, FieldSection, Method, RequestTarget
 
@@ -92,6 +95,8 @@ struct Head(Movable):
     """True if the peer lets the connection persist."""
     var expects_continue: Bool
     """True if the client waits for 100 (Continue) before the body."""
+    var has_mended_target: Bool
+    """True if `mended` holds the request target in its clean form."""
     var has_plain_host: Bool
     """True if the first look at the window showed that Host is a name or an
     IPv4 address, with or without a port."""
@@ -109,6 +114,8 @@ struct Head(Movable):
     """The length of the request target or of the reason phrase."""
     var version_minor: Int
     """The digit behind `HTTP/1.`."""
+    var mended: List[UInt8]
+    """The clean form of what could not be left as received; mostly empty."""
 
     def __init__(out self):
         """Makes an empty head with room for sixteen lines."""
@@ -129,9 +136,11 @@ struct Head(Movable):
         self.options = 0
         self.keep_alive = False
         self.expects_continue = False
+        self.has_mended_target = False
         self.has_plain_host = False
         self.wants_upgrade = False
         self.progress = HeadProgress()
+        self.mended = []
 
     @always_inline
     def begin(mut self, owner: Int):
@@ -153,10 +162,16 @@ struct Head(Movable):
         self.options = 0
         self.keep_alive = False
         self.expects_continue = False
+        self.has_mended_target = False
         self.has_plain_host = False
         self.wants_upgrade = False
         self.target.form = RequestTarget.NONE
         self.progress.owner = owner
+
+    def forget_mended(mut self):
+        """Frees what was mended; the views of it are void."""
+        self.has_mended_target = False
+        self.mended = []
 
     def begin_trailers(mut self, owner: Int, start: Int):
         """Forgets the last trailers and nothing else.
@@ -240,11 +255,67 @@ struct Head(Movable):
             octets: The window in which the head was reported.
 
         Returns:
-            Visible ASCII.
+            Visible ASCII: octets over 127 are shown as escapes.
         """
+        if unlikely(self.has_mended_target):
+            return StringSlice(unsafe_from_utf8=_own[origin](self.mended))
         return StringSlice(
             unsafe_from_utf8=octets[
                 self.target_start : self.target_start + self.target_octets
+            ]
+        )
+
+    @always_inline
+    def path[
+        origin: ImmOrigin
+    ](self, octets: Span[UInt8, origin]) -> Span[UInt8, origin]:
+        """Views the path of the request target.
+
+        Parameters:
+            origin: What keeps the octets alive.
+
+        Args:
+            octets: The window in which the head was reported.
+
+        Returns:
+            The path, escapes included; it may be empty.
+        """
+        if unlikely(self.has_mended_target):
+            return self.target.path(_own[origin](self.mended))
+        return Span[UInt8, origin](
+            unsafe_ptr=octets.unsafe_ptr().unsafe_offset(
+                self.target_start + Int(self.target.path_start)
+            ),
+            length=Int(self.target.path_octets),
+        )
+
+    def authority[
+        origin: ImmOrigin
+    ](self, octets: Span[UInt8, origin]) -> StringSlice[origin]:
+        """Views host and port that a request is for: those of the request
+        target if it names them, else those of Host (RFC 9112 section 3.2.2).
+
+        Parameters:
+            origin: What keeps the octets alive.
+
+        Args:
+            octets: The window in which the head was reported.
+
+        Returns:
+            Host and port as received; empty if the request names none.
+        """
+        if self.target.authority_octets != 0:
+            return StringSlice(
+                unsafe_from_utf8=self.target.authority(
+                    self.target_text(octets).as_bytes()
+                )
+            )
+        if self.host < 0:
+            return StringSlice(unsafe_from_utf8=octets[:0])
+        ref line = self.lines[self.host]
+        return StringSlice(
+            unsafe_from_utf8=octets[Int(line.value_start) :][
+                : Int(line.value_octets)
             ]
         )
 
@@ -265,6 +336,17 @@ struct Head(Movable):
         return octets[
             self.target_start : self.target_start + self.target_octets
         ]
+
+
+@always_inline
+def _own[origin: ImmOrigin](octets: List[UInt8]) -> Span[UInt8, origin]:
+    # A head lives as long as the window of its views.
+    return Span[UInt8, origin](
+        unsafe_ptr=octets.unsafe_ptr()
+        .unsafe_mut_cast[False]()
+        .unsafe_origin_cast[origin](),
+        length=len(octets),
+    )
 
 
 @always_inline

@@ -106,7 +106,7 @@ def not_token(x: _Octets16) -> _Lanes16:
 
 @always_inline
 def not_visible(x: _Octets16) -> _Lanes16:
-    """Ends a request target: a blank, a control octet or one above 0x7E.
+    """Ends visible ASCII: a blank, a control octet or one above 0x7E.
 
     Args:
         x: Any octets.
@@ -115,6 +115,19 @@ def not_visible(x: _Octets16) -> _Lanes16:
         True where an octet is no visible ASCII.
     """
     return (x - 0x21).gt(0x7E - 0x21)
+
+
+@always_inline
+def not_target(x: _Octets16) -> _Lanes16:
+    """Ends a request target as clients send it: a blank or a control octet.
+
+    Args:
+        x: Any octets.
+
+    Returns:
+        True where an octet is neither visible ASCII nor above 0x7F.
+    """
+    return x.le(0x20) | x.eq(0x7F)
 
 
 @always_inline

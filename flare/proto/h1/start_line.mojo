@@ -17,7 +17,7 @@ from .scan import (
     eight_octets,
     not_field_content,
     not_token,
-    not_visible,
+    not_target,
     scan,
 )
 
@@ -64,7 +64,7 @@ def read_request_line(
     if h.progress.part == HeadProgress.TARGET:
         var start = h.target_start
         var bound = start + Int(limits.request_target_octets_max) + 1
-        var end = scan[not_visible](
+        var end = scan[not_target](
             window, Int(h.progress.scanned), min(n, bound)
         )
         if end == bound:
