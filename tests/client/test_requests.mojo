@@ -195,18 +195,19 @@ def _verbs() raises:
     assert_true(post(url).ok())
     var host = String("Host: 127.0.0.1:", stand.port, "\r\n")
     var common = String(
-        host,
         "User-Agent: flare\r\nAccept: */*\r\nAccept-Encoding: ",
         accept_encoding_of(decodable_codings()),
         "\r\n",
     )
     assert_equal(
-        stand.request(0), String("GET /x HTTP/1.1\r\n", common, "\r\n")
+        stand.request(0), String("GET /x HTTP/1.1\r\n", host, common, "\r\n")
     )
     assert_equal(
         stand.request(1),
         String(
-            "POST /x HTTP/1.1\r\nContent-Length: 8\r\n",
+            "POST /x HTTP/1.1\r\n",
+            host,
+            "Content-Length: 8\r\n",
             common,
             'Content-Type: application/json\r\n\r\n{"a": 1}',
         ),
@@ -247,7 +248,7 @@ def _fields() raises:
     var sent = stand.request(1)
     assert_true("x-a: 2\r\nx-a: 3\r\n" in sent, sent)
     assert_false("X-A: 1" in sent)
-    assert_true("Host: other\r\n" in sent)
+    assert_true(" HTTP/1.1\r\nHost: other\r\n" in sent, sent)
     assert_false("127.0.0.1" in sent)
     assert_true("Authorization: none\r\n" in sent)
     assert_false("Basic" in sent)

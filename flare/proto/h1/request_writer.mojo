@@ -1,7 +1,18 @@
-"""Writes request heads (RFC 9112 section 3)."""
+"""Writes request heads (RFC 9112 section 3).
 
-from flare.core import Buffer, PointerTo, is_token
-from flare.message import FieldName, HeaderMap, Method, valid_host
+Host is the first field line, whatever the caller's order: RFC 9110 section 7.2
+asks for it, and some servers refuse a late one.
+"""
+
+from flare.core import Buffer, CR, LF, OctetPointer, PointerTo, is_token
+from flare.message import (
+    FieldLine,
+    FieldName,
+    HeaderMap,
+    Method,
+    known_field,
+    valid_host,
+)
 
 from .body_length import BodyLength
 from .connection import H1State, Role
@@ -10,7 +21,6 @@ from .grammar import ConnectionOption
 from .head import BodyKind
 from .head_writer import (
     FRAMING_OCTETS_MAX,
-    finish_head,
     put,
     put_framing,
     put_octets,
@@ -55,7 +65,7 @@ def write_request_head(
         window_of(target), 0, len(target)
     ) != len(target):
         raise H1Error.local("request target holds a forbidden octet")
-    _check_host(fields)
+    var host = _find_host(fields)
     var plan = SendPlan.of(fields, body)
     var id = Method.from_octets(method)
     _settle_body(id, plan)
@@ -78,19 +88,56 @@ def write_request_head(
     at = put[" "](octets, at)
     at = put_octets(octets, at, target)
     at = put[" HTTP/1.1\r\n"](octets, at)
+    at = put_octets(octets, at, _wire_of(fields, host))
     at = put_framing(octets, at, plan)
     if not s.keep_alive and plan.options & ConnectionOption.CLOSE == 0:
         at = put["Connection: close\r\n"](octets, at)
-    finish_head(output, octets, at, fields, plan)
+    at = _put_others(octets, at, fields, host, plan)
+    octets[unsafe_offset=at] = CR
+    octets[unsafe_offset=at + 1] = LF
+    output[].advance(at + 2)
 
 
-def _check_host(fields: HeaderMap) raises H1Error:
+def _find_host(fields: HeaderMap) raises H1Error -> Int:
     # RFC 9112 section 3.2: exactly one, in every request.
-    var value = fields.get("host")
-    if not value or fields.count("host") != 1:
+    var section = fields.view()
+    var host = section.find("host")
+    if host == len(section) or section.find("host", host + 1) != len(section):
         raise H1Error.local("a request needs one Host")
-    if not valid_host(value.value().as_bytes()):
+    if not valid_host(section.value(host).as_bytes()):
         raise H1Error.local("Host is not valid")
+    return host
+
+
+@always_inline
+def _wire_of(fields: HeaderMap, index: Int) -> Span[UInt8, origin_of(fields)]:
+    ref line = fields.view().lines[index]
+    return fields.wire()[Int(line.name_start) : _end_of(line)]
+
+
+@always_inline
+def _end_of(line: FieldLine) -> Int:
+    # With the CR LF behind the value.
+    return Int(line.value_start + line.value_octets) + 2
+
+
+def _put_others(
+    octets: OctetPointer,
+    start: Int,
+    fields: HeaderMap,
+    host: Int,
+    plan: SendPlan,
+) -> Int:
+    var at = start
+    if not plan.filters_fields:
+        ref line = fields.view().lines[host]
+        at = put_octets(octets, at, fields.wire()[: Int(line.name_start)])
+        return put_octets(octets, at, fields.wire()[_end_of(line) :])
+    for i in range(len(fields)):
+        var name = fields.name(i).as_bytes()
+        if i != host and known_field(name) != FieldName.CONTENT_LENGTH:
+            at = put_octets(octets, at, _wire_of(fields, i))
+    return at
 
 
 def _settle_body(method: Method, mut plan: SendPlan) raises H1Error:
