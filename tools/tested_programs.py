@@ -25,6 +25,7 @@ TOGETHER = (
             "encoding_peer",
             "fetcher",
             "forms",
+            "gateway",
             "lookups",
             "passed",
             "supervised",

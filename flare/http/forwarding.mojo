@@ -4,6 +4,12 @@ from flare.core import equals_ignoring_case, find_octet
 from flare.message import FieldSection, HeaderMap
 from flare.proto.h1.grammar import trim_blanks
 
+from .field_guard import names_alike
+
+comptime CONNECTION_OPTIONS_MAX = 32
+"""How many options the Connection fields of one message may list. Messages in
+use have three at most; each one is compared with every field."""
+
 comptime _COMMA: UInt8 = 44
 
 comptime _OF_ONE_CONNECTION: List[StaticString] = [
@@ -17,6 +23,7 @@ comptime _OF_ONE_CONNECTION: List[StaticString] = [
     "Trailer",
     "Transfer-Encoding",
     "Upgrade",
+    "HTTP2-Settings",
     "Content-Length",
     "Expect",
     "Host",
@@ -26,10 +33,12 @@ comptime _OF_ONE_CONNECTION: List[StaticString] = [
 def forwarded_fields(section: FieldSection) raises -> HeaderMap:
     """Copies the fields that an intermediary sends on.
 
-    Left behind is what concerns one connection: what Connection names, the
-    fields of that kind that older senders do not name, and what proves who asks
-    a proxy; and so are Host, Expect, Trailer and the fields that say how long
-    the content is, because whoever sends the message on decides them anew.
+    Left out are the fields of one connection: those that Connection lists, and
+    those of that kind that older senders do not list. So are credentials for a
+    proxy, Host, Expect, Trailer, and the fields that state the length of the
+    content: the sender of the next message decides them anew. A name that
+    differs from these in other octets than letters and digits is left out too,
+    because programs that see fields as variables cannot tell them apart.
 
     Args:
         section: The header section of a request or a response.
@@ -38,28 +47,68 @@ def forwarded_fields(section: FieldSection) raises -> HeaderMap:
         The fields in order.
 
     Raises:
-        Error: `message.headers_too_large` if they exceed a header map.
+        Error: `http.bad_connection` if Connection lists more than 32 options
+            (`CONNECTION_OPTIONS_MAX`), and `message.headers_too_large` if the
+            fields exceed a header map.
     """
+    var connection = ConnectionFields(section)
     var fields = HeaderMap()
     for line in section:
-        if not _stays(section, line.name):
+        if not connection.has(line.name):
             fields.append(line.name, line.value)
     return fields^
 
 
-def _stays(section: FieldSection, name: StringSlice) -> Bool:
-    comptime for i in range(len(_OF_ONE_CONNECTION)):
-        comptime kept = _OF_ONE_CONNECTION[i]
-        if equals_ignoring_case(name.as_bytes(), kept.as_bytes()):
-            return True
-    for value in section.values("Connection"):
-        var octets = value.as_bytes()
-        var start = 0
-        while start < len(octets):
-            var end = find_octet(octets, _COMMA, start)
-            if equals_ignoring_case(
-                trim_blanks(octets[start:end]), name.as_bytes()
+struct ConnectionFields[origin: ImmOrigin](Movable):
+    """Holds which fields of a message concern one connection only.
+
+    Parameters:
+        origin: What keeps the octets of the message alive.
+    """
+
+    var _options: List[Span[UInt8, Self.origin]]
+
+    def __init__(out self, section: FieldSection[Self.origin]) raises:
+        """Reads the Connection fields of a message, once.
+
+        Args:
+            section: The header section.
+
+        Raises:
+            Error: `http.bad_connection` if they list more than
+                `CONNECTION_OPTIONS_MAX` options.
+        """
+        self._options = []
+        for value in section.values("Connection"):
+            var octets = value.as_bytes()
+            var start = 0
+            while start < len(octets):
+                var end = find_octet(octets, _COMMA, start)
+                var option = trim_blanks(octets[start:end])
+                start = end + 1
+                if len(option) == 0:
+                    continue
+                if len(self._options) == CONNECTION_OPTIONS_MAX:
+                    raise Error("http.bad_connection too many options")
+                self._options.append(option)
+
+    def has(self, name: StringSlice) -> Bool:
+        """Returns whether a field is not sent on.
+
+        Args:
+            name: The name of the field.
+
+        Returns:
+            True if it concerns the connection, or is decided anew.
+        """
+        var octets = name.as_bytes()
+        comptime for i in range(len(_OF_ONE_CONNECTION)):
+            comptime kept = _OF_ONE_CONNECTION[i]
+            if len(octets) == kept.byte_length() and names_alike(
+                octets, kept.as_bytes()
             ):
                 return True
-            start = end + 1
-    return False
+        for option in self._options:
+            if equals_ignoring_case(octets, option):
+                return True
+        return False

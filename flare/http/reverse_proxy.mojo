@@ -2,13 +2,16 @@
 
 from std.memory import ArcPointer
 
-from flare.core import find_octet
+from flare.core import find_octet, write_hexadecimal
 from flare.io import copy
 from flare.message import HeaderMap, Method, escaped_percents
 from flare.runtime.task import spawn
+from flare.sys.random import fill_random
 
 from .client import ClientConfig, ClientError, ClientStream, HttpClient
-from .forwarding import forwarded_fields
+from .client.error import Phase, raised
+from .field_guard import FieldGuard
+from .forwarding import ConnectionFields, forwarded_fields
 from .handler import Handler
 from .request import Request
 from .response import Response
@@ -16,49 +19,65 @@ from .response_stream import ResponseStream
 from .version import HttpVersion
 
 comptime _UNBOUNDED = 1 << 62
+comptime _PIECE_OCTETS = 64 * 1024
 
 comptime _BAD_REQUEST = 400
 comptime _NOT_IMPLEMENTED = 501
 comptime _FORWARDS_MAX = 1_000_000
 comptime _BAD_GATEWAY = 502
 comptime _GATEWAY_TIMEOUT = 504
+comptime _LOOP_DETECTED = 508
 
 comptime _STATUS_MAX = 599
 
 comptime _DOT: UInt8 = 46
 comptime _PERCENT: UInt8 = 37
 
+comptime _NAME_OCTETS = 8
+
 
 struct ReverseProxy(Handler):
     """Stands before another server as its gateway (RFC 9110 section 3.7).
 
     Contents go through in constant memory while they come, coded as they are,
-    and redirections go back to whoever asked. What concerns one connection
-    stays there (`forwarded_fields`), trailers among it; what the request does
-    not say of itself, such as User-Agent, stays unsaid. The server behind is
-    told whom it answers by Forwarded (RFC 7239) and three fields of the
-    X-Forwarded kind, in place of what the request says there or in X-Real-IP:
-    anybody can write that.
+    and redirections go back to the client. What concerns one connection stays
+    there (`forwarded_fields`), and so do trailers. A request gets no field that
+    it does not have, such as User-Agent.
 
-    A path with a segment `.` or `..` is answered 400, also where its dots or
-    the slashes beside it are escaped: it could lead out of what the URL shows.
-    `OPTIONS *` means the proxy, and is answered 501.
+    Forwarded (RFC 7239) and three fields of the X-Forwarded kind tell the
+    server behind whom it answers. They replace those of the request, and
+    fields that other proxies write for the same purpose are dropped, because
+    any client can write them: see `FIELDS_DROPPED`. Fields of
+    `ClientConfig.headers` replace those of the request too.
 
-    Where the server behind cannot be reached, or fails before its head, the
-    answer is 502, and 504 where it is late. Fails it later, the connection is
-    broken off, so that no part is taken for the whole. Content of a request
-    goes on before the handler has an answer: whoever takes long uploads raises
-    `ServerConfig.handler_timeout_ms`, whose default bounds them.
+    A path with a segment `.` or `..` is answered 400, also if its dots or the
+    slashes beside it are escaped: it could lead out of what the URL shows. So
+    is a path with an escaped control octet, which could end a name or a line
+    in the server behind. TRACE and `OPTIONS *` are answered 501: the server
+    behind would show a TRACE with the fields that the proxy adds. If a request
+    has passed this proxy before, the answer is 508.
+
+    If the server behind cannot be reached, or fails before content, the answer
+    is 502, and 504 if it is late. If it fails later, or the length of its
+    content is unknown, the connection is broken off, so that no part is taken
+    for the whole. Content of a request goes on before the handler has an
+    answer, so that `ServerConfig.handler_timeout_ms` bounds long uploads.
     """
 
     var client: HttpClient
-    """What asks the server behind."""
+    """The client that asks the server behind."""
+    var _guard: FieldGuard
+    # Drawn at random, so that no other proxy has it. It is shown to the server
+    # behind only: a client cannot have requests of others taken for a loop.
+    var _name: String
 
     def __init__(
         out self,
         url: StringSlice,
         *,
         var config: ClientConfig = ClientConfig(),
+        fields_dropped: List[String] = List[String](),
+        fields_kept: List[String] = List[String](),
     ) raises:
         """Stands before a server.
 
@@ -66,6 +85,12 @@ struct ReverseProxy(Handler):
             url: What the request targets are put behind.
             config: What is decided about the way there. Redirections, contents
                 and cookies go through untouched, whatever it says of them.
+            fields_dropped: Names of fields that no client may send to the
+                server behind, beside `FIELDS_DROPPED`. A star at the end of a
+                name stands for any octets. Name here what your program lets
+                the server believe, such as `Remote-User`.
+            fields_kept: Names of `FIELDS_DROPPED` that are sent on all the
+                same, for example because a network in front writes them.
 
         Raises:
             Error: `client.bad_url prepare` or `client.bad_config prepare`.
@@ -75,6 +100,8 @@ struct ReverseProxy(Handler):
         config.decoding = None
         # A jar would show the cookies of one client to the next.
         config.cookies = None
+        self._guard = FieldGuard(fields_dropped, fields_kept, config.headers)
+        self._name = _draw_name()
         self.client = HttpClient(url, config=config^)
 
     def serve(self, req: Request) raises -> Response:
@@ -84,11 +111,15 @@ struct ReverseProxy(Handler):
             req: The request.
 
         Returns:
-            Its response, or 400, 501, 502 or 504.
+            Its response, or 400, 501, 502, 504 or 508.
 
         Raises:
-            ClientError: `client.cancelled` where the request is over.
+            ClientError: `client.cancelled` if the request is over.
         """
+        # The server behind would show what the proxy has added, and cookies
+        # and credentials of the client (RFC 9110 section 9.3.8).
+        if req.method == Method.TRACE:
+            return Response(_NOT_IMPLEMENTED)
         # Both mean the whole server (RFC 9112 section 3.2.4).
         if req.url == "*" or (
             req.method == Method.OPTIONS
@@ -99,19 +130,73 @@ struct ReverseProxy(Handler):
         if forwards_left and forwards_left.value() < 0:
             # It is for us, who have nothing to say of the way.
             return Response(_NOT_IMPLEMENTED)
-        if _climbs(req.path.as_bytes()):
+        var path = req.path.as_bytes()
+        if _climbs(path) or _escapes_control(path):
+            return Response(_BAD_REQUEST)
+        for value in req.headers.values("Via"):
+            if value.find(self._name) >= 0:
+                return Response(_LOOP_DETECTED)
+        var fields: HeaderMap
+        try:
+            fields = self._request_fields(req)
+            if forwards_left:
+                fields.set("Max-Forwards", String(forwards_left.value()))
+        except:
             return Response(_BAD_REQUEST)
         try:
-            return _answer(_ask(self.client, req, forwards_left))
+            return _answer(_ask(self.client, req, fields))
         except e:
             var error = ClientError.of(e)
             if not error or error.value().kind == ClientError.CANCELLED:
                 raise e^
-            if error.value().kind == ClientError.BAD_URL:
+            var kind = error.value().kind
+            if kind == ClientError.BAD_URL or kind == ClientError.BAD_REQUEST:
                 return Response(_BAD_REQUEST)
-            if error.value().kind == ClientError.TIMEOUT:
+            if kind == ClientError.TIMEOUT:
                 return Response(_GATEWAY_TIMEOUT)
             return Response(_BAD_GATEWAY)
+
+    def _request_fields(self, req: Request) raises -> HeaderMap:
+        var connection = ConnectionFields(req.headers)
+        var fields = HeaderMap()
+        for line in req.headers:
+            if not connection.has(line.name) and not self._guard.has(line.name):
+                fields.append(line.name, line.value)
+        fields.append("Via", _via(req.version, self._name))
+        var peer = req.peer()
+        var scheme: StaticString = "https" if req.is_secure() else "http"
+        var forwarded = String("for=unknown")
+        var ip = peer.ip_address()
+        if ip:
+            forwarded = String('for="', peer, '"')
+            fields.append("X-Forwarded-For", String(ip.value()))
+        forwarded.write(";proto=", scheme)
+        fields.append("X-Forwarded-Proto", scheme)
+        var host = req.authority
+        if host.byte_length() > 0:
+            forwarded.write(';host="', host, '"')
+            fields.append("X-Forwarded-Host", host)
+        fields.append("Forwarded", forwarded)
+        return fields^
+
+
+struct _Content(Movable):
+    """Holds the content of a response on its way from one stream to another."""
+
+    var upstream: ArcPointer[ClientStream]
+    var piece: List[UInt8]
+    var count: Int
+
+    def __init__(out self, upstream: ArcPointer[ClientStream]):
+        self.upstream = upstream
+        self.piece = List[UInt8](length=_PIECE_OCTETS, fill=0)
+        self.count = 0
+
+    def read(mut self) raises:
+        self.count = self.upstream[].read(Span(self.piece))
+
+    def write_to(self, stream: ResponseStream) raises:
+        stream.write_all(Span(self.piece)[0 : self.count])
 
 
 def _climbs(path: Span[UInt8, _]) -> Bool:
@@ -128,6 +213,18 @@ def _climbs(path: Span[UInt8, _]) -> Bool:
         var segment = whole.split(";")[0]
         if segment == "." or segment == "..":
             return True
+    return False
+
+
+def _escapes_control(path: Span[UInt8, _]) -> Bool:
+    var at = find_octet(path, _PERCENT)
+    while at + 2 < len(path):
+        var high = path[at + 1]
+        if high == UInt8(ord("0")) or high == UInt8(ord("1")):
+            return True
+        if high == UInt8(ord("7")) and path[at + 2] | 32 == UInt8(ord("f")):
+            return True
+        at = find_octet(path, _PERCENT, at + 1)
     return False
 
 
@@ -162,11 +259,8 @@ def _forwards_left(req: Request) -> Optional[Int]:
 
 
 def _ask(
-    client: HttpClient, req: Request, forwards_left: Optional[Int]
+    client: HttpClient, req: Request, fields: HeaderMap
 ) raises -> ArcPointer[ClientStream]:
-    var fields = _request_fields(req)
-    if forwards_left:
-        fields.set("Max-Forwards", String(forwards_left.value()))
     var length = req.body.declared_octets()
     var method = req.method_text()
     var target = _target_of(req)
@@ -208,54 +302,47 @@ def _answer(upstream: ArcPointer[ClientStream]) raises -> Response:
     var announced = received.get("Content-Length")
     if announced:
         length = Int(String(announced.value()))
+    var fields: HeaderMap
+    try:
+        fields = forwarded_fields(received.view())
+        fields.append("Via", _via(upstream[].version(), "flare"))
+    except:
+        return Response(_BAD_GATEWAY)
+    var content = ArcPointer(_Content(upstream))
+    # While the head has not gone, a failure still has an answer of its own. A
+    # content of unknown length may be made while it is read: events perhaps,
+    # of which the first one comes later.
+    var begins = Bool(length) or upstream[].has_received()
+    if begins:
+        content[].read()
 
-    def write(req: Request, stream: ResponseStream) raises {var upstream}:
-        _ = copy(upstream[], stream, _UNBOUNDED)
+    def write(
+        req: Request, stream: ResponseStream
+    ) raises {var content, var begins}:
+        if not begins:
+            stream.flush()
+            content[].read()
+        while content[].count > 0:
+            content[].write_to(stream)
+            content[].read()
 
     var response = Response.stream(write^, status=status, length=length)
     _ = response.headers.remove("Content-Type")
-    var fields = forwarded_fields(received.view())
-    fields.append("Via", _via(upstream[].version()))
     response.headers.append_all(fields.view())
     return response^
 
 
-def _via(version: HttpVersion) -> String:
+def _via(version: HttpVersion, name: StringSlice) -> String:
     # The version is that of the message that was received.
-    return String(version.major, ".", version.minor, " flare")
+    return String(version.major, ".", version.minor, " ", name)
 
 
-def _is_said_by_proxies(name: StringSlice) -> Bool:
-    var first = name.as_bytes()[0] | 32
-    if first != UInt8(ord("f")) and first != UInt8(ord("x")):
-        return False
-    # Programs that see fields as variables take an underscore for a hyphen.
-    var plain = String(name).lower().replace("_", "-")
-    return (
-        plain == "forwarded"
-        or plain == "x-real-ip"
-        or plain.startswith("x-forwarded-")
-    )
-
-
-def _request_fields(req: Request) raises -> HeaderMap:
-    var fields = forwarded_fields(req.headers)
-    for line in req.headers:
-        if _is_said_by_proxies(line.name):
-            _ = fields.remove(line.name)
-    fields.append("Via", _via(req.version))
-    var peer = req.peer()
-    var scheme: StaticString = "https" if req.is_secure() else "http"
-    var forwarded = String("for=unknown")
-    var ip = peer.ip_address()
-    if ip:
-        forwarded = String('for="', peer, '"')
-        fields.append("X-Forwarded-For", String(ip.value()))
-    forwarded.write(";proto=", scheme)
-    fields.append("X-Forwarded-Proto", scheme)
-    var host = req.authority
-    if host.byte_length() > 0:
-        forwarded.write(';host="', host, '"')
-        fields.append("X-Forwarded-Host", host)
-    fields.append("Forwarded", forwarded)
-    return fields^
+def _draw_name() raises -> String:
+    var octets = List[UInt8](length=_NAME_OCTETS, fill=0)
+    if fill_random(Span(octets)) != _NAME_OCTETS:
+        raise raised(
+            ClientError.OTHER, Phase.PREPARE, "the kernel has no random octets"
+        )
+    var name = String("flare-")
+    write_hexadecimal(Span(octets), name)
+    return name^

@@ -5,6 +5,7 @@ from std.testing import TestSuite
 from tests.http import (
     test_app,
     test_extract,
+    test_field_guard,
     test_forms,
     test_forwarding,
     test_json,
@@ -20,6 +21,7 @@ def main() raises:
     var failures = List[String]()
     _run[test_app.TESTS](failures)
     _run[test_extract.TESTS](failures)
+    _run[test_field_guard.TESTS](failures)
     _run[test_forms.TESTS](failures)
     _run[test_forwarding.TESTS](failures)
     _run[test_json.TESTS](failures)

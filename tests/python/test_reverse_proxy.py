@@ -4,6 +4,7 @@ servers of other makers, and compares checksums."""
 import socket
 import subprocess
 import sys
+import threading
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -22,6 +23,8 @@ from loopback.programs import find_program  # noqa: E402
 from loopback.subject import ROOT, build  # noqa: E402
 
 PROGRAM = ROOT / "examples" / "30_reverse_proxy.mojo"
+GATEWAY = ROOT / "tests" / "programs" / "gateway.mojo"
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
 OCTETS = 64 << 20
 # An idle server of these holds about as much; contents would be 64 more.
 PEAK_MEBIBYTES_MAX = 40
@@ -312,6 +315,267 @@ class Deserter(unittest.TestCase):
         behind.close()
         said = asking.recv(1 << 16)
         self.assertTrue(said.startswith(b"HTTP/1.1 413 "), said)
+
+
+class Scripted:
+    """Is a server that answers each connection with the next octets given."""
+
+    def __init__(self):
+        self.answers = []
+        self.heads = []
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = "http://127.0.0.1:%d" % self.listener.getsockname()[1]
+        self.thread = threading.Thread(target=self._serve, daemon=True)
+        self.thread.start()
+
+    def _serve(self):
+        while True:
+            try:
+                stream, _ = self.listener.accept()
+            except OSError:
+                return
+            with stream:
+                head = b""
+                while b"\r\n\r\n" not in head:
+                    piece = stream.recv(1 << 16)
+                    if not piece:
+                        break
+                    head += piece
+                self.heads.append(head)
+                answer, resets = self.answers.pop(0)
+                stream.sendall(answer)
+                if resets:
+                    stream.setsockopt(
+                        socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0" * 2
+                    )
+
+    def stop(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        self.thread.join(5)
+
+
+def fields_of(head):
+    """Divides a head into its lower-case field lines."""
+    return head.partition(b"\r\n\r\n")[0].decode().lower().split("\r\n")[1:]
+
+
+class Gateway(unittest.TestCase):
+    """Talks to a gateway as an attacker would, on one of the backends."""
+
+    backend = "io_uring"
+
+    @classmethod
+    def setUpClass(cls):
+        cls.origin = Scripted()
+        cls.addClassCleanup(cls.origin.stop)
+        cls.gateway = Proxy(build(GATEWAY), cls.origin.url, cls.backend)
+        cls.addClassCleanup(cls.gateway.stop)
+
+    def setUp(self):
+        self.origin.answers.clear()
+        self.origin.heads.clear()
+
+    def ask(self, *lines, target="/", method="GET", answer=OK, resets=False):
+        """Sends a request; gives the answer, and whether it broke off."""
+        self.origin.answers.append((answer, resets))
+        head = [f"{method} {target} HTTP/1.1", "Host: front", *lines]
+        if not any(line.lower() == "connection: close" for line in lines):
+            head.append("Connection: close")
+        said = self.gateway.tell(("\r\n".join(head) + "\r\n\r\n").encode())
+        if len(self.origin.answers) > 0:
+            self.origin.answers.pop()
+        return said
+
+    def arrived(self, *lines, **options):
+        """Sends a request; gives the field lines that arrive behind."""
+        said, _ = self.ask(*lines, **options)
+        self.assertEqual(said[:12], b"HTTP/1.1 200", said)
+        return fields_of(self.origin.heads.pop())
+
+    def refused(self, status, *lines, **options):
+        """Sends a request that nothing behind the gateway sees."""
+        said, _ = self.ask(*lines, **options)
+        self.assertEqual(said[:12].decode(), f"HTTP/1.1 {status}")
+        self.assertEqual(self.origin.heads, [])
+        return said
+
+    def test_names_that_differ_in_other_octets_than_letters_stay(self):
+        names = [
+            "X.Forwarded.For", "X_Forwarded_For", "x~FORWARDED!for", "X-Forwarded",
+            "X-Forwarded.Host", "X_Forwarded_Proto", "X-Forwarded-Client-Cert",
+            "X-Real-IP", "X.Real.IP", "Proxy", "True-Client-IP", "True_Client_IP",
+            "CF-Connecting-IP", "CF-Connecting-IPv6", "Fastly-Client-IP",
+            "X-Cluster-Client-IP", "Client-Cert", "X-SSL-Client-Verify",
+            "X-Original-URL", "X-Rewrite-URL", "X_Rewrite_URL",
+            "X-HTTP-Method-Override", "X-Method-Override",
+            "Transfer_Encoding", "Content_Length", "Proxy_Authorization",
+            "Keep.Alive", "HTTP2-Settings", "X-Tenant", "x_tenant",
+            "X-Auth-User", "X.Auth.Group", "X-Gateway-Key", "x_gateway_key",
+        ]
+        found = self.arrived(*(f"{name}: evil" for name in names))
+        self.assertEqual([x for x in found if "evil" in x], [])
+        self.assertIn("x-gateway-key: ours", found)
+        self.assertIn("x-forwarded-for: 127.0.0.1", found)
+        self.assertIn("x-forwarded-host: front", found)
+
+    def test_other_fields_go_on(self):
+        lines = [
+            "x-forward: 1", "x-realm-ip: 2", "proxying: 3", "x-original: 4",
+            "x_custom: 5", "x-client-ip: 6", "x-tenants: 7", "x-auth: 8",
+            "cookie: a=b", "authorization: basic x", "client: 9",
+        ]
+        found = self.arrived(*lines)
+        self.assertEqual([x for x in lines if x not in found], [])
+
+    def test_a_trace_is_not_shown_to_who_asked(self):
+        self.refused(501, "Cookie: a=b", "Authorization: Basic x", method="TRACE")
+        self.refused(501, "Max-Forwards: 5", method="TRACE")
+
+    def test_no_escaped_control_octet_goes_on_in_a_path(self):
+        for escape in ("%00", "%0d%0a", "%0D", "%0A", "%09", "%1F", "%7f", "%7F"):
+            self.refused(400, target=f"/a{escape}b")
+            self.refused(400, target=f"http://front/a{escape}")
+        for target in ("/a%20b", "/%7e", "/%2500", "/a?b=%0d%0a%00"):
+            self.arrived(target=target)
+
+    def test_a_request_that_comes_back_is_a_loop(self):
+        via = [x for x in self.arrived() if x.startswith("via: ")]
+        self.assertEqual(len(via), 1)
+        name = via[0].removeprefix("via: 1.1 ")
+        self.refused(508, f"Via: 1.1 {name}")
+        self.refused(508, "Via: 1.1 a, HTTP/1.1 b", f"Via: 1.0 c,1.1 {name} (x)")
+        found = self.arrived("Via: 1.1 flare", "Via: 1.1 flare-0123456789abcdef")
+        self.assertEqual(len([x for x in found if x.startswith("via: ")]), 3)
+        # A client does not learn what the proxy is known by.
+        self.assertNotIn(name.encode(), self.ask()[0])
+        other = Proxy(build(GATEWAY), self.origin.url, self.backend)
+        self.addCleanup(other.stop)
+        self.origin.answers.append((OK, False))
+        other.tell(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        self.assertNotIn(name.encode(), self.origin.heads.pop())
+
+    def test_a_gateway_before_itself_ends_the_loop(self):
+        with socket.create_server(("127.0.0.1", 0)) as between:
+            first = Proxy(
+                build(GATEWAY),
+                "http://127.0.0.1:%d" % between.getsockname()[1],
+                self.backend,
+            )
+            self.addCleanup(first.stop)
+
+            def pass_on():
+                stream, _ = between.accept()
+                with stream, socket.create_connection(
+                    ("127.0.0.1", first.port), 20
+                ) as back:
+                    back.sendall(stream.recv(1 << 16))
+                    stream.sendall(back.recv(1 << 16))
+
+            thread = threading.Thread(target=pass_on, daemon=True)
+            thread.start()
+            said, _ = first.tell(
+                b"GET / HTTP/1.1\r\nHost: a\r\nConnection: Via, close\r\n\r\n"
+            )
+            thread.join(20)
+        self.assertEqual(said[:12], b"HTTP/1.1 508")
+
+    def test_host_is_the_first_field_also_before_content(self):
+        found = self.arrived("Accept: x")
+        self.assertTrue(found[0].startswith("host: 127.0.0.1:"), found)
+        for framing, content in (
+            ("Content-Length: 2", "ab"),
+            ("Transfer-Encoding: chunked", "2\r\nab\r\n0\r\n\r\n"),
+        ):
+            self.origin.answers.append((OK, False))
+            self.gateway.tell(
+                (
+                    f"POST / HTTP/1.1\r\nAccept: x\r\n{framing}\r\nHost: front"
+                    f"\r\nConnection: close\r\n\r\n{content}"
+                ).encode()
+            )
+            found = fields_of(self.origin.heads.pop())
+            self.assertTrue(found[0].startswith("host: 127.0.0.1:"), found)
+            self.assertIn(framing.lower(), found)
+
+    def test_connection_lists_no_more_options_than_documented(self):
+        few = [f"Connection: {','.join(f'x{i}' for i in range(30))}"]
+        lines = [f"x{i}: 1" for i in range(40)]
+        found = self.arrived(*few, *lines)
+        self.assertEqual([x for x in found if x.endswith(": 1")], lines[30:])
+        self.refused(400, *few, "Connection: a, b", *lines)
+        self.refused(400, *(f"Connection: x{i}" for i in range(33)))
+        answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n%s\r\n"
+        lines = b"".join(b"Connection: x%d\r\n" % i for i in range(33))
+        said, _ = self.ask(answer=answer % lines)
+        self.assertEqual(said[:12], b"HTTP/1.1 502")
+
+    def test_options_of_connection_cost_what_other_fields_cost(self):
+        # 8 KiB of head each, 98 lines: what a server accepts by default.
+        def cost(first, *statuses):
+            lines = [first, *(f"f{i:02}: 1" for i in range(95))]
+            self.assertIn(self.ask(*lines)[0][9:12], statuses)
+            best = None
+            for _ in range(5):
+                began = self.gateway.cpu_seconds()
+                for _ in range(20):
+                    self.ask(*lines)
+                spent = self.gateway.cpu_seconds() - began
+                best = min(spent, best or spent)
+            return best
+
+        short = "f00: " + "a" * 6700
+        usual = cost(short, b"200")
+        options = "Connection: " + ",".join(["y02"] * 1675)
+        self.assertLess(cost(options, b"400", b"200"), 3 * usual)
+        options = "Connection: " + ",".join(["y" * 200] * 31)
+        self.assertLess(cost(options, b"200"), 3 * usual)
+
+    def test_a_server_that_fails_behind_its_head_is_no_500(self):
+        head = b"HTTP/1.1 200 OK\r\n"
+        chunked = head + b"Transfer-Encoding: chunked\r\n\r\n"
+        rows = [
+            (head + b"Content-Length: 5\r\n\r\n", b"502"),
+            (chunked + b"zz\r\n", b"502"),
+            (chunked + b"5", None),
+            (chunked, None),
+            (head + b"Content-Length: 5\r\n\r\nabc", None),
+            (chunked + b"3\r\nabc\r\n", None),
+            (chunked + b"3\r\nabc\r\nzz\r\n", None),
+        ]
+        for answer, status in rows:
+            for resets in (False, True):
+                with self.subTest(answer=answer, resets=resets):
+                    said, broke_off = self.ask(answer=answer, resets=resets)
+                    if said.startswith(b"HTTP/1.1 502"):
+                        continue
+                    self.assertIsNone(status, said)
+                    self.assertTrue(broke_off, said)
+                    self.assertIn(said[9:12], (b"200", b""))
+
+    def test_whatever_a_server_says_is_no_500(self):
+        rows = [
+            b"204 No\r\nContent-Length: 0\r\n\r\n",
+            b"304 No\r\nContent-Length: 5\r\n\r\n",
+            b"205 No\r\nContent-Length: 0\r\n\r\n",
+            b"101 No\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
+            b"200 OK\r\nUpgrade: x\r\nConnection: upgrade\r\n"
+            b"Content-Length: 0\r\n\r\n",
+            b"426 No\r\nUpgrade: x\r\nConnection: upgrade\r\n"
+            b"Content-Length: 0\r\n\r\n",
+            b"200 OK\r\nTrailer: x\r\nTE: x\r\nContent-Length: 0\r\n\r\n",
+            b"200 OK\r\n" + b"A: b\r\n" * 199 + b"\r\n",
+            b"100 Go\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+        ]
+        for answer in rows:
+            for method in ("GET", "HEAD", "POST"):
+                with self.subTest(answer=answer, method=method):
+                    said, _ = self.ask(method=method, answer=b"HTTP/1.1 " + answer)
+                    self.assertNotIn(said[9:12], (b"500", b""))
+
+
+class GatewayOnEpoll(Gateway):
+    backend = "epoll"
 
 
 class Nobody(unittest.TestCase):

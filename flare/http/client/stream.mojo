@@ -288,6 +288,19 @@ struct ClientStream(Movable, Reader, Writer):
             self._leave(is_whole=True)
         return count
 
+    def has_received(self) -> Bool:
+        """Returns whether octets behind the head are there already.
+
+        Returns:
+            True if `read` finds content, its end or a failure at once, or some
+            octets of what frames the content. False before the head was read.
+        """
+        if self._state[].is_whole or self._state[].stage == Stage.OVER:
+            return True
+        if self._state[].status == 0:
+            return False
+        return len(self._state[].exchange.connection.window()) > 0
+
     def read_all(self, octets_max: Int) raises -> List[UInt8]:
         """Reads the rest of the content.
 

@@ -3,6 +3,7 @@ checksums of both; and nginx for files."""
 
 import hashlib
 import http.server
+import socket
 import subprocess
 import threading
 from pathlib import Path
@@ -136,14 +137,36 @@ def nginx_before(server, octets):
 
 
 class Proxy:
-    """Is the example, in front of a server."""
+    """Is the example, or another such program, in front of a server."""
 
-    def __init__(self, program, upstream):
+    def __init__(self, program, upstream, *options):
         self.process = subprocess.Popen(
-            [program, upstream], stdout=subprocess.PIPE, text=True
+            [program, upstream, *options],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL if options else None,
+            text=True,
         )
         line = self.process.stdout.readline()
         self.url = f"http://{line.removeprefix('listening at ').strip()}"
+        self.port = int(self.url.rsplit(":", 1)[1])
+
+    def tell(self, octets):
+        """Sends octets on a connection; gives what comes until its end, and
+        whether it broke off."""
+        with socket.create_connection(("127.0.0.1", self.port), 20) as asking:
+            asking.sendall(octets)
+            said = bytearray()
+            try:
+                while piece := asking.recv(1 << 16):
+                    said += piece
+            except ConnectionResetError:
+                return bytes(said), True
+        return bytes(said), False
+
+    def cpu_seconds(self):
+        """Gives the processor time that its threads have taken."""
+        tasks = Path(f"/proc/{self.process.pid}/task").glob("*/schedstat")
+        return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
 
     def peak_mebibytes(self):
         """Gives the most memory that it has held at a time."""
