@@ -75,19 +75,38 @@ struct PaddedText(Movable):
         free_octets(self.octets, self.length + PADDING_OCTETS)
 
 
+@fieldwise_init
+struct Root(TrivialRegisterPassable):
+    """Names an array or object that a document holds beside others."""
+
+    var first: UInt32
+    """The first node of what it holds."""
+    var node: UInt32
+    """Its own node, behind all that it holds."""
+    var octets: UInt32
+    """The length of its text."""
+
+
 struct Document(Movable):
     """Owns everything that the values of one text refer to."""
 
     var text: PaddedText
     """The text, its strings decoded where they stand."""
     var nodes: List[Node]
-    """All values; the last one is that of the whole text."""
+    """All values; if the document is whole, the last one is that of the whole
+    text."""
+    var is_whole: Bool
+    """False if the document holds only some values of the text, which were read
+    one by one."""
+    var roots: List[Root]
+    """Of a document that is not whole, the values that were read and hold
+    others, in the order of the text."""
     var path_steps: UInt64
     """How many nodes were looked at to name values. Threads share it: it is
     reached through a pointer and `Atomic` only."""
 
     def __init__(out self, var text: PaddedText, var nodes: List[Node]):
-        """Takes what a parser made.
+        """Takes what a parser made of a whole text.
 
         Args:
             text: The text.
@@ -95,7 +114,50 @@ struct Document(Movable):
         """
         self.text = text^
         self.nodes = nodes^
+        self.is_whole = True
+        self.roots = List[Root]()
         self.path_steps = 0
+
+    def __init__(out self, var text: PaddedText, *, nodes_expected: Int):
+        """Makes a document without values, to which values are added.
+
+        Args:
+            text: The text.
+            nodes_expected: Room for so many nodes is made at once.
+        """
+        self.text = text^
+        self.nodes = List[Node](capacity=nodes_expected)
+        self.is_whole = False
+        self.roots = List[Root]()
+        self.path_steps = 0
+
+    def root_of(self, index: Int) -> Root:
+        """Returns the value, read by itself, that holds another value.
+
+        Args:
+            index: The node of the value.
+
+        Returns:
+            The outermost value around it, or itself. Its `octets` are 0 if its
+            length is not known.
+        """
+        if self.is_whole:
+            var last = len(self.nodes) - 1
+            return Root(0, UInt32(last), UInt32(self.text.length))
+        var low = 0
+        var high = len(self.roots)
+        while low < high:
+            var middle = (low + high) // 2
+            if Int(self.roots.unsafe_get(middle).node) < index:
+                low = middle + 1
+            else:
+                high = middle
+        if low < len(self.roots):
+            var root = self.roots.unsafe_get(low)
+            if Int(root.first) <= index:
+                return root
+        # A value between them holds no other.
+        return Root(UInt32(index), UInt32(index), 0)
 
     @always_inline
     def octets(self, node: Node) -> Span[UInt8, origin_of(self)]:

@@ -39,7 +39,8 @@ struct JsonError(ImplicitlyCopyable, Writable):
     comptime NOT_UTF8 = 1
     """The text is not UTF-8 (RFC 3629)."""
     comptime TOO_DEEP = 2
-    """Arrays and objects lie deeper than `JsonLimits.depth_max`."""
+    """Arrays and objects lie deeper than `JsonLimits.depth_max`, or deeper than
+    the stack allows what calls itself for each level."""
     comptime TOO_LARGE = 3
     """The text is longer than `JsonLimits.octets_max`."""
     comptime DUPLICATE_KEY = 4

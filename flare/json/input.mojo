@@ -7,6 +7,7 @@ from flare.core import (
     heap_destroy,
     write_escaped,
 )
+from flare.sys.stack import StackRange
 
 from .document import PaddedText
 from .error import JsonError
@@ -21,13 +22,20 @@ from .problem import (
 )
 from .reader import JsonReader
 from .scan import skip_white
+from .shared_document import SharedDocument
 
 
 struct ReaderState(Movable):
     """Holds a text that is being read."""
 
-    var text: PaddedText
+    var text: OctetPointer
     """The text; strings that were read are decoded where they stand."""
+    var octets: Int
+    """The length of the text."""
+    var owned: Optional[PaddedText]
+    """Owns the text until a document does."""
+    var shared: Optional[SharedDocument]
+    """Owns the text as soon as a `Value` was taken out of it."""
     var at: OctetPointer
     """The next octet to read."""
     var depth: Int
@@ -36,6 +44,8 @@ struct ReaderState(Movable):
     """What the text may be."""
     var fault: Optional[Fault]
     """What was found wrong first."""
+    var stack: StackRange
+    """Where a frame may lie that begins another level, as far as is known."""
 
     def __init__(out self, octets: Span[UInt8, _], limits: JsonLimits):
         """Begins at the first octet.
@@ -44,11 +54,16 @@ struct ReaderState(Movable):
             octets: The text.
             limits: What it may be.
         """
-        self.text = PaddedText(octets)
-        self.at = self.text.octets
+        var text = PaddedText(octets)
+        self.text = text.octets
+        self.octets = len(octets)
+        self.owned = text^
+        self.shared = None
+        self.at = self.text
         self.depth = 0
         self.limits = limits
         self.fault = None
+        self.stack = StackRange(0, 0)
 
 
 struct JsonInput(Movable):
@@ -85,7 +100,7 @@ struct JsonInput(Movable):
         """
         ref state = self._state[]
         state.at = skip_white(state.at)
-        if Int(state.at) - Int(state.text.octets) < state.text.length:
+        if Int(state.at) - Int(state.text) < state.octets:
             raise self.reader().stop(TEXT_AFTER_VALUE)
 
     def error(self, octets: Span[UInt8, _], raised: Error) -> Error:
@@ -101,7 +116,7 @@ struct JsonInput(Movable):
         ref state = self._state[]
         if not state.fault:
             # The program's own words, at the value it had before it.
-            var offset = Int(state.at) - Int(state.text.octets)
+            var offset = Int(state.at) - Int(state.text)
             var words = String()
             write_escaped(String(raised).as_bytes(), words)
             var error = json_error_at(

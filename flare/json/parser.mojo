@@ -22,33 +22,50 @@ from .problem import (
     NO_KEY,
     NO_VALUE,
     Problem,
-    TEXT_AFTER_VALUE,
     TOO_DEEP,
     TOO_LARGE,
 )
 from .scan import QUOTE, scan_number, scan_string, skip_white, starts_with
 
+comptime STACK_NODES = 64
+"""How many nodes of open arrays and objects have room at first."""
 comptime _NOBODY = -1
 comptime _OCTETS_PER_NODE = 24
 comptime _COMMA: UInt8 = 44
 
 
-struct _Parser:
-    var text: OctetPointer
-    var at: OctetPointer
-    var stack: List[Node]
-    var nodes: List[Node]
-    # The index of the innermost open array or object on the stack.
-    var open: Int
-    var depth: Int
-    var limits: JsonLimits
-    var problem: Problem
+struct Parser(Movable):
+    """Reads values of one text; `run` reads one of them."""
 
-    def __init__(out self, text: OctetPointer, octets: Int, limits: JsonLimits):
+    var text: OctetPointer
+    """The first octet of the text."""
+    var at: OctetPointer
+    """The next octet to read; behind the value once it was read."""
+    var stack: List[Node]
+    """What is open; the value once it was read."""
+    var nodes: List[Node]
+    """What was read and belongs to an array or object that has closed."""
+    var open: Int
+    """The index of the innermost open array or object on the stack."""
+    var depth: Int
+    """How many arrays and objects are open, those around the value included."""
+    var limits: JsonLimits
+    """What the text may be."""
+    var problem: Problem
+    """What is wrong at `at`."""
+
+    @always_inline
+    def __init__(out self, text: OctetPointer, limits: JsonLimits):
+        """Begins at the first octet, without memory of its own.
+
+        Args:
+            text: The text, padded.
+            limits: What it may be.
+        """
         self.text = text
         self.at = text
-        self.stack = List[Node](capacity=64)
-        self.nodes = List[Node](capacity=octets // _OCTETS_PER_NODE + 4)
+        self.stack = List[Node]()
+        self.nodes = List[Node]()
         self.open = _NOBODY
         self.depth = 0
         self.limits = limits
@@ -56,44 +73,44 @@ struct _Parser:
 
     @always_inline
     def run(mut self):
+        """Reads one value, which is then the last on the stack, or remembers
+        what is wrong."""
         while True:
             # A value begins here.
             self.at = skip_white(self.at)
             var octet = self.at[]
             if octet == QUOTE:
-                if not self.read_string():
+                if not self._read_string():
                     return
             elif octet == UInt8(ord("{")):
-                if not self.begin(Node.OBJECT):
+                if not self._begin(Node.OBJECT):
                     return
                 if self.at[] == UInt8(ord("}")):
-                    if not self.end():
+                    if not self._end():
                         return
-                elif self.read_key():
+                elif self._read_key():
                     continue
                 else:
                     return
             elif octet == UInt8(ord("[")):
-                if not self.begin(Node.ARRAY):
+                if not self._begin(Node.ARRAY):
                     return
                 if self.at[] != UInt8(ord("]")):
                     continue
-                if not self.end():
+                if not self._end():
                     return
-            elif not self.read_scalar(octet):
+            elif not self._read_scalar(octet):
                 return
-            if not self.go_on():
+            if not self._go_on():
                 return
 
     @always_inline
-    def go_on(mut self) -> Bool:
+    def _go_on(mut self) -> Bool:
         # Behind a value: True if another one follows.
         while True:
-            self.at = skip_white(self.at)
             if self.open == _NOBODY:
-                if self.at[] != 0:
-                    self.problem = TEXT_AFTER_VALUE
                 return False
+            self.at = skip_white(self.at)
             var octet = self.at[]
             if self.stack.unsafe_get(self.open).kind == Node.ARRAY:
                 if octet == _COMMA:
@@ -105,15 +122,15 @@ struct _Parser:
             else:
                 if octet == _COMMA:
                     self.at = skip_white(self.at.unsafe_offset(1))
-                    return self.read_key()
+                    return self._read_key()
                 if octet != UInt8(ord("}")):
                     self.problem = NO_COMMA_IN_OBJECT
                     return False
-            if not self.end():
+            if not self._end():
                 return False
 
     @always_inline
-    def begin(mut self, kind: UInt32) -> Bool:
+    def _begin(mut self, kind: UInt32) -> Bool:
         if self.depth == self.limits.depth_max:
             self.problem = TOO_DEEP
             return False
@@ -124,7 +141,7 @@ struct _Parser:
         return True
 
     @always_inline
-    def end(mut self) -> Bool:
+    def _end(mut self) -> Bool:
         var node = self.stack.unsafe_get(self.open)
         var first = self.open + 1
         var size = len(self.stack) - first
@@ -150,11 +167,11 @@ struct _Parser:
         return True
 
     @always_inline
-    def read_key(mut self) -> Bool:
+    def _read_key(mut self) -> Bool:
         if self.at[] != QUOTE:
             self.problem = NO_KEY
             return False
-        if not self.read_string():
+        if not self._read_string():
             return False
         self.at = skip_white(self.at)
         if self.at[] != UInt8(ord(":")):
@@ -164,7 +181,7 @@ struct _Parser:
         return True
 
     @always_inline
-    def read_string(mut self) -> Bool:
+    def _read_string(mut self) -> Bool:
         var scanned = scan_string[decode=True](self.at.unsafe_offset(1))
         self.at = scanned.next
         if scanned.problem != NONE:
@@ -179,14 +196,19 @@ struct _Parser:
         )
         return True
 
-    def take_nodes(deinit self, root: Node) -> List[Node]:
-        self.nodes.append(root)
+    def take_nodes(deinit self) -> List[Node]:
+        """Returns all nodes of a whole text, that of the value at the end.
+
+        Returns:
+            The nodes.
+        """
+        self.nodes.append(self.stack.pop())
         return self.nodes^
 
     @always_inline
-    def read_scalar(mut self, octet: UInt8) -> Bool:
+    def _read_scalar(mut self, octet: UInt8) -> Bool:
         if octet - 48 <= 9 or octet == UInt8(ord("-")):
-            return self.read_number()
+            return self._read_number()
         if octet == UInt8(ord("t")) and starts_with["true"](self.at):
             self.stack.append(Node(Node.BOOL, 0, 1))
             self.at = self.at.unsafe_offset(4)
@@ -202,7 +224,7 @@ struct _Parser:
         return True
 
     @always_inline
-    def read_number(mut self) -> Bool:
+    def _read_number(mut self) -> Bool:
         var scanned = scan_number(self.at)
         if scanned.problem != NONE:
             self.at = scanned.next
@@ -231,6 +253,19 @@ def value_problem(octet: UInt8) -> Problem:
     return BYTE_ORDER_MARK if octet == 0xEF else NO_VALUE
 
 
+@always_inline
+def nodes_expected(octets: Int) -> Int:
+    """Returns how many nodes most texts of a length need at most.
+
+    Args:
+        octets: The length of the text.
+
+    Returns:
+        The count.
+    """
+    return octets // _OCTETS_PER_NODE + 4
+
+
 def parse_document(
     octets: Span[UInt8, _], limits: JsonLimits
 ) raises -> Document:
@@ -249,11 +284,14 @@ def parse_document(
     if len(octets) > limits.octets_max:
         raise error_at(octets, Fault(TOO_LARGE, 0, ""))
     var text = PaddedText(octets)
-    var parser = _Parser(text.octets, len(octets), limits)
+    var parser = Parser(text.octets, limits)
+    parser.stack.reserve(STACK_NODES)
+    parser.nodes.reserve(nodes_expected(len(octets)))
     parser.run()
+    if parser.problem == NONE:
+        parser.at = skip_white(parser.at)
     var offset = Int(parser.at) - Int(text.octets)
     if parser.problem != NONE or offset < len(octets):
         raise error_at(octets, fault_at(parser.problem, offset, len(octets)))
-    var root = parser.stack.pop()
-    var nodes = parser^.take_nodes(root)
+    var nodes = parser^.take_nodes()
     return Document(text^, nodes^)

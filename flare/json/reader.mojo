@@ -5,6 +5,7 @@ passed over is checked as strictly as what is kept.
 """
 
 from flare.core import OctetPointer, PointerTo
+from flare.sys.stack import running_stack, stack_pointer
 
 from .input import ReaderState
 from .limits import DEPTH_MAX, JsonLimits
@@ -191,7 +192,8 @@ struct JsonReader(TrivialRegisterPassable):
             False if the array is empty; it is taken then.
 
         Raises:
-            An error if something else comes.
+            An error if something else comes, or if `JsonLimits.depth_max` or
+            the stack of the fiber or thread allows no further level.
         """
         return self._begin(UInt8(ord("[")), UInt8(ord("]")), "an array")
 
@@ -214,7 +216,8 @@ struct JsonReader(TrivialRegisterPassable):
             False if the object is empty; it is taken then.
 
         Raises:
-            An error if something else comes.
+            An error if something else comes, or if `JsonLimits.depth_max` or
+            the stack of the fiber or thread allows no further level.
         """
         return self._begin(UInt8(ord("{")), UInt8(ord("}")), "an object")
 
@@ -279,6 +282,15 @@ struct JsonReader(TrivialRegisterPassable):
         self.skip()
         return Span(unsafe_ptr=start, length=Int(state.at) - Int(start))
 
+    @always_inline
+    def state(self) -> PointerTo[ReaderState]:
+        """Returns what is read and how far.
+
+        Returns:
+            The state.
+        """
+        return self._state
+
     def limits(self) -> JsonLimits:
         """Tells what the text may be.
 
@@ -293,7 +305,7 @@ struct JsonReader(TrivialRegisterPassable):
         Returns:
             The octet of the text, from 0.
         """
-        return Int(self._state[].at) - Int(self._state[].text.octets)
+        return Int(self._state[].at) - Int(self._state[].text)
 
     @always_inline
     def value_start(self) -> Int:
@@ -345,7 +357,7 @@ struct JsonReader(TrivialRegisterPassable):
         """
         ref state = self._state[]
         if not state.fault:
-            var fault = fault_at(problem, offset, state.text.length)
+            var fault = fault_at(problem, offset, state.octets)
             fault.detail = detail
             state.fault = fault
         return Error(_STOPPED)
@@ -481,7 +493,9 @@ struct JsonReader(TrivialRegisterPassable):
         state.at = skip_white(state.at)
         if state.at[] != opening:
             raise self.wrong_type(wanted)
-        if state.depth == state.limits.depth_max:
+        if state.depth == state.limits.depth_max or not (
+            state.stack.holds(stack_pointer()) or self._has_room()
+        ):
             raise self.stop(TOO_DEEP)
         state.at = skip_white(state.at.unsafe_offset(1))
         if state.at[] == closing:
@@ -489,6 +503,13 @@ struct JsonReader(TrivialRegisterPassable):
             return False
         state.depth += 1
         return True
+
+    @no_inline
+    def _has_room(self) -> Bool:
+        # What reads a level may call itself for the next one.
+        var stack = running_stack()
+        self._state[].stack = stack
+        return stack.holds(stack_pointer())
 
     @always_inline
     def _go_on(self, closing: UInt8, problem: Problem) raises -> Bool:

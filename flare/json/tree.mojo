@@ -6,9 +6,9 @@ from flare.core import OctetPointer, PointerTo, copy_octets
 
 from .document import Document, Node
 from .place import CUT, append_key
-from .quote import unsafe_write_quoted
+from .quote import append_quoted, unsafe_write_quoted
 from .scan import LANES
-from .text_buffer import unsafe_write_decimal
+from .text_buffer import TextBuffer, unsafe_write_decimal
 from .writer import JsonWriter
 
 comptime _PATH_OCTETS_MAX = 256
@@ -20,8 +20,6 @@ comptime _PATH_STEPS_MAX = 32 * 1024 * 1024
 def write_value(json: JsonWriter, document: Document, index: Int):
     """Writes a value and all that it holds.
 
-    The depth was bounded when the document was read.
-
     Args:
         json: The destination.
         document: The document.
@@ -31,95 +29,197 @@ def write_value(json: JsonWriter, document: Document, index: Int):
         ImmUntrackedOrigin
     ]()
     var text = document.text.octets
-    if json.is_compact() and index == len(document.nodes) - 1:
+    var root = document.root_of(index)
+    if json.is_compact() and Int(root.node) == index and root.octets > 0:
         # No value is longer than it was when it was read: what had no need of
         # an escape has none now. A vector is stored before it is judged.
-        var target = json.unsafe_begin_raw(document.text.length + LANES)
-        var end = _write_compact(target, nodes, text, index)
-        json.unsafe_end_raw(Int(end) - Int(target))
+        var start = json.unsafe_begin_raw(Int(root.octets) + LANES)
+        var raw = _RawOutput(start)
+        _walk(raw, nodes, text, index)
+        json.unsafe_end_raw(Int(raw.target) - Int(start))
         return
-    _write(json, nodes, text, index)
+    json.before_value()
+    var output = _PieceOutput(json, json.unsafe_buffer())
+    _walk(output, nodes, text, index)
 
 
-def _write_compact(
-    start: OctetPointer,
-    nodes: Pointer[Node, ImmUntrackedOrigin],
-    text: OctetPointer,
-    index: Int,
-) -> OctetPointer:
+trait _Output:
+    # Takes the pieces of a value in order.
+
+    def octet(mut self, octet: UInt8):
+        ...
+
+    def plain(mut self, octets: Span[UInt8, _]):
+        ...
+
+    def string(mut self, octets: Span[UInt8, _]):
+        ...
+
+    def integer(mut self, number: Int):
+        ...
+
+    def line(mut self, levels: Int):
+        ...
+
+    def colon(mut self):
+        ...
+
+
+struct _RawOutput(_Output):
     # The place to write at stays in a register: it is all that changes.
-    var target = start
-    var node = nodes[unsafe_offset=index]
-    if node.kind == Node.STRING:
-        return unsafe_write_quoted(target, _octets(node, text))
-    if node.kind == Node.INTEGER and node.place >= 0:
-        return target.unsafe_offset(unsafe_write_decimal(target, node.place))
-    if node.kind == Node.INTEGER:
-        var digits = String(node.place)
-        return _copied(target, digits.as_bytes())
-    if node.kind == Node.NUMBER:
-        return _copied(target, _octets(node, text))
-    if node.kind == Node.BOOL:
-        var word: StaticString = "true" if node.place == 1 else "false"
-        return _copied(target, word.as_bytes())
-    if node.kind == Node.NULL:
-        return _copied(target, "null".as_bytes())
-    var is_object = node.kind == Node.OBJECT
-    target[] = UInt8(ord("{")) if is_object else UInt8(ord("["))
-    target = target.unsafe_offset(1)
-    var at = node.place
-    for i in range(Int(node.size)):
-        if i > 0:
-            target[] = UInt8(ord(","))
-            target = target.unsafe_offset(1)
-        if is_object:
-            var key = _octets(nodes[unsafe_offset=at], text)
-            target = unsafe_write_quoted(target, key)
-            target[] = UInt8(ord(":"))
-            target = target.unsafe_offset(1)
-            at += 1
-        target = _write_compact(target, nodes, text, at)
-        at += 1
-    target[] = UInt8(ord("}")) if is_object else UInt8(ord("]"))
-    return target.unsafe_offset(1)
+    var target: OctetPointer
+
+    def __init__(out self, target: OctetPointer):
+        self.target = target
+
+    @always_inline
+    def octet(mut self, octet: UInt8):
+        self.target[] = octet
+        self.target = self.target.unsafe_offset(1)
+
+    @always_inline
+    def plain(mut self, octets: Span[UInt8, _]):
+        copy_octets(self.target, octets.unsafe_ptr(), len(octets))
+        self.target = self.target.unsafe_offset(len(octets))
+
+    @always_inline
+    def string(mut self, octets: Span[UInt8, _]):
+        self.target = unsafe_write_quoted(self.target, octets)
+
+    @always_inline
+    def integer(mut self, number: Int):
+        if number >= 0:
+            self.target = self.target.unsafe_offset(
+                unsafe_write_decimal(self.target, number)
+            )
+        else:
+            var digits = String(number)
+            self.plain(digits.as_bytes())
+
+    @always_inline
+    def line(mut self, levels: Int):
+        pass
+
+    @always_inline
+    def colon(mut self):
+        self.octet(UInt8(ord(":")))
+
+
+struct _PieceOutput(_Output):
+    var json: JsonWriter
+    var buffer: PointerTo[TextBuffer]
+
+    def __init__(out self, json: JsonWriter, buffer: PointerTo[TextBuffer]):
+        self.json = json
+        self.buffer = buffer
+
+    @always_inline
+    def octet(mut self, octet: UInt8):
+        self.buffer[].append_octet(octet)
+
+    @always_inline
+    def plain(mut self, octets: Span[UInt8, _]):
+        self.buffer[].append(octets)
+
+    @always_inline
+    def string(mut self, octets: Span[UInt8, _]):
+        append_quoted[unsafe_is_padded=True](self.buffer[], octets)
+
+    @always_inline
+    def integer(mut self, number: Int):
+        if number >= 0:
+            self.buffer[].append_decimal(number)
+        else:
+            var digits = String(number)
+            self.plain(digits.as_bytes())
+
+    @always_inline
+    def line(mut self, levels: Int):
+        if not self.json.is_compact():
+            self.json.break_line(levels)
+
+    @always_inline
+    def colon(mut self):
+        self.octet(UInt8(ord(":")))
+        if not self.json.is_compact():
+            self.octet(32)
+
+
+@fieldwise_init
+struct _Open(TrivialRegisterPassable):
+    # An array or object that is being written: the next node, and how many
+    # values are left.
+    var at: Int
+    var left: UInt32
+    var is_object: Bool
 
 
 @always_inline
-def _copied(target: OctetPointer, octets: Span[UInt8, _]) -> OctetPointer:
-    copy_octets(target, octets.unsafe_ptr(), len(octets))
-    return target.unsafe_offset(len(octets))
-
-
-def _write(
-    json: JsonWriter,
+def _walk[
+    O: _Output
+](
+    mut output: O,
     nodes: Pointer[Node, ImmUntrackedOrigin],
     text: OctetPointer,
     index: Int,
 ):
-    var node = nodes[unsafe_offset=index]
-    if node.kind == Node.STRING:
-        json.string_octets[unsafe_is_padded=True](_octets(node, text))
-    elif node.kind == Node.INTEGER:
-        json.int(node.place)
-    elif node.kind == Node.NUMBER:
-        json.unsafe_raw(_octets(node, text))
-    elif node.kind == Node.BOOL:
-        json.bool(node.place == 1)
-    elif node.kind == Node.NULL:
-        json.null()
-    elif node.kind == Node.ARRAY:
-        json.begin_array()
-        for i in range(Int(node.size)):
-            _write(json, nodes, text, node.place + i)
-        json.end_array()
-    else:
-        json.begin_object()
-        for i in range(Int(node.size)):
-            var at = node.place + 2 * i
-            var key = _octets(nodes[unsafe_offset=at], text)
-            json.key_octets[unsafe_is_padded=True](key)
-            _write(json, nodes, text, at + 1)
-        json.end_object()
+    # A loop: a document is deeper than a fiber's stack has room for frames.
+    var outer = List[_Open]()
+    var open = _Open(index, 0, False)
+    var levels = 0
+    while True:
+        var node = nodes[unsafe_offset=open.at]
+        var begins = False
+        if node.kind == Node.STRING:
+            output.string(_octets(node, text))
+        elif node.kind == Node.INTEGER:
+            output.integer(node.place)
+        elif node.kind == Node.NUMBER:
+            output.plain(_octets(node, text))
+        elif node.kind == Node.ARRAY or node.kind == Node.OBJECT:
+            var is_object = node.kind == Node.OBJECT
+            output.octet(UInt8(ord("{") if is_object else ord("[")))
+            if node.size > 0:
+                if levels > 0:
+                    outer.append(open)
+                open = _Open(node.place, node.size, is_object)
+                levels += 1
+                begins = True
+            else:
+                output.octet(_closing(is_object))
+        else:
+            output.plain(_word_of(node).as_bytes())
+        if not begins:
+            while True:
+                if levels == 0:
+                    return
+                open.at += 1
+                open.left -= 1
+                if open.left > 0:
+                    output.octet(UInt8(ord(",")))
+                    break
+                levels -= 1
+                output.line(levels)
+                output.octet(_closing(open.is_object))
+                if levels > 0:
+                    open = outer.pop()
+        output.line(levels)
+        if open.is_object:
+            output.string(_octets(nodes[unsafe_offset=open.at], text))
+            output.colon()
+            open.at += 1
+
+
+@always_inline
+def _closing(is_object: Bool) -> UInt8:
+    return UInt8(ord("}")) if is_object else UInt8(ord("]"))
+
+
+@always_inline
+def _word_of(node: Node) -> StaticString:
+    if node.kind == Node.NULL:
+        return "null"
+    return "true" if node.place == 1 else "false"
 
 
 @always_inline
@@ -167,7 +267,7 @@ def path_to(document: Document, index: Int, steps: PointerTo[UInt64]) -> String:
     var path = String()
     # What a container holds lies in front of it: the children of a value that
     # holds the wanted one are the last to begin at or in front of it.
-    var at = len(document.nodes) - 1
+    var at = Int(document.root_of(index).node)
     while at != index:
         var node = document.nodes[at]
         var child = -1

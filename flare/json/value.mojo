@@ -10,6 +10,7 @@ from .number import float_of
 from .parser import parse_document
 from .place import append_key
 from .reader import JsonReader
+from .shared_document import take_value
 from .to_json import ToJson
 from .tree import path_to, type_name, write_value
 from .writer import JsonOutput, JsonWriter
@@ -18,8 +19,9 @@ from .writer import JsonOutput, JsonWriter
 struct Value(FromJson, ImplicitlyCopyable, Sized, ToJson, Writable):
     """Is a value of a JSON text that was read; it cannot be changed.
 
-    All values of one text share its memory, which lives as long as one of them:
-    a copy counts a reference, and may be used by another thread.
+    All values of one text share its memory, which lives as long as one of them,
+    also those that `decode` reads into the fields of structs, lists and
+    dictionaries. A copy counts a reference, and may be used by another thread.
     """
 
     var _document: ArcPointer[Document]
@@ -343,16 +345,20 @@ struct Value(FromJson, ImplicitlyCopyable, Sized, ToJson, Writable):
     def from_json(json: JsonReader) raises -> Self:
         """Takes any value.
 
+        All values that one `decode` reads share one text. It grows until
+        `decode` returns: before, no other thread may use one of them.
+
         Args:
             json: Stands in front of it.
 
         Returns:
-            The value, with a text of its own.
+            The value.
 
         Raises:
             An error if it is malformed.
         """
-        return Self(json.take_raw(), json.limits())
+        var taken = take_value(json)
+        return Self(taken.document, taken.index)
 
     def to_json(self, json: JsonWriter) raises:
         """Writes the value as part of a larger text.

@@ -1,6 +1,9 @@
 """Writes JSON text piece by piece, compact or indented."""
 
+from std.memory import unsafe_memset
+
 from flare.core import OctetPointer, PointerTo, heap_create, heap_destroy
+from flare.sys.stack import StackRange, running_stack, stack_pointer
 
 from .error import JsonError
 from .limits import DEPTH_MAX
@@ -14,6 +17,11 @@ comptime _BEGIN = 0
 comptime _BEHIND_VALUE = 1
 comptime _BEHIND_KEY = 2
 comptime _WORDS = DEPTH_MAX // 64
+# A text of short values that lie deep would consist of blanks: once they are
+# so many, lines begin without.
+comptime _BLANKS_FREE = 64 * 1024
+comptime _BLANKS_PER_OCTET = 8
+comptime _INDENT_MAX = 1024
 
 
 struct WriterState(Movable):
@@ -31,6 +39,12 @@ struct WriterState(Movable):
     """True once something was written where it cannot stand."""
     var is_object: Array[UInt64, _WORDS]
     """One bit per open level: whether it is an object."""
+    var blanks: Int
+    """How many blanks lines begin with so far."""
+    var is_flat: Bool
+    """True once lines begin without blanks."""
+    var stack: StackRange
+    """Where a frame may lie that begins another level, as far as is known."""
 
     def __init__(out self, indent: Int):
         """Begins a text.
@@ -39,11 +53,14 @@ struct WriterState(Movable):
             indent: Blanks per level, or 0.
         """
         self.buffer = TextBuffer()
-        self.indent = max(indent, 0)
+        self.indent = min(max(indent, 0), _INDENT_MAX)
         self.depth = 0
         self.phase = _BEGIN
         self.is_misused = False
         self.is_object = Array[UInt64, _WORDS](fill=0)
+        self.blanks = 0
+        self.is_flat = False
+        self.stack = StackRange(0, 0)
 
     @always_inline
     def innermost_is_object(self) -> Bool:
@@ -271,16 +288,26 @@ struct JsonWriter(TrivialRegisterPassable):
         """
         self._state[].buffer.advance(octets)
 
-    def begin_array(self):
-        """Begins an array."""
+    def begin_array(self) raises:
+        """Begins an array.
+
+        Raises:
+            The text of a `JsonError` of kind `TOO_DEEP`, if the stack of the
+            fiber or thread or `DEPTH_MAX` allows no further level.
+        """
         self._begin(False, UInt8(ord("[")))
 
     def end_array(self):
         """Ends an array."""
         self._end(False, UInt8(ord("]")))
 
-    def begin_object(self):
-        """Begins an object."""
+    def begin_object(self) raises:
+        """Begins an object.
+
+        Raises:
+            The text of a `JsonError` of kind `TOO_DEEP`, if the stack of the
+            fiber or thread or `DEPTH_MAX` allows no further level.
+        """
         self._begin(True, UInt8(ord("{")))
 
     def end_object(self):
@@ -386,23 +413,51 @@ struct JsonWriter(TrivialRegisterPassable):
         if state.phase == _BEHIND_VALUE:
             state.buffer.append_octet(UInt8(ord(",")))
         if state.indent > 0:
-            self._break_line()
+            self.break_line(0)
 
     @no_inline
-    def _break_line(self):
+    def break_line(self, levels: Int):
+        """Begins a line of an indented text.
+
+        Args:
+            levels: How much deeper it is than the innermost open level.
+        """
         ref state = self._state[]
         state.buffer.append_octet(10)
-        for _ in range(state.indent * state.depth):
-            state.buffer.append_octet(32)
+        var blanks = state.indent * (state.depth + levels)
+        var others = len(state.buffer) - state.blanks
+        if state.blanks + blanks > _BLANKS_FREE + _BLANKS_PER_OCTET * others:
+            state.is_flat = True
+        if state.is_flat:
+            return
+        unsafe_memset(state.buffer.reserve(blanks), 32, blanks)
+        state.buffer.advance(blanks)
+        state.blanks += blanks
 
     @always_inline
-    def _begin(self, is_object: Bool, octet: UInt8):
+    def unsafe_buffer(self) -> PointerTo[TextBuffer]:
+        """Returns what has been written.
+
+        Returns:
+            The text, to which part of a value is appended.
+
+        Safety:
+            `before_value` was called, and what is appended is one value.
+        """
+        return Pointer(to=self._state[].buffer).unsafe_origin_cast[
+            MutUntrackedOrigin
+        ]()
+
+    @always_inline
+    def _begin(self, is_object: Bool, octet: UInt8) raises:
         self.before_value()
         ref state = self._state[]
-        state.buffer.append_octet(octet)
-        if state.depth == DEPTH_MAX:
+        if state.depth == DEPTH_MAX or not (
+            state.stack.holds(stack_pointer()) or self._has_room()
+        ):
             state.is_misused = True
-            return
+            raise self.error(JsonError.TOO_DEEP, "nested too deep")
+        state.buffer.append_octet(octet)
         var bit = UInt64(1) << UInt64(state.depth & 63)
         var word = state.depth >> 6
         if is_object:
@@ -411,6 +466,13 @@ struct JsonWriter(TrivialRegisterPassable):
             state.is_object.unsafe_get(word) &= ~bit
         state.depth += 1
         state.phase = _BEGIN
+
+    @no_inline
+    def _has_room(self) -> Bool:
+        # What writes a level may call itself for the next one.
+        var stack = running_stack()
+        self._state[].stack = stack
+        return stack.holds(stack_pointer())
 
     @always_inline
     def _end(self, is_object: Bool, octet: UInt8):
@@ -424,6 +486,6 @@ struct JsonWriter(TrivialRegisterPassable):
             return
         state.depth -= 1
         if state.indent > 0 and state.phase == _BEHIND_VALUE:
-            self._break_line()
+            self.break_line(0)
         state.buffer.append_octet(octet)
         state.phase = _BEHIND_VALUE

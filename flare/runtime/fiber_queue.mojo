@@ -15,6 +15,7 @@ from flare.sys.fiber_switch import (
     suspend_stack,
 )
 from flare.sys.memory import map_stack, prefetch_lines, unmap
+from flare.sys.stack import StackRange, set_running_stack
 
 from .fiber import (
     NO_DEADLINE,
@@ -166,7 +167,15 @@ struct FiberQueue(TrivialRegisterPassable):
         var before = self.state[].current
         fiber.state[].phase = FiberPhase.RUNNING
         self.state[].current = fiber
-        resume_stack(fiber.context())
+        var stack = fiber.context()
+        var stack_before = set_running_stack(
+            StackRange(
+                stack[].base + self.state[].guard_octets,
+                stack[].base + stack[].octets,
+            )
+        )
+        resume_stack(stack)
+        _ = set_running_stack(stack_before)
         self.state[].current = before
         if fiber.state[].phase == FiberPhase.IDLE:
             var finished = fiber.state[].finished

@@ -1,4 +1,5 @@
-"""Keeps words per thread: its reactor, its recycler, whether it may wait.
+"""Keeps words per thread: its reactor, its recycler, whether it may wait, and
+the addresses of its stacks.
 
 In what a linker made they are a thread-local symbol: two instructions, where a
 pthread key costs a call. `mojo run` loads code without a linker, and its loader
@@ -23,8 +24,8 @@ from .thread import ThreadExit
 comptime _DATA = (
     '.pushsection .tbss.flare_thread_cell,"awT",@nobits\n.p2align 4\n'
     ".weak flare_thread_cell\n.hidden flare_thread_cell\n"
-    ".type flare_thread_cell,@object\n.size flare_thread_cell,24\n"
-    "flare_thread_cell: .zero 24\n.popsection\n"
+    ".type flare_thread_cell,@object\n.size flare_thread_cell,56\n"
+    "flare_thread_cell: .zero 56\n.popsection\n"
 )
 # A routine of its own, because what is called here may use the stack as any
 # function does. The linker defines `__ehdr_start`, the loader of `mojo run`
@@ -49,12 +50,12 @@ comptime _X86 = (
 
 struct _KeyedCell(Movable):
     # The words of one thread where no linker made the program.
-    var words: Array[Int, 3]
+    var words: Array[Int, 7]
     var key: Int
     var rounds: Int
 
     def __init__(out self, key: Int):
-        self.words = Array[Int, 3](fill=0)
+        self.words = Array[Int, 7](fill=0)
         self.key = key
         self.rounds = 0
 

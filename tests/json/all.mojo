@@ -3,6 +3,7 @@
 from std.testing import TestSuite
 
 from tests.json import (
+    test_depth,
     test_dict,
     test_grammar,
     test_struct,
@@ -13,6 +14,10 @@ from tests.json import (
 
 def main() raises:
     var failures = List[String]()
+    try:
+        TestSuite.discover_tests[test_depth.TESTS]().run()
+    except e:
+        failures.append(String(e))
     try:
         TestSuite.discover_tests[test_dict.TESTS]().run()
     except e:

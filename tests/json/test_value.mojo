@@ -2,7 +2,7 @@
 
 from std.testing import assert_equal, assert_false, assert_raises, assert_true
 
-from flare.json import JsonError, Value, dumps, loads
+from flare.json import JsonError, Value, decode, dumps, loads
 
 
 @fieldwise_init
@@ -46,6 +46,67 @@ def test_values_outlive_the_one_they_came_from() raises:
     var copy = part
     _ = part^
     assert_equal(String(copy), '"a string that is longer than inline"')
+
+
+def test_values_of_one_decode_share_a_document() raises:
+    var large = String('{"k0":0')
+    for i in range(1, 40):
+        large.write(',"k', i, '":[', i, "]")
+    large.write("}")
+    var texts: List[String] = [
+        "1",
+        "[]",
+        '[[1,"a\\u00e9"],{"b":[]}]',
+        "-0",
+        large,
+        '"x\\ny"',
+        "{}",
+        "null",
+        '{"c":{"d":[1.5,true]}}',
+    ]
+    var text = String("[")
+    for i in range(len(texts)):
+        if i > 0:
+            text.write(" , ")
+        text.write(texts[i])
+    var values = decode[List[Value]](String(text, "]"))
+    assert_equal(len(values), len(texts))
+    for i in range(len(texts)):
+        var alone = loads(texts[i])
+        assert_equal(dumps(values[i]), dumps(alone))
+        assert_equal(dumps(values[i], indent=2), dumps(alone, indent=2))
+    for i in range(1, 40):
+        var key = String("k", i)
+        assert_equal(values[4][key][0].int_value(), i)
+    var rows: List[Tuple[Int, String]] = [
+        (0, "json.wrong_type $: expected an array"),
+        (1, "json.not_found $: there is no index 0"),
+        (3, "json.wrong_type $: expected an array"),
+    ]
+    for row in rows:
+        with assert_raises(contains=row[1]):
+            _ = values[row[0]][0]
+    with assert_raises(contains="json.wrong_type [0][1]: "):
+        _ = values[2][0][1].int_value()
+    with assert_raises(contains="json.wrong_type c.d[1]: "):
+        _ = values[8]["c"]["d"][1].int_value()
+    with assert_raises(contains="json.wrong_type k7[0]: "):
+        _ = values[4]["k7"][0].string_value()
+    var kept = values[8]["c"]
+    values.clear()
+    assert_equal(String(kept), '{"d":[1.5,true]}')
+
+
+def test_what_is_wrong_behind_shared_values_is_found() raises:
+    for text in ["[1,[2],x]", "[1,[2]", '[1,[2],{"a":}]', "[1]x", "[1,[2]}"]:
+        var wanted = String()
+        try:
+            _ = loads(text)
+        except e:
+            wanted = String(e)
+        assert_true(wanted.byte_length() > 0)
+        with assert_raises(contains=wanted):
+            _ = decode[List[Value]](text)
 
 
 def test_numbers_are_kept_exactly() raises:

@@ -3,6 +3,7 @@
 from std.testing import assert_equal, assert_raises, assert_true
 
 from flare.json import (
+    DEPTH_MAX,
     JsonError,
     JsonOutput,
     JsonWriter,
@@ -44,10 +45,9 @@ struct Broken(ToJson):
             json.begin_array()
             json.end_object()
         else:
-            for _ in range(2000):
-                json.begin_array()
-            for _ in range(2000):
-                json.end_array()
+            json.begin_array()
+            json.end_array()
+            json.end_array()
 
 
 @fieldwise_init
@@ -103,6 +103,41 @@ def test_what_is_no_whole_value_is_refused() raises:
         if way != 2:
             with assert_raises(contains="json.misuse "):
                 _ = dumps(Holder(Broken(way)))
+
+
+def test_deeper_than_the_bound_is_refused() raises:
+    for depth in [DEPTH_MAX, DEPTH_MAX + 1]:
+        var output = JsonOutput()
+        var refused = False
+        try:
+            for _ in range(depth):
+                output.writer().begin_array()
+        except e:
+            refused = True
+            assert_equal(JsonError.of(e).value().kind, JsonError.TOO_DEEP)
+        assert_equal(refused, depth > DEPTH_MAX)
+
+
+def test_blanks_of_an_indented_text_are_bounded() raises:
+    # At 61 times its length, a body of 10 MiB would become 610 MiB.
+    var elements = String("1,") * 100_000 + "1"
+    for depth in [1, 8, 120, 256]:
+        var text = String(String("[") * depth, elements, String("]") * depth)
+        for indent in [1, 2, 4, 1 << 40]:
+            var written = dumps(loads(text), indent=indent)
+            var lines = text.byte_length() + 100_000
+            assert_true(
+                written.byte_length() <= 9 * (lines + 2 * depth) + 65536,
+                String(depth, " ", indent, " ", written.byte_length()),
+            )
+            assert_equal(dumps(loads(written)), text)
+    # What people read stays as it is: each line is indented.
+    var small = String(String("[") * 120, "1,2", String("]") * 120)
+    assert_true(
+        String("\n", String(" ") * 240, "2\n") in dumps(loads(small), indent=2)
+    )
+    var flat = dumps(decode[List[Int]](String("[", elements, "]")), indent=4)
+    assert_equal(flat.byte_length(), 3 + 100_001 * 6 + 100_000)
 
 
 def test_octets_are_escaped_at_every_place() raises:

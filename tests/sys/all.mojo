@@ -8,6 +8,7 @@ from tests.sys import (
     test_process,
     test_socket,
     test_splice_pipe,
+    test_stack,
     test_thread_cell,
 )
 
@@ -32,6 +33,10 @@ def main() raises:
         failures.append(String(e))
     try:
         TestSuite.discover_tests[test_splice_pipe.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_stack.TESTS]().run()
     except e:
         failures.append(String(e))
     try:
