@@ -37,6 +37,10 @@ comptime CUT_OFF: StaticString = "http.content cut off"
 """How the error begins that reports a peer which left too early."""
 
 
+comptime STOPPING: StaticString = "http.stopping the server stops"
+"""The error of a stream without an end of its own when its server stops."""
+
+
 @fieldwise_init
 struct CarrierFunctions(TrivialRegisterPassable):
     """Holds what carries the octets of an exchange; `owner` comes first."""
@@ -108,6 +112,19 @@ struct StreamState(Movable):
     """What changes the octets, if something does."""
     var read_timeout_ms: Int
     """The longest wait of one read behind an upgrade."""
+    var is_endless: Bool
+    """It has no end of its own: a server that stops asks it to end at once."""
+    var is_stopping: Bool
+    """The server stops."""
+    var has_read: Bool
+    """Its function has read behind an upgrade."""
+    var write_tells: Bool
+    """A write tells its function that the server stops, though there is room:
+    it may never read."""
+    var was_told: Bool
+    """Its function was told that the server stops."""
+    var was_told_idle: Bool
+    """It was told when it had read all that had come."""
 
     def __init__(out self):
         """Makes the state of a response that is not streamed."""
@@ -121,11 +138,31 @@ struct StreamState(Movable):
         self.waiter = None
         self.filter = None
         self.read_timeout_ms = 0
+        self.is_endless = False
+        self.is_stopping = False
+        self.has_read = False
+        self.write_tells = False
+        self.was_told = False
+        self.was_told_idle = False
+
+    def owes_notice(self) -> Bool:
+        """Tells whether the function is still to learn that the server stops.
+
+        Returns:
+            True for a stream without an end of its own, until it was told.
+        """
+        return self.is_stopping and self.is_endless and not self.was_told
 
     def end(mut self):
         """Forgets the response: what still holds the stream finds it over."""
         self.is_head_due = False
         self.is_open = False
+        self.is_endless = False
+        self.is_stopping = False
+        self.has_read = False
+        self.write_tells = False
+        self.was_told = False
+        self.was_told_idle = False
         self.headers = HeaderMap()
         self.trailers = HeaderMap()
         if self.filter:

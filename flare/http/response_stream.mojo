@@ -18,6 +18,12 @@ struct ResponseStream(TrivialRegisterPassable, Writer):
     if nothing else is on its way, else together with what gathers meanwhile;
     when 64 KiB have gathered, a write parks the fiber until the peer has taken
     some. A stream ends when its function returns: used later, it raises.
+
+    A server that stops lets a stream come to its end for
+    `shutdown_timeout_ms`. A stream without an end of its own ends at once: its
+    function is cancelled, its writes raise `http.stopping`, and the response
+    ends in order. Event streams (`text/event-stream`) are taken for such, and
+    `set_endless` says so of others.
     """
 
     var _exchange: Exchange
@@ -47,8 +53,9 @@ struct ResponseStream(TrivialRegisterPassable, Writer):
 
         Raises:
             An error `http.content cut off` if the peer left or does not read,
-            `http.stream_over` if the function has returned, and
-            `http.bad_content` if there is more than Content-Length says.
+            `http.stream_over` if the function has returned, `http.stopping` if
+            the stream is endless and the server stops, and `http.bad_content`
+            if there is more than Content-Length says.
         """
         self._check()
         if len(octets) == 0:
@@ -81,6 +88,32 @@ struct ResponseStream(TrivialRegisterPassable, Writer):
         """
         self._check()
         _ = self._write(OctetPointer(unsafe_from_address=64), 0)
+
+    def is_stopping(self) raises -> Bool:
+        """Returns whether the server stops.
+
+        Returns:
+            True from the beginning of the shutdown on.
+
+        Raises:
+            An error `http.stream_over` if the function has returned.
+        """
+        self._check()
+        return self._exchange[].stream.is_stopping
+
+    def set_endless(self, endless: Bool) raises:
+        """Says whether the stream has no end of its own, so that a server which
+        stops ends it at once.
+
+        Args:
+            endless: True for a feed that goes on for ever; at first True for
+                `text/event-stream` and False for everything else.
+
+        Raises:
+            An error `http.stream_over` if the function has returned.
+        """
+        self._check()
+        self._exchange[].stream.is_endless = endless
 
     def set_trailer(self, name: StringSlice, value: StringSlice) raises:
         """Sets a field that follows the content (RFC 9110 section 6.5).

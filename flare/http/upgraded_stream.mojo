@@ -16,6 +16,13 @@ struct UpgradedStream(Reader, TrivialRegisterPassable, Writer):
     Octets that came right behind the request are read first. The connection
     ends when the function returns: what it wrote is sent before. One fiber may
     read while another one writes.
+
+    When the server stops, the read or the write that waits raises
+    `http.stopping`, once, or else the next one that would have to wait; of a
+    function that has never read, the next write.
+    From then on both work as before until `shutdown_timeout_ms` has passed, so
+    that the function can say goodbye in its protocol. Where it lets the error
+    of a read out, the connection ends in order.
     """
 
     var _exchange: Exchange
@@ -46,8 +53,9 @@ struct UpgradedStream(Reader, TrivialRegisterPassable, Writer):
 
         Raises:
             An error `net.timeout read` after the read timeout,
-            `http.content cut off` if the connection broke or the server stops,
-            and `http.stream_over` if the function has returned.
+            `http.stopping` once when the server stops, `http.content cut off`
+            if the connection broke, and `http.stream_over` if the function has
+            returned.
         """
         self._check()
         if len(into) == 0:
@@ -71,7 +79,8 @@ struct UpgradedStream(Reader, TrivialRegisterPassable, Writer):
 
         Raises:
             An error `http.content cut off` if the peer left or does not read,
-            and `http.stream_over` if the function has returned.
+            `http.stopping` once when the server stops, and `http.stream_over`
+            if the function has returned.
         """
         self._check()
         if len(octets) == 0:
@@ -84,6 +93,18 @@ struct UpgradedStream(Reader, TrivialRegisterPassable, Writer):
             .unsafe_origin_cast[MutUntrackedOrigin](),
             len(octets),
         )
+
+    def is_stopping(self) raises -> Bool:
+        """Returns whether the server stops.
+
+        Returns:
+            True from the beginning of the shutdown on.
+
+        Raises:
+            An error `http.stream_over` if the function has returned.
+        """
+        self._check()
+        return self._exchange[].stream.is_stopping
 
     def set_read_timeout_ms(self, timeout_ms: Optional[Int]) raises:
         """Bounds each wait of `read`; the server's `idle_timeout_ms` at first.

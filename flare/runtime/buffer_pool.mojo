@@ -33,6 +33,8 @@ struct BufferPoolState(Movable):
     """How many buffers there are."""
     var offered: Int
     """Of those that are lent: how many wait for whatever arrives next."""
+    var excepted: Int
+    """Of those that are lent: how many the limit does not count."""
     var lender: MemoryLender
     """What growing buffers give themselves back to."""
 
@@ -49,6 +51,7 @@ struct BufferPoolState(Movable):
         self.count_max = count_max
         self.count = 0
         self.offered = 0
+        self.excepted = 0
         self.lender = MemoryLender(None, _give_back)
 
 
@@ -136,16 +139,24 @@ struct BufferPool(TrivialRegisterPassable):
         """
         self.state[].offered += change
 
+    def except_from_limit(self, change: Int):
+        """Changes how many lent buffers the limit does not count, because
+        something else bounds who keeps them for long.
+
+        Args:
+            change: How many more; negative before they are given back.
+        """
+        self.state[].excepted += change
+
     def available(self) -> Int:
         """Counts what receives may still be completed in.
 
         Returns:
             The buffers that can be taken, and those on offer.
         """
+        ref s = self.state[]
         return (
-            len(self.state[].free)
-            + max(self.state[].count_max - self.state[].count, 0)
-            + self.state[].offered
+            len(s.free) + max(s.count_max + s.excepted - s.count, 0) + s.offered
         )
 
     def is_exhausted(self) -> Bool:
@@ -169,7 +180,7 @@ struct BufferPool(TrivialRegisterPassable):
     @no_inline
     def _grow(self) -> Bool:
         ref s = self.state[]
-        if s.count >= s.count_max:
+        if s.count >= s.count_max + s.excepted:
             return False
         var chunk = map_private(_CHUNK_BUFFERS * s.buffer_octets)
         if chunk < 0:

@@ -253,6 +253,7 @@ struct TestServer[H: Handler](Movable):
         _note(text, "connections", w.connections.lent())
         _note(text, "sockets without a connection", len(w.waiting))
         _note(text, "requests", w.in_flight)
+        _note(text, "streams", w.streams)
         _note(text, "exchanges", w.lent_exchanges)
         _note(text, "output buffers", w.lent_outputs)
         _note(
@@ -287,7 +288,7 @@ struct TestServer[H: Handler](Movable):
         var delay = self.network.next_delay_ms()
         if delay:
             self.network.limit_clock(delay.value())
-        elif w.in_flight == 0 and not w.accept_timer.is_armed():
+        elif w.in_flight + w.streams == 0 and not w.accept_timer.is_armed():
             return False
         var before = self.network.now_ms()
         self.turn()

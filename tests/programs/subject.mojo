@@ -33,6 +33,7 @@ from flare.sys.clock import monotonic_ms
 from flare.tls import TlsServerConfig
 
 from tests.programs.subject_options import SubjectOptions, identity
+from tests.programs.subject_streams import events, polite
 
 
 def home(req: Request) raises -> Response:
@@ -328,6 +329,7 @@ struct Statistics(Handler):
             sum.connections += each.connections
             sum.requests += each.requests
             sum.requests_in_flight += each.requests_in_flight
+            sum.streams += each.streams
             sum.handler_errors += each.handler_errors
             sum.refused += each.refused
             sum.fibers += each.fibers
@@ -344,6 +346,8 @@ struct Statistics(Handler):
                 sum.requests,
                 "\nrequests_in_flight=",
                 sum.requests_in_flight,
+                "\nstreams=",
+                sum.streams,
                 "\nhandler_errors=",
                 sum.handler_errors,
                 "\nrefused=",
@@ -429,6 +433,8 @@ def _routes(handle: ServerHandle, certificates: String) raises -> Router[]:
     router.get("/endless", endless)
     router.post("/thread", use_on_thread)
     router.get("/raw/:what", raw)
+    router.get("/events", events)
+    router.get("/polite", polite)
     router.get("/statistics", Statistics(handle.copy()))
     return router^
 

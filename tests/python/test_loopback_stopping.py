@@ -209,6 +209,39 @@ class ListenQueue(Case):
             self.assertTrue(client.has_ended())
 
 
+class Streams(Case):
+    def test_idle_streams_end_in_order_and_hold_no_stop_up(self):
+        subject = self.start()
+        count = 100
+        feeds = self.connect_all(
+            subject, count, b"GET /events HTTP/1.1\r\nHost: a\r\n\r\n"
+        )
+        talks = self.connect_all(
+            subject,
+            count,
+            b"GET /polite HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\n"
+            b"Upgrade: raw\r\n\r\n",
+        )
+        for client in feeds:
+            self.assertEqual(client.head().status, 200)
+        for client in talks:
+            self.assertEqual(client.head().status, 101)
+        # An upgraded connection holds no receive buffer.
+        subject.await_statistics(
+            streams=2 * count, requests_in_flight=0, receive_buffers=count
+        )
+        started = time.monotonic()
+        subject.process.terminate()
+        for client in feeds:
+            self.assertEqual(client.rest(), b"0\r\n\r\n")
+            client.close()
+        for client in talks:
+            self.assertEqual(client.rest(), b"goodbye")
+            client.close()
+        self.expect_exit(subject, 5)
+        self.assertLess(time.monotonic() - started, 3)
+
+
 class Traffics(Case):
     def play(self, client, *options):
         subject = self.start(*options)
@@ -282,6 +315,7 @@ class AgainAtPath(Twice):
 
 
 on_each_plain_transport(ListenQueue, unittest.TestCase)
+on_each_transport(Streams, unittest.TestCase)
 on_each_transport(Traffics, unittest.TestCase)
 on_each_backend(Again, unittest.TestCase)
 on_each_backend(AgainAtPath, unittest.TestCase, ("unix",))

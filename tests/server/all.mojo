@@ -18,6 +18,7 @@ from tests.server import (
     test_restart_delay,
     test_splits,
     test_start_barrier,
+    test_stops,
     test_stream_rules,
     test_streams,
     test_stubborn,
@@ -41,6 +42,7 @@ def main() raises:
     _run[test_restart_delay.TESTS](failures)
     _run[test_splits.TESTS](failures)
     _run[test_start_barrier.TESTS](failures)
+    _run[test_stops.TESTS](failures)
     _run[test_stream_rules.TESTS](failures)
     _run[test_streams.TESTS](failures)
     _run[test_stubborn.TESTS](failures)

@@ -220,19 +220,36 @@ def test_content_over_a_late_small_limit_is_413() raises:
         _end(server^, [peer])
 
 
-def test_streams_count_as_requests_in_flight() raises:
-    var server = _server(max_requests_in_flight=1)
-    var first = server.connect()
-    first.send("GET /slow HTTP/1.1\r\nHost: a\r\n\r\n")
+def test_open_streams_leave_requests_alone_and_have_a_bound() raises:
+    var server = _server(max_requests_in_flight=1, max_streams=2)
+    var streams: List[Peer] = [server.connect(), server.connect()]
+    streams[0].send("GET /slow HTTP/1.1\r\nHost: a\r\n\r\n")
+    streams[1].send(String("GET /raw", _UPGRADE))
     server.settle()
-    var second = server.connect()
-    second.send(_NEXT)
+    ref counts = server.worker.state[]
+    assert_equal(counts.streams, 2)
+    assert_equal(counts.in_flight, 0)
+    server.turn_now()
+    assert_equal(server.statistics().streams, 2)
+    assert_equal(server.statistics().requests_in_flight, 0)
+    var other = server.connect()
+    other.send(_NEXT)
     server.settle()
-    assert_true(_text(second.received()).startswith("HTTP/1.1 503 "))
-    assert_true(_text(server.receive(first)).endswith("0\r\n\r\n"))
-    second.send(_NEXT)
-    assert_true(_text(server.receive(second)).startswith("HTTP/1.1 200 "))
-    _end(server^, [first, second])
+    assert_true(_text(other.received()).startswith("HTTP/1.1 200 "))
+    var slow = String("GET /slow HTTP/1.1\r\nHost: a\r\n\r\n")
+    for request in [slow, String("GET /raw", _UPGRADE)]:
+        other.send(request)
+        server.settle()
+        var refused = _text(other.received())
+        assert_true(refused.startswith("HTTP/1.1 503 "), refused)
+        assert_true(refused.find("\r\nRetry-After: ") > 0, refused)
+    streams[0].reset()
+    server.settle()
+    other.send(slow)
+    server.settle()
+    assert_true(_text(other.received()).startswith("HTTP/1.1 200 "))
+    streams.append(other)
+    _end(server^, streams)
 
 
 def test_abort_at_each_point_of_a_stream_leaves_nothing() raises:
@@ -449,12 +466,15 @@ def _write_raw(req: Request, stream: UpgradedStream) raises:
     stream.write_all("octets".as_bytes())
 
 
-def _server(*, max_requests_in_flight: Int = 100) -> TestServer[_Rules]:
+def _server(
+    *, max_requests_in_flight: Int = 100, max_streams: Int = 100
+) -> TestServer[_Rules]:
     return TestServer(
         _Rules(),
         config=ServerConfig(
             log=LogSink.nowhere(),
             max_requests_in_flight=max_requests_in_flight,
+            max_streams=max_streams,
         ),
     )
 

@@ -8,11 +8,12 @@ from flare.core import Buffer, Erased, OctetPointer, PointerTo
 from flare.http.exchange import (
     CUT_OFF,
     OVER,
+    STOPPING,
     CarrierFunctions,
     Exchange,
     ExchangeState,
 )
-from flare.message import HeaderMap
+from flare.message import HeaderMap, Status
 from flare.http.stream_address import StreamAddr
 from flare.net import NetError
 from flare.runtime.current import current_reactor
@@ -187,6 +188,7 @@ def _read_upgraded(owner: Erased, into: OctetPointer, count: Int) raises -> Int:
     _check_thread(c)
     var x = c[].exchange.value()
     var request_id = x[].request_id
+    x[].stream.has_read = True
     while True:
         var octets = window(c)
         if len(octets) > 0:
@@ -200,6 +202,10 @@ def _read_upgraded(owner: Erased, into: OctetPointer, count: Int) raises -> Int:
         if c[].peer_ended:
             _check_end(c)
             return 0
+        if x[].stream.owes_notice():
+            # It has come to a pause: what it wrote so far may be all.
+            x[].stream.was_told_idle = True
+            _tell_stop(x)
         if x[].waiter:
             raise Error("http.busy another fiber reads")
         var fiber = waiting_fiber("read")
@@ -215,8 +221,11 @@ def _read_upgraded(owner: Erased, into: OctetPointer, count: Int) raises -> Int:
 
 def _await_room(c: PointerTo[ConnectionState], x: Exchange) raises:
     _check_peer(c, x)
+    if x[].stream.write_tells:
+        _tell_stop(x)
     var request_id = x[].request_id
     while len(c[].output) >= STREAM_OCTETS_MAX:
+        _tell_stop(x)
         if x[].stream.waiter:
             raise Error("http.busy another fiber writes")
         var fiber = waiting_fiber("write")
@@ -225,6 +234,7 @@ def _await_room(c: PointerTo[ConnectionState], x: Exchange) raises:
         _check_not_over(x, request_id)
         x[].stream.waiter = None
         if result == CANCELLED:
+            _tell_stop(x)
             raise Error(CUT_OFF, ": the peer left or does not read")
         if result < 0:
             raise Error(NetError.from_errno("write", result))
@@ -249,6 +259,16 @@ def _check_not_over(x: Exchange, request_id: Int) raises:
 def _check_peer(c: PointerTo[ConnectionState], x: Exchange) raises:
     if x[].peer_gone or c[].stage != Stage.OPEN:
         raise Error(CUT_OFF, ": the peer left")
+
+
+def _tell_stop(x: Exchange) raises:
+    ref stream = x[].stream
+    if not stream.owes_notice():
+        return
+    # Behind an upgrade the function may answer in its protocol. A function that
+    # writes a response has nothing to add, and may not care.
+    stream.was_told = stream.status == Status.SWITCHING_PROTOCOLS
+    raise Error(STOPPING)
 
 
 def _check_end(c: PointerTo[ConnectionState]) raises:
@@ -297,7 +317,10 @@ def _on_lost(task: Erased):
     WorkerStatistics.add(Pointer(to=w[].statistics[].handlers_lost), 1)
     end_at_once(c)
     c[].running = False
-    w[].in_flight -= 1
+    if x[].stream.is_open:
+        w[].streams -= 1
+    else:
+        w[].in_flight -= 1
     c[].exchange = None
     x[].end()
     x[].carrier = None

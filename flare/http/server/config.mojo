@@ -62,7 +62,11 @@ struct ServerConfig(Copyable, Movable):
     pauses."""
     var max_requests_in_flight: Int
     """Requests of one worker that are being answered; 8,192 by default. Over it
-    the answer is 503."""
+    the answer is 503. Open streams are counted by `max_streams` instead."""
+    var max_streams: Int
+    """Streamed responses and upgraded connections of one worker that are open;
+    12,288 by default, so that a quarter of `max_connections` is left for other
+    requests. Over it the answer is 503."""
     var max_receive_buffers: Int
     """Buffers of 4 KiB that received octets of one worker may occupy; 16,384 by
     default: 64 MiB. At the limit connections wait to be read. The head of each
@@ -136,6 +140,7 @@ struct ServerConfig(Copyable, Movable):
         max_keepalive_requests: Int = 100_000,
         max_connections: Int = 16_384,
         max_requests_in_flight: Int = 8_192,
+        max_streams: Int = 12_288,
         max_receive_buffers: Int = 16_384,
         overload_timeout_ms: Int = 5_000,
         idle_timeout_ms: Int = 60_000,
@@ -166,6 +171,7 @@ struct ServerConfig(Copyable, Movable):
             max_keepalive_requests: Requests on one connection.
             max_connections: Connections of one worker.
             max_requests_in_flight: Requests of one worker being answered.
+            max_streams: Open streams of one worker.
             max_receive_buffers: Buffers for received octets of one worker.
             overload_timeout_ms: The wait of who cannot be accepted.
             idle_timeout_ms: The wait for a next request.
@@ -193,6 +199,7 @@ struct ServerConfig(Copyable, Movable):
         self.max_keepalive_requests = max_keepalive_requests
         self.max_connections = max_connections
         self.max_requests_in_flight = max_requests_in_flight
+        self.max_streams = max_streams
         self.max_receive_buffers = max_receive_buffers
         self.overload_timeout_ms = overload_timeout_ms
         self.idle_timeout_ms = idle_timeout_ms
@@ -224,6 +231,7 @@ struct ServerConfig(Copyable, Movable):
             _Count(self.max_keepalive_requests, "max_keepalive_requests"),
             _Count(self.max_connections, "max_connections"),
             _Count(self.max_requests_in_flight, "max_requests_in_flight"),
+            _Count(self.max_streams, "max_streams"),
             _Count(self.overload_timeout_ms, "overload_timeout_ms"),
             _Count(self.idle_timeout_ms, "idle_timeout_ms"),
             _Count(self.head_timeout_ms, "head_timeout_ms"),

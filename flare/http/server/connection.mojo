@@ -58,6 +58,7 @@ from .read_ahead import (
     submit_receive,
 )
 from .statistics import WorkerStatistics
+from .stream import stop_stream
 
 comptime _DRAINED_OCTETS_MAX = 256 * 1024
 
@@ -460,6 +461,8 @@ struct Connection(TrivialRegisterPassable):
         if c[].stage != Stage.OPEN:
             return
         machine(c).close_after_exchange()
+        if c[].running and c[].exchange.value()[].stream.is_open:
+            stop_stream(c[].exchange.value())
         if c[].wait == Wait.NEXT_REQUEST or c[].proxy_header_due:
             c[].wait = Wait.NOTHING
         self.settle()

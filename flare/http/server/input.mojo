@@ -217,6 +217,9 @@ def hand_head_over(
         # Too dear to be kept for the length of a request.
         _gather(c, _large_buffers(c))
     if c[].input:
+        if x[].head.wants_upgrade:
+            _copy_head(c, x, head_octets)
+            return
         x[].octets = c[].input.unsafe_value().unsafe_offset(c[].input_start)
         x[].read_buffer = c[].input
         c[].input_shared = True
@@ -233,6 +236,16 @@ def hand_head_over(
         if len(c[].gathered) > head_octets:
             copied.append(window(c)[head_octets:])
         swap(copied, c[].gathered)
+    x[].gathered = copied^
+    x[].octets = x[].gathered.unsafe_front()
+
+
+@no_inline
+def _copy_head(c: PointerTo[ConnectionState], x: Exchange, head_octets: Int):
+    # An upgraded connection may live for days: it must not keep a receive
+    # buffer for as long. Later its handler may have views of the head.
+    var copied = Buffer(capacity=head_octets)
+    copied.append(window(c)[:head_octets])
     x[].gathered = copied^
     x[].octets = x[].gathered.unsafe_front()
 

@@ -20,7 +20,10 @@ struct WorkerStatistics(ImplicitlyCopyable):
     var requests: Int64
     """Requests whose head was complete, since the start."""
     var requests_in_flight: Int64
-    """Requests that are being answered now."""
+    """Requests that are being answered now, without those whose stream has
+    begun."""
+    var streams: Int64
+    """Streamed responses and upgraded connections that are open now."""
     var handler_errors: Int64
     """Handlers that raised, since the start."""
     var refused: Int64
@@ -48,7 +51,7 @@ struct WorkerStatistics(ImplicitlyCopyable):
 
     def __init__(out self):
         """Counts from zero."""
-        self = Self(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+        self = Self(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 
     @staticmethod
     @always_inline
@@ -85,6 +88,7 @@ struct WorkerStatistics(ImplicitlyCopyable):
         """
         Self.set(Pointer(to=counters[].connections), 0)
         Self.set(Pointer(to=counters[].requests_in_flight), 0)
+        Self.set(Pointer(to=counters[].streams), 0)
         Self.set(Pointer(to=counters[].fibers), 0)
         Self.set(Pointer(to=counters[].receive_buffers), 0)
         Self.set(Pointer(to=counters[].timers), 0)

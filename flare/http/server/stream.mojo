@@ -4,16 +4,16 @@ It runs on the fiber of the handler, after handler and middleware have returned
 and while the request still lives.
 """
 
-from flare.core import PointerTo, write_escaped
+from flare.core import PointerTo, equals_ignoring_case, write_escaped
 from flare.http.body import Body
-from flare.http.builders import error_response
-from flare.http.exchange import Exchange
+from flare.http.builders import error_response, service_unavailable
+from flare.http.exchange import STOPPING, Exchange
 from flare.http.response import Response
-from flare.message import Status
+from flare.message import HeaderMap, Status
 from flare.proto.h1.grammar import lists_member
 from flare.proto.h1.head import BodyKind
 from flare.runtime.deadline import set_run_deadline
-from flare.runtime.fiber import NO_DEADLINE
+from flare.runtime.fiber import NO_DEADLINE, Fiber
 
 from .connection_state import ConnectionState, Stage
 from .deadline import choose_deadline
@@ -28,6 +28,7 @@ from .output import (
     write_stream_head,
 )
 from .statistics import WorkerStatistics
+from .worker_state import WorkerState
 
 
 def answer_with_stream(
@@ -40,17 +41,27 @@ def answer_with_stream(
         x: The exchange.
         response: The response; its content is a stream.
     """
+    var w = worker_of(c)
     var is_upgrade = response.status == Status.SWITCHING_PROTOCOLS
     if is_upgrade and not can_upgrade(x, response):
         write_response(c, upgrade_required(response))
         return
+    if w[].streams >= w[].config.max_streams:
+        WorkerStatistics.add(Pointer(to=w[].statistics[].refused), 1)
+        write_response(c, service_unavailable())
+        return
+    _count_stream(x, w, 1)
     ref stream = x[].stream
     stream.status = response.status
     swap(stream.headers, response.headers)
     stream.is_head_due = True
     stream.is_open = True
     stream.written = 0
-    stream.read_timeout_ms = worker_of(c)[].config.idle_timeout_ms
+    stream.read_timeout_ms = w[].config.idle_timeout_ms
+    stream.is_endless = is_upgrade or _is_event_stream(stream.headers)
+    stream.is_stopping = w[].stopping
+    # Behind an upgrade it may have a last word.
+    stream.write_tells = not is_upgrade
     var content = response^.into_body()
     try:
         if is_upgrade:
@@ -64,6 +75,26 @@ def answer_with_stream(
     # end may wait.
     _ = content^
     x[].stream.end()
+    _count_stream(x, w, -1)
+
+
+def stop_stream(x: Exchange):
+    """Tells the function of an open stream that the server stops.
+
+    Args:
+        x: The exchange, whose stream is open.
+    """
+    ref stream = x[].stream
+    stream.is_stopping = True
+    if not stream.is_endless:
+        return
+    if stream.status == Status.SWITCHING_PROTOCOLS:
+        # It may want to say goodbye, so its waits go on.
+        stream.write_tells = not stream.has_read
+        _wake(x[].waiter)
+    else:
+        x[].fiber.value().cancel()
+    _wake(stream.waiter)
 
 
 def report_error(x: Exchange, error: Error):
@@ -158,9 +189,34 @@ def _lift_deadline(x: Exchange):
     set_run_deadline(x[].fiber.value(), NO_DEADLINE)
 
 
+def _count_stream(x: Exchange, w: PointerTo[WorkerState], change: Int):
+    w[].streams += change
+    w[].in_flight -= change
+    if x[].read_buffer:
+        # It holds the head for as long as the stream is open: as many streams
+        # as there are receive buffers must not keep everybody from receiving.
+        w[].reactor.buffers().except_from_limit(change)
+
+
+def _is_event_stream(headers: HeaderMap) -> Bool:
+    var kind = headers.get("Content-Type")
+    if not kind:
+        return False
+    comptime EVENTS: StaticString = "text/event-stream"
+    var octets = kind.value().as_bytes()
+    return len(octets) >= EVENTS.byte_length() and equals_ignoring_case(
+        octets[: EVENTS.byte_length()], EVENTS.as_bytes()
+    )
+
+
+def _wake(fiber: Optional[Fiber]):
+    if fiber:
+        fiber.value().wake()
+
+
 @no_inline
 def _break_off(c: PointerTo[ConnectionState], x: Exchange, error: Error):
-    if x[].peer_gone:
+    if x[].peer_gone or _ends_for_stop(c, x, error):
         return
     # Where the content is at fault its own status says so.
     var status = x[].content_status
@@ -170,7 +226,8 @@ def _break_off(c: PointerTo[ConnectionState], x: Exchange, error: Error):
         return
     if status == 0:
         status = x[].status_of(error)
-        report_error(x, error)
+        if not (c[].upgraded and _says_stopping(error)):
+            report_error(x, error)
     if x[].stream.is_head_due:
         write_response(c, error_response(status))
         return
@@ -178,3 +235,34 @@ def _break_off(c: PointerTo[ConnectionState], x: Exchange, error: Error):
     # The peer must not take what came for the whole.
     c[].resets = True
     c[].stage = Stage.CLOSING
+
+
+def _ends_for_stop(
+    c: PointerTo[ConnectionState], x: Exchange, error: Error
+) -> Bool:
+    """Ends a stream in order that has no end of its own, for a stop.
+
+    Returns:
+        False if the stream is broken off like any other.
+    """
+    ref stream = x[].stream
+    if not stream.is_stopping or not stream.is_endless:
+        return False
+    if c[].upgraded:
+        if not stream.was_told_idle or not _says_stopping(error):
+            return False
+        record_access(c, stream.status, stream.written)
+        return True
+    if x[].content_status != 0 or x[].peer_ended or stream.filter:
+        # What a filter still owes cannot be had any more.
+        return False
+    try:
+        end_stream(c, x)
+    except:
+        return False
+    record_access(c, stream.status, stream.written)
+    return True
+
+
+def _says_stopping(error: Error) -> Bool:
+    return String(error).startswith(STOPPING)

@@ -197,6 +197,7 @@ struct Worker(TrivialRegisterPassable):
         WorkerStatistics.set(
             Pointer(to=w[].statistics[].requests_in_flight), w[].in_flight
         )
+        WorkerStatistics.set(Pointer(to=w[].statistics[].streams), w[].streams)
         WorkerStatistics.set(
             Pointer(to=w[].statistics[].fibers),
             w[].reactor.state[].fibers.busy(),

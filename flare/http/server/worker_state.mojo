@@ -145,7 +145,10 @@ struct WorkerState(Movable):
     var handshake_steps_left: Int
     """How many steps of handshakes may still be taken in this turn."""
     var in_flight: Int
-    """Requests that are being answered."""
+    """Requests that are being answered, without those whose stream has
+    begun."""
+    var streams: Int
+    """Streamed responses and upgraded connections that are open."""
     var next_request_id: Int
     """The number of the next request."""
     var date: List[UInt8]
@@ -226,6 +229,7 @@ struct WorkerState(Movable):
         self.handshakes = List[SlotHandle]()
         self.handshake_steps_left = HANDSHAKE_STEPS_MAX
         self.in_flight = 0
+        self.streams = 0
         self.next_request_id = 1
         self.date = List[UInt8](length=HTTP_DATE_OCTETS, fill=0)
         self.date_seconds = -1

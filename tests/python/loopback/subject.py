@@ -28,7 +28,13 @@ PLAIN_TRANSPORTS = ("tcp", "unix")
 TRANSPORTS = (*PLAIN_TRANSPORTS, "tls")
 EFFECT_SECONDS_MAX = 5.0
 # Resources that must be what they were once all clients have gone.
-HELD = ("connections", "requests_in_flight", "fibers", "receive_buffers")
+HELD = (
+    "connections",
+    "requests_in_flight",
+    "streams",
+    "fibers",
+    "receive_buffers",
+)
 
 
 @functools.lru_cache
