@@ -3,7 +3,7 @@
 Invariant: whatever octets come and then end, one exchange of a client gives
 exactly the status and the content that a naive parser of the whole input finds,
 or one error of the client; and it would use the connection again only if the
-input was one whole response and no more.
+input was one whole response, as it should be, and no more.
 """
 
 from flare.core import write_escaped
@@ -99,6 +99,8 @@ def _compare(outcome: _Outcome, reference: Reference) raises:
         raise Error("the content is ", _shown(outcome.content))
     if outcome.is_kept and reference.verdict != END:
         raise Error("octets lie behind the response")
+    if outcome.is_kept and (reference.is_odd or reference.was_odd):
+        raise Error("the connection of an odd response is kept")
 
 
 def _ask(method: String, octets: List[UInt8]) raises -> _Outcome:

@@ -2,8 +2,8 @@
 
 Invariant: a client machine reports the same, and fails alike, however the
 octets are cut; it accepts exactly the responses, with exactly the fields and
-bodies, that a naive parser of the whole input finds; and nothing behind a
-response is ever reported.
+bodies, that a naive parser of the whole input finds; nothing behind a response
+is ever reported; and a response that only a client may read is the last one.
 """
 
 from flare.proto.h1 import H1Limits, Role
@@ -68,6 +68,7 @@ def _receive(
         var end = cuts[i] if i < len(cuts) else len(octets)
         conversation.receive(Span(octets)[start:end])
         start = end
+    var is_kept = conversation.machine.can_reuse()
     conversation.act("end")
     # What may differ is how often nothing was reported.
     var lines = List[String]()
@@ -75,6 +76,8 @@ def _receive(
         if line != "= PAUSED" and line != "= GOING_AWAY":
             lines.append(line)
     lines.append("? " + String(conversation.reason))
+    if is_kept:
+        lines.append("? kept")
     return lines^
 
 
@@ -96,6 +99,9 @@ def _compare(lines: List[String], reference: Reference) raises:
         raise Error("accepted what the reference rejects")
     if reference.verdict == END and is_refused:
         raise Error("refused what the reference accepts")
+    if lines[len(lines) - 1] == "? kept":
+        if reference.is_odd or reference.was_odd:
+            raise Error("the connection of an odd response is kept")
 
 
 def _count(lines: List[String], mut histogram: Histogram):

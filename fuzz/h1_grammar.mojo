@@ -61,7 +61,27 @@ def response(mut random: Random) -> List[UInt8]:
     _append_rest(octets, random, has_body or random.chance(10))
     if random.chance(5):
         append_text(octets, "HTTP/1.1 200 OK\r\n\r\n")
+    if random.chance(20):
+        return _oddly_written(octets, random)
     return octets^
+
+
+def _oddly_written(octets: List[UInt8], mut random: Random) -> List[UInt8]:
+    # Lines that end with LF alone, that are folded, or sizes behind which
+    # blanks stand.
+    var odd = List[UInt8]()
+    var percent = random.between(1, 60)
+    for i in range(len(octets)):
+        var ends = octets[i] == 13 and i + 1 < len(octets)
+        if ends and octets[i + 1] == 10 and random.chance(percent):
+            if random.chance(20):
+                append_text(odd, "\r\n\t" if random.chance(50) else "\n  ")
+            if random.chance(20):
+                append_text(odd, "  ")
+            if random.chance(60):
+                continue
+        odd.append(octets[i])
+    return odd^
 
 
 def _append_rest(mut octets: List[UInt8], mut random: Random, has_body: Bool):
@@ -200,6 +220,8 @@ def _conflicts() -> List[StaticString]:
     return [
         "Content-Length: 3\r\n",
         "Content-Length: 3, 3\r\n",
+        "Content-Length: 3\r\nContent-Length: 03\r\n",
+        "Content-Length: 3\r\n Content-Length: 4\r\n",
         "Content-Length: +3\r\n",
         "Transfer-Encoding: chunked\r\n",
         "Transfer-Encoding: gzip\r\n",

@@ -46,6 +46,12 @@ struct Reference:
     """Its values."""
     var minor: Int
     """The minor version of the current head."""
+    var is_response: Bool
+    """What only a client may read is read."""
+    var is_odd: Bool
+    """Something of that kind was read in the last message."""
+    var was_odd: Bool
+    """Something of that kind was read before it."""
 
     def __init__(out self, octets: Span[UInt8, _]):
         """Takes an input without reading it.
@@ -60,6 +66,9 @@ struct Reference:
         self.names = []
         self.values = []
         self.minor = 1
+        self.is_response = False
+        self.is_odd = False
+        self.was_odd = False
 
     def read_requests(mut self):
         """Reads requests until the input or the connection ends."""
@@ -80,6 +89,7 @@ struct Reference:
             method: The method of the request.
         """
         var kept = 0
+        self.is_response = True
         try:
             for _ in range(17):
                 kept = len(self.lines)
@@ -151,8 +161,12 @@ struct Reference:
         self._read_fields(head)
         var length = self._content_length()
         var is_chunked = self._is_chunked()
-        _require(length < 0 or not is_chunked)
-        var persists = self._persists()
+        if length >= 0 and is_chunked:
+            length = -1
+            self.is_odd = True
+        if self.is_odd:
+            self._clean_lengths(length)
+        var persists = self._persists() and not self.is_odd
         var is_bodiless = status < 200 or status == 204 or status == 304
         if (status < 200 or status == 204) and (length > 0 or is_chunked):
             persists = False
@@ -190,27 +204,50 @@ struct Reference:
         return True
 
     def _head_lines(mut self) raises Rejected -> List[List[UInt8]]:
-        var end = self._find(self.at, "\r\n\r\n")
+        self.was_odd = self.was_odd or self.is_odd
+        self.is_odd = False
         var lines = List[List[UInt8]]()
-        while self.at < end + 2:
-            var stop = self._find(self.at, "\r\n")
-            lines.append(List[UInt8](Span(self.octets)[self.at : stop]))
-            self.at = stop + 2
-        self.at = end + 4
-        return lines^
+        while True:
+            var line = self._line()
+            if len(line) == 0 and len(lines) > 0:
+                return lines^
+            lines.append(line^)
+
+    def _line(mut self) raises Rejected -> List[UInt8]:
+        # To the next CR LF; in a response, to the next LF.
+        var end: Int
+        var next: Int
+        if not self.is_response:
+            end = self._find(self.at, "\r\n")
+            next = end + 2
+        else:
+            end = self._find(self.at, "\n")
+            next = end + 1
+            if end > self.at and self.octets[end - 1] == 13:
+                end -= 1
+            else:
+                self.is_odd = True
+        var line = List[UInt8](Span(self.octets)[self.at : end])
+        self.at = next
+        return line^
 
     def _read_version(mut self, word: List[UInt8]) raises Rejected:
         _require(len(word) == 8 and _text(word).startswith("HTTP/1."))
         _require(word[7] >= 48 and word[7] <= 57)
         self.minor = Int(word[7] - 48)
 
-    def _read_fields(mut self, lines: List[List[UInt8]]) raises Rejected:
+    def _read_fields[
+        is_trailer: Bool = False
+    ](mut self, lines: List[List[UInt8]]) raises Rejected:
         self.names.clear()
         self.values.clear()
         for i in range(1, len(lines)):
             var colon = 0
             while colon < len(lines[i]) and lines[i][colon] != 58:
                 colon += 1
+            if self.is_response and (lines[i][0] == 32 or lines[i][0] == 9):
+                self._read_fold(lines[i], is_trailer)
+                continue
             _require(colon < len(lines[i]))
             var name = List[UInt8](Span(lines[i])[:colon])
             _require(_is_token(name))
@@ -218,6 +255,42 @@ struct Reference:
             _require(_is_content(value))
             self.names.append(_text(name))
             self.values.append(_text(_trimmed(value)))
+
+    def _read_fold(
+        mut self, line: List[UInt8], is_trailer: Bool
+    ) raises Rejected:
+        comptime FRAMING: List[String] = [
+            "host",
+            "connection",
+            "content-length",
+            "transfer-encoding",
+            "expect",
+        ]
+        _require(len(self.names) > 0 and _is_content(line))
+        var last = len(self.names) - 1
+        for name in materialize[FRAMING]():
+            _require(is_trailer or self.names[last].lower() != name)
+        var more = _text(_trimmed(line))
+        if self.values[last] != "" and more != "":
+            self.values[last] += " "
+        self.values[last] += more
+        self.is_odd = True
+
+    def _clean_lengths(mut self, length: Int):
+        # One line that says the length, or none.
+        var names = List[String]()
+        var values = List[String]()
+        var is_due = length >= 0
+        for i in range(len(self.names)):
+            if self.names[i].lower() != "content-length":
+                names.append(self.names[i])
+                values.append(self.values[i])
+            elif is_due:
+                names.append(self.names[i])
+                values.append(String(length))
+                is_due = False
+        self.names = names^
+        self.values = values^
 
     def _add_fields(mut self):
         for i in range(len(self.names)):
@@ -243,16 +316,25 @@ struct Reference:
                     members.append(member)
         return members^
 
-    def _content_length(self) raises Rejected -> Int:
+    def _content_length(mut self) raises Rejected -> Int:
         var values = self._all("content-length")
         if len(values) == 0:
             return -1
-        _require(len(values) == 1)
-        var length = 0
-        _require(values[0].byte_length() > 0 and values[0].byte_length() < 20)
-        for b in values[0].as_bytes():
-            _require(b >= 48 and b <= 57)
-            length = min(length * 10 + Int(b - 48), 1 << 55)
+        if self.is_response:
+            # A line may list several.
+            var numbers = List[String]()
+            for value in values:
+                for part in value.replace("\\x09", " ").split(","):
+                    numbers.append(String(part.strip(" ")))
+            values = numbers^
+            self.is_odd = self.is_odd or len(values) > 1
+        else:
+            _require(len(values) == 1)
+        var length = -1
+        for value in values:
+            var number = _number(value)
+            _require(length < 0 or length == number)
+            length = number
         return length
 
     def _is_chunked(self) raises Rejected -> Bool:
@@ -327,20 +409,17 @@ struct Reference:
             return
         var lines: List[List[UInt8]] = [[]]
         while True:
-            var end = self._find(self.at, "\r\n")
-            if end == self.at:
+            var line = self._line()
+            if len(line) == 0:
                 break
-            lines.append(List[UInt8](Span(self.octets)[self.at : end]))
-            self.at = end + 2
-        self.at += 2
-        self._read_fields(lines)
+            lines.append(line^)
+        self._read_fields[True](lines)
         if len(self.names) > 0:
             self.lines.append("= TRAILERS")
             self._add_fields()
 
     def _read_chunk(mut self, mut body: List[UInt8]) raises Rejected -> Bool:
-        var end = self._find(self.at, "\r\n")
-        var line = List[UInt8](Span(self.octets)[self.at : end])
+        var line = self._line()
         var digits = 0
         var size = 0
         while digits < len(line):
@@ -357,13 +436,18 @@ struct Reference:
         while rest < len(line) and (line[rest] == 32 or line[rest] == 9):
             rest += 1
         _require(rest == len(line) or line[rest] == 59)
-        _require(rest < len(line) or digits == len(line))
+        if rest == len(line) and digits < rest:
+            _require(self.is_response)
+            self.is_odd = True
         _require(len(line) - digits <= 256)
         _require(_is_content(List[UInt8](Span(line)[rest:])))
-        self.at = end + 2
         if size == 0:
             return False
         self._take(body, size)
+        if self.is_response and self._has(self.at, "\n"):
+            self.is_odd = True
+            self.at += 1
+            return True
         if self.at + 2 > len(self.octets):
             raise Rejected(False)
         _require(self._has(self.at, "\r\n"))
@@ -395,6 +479,17 @@ struct Reference:
 def _require(condition: Bool) raises Rejected:
     if not condition:
         raise Rejected(True)
+
+
+def _number(text: String) raises Rejected -> Int:
+    _require(text.byte_length() > 0 and text.byte_length() < 20)
+    # More than fits is more than any body may have: it only has to differ.
+    var number: UInt64 = 0
+    for b in text.as_bytes():
+        _require(b >= 48 and b <= 57)
+        number = number * 10 + UInt64(b - 48)
+    _require(number <= UInt64(Int.MAX))
+    return Int(number)
 
 
 def _is_token(octets: List[UInt8]) -> Bool:

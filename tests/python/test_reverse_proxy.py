@@ -79,7 +79,56 @@ class CleanForm(unittest.TestCase):
                 self.assertIn(f"X-Forwarded-Host: {authority}\r\n", head.decode())
                 self.assertIn(f';host="{authority}"', head.decode())
 
-    def passed_on(self, request, response):
+    def test_an_odd_response_goes_on_as_every_reader_takes_it(self):
+        length, coding = b"Content-Length: 3\r\n", b"Transfer-Encoding: chunked\r\n"
+        chunks = b"\r\n3  \r\nabc\n0\r\n\r\n"
+        rows = [
+            (b"HTTP/1.1 200 OK\r\nX-A: 1\r\n  2\r\n" + length + b"\r\nabc", False),
+            (b"HTTP/1.1 200 OK\nX-A: 1 2\nContent-Length: 3\n\nabc", False),
+            (b"HTTP/1.1 200 OK\r\nX-A: 1 2\r\n" + 2 * length + b"\r\nabc", False),
+            (b"HTTP/1.1 200 OK\r\nX-A: 1 2\r\nContent-Length: 3, 3\r\n\r\nabc", False),
+            (b"HTTP/1.1 200 OK\r\nX-A: 1 2\r\n" + length + coding + chunks, True),
+            (b"HTTP/1.1 200 OK\nX-A:\n 1\n 2\n" + coding + b"Content-Length: 9\n" + chunks, True),
+        ]
+        for response, is_chunked in rows:
+            with self.subTest(response=response):
+                _, answer = self.passed_on(
+                    b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+                    response,
+                    closes=False,
+                )
+                head, _, content = answer.partition(b"\r\n\r\n")
+                lines = head.split(b"\r\n")
+                self.assertNotIn(b"\n", b"".join(lines))
+                self.assertEqual(lines[0], b"HTTP/1.1 200 OK")
+                self.assertIn(b"X-A: 1 2", lines)
+                names = [line.split(b":")[0].lower() for line in lines[1:]]
+                framing = [n for n in names if n in (b"content-length", b"transfer-encoding")]
+                if is_chunked:
+                    self.assertEqual(framing, [b"transfer-encoding"])
+                    self.assertEqual(content, b"3\r\nabc\r\n0\r\n\r\n")
+                else:
+                    self.assertEqual(framing, [b"content-length"])
+                    self.assertIn(b"Content-Length: 3", lines)
+                    self.assertEqual(content, b"abc")
+
+    def test_a_response_that_contradicts_itself_is_a_bad_gateway(self):
+        for section in (
+            b"Content-Length: 3\r\nContent-Length: 4\r\n",
+            b"Content-Length: 3, 4\r\n",
+            b"Content-Length: 3\r\n 4\r\n",
+            b"X: a\0b\r\nContent-Length: 3\r\n",
+            b"X: a\rb\r\nContent-Length: 3\r\n",
+        ):
+            with self.subTest(section=section):
+                _, answer = self.passed_on(
+                    b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+                    b"HTTP/1.1 200 OK\r\n" + section + b"\r\nabc",
+                    closes=False,
+                )
+                self.assertTrue(answer.startswith(b"HTTP/1.1 502 "), answer)
+
+    def passed_on(self, request, response, closes=True):
         """Gives the head that a server behind gets, and what comes back of
         the octets that it answers."""
         behind = socket.create_server(("127.0.0.1", 0))
@@ -102,8 +151,10 @@ class CleanForm(unittest.TestCase):
                         break
                     head += piece
                 upstream.sendall(response)
-                # The proxy has to give this connection up, or to leave it idle.
                 answer = asked.makefile("rb").read()
+                if not closes:
+                    # The proxy gives this connection up, although it could go on.
+                    self.assertEqual(upstream.recv(1), b"")
         return head, answer
 
 

@@ -3,6 +3,9 @@
 An octet is consumed as soon as it is judged, so nothing of a chunk line is ever
 kept. Extensions are counted and dropped: none has a meaning to us, and their
 octets may not be control octets, so that the end of the line is never in doubt.
+
+Of a response, which is the last one on its connection then, a bare LF for CR LF
+and blanks behind a size are read: old servers pad the size with blanks.
 """
 
 from flare.core import CR, LF, PointerTo, SPACE, TAB
@@ -44,6 +47,8 @@ struct ChunkState(TrivialRegisterPassable):
     """What the next octet belongs to, one of `ChunkPart`."""
     var digits: UInt8
     """Digits of the current size, leading zeros counted."""
+    var is_odd: Bool
+    """True if a line was read that only a client may read."""
     var extension_octets: UInt32
     """Octets of extensions in the current line."""
     var extensions_octets: UInt32
@@ -53,10 +58,12 @@ struct ChunkState(TrivialRegisterPassable):
 
     def __init__(out self):
         """Begins before the first chunk size."""
-        self = Self(ChunkPart.SIZE, 0, 0, 0, 0)
+        self = Self(ChunkPart.SIZE, 0, False, 0, 0, 0)
 
 
-def read_chunk_line(
+def read_chunk_line[
+    is_response: Bool
+](
     window: Window,
     start: Int,
     chunk: PointerTo[ChunkState],
@@ -64,6 +71,9 @@ def read_chunk_line(
     body_octets_left: Int,
 ) raises H1Error -> Int:
     """Reads on up to the data of a chunk, the trailers or the window's end.
+
+    Parameters:
+        is_response: True reads what only a client may read.
 
     Args:
         window: The received octets.
@@ -86,27 +96,29 @@ def read_chunk_line(
         var octet = window.unsafe_get(at)
         at += 1
         if c.part == ChunkPart.SIZE:
-            _take_size_octet(c, octet, body_octets_left)
+            _take_size_octet[is_response](c, octet, body_octets_left)
         elif c.part == ChunkPart.BLANK:
             if octet == _SEMICOLON:
                 c.part = ChunkPart.EXTENSION
             elif octet != SPACE and octet != TAB:
-                raise H1Error.peer(400, "blank in a chunk size")
+                if not is_response or not _ends_size[is_response](c, octet):
+                    raise H1Error.peer(400, "blank in a chunk size")
+                c.is_odd = True
         elif c.part == ChunkPart.EXTENSION:
-            if octet == CR:
-                c.part = ChunkPart.SIZE_LF
+            if _ends_size[is_response](c, octet):
+                pass
             elif (octet < 32 and octet != TAB) or octet == 127:
                 raise H1Error.peer(400, "control octet in a chunk extension")
         else:
-            _take_line_end(c, octet)
+            _take_line_end[is_response](c, octet)
         if c.part == ChunkPart.BLANK or c.part == ChunkPart.EXTENSION:
             _count_extension_octet(c, limits)
     return at
 
 
-def _take_size_octet(
-    mut c: ChunkState, octet: UInt8, body_octets_left: Int
-) raises H1Error:
+def _take_size_octet[
+    is_response: Bool
+](mut c: ChunkState, octet: UInt8, body_octets_left: Int) raises H1Error:
     var digit = _hexadecimal(octet)
     if digit < 16:
         if c.digits == _SIZE_DIGITS_MAX:
@@ -116,26 +128,46 @@ def _take_size_octet(
         return
     if c.digits == 0:
         raise H1Error.peer(400, "chunk size is missing")
-    if octet == CR:
-        c.part = ChunkPart.SIZE_LF
-    elif octet == _SEMICOLON:
+    if octet == _SEMICOLON:
         c.part = ChunkPart.EXTENSION
     elif octet == SPACE or octet == TAB:
         c.part = ChunkPart.BLANK
-    else:
+    elif not _ends_size[is_response](c, octet):
         raise H1Error.peer(400, "chunk size is not hexadecimal")
     if c.remaining > UInt64(body_octets_left):
         raise H1Error.peer(413, "chunked body exceeds the limit")
 
 
-def _take_line_end(mut c: ChunkState, octet: UInt8) raises H1Error:
+@always_inline
+def _ends_size[is_response: Bool](mut c: ChunkState, octet: UInt8) -> Bool:
+    if octet == CR:
+        c.part = ChunkPart.SIZE_LF
+        return True
+    comptime if is_response:
+        if octet == LF:
+            c.is_odd = True
+            _end_line(c)
+            return True
+    return False
+
+
+def _take_line_end[
+    is_response: Bool
+](mut c: ChunkState, octet: UInt8) raises H1Error:
     if c.part == ChunkPart.DATA_CR:
-        if octet != CR:
+        if octet == CR:
+            c.part = ChunkPart.DATA_LF
+            return
+        if not is_response or octet != LF:
             raise H1Error.peer(400, "chunk does not end at its size")
+        c.is_odd = True
         c.part = ChunkPart.DATA_LF
-        return
     if octet != LF:
         raise H1Error.peer(400, "CR without LF between chunks")
+    _end_line(c)
+
+
+def _end_line(mut c: ChunkState):
     c.extension_octets = 0
     if c.part == ChunkPart.DATA_LF:
         c.part = ChunkPart.SIZE

@@ -2,7 +2,9 @@
 
 One pass finds and checks every octet. Refused are: a bare CR or LF, other
 control octets, a name that is not a token, white space before a name (so also
-line folding, section 5.2) and between name and colon.
+line folding, section 5.2) and between name and colon. In a response, which no
+other message follows then, a bare LF ends a line and a folded line is read; the
+views show neither (`mending`).
 
 Lines that have arrived whole and are as they should be are taken in a loop of
 their own. It refuses nothing: whatever it does not take, be it cut, wrong or
@@ -37,7 +39,7 @@ from .scan import (
 
 @no_inline
 def read_fields[
-    is_trailer: Bool
+    is_trailer: Bool, is_response: Bool
 ](
     window: Window,
     head: PointerTo[Head],
@@ -48,6 +50,7 @@ def read_fields[
 
     Parameters:
         is_trailer: True keeps the lines without letting them decide anything.
+        is_response: True reads what only a client may read.
 
     Args:
         window: The received octets.
@@ -65,6 +68,8 @@ def read_fields[
     comptime if not is_trailer:
         while (
             head[].progress.part == HeadProgress.LINE
+            # These loops count on CR LF before a line.
+            and not head[].progress.is_odd
             and Int(head[].progress.scanned) >= OCTETS_BEFORE_COLON
             and Int(head[].progress.scanned) < len(window)
         ):
@@ -84,12 +89,14 @@ def read_fields[
             if len(lines) < lines.capacity() or len(lines) >= lines_max:
                 break
             lines.reserve(max(2 * len(lines), 16))
-    return _read_on[is_trailer](window, head, section_octets_max, lines_max)
+    return _read_on[is_trailer, is_response](
+        window, head, section_octets_max, lines_max
+    )
 
 
 @no_inline
 def _read_on[
-    is_trailer: Bool
+    is_trailer: Bool, is_response: Bool
 ](
     window: Window,
     head: PointerTo[Head],
@@ -110,19 +117,20 @@ def _read_on[
             line_start = at
             if at >= n:
                 break
-            if window.unsafe_get(at) == CR:
-                if at + 1 >= n:
+            var octet = window.unsafe_get(at)
+            if octet == CR or (is_response and octet == LF):
+                var end_octets = _empty_line_octets(window, at)
+                if end_octets == 0:
                     break
-                if window.unsafe_get(at + 1) != LF:
-                    raise H1Error.peer(400, "CR without LF in a section")
-                return at + 2
-            comptime if is_trailer:
-                lines = len(h.trailers)
-            else:
-                lines = len(h.lines)
-            if lines >= lines_max:
-                raise H1Error.peer(431, "too many field lines")
+                h.progress.is_odd = h.progress.is_odd or end_octets == 1
+                return at + end_octets
+            lines = len(h.trailers) if is_trailer else len(h.lines)
             part = HeadProgress.NAME
+            if is_response and lines > 0 and is_blank(octet):
+                _check_fold[is_trailer](window, h)
+                part = HeadProgress.FOLD
+            elif lines >= lines_max:
+                raise H1Error.peer(431, "too many field lines")
         if part == HeadProgress.NAME:
             at = scan[not_token](window, at, max(limit, at))
             if at >= limit:
@@ -137,16 +145,17 @@ def _read_on[
         if at >= limit:
             _refuse_at(at, bound)
             break
-        if window.unsafe_get(at) != CR:
-            raise H1Error.peer(400, "field value holds a forbidden octet")
-        if at + 2 > bound:
-            _refuse_at(bound, bound)
-        if at + 1 >= n:
+        var end_octets = _line_end_octets[is_response](window, at, bound)
+        if end_octets == 0:
             break
-        if window.unsafe_get(at + 1) != LF:
-            raise H1Error.peer(400, "CR without LF in a field line")
-        _take_line[is_trailer](window, head, line_start, name_octets, at)
-        at += 2
+        comptime if is_response:
+            if end_octets == 1:
+                h.progress.is_odd = True
+            if part == HeadProgress.FOLD:
+                _extend_line[is_trailer](window, h, at)
+        if part == HeadProgress.VALUE:
+            _take_line[is_trailer](window, head, line_start, name_octets, at)
+        at += end_octets
         part = HeadProgress.LINE
     h.progress.part = part
     h.progress.scanned = UInt32(at)
@@ -331,6 +340,64 @@ def _take_line[
     if id != FieldName.UNKNOWN:
         h.known |= FieldName.bit(id)
     h.lines.append(line)
+
+
+@always_inline
+def _empty_line_octets(window: Window, at: Int) raises H1Error -> Int:
+    # How long it is, or 0 while more octets are needed.
+    if window.unsafe_get(at) == LF:
+        return 1
+    if at + 1 >= len(window):
+        return 0
+    if window.unsafe_get(at + 1) != LF:
+        raise H1Error.peer(400, "CR without LF in a section")
+    return 2
+
+
+@always_inline
+def _line_end_octets[
+    is_response: Bool
+](window: Window, at: Int, bound: Int) raises H1Error -> Int:
+    # How long the end of the line is, or 0 while more octets are needed.
+    if window.unsafe_get(at) != CR:
+        comptime if is_response:
+            if window.unsafe_get(at) == LF:
+                return 1
+        raise H1Error.peer(400, "field value holds a forbidden octet")
+    if at + 2 > bound:
+        _refuse_at(bound, bound)
+    if at + 1 >= len(window):
+        return 0
+    if window.unsafe_get(at + 1) != LF:
+        raise H1Error.peer(400, "CR without LF in a field line")
+    return 2
+
+
+@no_inline
+def _check_fold[is_trailer: Bool](window: Window, h: Head) raises H1Error:
+    # What decides about framing was judged as it stood, and readers that take
+    # the rest of it as another line would judge otherwise.
+    comptime if not is_trailer:
+        ref line = h.lines[len(h.lines) - 1]
+        var start = Int(line.name_start)
+        var name = window[start : start + Int(line.name_octets)]
+        if is_framing(known_field(name)):
+            raise H1Error.peer(400, "folded field line about framing")
+
+
+@no_inline
+def _extend_line[is_trailer: Bool](window: Window, mut h: Head, line_end: Int):
+    # From the first octet of the value to the last one, line ends between.
+    var end = line_end
+    while is_blank(window[end - 1]):
+        end -= 1
+    h.progress.is_odd = True
+    comptime if is_trailer:
+        ref line = h.trailers[len(h.trailers) - 1]
+        line.value_octets = UInt32(max(end - Int(line.value_start), 0))
+    else:
+        ref line = h.lines[len(h.lines) - 1]
+        line.value_octets = UInt32(max(end - Int(line.value_start), 0))
 
 
 @always_inline

@@ -1,11 +1,15 @@
 """Decides from the fields of a head where its message ends.
 
-Where RFC 9112 section 6.3 lets a recipient choose between repair and refusal,
-this module refuses: two recipients that repair differently are how requests
-are smuggled. So Content-Length stands at most once and holds digits only (a
+Where RFC 9112 section 6.3 lets a recipient choose between repair and refusal, a
+server refuses: two recipients that repair differently are how requests are
+smuggled. So Content-Length stands at most once and holds digits only (a
 repeated or listed value is refused even where RFC 9110 section 8.6 allows to
 merge it), it never stands beside Transfer-Encoding, and the only transfer
 coding is one `chunked`.
+
+A client merges equal values of Content-Length, and lets Transfer-Encoding
+override them. That is safe where it happens alone: such a response is the last
+one on its connection, and its views show the clean form only (`mending`).
 """
 
 from std.sys.intrinsics import likely, unlikely
@@ -22,6 +26,7 @@ from .error import H1Error
 from .grammar import (
     COMMA,
     ConnectionOption,
+    decimal_value,
     parse_connection,
     parse_content_length,
     trim_blanks,
@@ -82,9 +87,7 @@ def note_field(
     elif id == FieldName.CONNECTION:
         head[].options |= parse_connection(value)
     elif id == FieldName.CONTENT_LENGTH:
-        if head[].content_length >= 0:
-            raise H1Error.peer(400, "more than one Content-Length")
-        head[].content_length = parse_content_length(value)
+        _note_content_length(head, value)
     elif id == FieldName.TRANSFER_ENCODING:
         _note_transfer_encoding(head, value)
     elif id == FieldName.EXPECT:
@@ -151,6 +154,8 @@ def finish_request(
     ref h = head[]
     var codings = h.progress.codings
     if codings != 0:
+        if h.content_length >= 0:
+            raise H1Error.peer(400, "Content-Length beside Transfer-Encoding")
         _check_codings(h)
         h.body = BodyKind.CHUNKED
     elif h.content_length > 0:
@@ -189,6 +194,10 @@ def finish_response(
     ref h = head[]
     if h.progress.codings != 0:
         _check_codings(h)
+        if h.content_length >= 0:
+            # RFC 9112 section 6.3 rule 3.
+            h.content_length = -1
+            h.progress.is_odd = True
     h.expects_continue = False
     _set_persistence(h)
     var status = h.status
@@ -261,8 +270,6 @@ def _value(window: Window, h: Head, index: Int) -> Window[window.origin]:
 
 
 def _check_codings(h: Head) raises H1Error:
-    if h.content_length >= 0:
-        raise H1Error.peer(400, "Content-Length beside Transfer-Encoding")
     if h.version_minor == 0:
         # RFC 9112 section 6.1: the message may have passed a recipient that
         # does not know the field.
@@ -285,6 +292,42 @@ def _set_persistence(mut h: Head):
         h.keep_alive = (
             h.options & ConnectionOption.KEEP_ALIVE != 0 and not closes
         )
+
+
+@always_inline
+def _note_content_length(
+    head: PointerTo[Head], value: Span[UInt8, _]
+) raises H1Error:
+    ref h = head[]
+    if h.status == 0:
+        if h.content_length >= 0:
+            raise H1Error.peer(400, "more than one Content-Length")
+        h.content_length = parse_content_length(value)
+        return
+    var length = decimal_value(value)
+    if likely(length >= 0 and h.content_length < 0):
+        h.content_length = length
+    else:
+        _merge_content_lengths(head, value)
+
+
+@no_inline
+def _merge_content_lengths(
+    head: PointerTo[Head], value: Span[UInt8, _]
+) raises H1Error:
+    # RFC 9110 section 8.6: one number, over several lines or in a list.
+    ref h = head[]
+    var start = 0
+    while True:
+        var end = find_octet(value, COMMA, start)
+        var length = parse_content_length(trim_blanks(value[start:end]))
+        if h.content_length >= 0 and length != h.content_length:
+            raise H1Error.peer(400, "two different Content-Lengths")
+        h.progress.is_odd = h.progress.is_odd or h.content_length >= 0
+        h.content_length = length
+        if end == len(value):
+            return
+        start = end + 1
 
 
 def _note_transfer_encoding(

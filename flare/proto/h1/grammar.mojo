@@ -64,6 +64,27 @@ def trim_blanks[
     return octets[start:end]
 
 
+@always_inline
+def decimal_value(value: Span[UInt8, _]) -> Int:
+    """Reads a number of decimal digits.
+
+    Args:
+        value: Any octets.
+
+    Returns:
+        The number, or -1 if they are not one to eighteen digits.
+    """
+    if len(value) == 0 or len(value) > 18:
+        return -1
+    var number = 0
+    for i in range(len(value)):
+        var digit = value.unsafe_get(i) - 48
+        if digit > 9:
+            return -1
+        number = number * 10 + Int(digit)
+    return number
+
+
 def parse_content_length(value: Span[UInt8, _]) raises H1Error -> Int:
     """Reads the value of Content-Length (RFC 9110 section 8.6).
 

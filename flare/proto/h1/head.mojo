@@ -39,6 +39,8 @@ struct HeadProgress(TrivialRegisterPassable):
     """A field name."""
     comptime VALUE: UInt8 = 5
     """A field value."""
+    comptime FOLD: UInt8 = 6
+    """A line that goes on with the value before it; of responses only."""
 
     var part: UInt8
     """What the next octet belongs to, one of the constants."""
@@ -55,12 +57,14 @@ struct HeadProgress(TrivialRegisterPassable):
     """Where the field section begins."""
     var codings: UInt8
     """What Transfer-Encoding said so far; bits of `framing`."""
+    var is_odd: Bool
+    """True if something was read that the views do not show as received."""
     var owner: Int
     """The address of the connection state whose head this is, or 0."""
 
     def __init__(out self):
         """Begins before the first octet, for no connection."""
-        self = Self(Self.START_LINE, 0, 0, 0, 0, 0, 0, 0)
+        self = Self(Self.START_LINE, 0, 0, 0, 0, 0, 0, False, 0)
 
 
 struct Head(Movable):
@@ -97,6 +101,10 @@ struct Head(Movable):
     """True if the client waits for 100 (Continue) before the body."""
     var has_mended_target: Bool
     """True if `mended` holds the request target in its clean form."""
+    var has_mended_fields: Bool
+    """True if `mended` holds the header section in its clean form."""
+    var has_mended_trailers: Bool
+    """True if `mended_trailers` holds the trailer section likewise."""
     var has_plain_host: Bool
     """True if the first look at the window showed that Host is a name or an
     IPv4 address, with or without a port."""
@@ -115,7 +123,10 @@ struct Head(Movable):
     var version_minor: Int
     """The digit behind `HTTP/1.`."""
     var mended: List[UInt8]
-    """The clean form of what could not be left as received; mostly empty."""
+    """The clean form of what could not be left as received: the request target
+    in a request, the header section in a response. Mostly empty."""
+    var mended_trailers: List[UInt8]
+    """The clean form of the trailer section of a response; mostly empty."""
 
     def __init__(out self):
         """Makes an empty head with room for sixteen lines."""
@@ -137,10 +148,13 @@ struct Head(Movable):
         self.keep_alive = False
         self.expects_continue = False
         self.has_mended_target = False
+        self.has_mended_fields = False
+        self.has_mended_trailers = False
         self.has_plain_host = False
         self.wants_upgrade = False
         self.progress = HeadProgress()
         self.mended = []
+        self.mended_trailers = []
 
     @always_inline
     def begin(mut self, owner: Int):
@@ -163,6 +177,8 @@ struct Head(Movable):
         self.keep_alive = False
         self.expects_continue = False
         self.has_mended_target = False
+        self.has_mended_fields = False
+        self.has_mended_trailers = False
         self.has_plain_host = False
         self.wants_upgrade = False
         self.target.form = RequestTarget.NONE
@@ -171,7 +187,10 @@ struct Head(Movable):
     def forget_mended(mut self):
         """Frees what was mended; the views of it are void."""
         self.has_mended_target = False
+        self.has_mended_fields = False
+        self.has_mended_trailers = False
         self.mended = []
+        self.mended_trailers = []
 
     def begin_trailers(mut self, owner: Int, start: Int):
         """Forgets the last trailers and nothing else.
@@ -181,6 +200,7 @@ struct Head(Movable):
             start: Where the trailer section begins in the window.
         """
         self.trailers.clear()
+        self.has_mended_trailers = False
         self.progress = HeadProgress()
         self.progress.owner = owner
         self.progress.part = HeadProgress.LINE
@@ -203,6 +223,8 @@ struct Head(Movable):
         Returns:
             A view, valid while the octets and this head stay as they are.
         """
+        if unlikely(self.has_mended_fields):
+            return _section(_own[origin](self.mended), self.lines)
         return _section(octets, self.lines)
 
     def trailer_fields[
@@ -219,6 +241,8 @@ struct Head(Movable):
         Returns:
             A view, valid while the octets and this head stay as they are.
         """
+        if self.has_mended_trailers:
+            return _section(_own[origin](self.mended_trailers), self.trailers)
         return _section(octets, self.trailers)
 
     @always_inline

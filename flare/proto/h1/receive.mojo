@@ -17,6 +17,7 @@ from .field_reader import read_fields, take_whole_lines
 from .field_stops import FieldStops, FirstLook, STOPS_WINDOW_MIN
 from .framing import finish_request, finish_response, is_plain_head
 from .head import BodyKind, Head, HeadProgress
+from .mending import mend_fields, mend_trailers
 from .plain_request import take_plain_request_line
 from .plain_status_line import take_plain_status_line
 from .scan import Window
@@ -142,7 +143,7 @@ def _read_request_on(
         if not read_request_line(window, head, s.limits):
             return _need_octets_of_head(state, head)
         s.is_bodiless = head[].method == Method.HEAD
-    var end = read_fields[False](
+    var end = read_fields[False, False](
         window,
         head,
         Int(s.limits.field_section_octets_max),
@@ -235,7 +236,7 @@ def next_response(
     if unlikely(end == 0):
         head[].progress.section_start = UInt32(section_start)
         return _read_response_on(state, window, head)
-    return _response_head(state, head, end)
+    return _response_head(state, window, head, end)
 
 
 @no_inline
@@ -246,7 +247,7 @@ def _read_response_on(
     if head[].progress.part < HeadProgress.LINE:
         if not read_status_line(window, head, s.limits):
             return _need_octets_of_head(state, head)
-    var end = read_fields[False](
+    var end = read_fields[False, True](
         window,
         head,
         Int(s.limits.field_section_octets_max),
@@ -254,15 +255,22 @@ def _read_response_on(
     )
     if end == 0:
         return _need_octets_of_head(state, head)
-    return _response_head(state, head, end)
+    return _response_head(state, window, head, end)
 
 
 @always_inline
 def _response_head(
-    state: PointerTo[H1State], head: PointerTo[Head], end: Int
+    state: PointerTo[H1State],
+    window: Window,
+    head: PointerTo[Head],
+    end: Int,
 ) raises H1Error -> H1Event:
     ref s = state[]
     finish_response(head, s.method, s.limits)
+    if unlikely(head[].progress.is_odd):
+        mend_fields(window, head)
+        # Where its peer thinks that the response ends may be elsewhere.
+        head[].keep_alive = False
     _finish_head(state, head)
     ref h = head[]
     s.keep_alive = s.keep_alive and h.keep_alive
@@ -334,9 +342,13 @@ def _next_chunked(
 ) raises H1Error -> H1Event:
     ref s = state[]
     var chunk = Pointer(to=s.chunk).unsafe_origin_cast[MutUntrackedOrigin]()
-    var at = read_chunk_line(
-        window, 0, chunk, s.limits, s.limits.body_octets_max - s.received
-    )
+    var most = s.limits.body_octets_max - s.received
+    var at: Int
+    if s.role == Role.SERVER:
+        at = read_chunk_line[False](window, 0, chunk, s.limits, most)
+    else:
+        at = read_chunk_line[True](window, 0, chunk, s.limits, most)
+        s.keep_alive = s.keep_alive and not s.chunk.is_odd
     if s.chunk.part == ChunkPart.TRAILER:
         return _next_trailers(state, window, head, at)
     if s.chunk.part != ChunkPart.DATA or at == len(window):
@@ -368,26 +380,38 @@ def _next_trailers(
             if window[start + 1] != LF:
                 raise H1Error.peer(400, "CR without LF behind the chunks")
             return _end(state, window, start + 2)
+        if window[start] == LF and s.role == Role.CLIENT:
+            s.keep_alive = False
+            return _end(state, window, start + 1)
     if len(window) == 0:
         return _need_octets(state, 0)
     if not _is_resumed(state, window, head):
         head[].begin_trailers(Int(state), start)
-    var end = read_fields[True](
-        window,
-        head,
-        Int(s.limits.trailer_section_octets_max),
-        Int(s.limits.field_lines_max),
-    )
+    var end = _read_trailers(state, window, head)
     if end == 0:
         if start == 0:
             return _need_octets_of_head(state, head)
         # The window moves on, and with it every offset in the head.
         head[].progress.owner = 0
         return _need_octets(state, start)
+    if head[].progress.is_odd:
+        mend_trailers(window, head)
+        s.keep_alive = False
     s.scanned = 0
     head[].progress.owner = 0
     s.receive_body = BodyKind.NONE
     return H1Event(H1Event.TRAILERS, s.stream_id, 0, 0, end)
+
+
+def _read_trailers(
+    state: PointerTo[H1State], window: Window, head: PointerTo[Head]
+) raises H1Error -> Int:
+    ref limits = state[].limits
+    var octets_max = Int(limits.trailer_section_octets_max)
+    var lines_max = Int(limits.field_lines_max)
+    if state[].role == Role.SERVER:
+        return read_fields[True, False](window, head, octets_max, lines_max)
+    return read_fields[True, True](window, head, octets_max, lines_max)
 
 
 @always_inline

@@ -85,7 +85,7 @@ def read_status_line(
     """Reads on in a status line.
 
     A missing space behind the status code is accepted if nothing follows it:
-    the reason phrase decides nothing.
+    the reason phrase decides nothing. A bare LF may end the line.
 
     Args:
         window: The received octets.
@@ -118,7 +118,8 @@ def read_status_line(
             status = status * 10 + Int(digit)
         if n <= REASON:
             return False
-        if window[REASON] != SPACE and window[REASON] != CR:
+        var behind = window[REASON]
+        if behind != SPACE and behind != CR and behind != LF:
             raise H1Error.peer(400, "status code has more than three digits")
         _set_version(head, window[5], window[7])
         h.status = status
@@ -135,13 +136,17 @@ def read_status_line(
     h.progress.scanned = UInt32(end)
     if end == n:
         return False
+    h.target_octets = end - h.target_start
+    if window.unsafe_get(end) == LF:
+        h.progress.is_odd = True
+        _begin_section(head, end + 1)
+        return True
     if window.unsafe_get(end) != CR:
         raise H1Error.peer(400, "reason phrase holds a forbidden octet")
     if end + 1 == n:
         return False
     if window.unsafe_get(end + 1) != LF:
         raise H1Error.peer(400, "CR without LF in a status line")
-    h.target_octets = end - h.target_start
     _begin_section(head, end + 2)
     return True
 
