@@ -161,6 +161,10 @@ def _draw_head(mut random: Random) -> StaticString:
             'content-disposition: form-data;name=b; filename="c\\"d"\r\n',
             'Content-Disposition: form-data; name="%22%0d"\r\nX:y\r\n',
             "Content-Disposition: form-data; name=a; filename*=utf-8''%C3\r\n",
+            (
+                "Content-Disposition: form-data; name=a; filename*=x'\r\n"
+                "Content-Transfer-Encoding: base64\r\n"
+            ),
             "Content-Type: a/b\r\nContent-Disposition: form-data; name=a\r\n",
             "Content-Disposition: form-data; name=a; name=b\r\n",
             "Content-Disposition: x; name=a\r\n",

@@ -1,12 +1,33 @@
 """Builds the responses that handlers return most."""
 
-from flare.message import Status, reason_phrase
+from flare.core import OctetSet
+from flare.message import (
+    Status,
+    escaped_percents,
+    percent_encode,
+    reason_phrase,
+)
 
 from .body import Body
 from .response import Response
 
 comptime _TEXT: StaticString = "text/plain; charset=utf-8"
 comptime _JSON: StaticString = "application/json"
+
+
+def _uri_octets() -> OctetSet:
+    var octets = OctetSet.of(
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
+        ":/?#[]@!$&'()*+,;=%"
+    )
+    # Control characters are refused by the field, not hidden in it.
+    for octet in range(32):
+        octets.add(UInt8(octet))
+    octets.add(127)
+    return octets
+
+
+comptime _URI_OCTETS = _uri_octets()
 
 
 def _typed[type: StaticString = _TEXT](status: Int, var body: Body) -> Response:
@@ -46,18 +67,19 @@ def created(
 
     Args:
         body: The content.
-        location: Where the new resource lies; left out if empty.
+        location: Where the new resource lies, escaped as that of `redirect`;
+            left out if empty.
 
     Returns:
         The response.
 
     Raises:
-        An error `message.bad_header_value` if the location cannot be a field
-        value.
+        An error `message.bad_header_value` if the location has a control
+        character.
     """
     var response = _typed(Status.CREATED, body^)
     if location.byte_length() > 0:
-        response.headers.set("Location", location)
+        response.headers.set("Location", _escaped(location))
     return response^
 
 
@@ -88,7 +110,8 @@ def redirect(
     """Sends the client somewhere else.
 
     Args:
-        location: Where to; it is sent as it is, so do not take it from a
+        location: Where to, a URL or a path. Octets that no URI may have, such
+            as a blank or `é`, are escaped; escapes stay. Do not take it from a
             request unchecked.
         status: 301, 302, 303, 307 or 308.
 
@@ -96,11 +119,11 @@ def redirect(
         The response.
 
     Raises:
-        An error `message.bad_header_value` if the location cannot be a field
-        value.
+        An error `message.bad_header_value` if the location has a control
+        character.
     """
     var response = Response(status)
-    response.headers.set("Location", location)
+    response.headers.set("Location", _escaped(location))
     return response^
 
 
@@ -248,3 +271,10 @@ def error_response(status: Int) -> Response:
         The response.
     """
     return _typed(status, reason_phrase(status))
+
+
+def _escaped(location: StringSlice) -> String:
+    var escaped = List[UInt8](capacity=location.byte_length() + 16)
+    var text = escaped_percents(location)
+    percent_encode[_URI_OCTETS](text.as_bytes(), escaped)
+    return String(unsafe_from_utf8=Span(escaped))

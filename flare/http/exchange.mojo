@@ -243,6 +243,8 @@ struct ExchangeState(Movable):
     """The handler has asked for all of it at once, so that it is kept."""
     var content_streamed: Bool
     """The handler reads it bit by bit, so that what was read is dropped."""
+    var error_headers: HeaderMap
+    """The fields of the answer that the server makes if the handler fails."""
     var peer_ended: Bool
     """The peer has ended its side, which counts as leaving."""
     var peer_gone: Bool
@@ -281,6 +283,7 @@ struct ExchangeState(Movable):
         self.handler = Erased(unsafe_from_address=64)
         self.read_buffer = None
         self.gathered = Buffer()
+        self.error_headers = HeaderMap()
         self.peer_ended = False
         self.peer_gone = False
         self.started_ms = 0
@@ -312,6 +315,8 @@ struct ExchangeState(Movable):
         self.content_complete = False
         self.content_whole = False
         self.content_streamed = False
+        if len(self.error_headers) > 0:
+            self.error_headers = HeaderMap()
         self.peer_ended = False
         self.peer_gone = False
 

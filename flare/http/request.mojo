@@ -489,6 +489,15 @@ struct Request(Extractor, Movable):
         finally:
             heap_destroy(fields)
 
+    def error_headers(self) -> ref[MutUntrackedOrigin] HeaderMap:
+        """Returns the fields of the answer that the server makes if the handler
+        raises: middleware adds its own here before it passes an error on.
+
+        Returns:
+            The fields, at first none.
+        """
+        return self._exchange[].error_headers
+
     def id(self) -> Int:
         """Tells the number under which the log knows the request.
 

@@ -13,7 +13,7 @@ from flare.core import (
     heap_destroy,
 )
 from flare.http.body import Body
-from flare.http.builders import error_response
+from flare.http.error_answer import error_answer
 from flare.http.exchange import Carrier, CarrierFunctions, Exchange
 from flare.http.request import Request
 from flare.http.response import Response
@@ -186,11 +186,11 @@ struct HandlerCall(TrivialRegisterPassable):
         """
         var x = self.state[].exchange
         if x[].content_status != 0:
-            return error_response(x[].content_status)
+            return error_answer(x, x[].content_status)
         var status = x[].status_of(error)
         if status == 500:
             print("flare: the handler raised:", error)
-        return error_response(status)
+        return error_answer(x, status)
 
     def answer(
         self, var response: Response, trailers: PointerTo[HeaderMap]
@@ -210,12 +210,12 @@ struct HandlerCall(TrivialRegisterPassable):
         """
         var x = self.state[].exchange
         if x[].content_status != 0:
-            return error_response(x[].content_status)
+            return error_answer(x, x[].content_status)
         if not response.body.is_stream():
             return response^
         var is_upgrade = response.status == Status.SWITCHING_PROTOCOLS
         if is_upgrade and not can_upgrade(x, response):
-            return upgrade_required(response)
+            return upgrade_required(x, response)
         ref stream = x[].stream
         stream.status = response.status
         swap(stream.headers, response.headers)

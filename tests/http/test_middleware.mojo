@@ -6,6 +6,7 @@ from std.testing import assert_equal, assert_raises, assert_true
 from flare.http import (
     AddHeader,
     CatchErrors,
+    Compress,
     Handler,
     LogSink,
     Logger,
@@ -111,6 +112,29 @@ def test_an_incoming_request_id_is_kept_only_where_trusted() raises:
         headers.set("X-Request-Id", row[0])
         var text = _value(client.get("/", headers), "X-Request-Id")
         assert_equal(text == row[0], row[1], row[0])
+
+
+def test_an_answer_to_an_error_has_the_fields_too() raises:
+    var client = TestClient(
+        AddHeader(
+            SecurityHeaders(RequestId(Compress(_Inner()))),
+            name="Server",
+            value="flare",
+        )
+    )
+    var response = client.get("/raise")
+    assert_equal(response.status, 500)
+    assert_equal(_value(response, "Server"), "flare")
+    assert_equal(_value(response, "X-Frame-Options"), "DENY")
+    assert_equal(_value(response, "Vary"), "Accept-Encoding")
+    assert_true(_value(response, "X-Request-Id").byte_length() > 4)
+    assert_equal(_value(client.get("/own"), "Server"), "own")
+    # What a function outside answers is its own.
+    var caught = TestClient(
+        CatchErrors(SecurityHeaders(_Inner()), _explain)
+    ).get("/raise")
+    assert_equal(caught.status, 200)
+    assert_equal(_value(caught, "X-Frame-Options"), "")
 
 
 def test_middleware_nests() raises:

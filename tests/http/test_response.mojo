@@ -103,6 +103,22 @@ def test_builders_set_the_field_that_belongs_to_the_status() raises:
     assert_equal(_field(service_unavailable(7), "Retry-After"), "7")
 
 
+def test_locations_are_escaped() raises:
+    var rows: List[Tuple[String, String]] = [
+        ("/café x", "/caf%C3%A9%20x"),
+        ("/caf%C3%A9%20x", "/caf%C3%A9%20x"),
+        ("/ok?q=100%#a#b", "/ok?q=100%25#a#b"),
+        ("/%4", "/%254"),
+        ('/a"b<c>d\\e^f`g{h|i}j', "/a%22b%3Cc%3Ed%5Ce%5Ef%60g%7Bh%7Ci%7Dj"),
+        ("https://[::1]:8443/~a;b=c,d'e(f)!$&*+@", ""),
+        ("//b.example/😀", "//b.example/%F0%9F%98%80"),
+    ]
+    for row in rows:
+        var wanted = row[1] if row[1] else row[0]
+        assert_equal(_field(redirect(row[0]), "Location"), wanted)
+        assert_equal(_field(created("x", row[0]), "Location"), wanted)
+
+
 def test_a_location_cannot_split_the_response() raises:
     with assert_raises(contains="message.bad_header_value"):
         _ = redirect("/\r\nSet-Cookie: a=b")

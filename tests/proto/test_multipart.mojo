@@ -103,14 +103,9 @@ def test_heads_of_parts_are_read() raises:
         Row("form-data; name=a; name=b", "! a disposition is malformed"),
         Row("form-data; name", "! a disposition is malformed"),
         Row('form-data; name="a', "! a disposition is malformed"),
-        Row(
-            "form-data; name=a; filename*=latin1''x",
-            "! a disposition is malformed",
-        ),
-        Row(
-            "form-data; name=a; filename*=utf-8''%FF",
-            "! a disposition is malformed",
-        ),
+        Row("form-data; name=a; filename*=latin1''x%E9", "a:xé"),
+        Row("form-data; name=a; filename*=ISO-8859-1''%C3%A9", "a:Ã©"),
+        Row("form-data; name=a; filename*=utf-8''%FF", "a:ÿ"),
         Row(
             "form-data; name=a; filename*=utf-8'x",
             "! a disposition is malformed",
@@ -122,17 +117,25 @@ def test_heads_of_parts_are_read() raises:
             row.read,
             row.text,
         )
-    var latin: List[UInt8] = [34, 0xE9, 34]
-    assert_equal(
-        _head(
-            String(
-                "Content-Disposition: form-data; name=",
-                StringSlice(unsafe_from_utf8=Span(latin)),
-                "\r\n",
+
+
+def test_names_in_latin_1_are_read() raises:
+    for octet in range(0x80, 0x100):
+        var latin: List[UInt8] = [34, UInt8(octet), 34]
+        var quoted = StringSlice(unsafe_from_utf8=Span(latin))
+        for parameter in ["name=", "name=a; filename="]:
+            var is_file = parameter != "name="
+            assert_equal(
+                _head(
+                    String(
+                        "Content-Disposition: form-data; ",
+                        parameter,
+                        quoted,
+                        "\r\n",
+                    )
+                ),
+                String("a:" if is_file else "", chr(octet)),
             )
-        ),
-        "! a disposition is malformed",
-    )
 
 
 def test_lines_of_heads_are_judged() raises:
@@ -142,11 +145,9 @@ def test_lines_of_heads_are_judged() raises:
         Row("Content-Type: image/png\r\n", "a image/png"),
         Row("Content-Transfer-Encoding: Binary\r\n", "a"),
         Row("content-transfer-encoding: 8bit\r\n", "a"),
-        Row("Content-Transfer-Encoding: base64\r\n", "! a part is coded"),
-        Row(
-            "Content-Transfer-Encoding: quoted-printable\r\n",
-            "! a part is coded",
-        ),
+        Row("Content-Transfer-Encoding: base64\r\n", "a"),
+        Row("Content-Transfer-Encoding: quoted-printable\r\n", "a"),
+        Row("Content-Transfer-Encoding: x-uuencode\r\n", "a"),
         Row("X\r\n", "! a header line has no colon"),
         Row("X : y\r\n", "! a header line is malformed"),
         Row(" folded: y\r\n", "! a header line is malformed"),
@@ -162,6 +163,24 @@ def test_lines_of_heads_are_judged() raises:
     for row in rows:
         assert_equal(_head(String(OWN, row.text)), row.read, row.text)
     assert_equal(_head("X: y\r\n"), "! a part has not one disposition")
+
+
+def test_coded_content_comes_as_it_was_sent() raises:
+    var form = String(
+        "--b\r\nContent-Disposition: form-data; name=a; filename=x\r\n",
+        "Content-Transfer-Encoding: base64\r\n\r\nYQ==\r\n",
+        "--b\r\nContent-Disposition: form-data; name=c\r\n",
+        "content-transfer-encoding: quoted-printable\r\n\r\n=E9=\r\n\r\n--b--",
+    )
+    assert_equal(
+        _transcript(List[UInt8](form.as_bytes()), 1), "<a:x>YQ==.<c>=E9=\r\n."
+    )
+    var machine = MultipartMachine("b".as_bytes(), MultipartLimits())
+    var event = machine.next_event(form.as_bytes())
+    assert_equal(event.kind, MultipartEvent.PART_HEAD)
+    assert_equal(
+        machine.part.headers.get("Content-Transfer-Encoding").value(), "base64"
+    )
 
 
 def test_forms_are_bounded() raises:

@@ -2,6 +2,14 @@
 
 from std.testing import assert_equal, assert_false, assert_true
 
+from flare.http import (
+    AddHeader,
+    Compress,
+    RequestId,
+    ResponseStream,
+    SecurityHeaders,
+    UpgradedStream,
+)
 from flare.http.builders import ok
 from flare.http.handler import Handler
 from flare.http.request import Request
@@ -68,6 +76,103 @@ def test_content_that_is_no_text_is_a_400_and_no_error_of_the_handler() raises:
     assert_equal(server.statistics().handler_errors, 1)
     server.stop()
     _ = server^
+
+
+def test_answers_of_the_server_carry_the_fields_of_middleware() raises:
+    var server = TestServer(
+        AddHeader(
+            RequestId(SecurityHeaders(Compress(Failing()))),
+            name="X-Added",
+            value="yes",
+        )
+    )
+    var rows: List[Tuple[String, Int, String]] = [
+        ("GET /ok", 200, ""),
+        ("GET /raise", 500, ""),
+        ("POST /text", 400, "x"),
+        ("POST /json", 400, "{"),
+        ("GET /stream", 500, ""),
+        ("GET /status", 500, ""),
+        ("GET /framing", 500, ""),
+        ("GET /upgrade", 426, ""),
+        # Nothing of an earlier answer stays.
+        ("GET /own", 500, ""),
+        ("GET /ok", 200, ""),
+    ]
+    for row in rows:
+        var octets = List[UInt8](
+            String(
+                row[0],
+                " HTTP/1.1\r\nHost: a\r\nContent-Length: ",
+                row[2].byte_length(),
+                "\r\n\r\n",
+            ).as_bytes()
+        )
+        if row[0] == "POST /text":
+            octets.append(0xFF)
+        else:
+            octets.extend(row[2].as_bytes())
+        var answer = server.exchange(Span(octets))
+        var text = String(StringSlice(unsafe_from_utf8=Span(answer)))
+        assert_true(text.startswith(String("HTTP/1.1 ", row[1], " ")), text)
+        for field in [
+            "X-Added: yes\r\n",
+            "X-Request-Id: ",
+            "X-Content-Type-Options: nosniff\r\n",
+            "X-Frame-Options: DENY\r\n",
+            "Referrer-Policy: no-referrer\r\n",
+        ]:
+            assert_equal(text.count(field), 1, String(row[0], " ", field, text))
+        var is_varied = row[0] in ("GET /raise", "POST /json", "GET /stream")
+        if is_varied:
+            assert_equal(text.count("Vary: Accept-Encoding\r\n"), 1, text)
+        assert_equal(text.count("X-Own"), Int(row[0] == "GET /own"), text)
+    server.stop()
+    assert_equal(server.remains(), "")
+    _ = server^
+
+
+@fieldwise_init
+struct Failing(Handler):
+    """Fails in the way that the path names."""
+
+    def serve(self, req: Request) raises -> Response:
+        """Answers, or fails.
+
+        Args:
+            req: The request.
+
+        Returns:
+            A response that cannot always be sent.
+
+        Raises:
+            Error: In some of the ways.
+        """
+        if req.path == "/raise":
+            raise Error("on purpose")
+        if req.path == "/own":
+            req.error_headers().set("X-Own", "set by the program")
+            raise Error("on purpose")
+        if req.path == "/json":
+            _ = req.json()
+        if req.path == "/stream":
+            return Response.stream(_fail)
+        if req.path == "/upgrade":
+            return Response.upgrade("x", _speak)
+        var response = ok(req.text())
+        if req.path == "/status":
+            response.status = 999
+        if req.path == "/framing":
+            response.headers.set("Content-Length", "7")
+        return response^
+
+
+def _fail(req: Request, stream: ResponseStream) raises:
+    raise Error("on purpose")
+
+
+def _speak(req: Request, stream: UpgradedStream) raises:
+    pass
 
 
 @fieldwise_init

@@ -1,5 +1,6 @@
 """Adds a header field to every response."""
 
+from flare.http.error_answer import may_be_discarded
 from flare.http.handler import Handler
 from flare.http.request import Request
 from flare.http.response import Response
@@ -49,7 +50,25 @@ struct AddHeader[H: Handler](Handler):
         Raises:
             What the handler inside raises, and `message.headers_too_large`.
         """
-        var response = self.inner.serve(req)
-        if not response.headers.contains(self._name):
-            response.headers.append(self._name, self._value)
+        var response: Response
+        try:
+            response = self.inner.serve(req)
+        except e:
+            self._try_to_add(req.error_headers())
+            raise e^
+        if may_be_discarded(req, response):
+            self._try_to_add(req.error_headers())
+        self._add(response.headers)
         return response^
+
+    def _add(self, mut headers: HeaderMap) raises:
+        if not headers.contains(self._name):
+            headers.append(self._name, self._value)
+
+    @no_inline
+    def _try_to_add(self, mut headers: HeaderMap):
+        # A field that finds no room must not hide the error.
+        try:
+            self._add(headers)
+        except:
+            return

@@ -11,11 +11,12 @@ from flare.http.encoding.compression_config import (
 )
 from flare.http.encoding.content_encoder import ContentEncoder
 from flare.http.encoding.error import EncodingError
+from flare.http.error_answer import may_be_discarded
 from flare.http.handler import Handler
 from flare.http.request import Request
 from flare.http.response import Response
 from flare.http.stream_function import StreamFunction
-from flare.message import FieldName, Method, Status
+from flare.message import FieldName, HeaderMap, Method, Status
 from flare.proto.h1.grammar import lists_member
 from flare.sys.coding_step import CodingFlush
 
@@ -27,7 +28,7 @@ struct Compress[H: Handler](Handler):
       the first one of the configuration. Where nothing suits, the content goes
       as it is.
     - What could have been compressed has `Vary: Accept-Encoding`, compressed
-      or not. A strong ETag becomes a weak one, as its octets are others; so
+      or not, and so has the answer to a request whose handler raised. A strong ETag becomes a weak one, as its octets are others; so
       does that of a 304 to a client that accepts a coding.
     - The content of a stream is flushed at each write. Long content is
       compressed while it is sent, without Content-Length.
@@ -95,11 +96,18 @@ struct Compress[H: Handler](Handler):
             What the handler inside raises, `message.headers_too_large`, and an
             EncodingError where there is no memory.
         """
-        var response = self.inner.serve(req)
+        var response: Response
+        try:
+            response = self.inner.serve(req)
+        except e:
+            _try_to_vary(req.error_headers())
+            raise e^
+        if may_be_discarded(req, response):
+            _try_to_vary(req.error_headers())
         if response.status == Status.NOT_MODIFIED:
             self._match_not_modified(req, response)
         elif _may_change(response) and self._is_worth_it(response):
-            _vary(response)
+            _vary(response.headers)
             var coding = AcceptEncoding.of(req.headers).best(self._codings)
             if coding and coding.value() != ContentCoding.IDENTITY:
                 self._compress(req, response, coding.value())
@@ -128,7 +136,7 @@ struct Compress[H: Handler](Handler):
         # whose type and length are not known here.
         var coding = AcceptEncoding.of(req.headers).best(self._codings)
         if not _says_no_transform(response):
-            _vary(response)
+            _vary(response.headers)
             if (
                 coding
                 and coding.value() != ContentCoding.IDENTITY
@@ -236,13 +244,22 @@ def _says_no_transform(response: Response) -> Bool:
     return False
 
 
-def _vary(mut response: Response) raises:
-    for value in response.headers.values("Vary"):
+@no_inline
+def _try_to_vary(mut headers: HeaderMap):
+    # A field that finds no room must not hide the error.
+    try:
+        _vary(headers)
+    except:
+        return
+
+
+def _vary(mut headers: HeaderMap) raises:
+    for value in headers.values("Vary"):
         if lists_member(
             value.as_bytes(), "accept-encoding".as_bytes()
         ) or lists_member(value.as_bytes(), "*".as_bytes()):
             return
-    response.headers.append("Vary", "Accept-Encoding")
+    headers.append("Vary", "Accept-Encoding")
 
 
 def _asks_with_etag_of(req: Request, response: Response) -> Bool:

@@ -1,9 +1,11 @@
 """Gives every response a number that logs can be searched for."""
 
 from flare.core import is_token
+from flare.http.error_answer import may_be_discarded
 from flare.http.handler import Handler
 from flare.http.request import Request
 from flare.http.response import Response
+from flare.message import HeaderMap
 from flare.sys.clock import unix_ms
 
 comptime _NAME: StaticString = "X-Request-Id"
@@ -50,14 +52,25 @@ struct RequestId[H: Handler](Handler):
         Raises:
             What the handler inside raises, and `message.headers_too_large`.
         """
-        var response = self.inner.serve(req)
+        var response: Response
+        try:
+            response = self.inner.serve(req)
+        except e:
+            self._try_to_set(req, req.error_headers())
+            raise e^
+        if may_be_discarded(req, response):
+            self._try_to_set(req, req.error_headers())
+        self._set(req, response.headers)
+        return response^
+
+    def _set(self, req: Request, mut headers: HeaderMap) raises:
         if self.trusts_incoming:
             var incoming = req.headers.get(_NAME)
             if incoming and _is_id(incoming.value()):
-                response.headers.set(_NAME, incoming.value())
-                return response^
+                headers.set(_NAME, incoming.value())
+                return
         var exchange = req.unsafe_exchange()
-        response.headers.set(
+        headers.set(
             _NAME,
             String(
                 self._start,
@@ -67,7 +80,14 @@ struct RequestId[H: Handler](Handler):
                 exchange[].request_id,
             ),
         )
-        return response^
+
+    @no_inline
+    def _try_to_set(self, req: Request, mut headers: HeaderMap):
+        # A field that finds no room must not hide the error.
+        try:
+            self._set(req, headers)
+        except:
+            return
 
 
 def _is_id(text: StringSlice) -> Bool:

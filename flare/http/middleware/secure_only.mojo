@@ -1,6 +1,6 @@
 """Sends who came without TLS to the same page inside of it."""
 
-from flare.http.builders import bad_request
+from flare.http.builders import bad_request, redirect
 from flare.http.handler import Handler
 from flare.http.request import Request
 from flare.http.response import Response
@@ -78,6 +78,4 @@ struct SecureOnly[H: Handler](Handler):
         location.write(req.path)
         if req.query.byte_length() > 0:
             location.write("?", escaped_percents(req.query))
-        var response = Response(Status.PERMANENT_REDIRECT)
-        response.headers.set("Location", location)
-        return response^
+        return redirect(location, Status.PERMANENT_REDIRECT)

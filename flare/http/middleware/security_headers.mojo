@@ -1,8 +1,10 @@
 """Tells browsers to be careful with every response."""
 
+from flare.http.error_answer import may_be_discarded
 from flare.http.handler import Handler
 from flare.http.request import Request
 from flare.http.response import Response
+from flare.message import HeaderMap
 
 comptime _CONTENT_TYPE_OPTIONS: StaticString = "X-Content-Type-Options"
 comptime _FRAME_OPTIONS: StaticString = "X-Frame-Options"
@@ -37,11 +39,23 @@ struct SecurityHeaders[H: Handler](Handler):
         Raises:
             What the handler inside raises.
         """
-        var response = self.inner.serve(req)
-        if not response.headers.contains(_CONTENT_TYPE_OPTIONS):
-            response.headers.append_constant[_CONTENT_TYPE_OPTIONS, "nosniff"]()
-        if not response.headers.contains(_FRAME_OPTIONS):
-            response.headers.append_constant[_FRAME_OPTIONS, "DENY"]()
-        if not response.headers.contains(_REFERRER_POLICY):
-            response.headers.append_constant[_REFERRER_POLICY, "no-referrer"]()
+        var response: Response
+        try:
+            response = self.inner.serve(req)
+        except e:
+            _add(req.error_headers())
+            raise e^
+        if may_be_discarded(req, response):
+            _add(req.error_headers())
+        _add(response.headers)
         return response^
+
+
+@always_inline
+def _add(mut headers: HeaderMap):
+    if not headers.contains(_CONTENT_TYPE_OPTIONS):
+        headers.append_constant[_CONTENT_TYPE_OPTIONS, "nosniff"]()
+    if not headers.contains(_FRAME_OPTIONS):
+        headers.append_constant[_FRAME_OPTIONS, "DENY"]()
+    if not headers.contains(_REFERRER_POLICY):
+        headers.append_constant[_REFERRER_POLICY, "no-referrer"]()

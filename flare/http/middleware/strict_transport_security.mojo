@@ -1,8 +1,10 @@
 """Tells browsers to come inside of TLS only (RFC 6797)."""
 
+from flare.http.error_answer import may_be_discarded
 from flare.http.handler import Handler
 from flare.http.request import Request
 from flare.http.response import Response
+from flare.message import HeaderMap
 
 comptime _NAME: StaticString = "Strict-Transport-Security"
 comptime _YEAR_SECONDS = 31_536_000
@@ -59,7 +61,25 @@ struct StrictTransportSecurity[H: Handler](Handler):
         Raises:
             What the handler inside raises, and `message.headers_too_large`.
         """
-        var response = self.inner.serve(req)
-        if req.is_secure() and not response.headers.contains(_NAME):
-            response.headers.append(_NAME, self._value)
+        var response: Response
+        try:
+            response = self.inner.serve(req)
+        except e:
+            self._try_to_add(req, req.error_headers())
+            raise e^
+        if may_be_discarded(req, response):
+            self._try_to_add(req, req.error_headers())
+        self._add(req, response.headers)
         return response^
+
+    def _add(self, req: Request, mut headers: HeaderMap) raises:
+        if req.is_secure() and not headers.contains(_NAME):
+            headers.append(_NAME, self._value)
+
+    @no_inline
+    def _try_to_add(self, req: Request, mut headers: HeaderMap):
+        # A field that finds no room must not hide the error.
+        try:
+            self._add(req, headers)
+        except:
+            return

@@ -2,6 +2,7 @@
 
 from flare.core import Buffer, PointerTo
 from flare.http.builders import error_response
+from flare.http.error_answer import error_answer
 from flare.http.exchange import Exchange
 from flare.http.response import Response
 from flare.message import Method, Status
@@ -111,7 +112,7 @@ def _write_general(c: PointerTo[ConnectionState], var response: Response):
         worker_of(c)[].config.log.line(
             "flare: a response was refused: its status is not 200 to 599"
         )
-        response = error_response(500)
+        response = _own_answer(c)
     try:
         _write(c, response^)
     except e:
@@ -119,10 +120,16 @@ def _write_general(c: PointerTo[ConnectionState], var response: Response):
             "flare: a response was refused: it contradicts its own framing"
         )
         try:
-            _write(c, error_response(500))
+            _write(c, _own_answer(c))
         except:
             # The head is out already: only closing tells the peer.
             end_at_once(c)
+
+
+def _own_answer(c: PointerTo[ConnectionState]) -> Response:
+    if c[].exchange:
+        return error_answer(c[].exchange.unsafe_value(), 500)
+    return error_response(500)
 
 
 @always_inline

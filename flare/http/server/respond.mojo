@@ -1,7 +1,7 @@
 """Runs a handler on a fiber and writes what it returns."""
 
 from flare.core import Erased, PointerTo
-from flare.http.builders import error_response
+from flare.http.error_answer import error_answer
 from flare.http.exchange import Exchange, ExchangeState
 from flare.http.handler import Handler
 from flare.http.request import Request
@@ -70,7 +70,7 @@ def _answer_otherwise(x: Exchange, var response: Response):
     if x[].peer_gone:
         return
     if x[].content_status != 0:
-        write_response(_connection(x), error_response(x[].content_status))
+        write_response(_connection(x), error_answer(x, x[].content_status))
     else:
         answer_with_stream(_connection(x), x, response^)
 
@@ -83,4 +83,4 @@ def _answer_error(x: Exchange, error: Error):
     # A handler that was cut off fails by no fault of its own.
     if status == 500 and not x[].peer_gone and x[].content_status == 0:
         report_error(x, error)
-    _answer(x, error_response(status))
+    _answer(x, error_answer(x, status))

@@ -6,7 +6,8 @@ and while the request still lives.
 
 from flare.core import PointerTo, equals_ignoring_case, write_escaped
 from flare.http.body import Body
-from flare.http.builders import error_response, service_unavailable
+from flare.http.builders import service_unavailable
+from flare.http.error_answer import add_error_headers, error_answer
 from flare.http.exchange import STOPPING, Exchange
 from flare.http.response import Response
 from flare.message import HeaderMap, Status
@@ -44,11 +45,13 @@ def answer_with_stream(
     var w = worker_of(c)
     var is_upgrade = response.status == Status.SWITCHING_PROTOCOLS
     if is_upgrade and not can_upgrade(x, response):
-        write_response(c, upgrade_required(response))
+        write_response(c, upgrade_required(x, response))
         return
     if w[].streams >= w[].config.max_streams:
         WorkerStatistics.add(Pointer(to=w[].statistics[].refused), 1)
-        write_response(c, service_unavailable())
+        var refusal = service_unavailable()
+        add_error_headers(x, refusal)
+        write_response(c, refusal^)
         return
     _count_stream(x, w, 1)
     ref stream = x[].stream
@@ -136,16 +139,17 @@ def can_upgrade(x: Exchange, response: Response) -> Bool:
     return False
 
 
-def upgrade_required(response: Response) -> Response:
+def upgrade_required(x: Exchange, response: Response) -> Response:
     """Answers a request that does not offer what a response upgrades to.
 
     Args:
+        x: The exchange.
         response: The response.
 
     Returns:
         A 426 that names the protocol.
     """
-    var answer = error_response(Status.UPGRADE_REQUIRED)
+    var answer = error_answer(x, Status.UPGRADE_REQUIRED)
     var protocol = response.headers.get("Upgrade")
     try:
         if protocol:
@@ -229,7 +233,7 @@ def _break_off(c: PointerTo[ConnectionState], x: Exchange, error: Error):
         if not (c[].upgraded and _says_stopping(error)):
             report_error(x, error)
     if x[].stream.is_head_due:
-        write_response(c, error_response(status))
+        write_response(c, error_answer(x, status))
         return
     record_access(c, x[].stream.status, x[].stream.written)
     # The peer must not take what came for the whole.

@@ -4,7 +4,6 @@ from flare.core import (
     COLON,
     CR,
     LF,
-    equals_ignoring_case,
     equals_lower,
     find_octet,
 )
@@ -21,12 +20,13 @@ struct MultipartPart(Copyable, Movable):
     """Describes one part of a form."""
 
     var name: String
-    """The name of the field."""
+    """The name of the field; octets that are no UTF-8 are read as ISO 8859-1."""
     var file_name: Optional[String]
-    """The name of the file, if it is one. The peer chose it: never use it as a
-    path."""
+    """The name of the file, if it is one, read as the name of the field is. The
+    peer chose it: never use it as a path."""
     var headers: HeaderMap
-    """The fields of its head."""
+    """The fields of its head. Content comes as it was sent, also if
+    Content-Transfer-Encoding says that it is coded."""
 
     def __init__(out self):
         """Describes a field without a name."""
@@ -65,8 +65,7 @@ def read_part_head(
         The part.
 
     Raises:
-        MultipartError: If it is malformed, larger than a limit, has no name or
-            is coded.
+        MultipartError: If it is malformed, larger than a limit or has no name.
     """
     var part = MultipartPart()
     var start = 0
@@ -90,7 +89,6 @@ def read_part_head(
             raise MultipartError.malformed("a header line is malformed")
         start = end + 1
     _read_disposition(part)
-    _check_coding(part)
     return part^
 
 
@@ -117,18 +115,6 @@ def _read_disposition(mut part: MultipartPart) raises MultipartError:
         raise MultipartError.malformed("a disposition is malformed")
 
 
-def _check_coding(part: MultipartPart) raises MultipartError:
-    # RFC 7578 section 4.7: nobody codes parts any more.
-    for value in part.headers.values("Content-Transfer-Encoding"):
-        var octets = value.as_bytes()
-        if not (
-            equals_ignoring_case(octets, "7bit".as_bytes())
-            or equals_ignoring_case(octets, "8bit".as_bytes())
-            or equals_ignoring_case(octets, "binary".as_bytes())
-        ):
-            raise MultipartError.malformed("a part is coded")
-
-
 def _text_of(parameter: FieldParameter) raises SyntaxError -> String:
     # Browsers escape these three octets alone, and not the percent sign.
     var octets = parameter.value()
@@ -143,7 +129,7 @@ def _text_of(parameter: FieldParameter) raises SyntaxError -> String:
                 continue
         text.append(octets[i])
         i += 1
-    return _checked(text)
+    return _utf8_or_latin1(text)
 
 
 def _escaped_octet(digits: Span[UInt8, _]) -> UInt8:
@@ -159,21 +145,34 @@ def _escaped_octet(digits: Span[UInt8, _]) -> UInt8:
 def _extended_text_of(
     parameter: FieldParameter,
 ) raises SyntaxError -> String:
-    # charset'language'text with escapes (RFC 8187); UTF-8 alone.
+    # charset'language'text with escapes (RFC 8187).
     var octets = parameter.raw_value
     var first = find_octet(octets, _APOSTROPHE)
     var second = find_octet(octets, _APOSTROPHE, min(first + 1, len(octets)))
-    if second == len(octets) or not equals_lower(
-        octets[:first], "utf-8".as_bytes()
-    ):
-        raise SyntaxError("disposition", 0, "an unknown form of text")
+    if second == len(octets):
+        raise SyntaxError("disposition", 0, "no language in the file name")
     var text = List[UInt8]()
     percent_decode(octets[second + 1 :], text)
-    return _checked(text)
+    if equals_lower(octets[:first], "iso-8859-1".as_bytes()):
+        return _latin1(text)
+    return _utf8_or_latin1(text)
 
 
-def _checked(octets: List[UInt8]) raises SyntaxError -> String:
+def _utf8_or_latin1(octets: List[UInt8]) -> String:
+    # Forms of old pages come in the coding of the page.
     try:
         return String(StringSlice(from_utf8=Span(octets)))
     except:
-        raise SyntaxError("disposition", 0, "not UTF-8")
+        return _latin1(octets)
+
+
+def _latin1(octets: List[UInt8]) -> String:
+    # An octet of ISO 8859-1 is the code point of the same number.
+    var text = List[UInt8](capacity=2 * len(octets))
+    for octet in octets:
+        if octet < 0x80:
+            text.append(octet)
+        else:
+            text.append(0xC0 | octet >> 6)
+            text.append(0x80 | octet & 0x3F)
+    return String(unsafe_from_utf8=Span(text))
