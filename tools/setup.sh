@@ -122,6 +122,7 @@ grep -qx 'ID=ubuntu' /etc/os-release 2>/dev/null ||
 command -v nginx >/dev/null 2>&1 || missing="$missing nginx"
 command -v node >/dev/null 2>&1 || missing="$missing nodejs"
 command -v go >/dev/null 2>&1 || missing="$missing golang-go"
+command -v gdb >/dev/null 2>&1 || missing="$missing gdb"
 # shellcheck disable=SC2086
 [ -z "$missing" ] || install_packages $missing
 # The scanner has a folder of its own: nothing but one test needs it.

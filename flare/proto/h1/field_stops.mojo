@@ -9,6 +9,7 @@ from std.bit import count_trailing_zeros
 from std.math import iota
 from std.memory import pack_bits
 from std.sys.info import simd_byte_width
+from std.sys.compile import OptimizationLevel
 from std.sys.intrinsics import likely, masked_load
 
 from flare.core import OctetSet, TAB, TOKEN_OCTETS
@@ -19,9 +20,12 @@ comptime STOPS_WINDOW_MIN = 16
 """The shortest window that a `FieldStops` can look at."""
 comptime _BLOCK = 64
 comptime _LANES = min(_BLOCK, simd_byte_width())
+# `masked_load` hands its alignment on as a value that only the optimizer turns
+# into the constant that LLVM asks for: a build with -O0 has no such load.
+comptime _FOLDS_CONSTANTS = Int(OptimizationLevel) > 0
 # Where a vector is as long as the block, as with AVX-512, a part of it can be
 # loaded at no cost.
-comptime _LOADS_PARTS = _LANES == _BLOCK
+comptime _LOADS_PARTS = _LANES == _BLOCK and _FOLDS_CONSTANTS
 
 comptime PLAIN_PATH_OCTETS = OctetSet.of(
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-."

@@ -1,0 +1,124 @@
+"""Builds a server for a debugger, and stops in its handler."""
+
+import functools
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from loopback.programs import find_program  # noqa: E402
+from loopback.subject import FOLDER, ROOT  # noqa: E402
+from tested_programs import (  # noqa: E402
+    BUILD_SECONDS_MAX,
+    MOJO,
+    include_options,
+)
+
+SOURCE = ROOT / "tests" / "programs" / "debugged.mojo"
+REQUEST = (
+    b"GET /?name=flare HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+)
+WAIT_SECONDS_MAX = 60
+
+
+@functools.lru_cache
+def build(*options):
+    """Builds the server with options of the compiler; gives its path."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    program = FOLDER / ("debugged" + "".join(options))
+    finished = subprocess.run(
+        [MOJO, "build", *options, *include_options(ROOT), "-o", program, SOURCE],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=BUILD_SECONDS_MAX,
+    )
+    if finished.returncode != 0:
+        raise AssertionError(finished.stdout.decode(errors="replace"))
+    return program
+
+
+def line_of(text):
+    """Gives the number of the line of the source that holds a text."""
+    lines = SOURCE.read_text().splitlines()
+    return next(i for i, line in enumerate(lines, 1) if text in line)
+
+
+def ask(port):
+    """Gives all that the server says to one request."""
+    with socket.create_connection(
+        ("127.0.0.1", port), WAIT_SECONDS_MAX
+    ) as stream:
+        stream.sendall(REQUEST)
+        received = b""
+        while piece := stream.recv(65536):
+            received += piece
+    return received
+
+
+class DebugBuilds(unittest.TestCase):
+    def run_program(self, *command):
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def expect_answer(self, *options):
+        server = self.run_program(build(*options))
+        answer = ask(int(server.stdout.readline()))
+        self.assertTrue(answer.startswith(b"HTTP/1.1 200 OK\r\n"), answer)
+        self.assertTrue(answer.endswith(b"\r\n\r\nhello flare"), answer)
+        server.send_signal(signal.SIGTERM)
+        self.assertEqual(server.wait(WAIT_SECONDS_MAX), 0)
+
+    def expect_stop_in_handler(self, *options):
+        number = line_of("return ok(String(")
+        debugger = self.run_program(
+            find_program("gdb"), "-q", "-nx", "-batch",
+            "-ex", "set breakpoint pending off",
+            "-ex", f"break {SOURCE.name}:{number}",
+            "-ex", "run", "-ex", "backtrace",
+            "-ex", "detach",
+            str(build(*options)),
+        )  # fmt: skip
+        said = b""
+        while not (port := re.search(rb"^(\d+)$", said, re.MULTILINE)):
+            line = debugger.stdout.readline()
+            self.assertTrue(line, said)
+            said += line
+        # The handler goes on when the debugger has detached.
+        answer = ask(int(port[1]))
+        self.assertTrue(answer.endswith(b"hello flare"), answer)
+        while not (process := re.search(rb"process (\d+)\) detached", said)):
+            line = debugger.stdout.readline()
+            self.assertTrue(line, said)
+            said += line
+        os.kill(int(process[1]), signal.SIGKILL)
+        text = said.decode(errors="replace")
+        self.assertRegex(text, r"hit Breakpoint 1, debugged::hello\(")
+        self.assertRegex(text, r"debugged\.mojo:%d\n%d\s+return" % (number, number))
+        # The stack of the fiber can be read, from the handler to the server.
+        self.assertRegex(text, r"#\d+ .*run_handler")
+
+    def test_a_build_without_optimization_serves(self):
+        self.expect_answer("-O0")
+
+    def test_a_build_with_symbols_serves_and_stops_in_a_handler(self):
+        self.expect_answer("-g")
+        self.expect_stop_in_handler("-g")
+
+    def test_a_build_with_little_optimization_stops_in_a_handler(self):
+        self.expect_answer("-O1", "-g")
+        self.expect_stop_in_handler("-O1", "-g")
+
+
+if __name__ == "__main__":
+    unittest.main()
