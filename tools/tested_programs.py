@@ -27,6 +27,7 @@ TOGETHER = (
             "forms",
             "gateway",
             "lookups",
+            "noisy",
             "passed",
             "supervised",
             "tls_peer",

@@ -69,7 +69,7 @@ def look_up(
         _ = fiber.wait(0)
         raise Error(DnsError(DnsError.CANCELLED, _OPERATION, String(host), 0))
     var state = heap_create(_LookUpState(host, family, fiber))
-    var queued = JobThreads.of(fiber.reactor()).submit(
+    var queued = JobThreads.for_names(fiber.reactor()).submit(
         Job(_run, _end, state.unsafe_bitcast[NoneType]())
     )
     if queued < 0:

@@ -11,7 +11,7 @@ from flare.sys.thread import Lock, join_thread, start_thread
 from .reactor import Reactor
 
 comptime JOB_THREADS_MAX = 8
-"""The most threads that one reactor has for jobs."""
+"""The most threads that one reactor has for jobs, and as many for names."""
 
 comptime JOBS_MAX = 1024
 """The most jobs that wait for a thread."""
@@ -63,22 +63,37 @@ struct JobThreads(TrivialRegisterPassable):
 
     @staticmethod
     def of(reactor: Reactor) -> Self:
-        """Finds the threads of a reactor; the first call makes them.
+        """Returns the threads that run the program's own jobs.
 
         Args:
-            reactor: The reactor; it ends them when it is destroyed.
+            reactor: The reactor; the first call makes the threads, and the
+                reactor ends them when it is destroyed.
 
         Returns:
             A handle.
         """
         if not reactor.state[].helpers:
-            reactor.state[].helpers = heap_create(
-                _JobThreadsState(reactor)
-            ).unsafe_bitcast[NoneType]()
-            reactor.state[].end_helpers = _end
-        return Self(
-            reactor.state[].helpers.value().unsafe_bitcast[_JobThreadsState]()
-        )
+            reactor.state[].helpers = _make(reactor)
+        return _named(reactor.state[].helpers.value())
+
+    @staticmethod
+    def for_names(reactor: Reactor) -> Self:
+        """Returns the threads that look names up.
+
+        A look-up may take as long as a name server that does not answer, and
+        peers may choose the names. So look-ups take no thread from the
+        program's jobs, and the other way round.
+
+        Args:
+            reactor: The reactor; the first call makes the threads, and the
+                reactor ends them when it is destroyed.
+
+        Returns:
+            A handle.
+        """
+        if not reactor.state[].name_helpers:
+            reactor.state[].name_helpers = _make(reactor)
+        return _named(reactor.state[].name_helpers.value())
 
     def submit(self, job: Job) -> Int:
         """Queues a job; called on the reactor's thread.
@@ -145,6 +160,15 @@ struct JobThreads(TrivialRegisterPassable):
             s[].count -= 1
         s[].lock.release()
         return job
+
+
+def _make(reactor: Reactor) -> Erased:
+    reactor.state[].end_helpers = _end
+    return heap_create(_JobThreadsState(reactor)).unsafe_bitcast[NoneType]()
+
+
+def _named(threads: Erased) -> JobThreads:
+    return JobThreads(threads.unsafe_bitcast[_JobThreadsState]())
 
 
 def _run_thread(argument: Erased) abi("C") -> Optional[Erased]:

@@ -21,6 +21,7 @@ from .backend import Backend, BackendKind
 from .backend_functions import BackendFunctions
 from .buffer_pool import BufferPool
 from .fiber_queue import FiberQueue
+from .line_ring import LineRing
 from .mailbox import Mailbox
 from .operation import Completion, Operation, OperationState
 from .reactor_config import ReactorConfig
@@ -88,8 +89,12 @@ struct ReactorState(Movable):
     """What other threads asked this one to do."""
     var recycler: Recycler
     """The blocks that this thread uses again and again."""
+    var lines: Optional[LineRing]
+    """Takes the log lines of this thread, if another one writes them."""
     var helpers: Optional[Erased]
     """The threads that `blocking` uses, once there are some."""
+    var name_helpers: Optional[Erased]
+    """The threads that look names up, once there are some."""
     var end_helpers: def(Erased) thin -> None
     """Ends the helpers."""
     var in_flight: Int
@@ -157,7 +162,9 @@ struct Reactor(Equatable, TrivialRegisterPassable):
                     fibers=FiberQueue.create(config),
                     mailbox=Mailbox.create(),
                     recycler=Recycler.create(),
+                    lines=None,
                     helpers=None,
+                    name_helpers=None,
                     end_helpers=_no_helpers,
                     in_flight=0,
                     turns=0,
@@ -187,6 +194,8 @@ struct Reactor(Equatable, TrivialRegisterPassable):
         self.end_fibers()
         if self.state[].helpers:
             self.state[].end_helpers(self.state[].helpers.value())
+        if self.state[].name_helpers:
+            self.state[].end_helpers(self.state[].name_helpers.value())
         self.state[].mailbox.close(self)
         self.state[].fibers.destroy()
         self.state[].timers.destroy()

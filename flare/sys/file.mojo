@@ -5,6 +5,12 @@ Each function returns what the kernel returned, or the negated errno.
 
 from std.ffi import c_int, c_uint, external_call, get_errno
 
+from .errno import EAGAIN, EINTR
+
+comptime STANDARD_OUTPUT: Int32 = 1
+"""The descriptor of standard output."""
+comptime STANDARD_ERROR: Int32 = 2
+"""The descriptor of standard error."""
 comptime _O_CLOEXEC = 0o2000000
 
 
@@ -64,6 +70,61 @@ def write_descriptor(descriptor: Int32, octets: Span[UInt8, _]) -> Int:
         external_call["write", Int](
             descriptor, octets.unsafe_ptr(), len(octets)
         )
+    )
+
+
+def write_whole(descriptor: Int32, octets: Span[UInt8, _]):
+    """Writes all octets, or as many as the descriptor takes before it fails.
+
+    A descriptor without room blocks the calling thread, also one that is
+    non-blocking.
+
+    Args:
+        descriptor: The descriptor.
+        octets: What to write.
+    """
+    var written = 0
+    while written < len(octets):
+        var count = write_descriptor(descriptor, octets[written:])
+        if count == -EAGAIN:
+            _ = wait_writable(descriptor, -1)
+        elif count != -EINTR and count <= 0:
+            return
+        else:
+            written += max(count, 0)
+
+
+def write_line_to(descriptor: Int32, line: StringSlice):
+    """Writes a line and its end in one call, so that lines stay whole.
+
+    Args:
+        descriptor: The descriptor; one without room blocks the calling thread.
+        line: The line without its end.
+    """
+    var octets = List[UInt8](capacity=line.byte_length() + 1)
+    octets.extend(line.as_bytes())
+    octets.append(UInt8(ord("\n")))
+    write_whole(descriptor, octets)
+
+
+def wait_writable(descriptor: Int32, timeout_ms: Int) -> Bool:
+    """Waits until a write to a descriptor would not block (poll(2)).
+
+    Args:
+        descriptor: The descriptor.
+        timeout_ms: The longest wait; -1 for any.
+
+    Returns:
+        True if a few hundred octets can be written, or if a write fails at
+        once.
+    """
+    # A `struct pollfd`: the descriptor, and POLLOUT above it.
+    var entry = UInt64(UInt32(descriptor)) | (UInt64(4) << 32)
+    return (
+        external_call["poll", c_int](
+            Pointer(to=entry), Int(1), c_int(timeout_ms)
+        )
+        > 0
     )
 
 

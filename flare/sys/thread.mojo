@@ -39,6 +39,36 @@ def join_thread(id: UInt64):
     _ = external_call["pthread_join", c_int](id, Optional[Erased](None))
 
 
+def join_thread_within(id: UInt64, duration_ms: Int) -> Bool:
+    """Waits for the end of a thread for a limited time.
+
+    Args:
+        id: What `start_thread` returned.
+        duration_ms: The longest wait.
+
+    Returns:
+        False if the thread still runs: it is detached, and nothing may be freed
+        that it uses.
+    """
+    var until = _wall_clock_after(duration_ms)
+    var done = external_call["pthread_timedjoin_np", c_int](
+        id, Optional[Erased](None), until.unsafe_ptr()
+    )
+    if done != 0:
+        _ = external_call["pthread_detach", c_int](id)
+    return done == 0
+
+
+def _wall_clock_after(duration_ms: Int) -> Array[Int, 2]:
+    # A `struct timespec`. pthread conditions count by the wall clock unless told
+    # otherwise; a clock that jumps makes the wait shorter or longer, once.
+    var until = Array[Int, 2](fill=0)
+    var then_ms = unix_ms() + duration_ms
+    until[0] = then_ms // 1000
+    until[1] = then_ms % 1000 * 1_000_000
+    return until^
+
+
 struct _LockState(Movable):
     # pthread_mutex_t (40 octets) and pthread_cond_t (48), both ready when zero.
     var mutex: Array[UInt64, 5]
@@ -93,12 +123,7 @@ struct Lock(TrivialRegisterPassable):
         Args:
             duration_ms: The longest sleep.
         """
-        # pthread conditions count by the wall clock unless told otherwise; a
-        # clock that jumps makes the sleep shorter or longer, once.
-        var until = Array[Int, 2](fill=0)
-        var now_ms = unix_ms() + duration_ms
-        until[0] = now_ms // 1000
-        until[1] = now_ms % 1000 * 1_000_000
+        var until = _wall_clock_after(duration_ms)
         _ = external_call["pthread_cond_timedwait", c_int](
             Pointer(to=self._state[].condition),
             Pointer(to=self._state[].mutex),

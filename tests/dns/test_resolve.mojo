@@ -2,11 +2,14 @@
 
 from std.testing import assert_equal, assert_false, assert_true
 
+from flare.core import heap_create, heap_destroy
 from flare.dns import DnsError, resolve, resolve_v4, resolve_v6
 from flare.dns.system_lookup import look_up
 from flare.net import IpAddr
-from flare.runtime import sleep, spawn
+from flare.runtime import JoinHandle, blocking, sleep, spawn
+from flare.runtime.job_threads import JOB_THREADS_MAX
 from flare.sys.socket_address import AF_INET, AF_UNSPEC
+from flare.sys.thread import Lock
 from tests.tcp.loops import on_each_backend
 
 
@@ -50,6 +53,10 @@ def test_one_try_mixes_look_ups_with_other_errors() raises:
 
 def test_the_system_is_asked_on_a_helper_thread() raises:
     on_each_backend(_system)
+
+
+def test_a_look_up_waits_for_no_job_of_the_program() raises:
+    on_each_backend(_beside_jobs)
 
 
 def test_a_look_up_that_takes_too_long_is_left_alone() raises:
@@ -114,6 +121,29 @@ def _system() raises:
         return len(look_up("localhost", AF_INET, 20_000))
 
     assert_true(spawn(ask).join() > 0)
+
+
+def _beside_jobs() raises:
+    var door = heap_create(Lock.create())
+    door[].acquire()
+
+    def job() raises {var door}:
+        def wait() raises {var door}:
+            door[].acquire()
+            door[].release()
+
+        blocking(wait)
+
+    var jobs = List[JoinHandle[NoneType]]()
+    for _ in range(JOB_THREADS_MAX):
+        jobs.append(spawn(job))
+    # All threads of jobs wait at the door.
+    assert_true(len(look_up("localhost", AF_INET, 20_000)) > 0)
+    door[].release()
+    while len(jobs) > 0:
+        _ = jobs.pop().join()
+    door[].destroy()
+    heap_destroy(door)
 
 
 def _too_long() raises:

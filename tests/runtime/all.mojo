@@ -10,6 +10,7 @@ from tests.runtime import (
     test_epoll,
     test_event,
     test_fiber,
+    test_line_ring,
     test_loop,
     test_mailbox,
     test_scheduler,
@@ -24,69 +25,29 @@ from tests.runtime import (
 
 def main() raises:
     var failures = List[String]()
-    try:
-        TestSuite.discover_tests[test_blocking.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_buffer_pool.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_cancel.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_cpu_quota.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_epoll.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_event.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_fiber.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_loop.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_mailbox.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_scheduler.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_start.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_task.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_timer_wheel.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_turn.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_uring.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_wait.TESTS]().run()
-    except e:
-        failures.append(String(e))
+    _run[test_blocking.TESTS](failures)
+    _run[test_buffer_pool.TESTS](failures)
+    _run[test_cancel.TESTS](failures)
+    _run[test_cpu_quota.TESTS](failures)
+    _run[test_epoll.TESTS](failures)
+    _run[test_event.TESTS](failures)
+    _run[test_fiber.TESTS](failures)
+    _run[test_line_ring.TESTS](failures)
+    _run[test_loop.TESTS](failures)
+    _run[test_mailbox.TESTS](failures)
+    _run[test_scheduler.TESTS](failures)
+    _run[test_start.TESTS](failures)
+    _run[test_task.TESTS](failures)
+    _run[test_timer_wheel.TESTS](failures)
+    _run[test_turn.TESTS](failures)
+    _run[test_uring.TESTS](failures)
+    _run[test_wait.TESTS](failures)
     if failures:
         raise Error("\n".join(failures))
+
+
+def _run[tests: Tuple](mut failures: List[String]):
+    try:
+        TestSuite.discover_tests[tests]().run()
+    except e:
+        failures.append(String(e))

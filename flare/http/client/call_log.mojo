@@ -1,6 +1,7 @@
 """Tells a program what became of the calls of a client."""
 
-from std.sys import stderr
+from flare.runtime.line_queue import write_line
+from flare.sys.file import STANDARD_ERROR, write_line_to
 
 from ..timings import ExchangeTimings
 from .error import ClientError
@@ -64,7 +65,8 @@ struct CallLog(ImplicitlyCopyable):
 
     @staticmethod
     def standard_error() -> Self:
-        """Prints one line for each call to standard error.
+        """Writes one line for each call to standard error. In a server the
+        lines take the way of its own, which never waits (`LogSink`).
 
         Returns:
             The log.
@@ -73,4 +75,8 @@ struct CallLog(ImplicitlyCopyable):
 
 
 def _print_record(record: CallRecord):
-    print(record, file=stderr)
+    write_line(_write_standard_error, String(record))
+
+
+def _write_standard_error(line: StringSlice[ImmUntrackedOrigin]):
+    write_line_to(STANDARD_ERROR, line)

@@ -12,14 +12,15 @@ from flare.message import Method
 from flare.runtime.fiber import FiberFunction
 from flare.runtime.reactor import ReactorState
 from flare.sys.fatal_signal import FatalSignals, fatal_signal_name
-from flare.sys.file import write_descriptor
+from flare.sys.file import STANDARD_ERROR, wait_writable, write_descriptor
 from flare.sys.thread_cell import thread_word
 
 from .worker_state import WorkerState
 
 comptime _LINE_OCTETS_MAX = 512
 comptime _ROUTE_OCTETS_MAX = 256
-comptime _STANDARD_ERROR: Int32 = 2
+# How long a line may wait for its reader.
+comptime _WRITE_MS = 100
 
 
 struct _Watched(Movable):
@@ -113,9 +114,11 @@ def _write_line(number: Int, argument: Erased, unknown: Bool) -> Bool:
         line.append("; it is restarted\n")
     else:
         line.append("; the server ends\n")
-    _ = write_descriptor(
-        _STANDARD_ERROR, Span(line.octets)[0 : line.octet_count]
-    )
+    # If nothing reads standard error, the process must end all the same.
+    if wait_writable(STANDARD_ERROR, _WRITE_MS):
+        _ = write_descriptor(
+            STANDARD_ERROR, Span(line.octets)[0 : line.octet_count]
+        )
     return True
 
 

@@ -8,7 +8,10 @@ record and counts it.
 from std.atomic import Atomic, Ordering
 
 from flare.core import Erased, PointerTo, heap_create, heap_destroy
-from flare.sys.thread import Lock, join_thread, start_thread
+from flare.runtime.line_queue import LAST_LINES_MS
+from flare.sys.process import block_signals
+from flare.sys.signal import SIGPIPE
+from flare.sys.thread import Lock, join_thread_within, start_thread
 
 from .log import AccessLog, AccessRecord
 
@@ -155,13 +158,17 @@ struct AccessQueue(TrivialRegisterPassable):
         return self.state[].rings[worker]
 
     def end(self):
-        """Writes what is left and ends the thread; the workers have ended."""
+        """Writes what is left and ends the thread; the workers have ended.
+
+        If the log is stuck for a second, its thread is left to itself, and its
+        memory stays.
+        """
         self.state[].lock.acquire()
         self.state[].ending = True
         self.state[].lock.wake_all()
         self.state[].lock.release()
-        join_thread(self.state[].thread)
-        self._destroy()
+        if join_thread_within(self.state[].thread, LAST_LINES_MS):
+            self._destroy()
 
     def _destroy(self):
         for ring in self.state[].rings:
@@ -172,6 +179,8 @@ struct AccessQueue(TrivialRegisterPassable):
 
 def _write_records(argument: Erased) abi("C") -> Optional[Erased]:
     var state = argument.unsafe_bitcast[AccessQueueState]()
+    # A reader that has gone makes a write fail; it does not end the process.
+    _ = block_signals(SIGPIPE)
     var ending = False
     while not ending:
         state[].lock.acquire()

@@ -29,6 +29,7 @@ from .connection import Connection
 from .connection_state import ConnectionState, Stage
 from .deadline import begin_content_wait, choose_deadline
 from .input import announces_too_much, consume, window
+from .log_lines import log_line_of_peer
 from .output import (
     STREAM_OCTETS_MAX,
     end_at_once,
@@ -302,14 +303,15 @@ def _on_lost(task: Erased):
     var x = task.unsafe_bitcast[ExchangeState]()
     var c = _of(x[].carrier.value().owner)
     var w = worker_of(c)
-    w[].config.log.line(
+    log_line_of_peer(
+        w,
         String(
             "flare: worker ",
             w[].index,
             " request ",
             x[].request_id,
             " ignored being cancelled; its fiber is lost",
-        )
+        ),
     )
     # What came next on it would be taken for the answer, and the half of a
     # streamed one for the whole.

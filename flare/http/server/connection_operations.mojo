@@ -24,7 +24,12 @@ from .output import (
     release_output,
     worker_of,
 )
-from .read_ahead import has_ended, has_left, receive_operation
+from .read_ahead import (
+    has_ended,
+    has_left,
+    note_starved,
+    receive_operation,
+)
 from .worker_state import WorkerState
 
 
@@ -109,7 +114,7 @@ def on_receive(operation: Operation):
     elif result == NO_BUFFERS:
         if w[].reactor.buffers().is_exhausted():
             c[].starved = True
-            w[].starved.append(c[].slot)
+            note_starved(w, c[].slot)
     elif result != CANCELLED:
         connection.peer_is_gone()
     if c[].stage == Stage.LINGERING and c[].peer_ended:

@@ -1,8 +1,9 @@
 """Says where a server's own messages and the records of requests go."""
 
-from std.sys import stderr
-
 from flare.message import Method
+from flare.runtime.line_queue import write_line
+from flare.runtime.line_ring import LineFunction
+from flare.sys.file import STANDARD_ERROR, STANDARD_OUTPUT, write_line_to
 
 comptime RECORD_TARGET_OCTETS = 96
 """How much of a request target an access record keeps."""
@@ -12,17 +13,20 @@ comptime RECORD_TARGET_OCTETS = 96
 struct LogSink(ImplicitlyCopyable):
     """Receives one line of text at a time."""
 
-    var write: def(StringSlice[ImmUntrackedOrigin]) thin -> None
-    """Called on a worker's thread for what happens rarely: the start, errors
-    of handlers. It should be quick."""
+    var write: LineFunction
+    """Writes one line. A server calls it on a thread of its own, so that a slow
+    sink blocks no worker: 64 KiB of a worker's lines may wait, and further ones
+    are dropped and counted (`WorkerStatistics.log_lines_dropped`). Elsewhere
+    the thread that has the line calls it."""
 
     def line(self, text: StringSlice):
-        """Hands a line over.
+        """Logs a line; it never waits on the thread of a worker.
 
         Args:
-            text: The line, without its end; the sink copies what it keeps.
+            text: The line, without its end; cut at 4,096 octets in a server.
+                The sink copies what it keeps.
         """
-        self.write(rebind[StringSlice[ImmUntrackedOrigin]](text))
+        write_line(self.write, text)
 
     @staticmethod
     def standard_error() -> Self:
@@ -141,7 +145,7 @@ struct AccessLog(ImplicitlyCopyable):
 
 
 def _write_standard_error(line: StringSlice[ImmUntrackedOrigin]):
-    print(line, file=stderr)
+    write_line_to(STANDARD_ERROR, line)
 
 
 def _drop(line: StringSlice[ImmUntrackedOrigin]):
@@ -149,4 +153,4 @@ def _drop(line: StringSlice[ImmUntrackedOrigin]):
 
 
 def _print_record(record: AccessRecord):
-    print(record, flush=True)
+    write_line_to(STANDARD_OUTPUT, String(record))

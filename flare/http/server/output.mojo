@@ -14,6 +14,7 @@ from flare.runtime.reactor import LARGE_BUFFER_OCTETS
 
 from .connection_state import ConnectionState, Stage
 from .encryption import encrypt
+from .log_lines import log_line_of_peer
 from .statistics import WorkerStatistics
 from .worker_state import WorkerState
 
@@ -109,15 +110,17 @@ def write_response(c: PointerTo[ConnectionState], var response: Response):
 def _write_general(c: PointerTo[ConnectionState], var response: Response):
     if response.status < 200 or response.status > 599:
         # An interim response is none, and 101 would hand the connection over.
-        worker_of(c)[].config.log.line(
-            "flare: a response was refused: its status is not 200 to 599"
+        log_line_of_peer(
+            worker_of(c),
+            "flare: a response was refused: its status is not 200 to 599",
         )
         response = _own_answer(c)
     try:
         _write(c, response^)
     except e:
-        worker_of(c)[].config.log.line(
-            "flare: a response was refused: it contradicts its own framing"
+        log_line_of_peer(
+            worker_of(c),
+            "flare: a response was refused: it contradicts its own framing",
         )
         try:
             _write(c, _own_answer(c))

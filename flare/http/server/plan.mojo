@@ -3,6 +3,7 @@
 from flare.core import Erased, PointerTo, heap_create
 from flare.net import NetError, RawSocket
 from flare.runtime.fiber import FiberFunction
+from flare.runtime.line_queue import LineQueue
 from flare.runtime.reactor import Reactor, ReactorConfig
 from flare.runtime.scheduler import Scheduler
 from flare.runtime.start import open_reactor
@@ -16,6 +17,7 @@ from .access_queue import AccessQueue
 from .config import ServerConfig
 from .carrier import exchange_functions
 from .handle import ServerHandle
+from .log_lines import log_line
 from .signals import OrderSocket, OrderWatch
 from .start_barrier import StartBarrier
 from .statistics import WorkerStatistics
@@ -83,6 +85,8 @@ struct ServePlan(Movable):
     """One handler for each worker."""
     var listeners: List[PlannedListener]
     """Where the workers accept."""
+    var line_queue: Optional[LineQueue]
+    """Writes the log lines of the workers of this process."""
     var access_queue: Optional[AccessQueue]
     """Where records of requests go, if anywhere."""
     var abort_line: Optional[AbortLine]
@@ -126,6 +130,7 @@ struct ServePlan(Movable):
         self.supervised = supervised
         self.handlers = List[Erased]()
         self.listeners = List[PlannedListener]()
+        self.line_queue = None
         self.access_queue = None
         self.abort_line = None
         self.orders = -1
@@ -152,7 +157,7 @@ def run_workers(plan: PointerTo[ServePlan]) raises:
 
     Raises:
         NetError: If a worker cannot start.
-        An error `http.no_thread` if the access log cannot have a thread.
+        An error `http.no_thread` if a log cannot have a thread.
     """
     var orders = Optional[OrderSocket](None)
     if plan[].config.handle_signals:
@@ -161,7 +166,7 @@ def run_workers(plan: PointerTo[ServePlan]) raises:
             plan[].orders = orders.value().reader
     try:
         if not _begin(plan):
-            raise Error("http.no_thread for the access log")
+            raise Error("http.no_thread for a log")
         Scheduler.start(
             plan[].worker_count(),
             plan[].pin,
@@ -206,6 +211,12 @@ def _begin(plan: PointerTo[ServePlan]) -> Bool:
         plan[].abort_line = AbortLine.open(
             plan[].worker_count(), supervised=plan[].supervised
         )
+    var names = List[String](capacity=count)
+    for i in range(count):
+        names.append(String("worker ", plan[].first_worker + i))
+    plan[].line_queue = LineQueue.begin(plan[].config.log.write, names^)
+    if not plan[].line_queue:
+        return False
     var access_log = plan[].config.access_log
     if access_log:
         plan[].access_queue = AccessQueue.begin(access_log.value(), count)
@@ -220,6 +231,9 @@ def _end(plan: PointerTo[ServePlan]):
     if plan[].access_queue:
         plan[].access_queue.value().end()
         plan[].access_queue = None
+    if plan[].line_queue:
+        plan[].line_queue.value().end()
+        plan[].line_queue = None
     if plan[].abort_line:
         plan[].abort_line.value().close()
         plan[].abort_line = None
@@ -279,10 +293,11 @@ def _make_worker(
             )
         )
     )
+    var place = 0 if plan[].supervised else index
     if plan[].access_queue:
-        worker.state[].access_ring = (
-            plan[].access_queue.value().ring(0 if plan[].supervised else index)
-        )
+        worker.state[].access_ring = plan[].access_queue.value().ring(place)
+    if plan[].line_queue:
+        reactor.state[].lines = plan[].line_queue.value().ring(place)
     worker.state[].ask_for_room = _ask_for_room
     worker.state[].peers = plan.unsafe_bitcast[NoneType]()
     _listen(plan, worker, index)
@@ -339,7 +354,7 @@ def _announce(plan: PointerTo[ServePlan], passed_over: Int, worker: Worker):
         line.write(" (io_uring: ", errno_name(-passed_over), ")")
     if plan[].supervised:
         line.write(", supervised")
-    plan[].config.log.line(line)
+    log_line(worker.state, line)
 
 
 def _nothing(orders: Int32):

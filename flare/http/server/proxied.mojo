@@ -12,6 +12,7 @@ from flare.sys.socket_address import SocketAddressStorage
 
 from .connection_state import ConnectionState, Stage, Wait
 from .input import consume, window
+from .log_lines import log_line
 from .output import worker_of
 from .statistics import WorkerStatistics
 from .worker_state import WorkerState
@@ -123,7 +124,7 @@ def _report(
         line += '"' if len(octets) <= _SHOWN_OCTETS_MAX else '..."'
     if w[].reports == _LINES_PER_SECOND_MAX:
         line.write("; more of them in this second are not logged")
-    w[].config.log.line(line)
+    log_line(w, line)
 
 
 def _peer_of(

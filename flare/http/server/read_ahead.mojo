@@ -24,6 +24,9 @@ from .worker_state import WorkerState
 comptime _POLL_BROKEN = 8 | 16
 comptime READ_AHEAD_OCTETS = 64 * 1024
 """What may lie unread, as octets or as content, before receiving pauses."""
+comptime STARVED_SPARE = 64
+"""How many entries of connections that have ended may always stay in the list
+of those that found no buffer."""
 
 
 @always_inline
@@ -151,6 +154,28 @@ def has_ended(c: PointerTo[ConnectionState]) -> Bool:
     # What was asked for before an upgrade does not count after it: there the
     # end of a peer's side is the end of a stream.
     return c[].watch_spent and c[].watch.length != 0 and not c[].upgraded
+
+
+def note_starved(w: PointerTo[WorkerState], slot: SlotHandle):
+    """Remembers a connection that found no free buffer.
+
+    Connections that end meanwhile leave their entries behind. These are dropped
+    when they may outnumber the others.
+
+    Args:
+        w: The worker.
+        slot: The slot of the connection.
+    """
+    ref starved = w[].starved
+    if len(starved) >= 2 * w[].connections.lent() + STARVED_SPARE:
+        var kept = 0
+        for i in range(len(starved)):
+            var c = w[].connections.find(starved[i])
+            if c and c.value()[].starved:
+                starved[kept] = starved[i]
+                kept += 1
+        starved.shrink(kept)
+    starved.append(slot)
 
 
 def feed_starved(w: PointerTo[WorkerState]):

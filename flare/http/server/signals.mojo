@@ -20,6 +20,7 @@ from flare.sys.socket_address import AF_UNIX
 from flare.sys.socket_constants import SOCK_STREAM
 
 from .handle import ORDER_LEAVE, ORDER_RELOAD_TLS, ServerHandle
+from .log_lines import log_line
 from .worker import Worker
 
 comptime _OCTETS_MAX = 16
@@ -181,6 +182,4 @@ def _reload_tls(w: PointerTo[_WatchState]):
     try:
         w[].handle.read_tls_again()
     except e:
-        w[].worker.state[].config.log.line(
-            String("flare: TLS goes on as it was: ", e)
-        )
+        log_line(w[].worker.state, String("flare: TLS goes on as it was: ", e))

@@ -48,10 +48,13 @@ struct WorkerStatistics(ImplicitlyCopyable):
     """Handshakes of TLS that were completed, since the start."""
     var handshakes_resumed: Int64
     """Those of them that went on with an earlier session."""
+    var log_lines_dropped: Int64
+    """Lines of the log that came faster than 100 in a second, if a peer can
+    cause them, or than the sink writes them, since the start."""
 
     def __init__(out self):
         """Counts from zero."""
-        self = Self(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+        self = Self(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 
     @staticmethod
     @always_inline

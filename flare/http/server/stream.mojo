@@ -15,9 +15,13 @@ from flare.proto.h1.grammar import lists_member
 from flare.proto.h1.head import BodyKind
 from flare.runtime.deadline import set_run_deadline
 from flare.runtime.fiber import NO_DEADLINE, Fiber
+from flare.sys.errno import ENOTCONN
+from flare.sys.socket_address import SocketAddressStorage
 
+from .connection import Connection
 from .connection_state import ConnectionState, Stage
 from .deadline import choose_deadline
+from .log_lines import log_line_of_peer
 from .output import (
     cut_off,
     end_stream,
@@ -101,7 +105,10 @@ def stop_stream(x: Exchange):
 
 
 def report_error(x: Exchange, error: Error):
-    """Logs and counts what a handler raised.
+    """Logs and counts what a handler raised, unless its peer has left.
+
+    The kernel may know of a reset before a completion tells of it. What fails
+    for that reason is a cancelled request and no error of the handler.
 
     Args:
         x: The exchange.
@@ -109,13 +116,24 @@ def report_error(x: Exchange, error: Error):
     """
     var c = x[].carrier.value().owner.unsafe_bitcast[ConnectionState]()
     var w = worker_of(c)
+    if _has_no_peer(c):
+        Connection(c).peer_is_gone()
+        return
     WorkerStatistics.add(Pointer(to=w[].statistics[].handler_errors), 1)
     var text = String(error)
     var line = String(
         "flare: worker ", w[].index, " request ", x[].request_id, " raised: "
     )
     write_escaped(text.as_bytes(), line)
-    w[].config.log.line(line)
+    log_line_of_peer(w, line)
+
+
+def _has_no_peer(c: PointerTo[ConnectionState]) -> Bool:
+    var address = SocketAddressStorage()
+    return (
+        worker_of(c)[].reactor.peer_address(c[].descriptor, address)
+        == -ENOTCONN
+    )
 
 
 def can_upgrade(x: Exchange, response: Response) -> Bool:
@@ -232,6 +250,8 @@ def _break_off(c: PointerTo[ConnectionState], x: Exchange, error: Error):
         status = x[].status_of(error)
         if not (c[].upgraded and _says_stopping(error)):
             report_error(x, error)
+            if x[].peer_gone:
+                return
     if x[].stream.is_head_due:
         write_response(c, error_answer(x, status))
         return

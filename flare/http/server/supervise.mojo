@@ -13,6 +13,7 @@ dropped there.
 
 from flare.core import PointerTo
 from flare.net import NetError
+from flare.runtime.line_queue import LineQueue
 from flare.sys.clock import monotonic_ms
 from flare.sys.errno import errno_name
 from flare.sys.fatal_signal import fatal_signal_name
@@ -75,6 +76,7 @@ def supervise_workers(plan: PointerTo[ServePlan]) raises:
     try:
         supervisor.run()
     finally:
+        supervisor.end_lines()
         _ = plan[].handle.send_orders_to(-1)
         orders.value().close()
 
@@ -128,6 +130,7 @@ struct _Supervisor(Movable):
     var kill_at_ms: Int
     # Why the server gives up.
     var failure: Optional[Error]
+    var line_queue: Optional[LineQueue]
 
     def __init__(out self, plan: PointerTo[ServePlan], orders: OrderSocket):
         self.plan = plan
@@ -139,6 +142,10 @@ struct _Supervisor(Movable):
         self.has_signal = False
         self.kill_at_ms = Int.MAX
         self.failure = None
+        # Whatever reads the lines, a dead worker is started again.
+        self.line_queue = LineQueue.begin(
+            plan[].config.log.write, [String("the supervisor")]
+        )
 
     def run(mut self) raises:
         self.plan[].handle.share_counters(len(self.children))
@@ -317,9 +324,7 @@ struct _Supervisor(Movable):
         try:
             self.plan[].handle.read_tls_again()
         except e:
-            self.plan[].config.log.line(
-                String("flare: TLS goes on as it was: ", e)
-            )
+            self._say(String("flare: TLS goes on as it was: ", e))
             return
         for child in self.children:
             if child.process != 0:
@@ -374,7 +379,7 @@ struct _Supervisor(Movable):
         line.write(" after ", now - child.started_ms, " ms; restarting")
         if delay > 0:
             line.write(" in ", delay, " ms")
-        self.plan[].config.log.line(line)
+        self._say(line)
 
     def _give_up(mut self, index: Int, text: String):
         var problem = self.children[index].problem
@@ -443,7 +448,18 @@ struct _Supervisor(Movable):
         return Int(WorkerStatistics.snapshot(counters).requests)
 
     def _log(self, index: Int, text: String):
-        self.plan[].config.log.line(String("flare: worker ", index, " ", text))
+        self._say(String("flare: worker ", index, " ", text))
+
+    def _say(self, line: String):
+        var write = self.plan[].config.log.write
+        if self.line_queue:
+            _ = self.line_queue.value().ring(0).put(write, line)
+        else:
+            self.plan[].config.log.line(line)
+
+    def end_lines(self):
+        if self.line_queue:
+            self.line_queue.value().end()
 
 
 def _describe(end: ProcessEnd) -> String:

@@ -20,6 +20,7 @@ from .accepting import (
     shed_connections,
 )
 from .connection import Connection
+from .log_lines import log_line
 from .read_ahead import feed_starved
 from .statistics import WorkerStatistics
 from .tls_connection import go_on_shaking_hands
@@ -210,6 +211,11 @@ struct Worker(TrivialRegisterPassable):
             Pointer(to=w[].statistics[].timers),
             w[].reactor.timers().armed_count(),
         )
+        if w[].reactor.state[].lines:
+            WorkerStatistics.set(
+                Pointer(to=w[].statistics[].log_lines_dropped),
+                w[].reactor.state[].lines.value().dropped(),
+            )
 
 
 def _on_slow_turn(owner: Erased, busy_ms: Int):
@@ -219,7 +225,8 @@ def _on_slow_turn(owner: Erased, busy_ms: Int):
     if now_ms - w[].slow_turn_logged_ms < SLOW_TURN_LOG_MS:
         return
     w[].slow_turn_logged_ms = now_ms
-    w[].config.log.line(
+    log_line(
+        w,
         String(
             "flare: worker ",
             w[].index,
@@ -227,5 +234,5 @@ def _on_slow_turn(owner: Erased, busy_ms: Int):
             busy_ms,
             " ms in one turn; its newest request is ",
             w[].next_request_id - 1,
-        )
+        ),
     )
