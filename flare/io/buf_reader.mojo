@@ -29,15 +29,21 @@ struct _BufReaderState[R: Reader & Movable & Deinitable](Movable):
     var reader: Self.R
     var buffer: Buffer
     var capacity: Int
+    # A fiber waits for the reader, which writes behind what is buffered.
+    var is_read: Bool
 
     def __init__(out self, var reader: Self.R, capacity: Int):
         self.reader = reader^
         self.buffer = Buffer(capacity=capacity)
         self.capacity = capacity
+        self.is_read = False
 
 
 struct BufReader[R: Reader & Movable & Deinitable](Movable, Reader):
     """Reads from another reader in larger pieces than are asked for.
+
+    One fiber reads at a time: while it waits for the other reader, a method
+    that would have to wait as well raises `io.in_use fill`.
 
     Parameters:
         R: The type of the other reader.
@@ -107,16 +113,24 @@ struct BufReader[R: Reader & Movable & Deinitable](Movable, Reader):
             How many came; 0 at the end.
 
         Raises:
-            Error: What the reader raises, or `io.too_large fill` if the buffer
-                has no room left.
+            Error: What the reader raises; `io.too_large fill` if the buffer has
+                no room left; `io.in_use fill` if another fiber waits for the
+                reader.
         """
         var room = self._state[].capacity - len(self._state[].buffer)
         if room == 0:
             raise IoError(IoError.TOO_LARGE, "fill", self._state[].capacity)
+        if self._state[].is_read:
+            raise IoError(IoError.IN_USE, "fill", 0)
         var target = self._state[].buffer.reserve(room)
-        var count = self._state[].reader.read(
-            Span(unsafe_ptr=target, length=room)
-        )
+        var count: Int
+        self._state[].is_read = True
+        try:
+            count = self._state[].reader.read(
+                Span(unsafe_ptr=target, length=room)
+            )
+        finally:
+            self._state[].is_read = False
         self._state[].buffer.advance(count)
         return count
 
@@ -135,8 +149,11 @@ struct BufReader[R: Reader & Movable & Deinitable](Movable, Reader):
         if len(into) == 0:
             return 0
         if len(self._state[].buffer) == 0:
-            if len(into) >= self._state[].capacity:
-                return self._state[].reader.read(into)
+            if (
+                len(into) >= self._state[].capacity
+                and not self._state[].is_read
+            ):
+                return self._read_past(into)
             if self.fill() == 0:
                 return 0
         var count = min(len(into), len(self._state[].buffer))
@@ -231,6 +248,13 @@ struct BufReader[R: Reader & Movable & Deinitable](Movable, Reader):
                 )
             self._take(min(count - len(run), len(self._state[].buffer)), run)
         return run^
+
+    def _read_past(self, into: Span[mut=True, UInt8, _]) raises -> Int:
+        self._state[].is_read = True
+        try:
+            return self._state[].reader.read(into)
+        finally:
+            self._state[].is_read = False
 
     def _gather(
         self, delimiter: UInt8, limit: Int, mut run: List[UInt8]

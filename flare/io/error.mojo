@@ -13,6 +13,7 @@ comptime _KINDS: List[StaticString] = [
     "too_large",
     "not_utf8",
     "stalled",
+    "in_use",
 ]
 
 comptime _OPERATIONS: List[StaticString] = [
@@ -43,6 +44,8 @@ struct IoError(Equatable, ImplicitlyCopyable, Writable):
     """The octets of a line are not UTF-8 (RFC 3629)."""
     comptime STALLED = 4
     """A writer took nothing although it was given octets."""
+    comptime IN_USE = 5
+    """Another fiber waits for the same reader."""
 
     var kind: Int
     """One of the constants above."""

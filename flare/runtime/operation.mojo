@@ -95,7 +95,8 @@ struct OperationState(Movable):
     """What the last completion reported: a count, a descriptor or a negated
     errno."""
     var buffer: Optional[OctetPointer]
-    """The buffer that a `RECEIVE` filled; whoever takes it gives it back."""
+    """The buffer that a `RECEIVE` filled, if it brought octets; whoever takes
+    it gives it back."""
     var address: Optional[OctetPointer]
     """The octets to send or the place to read into."""
     var length: Int
@@ -217,6 +218,12 @@ struct Operation(Equatable, TrivialRegisterPassable):
         Returns:
             The token.
         """
+        debug_assert(
+            address >> ADDRESS_BITS == 0
+            and address & ((1 << _ALIGNMENT_BITS) - 1) == 0,
+            "no token has room for the address ",
+            address,
+        )
         return (UInt64(address) << (SEQUENCE_BITS - _ALIGNMENT_BITS)) | (
             UInt64(sequence) & _SEQUENCE_MASK
         )

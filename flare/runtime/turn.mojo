@@ -107,6 +107,10 @@ def _dispatch[B: Backend](reactor: Reactor, backend: B, begun_ns: Int):
             continue
         operation.state[].result = done.result
         operation.state[].buffer = done.buffer
+        if done.result <= 0 and done.buffer:
+            # It holds nothing, so its owner does not look for it.
+            reactor.state[].buffers.give(done.buffer.unsafe_value())
+            operation.state[].buffer = None
         if not done.more:
             operation.mark_idle()
             reactor.state[].in_flight -= 1

@@ -5,7 +5,7 @@ here comes too late for signalfd. The handler does nothing but write the number
 of the signal to a descriptor, which is all that is safe on any thread.
 """
 
-from std.ffi import c_int, external_call
+from std.ffi import c_int, external_call, get_errno, set_errno
 from std.sys import inlined_assembly
 from std.sys.info import CompilationTarget
 
@@ -53,12 +53,15 @@ def _pipe_cell() -> Int:
 
 
 def _on_signal(number: c_int) abi("C"):
+    # The code that the signal interrupts may be about to read errno.
+    var errno = get_errno()
     var descriptor = PointerTo[Int](unsafe_from_address=_pipe_cell())[]
     var octet = UInt8(number)
     if descriptor >= 0:
         _ = external_call["write", Int](
             Int32(descriptor), Pointer(to=octet), Int(1)
         )
+    set_errno(errno)
 
 
 struct SavedAction(Movable):

@@ -4,12 +4,17 @@ Each function returns what the kernel returned, or the negated errno.
 """
 
 from std.ffi import c_int, c_uint, external_call
+from std.sys.info import CompilationTarget
 
 from .file import result_or_errno
 from .socket_constants import SOL_SOCKET, SO_PEERCRED
 
 comptime _AT_FDCWD = -100
 comptime _AT_SYMLINK_NOFOLLOW = 0x100
+comptime _AT_EMPTY_PATH = 0x1000
+comptime _O_PATH = 0o10000000
+comptime _O_CLOEXEC = 0o2000000
+comptime _O_NOFOLLOW = (0o100000 if CompilationTarget.has_neon() else 0o400000)
 comptime _STATX_BASIC_STATS = 0x7FF
 comptime _TYPE_MASK = 0o170000
 comptime _TYPE_SOCKET = 0o140000
@@ -57,15 +62,41 @@ def identify_file(path: StringSlice, mut identity: FileIdentity) -> Int:
     Returns:
         0, or a negated errno.
     """
+    var mode = 0
+    return _look_at(Int32(_AT_FDCWD), path, identity, mode)
+
+
+def identify_open_file(
+    descriptor: Int32, mut identity: FileIdentity, mut mode: Int
+) -> Int:
+    """Looks at what a descriptor stands for (statx(2)).
+
+    Args:
+        descriptor: The descriptor.
+        identity: Set to which file it is.
+        mode: Set to its permissions, 0 to 0o7777.
+
+    Returns:
+        0, or a negated errno.
+    """
+    return _look_at(descriptor, "", identity, mode)
+
+
+def _look_at(
+    descriptor: Int32,
+    path: StringSlice,
+    mut identity: FileIdentity,
+    mut mode: Int,
+) -> Int:
     var name = _terminated(path)
     # `struct statx`: mode at octet 28, inode at 32, device at 136 and 140.
     var found = Array[UInt64, 32](fill=0)
     var result = result_or_errno(
         Int(
             external_call["statx", c_int](
-                c_int(_AT_FDCWD),
+                c_int(descriptor),
                 name.unsafe_ptr(),
-                c_int(_AT_SYMLINK_NOFOLLOW),
+                c_int(_AT_SYMLINK_NOFOLLOW | _AT_EMPTY_PATH),
                 c_uint(_STATX_BASIC_STATS),
                 found.unsafe_ptr(),
             )
@@ -73,9 +104,10 @@ def identify_file(path: StringSlice, mut identity: FileIdentity) -> Int:
     )
     _ = name^
     if result == 0:
-        var mode = Int(found[3] >> 32) & 0xFFFF
+        var type_and_mode = Int(found[3] >> 32) & 0xFFFF
+        mode = type_and_mode & 0o7777
         identity = FileIdentity(
-            found[17], found[4], mode & _TYPE_MASK == _TYPE_SOCKET
+            found[17], found[4], type_and_mode & _TYPE_MASK == _TYPE_SOCKET
         )
     return result
 
@@ -97,17 +129,40 @@ def remove_file(path: StringSlice) -> Int:
     return result
 
 
-def set_file_mode(path: StringSlice, mode: Int) -> Int:
+def open_file_itself(path: StringSlice) -> Int:
+    """Opens a file neither to read nor to write it (open(2), `O_PATH`).
+
+    Args:
+        path: The path, without NUL; a symbolic link at its end is not followed.
+
+    Returns:
+        A descriptor that stands for this very file, whatever becomes of the
+        path; or a negated errno.
+    """
+    var name = _terminated(path)
+    var result = result_or_errno(
+        Int(
+            external_call["open", c_int, num_fixed_args=2](
+                name.unsafe_ptr(), c_int(_O_PATH | _O_NOFOLLOW | _O_CLOEXEC)
+            )
+        )
+    )
+    _ = name^
+    return result
+
+
+def set_mode_of_file_itself(descriptor: Int32, mode: Int) -> Int:
     """Says who may use a file (chmod(2)).
 
     Args:
-        path: The path, without NUL.
+        descriptor: What `open_file_itself` returned, for no symbolic link.
         mode: The permissions, 0 to 0o777.
 
     Returns:
-        0, or a negated errno.
+        0, or a negated errno; `-ENOENT` where /proc is not mounted.
     """
-    var name = _terminated(path)
+    # fchmod(2) refuses such a descriptor; its name leads to the same file.
+    var name = _terminated(String("/proc/self/fd/", descriptor))
     var result = result_or_errno(
         Int(external_call["chmod", c_int](name.unsafe_ptr(), c_uint(mode)))
     )

@@ -9,9 +9,11 @@ from flare.sys.socket_constants import SOCK_DGRAM
 from flare.sys.socket_file import (
     FileIdentity,
     identify_file,
+    identify_open_file,
+    open_file_itself,
     remove_file,
     set_descriptor_mode,
-    set_file_mode,
+    set_mode_of_file_itself,
 )
 
 from .address import UnixAddr
@@ -84,11 +86,24 @@ def bind_name(
             or not _remove_stale(path, address)
         ):
             _ = checked("bind", bound)
-    # What the process masks is given all the same.
-    _ = checked("bind", set_file_mode(path, mode))
+    var opened = Int32(checked("bind", open_file_itself(path)))
+    try:
+        return SocketFile(path, _give_mode(opened, mode))
+    finally:
+        _ = close_descriptor(opened)
+
+
+def _give_mode(opened: Int32, mode: Int) raises -> FileIdentity:
+    # What the process masks is given all the same: to the file that the path
+    # led to once, because others may change the path meanwhile.
     var identity = FileIdentity()
-    _ = checked("bind", identify_file(path, identity))
-    return SocketFile(path, identity)
+    var present = 0
+    _ = checked("bind", identify_open_file(opened, identity, present))
+    if not identity.is_socket:
+        _ = checked("bind", -EADDRINUSE)
+    if present != mode:
+        _ = checked("bind", set_mode_of_file_itself(opened, mode))
+    return identity
 
 
 def _remove_stale(path: StringSlice, address: UnixAddr) raises -> Bool:

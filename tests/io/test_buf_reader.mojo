@@ -1,8 +1,11 @@
 """Tests for `flare.io.buf_reader`, with pieces and buffers of every size."""
 
+from std.memory import ArcPointer
 from std.testing import assert_equal, assert_false, assert_raises, assert_true
 
-from flare.io import BufReader, IoError, MemoryReader
+from flare.core import PointerTo, heap_create, heap_destroy
+from flare.io import BufReader, IoError, MemoryReader, Reader
+from flare.runtime import sleep, spawn
 
 
 def test_lines_end_with_lf_or_cr_lf_and_the_last_may_lack_its_end() raises:
@@ -148,6 +151,41 @@ def test_the_inner_reader_can_be_used_in_between() raises:
     var into = List[UInt8](length=8, fill=0)
     assert_equal(reader.inner().read(Span(into)), 2)
     assert_false(Bool(reader.read_line()))
+
+
+def test_a_second_fiber_that_would_have_to_wait_is_refused() raises:
+    # The second row reads past the buffer, into room of its own.
+    for octets in [4, 64]:
+        var turns = heap_create(List[Int]())
+        var reader = ArcPointer(BufReader(_Parking(turns), buffer_octets=16))
+
+        def other() raises {var reader, var octets} -> Int:
+            var into = List[UInt8](length=octets, fill=0)
+            return reader[].read(Span(into))
+
+        var second = spawn(other^)
+        var into = List[UInt8](length=octets, fill=0)
+        # It parks, and the second fiber comes.
+        assert_equal(reader[].read(Span(into)), 1)
+        assert_equal(into[0], 1)
+        with assert_raises(contains="io.in_use fill"):
+            _ = second^.join()
+        # The reader goes on afterwards.
+        assert_equal(reader[].read(Span(into)), 1)
+        assert_equal(into[0], 2)
+        heap_destroy(turns)
+
+
+@fieldwise_init
+struct _Parking(Deinitable, Movable, Reader):
+    # Gives one octet after it has let others run.
+    var turns: PointerTo[List[Int]]
+
+    def read(self, into: Span[mut=True, UInt8, _]) raises -> Int:
+        sleep(1)
+        self.turns[].append(0)
+        into[0] = UInt8(len(self.turns[]))
+        return 1
 
 
 def _octets(text: StringSlice) -> List[UInt8]:

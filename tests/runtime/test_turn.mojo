@@ -1,12 +1,13 @@
 """Tests when what completions submit reaches the kernel."""
 
-from std.testing import assert_equal, assert_true
+from std.testing import assert_equal, assert_false, assert_true
 
 from flare.core import Erased, PointerTo, heap_create, heap_destroy
 from flare.runtime import BackendKind
 from flare.runtime.operation import (
     CANCELLED,
     POLL_IN,
+    Completion,
     Operation,
     OperationKind,
     OperationState,
@@ -70,6 +71,30 @@ def test_who_cancels_and_joins_after_any_round_is_not_slept_over() raises:
     for backend in [BackendKind.EPOLL, BackendKind.IO_URING]:
         for rounds in range(1, _ROUNDS_MAX + 1):
             _cancel_and_join(backend, rounds)
+
+
+def test_a_buffer_that_comes_without_octets_goes_back_to_the_pool() raises:
+    for result in [0, -104, CANCELLED]:
+        var loop = Loop(ReactorConfig(backend=BackendKind.EPOLL))
+        var state = heap_create(OperationState(OperationKind.RECEIVE))
+        var operation = Operation(state)
+        operation.mark_queued()
+        operation.mark_in_flight()
+        ref reactor = loop.reactor.state[]
+        reactor.in_flight += 1
+        var buffer = reactor.buffers.take()
+        assert_equal(reactor.buffers.lent(), 1)
+        reactor.completions.append(
+            Completion(
+                operation, state[].sequence, Int32(result), False, buffer
+            )
+        )
+        loop.turn(0)
+        assert_true(operation.is_idle())
+        assert_false(state[].buffer)
+        assert_equal(reactor.buffers.lent(), 0)
+        heap_destroy(state)
+        loop.close()
 
 
 def test_who_is_told_of_sealed_pages_gets_all_signals() raises:

@@ -2,9 +2,10 @@
 
 from std.testing import assert_equal, assert_false, assert_true
 
-from flare.core import heap_create, heap_destroy
+from flare.core import SlotHandle, heap_create, heap_destroy
 from flare.http.server.config import ServerConfig
 from flare.http.server.log import LogSink
+from flare.http.server.read_ahead import STARVED_SPARE, note_starved
 from flare.runtime.backends.simulated_faults import SimulatedFaults
 from flare.runtime.backends.simulated_network import Peer
 from flare.runtime.reactor import ReactorConfig
@@ -27,6 +28,26 @@ def test_idle_connection_ends_after_its_timeout() raises:
     assert_true(fresh.is_closed())
     assert_true(used.is_closed())
     _end(server^, [fresh, used])
+    heap_destroy(outcomes)
+
+
+def test_connections_that_found_no_buffer_and_ended_are_forgotten() raises:
+    var outcomes = heap_create(Outcomes())
+    var server = TestServer(Waiter(outcomes))
+    var peer = server.connect()
+    peer.send(_get("/"))
+    assert_true(_text(server, peer).startswith("HTTP/1.1 200"))
+    var w = server.worker.state
+    var live = w[].connections.handles()[0]
+    w[].connections.find(live).value()[].starved = True
+    note_starved(w, live)
+    for _ in range(10_000):
+        note_starved(w, SlotHandle(live.index, live.generation + 2))
+        assert_true(len(w[].starved) <= 2 + STARVED_SPARE)
+    assert_true(w[].starved[0] == live, "one that waits stays in its place")
+    w[].connections.find(live).value()[].starved = False
+    w[].starved.clear()
+    _end(server^, [peer])
     heap_destroy(outcomes)
 
 

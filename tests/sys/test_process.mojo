@@ -1,6 +1,6 @@
 """Checks processes, and the last word of one that a fault ends."""
 
-from std.ffi import external_call
+from std.ffi import ErrNo, c_int, external_call, get_errno, set_errno
 from std.testing import assert_equal, assert_false, assert_true
 from std.time import sleep
 
@@ -107,6 +107,18 @@ def test_a_blocked_signal_comes_when_it_is_let_through() raises:
         exit_process(0 if not early and pair.has_octets(0) else 1)
     assert_equal(wait_for_end(child).exit_code(), 0)
     pair.close()
+
+
+def test_a_caught_signal_leaves_errno_as_it_was() raises:
+    var child = fork_process()
+    if child == 0:
+        # No such descriptor: the write of the handler fails.
+        _ = set_signal_descriptor(1 << 20)
+        _ = catch_signal(SIGTERM)
+        set_errno(ErrNo.EAGAIN)
+        _ = external_call["raise", c_int](c_int(SIGTERM))
+        exit_process(0 if get_errno() == ErrNo.EAGAIN else 1)
+    assert_equal(wait_for_end(child).exit_code(), 0)
 
 
 def test_a_wait_ends_with_octets_with_the_end_and_in_time() raises:

@@ -5,8 +5,15 @@ from std.tempfile import mkdtemp
 from std.testing import assert_equal, assert_false, assert_raises, assert_true
 
 from flare.net import NetError
+from flare.sys.file import close_descriptor
 from flare.sys.socket_constants import SOCK_DGRAM, SOCK_STREAM
-from flare.sys.socket_file import remove_file
+from flare.sys.socket_file import (
+    FileIdentity,
+    identify_open_file,
+    open_file_itself,
+    remove_file,
+    set_mode_of_file_itself,
+)
 from flare.unix import UnixDatagram, UnixListener, UnixStream
 from tests.tcp.loops import on_each_backend
 from tests.unix.names import (
@@ -19,6 +26,10 @@ from tests.unix.names import (
 
 def test_a_path_belongs_to_its_user_unless_told_otherwise() raises:
     on_each_backend(_in_folder[_modes])
+
+
+def test_permissions_do_not_go_through_a_symbolic_link() raises:
+    on_each_backend(_in_folder[_link])
 
 
 def test_closing_removes_the_path() raises:
@@ -68,6 +79,34 @@ def _modes(folder: String) raises:
     var listener = UnixListener.bind(path)
     assert_equal(Int(stat(path).st_mode) & 0o777, 0o600)
     _ = listener^
+
+
+def _link(folder: String) raises:
+    var path = String(folder, "/link")
+    var other = String(folder, "/other")
+    var listener = UnixListener.bind(other, mode=0o600)
+    symlink(other, path)
+    # What the path leads to is looked at, and not what that points at.
+    var opened = Int32(open_file_itself(path))
+    assert_true(opened >= 0)
+    var identity = FileIdentity()
+    var mode = 0
+    assert_equal(identify_open_file(opened, identity, mode), 0)
+    assert_false(identity.is_socket)
+    assert_true(set_mode_of_file_itself(opened, 0o666) < 0)
+    _ = close_descriptor(opened)
+    assert_equal(Int(stat(other).st_mode) & 0o777, 0o600)
+    # A path that leads elsewhere by then changes nothing there.
+    opened = Int32(open_file_itself(other))
+    listener.close()
+    with open(other, "w") as file:
+        file.write("mine")
+    var before = Int(stat(other).st_mode)
+    assert_equal(set_mode_of_file_itself(opened, 0o666), 0)
+    assert_equal(Int(stat(other).st_mode), before)
+    _ = close_descriptor(opened)
+    assert_equal(remove_file(other), 0)
+    assert_equal(remove_file(path), 0)
 
 
 def _removed(folder: String) raises:
