@@ -3,12 +3,20 @@
 There is no clock here: the present is an argument. Cookies lie in one list for
 each domain, so that a request looks at the lists of its host and of the domains
 above it alone.
+
+A server may set cookies as fast as it likes, so a full store must not cost more
+than an empty one. Two things keep the cost of one cookie from growing with the
+store. All lists are searched for expired cookies only if one has expired since
+the last search (`_next_end`). And the cookies that were not used for longest are
+lined up for all evictions that follow (`_stalest`): a cookie that is used later
+only moves behind all of the line, so that the line stays right.
 """
 
 from flare.core import equals, find_octet
 
 from .cookie import Cookie
 from .cookie_rules import (
+    NEVER,
     CookieContext,
     CookieLimits,
     StoredCookie,
@@ -43,6 +51,13 @@ struct CookieStore(Copyable, Movable, Sized):
     var _count: Int
     # Counts what happens, so that order does not depend on the clock.
     var _clock: Int
+    # No cookie expires before this second.
+    var _next_end: Int
+    # The stalest cookie is the last. One that was used or removed since is
+    # passed over; when the line is empty, all cookies line up again.
+    var _stalest: List[_Place]
+    # How many Secure cookies have a name.
+    var _secure_names: Dict[String, Int]
 
     def __init__(
         out self,
@@ -60,6 +75,9 @@ struct CookieStore(Copyable, Movable, Sized):
         self._domains = Dict[String, List[StoredCookie]]()
         self._count = 0
         self._clock = 0
+        self._next_end = NEVER
+        self._stalest = List[_Place]()
+        self._secure_names = Dict[String, Int]()
 
     def __len__(self) -> Int:
         """Counts the cookies, those included whose time is over and that
@@ -232,13 +250,20 @@ struct CookieStore(Copyable, Movable, Sized):
         Args:
             now_seconds: The present, as seconds since 1970.
         """
+        if now_seconds < self._next_end:
+            return
+        var next_end = NEVER
         for name in self._domain_names():
-            self._sweep(name, now_seconds)
+            next_end = min(next_end, self._sweep(name, now_seconds))
+        self._next_end = next_end
 
     def clear(mut self):
         """Removes all cookies."""
         self._domains.clear()
         self._count = 0
+        self._next_end = NEVER
+        self._stalest = List[_Place]()
+        self._secure_names.clear()
 
     def _check_domain(
         self, host: Span[UInt8, _], mut cookie: Cookie
@@ -264,6 +289,8 @@ struct CookieStore(Copyable, Movable, Sized):
     def _hides_secure(self, cookie: Cookie) -> Bool:
         # Whoever is on the way could set a cookie in the place of one that
         # only TLS has carried (section 5.7 step 16).
+        if cookie.name not in self._secure_names:
+            return False
         var domain = cookie.domain.as_bytes()
         for cookies in self._domains.values():
             for stored in cookies:
@@ -292,25 +319,31 @@ struct CookieStore(Copyable, Movable, Sized):
             cookie^, is_host_only, end, self._clock, self._clock
         )
         var domain = stored.cookie.domain
+        if stored.cookie.secure:
+            self._secure_names[stored.cookie.name] = (
+                self._secure_names.get(stored.cookie.name).or_else(0) + 1
+            )
         ref cookies = self._domains.setdefault(domain, List[StoredCookie]())
         for i in range(len(cookies)):
             if cookies[i].is_same(stored):
                 # Order of creation outlives a new value.
                 stored.created = cookies[i].created
-                _ = cookies.pop(i)
+                _forget_name(self._secure_names, cookies.pop(i))
                 self._count -= 1
                 break
         cookies.append(stored^)
         self._count += 1
         if end <= now_seconds:
-            self._sweep(domain, now_seconds)
+            _ = self._sweep(domain, now_seconds)
+        else:
+            self._next_end = min(self._next_end, end)
         self._make_room(domain, now_seconds)
 
     def _make_room(mut self, domain: String, now_seconds: Int):
         # The order of section 5.7: what has expired, then where a domain has
         # too many those without Secure, then what was not used for longest.
         if self._count_of(domain) > self.limits.cookies_per_domain_max:
-            self._sweep(domain, now_seconds)
+            _ = self._sweep(domain, now_seconds)
             var bound = max(self.limits.cookies_per_domain_max, 1)
             while self._count_of(domain) > bound:
                 self._evict(domain)
@@ -332,52 +365,82 @@ struct CookieStore(Copyable, Movable, Sized):
             for i in range(1, len(cookies)):
                 if cookies[i].goes_before(cookies[victim]):
                     victim = i
-            _ = cookies.pop(victim)
+            _forget_name(self._secure_names, cookies.pop(victim))
             self._count -= 1
         except:
             debug_assert(False, "a domain without cookies has too many")
 
     def _evict_one_of_all(mut self):
-        var victim = Optional[StoredCookie](None)
-        for cookies in self._domains.values():
-            for stored in cookies:
-                if not victim or stored.is_staler(victim.value()):
-                    victim = stored.copy()
-        if not victim:
-            return
-        var domain = victim.value().cookie.domain
-        try:
-            ref cookies = self._domains[domain]
-            for i in range(len(cookies)):
-                if cookies[i].created == victim.value().created:
-                    _ = cookies.pop(i)
-                    self._count -= 1
-                    break
-            if len(cookies) == 0:
-                _ = self._domains.pop(domain)
-        except:
-            debug_assert(False, "the cookie to evict is gone")
+        # Each place is looked at once, and passed over only if its cookie was
+        # used or removed since: so an eviction costs no search of the store.
+        while self._count > 0:
+            if len(self._stalest) == 0:
+                self._line_up()
+            if self._remove_unused(self._stalest.pop()):
+                return
 
-    def _sweep(mut self, domain: String, now_seconds: Int):
+    def _line_up(mut self):
+        for item in self._domains.items():
+            for stored in item.value:
+                self._stalest.append(
+                    _Place(item.key, stored.created, stored.used)
+                )
+        sort(self._stalest, _is_fresher)
+
+    def _remove_unused(mut self, place: _Place) -> Bool:
+        try:
+            ref cookies = self._domains[place.domain]
+            for i in range(len(cookies)):
+                if cookies[i].created != place.created:
+                    continue
+                if cookies[i].used != place.used:
+                    return False
+                _forget_name(self._secure_names, cookies.pop(i))
+                self._count -= 1
+                if len(cookies) == 0:
+                    _ = self._domains.pop(place.domain)
+                return True
+        except:
+            debug_assert(place.domain not in self._domains, "a list is lost")
+        return False
+
+    def _sweep(mut self, domain: String, now_seconds: Int) -> Int:
+        # The second in which the first of those that stay expires.
+        var next_end = NEVER
         try:
             ref cookies = self._domains[domain]
-            var kept = List[StoredCookie]()
-            for stored in cookies:
-                if stored.expires_at > now_seconds:
-                    kept.append(stored.copy())
-            self._count -= len(cookies) - len(kept)
-            if len(kept) == 0:
+            var kept = 0
+            for i in range(len(cookies)):
+                var end = cookies[i].expires_at
+                if end <= now_seconds:
+                    continue
+                next_end = min(next_end, end)
+                if kept != i:
+                    cookies.swap_elements(kept, i)
+                kept += 1
+            self._count -= len(cookies) - kept
+            while len(cookies) > kept:
+                _forget_name(self._secure_names, cookies.pop())
+            if kept == 0:
                 _ = self._domains.pop(domain)
-            else:
-                cookies = kept^
         except:
             debug_assert(domain not in self._domains, "a list is lost")
+        return next_end
 
     def _domain_names(self) -> List[String]:
         var names = List[String](capacity=len(self._domains))
         for name in self._domains.keys():
             names.append(name)
         return names^
+
+
+@fieldwise_init
+struct _Place(Copyable, Movable):
+    """Says where a cookie lies, and when it was used."""
+
+    var domain: String
+    var created: Int
+    var used: Int
 
 
 @fieldwise_init
@@ -403,6 +466,25 @@ def _is_before(a: _Found, b: _Found) -> Bool:
     if a.path_octets != b.path_octets:
         return a.path_octets > b.path_octets
     return a.created < b.created
+
+
+def _is_fresher(a: _Place, b: _Place) -> Bool:
+    if a.used != b.used:
+        return a.used > b.used
+    return a.created > b.created
+
+
+def _forget_name(mut names: Dict[String, Int], removed: StoredCookie):
+    if not removed.cookie.secure:
+        return
+    var count = names.get(removed.cookie.name).or_else(0) - 1
+    if count > 0:
+        names[removed.cookie.name] = count
+        return
+    try:
+        _ = names.pop(removed.cookie.name)
+    except:
+        debug_assert(False, "a Secure cookie was not counted")
 
 
 def _is_older(a: StoredCookie, b: StoredCookie) -> Bool:

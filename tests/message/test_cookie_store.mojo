@@ -22,6 +22,8 @@ from flare.message.cookie_scope import (
     path_matches,
 )
 
+from flare.sys.clock import monotonic_ns
+
 comptime NOW = 1_000_000_000
 comptime DAY = 86400
 
@@ -367,6 +369,51 @@ def test_the_store_is_bounded_in_all() raises:
     assert_equal(len(whole), 3000)
 
 
+def test_a_cookie_costs_no_more_in_a_full_store() raises:
+    var full = CookieStore()
+    var roomy_limits = CookieLimits()
+    roomy_limits.cookies_max = 1 << 20
+    var roomy = CookieStore(roomy_limits)
+    for i in range(3000):
+        _ = _set(full, String("http://h", i, ".test/"), "x=1;Max-Age=99999")
+    assert_equal(len(full), 3000)
+    var best_ratio = 1000
+    for turn in range(5):
+        var full_ns = _ns_of_cookies(full, turn)
+        var roomy_ns = _ns_of_cookies(roomy, turn)
+        best_ratio = min(best_ratio, full_ns // max(roomy_ns, 1))
+    assert_equal(len(full), 3000)
+    # A search of the whole store for each cookie makes it hundreds.
+    assert_true(best_ratio < 12, String(best_ratio))
+
+
+def test_the_stalest_cookie_goes_whatever_was_used_meanwhile() raises:
+    var limits = CookieLimits()
+    limits.cookies_max = 4
+    var store = CookieStore(limits)
+    for host in ["a", "b", "c", "d", "e"]:
+        assert_true(_set(store, String("http://", host, ".test/"), "x=1"))
+    # `a` went. Those that are used, or set again, go behind the others.
+    assert_equal(store.header(Url.parse("http://b.test/"), NOW), "x=1")
+    assert_true(_set(store, "http://c.test/", "x=2"))
+    assert_true(_set(store, "http://f.test/", "x=1"))
+    assert_true(_set(store, "http://g.test/", "x=1"))
+    assert_equal(_hosts_of(store), "bcfg")
+    # A cookie that has expired goes before one that is staler.
+    assert_true(_set(store, "http://g.test/", "x=1;Max-Age=5"))
+    store.receive(Url.parse("http://h.test/"), "x=1".as_bytes(), NOW + 5)
+    assert_equal(_hosts_of(store), "bcfh")
+    # What a domain loses does not count any more.
+    assert_true(_set(store, "http://b.test/", "x=1;Max-Age=0"))
+    assert_true(_set(store, "http://i.test/", "x=1"))
+    assert_true(_set(store, "http://j.test/", "x=1"))
+    assert_equal(_hosts_of(store), "fhij")
+    store.clear()
+    for host in ["k", "l", "m", "n", "o"]:
+        assert_true(_set(store, String("http://", host, ".test/"), "x=1"))
+    assert_equal(_hosts_of(store), "lmno")
+
+
 def test_a_field_is_bounded() raises:
     var limits = CookieLimits()
     limits.header_octets_max = 10
@@ -407,6 +454,23 @@ def _check_visits(rows: List[Visit]) raises:
             row.sent,
             String(row.set_at, " ", row.set_cookie, " ", row.asked),
         )
+
+
+def _ns_of_cookies(mut store: CookieStore, turn: Int) raises -> Int:
+    var urls = List[Url]()
+    for i in range(1000):
+        urls.append(Url.parse(String("http://t", turn, "-", i, ".test/")))
+    var began_ns = monotonic_ns()
+    for url in urls:
+        store.receive(url, "x=1;Max-Age=9999".as_bytes(), NOW + turn)
+    return monotonic_ns() - began_ns
+
+
+def _hosts_of(store: CookieStore) -> String:
+    var hosts = String()
+    for cookie in store.all(NOW):
+        hosts += String(cookie.domain[byte=0:1])
+    return hosts
 
 
 def _set(
