@@ -46,4 +46,5 @@ from .request_target import RequestTarget, valid_host
 from .status import Status, reason_phrase, status_line
 from .syntax_error import SyntaxError
 from .url import Url
-from .url_reference import escape_reference, resolve_reference
+from .url_location import resolve_location
+from .url_reference import resolve_reference

@@ -21,7 +21,7 @@ comptime _NAME: StaticString = (
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
     "!$&'()*+,;="
 )
-comptime _HOST_OCTETS = OctetSet.of(_NAME)
+comptime HOST_OCTETS = OctetSet.of(_NAME)
 # Browsers leave brackets, braces, `|`, `^` and the grave accent as they are in
 # paths, and nearly everything in queries (URL Standard); refusing them would
 # refuse `?id[]=1`. None of them ends or divides a path.
@@ -140,7 +140,7 @@ def parse_authority(
             raise SyntaxError("host", start + 1, "not an IPv6 address")
         var port = _parse_port(octets, close + 1, end)
         return Authority(start + 1, close - start - 1, True, port)
-    var host_end = scan_escaped[_HOST_OCTETS, "host"](octets[:end], start)
+    var host_end = scan_escaped[HOST_OCTETS, "host"](octets[:end], start)
     if host_end == start:
         raise _fault_behind_host(octets, start, end, "empty")
     var port = _parse_port(octets, host_end, end)

@@ -4,7 +4,7 @@ The text is kept in the normal form of RFC 9110 section 4.2.3: scheme and host
 in small letters, no default port, no empty path. Every part is a view of it.
 """
 
-from flare.core import lower_octet
+from flare.core import OctetSet, find_member, lower_octet
 
 from ._uri_grammar import (
     NUMBER_SIGN,
@@ -77,14 +77,38 @@ struct Url(Copyable, Equatable, Movable, Writable):
         """
         return Self(octets=octets)
 
-    def __init__(out self, *, octets: Span[UInt8, _]) raises SyntaxError:
-        """Parses an absolute URL and puts it into its normal form.
+    @staticmethod
+    def parse_lenient(octets: Span[UInt8, _]) raises SyntaxError -> Self:
+        """Parses an absolute URL that a server has written.
+
+        Browsers keep a percent sign that begins no escape, and number signs
+        within a fragment (WHATWG URL Standard). All else is as in
+        `parse_octets`.
 
         Args:
             octets: The whole text.
 
+        Returns:
+            The URL.
+
         Raises:
-            SyntaxError: If it is not a URL that `parse_octets` accepts.
+            SyntaxError: If it is not such a URL.
+        """
+        return Self(octets=octets, is_lenient=True)
+
+    def __init__(
+        out self, *, octets: Span[UInt8, _], is_lenient: Bool = False
+    ) raises SyntaxError:
+        """Parses an absolute URL and puts it into its normal form.
+
+        Args:
+            octets: The whole text.
+            is_lenient: Whether lone percent signs behind the host and number
+                signs in the fragment are kept.
+
+        Raises:
+            SyntaxError: If it is not a URL that `parse_octets` accepts, or
+                `parse_lenient`.
         """
         if len(octets) > Self.OCTETS_MAX:
             raise SyntaxError("url", Self.OCTETS_MAX, "too long")
@@ -92,9 +116,16 @@ struct Url(Copyable, Equatable, Movable, Writable):
         var start = scheme.authority_start()
         var authority_end = find_authority_end(octets, start)
         var authority = parse_authority(octets, start, authority_end)
-        var question_mark = _path_end(octets, authority_end)
-        var target_end = _query_end(octets, question_mark)
-        _check_fragment(octets, target_end)
+        var question_mark: Int
+        var target_end: Int
+        if is_lenient:
+            question_mark = _lenient_path_end(octets, authority_end)
+            target_end = _lenient_query_end(octets, question_mark)
+            _check_lenient_fragment(octets, target_end)
+        else:
+            question_mark = _path_end(octets, authority_end)
+            target_end = _query_end(octets, question_mark)
+            _check_fragment(octets, target_end)
 
         self._scheme = scheme
         self._host_octets = authority.host_octets
@@ -289,3 +320,49 @@ def _check_fragment(octets: Span[UInt8, _], start: Int) raises SyntaxError:
     var end = scan_escaped[QUERY_OCTETS, "fragment"](octets, start + 1)
     if end != len(octets):
         raise SyntaxError("fragment", end, "forbidden octet")
+
+
+def _lenient_path_end(
+    octets: Span[UInt8, _], start: Int
+) raises SyntaxError -> Int:
+    var end = find_member[_LENIENT_PATH_OCTETS, False](octets, start)
+    if (
+        end != len(octets)
+        and octets[end] != QUESTION_MARK
+        and octets[end] != NUMBER_SIGN
+    ):
+        raise SyntaxError("path", end, "forbidden octet")
+    return end
+
+
+def _lenient_query_end(
+    octets: Span[UInt8, _], start: Int
+) raises SyntaxError -> Int:
+    if start == len(octets) or octets[start] != QUESTION_MARK:
+        return start
+    var end = find_member[_LENIENT_QUERY_OCTETS, False](octets, start + 1)
+    if end != len(octets) and octets[end] != NUMBER_SIGN:
+        raise SyntaxError("query", end, "forbidden octet")
+    return end
+
+
+def _check_lenient_fragment(
+    octets: Span[UInt8, _], start: Int
+) raises SyntaxError:
+    if start == len(octets):
+        return
+    var end = find_member[_LENIENT_FRAGMENT_OCTETS, False](octets, start + 1)
+    if end != len(octets):
+        raise SyntaxError("fragment", end, "forbidden octet")
+
+
+def _with(set: OctetSet, more: StaticString) -> OctetSet:
+    var wider = set
+    for b in more.as_bytes():
+        wider.add(b)
+    return wider
+
+
+comptime _LENIENT_PATH_OCTETS = _with(PATH_OCTETS, "%")
+comptime _LENIENT_QUERY_OCTETS = _with(QUERY_OCTETS, "%")
+comptime _LENIENT_FRAGMENT_OCTETS = _with(QUERY_OCTETS, "%#")

@@ -1,9 +1,8 @@
 """Resolves references such as `../a?b` against a URL (RFC 3986 section 5)."""
 
-from flare.core import COLON, SPACE, OctetSet, find_member, find_octet
+from flare.core import COLON, OctetSet, find_member, find_octet
 
 from ._uri_grammar import NUMBER_SIGN, QUESTION_MARK, SLASH
-from .percent import percent_encode
 from .url import Url
 
 comptime _DOT: UInt8 = 46
@@ -15,7 +14,7 @@ comptime _SCHEME_OCTETS = OctetSet.of(
 def resolve_reference(base: Url, reference: StringSlice) raises -> Url:
     """Finds the URL that a reference means on a page of another URL.
 
-    A Location field is such a reference (RFC 9110 section 10.2.2).
+    It is as strict as `Url.parse`; `resolve_location` reads what servers send.
 
     Args:
         base: The URL that the reference was found under.
@@ -57,42 +56,6 @@ def resolve_reference(base: Url, reference: StringSlice) raises -> Url:
         text.extend(base.target().as_bytes())
     text.extend(rest)
     return Url.parse(_text_of(text))
-
-
-def escape_reference(reference: StringSlice) -> List[UInt8]:
-    """Escapes the blanks of a reference, and what is beyond ASCII.
-
-    Servers write such a Location, and browsers follow it in this way (WHATWG
-    URL, percent-encode sets). The authority stays as it is: a host of other
-    letters has a name of its own, which no escape gives. So do control octets,
-    which no URL has.
-
-    Args:
-        reference: Any octets; each beyond ASCII is escaped by itself.
-
-    Returns:
-        Octets for `resolve_reference` to judge.
-    """
-    comptime NONE = OctetSet.of("")
-    var r = reference.as_bytes()
-    var start = 0
-    if _has_scheme(r):
-        start = find_octet(r, COLON) + 1
-    if len(r) - start >= 2 and r[start] == SLASH and r[start + 1] == SLASH:
-        start += 2
-        while start < len(r) and not _ends_authority(r[start]):
-            start += 1
-    var escaped = List[UInt8](r[:start])
-    for i in range(start, len(r)):
-        if r[i] == SPACE or r[i] >= 128:
-            percent_encode[NONE](r[i : i + 1], escaped)
-        else:
-            escaped.append(r[i])
-    return escaped^
-
-
-def _ends_authority(octet: UInt8) -> Bool:
-    return octet == SLASH or octet == QUESTION_MARK or octet == NUMBER_SIGN
 
 
 def _has_scheme(reference: Span[UInt8, _]) -> Bool:

@@ -1,11 +1,12 @@
 """Tests where redirections lead, and what goes there."""
 
-from std.testing import assert_equal, assert_false, assert_true
+from std.testing import assert_equal, assert_false, assert_raises, assert_true
 
 from flare.http import (
     BearerAuth,
     ClientConfig,
     ClientError,
+    CookieJar,
     HeaderMap,
     HttpClient,
     RetryPolicy,
@@ -18,7 +19,6 @@ from tests.tcp.loops import on_each_backend
 
 
 def test_a_location_leads_to_a_url_of_http_or_nowhere() raises:
-    comptime BASE: StaticString = "https://h/a/b?c"
     # Location, URL or nothing, whether it leaves the origin.
     var rows: List[Tuple[String, String, Bool]] = []
     rows.append(("/x", "https://h/x", False))
@@ -42,7 +42,31 @@ def test_a_location_leads_to_a_url_of_http_or_nowhere() raises:
     rows.append(("https://h/\u00e4", "https://h/%C3%A4", False))
     rows.append(("x y/../z w", "https://h/a/z%20w", False))
     rows.append(("?\u00e4 b#c d", "https://h/a/b?%C3%A4%20b#c%20d", False))
-    rows.append(("//other/ ", "https://other/%20", True))
+    rows.append(("//other/ x", "https://other/%20x", True))
+    rows.append(("//other/ ", "https://other/", True))
+    _check_locations(rows)
+
+
+def test_the_url_that_is_asked_for_says_whether_the_origin_changes() raises:
+    var rows: List[Tuple[String, String, Bool]] = []
+    rows.append(('/q"<>', "https://h/q%22%3C%3E", False))
+    rows.append(("/ok?q=100%", "https://h/ok?q=100%", False))
+    rows.append(("/ok#a#b", "https://h/ok#a#b", False))
+    rows.append(("\\ok", "https://h/ok", False))
+    rows.append(("/100%", "https://h/100%", False))
+    rows.append(("/% 41", "https://h/%%2041", False))
+    rows.append(("\\\\other\\x", "https://other/x", True))
+    rows.append(("/\t/other/x", "https://other/x", True))
+    rows.append(("///h/x", "https://h/x", False))
+    rows.append(("https:x", "https://h/a/x", False))
+    rows.append(("http:x", "http://x/", True))
+    rows.append(("http:\\h", "http://h/", True))
+    rows.append(("HTTPS:\\\\H:443\\x", "https://h/x", False))
+    rows.append(("//%48/x", "https://h/x", False))
+    rows.append(("//h:80/", "https://h:80/", True))
+    rows.append(("//h./", "https://h./", True))
+    rows.append(("//h%2f/", "", False))
+    rows.append(("//h%40other/", "", False))
     rows.append(("/%41 %c3%A4", "https://h/%41%20%c3%A4", False))
     rows.append(("\u00e4://h/", "https://h/a/%C3%A4://h/", False))
     # Nobody knows which host that would be.
@@ -50,23 +74,32 @@ def test_a_location_leads_to_a_url_of_http_or_nowhere() raises:
     rows.append(("https://h\u00e4/", "", False))
     rows.append(("//h\u00e4/", "", False))
     rows.append(("https://h?a b", "https://h/?a%20b", False))
-    rows.append(("/% 41", "", False))
-    for octet in [0, 9, 10, 13, 27, 127]:
-        rows.append((String("https://h/a", chr(octet), "b c"), "", False))
-    rows.append(("https:///x", "", False))
-    rows.append(("https://h:0x50/", "", False))
-    for row in rows:
-        try:
-            var next = redirection(
-                Url.parse(BASE), Method.GET, 302, StringSlice(row[0])
+    for octet in [9, 10, 13]:
+        rows.append(
+            (
+                String("https://h/a", chr(octet), "b c"),
+                "https://h/ab%20c",
+                False,
             )
-            assert_equal(String(next.url), row[1], row[0])
-            assert_equal(next.leaves_origin, row[2], row[0])
-        except e:
-            assert_equal(row[1], "", String(row[0], ": ", e))
-            var error = ClientError.of(e).value().copy()
-            assert_equal(error.kind, ClientError.BAD_REDIRECT)
-            assert_equal(error.status, 302)
+        )
+    rows.append(("https://h/a\0b", "https://h/a%00b", False))
+    rows.append(("https://h/a\x1bb\x7f", "https://h/a%1Bb%7F", False))
+    rows.append(("https:///x", "https://x/", True))
+    rows.append(("https://h:0x50/", "", False))
+    _check_locations(rows)
+
+
+def test_the_error_says_what_is_wrong_with_a_location() raises:
+    var rows: List[Tuple[String, String]] = []
+    rows.append(("//m\u00fcnchen.de/", "IDNA is not supported"))
+    rows.append(("//u:p@h/", "Location holds user information"))
+    rows.append(("//a b/", "names no host"))
+    rows.append(("//h:99999/", "names no host"))
+    rows.append(("mailto:a@b", "another scheme"))
+    rows.append(("ws://h/", "another scheme"))
+    for row in rows:
+        with assert_raises(contains=row[1]):
+            _ = redirection(Url.parse("http://h/"), Method.GET, 302, row[0])
 
 
 def test_octets_of_a_location_that_are_no_text_are_escaped_one_by_one() raises:
@@ -82,6 +115,10 @@ def test_octets_of_a_location_that_are_no_text_are_escaped_one_by_one() raises:
 
 def test_a_location_with_blanks_is_followed_as_browsers_do() raises:
     on_each_backend(_escaped)
+
+
+def test_a_location_is_read_as_browsers_do() raises:
+    on_each_backend(_as_browsers_do)
 
 
 def test_the_method_changes_as_the_status_says() raises:
@@ -119,6 +156,22 @@ def test_a_redirection_to_nowhere_is_an_error() raises:
 
 def test_a_length_without_content_costs_no_connection() raises:
     on_each_backend(_without_content)
+
+
+def _check_locations(rows: List[Tuple[String, String, Bool]]) raises:
+    comptime BASE: StaticString = "https://h/a/b?c"
+    for row in rows:
+        try:
+            var next = redirection(
+                Url.parse(BASE), Method.GET, 302, StringSlice(row[0])
+            )
+            assert_equal(String(next.url), row[1], row[0])
+            assert_equal(next.leaves_origin, row[2], row[0])
+        except e:
+            assert_equal(row[1], "", String(row[0], ": ", e))
+            var error = ClientError.of(e).value().copy()
+            assert_equal(error.kind, ClientError.BAD_REDIRECT)
+            assert_equal(error.status, 302)
 
 
 def _without_content() raises:
@@ -195,6 +248,37 @@ def _escaped() raises:
         request.startswith("GET /x/caf%C3%A9%20au%20lait?a%20b HTTP/1.1\r\n"),
         request,
     )
+    stand^.join()
+
+
+def _as_browsers_do() raises:
+    # Location, what is asked for.
+    var rows: List[Tuple[String, String]] = []
+    rows.append(('/q"<>', "/q%22%3C%3E"))
+    rows.append(("/ok?q=100%", "/ok?q=100%"))
+    rows.append(("/ok#a#b", "/ok"))
+    rows.append(("\\ok", "/ok"))
+    rows.append(("/100%", "/100%"))
+    rows.append(("next%", "/next%"))
+    rows.append(("", "/next%"))
+    rows.append(("http:y\tz", "/yz"))
+    var replies = List[Reply]()
+    for row in rows:
+        replies.append(redirect_to(row[0]))
+    replies.append(Reply(String(OK_ANSWER), Ending.KEEP))
+    var stand = Stand(replies^)
+    var client = HttpClient(
+        stand.url(), config=ClientConfig(cookies=CookieJar())
+    )
+    assert_equal(client.get("/").text(), "ok")
+    for i in range(len(rows)):
+        assert_true(
+            stand.request(i + 1).startswith(
+                String("GET ", rows[i][1], " HTTP/1.1\r\n")
+            ),
+            String(rows[i][0], ": ", stand.request(i + 1)),
+        )
+    client.close_idle()
     stand^.join()
 
 

@@ -18,75 +18,36 @@ from tests.message import (
     test_request_target,
     test_status,
     test_url,
+    test_url_location,
     test_url_reference,
 )
 
 
 def main() raises:
     var failures = List[String]()
-    try:
-        TestSuite.discover_tests[test_cookie.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_cookie_date.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_cookie_store.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_date.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_field_line.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_field_name.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_form.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_header_map.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_known_field.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_method.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_percent.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_query.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_request_target.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_status.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_url.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_url_reference.TESTS]().run()
-    except e:
-        failures.append(String(e))
+    _run[test_cookie.TESTS](failures)
+    _run[test_cookie_date.TESTS](failures)
+    _run[test_cookie_store.TESTS](failures)
+    _run[test_date.TESTS](failures)
+    _run[test_field_line.TESTS](failures)
+    _run[test_field_name.TESTS](failures)
+    _run[test_form.TESTS](failures)
+    _run[test_header_map.TESTS](failures)
+    _run[test_known_field.TESTS](failures)
+    _run[test_method.TESTS](failures)
+    _run[test_percent.TESTS](failures)
+    _run[test_query.TESTS](failures)
+    _run[test_request_target.TESTS](failures)
+    _run[test_status.TESTS](failures)
+    _run[test_url.TESTS](failures)
+    _run[test_url_location.TESTS](failures)
+    _run[test_url_reference.TESTS](failures)
     if failures:
         raise Error("\n".join(failures))
+
+
+def _run[tests: Tuple](mut failures: List[String]):
+    try:
+        TestSuite.discover_tests[tests]().run()
+    except e:
+        failures.append(String(e))

@@ -6,7 +6,7 @@ http://a/b/c/d;p?q as the base.
 
 from std.testing import assert_equal, assert_raises
 
-from flare.message import Url, escape_reference, resolve_reference
+from flare.message import Url, resolve_reference
 
 
 @fieldwise_init
@@ -114,32 +114,6 @@ def test_what_does_not_give_a_url_is_refused() raises:
     var long = List[UInt8](length=Url.OCTETS_MAX + 1, fill=97)
     with assert_raises(contains="message.bad_url"):
         _ = resolve_reference(base, StringSlice(unsafe_from_utf8=Span(long)))
-
-
-def test_blanks_and_what_is_beyond_ascii_are_escaped_behind_the_host() raises:
-    var rows: List[Row] = [
-        Row("", ""),
-        Row("a b", "a%20b"),
-        Row("/é?é#é", "/%C3%A9?%C3%A9#%C3%A9"),
-        Row("http://h", "http://h"),
-        Row("http://é b", "http://é b"),
-        Row("http://é?é", "http://é?%C3%A9"),
-        Row("http://é#é", "http://é#%C3%A9"),
-        Row("//é b/é b", "//é b/%C3%A9%20b"),
-        Row("/a//é/", "/a//%C3%A9/"),
-        Row("http:é", "http:%C3%A9"),
-        Row("1a://é/", "1a://%C3%A9/"),
-        Row("é://h/", "%C3%A9://h/"),
-        Row("%41%\t\r\n\x7f\0", "%41%\t\r\n\x7f\0"),
-    ]
-    for row in rows:
-        var escaped = escape_reference(row.reference)
-        assert_equal(
-            StringSlice(from_utf8=Span(escaped)), row.result, row.reference
-        )
-    var octets: List[UInt8] = [0x80, 0xFF, 0xC3]
-    var escaped = escape_reference(StringSlice(unsafe_from_utf8=Span(octets)))
-    assert_equal(StringSlice(from_utf8=Span(escaped)), "%80%FF%C3")
 
 
 def _check(rows: List[Row]) raises:

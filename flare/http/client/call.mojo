@@ -199,7 +199,8 @@ struct CallState(Movable):
         Raises:
             Error: Never for a request that was sent.
         """
-        return Url.parse(self.url_text())
+        # A redirection may have led to a URL that no program could ask for.
+        return Url.parse_lenient(self.url_text().as_bytes())
 
 
 comptime Call = PointerTo[CallState]

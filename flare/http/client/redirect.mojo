@@ -3,15 +3,15 @@
 Pure functions over what was received: RFC 9110 section 15.4.
 """
 
-from flare.message import (
-    HeaderMap,
-    Method,
-    Url,
-    escape_reference,
-    resolve_reference,
-)
+from flare.message import HeaderMap, Method, SyntaxError, Url, resolve_location
+from flare.message.url_location import NO_IDNA
 
 from .error import ClientError, Phase, raised
+
+
+comptime _OTHER_SCHEME: StaticString = (
+    "Location has another scheme than http and https"
+)
 
 
 struct Redirection(Movable):
@@ -84,8 +84,7 @@ def redirection(
         base: The URL that was asked for.
         method: The method it was asked with.
         status: The status, a redirection.
-        location: The value of Location; blanks and what is beyond ASCII are
-            escaped behind the authority.
+        location: The value of Location, which is read as browsers do.
 
     Returns:
         The request that follows.
@@ -96,24 +95,22 @@ def redirection(
     """
     var url: Url
     try:
-        var escaped = escape_reference(location)
-        url = resolve_reference(
-            base, StringSlice(unsafe_from_utf8=Span(escaped))
-        )
-    except:
+        url = resolve_location(base, location.as_bytes())
+    except e:
         raise raised(
             ClientError.BAD_REDIRECT,
             Phase.REDIRECT,
-            "Location is no URL of http or https",
+            _reason_of(e),
             status=status,
         )
     if not url.scheme().startswith("http"):
         raise raised(
             ClientError.BAD_REDIRECT,
             Phase.REDIRECT,
-            "Location has another scheme than http and https",
+            _OTHER_SCHEME,
             status=status,
         )
+    # The URL that is asked for decides, whatever the Location looks like.
     var leaves_origin = not url.has_origin_of(base)
     return Redirection(url^, becomes_get(status, method), leaves_origin)
 
@@ -147,3 +144,15 @@ def drop_fields(
             "Expect",
         ]:
             _ = headers.remove(name)
+
+
+def _reason_of(fault: SyntaxError) -> StaticString:
+    if fault.part == "scheme":
+        return _OTHER_SCHEME
+    if fault.part == "user information":
+        return "Location holds user information"
+    if fault.part == "host" and fault.reason == NO_IDNA:
+        return "the host of Location is not ASCII, and IDNA is not supported"
+    if fault.part == "host" or fault.part == "port":
+        return "Location names no host that can be asked"
+    return "Location is no URL of http or https"
