@@ -1,9 +1,10 @@
 """URLs, targets, Host fields, references are accepted as a plain judge does.
 
-Invariant: any octets are accepted exactly when the judge accepts them; the
-parts of what is accepted join to the input, the normal form parses to itself,
-a resolved reference has no dot segments and the right origin, and the offset of
-an error lies within the input.
+Invariant: any octets are accepted exactly when the judge accepts them, also
+where lone percent signs and number signs in fragments are kept; the parts of
+what is accepted join to the input, the normal form parses to itself, a resolved
+reference has no dot segments and the right origin, and the offset of an error
+lies within the input.
 """
 
 from flare.core import equals
@@ -84,6 +85,7 @@ def _check_host(octets: List[UInt8], mut histogram: Histogram) raises:
 
 def _check_url(octets: List[UInt8], mut histogram: Histogram) raises:
     var text = StringSlice(unsafe_from_utf8=Span(octets))
+    _check_lenient(octets)
     var url: Url
     try:
         url = Url.parse_octets(Span(octets))
@@ -113,6 +115,38 @@ def _check_url(octets: List[UInt8], mut histogram: Histogram) raises:
         rear.write("#", url.fragment().value())
     if not text.endswith(rear):
         raise Error("the input does not end in ", rear)
+
+
+def _check_lenient(octets: List[UInt8]) raises:
+    # The judge of strict URLs judges these too, once what is allowed has been
+    # taken out behind the host.
+    var relaxed = octets.copy()
+    var slashes = 0
+    var number_signs = 0
+    for i in range(len(relaxed)):
+        slashes += Int(relaxed[i] == 47)
+        if slashes >= 2 and (relaxed[i] == 63 or relaxed[i] == 35):
+            slashes = 3
+        if slashes < 3:
+            continue
+        number_signs += Int(relaxed[i] == 35)
+        if relaxed[i] == 37 or (relaxed[i] == 35 and number_signs > 1):
+            relaxed[i] = 97
+    var url: Url
+    try:
+        url = Url.parse_lenient(Span(octets))
+    except e:
+        if accepts_url(Span(relaxed)):
+            raise Error("refused a lenient URL: ", e)
+        return
+    if not accepts_url(Span(relaxed)):
+        raise Error("accepted what is no lenient URL")
+    if url != Url.parse_lenient(url.text().as_bytes()):
+        raise Error("the lenient normal form changed")
+    if accepts_url(Span(octets)):
+        var strict = Url.parse_octets(Span(octets))
+        if url != strict or url.target() != strict.target():
+            raise Error("a strict URL is read otherwise: ", url)
 
 
 def _check_parts(url: Url) raises:

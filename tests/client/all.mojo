@@ -15,6 +15,7 @@ from tests.client import (
     test_pool,
     test_redirects,
     test_requests,
+    test_secrets,
     test_slow_peers,
     test_streams,
     test_surplus,
@@ -24,69 +25,29 @@ from tests.client import (
 
 def main() raises:
     var failures = List[String]()
-    try:
-        TestSuite.discover_tests[test_answers.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_call_log.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_closing.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_cookies.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_decoding.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_digest.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_digest_parallel.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_forms.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_handlers.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_pool.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_redirects.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_requests.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_slow_peers.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_streams.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_surplus.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_transports.TESTS]().run()
-    except e:
-        failures.append(String(e))
+    _run[test_answers.TESTS](failures)
+    _run[test_call_log.TESTS](failures)
+    _run[test_closing.TESTS](failures)
+    _run[test_cookies.TESTS](failures)
+    _run[test_decoding.TESTS](failures)
+    _run[test_digest.TESTS](failures)
+    _run[test_digest_parallel.TESTS](failures)
+    _run[test_forms.TESTS](failures)
+    _run[test_handlers.TESTS](failures)
+    _run[test_pool.TESTS](failures)
+    _run[test_redirects.TESTS](failures)
+    _run[test_requests.TESTS](failures)
+    _run[test_secrets.TESTS](failures)
+    _run[test_slow_peers.TESTS](failures)
+    _run[test_streams.TESTS](failures)
+    _run[test_surplus.TESTS](failures)
+    _run[test_transports.TESTS](failures)
     if failures:
         raise Error("\n".join(failures))
+
+
+def _run[tests: Tuple](mut failures: List[String]):
+    try:
+        TestSuite.discover_tests[tests]().run()
+    except e:
+        failures.append(String(e))

@@ -37,7 +37,7 @@ struct CallState(Movable):
     var content: Content
     """What is sent."""
     var shows_credentials: Bool
-    """The request may prove who asks."""
+    """No redirection has led the call to another origin."""
     var shown_nonce: String
     """The nonce of the challenge that the present request answers; empty where
     it answers none."""
@@ -163,6 +163,15 @@ struct CallState(Movable):
         self.headers = HeaderMap()
         self.fields = HeaderMap()
         self.content = Content()
+
+    def shows_secrets(self) -> Bool:
+        """Returns whether the present request may carry secrets of the client.
+
+        Returns:
+            True if its origin may see them (`may_see_secrets`), and no
+            redirection has led the call to another origin before.
+        """
+        return self.shows_credentials and self.origin.value()[].may_see_secrets
 
     def write_url(self, into: PointerTo[Buffer]):
         """Writes the URL of the present request.

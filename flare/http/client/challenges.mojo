@@ -29,7 +29,7 @@ def proof_for(call: Call) raises -> String:
     """
     call[].shown_nonce = String()
     if (
-        not call[].shows_credentials
+        not call[].shows_secrets()
         or not call[].origin.value()[].digest
         or not call[].origin.value()[].digest.value().challenge
         or call[].headers.has_known(FieldName.AUTHORIZATION)
@@ -64,7 +64,7 @@ def takes_challenge(call: Call, fields: FieldSection) -> Bool:
     """
     var origin = call[].origin.value()
     if (
-        not call[].shows_credentials
+        not call[].shows_secrets()
         or not origin[].digest
         or call[].headers.has_known(FieldName.AUTHORIZATION)
     ):

@@ -30,9 +30,9 @@ struct HttpClient(Copyable, Movable):
     worker of a server gets a client by itself.
 
     With a base URL, what is asked for is joined to it: `/items` and `items`
-    stand behind its path. Credentials go to the origin of the base URL and
-    nowhere else; without a base URL, to the origin that a call names, and not
-    where it is redirected to.
+    stand behind its path. Credentials and secret fields of the configuration
+    go to the origin of the base URL alone; without a base URL, to the origin
+    that a call names, and not where it is redirected to.
     """
 
     var _state: PointerTo[ClientState]

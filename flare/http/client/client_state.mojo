@@ -15,6 +15,7 @@ from .error import ClientError, Phase, raised
 from .origin import OriginState
 from .pool import Origin, Pool, PoolState
 from .proxy import Proxy
+from .secrets import drop_secrets, may_see_secrets, proxy_authorization
 from .statistics import ClientStatistics
 
 comptime _KEPT_CALLS_MAX = 256
@@ -96,6 +97,14 @@ struct ClientState(Movable):
                     ClientError.BAD_URL,
                     Phase.PREPARE,
                     "a base URL has no query and no fragment",
+                )
+            if credentials and not may_see_secrets(
+                base, credentials, base.value()
+            ):
+                raise raised(
+                    ClientError.BAD_CONFIG,
+                    Phase.PREPARE,
+                    "the login is for another host than the base URL",
                 )
         return heap_create(Self(base^, credentials^, config^))
 
@@ -272,27 +281,30 @@ struct ClientState(Movable):
                 "Accept-Encoding", accept_encoding_of(decodable_codings())
             )
         origin.fields.append_all(headers.view())
+        origin.own_fields = origin.fields.copy()
+        drop_secrets(origin.fields, state[].config.secret_headers)
+        origin.may_see_secrets = may_see_secrets(
+            state[].base, state[].credentials, url
+        )
+        if not origin.may_see_secrets:
+            origin.own_fields = origin.fields.copy()
+        elif state[].credentials:
+            ref shown = state[].credentials.value()
+            if shown.account:
+                origin.digest = DigestSession(shown.account.value().copy())
+            else:
+                origin.own_fields.set("Authorization", shown.value)
+        _ = origin.own_fields.remove("Proxy-Authorization")
         var proxy = state[].config.proxies.proxy_for(
             url.is_secure(), url.host(), url.port()
         )
         if proxy and not url.is_secure() and not state[].config.unix_socket:
             if proxy.value().kind == Proxy.HTTP:
                 origin.is_forwarded = True
-                var shown = proxy.value().authorization()
-                if shown:
-                    origin.fields.set("Proxy-Authorization", shown.value())
-        origin.own_fields = origin.fields.copy()
-        # Whoever was sent here by another origin is not shown them.
-        _ = origin.fields.remove("Authorization")
-        _ = origin.fields.remove("Cookie")
-        if not origin.is_forwarded:
-            _ = origin.fields.remove("Proxy-Authorization")
-        if state[].credentials and _belongs(state, url):
-            ref shown = state[].credentials.value()
-            if shown.account:
-                origin.digest = DigestSession(shown.account.value().copy())
-            else:
-                origin.own_fields.set("Authorization", shown.value)
+                var proof = proxy_authorization(state[].config, proxy.value())
+                if proof:
+                    origin.fields.set("Proxy-Authorization", proof.value())
+                    origin.own_fields.set("Proxy-Authorization", proof.value())
         return pool.add(origin^)
 
 
@@ -353,7 +365,3 @@ def is_http(url: Url) -> Bool:
         True for http and https.
     """
     return url.scheme().startswith("http")
-
-
-def _belongs(state: PointerTo[ClientState], url: Url) -> Bool:
-    return not state[].base or url.has_origin_of(state[].base.value())

@@ -1,5 +1,6 @@
 """Holds what a program decides about a client. Every bound is on by default."""
 
+from flare.core import is_token
 from flare.message import HeaderMap
 from flare.proto.h1 import H1Limits
 from flare.tls import TlsConfig
@@ -171,8 +172,13 @@ struct ClientConfig(Copyable, Movable):
     var redirects_max: Int
     """How many redirections a request follows; 0 hands the first one over."""
     var headers: HeaderMap
-    """Fields of every request, unless it has its own of that name; but
-    Authorization and Cookie go nowhere where another origin redirects to."""
+    """Fields of every request, unless it has its own of that name. Secrets
+    among them, such as Authorization, go to the origin of the base URL alone;
+    Proxy-Authorization goes to proxies alone."""
+    var secret_headers: List[String]
+    """Names of further fields that count as secrets. Those whose names end in a
+    word such as `Authorization`, `Cookie`, `Token` or `Api-Key` do so by
+    themselves."""
     var default_fields: Bool
     """A request that has no User-Agent says `flare`, and one without Accept
     takes anything. A program that hands requests on adds neither."""
@@ -208,6 +214,7 @@ struct ClientConfig(Copyable, Movable):
         retry: RetryPolicy = RetryPolicy(),
         redirects_max: Int = 10,
         var headers: HeaderMap = HeaderMap(),
+        var secret_headers: List[String] = List[String](),
         default_fields: Bool = True,
         var tls: TlsConfig = TlsConfig(),
         var proxies: ProxyRules = ProxyRules(),
@@ -225,6 +232,7 @@ struct ClientConfig(Copyable, Movable):
             retry: How often a request is repeated.
             redirects_max: How many redirections are followed.
             headers: Fields of every request.
+            secret_headers: Names of further fields that count as secrets.
             default_fields: Whether User-Agent and Accept are added.
             tls: What is decided about TLS.
             proxies: Through whom which host is reached.
@@ -239,6 +247,7 @@ struct ClientConfig(Copyable, Movable):
         self.retry = retry
         self.redirects_max = redirects_max
         self.headers = headers^
+        self.secret_headers = secret_headers^
         self.default_fields = default_fields
         self.tls = tls^
         self.proxies = proxies^
@@ -268,6 +277,9 @@ struct ClientConfig(Copyable, Movable):
             problem = self.decoding.value().first_problem()
         if problem:
             return problem
+        for name in self.secret_headers:
+            if not is_token(name.as_bytes()):
+                return StaticString("a name in secret_headers is no field name")
         if self.limits.field_section_octets_max > 60_000:
             return StaticString("field_section_octets_max over 60000")
         if self.limits.field_lines_max > 256:

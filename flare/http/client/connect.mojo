@@ -11,6 +11,7 @@ from .config import ClientConfig
 from .connection import ClientConnection, Clock, now
 from .error import ClientError, Phase, raised
 from .pool import Origin
+from .secrets import proxy_authorization
 from .tunnel import tunnelled
 
 
@@ -87,7 +88,13 @@ def _connect(
     if proxy and not origin[].is_forwarded:
         try:
             with deadline_in(max(end_ms - now(), 1)):
-                tcp = tunnelled(tcp^, proxy.value(), origin, config[].limits)
+                tcp = tunnelled(
+                    tcp^,
+                    proxy.value(),
+                    proxy_authorization(config[], proxy.value()),
+                    origin,
+                    config[].limits,
+                )
         except e:
             raise Error(ClientError.because(Phase.HANDSHAKE, e))
         connection.state[].handshake_us = _us_since(began_ns)

@@ -15,15 +15,22 @@ struct Credentials(Copyable, Movable):
     """The value of Authorization; empty where a challenge decides it."""
     var account: Optional[DigestAccount]
     """What answers the challenges of Digest."""
+    var host: Optional[String]
+    """The only host that may see them, in small letters; any host that the
+    client decides on if none."""
 
-    def __init__(out self, var value: String):
+    def __init__(
+        out self, var value: String, *, var host: Optional[String] = None
+    ):
         """Shows the same with each request.
 
         Args:
             value: The value of Authorization.
+            host: The only host that may see it.
         """
         self.value = value^
         self.account = None
+        self.host = host^
 
     def __init__(out self, *, var account: DigestAccount):
         """Shows what a challenge asks for.
@@ -33,6 +40,7 @@ struct Credentials(Copyable, Movable):
         """
         self.value = String()
         self.account = account^
+        self.host = None
 
 
 trait Authentication(Copyable, Deinitable, Movable):
@@ -50,7 +58,6 @@ trait Authentication(Copyable, Deinitable, Movable):
         ...
 
 
-@fieldwise_init
 struct BasicAuth(Authentication):
     """Shows a user and a password to whoever listens (RFC 7617): use it with
     https."""
@@ -59,6 +66,27 @@ struct BasicAuth(Authentication):
     """The user, without a colon."""
     var password: String
     """The password."""
+    var host: Optional[String]
+    """The only host that may see them, as of a login in a netrc file; none
+    leaves that to the client."""
+
+    def __init__(
+        out self,
+        var user: String,
+        var password: String,
+        *,
+        var host: Optional[String] = None,
+    ):
+        """Takes a user and a password.
+
+        Args:
+            user: The user, without a colon.
+            password: The password.
+            host: The only host that may see them.
+        """
+        self.user = user^
+        self.password = password^
+        self.host = host^
 
     def credentials(self) raises -> Credentials:
         """Joins user and password.
@@ -77,7 +105,12 @@ struct BasicAuth(Authentication):
                     "the user of Basic has a colon",
                 )
         var pair = String(self.user, ":", self.password)
-        return Credentials(String("Basic ", b64encode(pair.as_bytes())))
+        var host = Optional[String](None)
+        if self.host:
+            host = self.host.value().lower()
+        return Credentials(
+            String("Basic ", b64encode(pair.as_bytes())), host=host^
+        )
 
 
 @fieldwise_init

@@ -49,7 +49,8 @@ def netrc_login(text: StringSlice, host: StringSlice) -> Optional[BasicAuth]:
         host: The host.
 
     Returns:
-        The first login of the host, or none.
+        The first login of the host, or none. A client shows it to that host
+        alone.
     """
     var search = _Search(String(host).lower())
     var is_macro = False
@@ -72,7 +73,7 @@ def netrc_login(text: StringSlice, host: StringSlice) -> Optional[BasicAuth]:
             is_macro = search.take(String(unsafe_from_utf8=Span(word)))
     if not search.user:
         return None
-    return BasicAuth(search.user.take(), search.password)
+    return BasicAuth(search.user.take(), search.password, host=search.host)
 
 
 struct _Search:

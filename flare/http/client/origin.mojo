@@ -49,10 +49,12 @@ struct OriginState(Movable):
     """Host and port as the Host field has them."""
     var is_forwarded: Bool
     """Whether a proxy is asked for it, that carries the requests over."""
+    var may_see_secrets: Bool
+    """What `may_see_secrets` says of it."""
     var fields: HeaderMap
-    """The fields of every request to it: Host first."""
+    """The fields of every request to it, without secrets: Host first."""
     var own_fields: HeaderMap
-    """The same, and the credentials where they belong here."""
+    """The same with the secrets, if it may see them."""
     var digest: Optional[DigestSession]
     """What answers its challenges, where credentials belong here."""
     var idle: List[ClientConnection]
@@ -92,6 +94,7 @@ struct OriginState(Movable):
         self.port = port
         self.authority = authority^
         self.is_forwarded = False
+        self.may_see_secrets = False
         self.fields = HeaderMap()
         self.own_fields = HeaderMap()
         self.digest = None

@@ -301,6 +301,7 @@ def follow(
         call[].headers,
         leaves_origin=next.leaves_origin,
         becomes_get=next.becomes_get,
+        secrets=state[].config.secret_headers,
     )
     if next.becomes_get:
         call[].set_method("GET")
@@ -329,7 +330,7 @@ def fields_of(
     var common = Pointer(to=origin[].fields).unsafe_origin_cast[
         MutUntrackedOrigin
     ]()
-    if call[].shows_credentials:
+    if call[].shows_secrets():
         common = Pointer(to=origin[].own_fields).unsafe_origin_cast[
             MutUntrackedOrigin
         ]()
@@ -352,6 +353,9 @@ def fields_of(
         for line in call[].headers:
             _ = fields.remove(line.name)
         fields.append_all(call[].headers.view())
+        if not origin[].is_forwarded:
+            # It is for a proxy; in a tunnel, CONNECT has carried it.
+            _ = fields.remove("Proxy-Authorization")
         if (
             call[].headers.has_known(FieldName.RANGE)
             and not call[].headers.has_known(FieldName.ACCEPT_ENCODING)

@@ -7,6 +7,7 @@ from flare.message import HeaderMap, Method, SyntaxError, Url, resolve_location
 from flare.message.url_location import NO_IDNA
 
 from .error import ClientError, Phase, raised
+from .secrets import drop_secrets
 
 
 comptime _OTHER_SCHEME: StaticString = (
@@ -116,7 +117,11 @@ def redirection(
 
 
 def drop_fields(
-    mut headers: HeaderMap, *, leaves_origin: Bool, becomes_get: Bool
+    mut headers: HeaderMap,
+    *,
+    leaves_origin: Bool,
+    becomes_get: Bool,
+    secrets: List[String] = List[String](),
 ):
     """Takes the fields out that must not go where a redirection leads.
 
@@ -125,15 +130,12 @@ def drop_fields(
         leaves_origin: Whether the origin changes: what proves who asks stays
             behind, and what named the old host.
         becomes_get: Whether the content is left out, and what describes it.
+        secrets: Names of fields that prove who asks, beside those that
+            `is_secret` knows.
     """
     if leaves_origin:
-        comptime for name in [
-            "Authorization",
-            "Cookie",
-            "Proxy-Authorization",
-            "Host",
-        ]:
-            _ = headers.remove(name)
+        drop_secrets(headers, secrets)
+        _ = headers.remove("Host")
     if becomes_get:
         comptime for name in [
             "Content-Type",

@@ -31,13 +31,18 @@ comptime _UNREAD_OCTETS_MAX = 1 << 62
 
 
 def tunnelled(
-    var tcp: TcpStream, proxy: Proxy, origin: Origin, limits: H1Limits
+    var tcp: TcpStream,
+    proxy: Proxy,
+    proof: Optional[String],
+    origin: Origin,
+    limits: H1Limits,
 ) raises -> TcpStream:
     """Asks a proxy to connect us to an origin.
 
     Args:
         tcp: The connection to the proxy.
         proxy: The proxy.
+        proof: What Proxy-Authorization says to a proxy that speaks HTTP.
         origin: Where to.
         limits: What the answer of the proxy may make us read.
 
@@ -51,11 +56,14 @@ def tunnelled(
     if proxy.kind == Proxy.SOCKS5:
         _ask_socks(tcp, proxy, origin[].host, origin[].port)
         return tcp^
-    return _ask_http(tcp^, proxy, origin, limits)
+    return _ask_http(tcp^, proof, origin, limits)
 
 
 def _ask_http(
-    var tcp: TcpStream, proxy: Proxy, origin: Origin, limits: H1Limits
+    var tcp: TcpStream,
+    proof: Optional[String],
+    origin: Origin,
+    limits: H1Limits,
 ) raises -> TcpStream:
     var connection = ClientConnection.create(limits)
     connection.carry_over(tcp^)
@@ -66,9 +74,8 @@ def _ask_http(
         var target = String(host, ":", origin[].port)
         var fields = HeaderMap()
         fields.append("Host", target)
-        var shown = proxy.authorization()
-        if shown:
-            fields.append("Proxy-Authorization", shown.value())
+        if proof:
+            fields.append("Proxy-Authorization", proof.value())
         var timeouts = ClientTimeouts()
         var exchange = ClientExchange(connection, Clock(NO_DEADLINE), timeouts)
         # No limit on the content of a refusal: it is never read.
