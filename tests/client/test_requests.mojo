@@ -288,6 +288,10 @@ def _refused() raises:
     for method in ["", "A B", "GET\r\n", "G" * 40]:
         with assert_raises(contains="client.bad_request prepare"):
             _ = client.request(method, "/")
+    # Nor where the origin of the base URL is known already.
+    for target in ["/?q=100%", "/?a%2", "/100%", "/a b", "/\u00e4", "/?\u00e4"]:
+        with assert_raises(contains="client.bad_url prepare"):
+            _ = client.get(target)
     var headers = HeaderMap()
     headers.append("Transfer-Encoding", "chunked")
     with assert_raises(contains="client.bad_request prepare"):

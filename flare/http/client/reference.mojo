@@ -16,6 +16,7 @@ from .error import ClientError, Phase, raised
 comptime _SLASH: UInt8 = 47
 comptime _DOT: UInt8 = 46
 comptime _QUESTION_MARK: UInt8 = 63
+comptime _PERCENT: UInt8 = 37
 comptime _NUMBER_SIGN: UInt8 = 35
 
 
@@ -163,6 +164,10 @@ def _is_plain_path(
     if n == 0 or octets[0] != _SLASH or (n > 1 and octets[1] == _SLASH):
         return False
     if state[].base.value().path().byte_length() != 1:
+        return False
+    var question_mark = find_octet(octets, _QUESTION_MARK)
+    if find_octet(octets, _PERCENT, question_mark) != n:
+        # `Url` refuses a broken escape there, which a target may have.
         return False
     for i in range(n - 1):
         if octets[i] == _SLASH and octets[i + 1] == _DOT:
