@@ -26,6 +26,7 @@ TOGETHER = (
             "fetcher",
             "forms",
             "gateway",
+            "json_bodies",
             "lookups",
             "noisy",
             "passed",
