@@ -5,11 +5,12 @@ each domain, so that a request looks at the lists of its host and of the domains
 above it alone.
 
 A server may set cookies as fast as it likes, so a full store must not cost more
-than an empty one. Two things keep the cost of one cookie from growing with the
+than an empty one. Three things keep the cost of one cookie from growing with the
 store. All lists are searched for expired cookies only if one has expired since
-the last search (`_next_end`). And the cookies that were not used for longest are
+the last search (`_next_end`). The cookies that were not used for longest are
 lined up for all evictions that follow (`_stalest`): a cookie that is used later
-only moves behind all of the line, so that the line stays right.
+only moves behind all of the line, so that the line stays right. And `SecureCookies`
+knows which Secure cookie a new one would hide.
 """
 
 from flare.core import equals, find_octet
@@ -34,6 +35,7 @@ from .cookie_scope import (
 )
 from .cookie_text import read_set_cookie
 from .public_suffix import PublicSuffixes
+from .secure_cookies import SecureCookies
 from .syntax_error import SyntaxError
 from .url import Url
 
@@ -56,8 +58,7 @@ struct CookieStore(Copyable, Movable, Sized):
     # The stalest cookie is the last. One that was used or removed since is
     # passed over; when the line is empty, all cookies line up again.
     var _stalest: List[_Place]
-    # How many Secure cookies have a name.
-    var _secure_names: Dict[String, Int]
+    var _secure: SecureCookies
 
     def __init__(
         out self,
@@ -77,7 +78,7 @@ struct CookieStore(Copyable, Movable, Sized):
         self._clock = 0
         self._next_end = NEVER
         self._stalest = List[_Place]()
-        self._secure_names = Dict[String, Int]()
+        self._secure = SecureCookies()
 
     def __len__(self) -> Int:
         """Counts the cookies, those included whose time is over and that
@@ -145,7 +146,7 @@ struct CookieStore(Copyable, Movable, Sized):
         if (
             not cookie.secure
             and not url.is_secure()
-            and self._hides_secure(cookie)
+            and self._secure.would_be_hidden_by(cookie)
         ):
             raise SyntaxError("cookie", 0, "would hide a Secure one")
         check_same_site(cookie, context)
@@ -263,7 +264,7 @@ struct CookieStore(Copyable, Movable, Sized):
         self._count = 0
         self._next_end = NEVER
         self._stalest = List[_Place]()
-        self._secure_names.clear()
+        self._secure.clear()
 
     def _check_domain(
         self, host: Span[UInt8, _], mut cookie: Cookie
@@ -286,30 +287,6 @@ struct CookieStore(Copyable, Movable, Sized):
             raise SyntaxError("cookie domain", 0, "not that of the server")
         return False
 
-    def _hides_secure(self, cookie: Cookie) -> Bool:
-        # Whoever is on the way could set a cookie in the place of one that
-        # only TLS has carried (section 5.7 step 16).
-        if cookie.name not in self._secure_names:
-            return False
-        var domain = cookie.domain.as_bytes()
-        for cookies in self._domains.values():
-            for stored in cookies:
-                if (
-                    stored.cookie.secure
-                    and stored.cookie.name == cookie.name
-                    and path_matches(
-                        cookie.path.as_bytes(), stored.cookie.path.as_bytes()
-                    )
-                    and (
-                        domain_matches(domain, stored.cookie.domain.as_bytes())
-                        or domain_matches(
-                            stored.cookie.domain.as_bytes(), domain
-                        )
-                    )
-                ):
-                    return True
-        return False
-
     def _keep(
         mut self, var cookie: Cookie, is_host_only: Bool, now_seconds: Int
     ):
@@ -319,16 +296,13 @@ struct CookieStore(Copyable, Movable, Sized):
             cookie^, is_host_only, end, self._clock, self._clock
         )
         var domain = stored.cookie.domain
-        if stored.cookie.secure:
-            self._secure_names[stored.cookie.name] = (
-                self._secure_names.get(stored.cookie.name).or_else(0) + 1
-            )
+        self._secure.add(stored.cookie)
         ref cookies = self._domains.setdefault(domain, List[StoredCookie]())
         for i in range(len(cookies)):
             if cookies[i].is_same(stored):
                 # Order of creation outlives a new value.
                 stored.created = cookies[i].created
-                _forget_name(self._secure_names, cookies.pop(i))
+                self._secure.remove(cookies.pop(i).cookie)
                 self._count -= 1
                 break
         cookies.append(stored^)
@@ -365,7 +339,7 @@ struct CookieStore(Copyable, Movable, Sized):
             for i in range(1, len(cookies)):
                 if cookies[i].goes_before(cookies[victim]):
                     victim = i
-            _forget_name(self._secure_names, cookies.pop(victim))
+            self._secure.remove(cookies.pop(victim).cookie)
             self._count -= 1
         except:
             debug_assert(False, "a domain without cookies has too many")
@@ -395,7 +369,7 @@ struct CookieStore(Copyable, Movable, Sized):
                     continue
                 if cookies[i].used != place.used:
                     return False
-                _forget_name(self._secure_names, cookies.pop(i))
+                self._secure.remove(cookies.pop(i).cookie)
                 self._count -= 1
                 if len(cookies) == 0:
                     _ = self._domains.pop(place.domain)
@@ -420,7 +394,7 @@ struct CookieStore(Copyable, Movable, Sized):
                 kept += 1
             self._count -= len(cookies) - kept
             while len(cookies) > kept:
-                _forget_name(self._secure_names, cookies.pop())
+                self._secure.remove(cookies.pop().cookie)
             if kept == 0:
                 _ = self._domains.pop(domain)
         except:
@@ -472,19 +446,6 @@ def _is_fresher(a: _Place, b: _Place) -> Bool:
     if a.used != b.used:
         return a.used > b.used
     return a.created > b.created
-
-
-def _forget_name(mut names: Dict[String, Int], removed: StoredCookie):
-    if not removed.cookie.secure:
-        return
-    var count = names.get(removed.cookie.name).or_else(0) - 1
-    if count > 0:
-        names[removed.cookie.name] = count
-        return
-    try:
-        _ = names.pop(removed.cookie.name)
-    except:
-        debug_assert(False, "a Secure cookie was not counted")
 
 
 def _is_older(a: StoredCookie, b: StoredCookie) -> Bool:
