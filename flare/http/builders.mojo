@@ -7,6 +7,7 @@ from flare.message import (
     percent_encode,
     reason_phrase,
 )
+from flare.proto.h1 import H1Rule
 
 from .body import Body
 from .response import Response
@@ -271,6 +272,22 @@ def error_response(status: Int) -> Response:
         The response.
     """
     return _typed(status, reason_phrase(status))
+
+
+def refusal(status: Int, rule: H1Rule) -> Response:
+    """Answers a peer that broke a rule of HTTP/1.1.
+
+    Args:
+        status: The status code, 400 to 599.
+        rule: The rule.
+
+    Returns:
+        The response: its content is the phrase of the rule, or the reason
+        phrase of the status if there is no rule.
+    """
+    if rule == H1Rule.NONE:
+        return error_response(status)
+    return _typed(status, rule.phrase())
 
 
 def _escaped(location: StringSlice) -> String:

@@ -6,15 +6,17 @@ or if the server discards what it returned, the fields are taken from
 """
 
 from flare.message import FieldName, HeaderMap
+from flare.proto.h1 import H1Rule
 
-from .builders import error_response
+from .builders import refusal
 from .exchange import Exchange
 from .request import Request
 from .response import Response
 
 
 def error_answer(x: Exchange, status: Int) -> Response:
-    """Answers with a status, its reason phrase and the fields of middleware.
+    """Answers with a status, the fields of middleware, and the reason phrase or,
+    if the content of the request breaks a rule of HTTP/1.1, that of the rule.
 
     Args:
         x: The exchange.
@@ -23,7 +25,10 @@ def error_answer(x: Exchange, status: Int) -> Response:
     Returns:
         The response.
     """
-    var response = error_response(status)
+    var rule = H1Rule.NONE
+    if status == x[].content_status:
+        rule = x[].content_rule
+    var response = refusal(status, rule)
     add_error_headers(x, response)
     return response^
 

@@ -8,7 +8,7 @@ is written bit by bit gets away.
 
 from flare.core import Buffer, Erased, OctetPointer, PointerTo
 from flare.message import HeaderMap
-from flare.proto.h1 import Head
+from flare.proto.h1 import H1Rule, Head
 from flare.runtime.fiber import Fiber
 from flare.tls import TlsMachine
 from flare.unix import PeerCredentials
@@ -237,6 +237,8 @@ struct ExchangeState(Movable):
     """The state of the `App` around the handler; `State[T]` reads it."""
     var read_buffer: Optional[OctetPointer]
     """The receive buffer that holds the head, if it lies in one."""
+    var content_rule: H1Rule
+    """The rule of HTTP/1.1 that the content breaks, if it is bad."""
     var content_complete: Bool
     """All of the content has come."""
     var content_whole: Bool
@@ -264,6 +266,7 @@ struct ExchangeState(Movable):
         self.content_taken = 0
         self.content_received = 0
         self.content_octets_max = Int.MAX
+        self.content_rule = H1Rule.NONE
         self.content_complete = False
         self.content_whole = False
         self.content_streamed = False
@@ -312,6 +315,7 @@ struct ExchangeState(Movable):
         self.started_ms = 0
         self.app_state = None
         self.read_buffer = None
+        self.content_rule = H1Rule.NONE
         self.content_complete = False
         self.content_whole = False
         self.content_streamed = False

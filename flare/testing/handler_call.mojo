@@ -13,6 +13,7 @@ from flare.core import (
     heap_destroy,
 )
 from flare.http.body import Body
+from flare.http.builders import refusal
 from flare.http.error_answer import error_answer
 from flare.http.exchange import Carrier, CarrierFunctions, Exchange
 from flare.http.request import Request
@@ -155,6 +156,7 @@ struct HandlerCall(TrivialRegisterPassable):
             try:
                 event = s.machine.next_event(octets[at:], head)
             except e:
+                x[].content_rule = e.rule
                 return e.status if e.status >= 400 else 400
             s.received_taken += event.consumed
             if event.kind == H1Event.REQUEST_HEAD:
@@ -174,6 +176,17 @@ struct HandlerCall(TrivialRegisterPassable):
                 # A whole request was promised: a server would wait, then
                 # refuse.
                 return 408
+
+    def refused(self, status: Int) -> Response:
+        """Answers a request that a server refuses.
+
+        Args:
+            status: The status.
+
+        Returns:
+            The response of a server.
+        """
+        return refusal(status, self.state[].exchange[].content_rule)
 
     def error_answer(self, error: Error) -> Response:
         """Answers a request whose handler raised; says so on standard output.

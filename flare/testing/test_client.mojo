@@ -7,7 +7,6 @@ what the machine refuses is answered as a server answers it.
 
 from flare.core import Buffer, PointerTo, heap_create, heap_destroy
 from flare.http.body import Body
-from flare.http.builders import error_response
 from flare.http.exchange import Exchange, ExchangeState
 from flare.http.handler import FnHandler, Handler, HandlerFunction
 from flare.http.response import Response
@@ -235,9 +234,9 @@ struct TestClient[H: Handler](Movable):
         return self._state[].trailers.copy()
 
     def _answer(self, call: HandlerCall) raises -> Response:
-        var refusal = call.read_request()
-        if refusal != 200:
-            return error_response(refusal)
+        var status = call.read_request()
+        if status != 200:
+            return call.refused(status)
         var response: Response
         try:
             response = self._handler.serve(call.request())

@@ -17,6 +17,7 @@ from tests.proto import (
     test_h1_plain_request,
     test_h1_plain_response,
     test_h1_plain_status_line,
+    test_h1_rules,
     test_h1_scan,
     test_h1_state,
     test_multipart,
@@ -39,6 +40,7 @@ def main() raises:
     _run[test_h1_plain_request.TESTS](failures)
     _run[test_h1_plain_response.TESTS](failures)
     _run[test_h1_plain_status_line.TESTS](failures)
+    _run[test_h1_rules.TESTS](failures)
     _run[test_h1_scan.TESTS](failures)
     _run[test_h1_state.TESTS](failures)
     _run[test_multipart.TESTS](failures)

@@ -15,6 +15,7 @@ from flare.proto.h1 import (
     H1Event,
     H1Limits,
     H1Machine,
+    H1Rule,
     H1State,
     Head,
 )
@@ -39,6 +40,8 @@ struct Conversation(Movable):
     """What happened."""
     var reason: StaticString
     """The reason of the last error, or nothing."""
+    var rule: H1Rule
+    """The rule that it broke, or none."""
 
     def __init__(out self, role: UInt8, limits: H1Limits):
         """Makes a fresh connection.
@@ -54,6 +57,7 @@ struct Conversation(Movable):
         self.fields = HeaderMap()
         self.transcript = Transcript()
         self.reason = ""
+        self.rule = H1Rule.NONE
 
     def __deinit__(deinit self):
         """Frees the connection."""
@@ -215,6 +219,7 @@ struct Conversation(Movable):
 
     def _note_error(mut self, e: H1Error):
         self.reason = e.reason
+        self.rule = e.rule
         if e.fault == H1Error.LOCAL:
             self.transcript.add("! local")
         else:

@@ -11,6 +11,7 @@ from flare.http.builders import no_content, ok
 from flare.http.handler import FnHandler, Handler
 from flare.http.request import Request
 from flare.http.response import Response
+from flare.proto.h1 import H1Rule
 from flare.testing.test_server import TestServer
 
 from tests.server.answers import read_answers
@@ -218,6 +219,54 @@ def test_chunked_content_over_the_limit_is_413() raises:
     assert_equal(answers[0].status, 413)
     assert_true(peer.is_closed())
     peer.close()
+    server.stop()
+    assert_equal(server.remains(), "")
+    _ = server^
+    heap_destroy(runs)
+
+
+def test_a_refusal_names_the_broken_rule_and_counts_it() raises:
+    comptime CHUNKED: StaticString = (
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+    )
+    var rows: List[Tuple[String, Int, String]] = [
+        (
+            "GET /\x01secret HTTP/1.1\r\n\r\n",
+            400,
+            "request target holds a forbidden octet",
+        ),
+        ("GET / HTTP/1.1\r\n\r\n", 400, "Host is missing"),
+        (
+            "GET / HTTP/1.1\r\nHost: a\r\nA: b\n\r\n",
+            400,
+            "LF without CR in a field line",
+        ),
+        (
+            "GET / HTTP/1.1\r\nHost: a\r\n" + "A: b\r\n" * 100,
+            431,
+            "too many field lines",
+        ),
+        ("GET / HTTP/9.1\r\n", 505, "major version is not 1"),
+        # While the handler waits for it.
+        (CHUNKED + "1\r\nsecret", 400, "chunk does not end at its size"),
+        (CHUNKED + "1secret\r\n", 400, "chunk size is not hexadecimal"),
+    ]
+    var runs = heap_create(0)
+    var server = TestServer(_Counted(runs))
+    for row in rows:
+        var octets = server.exchange(row[0].as_bytes())
+        var answers = read_answers(Span(octets), [])
+        assert_equal(len(answers), 1, row[2])
+        assert_equal(answers[0].status, row[1], row[2])
+        assert_equal(answers[0].content, row[2])
+        var counts = server.statistics().broken_rules
+        for i in range(H1Rule.COUNT):
+            var rule = H1Rule(UInt8(i))
+            if rule.phrase() == row[2]:
+                assert_equal(counts.of(rule), 1, row[2])
+    assert_equal(
+        String(server.statistics().broken_rules).count("\n"), len(rows)
+    )
     server.stop()
     assert_equal(server.remains(), "")
     _ = server^

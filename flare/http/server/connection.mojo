@@ -11,7 +11,7 @@ operation is in flight and no fiber uses it.
 """
 
 from flare.core import PointerTo
-from flare.http.builders import error_response, service_unavailable
+from flare.http.builders import refusal, service_unavailable
 from flare.http.exchange import Carrier, Exchange
 from flare.proto.h1 import H1Error, H1Event
 from flare.proto.h1.state import SideState
@@ -315,6 +315,7 @@ struct Connection(TrivialRegisterPassable):
             WorkerStatistics.add(
                 Pointer(to=worker_of(c)[].statistics[].refused), 1
             )
+        WorkerStatistics.count_rule(worker_of(c)[].statistics, error.rule)
         c[].lingers = True
         drop_input(c, worker_of(c)[].reactor.buffers())
         c[].gathered.clear()
@@ -324,6 +325,7 @@ struct Connection(TrivialRegisterPassable):
             # The handler has the content it will get; its answer is replaced,
             # unless it has begun.
             x[].content_status = status
+            x[].content_rule = error.rule
             _wake(x[].waiter)
             return False
         if is_answered:
@@ -332,7 +334,7 @@ struct Connection(TrivialRegisterPassable):
             self._end()
             return False
         c[].starting = False
-        write_response(c, error_response(status))
+        write_response(c, refusal(status, error.rule))
         give_exchange(c, x)
         self._end()
         return False
@@ -420,7 +422,7 @@ struct Connection(TrivialRegisterPassable):
             return
         if c[].wait == Wait.HEAD:
             machine(c).stop_receiving()
-            _ = self._refuse(H1Error.peer(408, "the head took too long"))
+            _ = self._refuse(H1Error.broken["the head took too long"](408))
             flush(c)
         elif c[].wait == Wait.CONTENT:
             if not c[].running or not c[].exchange.value()[].waiter:

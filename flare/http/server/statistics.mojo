@@ -4,6 +4,50 @@ from std.atomic import Atomic, Ordering
 from std.sys import size_of
 
 from flare.core import PointerTo
+from flare.proto.h1 import H1Rule
+
+
+struct RuleCounts(ImplicitlyCopyable, Writable):
+    """Counts for each rule of HTTP/1.1 how often peers broke it."""
+
+    var counts: Array[Int64, H1Rule.COUNT]
+    """The count of each rule, in the order of `H1Rule.index`."""
+
+    def __init__(out self):
+        """Counts from zero."""
+        self.counts = Array[Int64, H1Rule.COUNT](fill=0)
+
+    def __init__(out self, *, copy: Self):
+        """Copies all counts.
+
+        Args:
+            copy: What to copy.
+        """
+        self.counts = copy.counts.copy()
+
+    def of(self, rule: H1Rule) -> Int:
+        """Returns how often a rule was broken.
+
+        Args:
+            rule: The rule.
+
+        Returns:
+            The count; 0 for `H1Rule.NONE`.
+        """
+        if Int(rule.index) >= H1Rule.COUNT:
+            return 0
+        return Int(self.counts[Int(rule.index)])
+
+    def write_to(self, mut writer: Some[Writer]):
+        """Writes a line for each rule that was broken: count and phrase.
+
+        Args:
+            writer: The destination.
+        """
+        for i in range(H1Rule.COUNT):
+            if self.counts[i] > 0:
+                writer.write(self.counts[i], " ", H1Rule(UInt8(i)).phrase())
+                writer.write("\n")
 
 
 @fieldwise_init
@@ -51,10 +95,14 @@ struct WorkerStatistics(ImplicitlyCopyable):
     var log_lines_dropped: Int64
     """Lines of the log that came faster than 100 in a second, if a peer can
     cause them, or than the sink writes them, since the start."""
+    var broken_rules: RuleCounts
+    """How often peers broke which rule of HTTP/1.1, since the start."""
 
     def __init__(out self):
         """Counts from zero."""
-        self = Self(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+        self = Self(
+            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, RuleCounts()
+        )
 
     @staticmethod
     @always_inline
@@ -81,6 +129,18 @@ struct WorkerStatistics(ImplicitlyCopyable):
             Atomic[Int64].load[ordering=Ordering.RELAXED](counter)
             + Int64(change),
         )
+
+    @staticmethod
+    def count_rule(counters: PointerTo[Self], rule: H1Rule):
+        """Notes that a peer broke a rule.
+
+        Args:
+            counters: The worker's counters; called on its thread.
+            rule: The rule; nothing is counted for `H1Rule.NONE`.
+        """
+        var index = Int(rule.index)
+        if index < H1Rule.COUNT:
+            Self.add(Pointer(to=counters[].broken_rules.counts[index]), 1)
 
     @staticmethod
     def forget_present(counters: PointerTo[Self]):

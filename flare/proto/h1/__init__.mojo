@@ -8,3 +8,4 @@ from .grammar import ConnectionOption
 from .head import BodyKind, Head, HeadProgress
 from .limits import H1Limits
 from .machine import H1Machine
+from .rule import H1Rule

@@ -102,13 +102,13 @@ def read_chunk_line[
                 c.part = ChunkPart.EXTENSION
             elif octet != SPACE and octet != TAB:
                 if not is_response or not _ends_size[is_response](c, octet):
-                    raise H1Error.peer(400, "blank in a chunk size")
+                    raise H1Error.broken["blank in a chunk size"](400)
                 c.is_odd = True
         elif c.part == ChunkPart.EXTENSION:
             if _ends_size[is_response](c, octet):
                 pass
             elif (octet < 32 and octet != TAB) or octet == 127:
-                raise H1Error.peer(400, "control octet in a chunk extension")
+                raise H1Error.broken["control octet in a chunk extension"](400)
         else:
             _take_line_end[is_response](c, octet)
         if c.part == ChunkPart.BLANK or c.part == ChunkPart.EXTENSION:
@@ -122,20 +122,20 @@ def _take_size_octet[
     var digit = _hexadecimal(octet)
     if digit < 16:
         if c.digits == _SIZE_DIGITS_MAX:
-            raise H1Error.peer(400, "chunk size has more than 16 digits")
+            raise H1Error.broken["chunk size has more than 16 digits"](400)
         c.digits += 1
         c.remaining = (c.remaining << 4) | UInt64(digit)
         return
     if c.digits == 0:
-        raise H1Error.peer(400, "chunk size is missing")
+        raise H1Error.broken["chunk size is missing"](400)
     if octet == _SEMICOLON:
         c.part = ChunkPart.EXTENSION
     elif octet == SPACE or octet == TAB:
         c.part = ChunkPart.BLANK
     elif not _ends_size[is_response](c, octet):
-        raise H1Error.peer(400, "chunk size is not hexadecimal")
+        raise H1Error.broken["chunk size is not hexadecimal"](400)
     if c.remaining > UInt64(body_octets_left):
-        raise H1Error.peer(413, "chunked body exceeds the limit")
+        raise H1Error.broken["chunked body exceeds the limit"](413)
 
 
 @always_inline
@@ -159,11 +159,11 @@ def _take_line_end[
             c.part = ChunkPart.DATA_LF
             return
         if not is_response or octet != LF:
-            raise H1Error.peer(400, "chunk does not end at its size")
+            raise H1Error.broken["chunk does not end at its size"](400)
         c.is_odd = True
         c.part = ChunkPart.DATA_LF
     if octet != LF:
-        raise H1Error.peer(400, "CR without LF between chunks")
+        raise H1Error.broken["CR without LF between chunks"](400)
     _end_line(c)
 
 
@@ -182,9 +182,9 @@ def _count_extension_octet(mut c: ChunkState, limits: H1Limits) raises H1Error:
     c.extension_octets += 1
     c.extensions_octets += 1
     if c.extension_octets > limits.chunk_extension_octets_max:
-        raise H1Error.peer(400, "chunk extension exceeds the limit")
+        raise H1Error.broken["chunk extension exceeds the limit"](400)
     if c.extensions_octets > limits.chunk_extensions_octets_max:
-        raise H1Error.peer(400, "chunk extensions exceed the limit")
+        raise H1Error.broken["chunk extensions exceed the limit"](400)
 
 
 @always_inline

@@ -1,5 +1,7 @@
 """Defines the error that the HTTP/1.1 machine raises."""
 
+from .rule import H1Rule
+
 
 @fieldwise_init
 struct H1Error(ImplicitlyCopyable, Writable):
@@ -22,6 +24,8 @@ struct H1Error(ImplicitlyCopyable, Writable):
     to give: in the client role and for local errors."""
     var reason: StaticString
     """A fixed phrase for logs, never octets from the peer."""
+    var rule: H1Rule
+    """The rule of HTTP/1.1 that the peer broke, if it is one."""
 
     @staticmethod
     def peer(status: Int, reason: StaticString) -> Self:
@@ -34,7 +38,22 @@ struct H1Error(ImplicitlyCopyable, Writable):
         Returns:
             The error.
         """
-        return Self(Self.PEER, status, reason)
+        return Self(Self.PEER, status, reason, H1Rule.NONE)
+
+    @staticmethod
+    def broken[phrase: StaticString](status: Int) -> Self:
+        """Makes an error of a peer that broke a rule.
+
+        Parameters:
+            phrase: The phrase of the rule.
+
+        Args:
+            status: What a server answers.
+
+        Returns:
+            The error.
+        """
+        return Self(Self.PEER, status, phrase, H1Rule.of[phrase]())
 
     @staticmethod
     def local(reason: StaticString) -> Self:
@@ -46,7 +65,7 @@ struct H1Error(ImplicitlyCopyable, Writable):
         Returns:
             The error.
         """
-        return Self(Self.LOCAL, 0, reason)
+        return Self(Self.LOCAL, 0, reason, H1Rule.NONE)
 
     def write_to(self, mut writer: Some[Writer]):
         """Writes one line for a log.

@@ -130,7 +130,7 @@ def _read_on[
                 _check_fold[is_trailer](window, h)
                 part = HeadProgress.FOLD
             elif lines >= lines_max:
-                raise H1Error.peer(431, "too many field lines")
+                raise H1Error.broken["too many field lines"](431)
         if part == HeadProgress.NAME:
             at = scan[not_token](window, at, max(limit, at))
             if at >= limit:
@@ -350,7 +350,7 @@ def _empty_line_octets(window: Window, at: Int) raises H1Error -> Int:
     if at + 1 >= len(window):
         return 0
     if window.unsafe_get(at + 1) != LF:
-        raise H1Error.peer(400, "CR without LF in a section")
+        raise H1Error.broken["CR without LF in a section"](400)
     return 2
 
 
@@ -363,13 +363,15 @@ def _line_end_octets[
         comptime if is_response:
             if window.unsafe_get(at) == LF:
                 return 1
-        raise H1Error.peer(400, "field value holds a forbidden octet")
+        if window.unsafe_get(at) == LF:
+            raise H1Error.broken["LF without CR in a field line"](400)
+        raise H1Error.broken["field value holds a forbidden octet"](400)
     if at + 2 > bound:
         _refuse_at(bound, bound)
     if at + 1 >= len(window):
         return 0
     if window.unsafe_get(at + 1) != LF:
-        raise H1Error.peer(400, "CR without LF in a field line")
+        raise H1Error.broken["CR without LF in a field line"](400)
     return 2
 
 
@@ -382,7 +384,7 @@ def _check_fold[is_trailer: Bool](window: Window, h: Head) raises H1Error:
         var start = Int(line.name_start)
         var name = window[start : start + Int(line.name_octets)]
         if is_framing(known_field(name)):
-            raise H1Error.peer(400, "folded field line about framing")
+            raise H1Error.broken["folded field line about framing"](400)
 
 
 @no_inline
@@ -403,20 +405,18 @@ def _extend_line[is_trailer: Bool](window: Window, mut h: Head, line_end: Int):
 @always_inline
 def _refuse_at(at: Int, bound: Int) raises H1Error:
     if at >= bound:
-        raise H1Error.peer(431, "field section exceeds the limit")
+        raise H1Error.broken["field section exceeds the limit"](431)
 
 
 def _name_error(found: UInt8, name_octets: Int, lines: Int) -> H1Error:
-    var reason: StaticString = "field name holds a forbidden octet"
     if found == COLON:
-        reason = "field name is empty"
-    elif is_blank(found):
+        return H1Error.broken["field name is empty"](400)
+    if is_blank(found):
         if name_octets > 0:
-            reason = "white space before a colon"
-        elif lines > 0:
-            reason = "folded field line"
-        else:
-            reason = "white space before the first field line"
-    elif found == CR or found == LF:
-        reason = "field line without a colon"
-    return H1Error.peer(400, reason)
+            return H1Error.broken["white space before a colon"](400)
+        if lines > 0:
+            return H1Error.broken["folded field line"](400)
+        return H1Error.broken["white space before the first field line"](400)
+    if found == CR or found == LF:
+        return H1Error.broken["field line without a colon"](400)
+    return H1Error.broken["field name holds a forbidden octet"](400)

@@ -98,16 +98,16 @@ def parse_content_length(value: Span[UInt8, _]) raises H1Error -> Int:
         H1Error: If it is not one to nineteen digits or does not fit an Int.
     """
     if len(value) == 0 or len(value) > 19:
-        raise H1Error.peer(400, "Content-Length is empty or too long")
+        raise H1Error.broken["Content-Length is empty or too long"](400)
     var number: UInt64 = 0
     for i in range(len(value)):
         var digit = value.unsafe_get(i) - 48
         if digit > 9:
-            raise H1Error.peer(400, "Content-Length is not a number")
+            raise H1Error.broken["Content-Length is not a number"](400)
         number = number * 10 + UInt64(digit)
     # Nineteen nines fit 64 bits unsigned, not signed.
     if number > UInt64(Int.MAX):
-        raise H1Error.peer(400, "Content-Length is out of range")
+        raise H1Error.broken["Content-Length is out of range"](400)
     return Int(number)
 
 
@@ -140,7 +140,7 @@ def parse_connection(value: Span[UInt8, _]) raises H1Error -> UInt8:
         elif equals_lower(option, StaticString("upgrade").as_bytes()):
             options |= ConnectionOption.UPGRADE
         elif len(option) > 0 and not is_token(option):
-            raise H1Error.peer(400, "Connection is not a list of tokens")
+            raise H1Error.broken["Connection is not a list of tokens"](400)
         if end == len(value):
             return options
         start = end + 1

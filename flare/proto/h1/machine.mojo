@@ -64,7 +64,7 @@ struct H1Machine(TrivialRegisterPassable):
             self.state[].fail()
             if self.state[].role == Role.SERVER:
                 raise e
-            raise H1Error.peer(0, e.reason)
+            raise H1Error(H1Error.PEER, 0, e.reason, e.rule)
 
     @always_inline
     def end_bodiless(self) -> Bool:
@@ -385,7 +385,7 @@ struct H1Machine(TrivialRegisterPassable):
     def _next_unasked(self, window: Window) raises H1Error -> H1Event:
         if len(window) > 0:
             # Whoever gets the next response must not get these octets.
-            raise H1Error.peer(400, "octets that answer no request")
+            raise H1Error.broken["octets that answer no request"](400)
         if self.state[].response == SideState.CLOSED:
             return plain_event(self.state, H1Event.PAUSED)
         if not self.state[].has_ended:

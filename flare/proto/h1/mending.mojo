@@ -39,7 +39,7 @@ def mend_target(target: Window, mut h: Head) raises H1Error:
         h.mended.append(digits[Int(octet >> 4)])
         h.mended.append(digits[Int(octet & 15)])
     if len(h.mended) > RequestTarget.OCTETS_MAX:
-        raise H1Error.peer(414, "request target exceeds the limit")
+        raise H1Error.broken["request target exceeds the limit"](414)
     h.has_mended_target = True
 
 

@@ -276,14 +276,14 @@ def _response_head(
     s.keep_alive = s.keep_alive and h.keep_alive
     if h.status == 101:
         if not (s.wants_upgrade and h.wants_upgrade):
-            raise H1Error.peer(400, "101 without an offer to upgrade")
+            raise H1Error.broken["101 without an offer to upgrade"](400)
         if s.request != SideState.DONE:
-            raise H1Error.peer(400, "101 before the request was complete")
+            raise H1Error.broken["101 before the request was complete"](400)
         _upgrade(state)
     elif h.status < 200:
         s.informational += 1
         if s.informational > s.limits.informational_responses_max:
-            raise H1Error.peer(400, "too many informational responses")
+            raise H1Error.broken["too many informational responses"](400)
         s.advance_response(SideInput.INFORMATIONAL_HEAD)
         return H1Event(H1Event.INFORMATIONAL_HEAD, s.stream_id, 0, 0, end)
     elif s.method == Method.CONNECT and h.status < 300:
@@ -327,7 +327,7 @@ def next_body(
         if n > 0:
             var length = min(n, s.limits.body_octets_max - s.received)
             if length == 0:
-                raise H1Error.peer(413, "body exceeds the limit")
+                raise H1Error.broken["body exceeds the limit"](413)
             s.received += length
             return _data(state, 0, length)
         if not s.has_ended:
@@ -378,7 +378,7 @@ def _next_trailers(
             if start + 1 == len(window):
                 return _need_octets(state, start)
             if window[start + 1] != LF:
-                raise H1Error.peer(400, "CR without LF behind the chunks")
+                raise H1Error.broken["CR without LF behind the chunks"](400)
             return _end(state, window, start + 2)
         if window[start] == LF and s.role == Role.CLIENT:
             s.keep_alive = False
