@@ -177,7 +177,7 @@ struct Program(Movable):
             octets -= self._pairs[at].wire_octets()
         else:
             lines += 1
-        if octets > 65536 or lines > 256:
+        if octets > 1 << 20 or lines > 4096:
             return "message.headers_too_large"
         return ""
 

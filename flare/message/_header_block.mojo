@@ -32,6 +32,7 @@ from .known_field import constant_field, known_field
 comptime _INITIAL_OCTETS = 256
 comptime _KEPT_OCTETS_MAX = 8192
 comptime _INITIAL_LINES = 8
+comptime _KEPT_LINES_MAX = 256
 
 
 @fieldwise_init
@@ -168,7 +169,11 @@ def take_block() -> PointerTo[HeaderBlock]:
 
 def give_block(block: PointerTo[HeaderBlock]):
     var recycler = thread_recycler()
-    if recycler and block[].octets.capacity() <= _KEPT_OCTETS_MAX:
+    if (
+        recycler
+        and block[].octets.capacity() <= _KEPT_OCTETS_MAX
+        and block[].lines.capacity() <= _KEPT_LINES_MAX
+    ):
         block[].clear()
         if recycler.value().give(
             BlockKind.HEADERS,

@@ -50,9 +50,9 @@ struct HeaderMap(Copyable, Iterable, Movable, Sized, Writable):
     So does one of a single line that is known when building.
     """
 
-    comptime OCTETS_MAX = 65536
+    comptime OCTETS_MAX = 1 << 20
     """The bound on the wire form of all lines together."""
-    comptime LINES_MAX = 256
+    comptime LINES_MAX = 4096
     """The bound on the count of lines."""
     comptime IteratorType[
         mut: Bool, //, map_origin: Origin[mut=mut]

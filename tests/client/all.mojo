@@ -12,6 +12,7 @@ from tests.client import (
     test_digest_parallel,
     test_forms,
     test_handlers,
+    test_odd_answers,
     test_pool,
     test_redirects,
     test_requests,
@@ -34,6 +35,7 @@ def main() raises:
     _run[test_digest_parallel.TESTS](failures)
     _run[test_forms.TESTS](failures)
     _run[test_handlers.TESTS](failures)
+    _run[test_odd_answers.TESTS](failures)
     _run[test_pool.TESTS](failures)
     _run[test_redirects.TESTS](failures)
     _run[test_requests.TESTS](failures)

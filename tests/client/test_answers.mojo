@@ -28,10 +28,6 @@ def test_each_good_answer_is_read_whole() raises:
     on_each_backend(_good_answers)
 
 
-def test_an_odd_answer_is_shown_in_its_clean_form() raises:
-    on_each_backend(_odd_answers)
-
-
 def test_octets_behind_an_answer_reach_no_later_request() raises:
     on_each_backend(_surplus)
 
@@ -324,31 +320,6 @@ def _long_answers() raises:
         )
 
 
-def _odd_answers() raises:
-    for row in _odd_rows():
-        # It is the client who closes: where the next response would begin is
-        # in doubt.
-        var stand = Stand(
-            [
-                Reply(row[1], Ending.HOLD),
-                Reply(String(OK_ANSWER), Ending.KEEP),
-            ]
-        )
-        var client = HttpClient(stand.url(), config=_limits())
-        var answer = client.get("/")
-        assert_equal(answer.text(), "abc", row[0])
-        var has_coding = row[1].find("Transfer-Encoding") >= 0
-        var lengths = answer.headers.count("Content-Length")
-        assert_equal(lengths, 0 if has_coding else 1, row[0])
-        if lengths == 1:
-            assert_equal(answer.headers.get("Content-Length").value(), "3")
-        if "X-A" in answer.headers:
-            assert_equal(answer.headers.get("X-A").value(), "1 2")
-        assert_equal(client.get("/").text(), "ok", row[0])
-        assert_equal(stand.connections(), 2, row[0])
-        stand^.join()
-
-
 def _assert_fails(row: _Row) raises:
     var stand = Stand(
         [
@@ -411,56 +382,6 @@ def _good_rows() -> List[Tuple[String, String, String, Bool]]:
             "abc",
             True,
         )
-    )
-    return rows^
-
-
-def _odd_rows() -> List[Tuple[String, String]]:
-    """Makes answers of `abc` that only a client may read.
-
-    Returns:
-        A name and the octets of each.
-    """
-    var rows: List[Tuple[String, String]] = []
-    comptime LENGTH: StaticString = "Content-Length: 3\r\n"
-    comptime CODING: StaticString = "Transfer-Encoding: chunked\r\n"
-    rows.append(
-        ("a fold", String(_HEAD, "X-A: 1\r\n  2\r\n", LENGTH, "\r\nabc"))
-    )
-    rows.append(("bare LF", "HTTP/1.1 200 OK\nContent-Length: 3\n\nabc"))
-    rows.append(
-        ("equal lengths", String(_HEAD, LENGTH, "A: b\r\n", LENGTH, "\r\nabc"))
-    )
-    rows.append(
-        (
-            "equal lengths in a list",
-            String(_HEAD, "Content-Length: 3, 3\r\n\r\nabc"),
-        )
-    )
-    rows.append(
-        (
-            "a length beside chunks",
-            String(_HEAD, LENGTH, CODING, "\r\n3\r\nabc\r\n0\r\n\r\n"),
-        )
-    )
-    rows.append(
-        (
-            "another length beside chunks",
-            String(
-                _HEAD,
-                CODING,
-                "Content-Length: 9\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
-            ),
-        )
-    )
-    rows.append(
-        (
-            "blanks behind a chunk size",
-            String(_CHUNKED, "3  \r\nabc\r\n0 \r\n\r\n"),
-        )
-    )
-    rows.append(
-        ("chunks with bare LF", String(_CHUNKED, "3\nabc\n0\nT: 1\n\n"))
     )
     return rows^
 

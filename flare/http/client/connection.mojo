@@ -27,6 +27,7 @@ from .error import ClientError, Phase, raised
 comptime _SMALL_READ_OCTETS = 4 * 1024
 comptime _LARGE_READ_OCTETS = 64 * 1024
 comptime _KEPT_OCTETS_MAX = 64 * 1024
+comptime _KEPT_LINES_MAX = 128
 
 
 @fieldwise_init
@@ -527,6 +528,8 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
             self.state[].received = Buffer()
         if self.state[].output.capacity() > _KEPT_OCTETS_MAX:
             self.state[].output = Buffer()
+        if self.state[].head.lines.capacity() > _KEPT_LINES_MAX:
+            self.state[].head = Head()
 
 
 def broken_protocol(reason: StaticString, phase: StaticString) -> Error:
