@@ -32,6 +32,9 @@ TEST_SECONDS_MAX = 60
 # small programs as one.
 MANY = 4
 COMBINED_KINDS = ("fuzz", "example")
+# A program that exports functions replaces those of the runtime, for all that is
+# built with it; and it can only where it is not built with others.
+EXPORTS = re.compile(r"^@export\(", re.MULTILINE)
 NOT_LISTED_ADVICE = """
 `__functions_in_module()` of Mojo 1.2 can end early at a function that stands
 between the tests. Put every other function of the module below the last test.
@@ -100,6 +103,15 @@ def discover() -> list[Item]:
         Item(kind, path)
         for kind, folder, pattern in found
         for path in sorted((ROOT / folder).glob(pattern))
+    ]
+
+
+def together_of(kind: str, items: list[Item]) -> list[Item]:
+    """Lists the items of a kind that can be built as one program."""
+    return [
+        item
+        for item in items
+        if item.kind == kind and not EXPORTS.search(item.source.read_text())
     ]
 
 
@@ -346,7 +358,7 @@ def main() -> int:
         together = [
             pool.submit(runner.build_together, kind, members)
             for kind in COMBINED_KINDS
-            if len(members := [x for x in items if x.kind == kind]) >= MANY
+            if len(members := together_of(kind, items)) >= MANY
         ]
         if sum(item.kind == "python" for item in items) >= MANY:
             together.append(pool.submit(build_tested_programs))
