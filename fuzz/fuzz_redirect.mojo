@@ -96,6 +96,8 @@ def fuzz_redirect(mut random: Random, mut histogram: Histogram) raises:
         var front = List[UInt8](random.pick(materialize[_FRONTS]()).as_bytes())
         front.extend(Span(location))
         location = front^
+    if random.chance(10):
+        location = _near(base, random)
     histogram.input(location)
     var statuses: List[Int] = [301, 302, 303, 307, 308]
     var status = random.pick(statuses)
@@ -147,6 +149,22 @@ def _follow(
             raise Error("refused a URL: ", e)
         if error.value().kind != ClientError.BAD_REDIRECT:
             raise Error("the error has the kind ", error.value().kind)
+
+
+def _near(base: Url, mut random: Random) -> List[UInt8]:
+    # The host of the base, perhaps with another scheme, or at another port.
+    comptime schemes: List[StaticString] = ["http://", "https:", "//", "///"]
+    comptime ports: List[StaticString] = ["", ":80", ":443", ":81", ":", "."]
+    var host = String(base.host())
+    if ":" in host:
+        host = String("[", host, "]")
+    var text = String(
+        random.pick(materialize[schemes]()),
+        host,
+        random.pick(materialize[ports]()),
+        "/x",
+    )
+    return List[UInt8](text.as_bytes())
 
 
 def _check_url(found: Url, wanted: FollowedUrl) raises:
