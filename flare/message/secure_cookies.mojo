@@ -1,6 +1,6 @@
 """Finds the Secure cookies that another cookie would hide.
 
-Whoever is on the way to a server could set a cookie over an open connection in
+An attacker on the way to a server could set a cookie over an open connection in
 the place of one that only TLS has carried (RFC 6265bis section 5.7 step 16). The
 cookies are found by their name and by each front of the new cookie's path, so
 that the cost grows with that path and not with the number of cookies.

@@ -67,8 +67,8 @@ def resolve_location(
     Args:
         base: The URL whose response has the Location.
         location: Any octets. Blanks and control octets around them do not
-            count, nor do tabs and line ends anywhere. What a URL cannot hold
-            is escaped behind the host, octet by octet.
+            count, nor do tabs and line ends anywhere. Octets that a URL cannot
+            hold are escaped behind the host, one by one.
 
     Returns:
         The URL in its normal form, without `.` and `..` segments. It may hold

@@ -1,12 +1,12 @@
 """Decides which origin may see what a client was given in confidence.
 
 Secrets are the fields of the configuration that `is_secret` names, credentials
-(those of a netrc file too), and answers to challenges. Each of them is sent only
-where `may_see_secrets` says so, and only while `CallState.shows_secrets`: once a
-redirection has led a call to another origin, it carries none any more, wherever
-it is led next. A cookie of the jar has the hosts that its server named as its
-bound. What a program sets for one request goes to the URL that it asks for, and
-to no other origin.
+(those of a netrc file too), and answers to challenges. The client sends them only
+if `may_see_secrets` allows the origin, and only while `CallState.shows_secrets`:
+after a redirection to another origin a call carries no secrets any more, even if
+it is led back. A cookie of the jar goes to the hosts that its server has set it
+for. Fields that a program sets for one request go to the URL that it asks for;
+the secrets among them go to no other origin.
 
 Proxy-Authorization is for proxies: an origin server never sees it.
 """
