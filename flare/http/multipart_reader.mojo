@@ -45,8 +45,9 @@ struct MultipartReader[R: Reader & Movable & Deinitable](Movable, Reader):
 
     # Methods wait, so what they change lies elsewhere.
     var _state: PointerTo[_ReaderState[Self.R]]
-    # Whose answer says what is wrong with the form.
+    # Whose answer says what is wrong with the form, and its number.
     var _exchange: Optional[Exchange]
+    var _request_id: Int
 
     def __init__(
         out self,
@@ -65,6 +66,7 @@ struct MultipartReader[R: Reader & Movable & Deinitable](Movable, Reader):
             exchange: The request that the form came with, if it is one.
         """
         self._exchange = exchange
+        self._request_id = exchange.value()[].request_id if exchange else 0
         self._state = heap_create(
             _ReaderState(source^, MultipartMachine(boundary, limits))
         )
@@ -140,7 +142,7 @@ struct MultipartReader[R: Reader & Movable & Deinitable](Movable, Reader):
             if s[].data_octets == 0:
                 return content^
             if len(content) + s[].data_octets > octets_max:
-                raise form_error(self._exchange, 413, "a part is too large")
+                raise form_error(self._present(), 413, "a part is too large")
             content.extend(s[].window.span()[: s[].data_octets])
             s[].window.consume(s[].data_octets)
             s[].data_octets = 0
@@ -161,7 +163,7 @@ struct MultipartReader[R: Reader & Movable & Deinitable](Movable, Reader):
         try:
             return String(StringSlice(from_utf8=Span(content)))
         except:
-            raise form_error(self._exchange, 400, "a field is not UTF-8")
+            raise form_error(self._present(), 400, "a field is not UTF-8")
 
     def _find_data(self) raises:
         # Until there is content of the part, or the part has ended.
@@ -188,7 +190,7 @@ struct MultipartReader[R: Reader & Movable & Deinitable](Movable, Reader):
             if event.kind != MultipartEvent.NEED_OCTETS:
                 return event.kind
         except e:
-            raise form_error(self._exchange, e.status(), e.reason)
+            raise form_error(self._present(), e.status(), e.reason)
         self._read_more()
         return MultipartEvent.NEED_OCTETS
 
@@ -209,7 +211,16 @@ struct MultipartReader[R: Reader & Movable & Deinitable](Movable, Reader):
             try:
                 s[].machine.receive_end()
             except e:
-                raise form_error(self._exchange, e.status(), e.reason)
+                raise form_error(self._present(), e.status(), e.reason)
+
+    def _present(self) -> Optional[Exchange]:
+        # The block may serve another request by now.
+        if (
+            self._exchange
+            and self._exchange.value()[].request_id != self._request_id
+        ):
+            return None
+        return self._exchange
 
 
 def form_error(

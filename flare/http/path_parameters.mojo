@@ -84,6 +84,14 @@ struct PathParameters(Movable):
             _PathParameter(_address(name), len(name), target, octets)
         )
 
+    def swap_decoded(mut self, mut octets: Buffer):
+        """Exchanges the memory that holds values which had escapes.
+
+        Args:
+            octets: Other memory.
+        """
+        swap(self._decoded, octets)
+
     def __len__(self) -> Int:
         """Counts the parameters.
 

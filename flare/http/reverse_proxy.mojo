@@ -288,7 +288,8 @@ def _ask(
                 raise e^
 
         # The response may come while the content still goes.
-        var carrying = spawn(carry^)
+        # The content itself knows when its request is over.
+        var carrying = spawn[unsafe_borrows=True](carry^)
         carrying^.detach()
     return upstream^
 

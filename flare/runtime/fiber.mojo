@@ -14,6 +14,7 @@ stay alive.
 from flare.core import Erased, PointerTo
 from flare.sys.fiber_switch import StackContext, suspend_stack
 
+from .fiber_family import FiberFamily
 from .operation import CANCELLED, TIMED_OUT, Operation, OperationState
 from .reactor import Reactor
 from .timer_task import TIMER_OF_FIBER
@@ -86,6 +87,9 @@ struct FiberState(Movable):
     """Grows each time the block is used again."""
     var cancelled_waits: Int
     """Waits tried since it was cancelled."""
+    var family: Optional[FiberFamily]
+    """Its family, once it has descendants or is one; only in builds with
+    assertions."""
     var beside: OperationState
     """What it waits for beside that. It lies here because the loop may look at
     an operation that was cancelled until its turn ends."""
@@ -117,6 +121,7 @@ struct FiberState(Movable):
         self.came_first = False
         self.generation = 0
         self.cancelled_waits = 0
+        self.family = None
         self.beside = OperationState()
 
 

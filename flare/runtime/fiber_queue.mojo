@@ -24,6 +24,7 @@ from .fiber import (
     FiberPhase,
     FiberState,
 )
+from .fiber_family import TRACKS_FAMILIES, FiberFamily
 from .reactor import Reactor, ReactorConfig
 
 comptime RESUMED_PER_TURN_MAX = 32
@@ -56,6 +57,8 @@ struct FiberQueueState(Movable):
     """The thread's main context goes on after the present turn."""
     var leaked: Int
     """Fibers that ignored being cancelled."""
+    var ending_family: Optional[FiberFamily]
+    """The family of the fiber that has ended just now."""
 
     def __init__(out self, config: ReactorConfig):
         """Makes a set without fibers.
@@ -74,6 +77,7 @@ struct FiberQueueState(Movable):
         self.ready_last = None
         self.main_is_ready = False
         self.leaked = 0
+        self.ending_family = None
 
 
 @fieldwise_init
@@ -101,6 +105,8 @@ struct FiberQueue(TrivialRegisterPassable):
         for fiber in self.state[].all:
             if fiber.state[].phase != FiberPhase.IDLE:
                 fiber.report_lost()
+                if fiber.state[].family:
+                    fiber.state[].family.value().leave()
         for fiber in self.state[].all:
             _ = unmap(fiber.state[].context.base, fiber.state[].context.octets)
             heap_destroy(fiber.state)
@@ -146,6 +152,8 @@ struct FiberQueue(TrivialRegisterPassable):
         f.cancelled = False
         f.generation += 1
         f.cancelled_waits = 0
+        comptime if TRACKS_FAMILIES:
+            f.family = None
         return fiber
 
     @always_inline
@@ -180,8 +188,33 @@ struct FiberQueue(TrivialRegisterPassable):
         if fiber.state[].phase == FiberPhase.IDLE:
             var finished = fiber.state[].finished
             var task = fiber.state[].task
-            self._add_idle(fiber)
-            finished(task)
+            comptime if TRACKS_FAMILIES:
+                self._end_in_family(fiber)
+            else:
+                self._add_idle(fiber)
+                finished(task)
+
+    def _end_in_family(self, fiber: Fiber):
+        var finished = fiber.state[].finished
+        var task = fiber.state[].task
+        var family = fiber.state[].family
+        var before = self.state[].ending_family
+        fiber.state[].family = None
+        self._add_idle(fiber)
+        self.state[].ending_family = family
+        finished(task)
+        self.state[].ending_family = before
+        if family:
+            family.value().leave()
+
+    def ending_family(self) -> Optional[FiberFamily]:
+        """Returns the family of the fiber that has ended just now.
+
+        Returns:
+            The family; none if the fiber has spawned none, outside of the
+            function that it calls at its end, or in builds without assertions.
+        """
+        return self.state[].ending_family
 
     def append_ready(self, fiber: Fiber):
         """Lets a fiber go on in the next turn.

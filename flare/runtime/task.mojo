@@ -7,6 +7,7 @@ can be had.
 """
 
 from std.atomic import Atomic, Ordering
+from std.reflection import reflect
 
 from flare.core import Erased, PointerTo, heap_create, heap_destroy
 from flare.net import NetError
@@ -14,12 +15,18 @@ from flare.net import NetError
 from .current import current_fiber, current_reactor
 from .deadline import set_scope_deadline
 from .fiber import NO_DEADLINE, Fiber
+from .fiber_family import TRACKS_FAMILIES, FiberFamily
 from .operation import CANCELLED
 from .reactor import Reactor
 from .wait import wait_without_deadline, waiting_fiber
 
 comptime _DEADLOCK = -35
 comptime _NO_MEMORY = -12
+
+comptime _BORROWS: StaticString = (
+    "the closure captures a view or a reference, and its fiber may outlive the"
+    " memory: capture a copy, such as String(req.path)"
+)
 
 # Each owner sets its bit when it leaves; the second one frees the block.
 comptime _FIBER_ENDED: UInt32 = 1
@@ -126,7 +133,7 @@ struct JoinHandle[T: Movable & Deinitable](Movable):
         return result.take()
 
     def detach(deinit self):
-        """Lets the fiber run to its end.
+        """Lets the fiber run to its end, also beyond the life of its caller.
 
         What it returns or raises then reaches nobody, as nobody can ask for it:
         a body whose failure matters catches the error and logs it. So it is for
@@ -153,17 +160,24 @@ struct JoinHandle[T: Movable & Deinitable](Movable):
 
 
 def spawn[
-    T: Movable & Deinitable, //, F: def() raises -> T
+    T: Movable & Deinitable,
+    //,
+    F: def() raises -> T,
+    *,
+    unsafe_borrows: Bool = False,
 ](var body: F) raises -> JoinHandle[T]:
     """Starts a fiber that runs a closure in the next turn of the loop.
 
-    It inherits the caller's deadline. The closure must own what it captures:
-    `{var x^}`. A function that spawns a closure which calls that function again
-    does not compile in Mojo 1.2.
+    It inherits the caller's deadline. The closure owns what it captures:
+    `{var x^}`. One that captures a view, such as `req.path`, or a reference
+    does not build, because the fiber may outlive the memory. A function that
+    spawns a closure which calls that function again does not compile in Mojo
+    1.2.
 
     Parameters:
         T: The type of the closure's result.
         F: The type of the closure.
+        unsafe_borrows: Whether the closure may capture views and references.
 
     Args:
         body: The closure.
@@ -174,7 +188,13 @@ def spawn[
     Raises:
         NetError: If the reactor's `fibers_max` is reached, memory has run out
             (`NO_MEMORY`), or no loop can be made.
+
+    Safety:
+        With `unsafe_borrows`, what the closure refers to outlives the fiber:
+        the caller joins it on every path, also when it is cancelled; or it
+        refuses itself once it is over, as a `RequestBody` does.
     """
+    comptime assert unsafe_borrows or not captures_a_view[F](), _BORROWS
     # A script gets its loop here.
     var parent = current_fiber()
     if not current_reactor():
@@ -205,15 +225,20 @@ def spawn[
     outcome[].reactor = reactor
     outcome[].fiber = fiber
     fiber.state[].lost = _lose[_Task[T, F]]
+    comptime if TRACKS_FAMILIES:
+        _join_family(parent, fiber)
     reactor.value().state[].fibers.append_ready(fiber)
     return JoinHandle[T](unsafe_outcome=outcome)
 
 
-def spawn[F: def() raises -> None](var body: F) raises -> JoinHandle[NoneType]:
+def spawn[
+    F: def() raises -> None, *, unsafe_borrows: Bool = False
+](var body: F) raises -> JoinHandle[NoneType]:
     """Starts a fiber that runs a closure without a result.
 
     Parameters:
         F: The type of the closure.
+        unsafe_borrows: As for a closure with a result.
 
     Args:
         body: The closure; it owns what it captures.
@@ -223,13 +248,44 @@ def spawn[F: def() raises -> None](var body: F) raises -> JoinHandle[NoneType]:
 
     Raises:
         NetError: As for a closure with a result.
+
+    Safety:
+        As for a closure with a result.
     """
+    comptime assert unsafe_borrows or not captures_a_view[F](), _BORROWS
 
     def with_result() raises {var body^} -> NoneType:
         body()
         return NoneType()
 
-    return spawn(with_result^)
+    return spawn[unsafe_borrows=True](with_result^)
+
+
+def captures_a_view[F: Movable]() -> Bool:
+    """Returns whether a closure captures a view of something, or a reference.
+
+    The compiler gives the type of such a closure a set of origins, which the
+    name of the type shows as `{}` among the parameters of its captures.
+
+    Parameters:
+        F: The type of the closure.
+
+    Returns:
+        False if it owns all that it captures.
+    """
+    var name = String(reflect[F].name())
+    var captures = name.find("__storage[")
+    return captures >= 0 and name.find("{}", captures) >= 0
+
+
+def _join_family(parent: Optional[Fiber], fiber: Fiber):
+    if not parent or parent.value().state[].is_main:
+        return
+    ref family = parent.value().state[].family
+    if not family:
+        family = FiberFamily.create()
+    family.value().join()
+    fiber.state[].family = family
 
 
 trait _Runnable(Deinitable, Movable):

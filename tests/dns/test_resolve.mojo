@@ -137,9 +137,12 @@ def _beside_jobs() raises:
     var jobs = List[JoinHandle[NoneType]]()
     for _ in range(JOB_THREADS_MAX):
         jobs.append(spawn(job))
-    # All threads of jobs wait at the door.
-    assert_true(len(look_up("localhost", AF_INET, 20_000)) > 0)
-    door[].release()
+    # The jobs are queued, and wait at the door one by one.
+    sleep(0)
+    try:
+        assert_true(len(look_up("localhost", AF_INET, 5000)) > 0)
+    finally:
+        door[].release()
     while len(jobs) > 0:
         _ = jobs.pop().join()
     door[].destroy()

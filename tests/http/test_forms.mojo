@@ -8,6 +8,7 @@ from std.testing import (
     assert_true,
 )
 
+from flare.core import heap_create, heap_destroy
 from flare.http import (
     Body,
     Cookie,
@@ -25,6 +26,7 @@ from flare.http import (
     form_value,
     ok,
 )
+from flare.http.exchange import ExchangeState
 from flare.io import MemoryReader
 from flare.message import HeaderMap
 from flare.testing import TestClient
@@ -142,6 +144,24 @@ def test_multipart_content_is_read() raises:
     var coded = MultipartForm(boundary="b")
     coded.add_octets("a", [0xFF], file_name="y")
     assert_equal(_post_form(client, coded)[byte=0:4], "400 ")
+
+
+def test_a_reader_that_outlives_its_request_changes_no_other() raises:
+    for is_over in [False, True]:
+        var exchange = heap_create(ExchangeState())
+        exchange[].request_id = 5
+        var reader = MultipartReader(
+            MemoryReader(List("no form at all\r\n".as_bytes())),
+            "boundary".as_bytes(),
+            exchange=exchange,
+        )
+        if is_over:
+            # The block serves another request.
+            exchange[].request_id = 6
+        with assert_raises(contains="http.bad_form 400"):
+            _ = reader.next_part()
+        assert_equal(exchange[].rejected_status, 0 if is_over else 400)
+        heap_destroy(exchange)
 
 
 def test_files_are_sent_as_they_lie() raises:

@@ -239,6 +239,12 @@ class Refusals(unittest.TestCase):
             r"bad_extractor\.Colour is not read from text",
         )
 
+    def test_a_detached_fiber_holds_no_view_of_the_request(self):
+        self.assertIn(
+            "capture a copy, such as String(req.path), or join",
+            self.refused("bad_detach"),
+        )
+
     def test_a_dictionary_in_json_has_strings_for_keys(self):
         self.assertIn(
             "the keys of a dictionary in JSON are of type String",

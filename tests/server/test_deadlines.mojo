@@ -426,7 +426,7 @@ struct _Bounded(Handler):
                 while body.read(Span(piece)) > 0:
                     pass
 
-            var child = spawn(read^)
+            var child = spawn[unsafe_borrows=True](read^)
             child^.join()
         else:
             while req.body.read(Span(piece)) > 0:

@@ -339,7 +339,7 @@ struct _Leaving(Handler):
                     var piece = List[UInt8](length=10, fill=0)
                     _ = body.read(Span(piece))
 
-                var child = spawn(read^)
+                var child = spawn[unsafe_borrows=True](read^)
                 child^.join()
             else:
                 var piece = List[UInt8](length=10, fill=0)
@@ -494,7 +494,7 @@ def _read_apart(memory: _Notes, body: RequestBody) raises:
         except e:
             memory[].log.append(_code(e))
 
-    var child = spawn(read^)
+    var child = spawn[unsafe_borrows=True](read^)
     child^.detach()
 
 
@@ -503,7 +503,7 @@ def _read_twice(body: RequestBody) raises -> Response:
         var piece = List[UInt8](length=10, fill=0)
         _ = body.read(Span(piece))
 
-    var child = spawn(read^)
+    var child = spawn[unsafe_borrows=True](read^)
     sleep(0)
     var text = String("read")
     try:

@@ -12,6 +12,7 @@ from .output import (
     send_operation,
     worker_of,
 )
+from .poison import poison_views
 from .read_ahead import receive_operation, submit_receive, watch_operation
 from .statistics import WorkerStatistics
 
@@ -30,6 +31,7 @@ def give_exchange(c: PointerTo[ConnectionState], x: Exchange):
     """
     var w = worker_of(c)
     c[].exchange = None
+    poison_views(c, x)
     take_head_back(c, w[].reactor.buffers(), x)
     if c[].gathered.capacity() > 0 and len(c[].gathered) == 0:
         c[].gathered = Buffer()
@@ -46,6 +48,7 @@ def renew_exchange(c: PointerTo[ConnectionState], x: Exchange):
         x: The request.
     """
     var w = worker_of(c)
+    poison_views(c, x)
     take_head_back(c, w[].reactor.buffers(), x)
     w[].end_exchange(x)
     x[].begin()

@@ -1,0 +1,107 @@
+"""Shows views that outlive their request, in builds with assertions.
+
+A fiber that a handler has spawned, and that lives on when the request is over,
+may hold a view of it. The memory of the request is then filled with one octet
+that no text holds, and stays out of use until the last such fiber has ended.
+"""
+
+from flare.core import Buffer, Erased, OctetPointer, PointerTo, heap_create
+from flare.core import heap_destroy
+from flare.http.exchange import Exchange
+from flare.runtime.fiber_family import TRACKS_FAMILIES
+from flare.runtime.reactor import RECEIVE_BUFFER_OCTETS, Reactor
+
+from std.memory import unsafe_memset
+
+from .connection_state import ConnectionState
+from .log_lines import log_line_of_peer
+from .output import worker_of
+
+comptime POISON: UInt8 = 0xDB
+"""What a view shows that has outlived its request."""
+
+
+struct _Kept(Movable):
+    var reactor: Reactor
+    var head: Optional[OctetPointer]
+    var gathered: Buffer
+    var content: Buffer
+    var trailers: Buffer
+    var decoded: Buffer
+
+    def __init__(out self, reactor: Reactor):
+        self.reactor = reactor
+        self.head = None
+        self.gathered = Buffer()
+        self.content = Buffer()
+        self.trailers = Buffer()
+        self.decoded = Buffer()
+
+
+@always_inline
+def poison_views(c: PointerTo[ConnectionState], x: Exchange):
+    """Spoils the memory of a request that is over, if fibers which its handler
+    has spawned live on; only with `-D ASSERT=all`.
+
+    Args:
+        c: The connection.
+        x: The request.
+    """
+    comptime if TRACKS_FAMILIES:
+        _poison(c, x)
+
+
+@no_inline
+def _poison(c: PointerTo[ConnectionState], x: Exchange):
+    var w = worker_of(c)
+    var family = w[].reactor.state[].fibers.ending_family()
+    if not family or not family.value().has_others() or x[].request_id == 0:
+        return
+    var kept = heap_create(_Kept(w[].reactor))
+    _spoil(x[].octets, x[].octet_count)
+    if x[].content_view:
+        _spoil(x[].content_view.value(), x[].content_view_octets)
+    # A buffer with octets behind the request still serves its connection.
+    if x[].read_buffer and not (c[].input_shared and c[].input):
+        kept[].head = x[].read_buffer
+        x[].read_buffer = None
+        _spoil(kept[].head.value(), RECEIVE_BUFFER_OCTETS)
+    swap(kept[].gathered, x[].gathered)
+    swap(kept[].content, x[].content)
+    swap(kept[].trailers, x[].trailers)
+    x[].parameters.swap_decoded(kept[].decoded)
+    _spoil_buffer(kept[].gathered)
+    _spoil_buffer(kept[].content)
+    _spoil_buffer(kept[].trailers)
+    _spoil_buffer(kept[].decoded)
+    family.value().keep(kept.unsafe_bitcast[NoneType](), _release)
+    log_line_of_peer(
+        w,
+        String(
+            "flare: worker ",
+            w[].index,
+            " request ",
+            x[].request_id,
+            (
+                " ended before a fiber that it has spawned; views of it show"
+                " the octet 0xDB"
+            ),
+        ),
+    )
+
+
+def _spoil(octets: OctetPointer, count: Int):
+    unsafe_memset(octets, POISON, count)
+
+
+def _spoil_buffer(buffer: Buffer):
+    # An empty one may have no memory.
+    if len(buffer) > 0:
+        _spoil(buffer.unsafe_front(), len(buffer))
+
+
+def _release(owner: Erased):
+    var kept = owner.unsafe_bitcast[_Kept]()
+    if kept[].head:
+        kept[].reactor.buffers().give(kept[].head.value())
+    heap_destroy(kept)
