@@ -7,7 +7,7 @@ from flare.net import NetError
 from flare.runtime.backend import BackendKind
 from flare.runtime.blocking import blocking
 from flare.runtime.reactor import ReactorConfig
-from flare.runtime.task import JoinHandle, spawn
+from flare.runtime.task import JoinHandle, captures_a_view, spawn
 from flare.runtime.wait import deadline_in, sleep
 from flare.sys.thread import join_thread, start_thread
 from tests.runtime.loop import Log, Loop, Noisy
@@ -371,6 +371,41 @@ def test_a_result_can_be_had_on_another_thread() raises:
     heap_destroy(handle)
 
 
+def test_a_closure_shows_whether_it_captures_a_view() raises:
+    var text = String("text")
+    var view = StringSlice(text)
+    var constant = StaticString("constant")
+    var views = [view]
+    var number = 5
+
+    def owns() raises {var text, var number, var constant}:
+        _ = text.byte_length() + number + constant.byte_length()
+
+    def views_one() raises {var view}:
+        _ = view.byte_length()
+
+    def views_many() raises {var views^}:
+        _ = len(views)
+
+    def refers() raises {imm number}:
+        _ = number
+
+    def captures_none() raises {}:
+        pass
+
+    assert_false(_shows(owns))
+    assert_true(_shows(views_one))
+    assert_true(_shows(views_many^))
+    assert_true(_shows(refers))
+    assert_false(_shows(captures_none))
+
+    # A closure inside of a closure.
+    def nested() raises {var views_one}:
+        views_one()
+
+    assert_true(_shows(nested))
+
+
 def test_ten_thousand_fibers_are_parked_at_once_and_joined() raises:
     for kind in [BackendKind.EPOLL, BackendKind.IO_URING]:
         var loop = Loop(ReactorConfig(backend=kind))
@@ -417,6 +452,10 @@ def _leaves[depth: Int]() raises -> Int:
         var left = spawn(half)
         var right = spawn(half)
         return left^.join() + right^.join()
+
+
+def _shows[F: def() raises -> None](var body: F) -> Bool:
+    return captures_a_view[F]()
 
 
 comptime TESTS = __functions_in_module()

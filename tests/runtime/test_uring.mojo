@@ -5,7 +5,6 @@ from std.testing import assert_equal, assert_true
 from flare.core import OctetPointer, PointerTo, heap_create, heap_destroy
 from flare.runtime import NO_BUFFERS, BackendKind
 from flare.runtime.operation import (
-    ADDRESS_BITS,
     SEQUENCE_BITS,
     Operation,
     OperationKind,
@@ -13,7 +12,6 @@ from flare.runtime.operation import (
 )
 from flare.runtime.reactor import ReactorConfig
 from flare.sys.file import close_descriptor
-from flare.sys.process import exit_process, fork_process, wait_for_end
 from flare.sys.socket import open_socket_pair, send_octets
 from flare.sys.socket_address import AF_UNIX
 from flare.sys.socket_constants import SOCK_STREAM
@@ -71,18 +69,6 @@ def test_a_token_says_address_and_sequence() raises:
             var token = Operation.token_of(address, UInt32(sequence))
             assert_equal(Int(Operation.from_token(token).state), address)
             assert_equal(Int(Operation.sequence_of(token)), sequence)
-
-
-def test_an_address_that_no_token_holds_ends_the_process() raises:
-    for address in [1 << ADDRESS_BITS, 32]:
-        var child = fork_process()
-        if child == 0:
-            # The words of the assertion are no news of this test.
-            _ = close_descriptor(1)
-            _ = close_descriptor(2)
-            _ = Operation.token_of(address, 1)
-            exit_process(0)
-        assert_true(wait_for_end(child).exit_code() != 0)
 
 
 def test_a_sequence_begins_again_and_leaves_the_address_alone() raises:

@@ -22,7 +22,6 @@ from tests.server import (
     test_stream_rules,
     test_streams,
     test_stubborn,
-    test_views,
 )
 
 
@@ -47,7 +46,6 @@ def main() raises:
     _run[test_stream_rules.TESTS](failures)
     _run[test_streams.TESTS](failures)
     _run[test_stubborn.TESTS](failures)
-    _run[test_views.TESTS](failures)
     if failures:
         raise Error("\n".join(failures))
 

@@ -1,17 +1,18 @@
-"""Lets views of requests outlive them, which builds with assertions show."""
+"""Makes mistakes that only builds with assertions show, as this one is."""
 
-from std.testing import assert_equal, assert_false, assert_true
+from std.testing import assert_equal, assert_true
 
 from flare.core import PointerTo, heap_create, heap_destroy
 from flare.http.builders import ok
-from flare.http.exchange import ExchangeState
 from flare.http.handler import Handler
 from flare.http.request import Request
 from flare.http.response import Response
 from flare.http.server.poison import POISON
-from flare.runtime.backends.simulated_network import Peer
-from flare.runtime.task import captures_a_view, spawn
+from flare.runtime.operation import ADDRESS_BITS, Operation
+from flare.runtime.task import spawn
 from flare.runtime.wait import sleep
+from flare.sys.file import close_descriptor
+from flare.sys.process import exit_process, fork_process, wait_for_end
 from flare.testing.test_server import TestServer
 
 
@@ -69,43 +70,16 @@ def test_a_fiber_that_was_joined_keeps_nothing() raises:
     heap_destroy(seen)
 
 
-def test_a_closure_shows_whether_it_captures_a_view() raises:
-    var text = String("text")
-    var view = StringSlice(text)
-    var constant = StaticString("constant")
-    var views = [view]
-    var number = 5
-
-    def owns() raises {var text, var number, var constant}:
-        _ = text.byte_length() + number + constant.byte_length()
-
-    def views_one() raises {var view}:
-        _ = view.byte_length()
-
-    def views_many() raises {var views^}:
-        _ = len(views)
-
-    def refers() raises {imm number}:
-        _ = number
-
-    def captures_none() raises {}:
-        pass
-
-    assert_false(_shows(owns))
-    assert_true(_shows(views_one))
-    assert_true(_shows(views_many^))
-    assert_true(_shows(refers))
-    assert_false(_shows(captures_none))
-
-    # A closure inside of a closure.
-    def nested() raises {var views_one}:
-        views_one()
-
-    assert_true(_shows(nested))
-
-
-def _shows[F: def() raises -> None](var body: F) -> Bool:
-    return captures_a_view[F]()
+def test_an_address_that_no_token_holds_ends_the_process() raises:
+    for address in [1 << ADDRESS_BITS, 32]:
+        var child = fork_process()
+        if child == 0:
+            # The words of the assertion are no news of this test.
+            _ = close_descriptor(1)
+            _ = close_descriptor(2)
+            _ = Operation.token_of(address, 1)
+            exit_process(0)
+        assert_true(wait_for_end(child).exit_code() != 0)
 
 
 @fieldwise_init
