@@ -241,7 +241,7 @@ class Refusals(unittest.TestCase):
 
     def test_a_detached_fiber_holds_no_view_of_the_request(self):
         self.assertIn(
-            "capture a copy, such as String(req.path), or join",
+            "capture a copy, such as String(req.path)",
             self.refused("bad_detach"),
         )
 
