@@ -2,14 +2,18 @@
 
 Invariant: any octets are accepted, read or passed over, exactly when the judge
 accepts them; what is written reads back and is written the same, compact and
-indented; each member is found by its key, in a dictionary too; numbers are the
-nearest ones; errors are those of the package, and their place lies within the
+indented; each member is found by its key, in a dictionary too; a struct that
+holds its own type ends no stack; numbers are the nearest ones; errors are those of the package, and their place lies within the
 text.
 """
+
+from std.memory import ArcPointer
 
 from flare.json import (
     FromJson,
     JsonError,
+    JsonReader,
+    JsonWriter,
     ToJson,
     Value,
     decode,
@@ -18,7 +22,12 @@ from flare.json import (
 )
 
 from fuzz.harness import Histogram, run
-from fuzz.json_model import accepts_text, build_number, build_text
+from fuzz.json_model import (
+    accepts_text,
+    build_deep_text,
+    build_number,
+    build_text,
+)
 from fuzz.random import Random, mutate, splice
 
 
@@ -46,6 +55,42 @@ struct Outer(Copyable, FromJson, ToJson):
     """Objects."""
     var d: Optional[Dict[String, Inner]]
     """Objects under keys of any kind."""
+    var e: Optional[List[Again]]
+    """Structs of its own type, as deep as the text says."""
+
+
+@fieldwise_init
+struct Again(Copyable, FromJson, ToJson):
+    """Holds an `Outer` inside of an `Outer`."""
+
+    var outer: ArcPointer[Outer]
+    """The inner one."""
+
+    @staticmethod
+    def from_json(json: JsonReader) raises -> Self:
+        """Takes an `Outer`.
+
+        Args:
+            json: Stands in front of it.
+
+        Returns:
+            What holds it.
+
+        Raises:
+            An error if it is none.
+        """
+        return Self(ArcPointer(Outer.from_json(json)))
+
+    def to_json(self, json: JsonWriter) raises:
+        """Writes the `Outer`.
+
+        Args:
+            json: The destination.
+
+        Raises:
+            An error if the stack has no room.
+        """
+        self.outer[].to_json(json)
 
 
 def fuzz_json(mut random: Random, mut histogram: Histogram) raises:
@@ -63,6 +108,8 @@ def fuzz_json(mut random: Random, mut histogram: Histogram) raises:
     if random.chance(2):
         return _check_halfway(random, histogram)
     var octets = build_text(random)
+    if random.chance(4):
+        octets = build_deep_text(random)
     if random.chance(50):
         octets = mutate(octets, random)
         if random.chance(10):
@@ -195,22 +242,25 @@ def _with_malformed_utf8(
 
 
 def _check_members(value: Value) raises:
-    if value.is_string():
-        # What is no part of a text that was read is written another way.
-        if dumps(value.string_value()) != dumps(value):
-            raise Error("another form of ", value)
-    if value.is_array():
-        for element in value.elements():
-            _check_members(element)
-    if not value.is_object():
-        return
-    var members = value.members()
-    if len(members) != len(value):
-        raise Error("counts ", len(members), " of ", len(value), " members")
-    for member in members:
-        if dumps(value[member.key]) != dumps(member.value):
-            raise Error("found another value for ", dumps(member.key))
-        _check_members(member.value)
+    # A list of what is left: a value is deeper than a stack.
+    var left: List[Value] = [value]
+    while left:
+        var next = left.pop()
+        if next.is_string():
+            # What is no part of a text that was read is written another way.
+            if dumps(next.string_value()) != dumps(next):
+                raise Error("another form of ", next)
+        if next.is_array():
+            left.extend(next.elements())
+        if not next.is_object():
+            continue
+        var members = next.members()
+        if len(members) != len(next):
+            raise Error("counts ", len(members), " of ", len(next), " members")
+        for member in members:
+            if dumps(next[member.key]) != dumps(member.value):
+                raise Error("found another value for ", dumps(member.key))
+            left.append(member.value)
 
 
 def _check_struct(octets: List[UInt8], mut histogram: Histogram) raises:
@@ -223,7 +273,15 @@ def _check_struct(octets: List[UInt8], mut histogram: Histogram) raises:
     histogram.count("struct")
     if not accepts_text(Span(octets)):
         raise Error("a struct was read from what is no JSON")
-    var text = dumps(outer)
+    var text: String
+    try:
+        text = dumps(outer)
+    except e:
+        # Frames that write may be larger than those that read.
+        if JsonError.of(e).value().kind != JsonError.TOO_DEEP:
+            raise e^
+        histogram.count("too deep to write")
+        return
     if dumps(decode[Outer](text)) != text:
         raise Error("a struct changed: ", text)
 

@@ -1,6 +1,7 @@
 """Runs a fuzz harness: command line, outcome histogram, report of a finding.
 
-The runs happen in a child process that records the number of the current run,
+The runs happen on a stack as small as that of a fiber: what parses input may
+not need the main thread's 8 MiB. They happen in a child process that records the number of the current run,
 so that an abort (a bad index ends a Mojo process) or an endless loop is a finding
 with a number like any other. Options: `--runs N`, `--seed S`, `--only-run K`,
 `--run-seconds-max T`.
@@ -10,7 +11,18 @@ from std.ffi import external_call, get_errno
 from std.sys import argv, exit
 from std.tempfile import NamedTemporaryFile
 
-from flare.core import write_escaped
+from flare.core import PointerTo, heap_create, heap_destroy, write_escaped
+from flare.runtime.reactor_config import ReactorConfig
+from flare.sys.fiber_switch import (
+    StackContext,
+    arrive_on_stack,
+    emit_switch,
+    prepare_stack,
+    resume_stack,
+    suspend_stack,
+)
+from flare.sys.memory import map_stack, unmap
+from flare.sys.stack import StackRange, set_running_stack
 
 from .random import Random
 
@@ -214,11 +226,97 @@ def run(fuzz: Fuzz, *, has_whole_inputs: Bool = True) raises:
     var program = String(argv()[0])
     var code: Int
     if options.only_run >= 0:
-        code = _repeat(fuzz, options, options.only_run, program)
+        code = _on_fiber_stack(
+            _Work(fuzz, options.copy(), program, repeated=options.only_run)
+        )
     else:
         code = _supervise(fuzz, options, program, has_whole_inputs)
     if code != 0:
         exit(code)
+
+
+struct _Work(Movable):
+    # What is to be done on a stack of its own, and what came of it.
+    var fuzz: Fuzz
+    var options: Options
+    var program: String
+    # The one run to repeat, or -1 for all.
+    var repeated: Int
+    var has_whole_inputs: Bool
+    var record_path: String
+    var context: StackContext
+    var code: Int
+
+    def __init__(
+        out self,
+        fuzz: Fuzz,
+        var options: Options,
+        var program: String,
+        *,
+        repeated: Int = -1,
+        has_whole_inputs: Bool = True,
+        var record_path: String = "",
+    ):
+        self.fuzz = fuzz
+        self.options = options^
+        self.program = program^
+        self.repeated = repeated
+        self.has_whole_inputs = has_whole_inputs
+        self.record_path = record_path^
+        self.context = StackContext(0, 0)
+        self.code = 2
+
+
+def _on_fiber_stack(var work: _Work) raises -> Int:
+    emit_switch()
+    var config = ReactorConfig()
+    var base = map_stack(config.stack_octets, config.guard_octets)
+    if base < 0:
+        raise Error("no memory for a stack, errno ", -base)
+    var state = heap_create(work^)
+    state[].context = StackContext(base, config.stack_octets)
+    var context = _context_of(state)
+    prepare_stack(context, _work_on_stack, Int(state))
+    var before = set_running_stack(
+        StackRange(base + config.guard_octets, base + config.stack_octets)
+    )
+    resume_stack(context)
+    _ = set_running_stack(before)
+    var code = state[].code
+    _ = unmap(base, config.stack_octets)
+    heap_destroy(state)
+    return code
+
+
+def _context_of(state: PointerTo[_Work]) -> PointerTo[StackContext]:
+    return PointerTo[StackContext](
+        unsafe_from_address=Int(Pointer(to=state[].context))
+    )
+
+
+def _work_on_stack(stack: Int) abi("C"):
+    var context = PointerTo[StackContext](unsafe_from_address=stack)
+    var state = PointerTo[_Work](unsafe_from_address=context[].argument)
+    arrive_on_stack(context)
+    try:
+        state[].code = _work(state)
+    except e:
+        print(e)
+    suspend_stack(context)
+
+
+@no_inline
+def _work(state: PointerTo[_Work]) raises -> Int:
+    ref work = state[]
+    if work.repeated >= 0:
+        return _repeat(work.fuzz, work.options, work.repeated, work.program)
+    return _run_all(
+        work.fuzz,
+        work.options,
+        work.program,
+        work.has_whole_inputs,
+        work.record_path,
+    )
 
 
 def _repeat(fuzz: Fuzz, options: Options, number: Int, program: String) -> Int:
@@ -277,7 +375,15 @@ def _supervise(
         var code: Int32 = 2
         try:
             code = Int32(
-                _run_all(fuzz, options, program, has_whole_inputs, record.name)
+                _on_fiber_stack(
+                    _Work(
+                        fuzz,
+                        options.copy(),
+                        program,
+                        has_whole_inputs=has_whole_inputs,
+                        record_path=record.name,
+                    )
+                )
             )
         except e:
             print(e)
@@ -289,7 +395,9 @@ def _supervise(
     # The input is not in this process: the child took it along.
     var again = external_call["fork", Int32]()
     if again == 0:
-        _ = _repeat(fuzz, options, stopped, program)
+        _ = _on_fiber_stack(
+            _Work(fuzz, options.copy(), program, repeated=stopped)
+        )
         external_call["_exit", NoneType](Int32(0))
     if again > 0:
         _ = _wait(again)

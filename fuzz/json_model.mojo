@@ -82,7 +82,64 @@ def accepts_text(octets: Span[UInt8, _]) -> Bool:
     if not _is_utf8(octets):
         return False
     var at = 0
-    return _value(octets, at, 0) and at == len(octets)
+    # For each open level the octet that closes it.
+    var closing = List[Int]()
+    while True:
+        _skip(octets, at)
+        var octet = _peek(octets, at)
+        if octet == 91 or octet == 123:
+            if len(closing) == DEPTH_MAX:
+                return False
+            at += 1
+            _skip(octets, at)
+            # A bracket and its pair are two octets apart.
+            if _peek(octets, at) != octet + 2:
+                closing.append(octet + 2)
+                if octet == 123 and not _key(octets, at):
+                    return False
+                continue
+            at += 1
+        elif not _scalar(octets, at):
+            return False
+        while True:
+            _skip(octets, at)
+            if len(closing) == 0:
+                return at == len(octets)
+            octet = _peek(octets, at)
+            at += 1
+            if octet != closing[len(closing) - 1]:
+                break
+            _ = closing.pop()
+        if octet != 44:
+            return False
+        if closing[len(closing) - 1] == 125 and not _key(octets, at):
+            return False
+
+
+def build_deep_text(mut random: Random) -> List[UInt8]:
+    """Draws a text of many levels, most of them of one kind.
+
+    Args:
+        random: Decides how many.
+
+    Returns:
+        The text.
+    """
+    var openings: List[StaticString] = ["[", '{"a":', '{"e":[', '[1,{"b":']
+    var closings: List[StaticString] = ["]", "}", "]}", "}]"]
+    var kind = random.below(len(openings))
+    # Both sides of the judge's bound.
+    var levels = random.between(1, 2 * DEPTH_MAX // 3)
+    if kind < 2:
+        levels = random.between(1, DEPTH_MAX + 8)
+    var text = List[UInt8]()
+    for _ in range(levels):
+        _add(text, openings[kind])
+    if kind != 2 or random.chance(20):
+        text.extend(Span(build_text(random, 4)))
+    for _ in range(levels):
+        _add(text, closings[kind])
+    return text^
 
 
 def _add(mut text: List[UInt8], word: StaticString):
@@ -169,24 +226,26 @@ def _skip(octets: Span[UInt8, _], mut at: Int):
         at += 1
 
 
-def _value(octets: Span[UInt8, _], mut at: Int, depth: Int) -> Bool:
-    _skip(octets, at)
+def _scalar(octets: Span[UInt8, _], mut at: Int) -> Bool:
     var octet = _peek(octets, at)
-    var is_good: Bool
     if octet == 34:
-        is_good = _judge_string(octets, at)
-    elif octet == 91 or octet == 123:
-        is_good = depth < DEPTH_MAX and _container(octets, at, depth + 1)
-    elif octet == 45 or (octet >= 48 and octet <= 57):
-        is_good = _judge_number(octets, at)
-    else:
-        is_good = (
-            _word(octets, at, "null")
-            or _word(octets, at, "true")
-            or _word(octets, at, "false")
-        )
+        return _judge_string(octets, at)
+    if octet == 45 or (octet >= 48 and octet <= 57):
+        return _judge_number(octets, at)
+    return (
+        _word(octets, at, "null")
+        or _word(octets, at, "true")
+        or _word(octets, at, "false")
+    )
+
+
+def _key(octets: Span[UInt8, _], mut at: Int) -> Bool:
     _skip(octets, at)
-    return is_good
+    if _peek(octets, at) != 34 or not _judge_string(octets, at):
+        return False
+    _skip(octets, at)
+    at += 1
+    return _peek(octets, at - 1) == 58
 
 
 def _word(octets: Span[UInt8, _], mut at: Int, word: StaticString) -> Bool:
@@ -195,33 +254,6 @@ def _word(octets: Span[UInt8, _], mut at: Int, word: StaticString) -> Bool:
             return False
     at += word.byte_length()
     return True
-
-
-def _container(octets: Span[UInt8, _], mut at: Int, depth: Int) -> Bool:
-    var is_object = octets[at] == 123
-    var closing = 125 if is_object else 93
-    at += 1
-    _skip(octets, at)
-    if _peek(octets, at) == closing:
-        at += 1
-        return True
-    while True:
-        if is_object:
-            _skip(octets, at)
-            if _peek(octets, at) != 34 or not _judge_string(octets, at):
-                return False
-            _skip(octets, at)
-            if _peek(octets, at) != 58:
-                return False
-            at += 1
-        if not _value(octets, at, depth):
-            return False
-        var octet = _peek(octets, at)
-        at += 1
-        if octet == closing:
-            return True
-        if octet != 44:
-            return False
 
 
 def _digits(octets: Span[UInt8, _], mut at: Int) -> Int:

@@ -369,6 +369,7 @@ struct JsonWriter(TrivialRegisterPassable):
             state.buffer.append(text.as_bytes()[1:])
         state.phase = _BEHIND_KEY
 
+    @no_inline
     def error(self, kind: Int, var reason: String) -> Error:
         """Says what is wrong with the value that would come next.
 
@@ -455,8 +456,7 @@ struct JsonWriter(TrivialRegisterPassable):
         if state.depth == DEPTH_MAX or not (
             state.stack.holds(stack_pointer()) or self._has_room()
         ):
-            state.is_misused = True
-            raise self.error(JsonError.TOO_DEEP, "nested too deep")
+            raise self._too_deep()
         state.buffer.append_octet(octet)
         var bit = UInt64(1) << UInt64(state.depth & 63)
         var word = state.depth >> 6
@@ -466,6 +466,12 @@ struct JsonWriter(TrivialRegisterPassable):
             state.is_object.unsafe_get(word) &= ~bit
         state.depth += 1
         state.phase = _BEGIN
+
+    @no_inline
+    def _too_deep(self) -> Error:
+        # Not inlined: the text of an error would make each frame larger.
+        self._state[].is_misused = True
+        return self.error(JsonError.TOO_DEEP, "nested too deep")
 
     @no_inline
     def _has_room(self) -> Bool:

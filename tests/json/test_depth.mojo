@@ -118,10 +118,12 @@ def _read_and_write_values() raises:
 def _answer_with_a_part() raises:
     var text = String('{"data":', String("[") * 140, String("]") * 140, "}")
     assert_equal(text.byte_length(), 289)
-    var data = loads(text)["data"]
-    assert_equal(dumps(data).byte_length(), 280)
-    assert_equal(String(data), dumps(data))
-    assert_equal(dumps(loads(dumps(data, indent=2))), dumps(data))
+    for levels in [140, 255]:
+        text = String('{"data":', _nested(0, levels), "}")
+        var data = loads(text)["data"]
+        assert_equal(dumps(data), _nested(0, levels))
+        assert_equal(String(data), dumps(data))
+        assert_equal(dumps(loads(dumps(data, indent=2))), dumps(data))
 
 
 def _read_and_write_types() raises:

@@ -23,6 +23,8 @@ def _one(mut random: Random, mut histogram: Histogram) raises:
         _ = octets[len(octets) + draw]
     while draw == 2:
         random.state += 1
+    if draw == 3 and _sum(random, 30_000) == 0:
+        histogram.count("nothing")
     if draw < 900:
         histogram.count_whole("complete")
         histogram.count_whole("complete again")
@@ -30,11 +32,20 @@ def _one(mut random: Random, mut histogram: Histogram) raises:
         histogram.count("refused")
 
 
+@no_inline
+def _sum(mut random: Random, levels: Int) -> UInt64:
+    # More than the 192 KiB of a fiber, and little of 8 MiB.
+    var drawn = random.next()
+    if levels == 0:
+        return drawn
+    return drawn ^ _sum(random, levels - 1) * 3
+
+
 def main() raises:
     run(_one)
 '''
 # Nothing is found, and a quarter of the inputs is whole.
-POOR = HARNESS.replace("random.below(1000)", "3 + random.below(997)").replace(
+POOR = HARNESS.replace("random.below(1000)", "4 + random.below(996)").replace(
     "draw < 900", "draw < 250"
 )
 
@@ -85,6 +96,11 @@ class HarnessTest(unittest.TestCase):
         finished = self.finding("died of signal 4")
         self.assertEqual(finished.code, 1)
         self.assertIn(r"input (3 octets): \x0a", finished.output)
+
+    def test_recursion_that_only_the_main_thread_has_room_for_is_one_too(self):
+        finished = self.finding("died of signal 11")
+        self.assertEqual(finished.code, 1)
+        self.assertRegex(finished.output, r"input \(3 octets\): \S+\n")
 
     def test_endless_loop_is_a_finding_too(self):
         finished = self.finding("died of signal 14")
