@@ -45,7 +45,7 @@ def message_rows() -> List[CostRow]:
         CostRow("request target", 1 << 14, target, _target),
         CostRow("URL with dots", 1 << 14, dots, _url),
         CostRow("reference with dots", 1 << 14, climbing, _reference),
-        CostRow("base with a long path", 1 << 14, repeated["a/", "/"], _base),
+        CostRow("base with a long path", 1 << 13, repeated["a/", "/"], _base),
         CostRow(
             "redirection", 1 << 13, repeated["é \\b\\%2e.\\c/", "/"], _redirect
         ),
