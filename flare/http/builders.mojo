@@ -283,11 +283,13 @@ def refusal(status: Int, rule: H1Rule) -> Response:
 
     Returns:
         The response: its content is the phrase of the rule, or the reason
-        phrase of the status if there is no rule.
+        phrase of the status if there is no rule. A 503 says when to try again.
     """
-    if rule == H1Rule.NONE:
-        return error_response(status)
-    return _typed(status, rule.phrase())
+    if rule != H1Rule.NONE:
+        return _typed(status, rule.phrase())
+    if status == Status.SERVICE_UNAVAILABLE:
+        return service_unavailable()
+    return error_response(status)
 
 
 def _escaped(location: StringSlice) -> String:

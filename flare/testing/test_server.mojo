@@ -256,6 +256,7 @@ struct TestServer[H: Handler](Movable):
         _note(text, "streams", w.streams)
         _note(text, "exchanges", w.lent_exchanges)
         _note(text, "output buffers", w.lent_outputs)
+        _note(text, "octets of the budget", w.budget.charged)
         _note(
             text,
             "receive buffers",

@@ -334,6 +334,7 @@ struct Statistics(Handler):
             sum.refused += each.refused
             sum.fibers += each.fibers
             sum.receive_buffers += each.receive_buffers
+            sum.buffered_octets += each.buffered_octets
             sum.timers += each.timers
             sum.slow_turns += each.slow_turns
         return ok(
@@ -356,6 +357,8 @@ struct Statistics(Handler):
                 sum.fibers,
                 "\nreceive_buffers=",
                 sum.receive_buffers,
+                "\nbuffered_octets=",
+                sum.buffered_octets,
                 "\ntimers=",
                 sum.timers,
                 "\nslow_turns=",

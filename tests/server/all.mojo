@@ -4,6 +4,7 @@ from std.testing import TestSuite
 
 from tests.server import (
     test_access_log,
+    test_budget,
     test_cut_off,
     test_deadlines,
     test_departures,
@@ -28,6 +29,7 @@ from tests.server import (
 def main() raises:
     var failures = List[String]()
     _run[test_access_log.TESTS](failures)
+    _run[test_budget.TESTS](failures)
     _run[test_cut_off.TESTS](failures)
     _run[test_deadlines.TESTS](failures)
     _run[test_departures.TESTS](failures)

@@ -25,18 +25,19 @@ from flare.tls import TlsMachine
 from flare.unix import PeerCredentials
 from std.memory import unsafe_memcpy
 
+from .buffered import recount
 from .connection import Connection
 from .connection_state import ConnectionState, Stage
 from .deadline import begin_content_wait, choose_deadline
 from .input import announces_too_much, consume, window
 from .log_lines import log_line_of_peer
 from .output import (
-    STREAM_OCTETS_MAX,
     end_at_once,
     flush,
     machine,
     make_room,
     output_of,
+    stream_room,
     worker_of,
     write_continue,
     write_stream_head,
@@ -158,7 +159,7 @@ def _write_content(
         except e:
             raise Error("http.bad_content ", e.reason)
     var output = output_of(c)
-    var taken = min(count, max(STREAM_OCTETS_MAX - len(output[]), 1))
+    var taken = min(count, max(stream_room(c) - len(output[]), 1))
     if taken > 0:
         make_room(c, taken)
         try:
@@ -177,7 +178,7 @@ def _write_upgraded(
     _check_thread(c)
     _await_room(c, c[].exchange.value())
     var output = output_of(c)
-    var taken = min(count, STREAM_OCTETS_MAX - len(output[]))
+    var taken = min(count, stream_room(c) - len(output[]))
     make_room(c, taken)
     output[].append(Span(unsafe_ptr=octets, length=taken))
     _send(c)
@@ -225,7 +226,7 @@ def _await_room(c: PointerTo[ConnectionState], x: Exchange) raises:
     if x[].stream.write_tells:
         _tell_stop(x)
     var request_id = x[].request_id
-    while len(c[].output) >= STREAM_OCTETS_MAX:
+    while len(c[].output) >= stream_room(c):
         _tell_stop(x)
         if x[].stream.waiter:
             raise Error("http.busy another fiber writes")
@@ -280,6 +281,7 @@ def _check_end(c: PointerTo[ConnectionState]) raises:
 
 def _send(c: PointerTo[ConnectionState]):
     flush(c)
+    recount(c)
     # The loop does not look at the connection when its handler parks.
     choose_deadline(c)
 

@@ -73,6 +73,12 @@ struct ServerConfig(Copyable, Movable):
     request in flight may hold one: where there are not more of them than
     `max_requests_in_flight`, requests may wait for content until their deadline
     while heads hold all."""
+    var max_buffered_octets: Int
+    """Octets that one worker may hold for its connections: contents of requests
+    that are kept whole, heads in several pieces, and answers that peers have
+    yet to read; at least twice `max_body_size`. 256 MiB by default: 32 KiB for
+    each of 8,192 requests in flight, or 25 contents of 10 MiB. Over three
+    quarters contents wait, over all of it new requests are answered 503."""
     var overload_timeout_ms: Int
     """How long who wants to connect is left waiting while descriptors or memory
     are used up and no connection ends; 5 s by default. Then the answer is
@@ -142,6 +148,7 @@ struct ServerConfig(Copyable, Movable):
         max_requests_in_flight: Int = 8_192,
         max_streams: Int = 12_288,
         max_receive_buffers: Int = 16_384,
+        max_buffered_octets: Int = 256 * 1024 * 1024,
         overload_timeout_ms: Int = 5_000,
         idle_timeout_ms: Int = 60_000,
         head_timeout_ms: Int = 10_000,
@@ -173,6 +180,7 @@ struct ServerConfig(Copyable, Movable):
             max_requests_in_flight: Requests of one worker being answered.
             max_streams: Open streams of one worker.
             max_receive_buffers: Buffers for received octets of one worker.
+            max_buffered_octets: Octets that one worker holds for connections.
             overload_timeout_ms: The wait of who cannot be accepted.
             idle_timeout_ms: The wait for a next request.
             head_timeout_ms: The wait for a whole head.
@@ -201,6 +209,7 @@ struct ServerConfig(Copyable, Movable):
         self.max_requests_in_flight = max_requests_in_flight
         self.max_streams = max_streams
         self.max_receive_buffers = max_receive_buffers
+        self.max_buffered_octets = max_buffered_octets
         self.overload_timeout_ms = overload_timeout_ms
         self.idle_timeout_ms = idle_timeout_ms
         self.head_timeout_ms = head_timeout_ms
@@ -267,6 +276,10 @@ struct ServerConfig(Copyable, Movable):
         if self.max_body_size < self.max_header_size:
             return ConfigProblem(
                 "max_body_size", "must be at least max_header_size"
+            )
+        if self.max_buffered_octets // 2 < self.max_body_size:
+            return ConfigProblem(
+                "max_buffered_octets", "must be at least twice max_body_size"
             )
         if self.backend == BackendKind.SIMULATED:
             return ConfigProblem(

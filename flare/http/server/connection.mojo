@@ -17,6 +17,7 @@ from flare.proto.h1 import H1Error, H1Event
 from flare.proto.h1.state import SideState
 from flare.runtime.fiber import Fiber
 
+from .buffered import is_full, may_take_content, recount
 from .connection_state import ConnectionState, Stage, Wait
 from .deadline import (
     arm_timer,
@@ -61,6 +62,8 @@ from .statistics import WorkerStatistics
 from .stream import stop_stream
 
 comptime _DRAINED_OCTETS_MAX = 256 * 1024
+# Who waited for the worker to have room was not too slow.
+comptime _LATE = 408
 
 
 @fieldwise_init
@@ -112,6 +115,7 @@ struct Connection(TrivialRegisterPassable):
             x[].content_complete
             or x[].content_status != 0
             or (not x[].content_whole and len(x[].content) >= READ_AHEAD_OCTETS)
+            or not may_take_content(c)
         ):
             return False
         try:
@@ -259,7 +263,9 @@ struct Connection(TrivialRegisterPassable):
         c[].running = True
         w[].in_flight += 1
         var fibers = w[].reactor.state[].fibers
-        if w[].in_flight <= w[].config.max_requests_in_flight:
+        if w[].in_flight <= w[].config.max_requests_in_flight and not is_full(
+            w
+        ):
             var fiber = fibers.start(
                 w[].reactor,
                 w[].run,
@@ -287,6 +293,7 @@ struct Connection(TrivialRegisterPassable):
         var c = self.state
         var w = worker_of(c)
         c[].running = False
+        c[].awaits_room = False
         w[].in_flight -= 1
         c[].drained = 0
         var may_send_more = x[].head.keep_alive
@@ -381,6 +388,7 @@ struct Connection(TrivialRegisterPassable):
     def settle(self):
         """Decides what the connection waits for next, or ends it."""
         var c = self.state
+        recount(c)
         if (
             c[].peer_ended
             and c[].running
@@ -422,20 +430,23 @@ struct Connection(TrivialRegisterPassable):
             return
         if c[].wait == Wait.HEAD:
             machine(c).stop_receiving()
-            _ = self._refuse(H1Error.broken["the head took too long"](408))
+            if c[].awaits_room:
+                _ = self._refuse(H1Error.peer(503, "the head"))
+            else:
+                _ = self._refuse(H1Error.broken["the head took too long"](408))
             flush(c)
         elif c[].wait == Wait.CONTENT:
             if not c[].running or not c[].exchange.value()[].waiter:
                 # The handler has what it waited for.
                 c[].wait = Wait.NOTHING
                 return
-            self.refuse_content(408)
+            self.refuse_content(_LATE if not c[].awaits_room else 503)
         elif c[].wait == Wait.NEXT_REQUEST:
             self.end_idle()
             return
         else:
             if is_content_late(c):
-                self.refuse_content(408)
+                self.refuse_content(_LATE if not c[].awaits_room else 503)
             if c[].wait != Wait.PEER_READS or not go_on_awaiting_reader(c):
                 self.peer_is_gone()
         self.settle()

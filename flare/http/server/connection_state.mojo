@@ -82,6 +82,8 @@ struct ConnectionState(Movable):
     """Enough is read ahead: nothing more is received for now."""
     var starved: Bool
     """The pool of receive buffers was empty."""
+    var awaits_room: Bool
+    """The worker has buffered so much that nothing is received for now."""
     var peer_ended: Bool
     """The peer will send no more."""
     var watch_spent: Bool
@@ -123,6 +125,8 @@ struct ConnectionState(Movable):
     """What encrypts, if anything does: then `sending` holds records."""
     var exchange: Optional[Exchange]
     """The request whose head is being read, or that is being answered."""
+    var charged: Int
+    """What it holds of the budget of its worker."""
     var drained: Int
     """Octets of the last request's content that were dropped."""
     var requests: Int
@@ -164,6 +168,7 @@ struct ConnectionState(Movable):
         self.running = False
         self.receive_paused = False
         self.starved = False
+        self.awaits_room = False
         self.peer_ended = False
         self.watch_spent = False
         self.lingers = False
@@ -184,6 +189,7 @@ struct ConnectionState(Movable):
         self.large_sent = 0
         self.tls = None
         self.exchange = None
+        self.charged = 0
         self.drained = 0
         self.requests = 0
         self.deadline_ms = 0

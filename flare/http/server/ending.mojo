@@ -118,6 +118,8 @@ def close(c: PointerTo[ConnectionState]):
         reactor.reset(c[].descriptor)
     else:
         reactor.close(c[].descriptor)
+    # What it still has dies with its slot.
+    w[].budget.charged -= c[].charged
     _ = w[].connections.give(c[].slot)
     WorkerStatistics.set(
         Pointer(to=w[].statistics[].connections), w[].connections.lent()

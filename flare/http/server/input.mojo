@@ -55,6 +55,13 @@ def announces_too_much(c: PointerTo[ConnectionState], x: Exchange) -> Bool:
     if not (x[].content_whole or x[].content_streamed):
         return False
     ref chunk = c[].h1.chunk
+    if (
+        x[].content_whole
+        and max(x[].head.content_length, x[].content_received)
+        > _worker_of(c)[].budget.contents_max()
+    ):
+        # All that the worker may hold would be too little for it.
+        return True
     return x[].is_content_too_large() or (
         x[].head.body == BodyKind.CHUNKED
         and chunk.part == ChunkPart.DATA

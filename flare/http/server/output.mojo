@@ -12,11 +12,12 @@ from flare.proto.h1.state import SideState
 from flare.runtime.operation import Operation
 from flare.runtime.reactor import LARGE_BUFFER_OCTETS
 
+from .buffered import is_full
 from .connection_state import ConnectionState, Stage
 from .encryption import encrypt
 from .log_lines import log_line_of_peer
 from .statistics import WorkerStatistics
-from .worker_state import WorkerState
+from .worker_state import OUTPUT_OCTETS, WorkerState
 
 comptime STREAM_OCTETS_MAX = LARGE_BUFFER_OCTETS - 64
 """What may gather of a streamed response behind a send before its function
@@ -142,6 +143,19 @@ def _close_if_never_asked(c: PointerTo[ConnectionState], x: Exchange):
         # known, so that nothing may follow (RFC 9110 section 10.1.1).
         machine(c).close_after_exchange()
         c[].lingers = True
+
+
+def stream_room(c: PointerTo[ConnectionState]) -> Int:
+    """Tells how much may gather of a stream before its function waits.
+
+    Args:
+        c: The connection.
+
+    Returns:
+        64 KiB or so, or what fits a buffer of the usual size where the worker
+        has buffered all that it may.
+    """
+    return STREAM_OCTETS_MAX if not is_full(worker_of(c)) else OUTPUT_OCTETS
 
 
 def cut_off(c: PointerTo[ConnectionState], x: Exchange):
@@ -370,7 +384,12 @@ def has_room_for_answer(c: PointerTo[ConnectionState]) -> Bool:
     Returns:
         False while too much of earlier answers is unsent.
     """
-    return not c[].large and len(c[].output) <= _UNSENT_OCTETS_MAX
+    if c[].large:
+        return False
+    var unsent = len(c[].output)
+    return unsent <= OUTPUT_OCTETS or (
+        unsent <= _UNSENT_OCTETS_MAX and not is_full(worker_of(c))
+    )
 
 
 @always_inline

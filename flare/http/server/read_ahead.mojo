@@ -14,6 +14,7 @@ from flare.runtime.operation import (
 )
 from flare.runtime.reactor import LARGE_BUFFER_OCTETS
 
+from .buffered import await_room, is_full
 from .connection_state import ConnectionState, Stage
 from .encryption import RECORD_OCTETS_MAX
 from .input import window
@@ -213,6 +214,12 @@ def _nothing(owner: Erased):
 
 @always_inline
 def _is_full(c: PointerTo[ConnectionState]) -> Bool:
+    if c[].awaits_room:
+        return True
+    # Without a copy, what lies unread is a buffer of the pool.
+    if c[].gathered.capacity() > 0 and is_full(worker_of(c)):
+        await_room(c)
+        return True
     # Nobody consumes these while earlier answers lie unsent. A head may be
     # longer: it is consumed when it is whole.
     if len(window(c)) >= max(

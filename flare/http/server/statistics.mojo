@@ -78,6 +78,8 @@ struct WorkerStatistics(ImplicitlyCopyable):
     """Fibers that run something now."""
     var receive_buffers: Int64
     """Receive buffers in use now; those that the kernel may pick from are not."""
+    var buffered_octets: Int64
+    """What connections hold of `max_buffered_octets` now."""
     var timers: Int64
     """Timers armed now."""
     var access_records_dropped: Int64
@@ -101,7 +103,7 @@ struct WorkerStatistics(ImplicitlyCopyable):
     def __init__(out self):
         """Counts from zero."""
         self = Self(
-            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, RuleCounts()
+            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, RuleCounts()
         )
 
     @staticmethod
@@ -154,6 +156,7 @@ struct WorkerStatistics(ImplicitlyCopyable):
         Self.set(Pointer(to=counters[].streams), 0)
         Self.set(Pointer(to=counters[].fibers), 0)
         Self.set(Pointer(to=counters[].receive_buffers), 0)
+        Self.set(Pointer(to=counters[].buffered_octets), 0)
         Self.set(Pointer(to=counters[].timers), 0)
 
     @staticmethod

@@ -19,7 +19,9 @@ from .accepting import (
     keep_spare,
     shed_connections,
 )
+from .buffered import buffered_octets
 from .connection import Connection
+from .content_room import begin_budget, feed_waiting
 from .log_lines import log_line
 from .read_ahead import feed_starved
 from .statistics import WorkerStatistics
@@ -88,6 +90,7 @@ struct Worker(TrivialRegisterPassable):
         w[].reactor.watch_slow_turns(
             _on_slow_turn, w.unsafe_bitcast[NoneType]()
         )
+        begin_budget(w)
         begin_accepting(w)
         self._count()
 
@@ -102,6 +105,8 @@ struct Worker(TrivialRegisterPassable):
             go_on_shaking_hands(w)
         if len(w[].starved) > 0 and not w[].reactor.buffers().is_exhausted():
             feed_starved(w)
+        if len(w[].budget.waiting) > 0:
+            feed_waiting(w)
         self._count()
         if w[].stopping and w[].reactor.now_ms() >= w[].stop_deadline_ms:
             self.abort_all()
@@ -206,6 +211,9 @@ struct Worker(TrivialRegisterPassable):
         WorkerStatistics.set(
             Pointer(to=w[].statistics[].receive_buffers),
             w[].reactor.buffers().lent(),
+        )
+        WorkerStatistics.set(
+            Pointer(to=w[].statistics[].buffered_octets), buffered_octets(w)
         )
         WorkerStatistics.set(
             Pointer(to=w[].statistics[].timers),

@@ -21,6 +21,7 @@ from flare.tls import TlsContext
 from .access_queue import AccessRing
 from .config import ServerConfig
 from .connection_state import ConnectionState
+from .octet_budget import OctetBudget
 from .statistics import WorkerStatistics
 
 comptime OUTPUT_OCTETS = 16384
@@ -138,6 +139,8 @@ struct WorkerState(Movable):
     """Exchanges in use; what never comes back shows here."""
     var lent_outputs: Int
     """Output buffers in use."""
+    var budget: OctetBudget
+    """What the connections have buffered."""
     var starved: List[SlotHandle]
     """Connections that found no free receive buffer."""
     var handshakes: List[SlotHandle]
@@ -225,6 +228,7 @@ struct WorkerState(Movable):
         self.spare_outputs = List[Buffer](capacity=_SPARE_MAX)
         self.lent_exchanges = 0
         self.lent_outputs = 0
+        self.budget = OctetBudget(config.max_buffered_octets, handler)
         self.starved = List[SlotHandle]()
         self.handshakes = List[SlotHandle]()
         self.handshake_steps_left = HANDSHAKE_STEPS_MAX

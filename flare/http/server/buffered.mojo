@@ -1,0 +1,181 @@
+"""Counts what a connection has buffered, and charges it to its worker.
+
+A connection is counted as a whole, where the driver has looked at it: that is
+one sum of a few fields, and no place where a buffer grows or is freed can be
+forgotten. Most connections hold nothing then but an output buffer of the usual
+size, which the worker counts when it lends it.
+"""
+
+from flare.core import Buffer, PointerTo
+from flare.runtime.timer_wheel import TimerEntry
+
+from .connection_state import ConnectionState
+from .worker_state import OUTPUT_OCTETS, WorkerState
+
+comptime TICK_MS = 100
+"""How often it is looked whether who waits for room has waited too long."""
+
+
+@always_inline
+def recount(c: PointerTo[ConnectionState]):
+    """Charges what a connection holds now, instead of what it held.
+
+    Args:
+        c: The connection.
+    """
+    var held = _held_octets(c)
+    if held != c[].charged:
+        _worker_of(c)[].budget.charged += held - c[].charged
+        c[].charged = held
+
+
+@always_inline
+def buffered_octets(w: PointerTo[WorkerState]) -> Int:
+    """Tells what the connections of a worker hold.
+
+    Args:
+        w: The worker.
+
+    Returns:
+        Octets.
+    """
+    return w[].budget.charged + w[].lent_outputs * OUTPUT_OCTETS
+
+
+@always_inline
+def is_short_of_room(w: PointerTo[WorkerState]) -> Bool:
+    """Tells whether contents must wait.
+
+    Args:
+        w: The worker.
+
+    Returns:
+        True if three quarters of the budget are in use.
+    """
+    return buffered_octets(w) > w[].budget.contents_max()
+
+
+@always_inline
+def is_full(w: PointerTo[WorkerState]) -> Bool:
+    """Tells whether new requests must be refused.
+
+    Args:
+        w: The worker.
+
+    Returns:
+        True if the budget is used up.
+    """
+    return buffered_octets(w) > w[].budget.octets_max
+
+
+def may_take_content(c: PointerTo[ConnectionState]) -> Bool:
+    """Tells whether a running request may take more content; if not, the
+    connection waits for room.
+
+    Args:
+        c: The connection.
+
+    Returns:
+        True if there is room, or if the request goes on without.
+    """
+    var w = _worker_of(c)
+    if not is_short_of_room(w) or is_favoured(c):
+        return True
+    await_room(c)
+    return False
+
+
+def is_favoured(c: PointerTo[ConnectionState]) -> Bool:
+    """Tells whether the request of a connection goes on though there is no
+    room.
+
+    Args:
+        c: The connection.
+
+    Returns:
+        True for one request of a worker at most.
+    """
+    ref budget = _worker_of(c)[].budget
+    return (
+        budget.favoured_request != 0
+        and budget.favoured == c[].slot
+        and c[].running
+        and c[].exchange.unsafe_value()[].request_id == budget.favoured_request
+    )
+
+
+def await_room(c: PointerTo[ConnectionState]):
+    """Lets a connection wait until others have freed octets.
+
+    Args:
+        c: The connection; nothing is received for it meanwhile.
+    """
+    if c[].awaits_room:
+        return
+    c[].awaits_room = True
+    var w = _worker_of(c)
+    if len(w[].budget.waiting) == 0:
+        w[].budget.stuck_since_ms = w[].reactor.now_ms()
+    w[].budget.waiting.append(c[].slot)
+    arm_tick(w)
+
+
+def arm_tick(w: PointerTo[WorkerState]):
+    """Lets it be looked soon whether who waits for room has waited too long.
+
+    Args:
+        w: The worker.
+    """
+    if not w[].budget.timer.is_armed():
+        w[].reactor.timers().arm(tick_timer(w), w[].reactor.now_ms() + TICK_MS)
+
+
+def tick_timer(w: PointerTo[WorkerState]) -> PointerTo[TimerEntry]:
+    """Names the timer of those who wait for room.
+
+    Args:
+        w: The worker.
+
+    Returns:
+        The timer.
+    """
+    return Pointer(to=w[].budget.timer).unsafe_origin_cast[MutUntrackedOrigin]()
+
+
+@always_inline
+def _held_octets(c: PointerTo[ConnectionState]) -> Int:
+    var held = _over(c[].output) + _over(c[].sending) + c[].gathered.capacity()
+    if c[].exchange:
+        ref x = c[].exchange.unsafe_value()[]
+        held += (
+            x.content.capacity() + x.gathered.capacity() + x.trailers.capacity()
+        )
+    if c[].large or c[].tls:
+        held += _held_by_few(c)
+    return held
+
+
+@no_inline
+def _held_by_few(c: PointerTo[ConnectionState]) -> Int:
+    var held = 0
+    # What is sealed belongs to the program and serves many.
+    if c[].large and not c[].large.value().is_sealed():
+        held += len(c[].large.value())
+    if c[].tls:
+        ref transport = c[].tls.unsafe_value()[]
+        held += transport.waiting.capacity()
+        if transport.machine:
+            held += max(
+                transport.machine.value().output_capacity() - OUTPUT_OCTETS, 0
+            )
+    return held
+
+
+@always_inline
+def _over(buffer: Buffer) -> Int:
+    return max(buffer.capacity() - OUTPUT_OCTETS, 0)
+
+
+@always_inline
+def _worker_of(c: PointerTo[ConnectionState]) -> PointerTo[WorkerState]:
+    return c[].worker.unsafe_bitcast[WorkerState]()

@@ -1,0 +1,134 @@
+"""Lets connections go on that wait for room in the budget of their worker.
+
+The longest waiting goes on first. Uploads that each hold a part and wait for
+the rest would wait for ever: so one of them, the longest waiting, goes on
+though there is no room, and when it is over the next one. If even so nobody has
+gone on for `overload_timeout_ms`, the latest are answered 503, and what they
+held is free.
+"""
+
+from flare.core import Erased, PointerTo, SlotHandle
+
+from .buffered import (
+    arm_tick,
+    is_short_of_room,
+    tick_timer,
+)
+from .connection import Connection
+from .connection_state import Stage
+from .output import flush
+from .worker_state import WorkerState
+
+# What goes on takes in what lies in its window: more in a turn would hold the
+# loop.
+comptime _PER_TURN_MAX = 32
+# Of those who wait, the share that is refused at a time.
+comptime _REFUSED_SHARE = 8
+
+
+def begin_budget(w: PointerTo[WorkerState]):
+    """Joins the budget of a worker to its loop.
+
+    Args:
+        w: The worker, which begins.
+    """
+    w[].budget.task.owner = w.unsafe_bitcast[NoneType]()
+    w[].budget.task.fire = _on_tick
+    w[].budget.timer.owner = (
+        Pointer(to=w[].budget.task)
+        .unsafe_origin_cast[MutUntrackedOrigin]()
+        .unsafe_bitcast[NoneType]()
+    )
+
+
+def feed_waiting(w: PointerTo[WorkerState]):
+    """Lets connections go on that wait for room, as far as there is room.
+
+    Args:
+        w: The worker, at the end of a turn.
+    """
+    var at = 0
+    var fed = 0
+    while at < len(w[].budget.waiting):
+        var slot = w[].budget.waiting[at]
+        var c = w[].connections.find(slot)
+        if not c or not c.value()[].awaits_room:
+            at += 1
+            continue
+        if is_short_of_room(w):
+            if not c.value()[].running or _has_favoured(w):
+                break
+            w[].budget.favoured = slot
+            w[].budget.favoured_request = (
+                c.value()[].exchange.value()[].request_id
+            )
+        elif fed == _PER_TURN_MAX:
+            # The next turn must not wait for something else to happen.
+            w[].reactor.post(_nothing, w.unsafe_bitcast[NoneType]())
+            break
+        at += 1
+        fed += 1
+        c.value()[].awaits_room = False
+        w[].budget.stuck_since_ms = w[].reactor.now_ms()
+        Connection(c.value()).process()
+    if at > 0:
+        var rest = List[SlotHandle](w[].budget.waiting[at:])
+        w[].budget.waiting = rest^
+    if len(w[].budget.waiting) == 0 and w[].budget.timer.is_armed():
+        w[].reactor.timers().cancel(tick_timer(w))
+
+
+def _has_favoured(w: PointerTo[WorkerState]) -> Bool:
+    """Tells whether the favoured request still takes content."""
+    if w[].budget.favoured_request == 0:
+        return False
+    var c = w[].connections.find(w[].budget.favoured)
+    if c and c.value()[].running:
+        ref x = c.value()[].exchange.value()[]
+        if (
+            x.request_id == w[].budget.favoured_request
+            and not x.content_complete
+            and x.content_status == 0
+        ):
+            return True
+    w[].budget.favoured_request = 0
+    return False
+
+
+def _on_tick(owner: Erased):
+    var w = owner.unsafe_bitcast[WorkerState]()
+    _drop_stale(w)
+    var stuck_ms = w[].reactor.now_ms() - w[].budget.stuck_since_ms
+    if stuck_ms >= w[].config.overload_timeout_ms and is_short_of_room(w):
+        var count = len(w[].budget.waiting)
+        for _ in range(count // _REFUSED_SHARE + min(count, 1)):
+            _refuse(w, w[].budget.waiting.pop())
+    if len(w[].budget.waiting) > 0:
+        arm_tick(w)
+
+
+def _drop_stale(w: PointerTo[WorkerState]):
+    # Requests that came and went while others wait must not add up.
+    var live = List[SlotHandle]()
+    for slot in w[].budget.waiting:
+        var c = w[].connections.find(slot)
+        if c and c.value()[].awaits_room:
+            live.append(slot)
+    w[].budget.waiting = live^
+
+
+def _refuse(w: PointerTo[WorkerState], slot: SlotHandle):
+    var c = w[].connections.find(slot)
+    if not c or not c.value()[].awaits_room:
+        return
+    c.value()[].awaits_room = False
+    if c.value()[].stage != Stage.OPEN or not c.value()[].exchange:
+        return
+    var connection = Connection(c.value())
+    connection.refuse_content(503)
+    flush(c.value())
+    connection.settle()
+
+
+def _nothing(owner: Erased):
+    pass

@@ -1,0 +1,62 @@
+"""Holds what the connections of one worker have buffered, and who waits for
+room."""
+
+from flare.core import Erased, SlotHandle
+from flare.runtime.timer_task import TIMER_OF_TASK, TimerTask
+from flare.runtime.timer_wheel import TimerEntry
+
+
+struct OctetBudget(Movable):
+    """Holds the sum of what connections have buffered. `buffered.mojo` and
+    `content_room.mojo` change it.
+
+    Contents may fill three quarters of it. The last quarter is for heads and
+    answers, so that uploads alone never make a request a 503.
+    """
+
+    var octets_max: Int
+    """What may be buffered."""
+    var charged: Int
+    """What connections hold besides the output buffers of the usual size."""
+    var waiting: List[SlotHandle]
+    """Connections that wait for room, the longest waiting first. One that has
+    gone on or ended meanwhile may still stand here."""
+    var favoured: SlotHandle
+    """The connection whose content goes on though there is no room."""
+    var favoured_request: Int
+    """The number of its request, or 0."""
+    var stuck_since_ms: Int
+    """Since when all in `waiting` have waited."""
+    var timer: TimerEntry
+    """Armed while a connection waits."""
+    var task: TimerTask
+    """What that timer calls."""
+
+    def __init__(out self, octets_max: Int, owner: Erased):
+        """Begins with nothing buffered.
+
+        Args:
+            octets_max: What may be buffered.
+            owner: Any address; the worker sets its own when it begins.
+        """
+        self.octets_max = octets_max
+        self.charged = 0
+        self.waiting = List[SlotHandle]()
+        self.favoured = SlotHandle(0, 0)
+        self.favoured_request = 0
+        self.stuck_since_ms = 0
+        self.timer = TimerEntry(None, TIMER_OF_TASK)
+        self.task = TimerTask(owner, _nothing)
+
+    @always_inline
+    def contents_max(self) -> Int:
+        """Tells what may be buffered before contents wait.
+
+        Returns:
+            Octets.
+        """
+        return self.octets_max // 4 * 3
+
+
+def _nothing(owner: Erased):
+    pass

@@ -1,0 +1,280 @@
+"""Lets clients make a worker buffer more than it may."""
+
+from std.testing import assert_equal, assert_true
+
+from flare.http.builders import ok
+from flare.http.handler import Handler
+from flare.http.request import Request
+from flare.http.response import Response
+from flare.http.response_stream import ResponseStream
+from flare.http.server.buffered import buffered_octets
+from flare.http.server.config import ServerConfig
+from flare.http.server.log import LogSink
+from flare.runtime.backends.simulated_network import Peer
+from flare.testing.test_server import TestServer
+
+comptime _CONTENT_OCTETS = 500_000
+comptime _BUDGET = 4 * 1024 * 1024
+# Who is in the middle when the budget is used up goes on to the next look:
+# each may have received this much more by then.
+comptime _OVERSHOOT = 1024 * 1024
+
+
+def test_what_is_held_is_charged_and_comes_back() raises:
+    var server = _server()
+    var upload = server.connect()
+    upload.send(_upload(_CONTENT_OCTETS, 400_000))
+    var head = server.connect()
+    head.send("GET / HTTP/1.1\r\nHost: a\r\nX-Long: ")
+    server.settle()
+    head.send(String("x") * 6_000)
+    var trailers = server.connect()
+    trailers.send(
+        "POST /whole HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+    )
+    server.settle()
+    trailers.send(String("1\r\nx\r\n0\r\nX-Long: ", String("x") * 6_000))
+    server.settle()
+    var held = _held(server)
+    assert_true(held >= 412_000, String(held))
+    assert_true(held < 1_000_000, String(held))
+    var reader = server.connect()
+    reader.send(_get("/large"))
+    server.settle()
+    _ = reader.received(1)
+    server.settle()
+    assert_true(_held(server) >= held + 900_000, String(_held(server)))
+    var stream = server.connect()
+    held = _held(server)
+    stream.send(_get("/stream"))
+    server.settle()
+    assert_true(_held(server) >= held + 64_000, String(_held(server)))
+    server.turn_now()
+    assert_equal(Int(server.statistics().buffered_octets), _held(server))
+    for peer in [upload, head, trailers, reader, stream]:
+        peer.reset()
+    server.settle()
+    assert_equal(_held(server), 0)
+    _end(server^, [])
+
+
+def test_uploads_that_each_hold_a_part_all_get_through() raises:
+    var server = _server()
+    var peers = List[Peer]()
+    var held_max = 0
+    for _ in range(30):
+        var peer = server.connect()
+        peer.send(_upload(_CONTENT_OCTETS, 200_000))
+        peers.append(peer)
+        server.settle()
+        held_max = max(held_max, _held(server))
+    assert_true(held_max <= _BUDGET, String(held_max))
+    var answers = List[String]()
+    for peer in peers:
+        peer.send(String("x") * (_CONTENT_OCTETS - 200_000))
+        server.settle()
+        held_max = max(held_max, _held(server))
+        answers.append(_text(peer.received()))
+    assert_true(held_max <= _BUDGET + _OVERSHOOT, String(held_max))
+    # Those before free the room that the others wait for.
+    for i in range(len(peers)):
+        answers[i] += _text(peers[i].received())
+        assert_true(
+            answers[i].startswith("HTTP/1.1 200"), String(i, answers[i])
+        )
+        assert_true(answers[i].endswith("500000"), answers[i])
+    assert_equal(_held(server), 0)
+    assert_equal(len(server.worker.state[].budget.waiting), 0)
+    _end(server^, peers)
+
+
+def test_other_requests_are_answered_while_uploads_wait() raises:
+    var server = _server()
+    var peers = _fill(server)
+    var other = server.connect()
+    other.send(_get("/"))
+    server.settle()
+    assert_true(_text(other.received()).startswith("HTTP/1.1 200"))
+    peers.append(other)
+    _end(server^, peers)
+
+
+def test_uploads_that_nobody_ends_are_503_the_latest_first() raises:
+    var server = _server()
+    var peers = _fill(server)
+    # Longer than `overload_timeout_ms`, shorter than `body_timeout_ms`.
+    server.advance(4_900)
+    for peer in peers:
+        assert_equal(_text(peer.received()), "")
+    server.advance(10_000)
+    var served = len(peers)
+    for i in range(len(peers)):
+        var answer = _text(peers[i].received())
+        if answer == "":
+            assert_equal(served, len(peers), "an earlier one was refused")
+            continue
+        served = min(served, i)
+        assert_true(answer.startswith("HTTP/1.1 503"), answer)
+        assert_true(answer.find("\r\nRetry-After: 1\r\n") > 0, answer)
+    assert_true(served >= 5 and served < len(peers), String(served))
+    for i in range(served):
+        peers[i].send(String("x") * (_CONTENT_OCTETS - 200_000))
+    server.advance(1_000)
+    for i in range(served):
+        var answer = _text(peers[i].received())
+        assert_true(answer.startswith("HTTP/1.1 200"), String(i, answer))
+    _end(server^, peers)
+
+
+def test_answers_that_nobody_reads_make_new_requests_503_until_they_end() raises:
+    var server = _server()
+    var readers = List[Peer]()
+    for _ in range(20):
+        var reader = server.connect()
+        reader.send(_get("/large"))
+        server.settle()
+        _ = reader.received(1)
+        server.settle()
+        readers.append(reader)
+    var held = _held(server)
+    assert_true(held > _BUDGET, String(held))
+    assert_true(held < _BUDGET + 1_100_000, String(held))
+    var other = server.connect()
+    other.send(_get("/"))
+    server.settle()
+    var answer = _text(other.received())
+    assert_true(answer.startswith("HTTP/1.1 503"), answer)
+    assert_true(answer.find("\r\nRetry-After: 1\r\n") > 0, answer)
+    for reader in readers:
+        reader.reset()
+    server.settle()
+    other.send(_get("/"))
+    server.settle()
+    assert_true(_text(other.received()).startswith("HTTP/1.1 200"))
+    _end(server^, [other])
+
+
+def test_streams_keep_to_a_small_buffer_where_the_budget_is_used_up() raises:
+    var server = _server()
+    var readers = List[Peer]()
+    for _ in range(200):
+        var reader = server.connect()
+        reader.send(_get("/stream"))
+        server.settle()
+        readers.append(reader)
+    # Each would hold 128 KiB, and the whole 25 MiB.
+    assert_true(_held(server) < 2 * _BUDGET, String(_held(server)))
+    for reader in readers:
+        reader.reset()
+    server.settle()
+    assert_equal(_held(server), 0)
+    _end(server^, [])
+
+
+def test_content_over_the_whole_budget_is_413_at_once() raises:
+    for octets in [3 * 1024 * 1024, 3 * 1024 * 1024 + 1]:
+        var server = _server()
+        var peer = server.connect()
+        peer.send(_upload(octets, 0))
+        server.settle()
+        var answer = _text(peer.received())
+        if octets == 3 * 1024 * 1024:
+            assert_equal(answer, "")
+        else:
+            assert_true(answer.startswith("HTTP/1.1 413"), answer)
+        _end(server^, [peer])
+    # Bit by bit it takes no room.
+    var server = _server()
+    var peer = server.connect()
+    var octets = 4 * 1024 * 1024
+    peer.send(_upload(octets, octets).replace("/whole", "/pieces"))
+    assert_true(_text(server.receive(peer)).endswith("4194304"))
+    _end(server^, [peer])
+
+
+struct _Handler(Handler):
+    def __init__(out self):
+        pass
+
+    def serve(self, req: Request) raises -> Response:
+        if req.path == "/whole":
+            req.body.set_octets_max(1 << 40)
+            return ok(String(len(req.body.octets())))
+        if req.path == "/pieces":
+            return _count(req)
+        if req.path == "/large":
+            return ok(List[UInt8](length=1_000_000, fill=120))
+        if req.path == "/stream":
+            return Response.stream(_write_for_ever)
+        return ok("other")
+
+
+def _count(req: Request) raises -> Response:
+    req.body.set_octets_max(1 << 40)
+    var piece = List[UInt8](length=10_000, fill=0)
+    var total = 0
+    while True:
+        var count = req.body.read(Span(piece))
+        if count == 0:
+            return ok(String(total))
+        total += count
+
+
+def _write_for_ever(req: Request, stream: ResponseStream) raises:
+    var piece = List[UInt8](length=50_000, fill=120)
+    while True:
+        stream.write_all(Span(piece))
+
+
+def _get(target: StringSlice) -> String:
+    return String("GET ", target, " HTTP/1.1\r\nHost: a\r\n\r\n")
+
+
+def _upload(octets: Int, sent: Int) -> String:
+    return String(
+        "POST /whole HTTP/1.1\r\nHost: a\r\nContent-Length: ",
+        octets,
+        "\r\n\r\n",
+        String("x") * sent,
+    )
+
+
+def _fill(server: TestServer[_Handler]) -> List[Peer]:
+    """Begins uploads, more than there is room for, and ends none."""
+    var peers = List[Peer]()
+    for _ in range(20):
+        var peer = server.connect()
+        peer.send(_upload(_CONTENT_OCTETS, 200_000))
+        server.settle()
+        peers.append(peer)
+    return peers^
+
+
+def _server() -> TestServer[_Handler]:
+    return TestServer(
+        _Handler(),
+        config=ServerConfig(
+            log=LogSink.nowhere(),
+            max_body_size=1024 * 1024,
+            max_buffered_octets=_BUDGET,
+        ),
+    )
+
+
+def _held(server: TestServer[_Handler]) -> Int:
+    return buffered_octets(server.worker.state)
+
+
+def _end(var server: TestServer[_Handler], peers: List[Peer]) raises:
+    for peer in peers:
+        peer.close()
+    server.stop()
+    assert_equal(server.remains(), "")
+    _ = server^
+
+
+def _text(octets: List[UInt8]) -> String:
+    return String(StringSlice(unsafe_from_utf8=Span(octets)))
+
+
+comptime TESTS = __functions_in_module()
