@@ -235,6 +235,7 @@ def _present(counters: WorkerStatistics) -> Int64:
     return (
         counters.connections
         + counters.requests_in_flight
+        + counters.streams
         + counters.fibers
         + counters.receive_buffers
         + counters.timers

@@ -153,7 +153,7 @@ class Leaving:
         before = len(self.subject.await_log(b"cut off:", 0))
         client = self.connect(receive_octets=4096)
         client.send(request)
-        self.subject.await_statistics(requests_in_flight=1)
+        self.subject.await_statistics(served=1)
         how(client)
         self.subject.await_log(b"cut off:", before + 1)
         self.subject.await_statistics(**self.held_before)
@@ -205,7 +205,7 @@ class ResetsBehindHalfCloses(Leaving, WithSubject):
     def end_and_reset(self, client):
         client.end()
         for _ in range(5):
-            self.subject.await_statistics(requests_in_flight=1)
+            self.subject.await_statistics(served=1)
         client.reset()
 
     def test_end_of_its_side_is_none_but_what_follows_may_be(self):

@@ -108,7 +108,7 @@ class Departures:
         before = len(self.subject.await_log(b"cut off", 0))
         client = self.connect()
         client.send(DELAY)
-        self.subject.await_statistics(requests_in_flight=1)
+        self.subject.await_statistics(served=1)
         client.close()
         found = self.subject.await_log(b"cut off", before + 1)
         self.assertIn(b"cancelled", found[-1])
@@ -183,9 +183,9 @@ class HalfClose:
     def test_a_reset_is_still_a_departure(self):
         client = self.connect()
         client.send(DELAY)
-        self.subject.await_statistics(requests_in_flight=1)
+        self.subject.await_statistics(served=1)
         client.reset()
-        self.subject.await_statistics(requests_in_flight=0)
+        self.subject.await_statistics(served=0)
 
 
 if __name__ == "__main__":

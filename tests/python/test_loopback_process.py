@@ -193,7 +193,7 @@ class Signals(unittest.TestCase):
         for subject in self.each():
             with subject.connect() as client:
                 client.send(delay(100) + HELLO)
-                subject.await_statistics(requests_in_flight=1)
+                subject.await_statistics(served=1)
                 subject.process.terminate()
                 answer = client.answer()
                 self.assertEqual(answer.body, b"waited 100")
@@ -217,7 +217,7 @@ class Signals(unittest.TestCase):
         for subject in self.each():
             with subject.connect() as client:
                 client.send(delay(100))
-                subject.await_statistics(requests_in_flight=1)
+                subject.await_statistics(served=1)
                 subject.process.terminate()
                 # The first answer comes after the stop.
                 client.answer()
@@ -229,7 +229,7 @@ class Signals(unittest.TestCase):
         for subject in self.each():
             with subject.connect() as client:
                 client.send(delay(30_000))
-                subject.await_statistics(requests_in_flight=1)
+                subject.await_statistics(served=1)
                 started = time.monotonic()
                 subject.process.terminate()
                 # One signal that waits would swallow another one.
@@ -246,7 +246,7 @@ class Signals(unittest.TestCase):
         for subject in self.each("--small-limits"):
             with subject.connect() as client:
                 client.send(delay(1400))
-                subject.await_statistics(requests_in_flight=1)
+                subject.await_statistics(served=1)
                 started = time.monotonic()
                 subject.process.terminate()
                 self.assertTrue(client.has_ended())

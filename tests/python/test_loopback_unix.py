@@ -123,7 +123,7 @@ class Paths(Case):
         self.assertEqual(path.stat().st_mode & 0o777, 0o600)
         with Client(subject.place) as client:
             client.send(b"GET /delay/300 HTTP/1.1\r\nHost: a\r\n\r\n")
-            subject.await_statistics(requests_in_flight=1)
+            subject.await_statistics(served=1)
             subject.process.terminate()
             deadline = time.monotonic() + 5
             while path.exists():

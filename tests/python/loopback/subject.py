@@ -130,7 +130,10 @@ class Subject:
             answer = client.answer()
             client.expect_end()
         pairs = (line.split("=") for line in answer.body.decode().split())
-        return {name: int(value) for name, value in pairs}
+        found = {name: int(value) for name, value in pairs}
+        # A request is counted apart once its stream has begun.
+        found["served"] = found["requests_in_flight"] + found["streams"]
+        return found
 
     def descriptors(self):
         """Counts the open descriptors of the process."""
