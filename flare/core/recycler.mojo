@@ -62,6 +62,24 @@ struct Recycler(TrivialRegisterPassable):
                 self.state[].destroy[kind](block)
         heap_destroy(self.state)
 
+    def trim(self, kept: Int) -> Bool:
+        """Frees half of the blocks of each kind.
+
+        Args:
+            kept: How many of a kind stay.
+
+        Returns:
+            True if another call would free more.
+        """
+        var goes_on = False
+        for kind in range(_KINDS):
+            ref blocks = self.state[].blocks[kind]
+            var stays = max(kept, len(blocks) // 2)
+            while len(blocks) > stays:
+                self.state[].destroy[kind](blocks.pop())
+            goes_on = goes_on or len(blocks) > kept
+        return goes_on
+
     @always_inline
     def take(self, kind: Int) -> Optional[Erased]:
         """Takes a block out.

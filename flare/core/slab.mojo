@@ -7,6 +7,7 @@ kept too long is found out instead of reaching its slot's next user.
 from .pointer import PointerTo, heap_create, heap_destroy
 
 from std.memory import Layout, ThinAllocation, alloc, dealloc
+from std.sys.info import size_of
 
 comptime _CHUNK_SLOTS = 64
 
@@ -34,6 +35,9 @@ struct SlabState[T: Movable & Deinitable](Movable):
     """One per slot; odd while it is lent."""
     var free: List[UInt32]
     """The slots nobody uses."""
+    var are_cold: List[Bool]
+    """Which chunks were given to the function of `visit_idle_chunks`, and
+    hold nothing since."""
     var count_max: Int
     """How many slots there may be."""
 
@@ -46,6 +50,7 @@ struct SlabState[T: Movable & Deinitable](Movable):
         self.chunks = List[PointerTo[Self.T]]()
         self.generations = List[UInt32]()
         self.free = List[UInt32]()
+        self.are_cold = List[Bool]()
         self.count_max = count_max
 
 
@@ -98,6 +103,7 @@ struct Slab[T: Movable & Deinitable](TrivialRegisterPassable):
             self._grow()
         var index = s.free.pop()
         s.generations[Int(index)] += 1
+        s.are_cold[Int(index) // _CHUNK_SLOTS] = False
         self._at(index).unsafe_write(value^)
         return SlotHandle(index, s.generations[Int(index)])
 
@@ -158,6 +164,25 @@ struct Slab[T: Movable & Deinitable](TrivialRegisterPassable):
                 handles.append(SlotHandle(UInt32(i), generation))
         return handles^
 
+    def visit_idle_chunks(self, function: def(Int, Int) thin -> None):
+        """Calls a function for each chunk of memory in which no slot is lent,
+        once until one was.
+
+        Args:
+            function: Called with address and octets of the chunk, whose content
+                is of no use.
+        """
+        ref s = self.state[]
+        for chunk in range(len(s.chunks)):
+            if s.are_cold[chunk]:
+                continue
+            var is_idle = True
+            for i in range(chunk * _CHUNK_SLOTS, (chunk + 1) * _CHUNK_SLOTS):
+                is_idle = is_idle and s.generations[i] & 1 == 0
+            if is_idle:
+                s.are_cold[chunk] = True
+                function(Int(s.chunks[chunk]), _CHUNK_SLOTS * size_of[Self.T]())
+
     @always_inline
     def _at(self, index: UInt32) -> PointerTo[Self.T]:
         return (
@@ -170,6 +195,7 @@ struct Slab[T: Movable & Deinitable](TrivialRegisterPassable):
     def _grow(self):
         ref s = self.state[]
         s.chunks.append(alloc(Layout[Self.T](count=_CHUNK_SLOTS)).unsafe_leak())
+        s.are_cold.append(False)
         var first = len(s.generations)
         for _ in range(_CHUNK_SLOTS):
             s.generations.append(0)

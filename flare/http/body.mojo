@@ -10,6 +10,7 @@ from flare.core import (
     heap_create,
     heap_destroy,
 )
+from flare.sys.memory import give_pages_back
 from flare.sys.thread_cell import thread_recycler
 
 from .exchange import NOT_UTF8, Exchange
@@ -202,6 +203,22 @@ struct Body(Movable, Sized):
             True if the kernel may send them without a copy.
         """
         return self._kind == _Kind.SEALED
+
+    def unsafe_give_pages_back(self):
+        """Gives the pages of a content back to the kernel that dies now.
+
+        The allocator keeps what is freed. Where much is freed that was held for
+        long, nobody is about to use it again.
+
+        Safety:
+            Nobody reads the content any more.
+        """
+        if self._kind == _Kind.OCTETS:
+            ref octets = self._as[List[UInt8]]()
+            _ = give_pages_back(Int(octets.unsafe_ptr()), octets.capacity())
+        elif self._kind == _Kind.COPY:
+            var memory = self._as[_Copy]().buffer[].heap_memory()
+            _ = give_pages_back(Int(memory.unsafe_ptr()), len(memory))
 
     def received(self) -> Optional[PointerTo[ReceivedState]]:
         """Names what came with a content that a client has received.

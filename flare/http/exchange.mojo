@@ -6,7 +6,7 @@ allocates nothing. Whoever makes an exchange (a connection, a test) says through
 is written bit by bit gets away.
 """
 
-from flare.core import Buffer, Erased, OctetPointer, PointerTo
+from flare.core import Buffer, Erased, OctetPointer, PointerTo, SlotHandle
 from flare.message import HeaderMap
 from flare.proto.h1 import H1Rule, Head
 from flare.runtime.fiber import Fiber
@@ -251,6 +251,8 @@ struct ExchangeState(Movable):
     """The peer has ended its side, which counts as leaving."""
     var peer_gone: Bool
     """The peer left before the answer was sent."""
+    var slot: SlotHandle
+    """Its slot in the slab of the worker, if it comes from one."""
 
     def __init__(out self):
         """Makes an empty block."""
@@ -289,6 +291,7 @@ struct ExchangeState(Movable):
         self.error_headers = HeaderMap()
         self.peer_ended = False
         self.peer_gone = False
+        self.slot = SlotHandle(0, 0)
         self.started_ms = 0
 
     @always_inline

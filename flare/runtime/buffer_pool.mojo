@@ -1,7 +1,8 @@
 """Lends octet buffers of one size whose addresses never change.
 
-The kernel receives only into these. Memory is mapped in chunks, never given
-back before the pool ends, and bounded.
+The kernel receives only into these. Memory is mapped in chunks, which stay
+mapped until the pool ends, and bounded. `trim` gives the pages of buffers back
+that have not been used for long: the next user gets new ones.
 """
 
 from flare.core import (
@@ -13,9 +14,16 @@ from flare.core import (
     heap_create,
     heap_destroy,
 )
-from flare.sys.memory import at_address, map_private, unmap
+from flare.sys.memory import (
+    at_address,
+    give_pages_back,
+    map_private,
+    unmap,
+)
 
 comptime _CHUNK_BUFFERS = 64
+# A call of the kernel for each: more at a time would hold the loop.
+comptime _TRIMMED_MAX = 1024
 
 
 struct BufferPoolState(Movable):
@@ -23,6 +31,8 @@ struct BufferPoolState(Movable):
 
     var free: List[OctetPointer]
     """The buffers nobody uses; the last one given back is lent first."""
+    var cold: List[OctetPointer]
+    """Those of them without pages, which are lent last."""
     var chunks: List[Int]
     """The addresses of the mappings."""
     var buffer_octets: Int
@@ -46,6 +56,7 @@ struct BufferPoolState(Movable):
             count_max: How many there may be.
         """
         self.free = List[OctetPointer]()
+        self.cold = List[OctetPointer]()
         self.chunks = List[Int]()
         self.buffer_octets = buffer_octets
         self.count_max = count_max
@@ -156,7 +167,10 @@ struct BufferPool(TrivialRegisterPassable):
         """
         ref s = self.state[]
         return (
-            len(s.free) + max(s.count_max + s.excepted - s.count, 0) + s.offered
+            len(s.free)
+            + len(s.cold)
+            + max(s.count_max + s.excepted - s.count, 0)
+            + s.offered
         )
 
     def is_exhausted(self) -> Bool:
@@ -173,13 +187,39 @@ struct BufferPool(TrivialRegisterPassable):
         Returns:
             The count.
         """
-        return (
-            self.state[].count - len(self.state[].free) - self.state[].offered
-        )
+        ref s = self.state[]
+        return s.count - len(s.free) - len(s.cold) - s.offered
+
+    def trim(self, kept: Int) -> Bool:
+        """Gives the pages of half of the buffers back that nobody uses: of
+        those that have been given back longest ago.
+
+        Args:
+            kept: How many keep theirs.
+
+        Returns:
+            True if another call would give more back.
+        """
+        ref s = self.state[]
+        var spare = len(s.free) - kept
+        if spare <= 0:
+            return False
+        var count = min(min((len(s.free) + 1) // 2, spare), _TRIMMED_MAX)
+        for i in range(count):
+            _ = give_pages_back(Int(s.free[i]), s.buffer_octets)
+            s.cold.append(s.free[i])
+        # What is given back finds room as before: nothing is allocated.
+        for i in range(count, len(s.free)):
+            s.free[i - count] = s.free[i]
+        s.free.shrink(len(s.free) - count)
+        return len(s.free) > kept
 
     @no_inline
     def _grow(self) -> Bool:
         ref s = self.state[]
+        if len(s.cold) > 0:
+            s.free.append(s.cold.pop())
+            return True
         if s.count >= s.count_max + s.excepted:
             return False
         var chunk = map_private(_CHUNK_BUFFERS * s.buffer_octets)

@@ -14,7 +14,13 @@ from flare.sys.fiber_switch import (
     resume_stack,
     suspend_stack,
 )
-from flare.sys.memory import map_stack, prefetch_lines, unmap
+from flare.sys.memory import (
+    PAGE_OCTETS,
+    give_pages_back,
+    map_stack,
+    prefetch_lines,
+    unmap,
+)
 from flare.sys.stack import StackRange, set_running_stack
 
 from .fiber import (
@@ -30,6 +36,10 @@ from .reactor import Reactor, ReactorConfig
 comptime RESUMED_PER_TURN_MAX = 32
 """How many fibers one turn resumes."""
 comptime _TASK_LINES = 8
+# A call of the kernel for each: more at a time would hold the loop.
+comptime _TRIMMED_MAX = 512
+# What an idle fiber stands on, and what its next run touches first.
+comptime _KEPT_STACK_OCTETS = 2 * PAGE_OCTETS
 
 
 struct FiberQueueState(Movable):
@@ -46,7 +56,12 @@ struct FiberQueueState(Movable):
     var idle_first: Optional[PointerTo[FiberState]]
     """The fiber that was the last to become idle; the others follow it."""
     var idle_count: Int
-    """How many fibers run nothing."""
+    """How many of them there are."""
+    var cold_first: Optional[PointerTo[FiberState]]
+    """An idle fiber whose stack has no pages; the others follow it. They are
+    started last."""
+    var cold_count: Int
+    """How many of those there are."""
     var current: Optional[Fiber]
     """The fiber that runs now."""
     var ready_first: Optional[PointerTo[FiberState]]
@@ -72,6 +87,8 @@ struct FiberQueueState(Movable):
         self.all = List[Fiber]()
         self.idle_first = None
         self.idle_count = 0
+        self.cold_first = None
+        self.cold_count = 0
         self.current = None
         self.ready_first = None
         self.ready_last = None
@@ -308,7 +325,54 @@ struct FiberQueue(TrivialRegisterPassable):
         Returns:
             The count.
         """
-        return len(self.state[].all) - self.state[].idle_count
+        ref s = self.state[]
+        return len(s.all) - s.idle_count - s.cold_count
+
+    def trim(self, kept: Int) -> Bool:
+        """Gives memory of idle stacks back: all of it of those that have been
+        idle longest, of others what a deep run has left.
+
+        Args:
+            kept: How many idle fibers may keep some; at least 1.
+
+        Returns:
+            True if another call would give more back.
+        """
+        ref s = self.state[]
+        var stays = max(kept, s.idle_count // 2)
+        stays = max(stays, s.idle_count - _TRIMMED_MAX)
+        var next = s.idle_first
+        var last = next
+        for i in range(min(stays, s.idle_count)):
+            last = next
+            if i < kept:
+                self._release(Fiber(last.value()), _KEPT_STACK_OCTETS)
+            next = last.value()[].next
+        if not next:
+            return False
+        last.value()[].next = None
+        while next:
+            var fiber = Fiber(next.value())
+            next = fiber.state[].next
+            self._release(fiber, 0)
+            fiber.state[].next = s.cold_first
+            s.cold_first = fiber.state
+            s.cold_count += 1
+            s.idle_count -= 1
+        return s.idle_count > kept
+
+    def _release(self, fiber: Fiber, kept_octets: Int):
+        var begin = fiber.state[].context.base + self.state[].guard_octets
+        var end = fiber.state[].context.base + fiber.state[].context.octets
+        _ = give_pages_back(begin, end - begin - kept_octets)
+
+    def _take_cold(self):
+        var fiber = Fiber(self.state[].cold_first.value())
+        self.state[].cold_first = fiber.state[].next
+        self.state[].cold_count -= 1
+        # What it stood on is gone.
+        prepare_stack(fiber.context(), _entry, Int(fiber.state))
+        self._add_idle(fiber)
 
     @always_inline
     def _add_idle(self, fiber: Fiber):
@@ -319,6 +383,9 @@ struct FiberQueue(TrivialRegisterPassable):
     @no_inline
     def _grow(self, reactor: Reactor) -> Bool:
         ref s = self.state[]
+        if s.cold_first:
+            self._take_cold()
+            return True
         if len(s.all) >= s.fibers_max:
             return False
         var base = map_stack(s.stack_octets, s.guard_octets)

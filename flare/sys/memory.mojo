@@ -22,6 +22,7 @@ comptime LINE_OCTETS = 64
 
 comptime _READ_ONLY = 1
 comptime _READ_WRITE = 3
+comptime _MADV_DONTNEED = 4
 comptime _MADV_HUGEPAGE = 14
 comptime _MADV_GUARD_INSTALL = 102
 
@@ -169,6 +170,39 @@ def unmap(address: Int, octets: Int) -> Int:
         0, or the negated errno.
     """
     return result_or_errno(Int(external_call["munmap", c_int](address, octets)))
+
+
+def give_pages_back(address: Int, octets: Int) -> Int:
+    """Gives the whole pages of a range back to the kernel; the range stays
+    mapped, and reads as zeros until it is written again.
+
+    Args:
+        address: The first octet.
+        octets: The length; what shares a page with others stays.
+
+    Returns:
+        0, or the negated errno.
+
+    Safety:
+        The memory is private, and what it holds is of no use to anybody.
+    """
+    var first = align_up(address, PAGE_OCTETS)
+    var end = (address + octets) // PAGE_OCTETS * PAGE_OCTETS
+    if end <= first:
+        return 0
+    return result_or_errno(
+        Int(
+            external_call["madvise", c_int](
+                first, end - first, c_int(_MADV_DONTNEED)
+            )
+        )
+    )
+
+
+def give_libc_memory_back():
+    """Gives memory back to the kernel that C libraries have freed and the
+    allocator of libc has kept (malloc_trim(3))."""
+    _ = external_call["malloc_trim", c_int](Int(0))
 
 
 @always_inline

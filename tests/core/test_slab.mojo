@@ -7,6 +7,27 @@ from flare.core.slab import Slab, SlotHandle
 from fuzz.random import Random
 
 
+def test_idle_chunks_are_visited_once_until_a_slot_was_lent() raises:
+    var slab = Slab[Int].create(1000)
+    var slots = List[SlotHandle]()
+    for i in range(200):
+        slots.append(slab.take(i).value())
+    _visit(slab, 0)
+    for i in range(1, 200):
+        assert_true(slab.give(slots[i]))
+    # The first slot is still lent.
+    _visit(slab, 3)
+    _visit(slab, 0)
+    assert_equal(slab.find(slots[0]).value()[], 0)
+    for i in range(200):
+        slots[i] = slab.take(i).value() if i > 0 else slots[0]
+    for i in range(200):
+        assert_equal(slab.find(slots[i]).value()[], i)
+        assert_true(slab.give(slots[i]))
+    _visit(slab, 4)
+    slab.destroy()
+
+
 def test_a_slab_agrees_with_a_list_of_what_is_lent() raises:
     var refused = 0
     var stale = 0
@@ -92,6 +113,26 @@ struct _Counted(Movable):
 
     def __deinit__(deinit self):
         self.count[] += 1
+
+
+def _visit(slab: Slab[Int], expected: Int) raises:
+    var before = slab.state[].are_cold.copy()
+    slab.visit_idle_chunks(_wipe)
+    var visited = 0
+    for i in range(len(before)):
+        if slab.state[].are_cold[i] and not before[i]:
+            visited += 1
+            assert_equal(slab.state[].chunks[i][unsafe_offset=63], _WIPED)
+    assert_equal(visited, expected)
+
+
+comptime _WIPED = 0x5A5A5A5A5A5A5A5A
+
+
+def _wipe(address: Int, octets: Int):
+    var chunk = PointerTo[UInt8](unsafe_from_address=address)
+    for i in range(octets):
+        chunk[unsafe_offset=i] = 0x5A
 
 
 comptime TESTS = __functions_in_module()

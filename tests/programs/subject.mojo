@@ -32,6 +32,7 @@ from flare.runtime import (
 from flare.sys.clock import monotonic_ms
 from flare.tls import TlsServerConfig
 
+from tests.programs.subject_depth import deep
 from tests.programs.subject_options import SubjectOptions, identity
 from tests.programs.subject_streams import events, polite
 
@@ -408,6 +409,7 @@ def _routes(handle: ServerHandle, certificates: String) raises -> Router[]:
     router.route("DESCRIBE", "/users/:id", user)
     router.get("/delay/:ms", delay)
     router.get("/busy/:ms", busy)
+    router.get("/deep/:kib", deep)
     router.get("/sleep0", sleep0)
     router.get("/big/:octets", big)
     router.get("/sealed/:octets", sealed)

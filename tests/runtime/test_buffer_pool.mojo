@@ -7,6 +7,44 @@ from flare.runtime.buffer_pool import BufferPool
 from fuzz.random import Random
 
 
+def test_trimming_gives_pages_back_of_what_is_idle_and_keeps_what_is_lent() raises:
+    var pool = BufferPool.create(4096, 256)
+    var lent = List[OctetPointer]()
+    for i in range(256):
+        lent.append(pool.take().value())
+        lent[i][unsafe_offset=4095] = UInt8(i & 127) + 1
+    var kept = List[OctetPointer](lent[:56])
+    for buffer in lent[56:]:
+        pool.give(buffer)
+    var rounds = 0
+    while pool.trim(30):
+        rounds += 1
+    assert_equal(rounds, 2)
+    assert_equal(len(pool.state[].free), 30)
+    assert_equal(len(pool.state[].cold), 170)
+    assert_equal(pool.lent(), 56)
+    assert_equal(pool.available(), 200)
+    for i in range(len(kept)):
+        assert_equal(kept[i][unsafe_offset=4095], UInt8(i & 127) + 1)
+    for buffer in pool.state[].cold:
+        assert_equal(buffer[unsafe_offset=4095], 0, "its page is a new one")
+    # All of them can be lent again, each once.
+    var addresses = List[Int]()
+    for _ in range(200):
+        addresses.append(Int(pool.take().value()))
+    assert_false(pool.take())
+    sort(addresses)
+    for i in range(1, len(addresses)):
+        assert_true(addresses[i] > addresses[i - 1])
+    for address in addresses:
+        pool.give(OctetPointer(unsafe_from_address=address))
+    for buffer in kept:
+        pool.give(buffer)
+    assert_equal(pool.lent(), 0)
+    assert_false(pool.trim(256), "nobody gives back what is kept")
+    pool.destroy()
+
+
 def test_a_pool_without_users_holds_no_memory() raises:
     var pool = BufferPool.create(4096, 1000)
     assert_equal(pool.lent(), 0)

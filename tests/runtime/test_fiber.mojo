@@ -233,6 +233,43 @@ def test_blocks_are_used_again_under_a_new_generation() raises:
     stage.close()
 
 
+def test_trimming_takes_the_stacks_of_idle_fibers_which_run_again() raises:
+    var stage = _Stage(ReactorConfig(fibers_max=20))
+    var fibers = List[Fiber]()
+    for _ in range(20):
+        fibers.append(stage.start(_park))
+        _deepest(fibers[len(fibers) - 1])[] = 7
+    for i in range(15):
+        fibers[i].wake()
+    stage.turn()
+    _ = stage.take()
+    var queue = stage.loop.reactor.state[].fibers
+    var rounds = 0
+    while queue.trim(4):
+        rounds += 1
+    assert_equal(rounds, 1)
+    assert_equal(queue.state[].idle_count, 4)
+    assert_equal(queue.state[].cold_count, 11)
+    assert_equal(stage.loop.busy(), 5)
+    for i in range(20):
+        assert_equal(Int(_deepest(fibers[i])[]), 0 if i < 15 else 7, String(i))
+    var again = List[Fiber]()
+    for _ in range(15):
+        again.append(stage.start(_sum_while_parked))
+    assert_false(stage.try_start(_park), "as many as before")
+    for _ in range(10):
+        for fiber in again:
+            fiber.wake()
+        stage.turn()
+    assert_equal(stage.take(), List[String](length=15, fill="sum 55"))
+    for i in range(15, 20):
+        fibers[i].wake()
+    stage.turn()
+    assert_equal(stage.take(), List[String](length=5, fill="end 0"))
+    assert_equal(stage.loop.busy(), 0)
+    stage.close()
+
+
 def test_at_the_limit_no_fiber_starts() raises:
     var stage = _Stage(ReactorConfig(fibers_max=3))
     var fibers = List[Fiber]()
@@ -437,6 +474,13 @@ def _count_until(lines: List[String], wanted: String) -> Int:
         if line == wanted:
             count += 1
     return count
+
+
+def _deepest(fiber: Fiber) -> PointerTo[UInt8]:
+    ref context = fiber.state[].context
+    return PointerTo[UInt8](
+        unsafe_from_address=context.base + ReactorConfig().guard_octets
+    )
 
 
 comptime TESTS = __functions_in_module()

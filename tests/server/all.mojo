@@ -22,6 +22,7 @@ from tests.server import (
     test_stops,
     test_stream_rules,
     test_streams,
+    test_trimming,
     test_stubborn,
 )
 
@@ -47,6 +48,7 @@ def main() raises:
     _run[test_stops.TESTS](failures)
     _run[test_stream_rules.TESTS](failures)
     _run[test_streams.TESTS](failures)
+    _run[test_trimming.TESTS](failures)
     _run[test_stubborn.TESTS](failures)
     if failures:
         raise Error("\n".join(failures))

@@ -68,6 +68,20 @@ def is_full(w: PointerTo[WorkerState]) -> Bool:
     return buffered_octets(w) > w[].budget.octets_max
 
 
+@no_inline
+def drop_large(c: PointerTo[ConnectionState]):
+    """Frees the content that is sent from where it lies, if there is one.
+
+    Args:
+        c: The connection.
+    """
+    if not c[].large:
+        return
+    if _worker_of(c)[].lets_go_of(len(c[].large.value()), c[].large_since_ms):
+        c[].large.value().unsafe_give_pages_back()
+    c[].large = None
+
+
 def may_take_content(c: PointerTo[ConnectionState]) -> Bool:
     """Tells whether a running request may take more content; if not, the
     connection waits for room.

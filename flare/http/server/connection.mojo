@@ -148,6 +148,7 @@ struct Connection(TrivialRegisterPassable):
             consume(c, pool, event.consumed)
             return True
         if event.kind == H1Event.TRAILERS and (c[].running or c[].starting):
+            worker_of(c)[].make_room(x[].trailers, event.consumed)
             x[].trailers.append(window(c)[: event.consumed])
         consume(c, pool, event.consumed)
         if event.kind == H1Event.END_OF_MESSAGE:

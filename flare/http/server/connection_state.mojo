@@ -121,6 +121,8 @@ struct ConnectionState(Movable):
     """Content that is sent from where it lies, behind `output`."""
     var large_sent: Int
     """How much of it was sent."""
+    var large_since_ms: Int
+    """Since when it has been here."""
     var tls: Optional[PointerTo[TlsTransport]]
     """What encrypts, if anything does: then `sending` holds records."""
     var exchange: Optional[Exchange]
@@ -187,6 +189,7 @@ struct ConnectionState(Movable):
         self.sending = Buffer()
         self.large = None
         self.large_sent = 0
+        self.large_since_ms = 0
         self.tls = None
         self.exchange = None
         self.charged = 0

@@ -10,6 +10,7 @@ from flare.core import Buffer, PointerTo, heap_destroy
 from flare.runtime.reactor import LARGE_BUFFER_OCTETS
 from flare.tls import TlsError, TlsMachine, TlsStep
 
+from .buffered import drop_large
 from .connection_state import ConnectionState, Stage
 from .input import extend_window, room_behind_window
 from .worker_state import WorkerState
@@ -87,7 +88,7 @@ def encrypt(c: PointerTo[ConnectionState]):
     if machine.failure():
         # Only the alert may still go out.
         c[].output.clear()
-        c[].large = None
+        drop_large(c)
     var wanted = len(c[].output) + _large_octets_left(c)
     if wanted == 0 and machine.pending() == 0 and not _says_end(c, machine):
         return
@@ -98,7 +99,7 @@ def encrypt(c: PointerTo[ConnectionState]):
             _write(c, machine)
         except:
             c[].output.clear()
-            c[].large = None
+            drop_large(c)
         if _says_end(c, machine):
             machine.close()
     # The memory that `sending` may hold is counted as lent, as is that of the
@@ -191,7 +192,7 @@ def _write(c: PointerTo[ConnectionState], machine: TlsMachine) raises TlsError:
     var octets = c[].large.value().octets()[c[].large_sent :]
     c[].large_sent += machine.write(octets[: min(room, len(octets))])
     if _large_octets_left(c) == 0:
-        c[].large = None
+        drop_large(c)
 
 
 def _says_end(c: PointerTo[ConnectionState], machine: TlsMachine) -> Bool:

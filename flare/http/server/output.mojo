@@ -12,7 +12,7 @@ from flare.proto.h1.state import SideState
 from flare.runtime.operation import Operation
 from flare.runtime.reactor import LARGE_BUFFER_OCTETS
 
-from .buffered import is_full
+from .buffered import drop_large, is_full
 from .connection_state import ConnectionState, Stage
 from .encryption import encrypt
 from .log_lines import log_line_of_peer
@@ -309,6 +309,7 @@ def _length_of(h1: H1Machine, status: Int, length: Int) -> BodyLength:
 def _keep_large(c: PointerTo[ConnectionState], var response: Response):
     c[].large = response^.into_body()
     c[].large_sent = 0
+    c[].large_since_ms = worker_of(c)[].reactor.now_ms()
 
 
 def _record(c: PointerTo[ConnectionState], status: Int, octets: Int):
@@ -494,7 +495,7 @@ def count_sent(c: PointerTo[ConnectionState], count: Int):
     c[].sending.clear()
     c[].large_sent += of_large
     if c[].large_sent >= len(c[].large.value()):
-        c[].large = None
+        drop_large(c)
 
 
 @always_inline
@@ -522,5 +523,5 @@ def drop_output(c: PointerTo[ConnectionState]):
     """
     c[].sending.clear()
     c[].output.clear()
-    c[].large = None
+    drop_large(c)
     release_output(c)

@@ -26,6 +26,7 @@ from .log_lines import log_line
 from .read_ahead import feed_starved
 from .statistics import WorkerStatistics
 from .tls_connection import go_on_shaking_hands
+from .trimming import arm_trimming, begin_trimming, end_trimming
 from .worker_state import (
     HANDSHAKE_STEPS_MAX,
     SLOW_TURN_LOG_MS,
@@ -91,6 +92,7 @@ struct Worker(TrivialRegisterPassable):
             _on_slow_turn, w.unsafe_bitcast[NoneType]()
         )
         begin_budget(w)
+        begin_trimming(w)
         begin_accepting(w)
         self._count()
 
@@ -107,6 +109,8 @@ struct Worker(TrivialRegisterPassable):
             feed_starved(w)
         if len(w[].budget.waiting) > 0:
             feed_waiting(w)
+        if not w[].trim_timer.is_armed():
+            arm_trimming(w)
         self._count()
         if w[].stopping and w[].reactor.now_ms() >= w[].stop_deadline_ms:
             self.abort_all()
@@ -127,6 +131,7 @@ struct Worker(TrivialRegisterPassable):
             var c = w[].connections.find(slot)
             if c:
                 Connection(c.value()).stop()
+        end_trimming(w)
         end_accepting(w)
 
     def leave(self):
@@ -152,6 +157,9 @@ struct Worker(TrivialRegisterPassable):
         w[].free_spares()
         w[].free_lost()
         w[].connections.destroy()
+        w[].exchanges.destroy()
+        w[].outputs.destroy()
+        w[].large_outputs.destroy()
         w[].reactor.destroy()
         heap_destroy(w)
 

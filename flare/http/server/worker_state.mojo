@@ -6,16 +6,17 @@ from flare.core import (
     PointerTo,
     Slab,
     SlotHandle,
-    heap_create,
     heap_destroy,
 )
 from flare.http.exchange import CarrierFunctions, Exchange, ExchangeState
 from flare.message import HTTP_DATE_OCTETS, write_http_date
+from flare.runtime.buffer_pool import BufferPool
 from flare.runtime.fiber import FiberFunction
 from flare.runtime.operation import OperationKind, OperationState
 from flare.runtime.reactor import LARGE_BUFFER_OCTETS, Reactor
 from flare.runtime.timer_task import TIMER_OF_TASK, TimerTask
 from flare.runtime.timer_wheel import TimerEntry
+from flare.sys.memory import give_pages_back
 from flare.tls import TlsContext
 
 from .access_queue import AccessRing
@@ -31,7 +32,10 @@ comptime SLOW_TURN_LOG_MS = 1000
 comptime HANDSHAKE_STEPS_MAX = 16
 """Steps of TLS handshakes in one turn of the loop: each may take a third of a
 millisecond, in which nobody else is served."""
-comptime _SPARE_MAX = 256
+comptime _OUTPUTS_MAX = 16_384
+comptime _LARGE_OUTPUTS_MAX = 4096
+# What is shorter stays where it is when it grows.
+comptime _SHORT_OCTETS = 4096
 # What lies unread when receiving pauses, and what the kernel may have received
 # before it learns of the pause: rarely more than 300 KiB.
 comptime _BURST_OCTETS = LARGE_BUFFER_OCTETS + 512 * 1024
@@ -40,6 +44,9 @@ comptime _BURST_OCTETS = LARGE_BUFFER_OCTETS + 512 * 1024
 comptime _CONTENT_GROWTH = 4
 # In mixed traffic every exchange meets a long content some day: what each of
 # them kept would add up.
+comptime _LONG_MS = 1000
+comptime _MUCH_OCTETS = 4 * 1024 * 1024
+comptime _LONG_OCTETS = 256 * 1024
 comptime SPARE_CONTENT_OCTETS_MAX = 16 * 1024
 """How much memory for content an exchange that nobody uses may keep."""
 
@@ -129,12 +136,17 @@ struct WorkerState(Movable):
     """The worker's own handler; `run` knows its type."""
     var functions: ExchangeFunctions
     """What exchanges call back."""
+    var exchanges: Slab[ExchangeState]
+    """The blocks of requests."""
     var spare_exchanges: List[Exchange]
     """Exchanges that nobody uses."""
     var lost_exchanges: List[Exchange]
     """Exchanges to which the stacks of lost fibers refer."""
-    var spare_outputs: List[Buffer]
-    """Output buffers that nobody uses."""
+    var outputs: BufferPool
+    """Output buffers; what else grows bit by bit begins in them, too."""
+    var large_outputs: BufferPool
+    """Buffers of 64 KiB for what has grown, where those for large reads are in
+    use."""
     var lent_exchanges: Int
     """Exchanges in use; what never comes back shows here."""
     var lent_outputs: Int
@@ -183,6 +195,14 @@ struct WorkerState(Movable):
     """Knows the other workers."""
     var spare_descriptor: Int32
     """Given up to answer somebody when no other descriptor is left, or -1."""
+    var trim_timer: TimerEntry
+    """Armed while memory may be given back."""
+    var trim_task: TimerTask
+    """What that timer calls."""
+    var trimmed_request_id: Int
+    """The number of the next request when memory was last given back."""
+    var has_ended_some: Bool
+    """Connections have ended since."""
     var slow_turn_logged_ms: Int
     """When a slow turn was logged last."""
     var report_second: Int
@@ -223,9 +243,13 @@ struct WorkerState(Movable):
         self.run = run
         self.handler = handler
         self.functions = functions
+        self.exchanges = Slab[ExchangeState].create(Int.MAX)
         self.spare_exchanges = List[Exchange]()
         self.lost_exchanges = List[Exchange]()
-        self.spare_outputs = List[Buffer](capacity=_SPARE_MAX)
+        self.outputs = BufferPool.create(OUTPUT_OCTETS, _OUTPUTS_MAX)
+        self.large_outputs = BufferPool.create(
+            LARGE_BUFFER_OCTETS, _LARGE_OUTPUTS_MAX
+        )
         self.lent_exchanges = 0
         self.lent_outputs = 0
         self.budget = OctetBudget(config.max_buffered_octets, handler)
@@ -251,6 +275,12 @@ struct WorkerState(Movable):
         self.ask_for_room = _ask_nobody
         self.peers = handler
         self.spare_descriptor = -1
+        self.trim_timer = TimerEntry(None, TIMER_OF_TASK)
+        self.trim_task = TimerTask(
+            reactor.state.unsafe_bitcast[NoneType](), _nothing
+        )
+        self.trimmed_request_id = 1
+        self.has_ended_some = False
         self.slow_turn_logged_ms = -SLOW_TURN_LOG_MS
         self.report_second = -1
         self.reports = 0
@@ -268,7 +298,7 @@ struct WorkerState(Movable):
         if len(self.spare_exchanges) > 0:
             exchange = self.spare_exchanges.pop()
         else:
-            exchange = heap_create(ExchangeState())
+            exchange = self._make_exchange()
         exchange[].begin()
         return exchange
 
@@ -281,11 +311,40 @@ struct WorkerState(Movable):
         """
         exchange[].end()
         if exchange[].content.capacity() > SPARE_CONTENT_OCTETS_MAX:
-            exchange[].content = Buffer()
+            self._free_content(exchange)
         if exchange[].gathered.capacity() > 0:
             exchange[].gathered = Buffer()
+        if exchange[].trailers.capacity() > 0:
+            exchange[].trailers = Buffer()
         if exchange[].head.has_mended_target:
             exchange[].head.forget_mended()
+
+    @no_inline
+    def _free_content(self, exchange: Exchange):
+        if self.lets_go_of(
+            exchange[].content.capacity(), exchange[].started_ms
+        ):
+            _give_pages_back(exchange[].content)
+        exchange[].content = Buffer()
+
+    def lets_go_of(self, octets: Int, since_ms: Int) -> Bool:
+        """Tells whether memory that is freed now goes back to the kernel.
+
+        The allocator keeps what is freed, for ever. What was held for long, or
+        is much, is not about to be used again.
+
+        Args:
+            octets: How much it is.
+            since_ms: Since when it has been in use.
+
+        Returns:
+            True if it is worth a call of the kernel.
+        """
+        if octets < LARGE_BUFFER_OCTETS:
+            return False
+        return self.reactor.now_ms() - since_ms >= _LONG_MS or (
+            octets >= _LONG_OCTETS and self.budget.charged >= _MUCH_OCTETS
+        )
 
     def give_exchange(mut self, exchange: Exchange):
         """Takes a block back.
@@ -306,9 +365,10 @@ struct WorkerState(Movable):
             An empty buffer with memory.
         """
         self.lent_outputs += 1
-        if len(self.spare_outputs) > 0:
-            return self.spare_outputs.pop()
-        return Buffer(capacity=OUTPUT_OCTETS)
+        var buffer = self.outputs.take_growing()
+        if buffer.capacity() == 0:
+            return Buffer(capacity=OUTPUT_OCTETS)
+        return buffer^
 
     @always_inline
     def make_room(mut self, mut buffer: Buffer, count: Int):
@@ -321,7 +381,7 @@ struct WorkerState(Movable):
             count: The octets that are to be appended.
         """
         var needed = len(buffer) + count
-        if needed > max(buffer.capacity(), OUTPUT_OCTETS):
+        if needed > max(buffer.capacity(), _SHORT_OCTETS):
             self._lengthen(buffer, needed, _BURST_OCTETS)
 
     @always_inline
@@ -335,7 +395,7 @@ struct WorkerState(Movable):
             count: The octets that are to be appended.
         """
         var needed = len(x[].content) + count
-        if needed > max(x[].content.capacity(), OUTPUT_OCTETS):
+        if needed > max(x[].content.capacity(), _SHORT_OCTETS):
             self._lengthen(
                 x[].content,
                 needed,
@@ -350,34 +410,34 @@ struct WorkerState(Movable):
         if needed > capacity:
             return
         var longer: Buffer
-        if needed <= LARGE_BUFFER_OCTETS:
+        if needed <= OUTPUT_OCTETS:
+            longer = self.outputs.take_growing()
+        elif needed <= LARGE_BUFFER_OCTETS:
             longer = self.reactor.large_buffers().take_growing()
             if longer.capacity() == 0:
-                return
+                longer = self.large_outputs.take_growing()
         else:
             longer = Buffer(capacity=capacity)
+        if longer.capacity() == 0:
+            return
         longer.append(buffer.span())
         swap(longer, buffer)
-        self._keep_spare(longer^)
+        if longer.capacity() > LARGE_BUFFER_OCTETS:
+            _give_pages_back(longer)
 
     @always_inline
     def give_output(mut self, var buffer: Buffer):
         """Takes an output buffer back.
 
         Args:
-            buffer: The buffer; one that has grown is freed.
+            buffer: The buffer; one that has grown is freed, the others go back
+                to the pool.
         """
         self.lent_outputs -= 1
-        self._keep_spare(buffer^)
-
-    @always_inline
-    def _keep_spare(mut self, var buffer: Buffer):
-        if (
-            buffer.capacity() == OUTPUT_OCTETS
-            and len(self.spare_outputs) < _SPARE_MAX
-        ):
-            buffer.clear()
-            self.spare_outputs.append(buffer^)
+        if buffer.capacity() > LARGE_BUFFER_OCTETS:
+            # Bursts are rare: few would use its memory again.
+            _give_pages_back(buffer)
+        _ = buffer^
 
     @always_inline
     def refresh_date(mut self):
@@ -390,15 +450,38 @@ struct WorkerState(Movable):
     def free_lost(mut self):
         """Frees what lost fibers used; their stacks are gone."""
         while len(self.lost_exchanges) > 0:
-            heap_destroy(self.lost_exchanges.pop())
+            _ = self.exchanges.give(self.lost_exchanges.pop()[].slot)
 
     def free_spares(mut self):
         """Frees every block that nobody uses."""
         while len(self.spare_exchanges) > 0:
-            heap_destroy(self.spare_exchanges.pop())
+            _ = self.exchanges.give(self.spare_exchanges.pop()[].slot)
         while len(self.listeners) > 0:
             heap_destroy(self.listeners.pop())
-        self.spare_outputs.clear()
+
+    @no_inline
+    def _make_exchange(mut self) -> Exchange:
+        var slot = self.exchanges.take(ExchangeState()).value()
+        var exchange = self.exchanges.find(slot).value()
+        exchange[].slot = slot
+        return exchange
+
+    def trim_exchanges(mut self, kept: Int) -> Bool:
+        """Frees what half of the blocks of requests hold that nobody uses.
+
+        The blocks stay where they are: a fiber that outlived its request looks
+        there whether it is over, and finds the number 0.
+
+        Args:
+            kept: How many stay.
+
+        Returns:
+            True if another call would free more.
+        """
+        var stays = max(kept, len(self.spare_exchanges) // 2)
+        while len(self.spare_exchanges) > stays:
+            _ = self.exchanges.give(self.spare_exchanges.pop()[].slot)
+        return len(self.spare_exchanges) > kept
 
 
 def _nothing(owner: Erased):
@@ -407,3 +490,8 @@ def _nothing(owner: Erased):
 
 def _ask_nobody(peers: Erased, worker: Erased):
     pass
+
+
+def _give_pages_back(buffer: Buffer):
+    var memory = buffer.heap_memory()
+    _ = give_pages_back(Int(memory.unsafe_ptr()), len(memory))
