@@ -11,13 +11,15 @@ ARGS ?=
 # Runs per harness of `make fuzz`, seeds of `make simulate`.
 RUNS ?= 1000000
 SEEDS ?= 100000
+# How long `make siege` attacks.
+MINUTES ?= 60
 
 # Nothing here sends reports or needs a crash handler.
 export MODULAR_CRASH_REPORTING_ENABLED := false
 export MODULAR_TELEMETRY_ENABLED := false
 
 .PHONY: help setup setup-peers serve test check format examples fuzz \
-	fuzz-planted test-asan simulate bench bench-full wheel clean
+	fuzz-planted test-asan simulate siege bench bench-full wheel clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1: /p' Makefile
@@ -66,6 +68,9 @@ simulate: $(SETUP) ## simulates SEEDS servers, or repeats the one of RUN
 	@mkdir -p build/fuzz
 	@$(MOJO) build -D ASSERT=all -I . -o build/fuzz/fuzz_server fuzz/fuzz_server.mojo
 	@build/fuzz/fuzz_server $(if $(RUN),--only-run $(RUN),--runs $(SEEDS))
+
+siege: $(SETUP) ## lets hostile clients and origins attack for MINUTES
+	@cd tests/python && ../../$(PYTHON) -m siege.run --minutes $(MINUTES) $(ARGS)
 
 bench: $(SETUP) ## micro benchmarks, and flare beside its peers in minutes
 	@$(PYTHON) benchmark/micro/run

@@ -1,0 +1,47 @@
+"""Asks a server for its root again and again, in a process of its own.
+
+    python3 probe.py PORT
+
+It prints a line when it begins. When its standard input ends, it prints the number of answers, of failures
+and the longest wait in seconds.
+"""
+
+import select
+import socket
+import sys
+import time
+
+PAUSE_SECONDS = 0.05
+ANSWER_SECONDS_MAX = 10.0
+REQUEST = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+
+
+def is_answered(port):
+    """Returns whether the server answers 200 on a connection of its own."""
+    try:
+        with socket.create_connection(
+            ("127.0.0.1", port), ANSWER_SECONDS_MAX
+        ) as stream:
+            stream.sendall(REQUEST)
+            answer = b""
+            while piece := stream.recv(4096):
+                answer += piece
+    except OSError:
+        return False
+    return answer.startswith(b"HTTP/1.1 200")
+
+
+def main(port):
+    """Asks until standard input ends."""
+    asked, failed, slowest = 0, 0, 0.0
+    print("ready", flush=True)
+    while not select.select([sys.stdin], [], [], PAUSE_SECONDS)[0]:
+        began = time.monotonic()
+        failed += not is_answered(port)
+        asked += 1
+        slowest = max(slowest, time.monotonic() - began)
+    print(asked, failed, slowest)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))
