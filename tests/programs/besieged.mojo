@@ -1,7 +1,8 @@
 """Serves what the hostile clients of tests/hostile attack; argv says how.
 
 `besieged BACKEND` serves routes, `besieged BACKEND URL` a reverse proxy in
-front of another server. The port is printed.
+front of another server, `besieged BACKEND tls FOLDER` the routes inside of TLS
+with the certificate of that folder. The port is printed.
 """
 
 from std.sys import argv
@@ -26,6 +27,7 @@ from flare.http import (
 from flare.json import FromJson, ToJson, Value, decode, dumps
 from flare.net import SocketAddr
 from flare.runtime import BackendKind, sleep
+from flare.tls import TlsIdentity, TlsServerConfig
 
 
 @fieldwise_init
@@ -110,9 +112,7 @@ def download(octets: Path[Int]) raises -> Response:
 
 
 def whole(octets: Path[Int]) raises -> Response:
-    return ok(
-        List[UInt8](length=min(max(octets.value, 0), 8 << 20), fill=120)
-    )
+    return ok(List[UInt8](length=min(max(octets.value, 0), 8 << 20), fill=120))
 
 
 def delay(ms: Path[Int]) raises -> Response:
@@ -155,13 +155,26 @@ def main() raises:
     var backend = BackendKind.IO_URING
     if options[1] == "epoll":
         backend = BackendKind.EPOLL
-    var server = HttpServer.bind(
-        SocketAddr.localhost(0), ServerConfig(backend=backend)
-    )
-    print(server.local_address().port, flush=True)
-    if len(options) > 2:
-        server.serve(ReverseProxy(options[2]))
+    var address = SocketAddr.localhost(0)
+    var config = ServerConfig(backend=backend)
+    if len(options) > 3:
+        var folder = String(options[3])
+        var tls = TlsServerConfig(
+            TlsIdentity.files(folder + "/server.pem", folder + "/server.key")
+        )
+        var server = HttpServer.bind_tls(address, tls^, config^)
+        serve_routes(server)
         return
+    var server = HttpServer.bind(address, config^)
+    if len(options) == 2:
+        serve_routes(server)
+        return
+    print(server.local_address().port, flush=True)
+    server.serve(ReverseProxy(options[2]))
+
+
+def serve_routes(server: HttpServer) raises:
+    print(server.local_address().port, flush=True)
     var router = Router()
     router.get("/", home)
     router.post("/echo", echo)

@@ -46,6 +46,7 @@ class Besieged:
     # `pooled_max`: connections to an origin that it may keep.
     def __init__(self, program, *options, pooled_max=0):
         self.pooled_max = pooled_max
+        self.is_secure = "tls" in options
         self.process = subprocess.Popen(
             [program, *options],
             stdout=subprocess.PIPE,
@@ -110,7 +111,7 @@ class _Probe:
     def __init__(self, server):
         self._process = subprocess.Popen(
             [sys.executable, Path(__file__).with_name("probe.py"),
-             str(server.port)],
+             str(server.port), *(["tls"] if server.is_secure else [])],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
@@ -167,5 +168,7 @@ async def settle(server, report, seconds_max):
     await asyncio.sleep(1.0)
     if server.cpu_seconds() - before > IDLE_SHARE_MAX:
         report.problems.append("SPINS")
-    if not await asyncio.to_thread(is_answered, server.port):
+    if not await asyncio.to_thread(
+        is_answered, server.port, server.is_secure
+    ):
         report.problems.append("ANSWERS NO MORE")

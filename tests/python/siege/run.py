@@ -2,9 +2,9 @@
 
     python3 -m siege.run [--minutes M] [--only PATTERN] [--seed N] ...
 
-Three servers stand on each kernel interface: one with routes, a proxy in front
-of it, and a proxy in front of an origin that answers as no server should. A
-line follows each attack. Ends with 1 if a server died, stalled, kept memory or
+Four servers stand on each kernel interface: one with routes, one with the same
+routes inside of TLS, a proxy in front of the first one, and a proxy in front of
+an origin that answers as no server should. A line follows each attack. Ends with 1 if a server died, stalled, kept memory or
 descriptors, or span.
 """
 
@@ -19,10 +19,13 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from loopback.subject import BACKENDS, ROOT, build  # noqa: E402
+from loopback.secure_socket import certificates  # noqa: E402
 from siege.attacks import ATTACKS, get, post  # noqa: E402
 from siege.clients import Hostile, Siege, waves  # noqa: E402
 from siege.judge import Besieged, Report, besiege, settle  # noqa: E402
 from siege.origins import HostileOrigin  # noqa: E402
+from siege.probe import is_answered  # noqa: E402
+from siege.secure_attacks import SECURE_ATTACKS  # noqa: E402
 
 PROGRAM = ROOT / "tests" / "programs" / "besieged.mojo"
 # An attack that leaves the machine no rest slows the attackers too.
@@ -57,7 +60,7 @@ def origin_attacks(origin):
 
 
 class Stand:
-    """Holds the three servers of one kernel interface."""
+    """Holds the four servers of one kernel interface."""
 
     def __init__(self, program, backend, origin):
         self.backend = backend
@@ -73,6 +76,10 @@ class Stand:
         server = Besieged(program, backend)
         self.servers = {
             "server": (server, ATTACKS),
+            "secure": (
+                Besieged(program, backend, "tls", certificates()),
+                SECURE_ATTACKS,
+            ),
             "proxy": (proxy(server.port), ATTACKS),
             "betrayed": (proxy(origin.port), origin_attacks(origin)),
         }
@@ -81,6 +88,9 @@ class Stand:
         """Lets the servers load their libraries, and meet each kind of request
         once."""
         for server, _ in self.servers.values():
+            if server.is_secure:
+                is_answered(server.port, True)
+                continue
             for path in ("/", "/download/100", "/whole/100000", "/fail"):
                 for coding in ("gzip", "br", "zstd", "identity"):
                     await self._ask(server, path, coding)
