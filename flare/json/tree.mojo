@@ -15,6 +15,8 @@ comptime _PATH_OCTETS_MAX = 256
 # Who goes through a list that a peer made and catches an error at each element
 # would else take time that grows with the square of its length.
 comptime _PATH_STEPS_MAX = 32 * 1024 * 1024
+# Levels that are written without memory from the allocator.
+comptime _NEAR_LEVELS = 8
 
 
 def write_value(json: JsonWriter, document: Document, index: Int):
@@ -164,8 +166,9 @@ def _walk[
     index: Int,
 ):
     # A loop: a document is deeper than a fiber's stack has room for frames.
-    var outer = List[_Open]()
     var open = _Open(index, 0, False)
+    var near = Array[_Open, _NEAR_LEVELS](fill=open)
+    var outer = List[_Open]()
     var levels = 0
     while True:
         var node = nodes[unsafe_offset=open.at]
@@ -180,8 +183,10 @@ def _walk[
             var is_object = node.kind == Node.OBJECT
             output.octet(UInt8(ord("{") if is_object else ord("[")))
             if node.size > 0:
-                if levels > 0:
+                if levels > _NEAR_LEVELS:
                     outer.append(open)
+                elif levels > 0:
+                    near.unsafe_get(levels - 1) = open
                 open = _Open(node.place, node.size, is_object)
                 levels += 1
                 begins = True
@@ -201,8 +206,10 @@ def _walk[
                 levels -= 1
                 output.line(levels)
                 output.octet(_closing(open.is_object))
-                if levels > 0:
+                if levels > _NEAR_LEVELS:
                     open = outer.pop()
+                elif levels > 0:
+                    open = near.unsafe_get(levels - 1)
         output.line(levels)
         if open.is_object:
             output.string(_octets(nodes[unsafe_offset=open.at], text))

@@ -1,6 +1,7 @@
 """Writes JSON text piece by piece, compact or indented."""
 
 from std.memory import unsafe_memset
+from std.sys.intrinsics import unlikely
 
 from flare.core import OctetPointer, PointerTo, heap_create, heap_destroy
 from flare.sys.stack import StackRange, running_stack, stack_pointer
@@ -22,6 +23,9 @@ comptime _WORDS = DEPTH_MAX // 64
 comptime _BLANKS_FREE = 64 * 1024
 comptime _BLANKS_PER_OCTET = 8
 comptime _INDENT_MAX = 1024
+# Types nest so deep by themselves, whatever was read: small texts pay for no
+# look at the stack.
+comptime _LEVELS_UNCHECKED = 4
 
 
 struct WriterState(Movable):
@@ -288,6 +292,7 @@ struct JsonWriter(TrivialRegisterPassable):
         """
         self._state[].buffer.advance(octets)
 
+    @always_inline
     def begin_array(self) raises:
         """Begins an array.
 
@@ -295,12 +300,14 @@ struct JsonWriter(TrivialRegisterPassable):
             The text of a `JsonError` of kind `TOO_DEEP`, if the stack of the
             fiber or thread or `DEPTH_MAX` allows no further level.
         """
-        self._begin(False, UInt8(ord("[")))
+        if unlikely(not self._begins(False, UInt8(ord("[")))):
+            raise self._too_deep()
 
     def end_array(self):
         """Ends an array."""
         self._end(False, UInt8(ord("]")))
 
+    @always_inline
     def begin_object(self) raises:
         """Begins an object.
 
@@ -308,7 +315,8 @@ struct JsonWriter(TrivialRegisterPassable):
             The text of a `JsonError` of kind `TOO_DEEP`, if the stack of the
             fiber or thread or `DEPTH_MAX` allows no further level.
         """
-        self._begin(True, UInt8(ord("{")))
+        if unlikely(not self._begins(True, UInt8(ord("{")))):
+            raise self._too_deep()
 
     def end_object(self):
         """Ends an object."""
@@ -449,14 +457,17 @@ struct JsonWriter(TrivialRegisterPassable):
             MutUntrackedOrigin
         ]()
 
-    @always_inline
-    def _begin(self, is_object: Bool, octet: UInt8) raises:
+    @no_inline
+    def _begins(self, is_object: Bool, octet: UInt8) -> Bool:
+        # Does not raise itself: an error that is not raised costs as much as
+        # the rest.
         self.before_value()
         ref state = self._state[]
-        if state.depth == DEPTH_MAX or not (
-            state.stack.holds(stack_pointer()) or self._has_room()
+        if state.depth >= _LEVELS_UNCHECKED and (
+            state.depth == DEPTH_MAX
+            or not (state.stack.holds(stack_pointer()) or self._has_room())
         ):
-            raise self._too_deep()
+            return False
         state.buffer.append_octet(octet)
         var bit = UInt64(1) << UInt64(state.depth & 63)
         var word = state.depth >> 6
@@ -466,6 +477,7 @@ struct JsonWriter(TrivialRegisterPassable):
             state.is_object.unsafe_get(word) &= ~bit
         state.depth += 1
         state.phase = _BEGIN
+        return True
 
     @no_inline
     def _too_deep(self) -> Error:
