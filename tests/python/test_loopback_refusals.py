@@ -94,7 +94,6 @@ ROWS = [
     ("Host with user", request(host=b"Host: u@a"), 400),
     ("Host with path", request(host=b"Host: a/b"), 400),
     ("Host with a bad port", request(host=b"Host: a:b"), 400),
-    ("Host beside another target", request(line=b"GET http://b/raise HTTP/1.1"), 400),
     # Request lines (RFC 9112 section 3).
     ("HTTP/0.9", b"GET /raise\r\n\r\n", 400),
     ("HTTP/2.0", with_line(b"GET /raise HTTP/2.0"), 505),
@@ -110,7 +109,6 @@ ROWS = [
     ("bare CR", b"GET /raise HTTP/1.1\rHost: a\r\r", 400),
     ("NUL in the target", with_line(b"GET /ra\x00ise HTTP/1.1"), 400),
     ("escape in the target", with_line(b"GET /ra\x1bise HTTP/1.1"), 400),
-    ("non-ASCII target", with_line(b"GET /\xc3\xa4 HTTP/1.1"), 400),
     ("bad escape", with_line(b"GET /raise%zz HTTP/1.1"), 400),
     ("fragment", with_line(b"GET /raise#a HTTP/1.1"), 400),
     ("relative target", with_line(b"GET raise HTTP/1.1"), 400),

@@ -159,7 +159,7 @@ def _write_content(
         except e:
             raise Error("http.bad_content ", e.reason)
     var output = output_of(c)
-    var taken = min(count, max(stream_room(c) - len(output[]), 1))
+    var taken = min(count, _room_left(c))
     if taken > 0:
         make_room(c, taken)
         try:
@@ -178,7 +178,7 @@ def _write_upgraded(
     _check_thread(c)
     _await_room(c, c[].exchange.value())
     var output = output_of(c)
-    var taken = min(count, stream_room(c) - len(output[]))
+    var taken = min(count, _room_left(c))
     make_room(c, taken)
     output[].append(Span(unsafe_ptr=octets, length=taken))
     _send(c)
@@ -241,6 +241,12 @@ def _await_room(c: PointerTo[ConnectionState], x: Exchange) raises:
         if result < 0:
             raise Error(NetError.from_errno("write", result))
         _check_peer(c, x)
+
+
+def _room_left(c: PointerTo[ConnectionState]) -> Int:
+    # The head that was written since, or what others have buffered, may have
+    # taken the room that was waited for: a write always gets on.
+    return max(stream_room(c) - len(c[].output), 1)
 
 
 @always_inline

@@ -15,7 +15,7 @@ from .buffered import (
     tick_timer,
 )
 from .connection import Connection
-from .connection_state import Stage
+from .connection_state import ConnectionState, Stage
 from .output import flush
 from .worker_state import WorkerState
 
@@ -47,35 +47,62 @@ def feed_waiting(w: PointerTo[WorkerState]):
     Args:
         w: The worker, at the end of a turn.
     """
-    var at = 0
+    if len(w[].budget.waiting) == 0:
+        return
+    if is_short_of_room(w) and _has_favoured(w):
+        return
+    # A connection that has to wait again stands behind them all, and its turn
+    # is not this one: else it would be fed for ever.
+    var waiting = List[SlotHandle]()
+    swap(waiting, w[].budget.waiting)
+    var rest = List[SlotHandle]()
     var fed = 0
-    while at < len(w[].budget.waiting):
-        var slot = w[].budget.waiting[at]
+    for slot in waiting:
         var c = w[].connections.find(slot)
         if not c or not c.value()[].awaits_room:
-            at += 1
             continue
-        if is_short_of_room(w):
-            if not c.value()[].running or _has_favoured(w):
-                break
-            w[].budget.favoured = slot
-            w[].budget.favoured_request = (
-                c.value()[].exchange.value()[].request_id
-            )
-        elif fed == _PER_TURN_MAX:
-            # The next turn must not wait for something else to happen.
-            w[].reactor.post(_nothing, w.unsafe_bitcast[NoneType]())
-            break
-        at += 1
+        if fed == _PER_TURN_MAX or not _may_go_on(w, c.value()):
+            rest.append(slot)
+            continue
         fed += 1
-        c.value()[].awaits_room = False
-        w[].budget.stuck_since_ms = w[].reactor.now_ms()
-        Connection(c.value()).process()
-    if at > 0:
-        var rest = List[SlotHandle](w[].budget.waiting[at:])
-        w[].budget.waiting = rest^
+        _go_on(w, slot)
+    if fed == _PER_TURN_MAX:
+        # The next turn must not wait for something else to happen.
+        w[].reactor.post(_nothing, w.unsafe_bitcast[NoneType]())
+    rest.extend(Span(w[].budget.waiting))
+    w[].budget.waiting = rest^
     if len(w[].budget.waiting) == 0 and w[].budget.timer.is_armed():
         w[].reactor.timers().cancel(tick_timer(w))
+
+
+def _may_go_on(
+    w: PointerTo[WorkerState], c: PointerTo[ConnectionState]
+) -> Bool:
+    """Tells whether there is room for a connection, or makes it the one that
+    needs none."""
+    if not is_short_of_room(w):
+        return True
+    # Room is no help to a request whose content is there, or which has become
+    # a stream: others have to free it.
+    if not c[].running or c[].upgraded or _has_favoured(w):
+        return False
+    ref x = c[].exchange.value()[]
+    if x.content_complete or x.content_status != 0:
+        return False
+    w[].budget.favoured = c[].slot
+    w[].budget.favoured_request = x.request_id
+    return True
+
+
+def _go_on(w: PointerTo[WorkerState], slot: SlotHandle):
+    var stuck_since_ms = w[].budget.stuck_since_ms
+    var c = w[].connections.find(slot).value()
+    c[].awaits_room = False
+    Connection(c).process()
+    var again = w[].connections.find(slot)
+    if not (again and again.value()[].awaits_room):
+        stuck_since_ms = w[].reactor.now_ms()
+    w[].budget.stuck_since_ms = stuck_since_ms
 
 
 def _has_favoured(w: PointerTo[WorkerState]) -> Bool:
@@ -125,8 +152,12 @@ def _refuse(w: PointerTo[WorkerState], slot: SlotHandle):
     if c.value()[].stage != Stage.OPEN or not c.value()[].exchange:
         return
     var connection = Connection(c.value())
-    connection.refuse_content(503)
-    flush(c.value())
+    if c.value()[].upgraded:
+        # No part of another protocol may be left out.
+        connection.peer_is_gone()
+    else:
+        connection.refuse_content(503)
+        flush(c.value())
     connection.settle()
 
 

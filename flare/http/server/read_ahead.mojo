@@ -14,7 +14,7 @@ from flare.runtime.operation import (
 )
 from flare.runtime.reactor import LARGE_BUFFER_OCTETS
 
-from .buffered import await_room, is_full
+from .buffered import await_room, is_favoured, is_full
 from .connection_state import ConnectionState, Stage
 from .encryption import RECORD_OCTETS_MAX
 from .input import window
@@ -217,7 +217,11 @@ def _is_full(c: PointerTo[ConnectionState]) -> Bool:
     if c[].awaits_room:
         return True
     # Without a copy, what lies unread is a buffer of the pool.
-    if c[].gathered.capacity() > 0 and is_full(worker_of(c)):
+    if (
+        c[].gathered.capacity() > 0
+        and is_full(worker_of(c))
+        and not is_favoured(c)
+    ):
         await_room(c)
         return True
     # Nobody consumes these while earlier answers lie unsent. A head may be

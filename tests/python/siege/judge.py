@@ -10,8 +10,6 @@ from pathlib import Path
 
 from .probe import is_answered
 
-# How much a server may hold more than before, once all attackers have left.
-KEPT_OCTETS_MAX = 8 << 20
 # The share of a core that a server may use which serves nobody.
 IDLE_SHARE_MAX = 0.05
 
@@ -145,7 +143,7 @@ async def besiege(server, name, act, slowest_seconds_max):
     return report
 
 
-async def settle(server, report, seconds_max):
+async def settle(server, report, given):
     """Waits until a server that nobody attacks is as it was before; adds to the
     report what it still holds, and whether it rests and answers."""
     began = time.monotonic()
@@ -157,10 +155,10 @@ async def settle(server, report, seconds_max):
         report.kept_octets = server.resident_octets() - server.idle_octets
         left = server.descriptors() - server.idle_descriptors
         report.settled_seconds = time.monotonic() - began
-        has_settled = report.kept_octets <= KEPT_OCTETS_MAX and left <= 0
-        if has_settled or report.settled_seconds > seconds_max:
+        has_settled = report.kept_octets <= given.kept << 20 and left <= 0
+        if has_settled or report.settled_seconds > given.settle:
             break
-    if report.kept_octets > KEPT_OCTETS_MAX:
+    if report.kept_octets > given.kept << 20:
         report.problems.append("BLOATED")
     if left > 0:
         report.problems.append(f"{left} DESCRIPTORS LEFT")

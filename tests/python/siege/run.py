@@ -31,6 +31,8 @@ PROGRAM = ROOT / "tests" / "programs" / "besieged.mojo"
 # An attack that leaves the machine no rest slows the attackers too.
 SLOWEST_SECONDS_MAX = 5.0
 SETTLE_SECONDS_MAX = 60.0
+# What a server may hold more than before, once all attackers have left.
+KEPT_MEBIBYTES_MAX = 8
 # What the pool of a client keeps of one origin at most.
 POOLED_MAX = 256
 
@@ -117,11 +119,11 @@ class Stand:
             siege = Siege(server.port, given.seconds, seed)
             report = await besiege(server, whole, act(siege), given.slowest)
             if not given.settles_once and server.is_alive():
-                await settle(server, report, given.settle)
+                await settle(server, report, given)
             yield report
         if given.settles_once and server.is_alive():
             report = Report(f"{self.backend} {kind} at rest")
-            await settle(server, report, given.settle)
+            await settle(server, report, given)
             yield report
 
     def stop(self):
@@ -184,6 +186,8 @@ def parse(arguments):
                         help="seconds that an answer may take meanwhile")
     parser.add_argument("--settle", type=float, default=SETTLE_SECONDS_MAX,
                         help="seconds until a server must be as before")
+    parser.add_argument("--kept", type=int, default=KEPT_MEBIBYTES_MAX,
+                        help="mebibytes that it may hold more then")
     parser.add_argument("--settles-once", action="store_true",
                         help="look at rest after a round, not each attack")
     parser.add_argument("--backends", nargs="+", default=list(BACKENDS))
