@@ -10,6 +10,7 @@ from flare.http.response_stream import ResponseStream
 from flare.http.server.buffered import buffered_octets
 from flare.http.server.config import ServerConfig
 from flare.http.server.log import LogSink
+from flare.http.upgraded_stream import UpgradedStream
 from flare.runtime.backends.simulated_network import Peer
 from flare.testing.test_server import TestServer
 
@@ -192,6 +193,34 @@ def test_content_over_the_whole_budget_is_413_at_once() raises:
     _end(server^, [peer])
 
 
+def test_streams_of_another_protocol_wait_for_room_and_hold_no_loop() raises:
+    var server = _server()
+    var peers = List[Peer]()
+    for _ in range(60):
+        var peer = server.connect()
+        peer.send(
+            "GET /echo HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\n"
+            "Upgrade: echo\r\n\r\n"
+        )
+        server.settle()
+        peers.append(peer)
+    # Nobody reads what comes back.
+    for _ in range(3):
+        for peer in peers:
+            peer.send(String("x") * 100_000)
+        server.settle()
+    assert_true(_held(server) > _BUDGET, String(_held(server)))
+    assert_true(
+        len(server.worker.state[].budget.waiting) <= 2 * len(peers),
+        String(len(server.worker.state[].budget.waiting)),
+    )
+    for peer in peers:
+        peer.reset()
+    server.settle()
+    assert_equal(_held(server), 0)
+    _end(server^, [])
+
+
 struct _Handler(Handler):
     def __init__(out self):
         pass
@@ -204,6 +233,8 @@ struct _Handler(Handler):
             return _count(req)
         if req.path == "/large":
             return ok(List[UInt8](length=1_000_000, fill=120))
+        if req.path == "/echo":
+            return Response.upgrade("echo", _echo)
         if req.path == "/stream":
             return Response.stream(_write_for_ever)
         return ok("other")
@@ -224,6 +255,15 @@ def _write_for_ever(req: Request, stream: ResponseStream) raises:
     var piece = List[UInt8](length=50_000, fill=120)
     while True:
         stream.write_all(Span(piece))
+
+
+def _echo(req: Request, stream: UpgradedStream) raises:
+    var piece = List[UInt8](length=50_000, fill=0)
+    while True:
+        var count = stream.read(Span(piece))
+        if count == 0:
+            return
+        stream.write_all(Span(piece)[:count])
 
 
 def _get(target: StringSlice) -> String:
