@@ -17,7 +17,6 @@ from flare.http import (
     FnHandler,
     Handler,
     HttpServer,
-    LogSink,
     Request,
     Response,
     ResponseStream,
@@ -205,12 +204,13 @@ def main() raises:
     config.handle_signals = not _has("--no-signals")
     if _has("--short"):
         config.shutdown_timeout_ms = 200
+    # A worker is a process, which begins with what is named here.
     if _has("--hangs-at-start"):
-        config.log = LogSink(_hang_at_start)
+        _begin_workers_with(_hang)
     if _has("--dies-at-start"):
-        config.log = LogSink(_abort_at_start)
+        _begin_workers_with(_die)
     if _has("--reads-at-start"):
-        config.log = LogSink(_read_at_start)
+        _begin_workers_with(_read)
     var server = HttpServer.bind(SocketAddr.localhost(0), config^)
     print(server.local_address().port, flush=True)
     if _has("--stop-on-input"):
@@ -303,23 +303,22 @@ def _recurse(n: Int) -> Int:
     return _recurse(n + 1) + frame[n % 64]
 
 
-def _abort_at_start(line: StringSlice[ImmUntrackedOrigin]):
-    if line.startswith("flare: listening"):
-        abort("at start")
-    print(line, file=stderr)
+def _begin_workers_with(begin: def() thin abi("C") -> None):
+    _ = external_call["pthread_atfork", c_int](0, 0, begin)
 
 
-def _hang_at_start(line: StringSlice[ImmUntrackedOrigin]):
-    while line.startswith("flare: listening") and parent_process_id() > 0:
+def _die() abi("C"):
+    abort("at start")
+
+
+def _hang() abi("C"):
+    while parent_process_id() > 0:
         pass
-    print(line, file=stderr)
 
 
-def _read_at_start(line: StringSlice[ImmUntrackedOrigin]):
-    if line.startswith("flare: listening"):
-        var octets = List[UInt8](length=1, fill=0)
-        _ = read_descriptor(0, Span(octets))
-    print(line, file=stderr)
+def _read() abi("C"):
+    var octets = List[UInt8](length=1, fill=0)
+    _ = read_descriptor(0, Span(octets))
 
 
 @fieldwise_init

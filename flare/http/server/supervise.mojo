@@ -13,11 +13,10 @@ dropped there.
 
 from flare.core import PointerTo
 from flare.net import NetError
-from flare.runtime.line_queue import LineQueue
 from flare.sys.clock import monotonic_ms
 from flare.sys.errno import errno_name
 from flare.sys.fatal_signal import fatal_signal_name
-from flare.sys.file import close_descriptor
+from flare.sys.file import STANDARD_ERROR, close_descriptor, wait_writable
 from flare.sys.process import (
     SIGKILL,
     PollEntry,
@@ -54,6 +53,8 @@ comptime _STOPPING_NOW = 2
 comptime _START_MS = 5000
 # What a worker may take beyond the deadline that it keeps itself.
 comptime _GRACE_MS = 1000
+# How long a line may wait for whoever reads standard error.
+comptime _WRITE_MS = 100
 # When to start a worker that is not to be started again.
 comptime _NEVER = Int.MAX
 
@@ -76,7 +77,6 @@ def supervise_workers(plan: PointerTo[ServePlan]) raises:
     try:
         supervisor.run()
     finally:
-        supervisor.end_lines()
         _ = plan[].handle.send_orders_to(-1)
         orders.value().close()
 
@@ -130,7 +130,6 @@ struct _Supervisor(Movable):
     var kill_at_ms: Int
     # Why the server gives up.
     var failure: Optional[Error]
-    var line_queue: Optional[LineQueue]
 
     def __init__(out self, plan: PointerTo[ServePlan], orders: OrderSocket):
         self.plan = plan
@@ -142,10 +141,6 @@ struct _Supervisor(Movable):
         self.has_signal = False
         self.kill_at_ms = Int.MAX
         self.failure = None
-        # Whatever reads the lines, a dead worker is started again.
-        self.line_queue = LineQueue.begin(
-            plan[].config.log.write, [String("the supervisor")]
-        )
 
     def run(mut self) raises:
         self.plan[].handle.share_counters(len(self.children))
@@ -451,15 +446,11 @@ struct _Supervisor(Movable):
         self._say(String("flare: worker ", index, " ", text))
 
     def _say(self, line: String):
-        var write = self.plan[].config.log.write
-        if self.line_queue:
-            _ = self.line_queue.value().ring(0).put(write, line)
-        else:
+        # No thread writes for the supervisor: a worker that is forked while a
+        # thread holds a lock, such as that of the allocator, would wait for it
+        # for ever. Nor does the supervisor wait for a reader of its lines.
+        if wait_writable(STANDARD_ERROR, _WRITE_MS):
             self.plan[].config.log.line(line)
-
-    def end_lines(self):
-        if self.line_queue:
-            self.line_queue.value().end()
 
 
 def _describe(end: ProcessEnd) -> String:
