@@ -139,8 +139,8 @@ struct Scenario(Movable):
             self.faults.accept_errors = 900
             self.config.overload_timeout_ms = 100 + self.draws.below(200)
         # Only one of the two, so that a 503 tells which one was met.
-        self.few_requests = self.draws.strikes(320)
-        self.few_fibers = not self.few_requests and self.draws.strikes(400)
+        self.few_requests = self.draws.strikes(420)
+        self.few_fibers = not self.few_requests and self.draws.strikes(470)
         if self.few_requests:
             self.config.max_requests_in_flight = 1 + self.draws.below(2)
         if self.few_fibers:
