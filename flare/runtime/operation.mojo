@@ -71,7 +71,8 @@ struct OperationState(Movable):
     var phase: UInt8
     """Whether it is idle, queued or in flight."""
     var multishot: Bool
-    """One submission completes many times (`ACCEPT`, `RECEIVE`, `POLL`)."""
+    """One submission completes many times (`ACCEPT`, `RECEIVE`, `POLL`): until
+    it fails, or until the backend finds that it should be submitted again."""
     var cancel_requested: Bool
     """The reactor was asked to end it."""
     var transient: Bool

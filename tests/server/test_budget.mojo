@@ -221,6 +221,42 @@ def test_streams_of_another_protocol_wait_for_room_and_hold_no_loop() raises:
     _end(server^, [])
 
 
+def test_who_sends_and_does_not_read_ends_before_others_are_refused() raises:
+    for target in ["/large", "/echo", "/pipelined"]:
+        var server = _server()
+        var upload = server.connect()
+        upload.send(_upload(_CONTENT_OCTETS, 400_000))
+        var reader = server.connect()
+        reader.send(_get("/stream"))
+        server.settle()
+        var peers = List[Peer]()
+        for _ in range(60):
+            peers.append(server.connect())
+            _send_unread(server, peers[len(peers) - 1], target)
+        assert_true(_held(server) >= _BUDGET, String(_held(server)))
+        for _ in range(15):
+            server.advance(100)
+            assert_true(len(reader.received()) > 0)
+        assert_true(_held(server) < _BUDGET, String(target, _held(server)))
+        var shed = Int(server.statistics().connections_shed)
+        assert_true(shed > 0 and shed < 60, String(target, shed))
+        var other = server.connect()
+        other.send(_get("/"))
+        server.settle()
+        assert_true(_text(other.received()).startswith("HTTP/1.1 200"), target)
+        # Neither content that a handler waits for nor a peer that reads ends.
+        upload.send(String("x") * (_CONTENT_OCTETS - 400_000))
+        server.settle()
+        assert_true(_text(upload.received()).endswith("500000"), target)
+        assert_true(not reader.is_closed() and not reader.is_reset())
+        for peer in peers:
+            peer.reset()
+        reader.reset()
+        server.settle()
+        assert_equal(_held(server), 0)
+        _end(server^, [upload, other])
+
+
 struct _Handler(Handler):
     def __init__(out self):
         pass
@@ -277,6 +313,28 @@ def _upload(octets: Int, sent: Int) -> String:
         "\r\n\r\n",
         String("x") * sent,
     )
+
+
+def _send_unread(server: TestServer[_Handler], peer: Peer, target: StringSlice):
+    """Lets a server hold 300,000 octets of a peer or for it, if it will."""
+    if target == "/large":
+        peer.send(_get(target))
+        server.settle()
+        _ = peer.received(1)
+    elif target == "/echo":
+        peer.send(
+            "GET /echo HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\n"
+            "Upgrade: echo\r\n\r\n"
+        )
+    else:
+        peer.send(_get("/large"))
+        for _ in range(5_000):
+            peer.send(_get("/large/and/so/on"))
+    server.settle()
+    if target == "/echo":
+        for _ in range(3):
+            peer.send(String("x") * 100_000)
+            server.settle()
 
 
 def _fill(server: TestServer[_Handler]) -> List[Peer]:

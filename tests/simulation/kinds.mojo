@@ -43,6 +43,8 @@ struct Kind(ImplicitlyCopyable, Movable):
     """Answers to an earlier submission."""
     comptime STALE_TO_NEW_USERS = Self("stale to new users")
     """Such answers to an operation whose block was used again."""
+    comptime EARLY_FINALS = Self("early finals")
+    """Multishot operations that ended though they could have gone on."""
 
     comptime SLOTS_USED_AGAIN = Self("slots used again")
     """Connections in a slot that another one had before."""
@@ -141,6 +143,7 @@ def all_kinds() -> List[Kind]:
         Kind.LATE_CANCELS,
         Kind.STALE_COMPLETIONS,
         Kind.STALE_TO_NEW_USERS,
+        Kind.EARLY_FINALS,
         Kind.SLOTS_USED_AGAIN,
         Kind.WAITS_FOR_SLOT,
         Kind.REQUESTS_OVER_LIMIT,

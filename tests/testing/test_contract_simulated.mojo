@@ -45,6 +45,10 @@ def test_receive_without_buffers_says_so() raises:
     receiving.receive_without_buffers_says_so[_World]()
 
 
+def test_one_receive_leaves_buffers_to_others() raises:
+    receiving.one_receive_leaves_buffers_to_others[_World]()
+
+
 def test_long_streams_arrive_whole() raises:
     receiving.long_streams_arrive_whole[_World]()
 

@@ -198,6 +198,7 @@ def _write(c: PointerTo[ConnectionState], machine: TlsMachine) raises TlsError:
 def _says_end(c: PointerTo[ConnectionState], machine: TlsMachine) -> Bool:
     return (
         c[].stage == Stage.LAST_SEND
+        and not c[].resets
         and len(c[].output) == 0
         and not c[].large
         and machine.is_open()

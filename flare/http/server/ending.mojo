@@ -70,7 +70,7 @@ def end_sending(c: PointerTo[ConnectionState]):
     Args:
         c: The connection.
     """
-    if c[].peer_ended or not (c[].lingers or c[].may_send_more):
+    if c[].resets or c[].peer_ended or not (c[].lingers or c[].may_send_more):
         c[].stage = Stage.CLOSING
         return
     # Closing with octets unread would reset the connection, and the reset

@@ -1,5 +1,5 @@
-"""Holds what the connections of one worker have buffered, and who waits for
-room."""
+"""Holds what the connections of one worker have buffered, and which of them
+wait for room."""
 
 from flare.core import Erased, SlotHandle
 from flare.runtime.timer_task import TIMER_OF_TASK, TimerTask
@@ -27,6 +27,8 @@ struct OctetBudget(Movable):
     """The number of its request, or 0."""
     var stuck_since_ms: Int
     """Since when all in `waiting` have waited."""
+    var shed_ms: Int
+    """When connections were looked at last because the budget was used up."""
     var timer: TimerEntry
     """Armed while a connection waits."""
     var task: TimerTask
@@ -45,6 +47,7 @@ struct OctetBudget(Movable):
         self.favoured = SlotHandle(0, 0)
         self.favoured_request = 0
         self.stuck_since_ms = 0
+        self.shed_ms = 0
         self.timer = TimerEntry(None, TIMER_OF_TASK)
         self.task = TimerTask(owner, _nothing)
 

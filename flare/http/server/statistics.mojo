@@ -74,6 +74,9 @@ struct WorkerStatistics(ImplicitlyCopyable):
     """Requests that broke the protocol or a limit, of the request or of the
     worker, handshakes of TLS that failed, and connections that were turned
     away unread, since the start."""
+    var connections_shed: Int64
+    """Connections that were ended because the worker had buffered all that it
+    may and they held most, since the start."""
     var fibers: Int64
     """Fibers that run something now."""
     var receive_buffers: Int64
@@ -103,7 +106,7 @@ struct WorkerStatistics(ImplicitlyCopyable):
     def __init__(out self):
         """Counts from zero."""
         self = Self(
-            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, RuleCounts()
+            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, RuleCounts()
         )
 
     @staticmethod

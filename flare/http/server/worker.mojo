@@ -19,11 +19,12 @@ from .accepting import (
     keep_spare,
     shed_connections,
 )
-from .buffered import buffered_octets
+from .buffered import buffered_octets, is_full
 from .connection import Connection
 from .content_room import begin_budget, feed_waiting
 from .log_lines import log_line
 from .read_ahead import feed_starved
+from .shedding import shed
 from .statistics import WorkerStatistics
 from .tls_connection import go_on_shaking_hands
 from .trimming import arm_trimming, begin_trimming, end_trimming
@@ -107,6 +108,8 @@ struct Worker(TrivialRegisterPassable):
             go_on_shaking_hands(w)
         if len(w[].starved) > 0 and not w[].reactor.buffers().is_exhausted():
             feed_starved(w)
+        if is_full(w):
+            shed(w)
         if len(w[].budget.waiting) > 0:
             feed_waiting(w)
         if not w[].trim_timer.is_armed():

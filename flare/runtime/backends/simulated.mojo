@@ -480,8 +480,12 @@ struct SimulatedBackend(Backend):
     ) -> Bool:
         # A cancelled multishot operation may still report something; its
         # final completion follows.
+        ref s = self.network.state[]
         var more = pending.operation.state[].multishot
-        self.network.state[].completions += 1
+        if more and s.draws.strikes(s.faults.early_finals):
+            s.counts.early_finals += 1
+            more = False
+        s.completions += 1
         self._note("completes", pending.operation, result)
         completions[].append(
             Completion(

@@ -33,6 +33,9 @@ struct SimulatedFaults(Copyable, Movable):
     """A cancellation comes after the result that it was to prevent."""
     var stale_completions: Int
     """A submission is followed by the answer to the one before it."""
+    var early_finals: Int
+    """A multishot operation completes for the last time with a result after
+    which it could go on."""
     var delay_ms_max: Int
     """How long a delay may last, in milliseconds; at least 1."""
 
@@ -49,6 +52,7 @@ struct SimulatedFaults(Copyable, Movable):
         accept_errors: Int = 0,
         late_cancels: Int = 0,
         stale_completions: Int = 0,
+        early_finals: Int = 0,
         delay_ms_max: Int = 20,
     ):
         """Lets nothing go wrong but what is named.
@@ -64,6 +68,7 @@ struct SimulatedFaults(Copyable, Movable):
             accept_errors: Accepts that fail.
             late_cancels: Cancellations that come too late.
             stale_completions: Answers to earlier submissions.
+            early_finals: Multishot operations that end though they could go on.
             delay_ms_max: How long a delay may last.
         """
         self.short_receives = short_receives
@@ -76,6 +81,7 @@ struct SimulatedFaults(Copyable, Movable):
         self.accept_errors = accept_errors
         self.late_cancels = late_cancels
         self.stale_completions = stale_completions
+        self.early_finals = early_finals
         self.delay_ms_max = delay_ms_max
 
     @staticmethod
@@ -100,6 +106,7 @@ struct SimulatedFaults(Copyable, Movable):
             accept_errors=120,
             late_cancels=500,
             stale_completions=200,
+            early_finals=50,
         )
 
 
@@ -147,10 +154,12 @@ struct SimulatedFaultCounts(ImplicitlyCopyable):
     """Answers to earlier submissions."""
     var stale_to_new_users: Int
     """Such answers to an operation whose block was used again."""
+    var early_finals: Int
+    """Multishot operations that ended though they could have gone on."""
 
     def __init__(out self):
         """Counts from zero."""
-        self = Self(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+        self = Self(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 
     def rows(self) -> List[FaultCount]:
         """Lists the counts.
@@ -173,6 +182,7 @@ struct SimulatedFaultCounts(ImplicitlyCopyable):
             FaultCount("late cancels", self.late_cancels),
             FaultCount("stale completions", self.stale_completions),
             FaultCount("stale to new users", self.stale_to_new_users),
+            FaultCount("early finals", self.early_finals),
         ]
 
 

@@ -59,6 +59,8 @@ comptime _RING_BUFFERS = 512
 comptime _OFFERED_AT_FIRST = 64
 # How often receives try again in one turn: enough for some thirty thousand.
 comptime _TRIES_MAX = 64
+# The share of the offered buffers that so many receives must have missed.
+comptime _WIDENING_SHARE = 4
 # The token of submissions whose completion interests nobody.
 comptime _UNWATCHED: UInt64 = 0
 
@@ -285,7 +287,13 @@ struct UringBackend(Backend):
         buffers: a turn later deadlines might have passed for them."""
         var asked = 0
         for _ in range(_TRIES_MAX):
-            self._widen()
+            # A few that have emptied the ring need no larger one.
+            if len(self.state[].unserved) >= (
+                self.state[].offered_max // _WIDENING_SHARE
+            ):
+                self._widen()
+            else:
+                self._refill()
             var tried = min(
                 _RING_BUFFERS - len(self.state[].unused),
                 len(self.state[].unserved) - asked,
@@ -295,7 +303,12 @@ struct UringBackend(Backend):
             for i in range(asked, asked + tried):
                 var operation = self.state[].unserved[i].operation
                 operation.state[].tried_again = True
+                # For one buffer: the ring may be empty because this receive
+                # emptied it, and would again.
+                var multishot = operation.state[].multishot
+                operation.state[].multishot = False
                 self.submit(operation, completions)
+                operation.state[].multishot = multishot
             asked += tried
             _ = self.state[].ring.enter(0, 0)
             self._forget_taken()

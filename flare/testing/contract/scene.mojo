@@ -26,6 +26,8 @@ struct WatchState(Movable):
     """What each completion reported."""
     var finals: Int
     """How many completions were final."""
+    var early_finals: Int
+    """How many of them could have gone on. They do."""
     var octets: List[UInt8]
     """What was received in buffers of the backend's choice."""
     var memory: List[UInt8]
@@ -52,6 +54,7 @@ struct WatchState(Movable):
         self.reactor = reactor
         self.results = []
         self.finals = 0
+        self.early_finals = 0
         self.octets = []
         self.memory = []
         self.kept = []
@@ -358,6 +361,15 @@ def _on_complete(operation: Operation):
         state.was_followed_inside = follower.count() > 0
     if operation.is_idle():
         state.finals += 1
+        if (
+            operation.state[].multishot
+            and operation.result()
+            >= (0 if operation.state[].kind == OperationKind.ACCEPT else 1)
+            and not operation.state[].cancel_requested
+        ):
+            state.early_finals += 1
+            watch.submit()
+            return
         if state.resubmissions > 0:
             state.resubmissions -= 1
             watch.submit()

@@ -184,7 +184,8 @@ def operations_wait_behind_sealed_pages[W: ReactorWorld]() raises:
     var back = scene.watch(OperationKind.SEND, other)
     back.state[].memory = List[UInt8](length=5, fill=1)
     back.submit()
-    scene.expect(answer, 5)
+    # Either may be short.
+    scene.expect(answer, 1)
     scene.finish(back)
     receive.cancel()
     scene.finish(receive)
