@@ -149,18 +149,6 @@ struct Buffer(Movable, Sized):
         """
         return self._octets.unsafe_value().unsafe_offset(self._end)
 
-    def heap_memory(self) -> Span[UInt8, MutUntrackedOrigin]:
-        """Views the memory that the buffer has from the heap, used or not.
-
-        Returns:
-            The view; empty if the memory was lent.
-        """
-        if not self._octets or self._lender:
-            return Span[UInt8, MutUntrackedOrigin]()
-        return Span[UInt8, MutUntrackedOrigin](
-            unsafe_ptr=self._octets.unsafe_value(), length=self._capacity
-        )
-
     @always_inline
     def reserve(mut self, count: Int) -> OctetPointer:
         """Makes room behind the last octet.

@@ -6,6 +6,8 @@ touch lives here and is reached through handles that copy one pointer.
 
 from std.memory import Layout, ThinAllocation, alloc, dealloc
 
+from flare.sys.heap import allocate_block, free_block
+
 comptime PointerTo[T: AnyType] = Pointer[T, MutUntrackedOrigin]
 """A pointer whose target's lifetime the compiler does not follow.
 
@@ -18,6 +20,9 @@ comptime OctetPointer = PointerTo[UInt8]
 
 comptime Erased = PointerTo[NoneType]
 """A pointer whose target's type only its owner knows."""
+
+# Shorter ones are fast with Mojo's allocator, and seldom fill whole pages.
+comptime _BLOCK_OCTETS_MIN = 16 * 1024
 
 
 @always_inline
@@ -67,6 +72,8 @@ def allocate_octets(count: Int) -> OctetPointer:
     Returns:
         Their address, valid until `free_octets`.
     """
+    if count >= _BLOCK_OCTETS_MIN:
+        return OctetPointer(unsafe_from_address=allocate_block(count))
     return alloc(Layout[UInt8](count=count)).unsafe_leak()
 
 
@@ -80,6 +87,9 @@ def free_octets(target: OctetPointer, count: Int):
     Safety:
         `target` came from `allocate_octets(count)` and is not used afterwards.
     """
+    if count >= _BLOCK_OCTETS_MIN:
+        free_block(Int(target))
+        return
     dealloc(
         ThinAllocation(unsafe_owned_ptr=target).unsafe_with_layout(
             Layout[UInt8](count=count)

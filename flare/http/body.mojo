@@ -205,10 +205,11 @@ struct Body(Movable, Sized):
         return self._kind == _Kind.SEALED
 
     def unsafe_give_pages_back(self):
-        """Gives the pages of a content back to the kernel that dies now.
+        """Gives the pages of a list of octets back to the kernel that dies now.
 
-        The allocator keeps what is freed. Where much is freed that was held for
-        long, nobody is about to use it again.
+        Mojo's allocator, where a handler has it from, keeps what is freed.
+        Where much is freed that was held for long, nobody is about to use it
+        again.
 
         Safety:
             Nobody reads the content any more.
@@ -216,9 +217,6 @@ struct Body(Movable, Sized):
         if self._kind == _Kind.OCTETS:
             ref octets = self._as[List[UInt8]]()
             _ = give_pages_back(Int(octets.unsafe_ptr()), octets.capacity())
-        elif self._kind == _Kind.COPY:
-            var memory = self._as[_Copy]().buffer[].heap_memory()
-            _ = give_pages_back(Int(memory.unsafe_ptr()), len(memory))
 
     def received(self) -> Optional[PointerTo[ReceivedState]]:
         """Names what came with a content that a client has received.

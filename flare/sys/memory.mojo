@@ -199,12 +199,6 @@ def give_pages_back(address: Int, octets: Int) -> Int:
     )
 
 
-def give_libc_memory_back():
-    """Gives memory back to the kernel that C libraries have freed and the
-    allocator of libc has kept (malloc_trim(3))."""
-    _ = external_call["malloc_trim", c_int](Int(0))
-
-
 @always_inline
 def at_address(address: Int) -> OctetPointer:
     """Names mapped memory.

@@ -15,6 +15,13 @@ from .worker_state import OUTPUT_OCTETS, WorkerState
 comptime TICK_MS = 100
 """How often it is looked whether who waits for room has waited too long."""
 
+# What was held for long, or is much, is not about to be used again: it is worth
+# a call of the kernel.
+comptime _LARGE_OCTETS = 64 * 1024
+comptime _LONG_MS = 1000
+comptime _LONG_OCTETS = 256 * 1024
+comptime _MUCH_OCTETS = 4 * 1024 * 1024
+
 
 @always_inline
 def recount(c: PointerTo[ConnectionState]):
@@ -77,9 +84,15 @@ def drop_large(c: PointerTo[ConnectionState]):
     """
     if not c[].large:
         return
-    if _worker_of(c)[].lets_go_of(len(c[].large.value()), c[].large_since_ms):
+    var octets = len(c[].large.value())
+    ref w = _worker_of(c)[]
+    if octets >= _LARGE_OCTETS and (
+        w.reactor.now_ms() - c[].large_since_ms >= _LONG_MS
+        or (octets >= _LONG_OCTETS and w.budget.charged >= _MUCH_OCTETS)
+    ):
         c[].large.value().unsafe_give_pages_back()
     c[].large = None
+    w.has_freed = True
 
 
 def may_take_content(c: PointerTo[ConnectionState]) -> Bool:

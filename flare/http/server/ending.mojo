@@ -120,7 +120,7 @@ def close(c: PointerTo[ConnectionState]):
         reactor.close(c[].descriptor)
     # What it still has dies with its slot.
     w[].budget.charged -= c[].charged
-    w[].has_ended_some = True
+    w[].has_freed = True
     _ = w[].connections.give(c[].slot)
     WorkerStatistics.set(
         Pointer(to=w[].statistics[].connections), w[].connections.lent()

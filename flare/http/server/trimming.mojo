@@ -4,12 +4,13 @@ Blocks and buffers are kept for the next request. How many are kept would be
 told by the largest crowd that ever came: so a while after requests were served
 half of what nobody uses is let go of, again and again until few are left. What
 is mapped (buffers, stacks) loses its pages and keeps its place; what comes from
-an allocator is freed. An idle worker has no timer: it is armed by what happens.
+an allocator is freed, and in the end what libc has kept goes back. An idle worker has no timer: it is armed by what happens.
 """
 
 from flare.core import Erased, PointerTo
 from flare.runtime.timer_wheel import TimerEntry
-from flare.sys.memory import give_libc_memory_back, give_pages_back
+from flare.sys.heap import give_free_memory_back
+from flare.sys.memory import give_pages_back
 from flare.sys.thread_cell import thread_recycler
 
 from .worker_state import WorkerState
@@ -44,7 +45,7 @@ def arm_trimming(w: PointerTo[WorkerState]):
         w: The worker, whose timer is not armed.
     """
     if (
-        w[].next_request_id != w[].trimmed_request_id or w[].has_ended_some
+        w[].next_request_id != w[].trimmed_request_id or w[].has_freed
     ) and not w[].stopping:
         _arm(w)
 
@@ -85,15 +86,14 @@ def trim(w: PointerTo[WorkerState]) -> Bool:
 def _on_timer(owner: Erased):
     var w = owner.unsafe_bitcast[WorkerState]()
     w[].trimmed_request_id = w[].next_request_id
-    var has_ended_some = w[].has_ended_some
-    w[].has_ended_some = False
+    var has_freed = w[].has_freed
+    w[].has_freed = False
     if trim(w):
         # Connections may have ended in one of the ticks before the last.
-        w[].has_ended_some = has_ended_some
+        w[].has_freed = has_freed
         _arm(w)
-    elif has_ended_some:
-        # OpenSSL and the codings have their memory from there.
-        give_libc_memory_back()
+    elif has_freed:
+        give_free_memory_back()
 
 
 def _release(address: Int, octets: Int):

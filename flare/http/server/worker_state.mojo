@@ -16,7 +16,6 @@ from flare.runtime.operation import OperationKind, OperationState
 from flare.runtime.reactor import LARGE_BUFFER_OCTETS, Reactor
 from flare.runtime.timer_task import TIMER_OF_TASK, TimerTask
 from flare.runtime.timer_wheel import TimerEntry
-from flare.sys.memory import give_pages_back
 from flare.tls import TlsContext
 
 from .access_queue import AccessRing
@@ -44,9 +43,6 @@ comptime _BURST_OCTETS = LARGE_BUFFER_OCTETS + 512 * 1024
 comptime _CONTENT_GROWTH = 4
 # In mixed traffic every exchange meets a long content some day: what each of
 # them kept would add up.
-comptime _LONG_MS = 1000
-comptime _MUCH_OCTETS = 4 * 1024 * 1024
-comptime _LONG_OCTETS = 256 * 1024
 comptime SPARE_CONTENT_OCTETS_MAX = 16 * 1024
 """How much memory for content an exchange that nobody uses may keep."""
 
@@ -201,8 +197,8 @@ struct WorkerState(Movable):
     """What that timer calls."""
     var trimmed_request_id: Int
     """The number of the next request when memory was last given back."""
-    var has_ended_some: Bool
-    """Connections have ended since."""
+    var has_freed: Bool
+    """Connections have ended, or long buffers were freed, since."""
     var slow_turn_logged_ms: Int
     """When a slow turn was logged last."""
     var report_second: Int
@@ -280,7 +276,7 @@ struct WorkerState(Movable):
             reactor.state.unsafe_bitcast[NoneType](), _nothing
         )
         self.trimmed_request_id = 1
-        self.has_ended_some = False
+        self.has_freed = False
         self.slow_turn_logged_ms = -SLOW_TURN_LOG_MS
         self.report_second = -1
         self.reports = 0
@@ -303,7 +299,7 @@ struct WorkerState(Movable):
         return exchange
 
     @always_inline
-    def end_exchange(self, exchange: Exchange):
+    def end_exchange(mut self, exchange: Exchange):
         """Ends the request in a block, and frees memory that few need.
 
         Args:
@@ -320,31 +316,9 @@ struct WorkerState(Movable):
             exchange[].head.forget_mended()
 
     @no_inline
-    def _free_content(self, exchange: Exchange):
-        if self.lets_go_of(
-            exchange[].content.capacity(), exchange[].started_ms
-        ):
-            _give_pages_back(exchange[].content)
+    def _free_content(mut self, exchange: Exchange):
         exchange[].content = Buffer()
-
-    def lets_go_of(self, octets: Int, since_ms: Int) -> Bool:
-        """Tells whether memory that is freed now goes back to the kernel.
-
-        The allocator keeps what is freed, for ever. What was held for long, or
-        is much, is not about to be used again.
-
-        Args:
-            octets: How much it is.
-            since_ms: Since when it has been in use.
-
-        Returns:
-            True if it is worth a call of the kernel.
-        """
-        if octets < LARGE_BUFFER_OCTETS:
-            return False
-        return self.reactor.now_ms() - since_ms >= _LONG_MS or (
-            octets >= _LONG_OCTETS and self.budget.charged >= _MUCH_OCTETS
-        )
+        self.has_freed = True
 
     def give_exchange(mut self, exchange: Exchange):
         """Takes a block back.
@@ -422,8 +396,6 @@ struct WorkerState(Movable):
             return
         longer.append(buffer.span())
         swap(longer, buffer)
-        if longer.capacity() > LARGE_BUFFER_OCTETS:
-            _give_pages_back(longer)
 
     @always_inline
     def give_output(mut self, var buffer: Buffer):
@@ -435,8 +407,7 @@ struct WorkerState(Movable):
         """
         self.lent_outputs -= 1
         if buffer.capacity() > LARGE_BUFFER_OCTETS:
-            # Bursts are rare: few would use its memory again.
-            _give_pages_back(buffer)
+            self.has_freed = True
         _ = buffer^
 
     @always_inline
@@ -490,8 +461,3 @@ def _nothing(owner: Erased):
 
 def _ask_nobody(peers: Erased, worker: Erased):
     pass
-
-
-def _give_pages_back(buffer: Buffer):
-    var memory = buffer.heap_memory()
-    _ = give_pages_back(Int(memory.unsafe_ptr()), len(memory))
