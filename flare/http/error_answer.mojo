@@ -29,17 +29,12 @@ def error_answer(x: Exchange, status: Int) -> Response:
     if status == x[].content_status:
         rule = x[].content_rule
     var response = refusal(status, rule)
-    add_error_headers(x, response)
+    _add_error_headers(x, response)
     return response^
 
 
-def add_error_headers(x: Exchange, mut response: Response):
-    """Moves the fields of middleware to a response, unless it has its own.
-
-    Args:
-        x: The exchange.
-        response: An answer of the server.
-    """
+def _add_error_headers(x: Exchange, mut response: Response):
+    # A field of the answer's own counts.
     if len(x[].error_headers) == 0:
         return
     var headers = HeaderMap()

@@ -127,7 +127,7 @@ def test_uploads_that_nobody_ends_are_503_the_latest_first() raises:
     _end(server^, peers)
 
 
-def test_answers_that_nobody_reads_make_new_requests_503_until_they_end() raises:
+def test_long_answers_that_nobody_reads_leave_room_for_short_ones() raises:
     var server = _server()
     var readers = List[Peer]()
     for _ in range(20):
@@ -142,12 +142,45 @@ def test_answers_that_nobody_reads_make_new_requests_503_until_they_end() raises
     assert_true(held < _BUDGET + 1_100_000, String(held))
     var other = server.connect()
     other.send(_get("/"))
+    other.send(_get("/large"))
+    server.settle()
+    var answers = _text(other.received())
+    assert_true(answers.startswith("HTTP/1.1 200"), answers)
+    var refused = answers.find("HTTP/1.1 503")
+    assert_true(refused > 0, answers)
+    assert_true(answers.find("\r\nRetry-After: 1\r\n") > refused, answers)
+    # What may have changed something is told.
+    other.send(_get("/large").replace("GET", "PUT"))
+    var told = _text(server.receive(other))
+    assert_true(told.startswith("HTTP/1.1 200"), String(told[byte=:100]))
+    for reader in readers:
+        reader.reset()
+    server.settle()
+    other.send(_get("/large"))
+    assert_true(_text(server.receive(other)).startswith("HTTP/1.1 200"))
+    _end(server^, [other])
+
+
+def test_requests_are_503_over_a_quarter_more_than_the_budget() raises:
+    var server = _server()
+    var peers = List[Peer]()
+    # Each adds what it changed, whatever there is room for.
+    while _held(server) <= _BUDGET + _BUDGET // 4:
+        var peer = server.connect()
+        peer.send(_get("/large").replace("GET", "PUT"))
+        server.settle()
+        _ = peer.received(1)
+        server.settle()
+        peers.append(peer)
+        assert_true(len(peers) < 20, String(_held(server)))
+    var other = server.connect()
+    other.send(_get("/"))
     server.settle()
     var answer = _text(other.received())
     assert_true(answer.startswith("HTTP/1.1 503"), answer)
     assert_true(answer.find("\r\nRetry-After: 1\r\n") > 0, answer)
-    for reader in readers:
-        reader.reset()
+    for peer in peers:
+        peer.reset()
     server.settle()
     other.send(_get("/"))
     server.settle()

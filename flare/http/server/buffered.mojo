@@ -64,7 +64,7 @@ def is_short_of_room(w: PointerTo[WorkerState]) -> Bool:
 
 @always_inline
 def is_full(w: PointerTo[WorkerState]) -> Bool:
-    """Tells whether new requests must be refused.
+    """Tells whether nothing long may be begun.
 
     Args:
         w: The worker.
@@ -73,6 +73,20 @@ def is_full(w: PointerTo[WorkerState]) -> Bool:
         True if the budget is used up.
     """
     return buffered_octets(w) > w[].budget.octets_max
+
+
+def is_overfull(w: PointerTo[WorkerState]) -> Bool:
+    """Tells whether every new request must be refused: a budget that is used up
+    by long answers leaves a quarter more to short ones.
+
+    Args:
+        w: The worker.
+
+    Returns:
+        True if a quarter more than the budget is used up.
+    """
+    var octets_max = w[].budget.octets_max
+    return buffered_octets(w) > octets_max + octets_max // 4
 
 
 @no_inline

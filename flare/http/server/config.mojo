@@ -78,7 +78,8 @@ struct ServerConfig(Copyable, Movable):
     that are kept whole, heads in several pieces, and answers that peers have
     yet to read; at least twice `max_body_size`. 256 MiB by default: 32 KiB for
     each of 8,192 requests in flight, or 25 contents of 10 MiB. Over three
-    quarters contents wait, over all of it new requests are answered 503."""
+    quarters contents wait; over all of it a long answer to GET becomes a 503,
+    and over a quarter more every new request."""
     var overload_timeout_ms: Int
     """How long who wants to connect is left waiting while descriptors or memory
     are used up and no connection ends; 5 s by default. Then the answer is

@@ -17,7 +17,7 @@ from flare.proto.h1 import H1Error, H1Event
 from flare.proto.h1.state import SideState
 from flare.runtime.fiber import Fiber
 
-from .buffered import is_full, may_take_content, recount
+from .buffered import is_overfull, may_take_content, recount
 from .connection_state import ConnectionState, Stage, Wait
 from .deadline import (
     arm_timer,
@@ -264,8 +264,9 @@ struct Connection(TrivialRegisterPassable):
         c[].running = True
         w[].in_flight += 1
         var fibers = w[].reactor.state[].fibers
-        if w[].in_flight <= w[].config.max_requests_in_flight and not is_full(
-            w
+        if (
+            w[].in_flight <= w[].config.max_requests_in_flight
+            and not is_overfull(w)
         ):
             var fiber = fibers.start(
                 w[].reactor,

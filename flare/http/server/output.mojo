@@ -94,17 +94,37 @@ def write_response(c: PointerTo[ConnectionState], var response: Response):
     One that cannot be a final response (its status is not 200 to 599, or
     framing fields of the handler's own contradict its content) becomes a 500.
 
+    Where the worker has buffered all that it may, a long answer to a GET becomes
+    a 503.
+
     Args:
         c: The connection.
         response: The response.
     """
     if c[].exchange:
         _close_if_never_asked(c, c[].exchange.unsafe_value())
+    if len(response.body) > COPY_OCTETS_MAX and _must_do_without(c, response):
+        WorkerStatistics.add(Pointer(to=worker_of(c)[].statistics[].refused), 1)
+        response = error_answer(
+            c[].exchange.unsafe_value(), Status.SERVICE_UNAVAILABLE
+        )
     if _write_plain(c, response):
         if len(response.body) > COPY_OCTETS_MAX:
             _keep_large(c, response^)
         return
     _write_general(c, response^)
+
+
+@no_inline
+def _must_do_without(c: PointerTo[ConnectionState], response: Response) -> Bool:
+    """Tells whether there is no room to keep a long content until its peer has
+    read it. What a request may have changed is told all the same."""
+    return (
+        is_full(worker_of(c))
+        and not response.body.is_sealed()
+        and c[].running
+        and c[].exchange.unsafe_value()[].head.method == Method.GET
+    )
 
 
 @no_inline

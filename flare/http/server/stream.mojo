@@ -6,8 +6,7 @@ and while the request still lives.
 
 from flare.core import PointerTo, equals_ignoring_case, write_escaped
 from flare.http.body import Body
-from flare.http.builders import service_unavailable
-from flare.http.error_answer import add_error_headers, error_answer
+from flare.http.error_answer import error_answer
 from flare.http.exchange import STOPPING, Exchange
 from flare.http.response import Response
 from flare.message import HeaderMap, Status
@@ -53,9 +52,7 @@ def answer_with_stream(
         return
     if w[].streams >= w[].config.max_streams:
         WorkerStatistics.add(Pointer(to=w[].statistics[].refused), 1)
-        var refusal = service_unavailable()
-        add_error_headers(x, refusal)
-        write_response(c, refusal^)
+        write_response(c, error_answer(x, Status.SERVICE_UNAVAILABLE))
         return
     _count_stream(x, w, 1)
     ref stream = x[].stream
