@@ -73,7 +73,7 @@ def allocate_octets(count: Int) -> OctetPointer:
         Their address, valid until `free_octets`.
     """
     if count >= _BLOCK_OCTETS_MIN:
-        return OctetPointer(unsafe_from_address=allocate_block(count))
+        return allocate_block(count)
     return alloc(Layout[UInt8](count=count)).unsafe_leak()
 
 
@@ -88,7 +88,7 @@ def free_octets(target: OctetPointer, count: Int):
         `target` came from `allocate_octets(count)` and is not used afterwards.
     """
     if count >= _BLOCK_OCTETS_MIN:
-        free_block(Int(target))
+        free_block(target)
         return
     dealloc(
         ThinAllocation(unsafe_owned_ptr=target).unsafe_with_layout(

@@ -12,6 +12,7 @@ from flare.http.server.config import ServerConfig
 from flare.http.server.log import LogSink
 from flare.http.upgraded_stream import UpgradedStream
 from flare.runtime.backends.simulated_network import Peer
+from flare.runtime.wait import sleep
 from flare.testing.test_server import TestServer
 
 comptime _CONTENT_OCTETS = 500_000
@@ -254,6 +255,33 @@ def test_streams_of_another_protocol_wait_for_room_and_hold_no_loop() raises:
     _end(server^, [])
 
 
+def test_streams_of_another_protocol_hold_nothing_once_all_is_read() raises:
+    var server = _server()
+    var peers = List[Peer]()
+    for _ in range(5):
+        var peer = server.connect()
+        peer.send(
+            "GET /late HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\n"
+            "Upgrade: late\r\n\r\n"
+        )
+        server.settle()
+        for _ in range(4):
+            peer.send(String("x") * 20_000)
+            server.settle()
+        peers.append(peer)
+    assert_true(_held(server) >= 5 * 60_000, String(_held(server)))
+    server.advance(200)
+    for peer in peers:
+        assert_true(_text(peer.received()).endswith("80000"))
+        assert_true(not peer.is_closed())
+    # The heads of their requests.
+    assert_true(_held(server) < 5 * 1_000, String(_held(server)))
+    for peer in peers:
+        peer.reset()
+    server.settle()
+    _end(server^, [])
+
+
 def test_who_sends_and_does_not_read_ends_before_others_are_refused() raises:
     for target in ["/large", "/echo", "/pipelined"]:
         var server = _server()
@@ -302,6 +330,8 @@ struct _Handler(Handler):
             return _count(req)
         if req.path == "/large":
             return ok(List[UInt8](length=1_000_000, fill=120))
+        if req.path == "/late":
+            return Response.upgrade("late", _read_late)
         if req.path == "/echo":
             return Response.upgrade("echo", _echo)
         if req.path == "/stream":
@@ -324,6 +354,16 @@ def _write_for_ever(req: Request, stream: ResponseStream) raises:
     var piece = List[UInt8](length=50_000, fill=120)
     while True:
         stream.write_all(Span(piece))
+
+
+def _read_late(req: Request, stream: UpgradedStream) raises:
+    sleep(100)
+    var piece = List[UInt8](length=50_000, fill=0)
+    var total = 0
+    while total < 80_000:
+        total += stream.read(Span(piece))
+    stream.write_all(String(total).as_bytes())
+    _ = stream.read(Span(piece))
 
 
 def _echo(req: Request, stream: UpgradedStream) raises:

@@ -31,6 +31,11 @@ def recount(c: PointerTo[ConnectionState]):
         c: The connection.
     """
     var held = _held_octets(c)
+    if held > 0 and c[].gathered.capacity() > 0 and len(c[].gathered) == 0:
+        # Behind an upgrade no end of a request frees it.
+        c[].gathered = Buffer()
+        _worker_of(c)[].has_freed = True
+        held = _held_octets(c)
     if held != c[].charged:
         _worker_of(c)[].budget.charged += held - c[].charged
         c[].charged = held

@@ -217,11 +217,7 @@ def _is_full(c: PointerTo[ConnectionState]) -> Bool:
     if c[].awaits_room:
         return True
     # Without a copy, what lies unread is a buffer of the pool.
-    if (
-        c[].gathered.capacity() > 0
-        and is_full(worker_of(c))
-        and not is_favoured(c)
-    ):
+    if len(c[].gathered) > 0 and is_full(worker_of(c)) and not is_favoured(c):
         await_room(c)
         return True
     # Nobody consumes these while earlier answers lie unsent. A head may be

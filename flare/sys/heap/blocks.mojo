@@ -8,9 +8,13 @@ from std.ffi import c_int, external_call
 from std.os import abort
 
 
+comptime Block = Pointer[UInt8, MutUntrackedOrigin]
+"""The address of a block."""
+
+
 @always_inline
-def allocate_block(octets: Int) -> Int:
-    """Allocates a block (malloc(3)); ends the process if there is no memory, as
+def allocate_block(octets: Int) -> Block:
+    """Allocates a block; ends the process if there is no memory, as
     Mojo's allocator does.
 
     Args:
@@ -19,23 +23,31 @@ def allocate_block(octets: Int) -> Int:
     Returns:
         Its address, a multiple of 16.
     """
-    var address = external_call["malloc", Int](octets)
-    if address == 0:
+    var block = _realloc(None, octets)
+    if not block:
         abort("flare: no memory")
-    return address
+    return block.unsafe_value()
 
 
 @always_inline
-def free_block(address: Int):
+def free_block(block: Block):
     """Frees a block.
 
     Args:
-        address: What `allocate_block` returned.
+        block: What `allocate_block` returned.
 
     Safety:
         Nobody uses the block any more.
     """
-    external_call["free", NoneType](address)
+    _ = _realloc(block, 0)
+
+
+@always_inline
+def _realloc(block: Optional[Block], octets: Int) -> Optional[Block]:
+    # glibc allocates where there is no block, and frees one that is to have no
+    # octets. The standard library declares `free` itself, with attributes that
+    # `external_call` cannot repeat, and one program has one declaration.
+    return external_call["realloc", Optional[Block]](block, octets)
 
 
 def give_free_memory_back():
