@@ -21,8 +21,8 @@ comptime OctetPointer = PointerTo[UInt8]
 comptime Erased = PointerTo[NoneType]
 """A pointer whose target's type only its owner knows."""
 
-# Shorter ones are fast with Mojo's allocator, and seldom fill whole pages.
-comptime _BLOCK_OCTETS_MIN = 16 * 1024
+# Shorter ones are fast with Mojo's allocator, and fill no whole pages.
+comptime _BLOCK_OCTETS_MIN = 4 * 1024
 
 
 @always_inline

@@ -310,8 +310,10 @@ struct WorkerState(Movable):
             self._free_content(exchange)
         if exchange[].gathered.capacity() > 0:
             exchange[].gathered = Buffer()
+            self.has_freed = True
         if exchange[].trailers.capacity() > 0:
             exchange[].trailers = Buffer()
+            self.has_freed = True
         if exchange[].head.has_mended_target:
             exchange[].head.forget_mended()
 
