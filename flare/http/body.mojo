@@ -205,14 +205,13 @@ struct Body(Movable, Sized):
         return self._kind == _Kind.SEALED
 
     def unsafe_give_pages_back(self):
-        """Gives the pages of a list of octets back to the kernel that dies now.
+        """Gives the pages of a list of octets back to the kernel.
 
-        Mojo's allocator, where a handler has it from, keeps what is freed.
-        Where much is freed that was held for long, nobody is about to use it
-        again.
+        The caller frees the content next. Mojo's allocator, from which the
+        handler has the list, would keep the pages.
 
         Safety:
-            Nobody reads the content any more.
+            The caller never reads the content again.
         """
         if self._kind == _Kind.OCTETS:
             ref octets = self._as[List[UInt8]]()

@@ -7,6 +7,7 @@ size, which the worker counts when it lends it.
 """
 
 from flare.core import Buffer, PointerTo
+from flare.runtime.reactor import LARGE_BUFFER_OCTETS
 from flare.runtime.timer_wheel import TimerEntry
 
 from .connection_state import ConnectionState
@@ -15,9 +16,8 @@ from .worker_state import OUTPUT_OCTETS, WorkerState
 comptime TICK_MS = 100
 """How often it is looked whether who waits for room has waited too long."""
 
-# What was held for long, or is much, is not about to be used again: it is worth
-# a call of the kernel.
-comptime _LARGE_OCTETS = 64 * 1024
+# The worker gives the pages of such contents back. Shorter ones are soon used
+# again, and each call of the kernel costs time.
 comptime _LONG_MS = 1000
 comptime _LONG_OCTETS = 256 * 1024
 comptime _MUCH_OCTETS = 4 * 1024 * 1024
@@ -69,7 +69,8 @@ def is_short_of_room(w: PointerTo[WorkerState]) -> Bool:
 
 @always_inline
 def is_full(w: PointerTo[WorkerState]) -> Bool:
-    """Tells whether nothing long may be begun.
+    """Tells whether the budget is used up, so that the worker begins no long
+    answer.
 
     Args:
         w: The worker.
@@ -81,8 +82,8 @@ def is_full(w: PointerTo[WorkerState]) -> Bool:
 
 
 def is_overfull(w: PointerTo[WorkerState]) -> Bool:
-    """Tells whether every new request must be refused: a budget that is used up
-    by long answers leaves a quarter more to short ones.
+    """Tells whether the worker refuses every new request. Short answers may use
+    a quarter more than the budget.
 
     Args:
         w: The worker.
@@ -105,7 +106,7 @@ def drop_large(c: PointerTo[ConnectionState]):
         return
     var octets = len(c[].large.value())
     ref w = _worker_of(c)[]
-    if octets >= _LARGE_OCTETS and (
+    if octets >= LARGE_BUFFER_OCTETS and (
         w.reactor.now_ms() - c[].large_since_ms >= _LONG_MS
         or (octets >= _LONG_OCTETS and w.budget.charged >= _MUCH_OCTETS)
     ):

@@ -117,8 +117,9 @@ def write_response(c: PointerTo[ConnectionState], var response: Response):
 
 @no_inline
 def _must_do_without(c: PointerTo[ConnectionState], response: Response) -> Bool:
-    """Tells whether there is no room to keep a long content until its peer has
-    read it. What a request may have changed is told all the same."""
+    """Tells whether the budget has no room to keep a long content until the peer
+    has read it. The answer to another method than GET is sent all the same: the
+    handler may have changed something."""
     return (
         is_full(worker_of(c))
         and not response.body.is_sealed()

@@ -54,7 +54,7 @@ def shed(w: PointerTo[WorkerState]):
         for i in range(len(holders)):
             if holders[i].surplus_octets > holders[most].surplus_octets:
                 most = i
-        # What its handler holds comes back when the handler has ended.
+        # The content of the request stays charged until its handler ends.
         held -= holders[most].surplus_octets
         holders[most].surplus_octets = 0
         var c = w[].connections.find(holders[most].slot)

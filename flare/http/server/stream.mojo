@@ -253,8 +253,8 @@ def _break_off(c: PointerTo[ConnectionState], x: Exchange, error: Error):
         write_response(c, error_answer(x, status))
         return
     record_access(c, x[].stream.status, x[].stream.written)
-    # The peer must not take what came for the whole. What has gathered is sent
-    # before the reset: answers to earlier requests may be part of it.
+    # The reset tells the peer that the answer is not whole. The output goes out
+    # before it: earlier answers may be part of it.
     c[].resets = True
     c[].stage = Stage.LAST_SEND
 

@@ -86,13 +86,11 @@ def trim(w: PointerTo[WorkerState]) -> Bool:
 def _on_timer(owner: Erased):
     var w = owner.unsafe_bitcast[WorkerState]()
     w[].trimmed_request_id = w[].next_request_id
-    var has_freed = w[].has_freed
-    w[].has_freed = False
     if trim(w):
         # Connections may have ended in one of the ticks before the last.
-        w[].has_freed = has_freed
         _arm(w)
-    elif has_freed:
+    elif w[].has_freed:
+        w[].has_freed = False
         give_free_memory_back()
 
 

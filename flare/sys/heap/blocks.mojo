@@ -1,12 +1,12 @@
 """Allocates long blocks from libc, whose memory goes back to the kernel.
 
 Mojo's allocator keeps the pages of freed blocks of up to 256 KiB, and exports no
-function that would give them back. What libc keeps is given back when asked.
+function that would give them back. libc gives back what it keeps when the
+program asks.
 """
 
 from std.ffi import c_int, external_call
 from std.os import abort
-
 
 comptime Block = Pointer[UInt8, MutUntrackedOrigin]
 """The address of a block."""
@@ -37,7 +37,7 @@ def free_block(block: Block):
         block: What `allocate_block` returned.
 
     Safety:
-        Nobody uses the block any more.
+        The caller never uses the block again.
     """
     _ = _realloc(block, 0)
 
@@ -51,6 +51,7 @@ def _realloc(block: Optional[Block], octets: Int) -> Optional[Block]:
 
 
 def give_free_memory_back():
-    """Gives the pages of free blocks back to the kernel, of those that C
-    libraries had too (malloc_trim(3)); looks at all that are free."""
+    """Gives the pages of free blocks back to the kernel (malloc_trim(3)). That
+    includes blocks that C libraries have freed. The call looks at every free
+    block of the process."""
     _ = external_call["malloc_trim", c_int](Int(0))
