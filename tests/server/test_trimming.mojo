@@ -16,7 +16,7 @@ from flare.runtime.wait import sleep
 from flare.testing.test_server import TestServer
 
 comptime _CROWD = 500
-comptime _KEPT = 64
+comptime _KEPT = 32
 
 
 def test_what_a_crowd_needed_is_given_back_and_no_timer_stays() raises:

@@ -17,7 +17,7 @@ from .worker_state import WorkerState
 
 comptime _PERIOD_MS = 1000
 # A small crowd finds all it needs.
-comptime _KEPT = 64
+comptime _KEPT = 32
 # A buffer of 64 KiB is rarely needed.
 comptime _LARGE_KEPT = 4
 
