@@ -70,6 +70,12 @@ def message_rows() -> List[CostRow]:
             _jar_of_many,
             heap_factor_max=80,
         ),
+        CostRow(
+            "cookies below a long path",
+            1 << 13,
+            numbered["n", "=1"],
+            _jar_below_long_path,
+        ),
         CostRow("parameters", 1 << 16, parameters, _parameters),
     ]
 
@@ -155,6 +161,19 @@ def _one_jar(octets: List[UInt8]) raises:
     for i in range(len(octets) // 11):
         store.receive(url, Span(octets)[11 * i : 11 * i + 11], _NOW)
     _ = store.header(url, _NOW)
+
+
+def _jar_below_long_path(octets: List[UInt8]) raises:
+    var store = CookieStore()
+    store.receive(
+        Url.parse("https://a.example/"), "s=1; Secure".as_bytes(), _NOW
+    )
+    var url = Url.parse(String("http://a.example/", String("/") * len(octets)))
+    for i in range(len(octets) // 11):
+        try:
+            store.receive(url, Span(octets)[11 * i : 11 * i + 11], _NOW)
+        except:
+            continue
 
 
 def _jar_of_many(octets: List[UInt8]) raises:

@@ -18,6 +18,9 @@ from .received import Received, ReceivedState
 from .sealed_content import SealedContent
 from .stream_function import StreamFunction
 
+comptime COPY_OCTETS_MAX = 32 * 1024
+"""Content up to this size is copied behind its head, so that one send carries
+both; a longer one is sent from where it lies."""
 comptime _KEPT_OCTETS_MAX = 64 * 1024
 
 

@@ -5,9 +5,10 @@ or if the server discards what it returned, the fields are taken from
 `req.error_headers()`.
 """
 
-from flare.message import FieldName, HeaderMap
+from flare.message import FieldName, HeaderMap, Method
 from flare.proto.h1 import H1Rule
 
+from .body import COPY_OCTETS_MAX
 from .builders import refusal
 from .exchange import Exchange
 from .request import Request
@@ -58,7 +59,8 @@ def may_be_discarded(req: Request, response: Response) -> Bool:
 
     Returns:
         True if a function has still to write the content, if the content of the
-        request is to blame, or if status or framing may be refused.
+        request is to blame, if status or framing may be refused, or if there
+        may be no room for the content.
     """
     return (
         response.body.is_stream()
@@ -67,4 +69,9 @@ def may_be_discarded(req: Request, response: Response) -> Bool:
         or response.status > 599
         or response.headers.has_known(FieldName.CONTENT_LENGTH)
         or response.headers.has_known(FieldName.TRANSFER_ENCODING)
+        or (
+            len(response.body) > COPY_OCTETS_MAX
+            and req.method == Method.GET
+            and not response.body.is_sealed()
+        )
     )

@@ -15,7 +15,7 @@ knows which Secure cookie a new one would hide.
 
 from flare.core import equals, find_octet
 
-from .cookie import Cookie
+from .cookie import COOKIE_ATTRIBUTE_OCTETS_MAX, Cookie
 from .cookie_rules import (
     NEVER,
     CookieContext,
@@ -141,6 +141,12 @@ struct CookieStore(Copyable, Movable, Sized):
             )
             if not cookie.path:
                 cookie.path = "/"
+            # What Path may not say a long URL may not either: each front of a
+            # path is looked up.
+            if cookie.path.byte_length() > COOKIE_ATTRIBUTE_OCTETS_MAX:
+                raise SyntaxError(
+                    "cookie", COOKIE_ATTRIBUTE_OCTETS_MAX, "too long"
+                )
         if cookie.secure and not url.is_secure():
             raise SyntaxError("cookie", 0, "Secure over an open connection")
         if (

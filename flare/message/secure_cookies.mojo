@@ -18,10 +18,13 @@ struct SecureCookies(Copyable, Movable):
 
     # By what `_key` makes of name and path.
     var _places: Dict[UInt64, List[_Place]]
+    # How many have a name, by what `_key` makes of it.
+    var _names: Dict[UInt64, Int]
 
     def __init__(out self):
         """Holds no cookie."""
         self._places = Dict[UInt64, List[_Place]]()
+        self._names = Dict[UInt64, Int]()
 
     def add(mut self, cookie: Cookie):
         """Adds a cookie; one that is not Secure does not count.
@@ -34,6 +37,7 @@ struct SecureCookies(Copyable, Movable):
         var place = _Place(cookie)
         ref places = self._places.setdefault(place.key(), List[_Place]())
         places.append(place^)
+        self._names.setdefault(_key(cookie.name.as_bytes()), 0) += 1
 
     def remove(mut self, cookie: Cookie):
         """Removes a cookie that was added; one that is not Secure does not
@@ -46,7 +50,11 @@ struct SecureCookies(Copyable, Movable):
             return
         var place = _Place(cookie)
         var key = place.key()
+        var name_key = _key(cookie.name.as_bytes())
         try:
+            self._names[name_key] -= 1
+            if self._names[name_key] == 0:
+                _ = self._names.pop(name_key)
             ref places = self._places[key]
             for i in range(len(places)):
                 if places[i] == place:
@@ -69,6 +77,9 @@ struct SecureCookies(Copyable, Movable):
         """
         var path = cookie.path.as_bytes()
         var key = _key(cookie.name.as_bytes())
+        # Most names are those of no Secure cookie, and a path may be long.
+        if key not in self._names:
+            return False
         for i in range(len(path)):
             key = _key(path[i : i + 1], key)
             # The fronts of the path that `path_matches`.
@@ -82,6 +93,7 @@ struct SecureCookies(Copyable, Movable):
     def clear(mut self):
         """Removes all cookies."""
         self._places.clear()
+        self._names.clear()
 
     def _has(self, key: UInt64, cookie: Cookie, path_octets: Int) -> Bool:
         try:

@@ -112,6 +112,13 @@ def test_names_say_which_fields_are_secrets() raises:
         "X-Session-Id",
         "Client-Secret",
         "X-Password",
+        "X_API_KEY",
+        "X-Auth-Key",
+        "x-functions-key",
+        "DD-Application-Key",
+        "X-Parse-Master-Key",
+        "aeg-sas-key",
+        "Signature",
     ]:
         assert_true(is_secret(name, none), name)
     for name in [
@@ -122,6 +129,8 @@ def test_names_say_which_fields_are_secrets() raises:
         "Authorization-Info",
         "Idempotency-Key",
         "User-Agent",
+        "Keys",
+        "X-Monkey",
         "x",
     ]:
         assert_false(is_secret(name, none), name)

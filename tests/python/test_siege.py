@@ -23,6 +23,7 @@ import os, socket, sys, threading, time
 listener = socket.create_server(("127.0.0.1", 0))
 print(listener.getsockname()[1], flush=True)
 kept = []
+refusing_until = 0
 def spin():
     while True:
         pass
@@ -33,13 +34,16 @@ while True:
             os.abort()
         if sys.argv[1] == "stalls":
             time.sleep(1.5)
+        if sys.argv[1] == "refuses":
+            refusing_until = time.monotonic() + 1
         if sys.argv[1] == "keeps memory":
             kept.append(b"x" * (30 << 20))
         if sys.argv[1] == "keeps descriptors":
             kept.append(os.dup(0))
         if sys.argv[1] == "spins":
             threading.Thread(target=spin, daemon=True).start()
-    stream.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: 0\\r\\n\\r\\n")
+    status = b"503" if time.monotonic() < refusing_until else b"200"
+    stream.sendall(b"HTTP/1.1 " + status + b" X\\r\\nContent-Length: 0\\r\\n\\r\\n")
     stream.close()
 """
 
@@ -79,6 +83,7 @@ class Judge(unittest.TestCase):
                 ("nothing", []),
                 ("dies", ["DIED -6"]),
                 ("stalls", ["STALLED"]),
+                ("refuses", ["DENIES"]),
                 ("keeps memory", ["BLOATED"]),
                 ("keeps descriptors", ["1 DESCRIPTORS LEFT"]),
                 ("spins", ["SPINS"]),

@@ -4,6 +4,7 @@ from std.testing import assert_equal, assert_true
 
 from flare.http.builders import ok
 from flare.http.handler import Handler
+from flare.http.middleware import AddHeader
 from flare.http.request import Request
 from flare.http.response import Response
 from flare.http.response_stream import ResponseStream
@@ -295,9 +296,14 @@ def test_who_sends_and_does_not_read_ends_before_others_are_refused() raises:
             peers.append(server.connect())
             _send_unread(server, peers[len(peers) - 1], target)
         assert_true(_held(server) >= _BUDGET, String(_held(server)))
-        for _ in range(15):
+        # Each that waited for the room of others is judged by itself.
+        for _ in range(60):
             server.advance(100)
             assert_true(len(reader.received()) > 0)
+            if target == "/large":
+                # Slower than is fair.
+                for peer in peers:
+                    _ = peer.received(1_000)
         assert_true(_held(server) < _BUDGET, String(target, _held(server)))
         var shed = Int(server.statistics().connections_shed)
         assert_true(shed > 0 and shed < 60, String(target, shed))
@@ -318,6 +324,58 @@ def test_who_sends_and_does_not_read_ends_before_others_are_refused() raises:
         _end(server^, [upload, other])
 
 
+def test_answer_counts_though_what_stands_behind_its_request_waits() raises:
+    var server = _server()
+    var peer = server.connect()
+    peer.send(_get("/slow").replace("GET", "PUT"))
+    server.settle()
+    peer.send("GET /oth")
+    server.settle()
+    peer.send("er HTTP/1.1\r\nHo")
+    var readers = _fill_with_answers(server)
+    # Longer than `overload_timeout_ms`.
+    server.advance(8_000)
+    for _ in range(20):
+        server.advance(100)
+    var answer = _text(peer.received())
+    assert_true(answer.startswith("HTTP/1.1 200"), answer)
+    assert_true(answer.endswith("slow"), answer)
+    for reader in readers:
+        reader.reset()
+    server.settle()
+    _end(server^, [peer])
+
+
+def test_503_in_place_of_a_long_answer_has_the_fields_of_middleware() raises:
+    var server = TestServer(
+        AddHeader(_Handler(), name="X-A", value="b"),
+        config=ServerConfig(
+            log=LogSink.nowhere(),
+            max_body_size=1024 * 1024,
+            max_buffered_octets=_BUDGET,
+        ),
+    )
+    var readers = List[Peer]()
+    for _ in range(5):
+        var reader = server.connect()
+        reader.send(_get("/large"))
+        server.settle()
+        _ = reader.received(1)
+        server.settle()
+        readers.append(reader)
+    var other = server.connect()
+    other.send(_get("/large"))
+    server.settle()
+    var answer = _text(other.received())
+    assert_true(answer.startswith("HTTP/1.1 503"), answer)
+    assert_true(answer.find("\r\nX-A: b\r\n") > 0, answer)
+    for reader in readers:
+        reader.reset()
+    other.close()
+    server.stop()
+    assert_equal(server.remains(), "")
+
+
 struct _Handler(Handler):
     def __init__(out self):
         pass
@@ -330,6 +388,9 @@ struct _Handler(Handler):
             return _count(req)
         if req.path == "/large":
             return ok(List[UInt8](length=1_000_000, fill=120))
+        if req.path == "/slow":
+            sleep(7_500)
+            return ok("slow")
         if req.path == "/late":
             return Response.upgrade("late", _read_late)
         if req.path == "/echo":
@@ -408,6 +469,19 @@ def _send_unread(server: TestServer[_Handler], peer: Peer, target: StringSlice):
         for _ in range(3):
             peer.send(String("x") * 100_000)
             server.settle()
+
+
+def _fill_with_answers(server: TestServer[_Handler]) -> List[Peer]:
+    """Lets answers fill the budget that nobody reads."""
+    var readers = List[Peer]()
+    for _ in range(5):
+        var reader = server.connect()
+        reader.send(_get("/large").replace("GET", "PUT"))
+        server.settle()
+        _ = reader.received(1)
+        server.settle()
+        readers.append(reader)
+    return readers^
 
 
 def _fill(server: TestServer[_Handler]) -> List[Peer]:

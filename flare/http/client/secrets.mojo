@@ -18,6 +18,8 @@ from .config import ClientConfig
 from .credentials import Credentials
 from .proxy import Proxy
 
+comptime _HYPHEN: UInt8 = 45
+comptime _UNDERSCORE: UInt8 = 95
 comptime _PROXY_AUTHORIZATION: StaticString = "Proxy-Authorization"
 # What the names of fields end with that prove who asks.
 comptime _ENDINGS: List[StaticString] = [
@@ -27,13 +29,14 @@ comptime _ENDINGS: List[StaticString] = [
     "token",
     "secret",
     "password",
-    "api-key",
+    "-key",
     "apikey",
-    "access-key",
-    "subscription-key",
     "session",
     "session-id",
+    "signature",
 ]
+# Tells repeated requests apart (draft-ietf-httpapi-idempotency-key-header).
+comptime _NO_SECRET: StaticString = "Idempotency-Key"
 
 
 def may_see_secrets(
@@ -66,13 +69,16 @@ def is_secret(name: StringSlice, more: List[String]) -> Bool:
 
     Returns:
         True if the program lists the name, or if it ends in a word such as
-        `Authorization`, `Cookie`, `Token` or `Api-Key`.
+        `Authorization`, `Cookie`, `Token` or `Key`, but for `Idempotency-Key`.
+        `_` counts as `-`.
     """
     for listed in more:
         if listed.byte_length() == name.byte_length() and _ends_with(
             name, listed
         ):
             return True
+    if _ends_with(name, _NO_SECRET):
+        return False
     for ending in materialize[_ENDINGS]():
         if _ends_with(name, ending):
             return True
@@ -121,6 +127,10 @@ def _ends_with(name: StringSlice, ending: StringSlice) -> Bool:
     if front < 0:
         return False
     for i in range(len(wanted)):
-        if lower_octet(octets[front + i]) != lower_octet(wanted[i]):
+        if _folded(octets[front + i]) != _folded(wanted[i]):
             return False
     return True
+
+
+def _folded(octet: UInt8) -> UInt8:
+    return _HYPHEN if octet == _UNDERSCORE else lower_octet(octet)

@@ -376,6 +376,15 @@ struct Connection(TrivialRegisterPassable):
             _wake(x[].waiter)
             _wake(x[].stream.waiter)
 
+    def end_behind_answer(self):
+        """Drops what stands behind the request whose handler runs: the
+        connection ends behind its answer."""
+        var c = self.state
+        machine(c).close_after_exchange()
+        c[].lingers = True
+        drop_input(c, worker_of(c)[].reactor.buffers())
+        c[].gathered.clear()
+
     def peer_has_ended(self):
         """Lets the next wait of the handler fail.
 

@@ -11,6 +11,7 @@ from flare.core import Erased, PointerTo, SlotHandle
 
 from .buffered import (
     arm_tick,
+    is_full,
     is_short_of_room,
     tick_timer,
 )
@@ -49,7 +50,7 @@ def feed_waiting(w: PointerTo[WorkerState]):
     """
     if len(w[].budget.waiting) == 0:
         return
-    if is_short_of_room(w) and _has_favoured(w):
+    if is_full(w) and _has_favoured(w):
         return
     # A connection that has to wait again stands behind them all, and its turn
     # is not this one: else it would be fed for ever.
@@ -82,12 +83,13 @@ def _may_go_on(
     needs none."""
     if not is_short_of_room(w):
         return True
-    # Room is no help to a request whose content is there, or which has become
-    # a stream: others have to free it.
-    if not c[].running or c[].upgraded or _has_favoured(w):
-        return False
+    # Who takes no content waits only while the whole budget is used up.
+    if not c[].running or c[].upgraded:
+        return not is_full(w)
     ref x = c[].exchange.value()[]
     if x.content_complete or x.content_status != 0:
+        return not is_full(w)
+    if _has_favoured(w):
         return False
     w[].budget.favoured = c[].slot
     w[].budget.favoured_request = x.request_id
@@ -149,16 +151,29 @@ def _refuse(w: PointerTo[WorkerState], slot: SlotHandle):
     if not c or not c.value()[].awaits_room:
         return
     c.value()[].awaits_room = False
-    if c.value()[].stage != Stage.OPEN or not c.value()[].exchange:
-        return
     var connection = Connection(c.value())
-    if c.value()[].upgraded:
+    if c.value()[].stage != Stage.OPEN or not c.value()[].exchange:
+        connection.settle()
+        return
+    if _only_answer_is_due(c.value()):
+        # What stands behind that request was not begun: nothing of it happens.
+        connection.end_behind_answer()
+    elif c.value()[].upgraded:
         # No part of another protocol may be left out.
         connection.peer_is_gone()
     else:
         connection.refuse_content(503)
         flush(c.value())
     connection.settle()
+
+
+def _only_answer_is_due(c: PointerTo[ConnectionState]) -> Bool:
+    """Tells whether a handler runs that has all it needs: it may have changed
+    something, and its answer counts."""
+    if not c[].running or c[].upgraded:
+        return False
+    ref x = c[].exchange.unsafe_value()[]
+    return x.content_complete and x.content_status == 0
 
 
 def _nothing(owner: Erased):

@@ -150,6 +150,7 @@ def count_read_by_peer(c: PointerTo[ConnectionState], count: Int):
         count: How many octets it took, at least 1.
     """
     ref w = worker_of(c)[]
+    c[].taken_octets += count
     if c[].wait == Wait.PEER_READS:
         var waited_ms = w.reactor.now_ms() - c[].send_began_ms
         # Most sends take no time, and the division much of theirs.

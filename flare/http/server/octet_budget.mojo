@@ -29,6 +29,8 @@ struct OctetBudget(Movable):
     """Since when all in `waiting` have waited."""
     var shed_ms: Int
     """When connections were looked at last because the budget was used up."""
+    var shedding_since_ms: Int
+    """Since when they have been looked at again and again."""
     var timer: TimerEntry
     """Armed while a connection waits."""
     var task: TimerTask
@@ -48,6 +50,7 @@ struct OctetBudget(Movable):
         self.favoured_request = 0
         self.stuck_since_ms = 0
         self.shed_ms = 0
+        self.shedding_since_ms = 0
         self.timer = TimerEntry(None, TIMER_OF_TASK)
         self.task = TimerTask(owner, _nothing)
 

@@ -1,6 +1,7 @@
 """Sends what a connection has to say: one send in flight, the rest gathers."""
 
 from flare.core import Buffer, PointerTo
+from flare.http.body import COPY_OCTETS_MAX
 from flare.http.builders import error_response
 from flare.http.error_answer import error_answer
 from flare.http.exchange import Exchange
@@ -23,9 +24,6 @@ comptime STREAM_OCTETS_MAX = LARGE_BUFFER_OCTETS - 64
 """What may gather of a streamed response behind a send before its function
 waits; the rest of the buffer is for what is written around it."""
 
-comptime COPY_OCTETS_MAX = 32 * 1024
-"""Content up to this size is copied behind its head, so that one send carries
-both; a longer one is sent from where it lies."""
 # While more than this is unsent no further request is read.
 comptime _UNSENT_OCTETS_MAX = 256 * 1024
 # A chunk size with its line ends, and the last chunk.

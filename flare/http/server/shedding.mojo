@@ -1,20 +1,19 @@
 """Ends connections that hold more than their share of a full budget.
 
-Peers that send and do not read can fill the budget of a worker with few
-connections. Each would keep its part until a deadline ends it, and all other
-requests would be answered 503 meanwhile. So a worker that is full ends those
-that hold most beyond what a handler waits for, until there is some room.
+Peers that read slowly, or send and do not read, can fill the budget of a worker
+with few connections. Each would keep its part until a deadline ends it, and
+others would be answered 503 meanwhile. So a worker that is full ends those
+that hold most beyond what a handler waits for, until there is some room. Whoever
+reads at a fair rate is left alone.
 """
 
-from flare.core import PointerTo, SlotHandle
+from flare.core import Buffer, PointerTo, SlotHandle
 
 from .buffered import buffered_octets
 from .connection import Connection
-from .connection_state import ConnectionState, Stage, Wait
-from .input import window
-from .read_ahead import READ_AHEAD_OCTETS
+from .connection_state import ConnectionState, Stage
 from .statistics import WorkerStatistics
-from .worker_state import WorkerState
+from .worker_state import OUTPUT_OCTETS, WorkerState
 
 # Looking at all connections takes time, which the others lack.
 comptime _PERIOD_MS = 10
@@ -22,8 +21,10 @@ comptime _PERIOD_MS = 10
 comptime _ENDED_MAX = 16
 # The share of the budget that is free afterwards.
 comptime _FREED_SHARE = 16
-# A peer that has taken octets since then reads: its network may be slow.
-comptime _UNREAD_MS = 1000
+# How long a peer is looked at before it is judged: its network may be slow.
+comptime _LOOKED_AT_MS = 1000
+# A quarter of a megabit in a second: a fair rate where others get nothing.
+comptime _FAIR_OCTETS_PER_SECOND = 32 * 1024
 
 
 @fieldwise_init
@@ -43,6 +44,9 @@ def shed(w: PointerTo[WorkerState]):
     var now_ms = w[].reactor.now_ms()
     if now_ms < budget.shed_ms + _PERIOD_MS:
         return
+    if now_ms >= budget.shed_ms + _LOOKED_AT_MS:
+        # What was noted before tells how fast peers read while none had to.
+        budget.shedding_since_ms = now_ms
     budget.shed_ms = now_ms
     var held = buffered_octets(w)
     var room = budget.octets_max - budget.octets_max // _FREED_SHARE
@@ -72,24 +76,47 @@ def _holders(w: PointerTo[WorkerState], now_ms: Int) -> List[_Holder]:
     for slot in w[].connections.handles():
         var c = w[].connections.find(slot)
         if c:
-            var surplus = _surplus_octets(c.value(), now_ms)
-            if surplus > READ_AHEAD_OCTETS:
+            var surplus = _surplus_octets(c.value())
+            if surplus < OUTPUT_OCTETS:
+                c.value()[].noted_ms = 0
+            elif _reads_slowly(w, c.value(), now_ms):
                 holders.append(_Holder(slot, surplus))
     return holders^
 
 
-def _surplus_octets(c: PointerTo[ConnectionState], now_ms: Int) -> Int:
-    """Returns what a connection holds though nobody waits for it, or 0 if its
-    peer reads and sends as it should."""
+def _surplus_octets(c: PointerTo[ConnectionState]) -> Int:
+    """Returns what a connection holds beside the content of its request: that,
+    and who waits for room for it, have a rule of their own."""
     if c[].stage == Stage.CLOSING:
         return 0
-    var is_silent = (
-        c[].wait == Wait.PEER_READS and now_ms - c[].send_began_ms >= _UNREAD_MS
-    )
-    if not is_silent and len(window(c)) <= READ_AHEAD_OCTETS:
-        return 0
-    var surplus = c[].charged
+    var surplus = c[].charged + _lent(c[].output) + _lent(c[].sending)
     if c[].running:
-        # Content has a rule of its own.
-        surplus -= c[].exchange.unsafe_value()[].content.capacity()
+        ref x = c[].exchange.unsafe_value()[]
+        if c[].awaits_room and not x.content_complete:
+            return 0
+        surplus -= x.content.capacity()
     return surplus
+
+
+def _lent(buffer: Buffer) -> Int:
+    return min(buffer.capacity(), OUTPUT_OCTETS)
+
+
+def _reads_slowly(
+    w: PointerTo[WorkerState], c: PointerTo[ConnectionState], now_ms: Int
+) -> Bool:
+    """Tells whether a peer has read at less than a fair rate since it was
+    looked at first. One that reads well is looked at anew."""
+    var looked_at_ms = now_ms - c[].noted_ms
+    if c[].noted_ms < w[].budget.shedding_since_ms or c[].noted_ms == 0:
+        c[].noted_ms = now_ms
+        c[].noted_octets = c[].taken_octets
+        return False
+    if looked_at_ms < _LOOKED_AT_MS:
+        return False
+    var taken = c[].taken_octets - c[].noted_octets
+    if taken * 1000 < _FAIR_OCTETS_PER_SECOND * looked_at_ms:
+        return True
+    c[].noted_ms = now_ms
+    c[].noted_octets = c[].taken_octets
+    return False

@@ -12,6 +12,8 @@ from .probe import is_answered
 
 # The share of a core that a server may use which serves nobody.
 IDLE_SHARE_MAX = 0.05
+# The share of requests for a few octets that may be refused meanwhile.
+FAILED_SHARE_MAX = 0.25
 
 
 @dataclass
@@ -138,6 +140,8 @@ async def besiege(server, name, act, slowest_seconds_max):
         report.problems.append(f"DIED {server.process.returncode}")
         return report
     report.peak_octets = server.resident_octets("VmHWM")
+    if report.failed_probes > FAILED_SHARE_MAX * report.probes:
+        report.problems.append("DENIES")
     if report.slowest_seconds > slowest_seconds_max:
         report.problems.append("STALLED")
     return report
