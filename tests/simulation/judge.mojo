@@ -66,7 +66,7 @@ def _judge_upgraded(
         return ""
     if not wanted.startswith(client.raw()):
         return "an upgraded connection gave something else; "
-    if client.may_be_cut_off() or scenario.has_stopped:
+    if client.may_be_cut_off() or scenario.has_stopped or scenario.few_octets:
         return ""
     return "an upgraded connection was cut off; "
 
@@ -102,7 +102,10 @@ def _fits(
 ) -> Bool:
     var runs = ledger[].runs[request.number]
     if answer.status == 503:
-        return runs == 0 and _may_refuse(answer, scenario, tally)
+        # Content that there is no room for is refused while it is read.
+        return (runs == 0 or scenario.few_octets) and _may_refuse(
+            answer, scenario, tally
+        )
     if answer.status == 408:
         tally.add(Kind.TIMED_OUT)
         return client.stalls_at >= 0
@@ -139,9 +142,11 @@ def _may_refuse(answer: Answer, scenario: Scenario, mut tally: Tally) -> Bool:
         return scenario.accepting_failed
     if scenario.few_requests:
         tally.add(Kind.REQUESTS_OVER_LIMIT)
+    elif scenario.few_octets:
+        tally.add(Kind.NO_ROOM)
     else:
         tally.add(Kind.REQUESTS_WITHOUT_FIBER)
-    return scenario.few_requests or scenario.few_fibers
+    return scenario.few_requests or scenario.few_fibers or scenario.few_octets
 
 
 def _count_stream(request: PlannedRequest, mut tally: Tally):
@@ -183,7 +188,7 @@ def _judge_missing(
     if problem != "":
         return problem
     tally.add(Kind.CLOSED_EARLY)
-    if scenario.was_cut_off or client.may_be_cut_off():
+    if scenario.was_cut_off or scenario.has_shed or client.may_be_cut_off():
         return ""
     if client.ends_early and not scenario.config.half_close_allowed:
         return ""

@@ -11,6 +11,8 @@ from .plan import plan_requests
 
 comptime SHORT_HANDLER_MS = 20
 """The time that handlers have where it is short."""
+# Above the content of any request, which must fit three quarters.
+comptime _LONGEST_CONTENT = 200_000
 comptime REQUESTS_MAX = 10
 """The most that a client asks."""
 
@@ -36,6 +38,9 @@ struct Scenario(Movable):
     """Requests in flight are few: the answer may be 503."""
     var few_fibers: Bool
     """Fibers are few: the answer may be 503."""
+    var few_octets: Bool
+    """Little may be buffered: the answer may be 503, even if its handler has
+    begun, and another protocol may be cut off."""
     var few_slots: Bool
     """Connections are few: others wait."""
     var short_handlers: Bool
@@ -50,6 +55,8 @@ struct Scenario(Movable):
     """So many steps after it was asked everything is cut off, or -1."""
     var accepting_failed: Bool
     """Descriptors or memory ran out: room is made, or who waits is answered."""
+    var has_shed: Bool
+    """Connections were cut off because they held most of a full budget."""
     var has_stopped: Bool
     """The server was asked to stop."""
     var was_cut_off: Bool
@@ -72,6 +79,7 @@ struct Scenario(Movable):
         self.faults = SimulatedFaults.frequent()
         self.few_requests = False
         self.few_fibers = False
+        self.few_octets = False
         self.few_slots = False
         self.short_handlers = False
         self.requests_per_connection = Int.MAX
@@ -79,6 +87,7 @@ struct Scenario(Movable):
         self.stop_during = Activity.ANY
         self.abort_after = -1
         self.accepting_failed = False
+        self.has_shed = False
         self.has_stopped = False
         self.was_cut_off = False
         self.clients = []
@@ -112,6 +121,8 @@ struct Scenario(Movable):
             text += "few requests; "
         if self.few_fibers:
             text += "few fibers; "
+        if self.few_octets:
+            text += "few octets; "
         if self.few_slots:
             text += "few slots; "
         if self.short_handlers:
@@ -120,6 +131,8 @@ struct Scenario(Movable):
             text += String(self.requests_per_connection, " per connection; ")
         if self.reactor.large_buffers_max == 0:
             text += "no large buffers; "
+        if self.has_shed:
+            text += "has shed; "
         if self.has_stopped:
             text += "was stopped; "
         if self.was_cut_off:
@@ -138,11 +151,22 @@ struct Scenario(Movable):
             # Descriptors have run out, and come back one at a time.
             self.faults.accept_errors = 900
             self.config.overload_timeout_ms = 100 + self.draws.below(200)
-        # Only one of the two, so that a 503 tells which one was met.
+        # Only one of the three, so that a 503 tells which one was met.
         self.few_requests = self.draws.strikes(420)
         self.few_fibers = not self.few_requests and self.draws.strikes(470)
         if self.few_requests:
             self.config.max_requests_in_flight = 1 + self.draws.below(2)
+        self.few_octets = (
+            not self.few_requests
+            and not self.few_fibers
+            and self.draws.strikes(800)
+        )
+        if self.few_octets:
+            self.config.max_buffered_octets = (
+                _LONGEST_CONTENT * 4 // 3
+                + self.draws.below(_LONGEST_CONTENT // 8)
+            )
+            self.config.overload_timeout_ms = 100 + self.draws.below(200)
         if self.few_fibers:
             self.reactor.fibers_max = 1 + self.draws.below(3) // 2
         self.few_slots = self.draws.strikes(400)

@@ -380,7 +380,8 @@ struct Connection(TrivialRegisterPassable):
         """Drops what stands behind the request whose handler runs: the
         connection ends behind its answer."""
         var c = self.state
-        machine(c).close_after_exchange()
+        # Nothing that comes later may be read as a request either.
+        machine(c).stop_receiving()
         c[].lingers = True
         drop_input(c, worker_of(c)[].reactor.buffers())
         c[].gathered.clear()
