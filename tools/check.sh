@@ -1,5 +1,6 @@
 #!/bin/sh
-# Checks format, docstrings, compiler warnings and house rules; changes nothing.
+# Checks format, docstrings, compiler warnings and house rules, and that
+# each planted fault still fits its source; changes nothing.
 set -u
 cd "$(dirname "$0")/.."
 export MODULAR_CRASH_REPORTING_ENABLED=false MODULAR_TELEMETRY_ENABLED=false
@@ -33,6 +34,8 @@ fi
     failed="$failed warnings"
 
 "$python" tools/tidy.py || failed="$failed tidy"
+
+"$python" tools/planted.py --list || failed="$failed planted"
 
 if [ -n "$failed" ]; then
     echo "check: failed:$failed"

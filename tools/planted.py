@@ -11,6 +11,7 @@ import hashlib
 import re
 import shutil
 import sys
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -145,6 +146,19 @@ def few_faults(root: Path) -> list[str]:
     return problems
 
 
+def unplantable(paths: list[Path], root: Path) -> list[str]:
+    """Lists the faults whose old text their source does not have once."""
+    problems = []
+    for path in paths:
+        try:
+            with tempfile.TemporaryDirectory() as copy:
+                plant(parse_fault(path), root, Path(copy))
+        except FaultError as error:
+            name = path.relative_to(root).as_posix()
+            problems.append(f"{name}: {error}")
+    return problems
+
+
 def report(path: Path, runs: int) -> bool:
     """Tries one fault, prints the verdict and returns whether it was found."""
     started = time.monotonic()
@@ -167,12 +181,20 @@ def main() -> int:
     parser.add_argument(
         "--sample", action="store_true", help="one fault for each harness"
     )
+    parser.add_argument(
+        "--list", action="store_true",
+        help="try none; list those that cannot be planted",
+    )
     options = parser.parse_args()
     paths = [
         path
         for path in sorted((ROOT / "fuzz/planted").glob("*/*.fault"))
         if re.search(options.only, path.as_posix())
     ]
+    if options.list:
+        problems = unplantable(paths, ROOT) + few_faults(ROOT)
+        print("\n".join(problems), end="\n" if problems else "")
+        return 1 if problems else 0
     if options.sample:
         paths = one_for_each(paths, ROOT)
     with ThreadPoolExecutor(options.jobs) as pool:
