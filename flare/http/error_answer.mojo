@@ -5,7 +5,7 @@ or if the server discards what it returned, the fields are taken from
 `req.error_headers()`.
 """
 
-from flare.message import FieldName, HeaderMap, Method
+from flare.message import FieldName, HeaderMap
 from flare.proto.h1 import H1Rule
 
 from .body import COPY_OCTETS_MAX
@@ -71,7 +71,6 @@ def may_be_discarded(req: Request, response: Response) -> Bool:
         or response.headers.has_known(FieldName.TRANSFER_ENCODING)
         or (
             len(response.body) > COPY_OCTETS_MAX
-            and req.method == Method.GET
             and not response.body.is_sealed()
         )
     )

@@ -102,14 +102,63 @@ def test_other_requests_are_answered_while_uploads_wait() raises:
     _end(server^, peers)
 
 
-def test_uploads_that_nobody_ends_are_503_the_latest_first() raises:
+def test_contents_that_stop_make_room_for_those_that_come() raises:
     var server = _server()
-    var peers = _fill(server)
+    # Faster than is asked, as long as it lasts.
+    var steady = server.connect()
+    steady.send(_upload(_CONTENT_OCTETS, 300_000))
+    server.settle()
+    var silent = _fill(server)
+    var dribbler = silent.pop()
+    var late = server.connect()
+    late.send(_upload(_CONTENT_OCTETS, _CONTENT_OCTETS))
+    server.settle()
+    assert_equal(_text(late.received()), "")
+    for _ in range(40):
+        steady.send(String("x") * 4_500)
+        dribbler.send(String("x") * 100)
+        server.advance(100)
+    steady.send(String("x") * 20_000)
+    server.settle()
+    assert_true(_text(steady.received()).endswith("500000"))
+    assert_true(_text(late.received()).endswith("500000"))
+    assert_true(_held(server) <= _BUDGET // 4 * 3, String(_held(server)))
+    var shed = 0
+    for peer in silent:
+        var answer = _text(peer.received())
+        if answer != "":
+            assert_true(answer.startswith("HTTP/1.1 503"), answer)
+            assert_true(answer.find("\r\nRetry-After: 1\r\n") > 0, answer)
+            shed += 1
+    # Those whose parts find room are not in the way of others.
+    assert_true(shed > 0 and shed < len(silent), String(shed))
+    silent.append(steady)
+    silent.append(late)
+    silent.append(dribbler)
+    _end(server^, silent)
+
+
+def test_contents_that_wait_too_long_are_503_the_latest_first() raises:
+    var server = _server()
+    var peers = List[Peer]()
+    # Each is complete, and its handler takes its time.
+    for _ in range(6):
+        var peer = server.connect()
+        peer.send(
+            _upload(_CONTENT_OCTETS, _CONTENT_OCTETS).replace("/whole", "/held")
+        )
+        server.settle()
+        peers.append(peer)
+    # The first of them is favoured, and fast enough to stay so.
+    for peer in _fill(server):
+        peers.append(peer)
     # Longer than `overload_timeout_ms`, shorter than `body_timeout_ms`.
-    server.advance(4_900)
-    for peer in peers:
-        assert_equal(_text(peer.received()), "")
-    server.advance(10_000)
+    for i in range(59):
+        peers[6].send(String("x") * 4_500)
+        server.advance(100)
+        if i == 48:
+            for peer in peers:
+                assert_equal(_text(peer.received()), "")
     var served = len(peers)
     for i in range(len(peers)):
         var answer = _text(peers[i].received())
@@ -119,14 +168,29 @@ def test_uploads_that_nobody_ends_are_503_the_latest_first() raises:
         served = min(served, i)
         assert_true(answer.startswith("HTTP/1.1 503"), answer)
         assert_true(answer.find("\r\nRetry-After: 1\r\n") > 0, answer)
-    assert_true(served >= 5 and served < len(peers), String(served))
-    for i in range(served):
-        peers[i].send(String("x") * (_CONTENT_OCTETS - 200_000))
-    server.advance(1_000)
-    for i in range(served):
-        var answer = _text(peers[i].received())
-        assert_true(answer.startswith("HTTP/1.1 200"), String(i, answer))
+    assert_true(served >= 7 and served < len(peers), String(served))
+    server.advance(10_000)
+    for i in range(6):
+        assert_true(_text(peers[i].received()).endswith("500000"), String(i))
     _end(server^, peers)
+
+
+def test_long_answers_to_any_method_are_503_over_twice_the_budget() raises:
+    var server = _server()
+    var peers = List[Peer]()
+    for _ in range(20):
+        var peer = server.connect()
+        peer.send(_get("/late/large").replace("GET", "PUT"))
+        server.settle()
+        peers.append(peer)
+    server.advance(500)
+    var held = _held(server)
+    assert_true(held > 2 * _BUDGET, String(held))
+    assert_true(held <= 2 * _BUDGET + 1_100_000, String(held))
+    for peer in peers:
+        peer.reset()
+    server.settle()
+    _end(server^, [])
 
 
 def test_long_answers_that_nobody_reads_leave_room_for_short_ones() raises:
@@ -287,7 +351,7 @@ def test_who_sends_and_does_not_read_ends_before_others_are_refused() raises:
     for target in ["/large", "/echo", "/pipelined"]:
         var server = _server()
         var upload = server.connect()
-        upload.send(_upload(_CONTENT_OCTETS, 400_000))
+        upload.send(_upload(_CONTENT_OCTETS, 200_000))
         var reader = server.connect()
         reader.send(_get("/stream"))
         server.settle()
@@ -300,6 +364,7 @@ def test_who_sends_and_does_not_read_ends_before_others_are_refused() raises:
         for _ in range(60):
             server.advance(100)
             assert_true(len(reader.received()) > 0)
+            upload.send(String("x") * 4_500)
             if target == "/large":
                 # Slower than is fair.
                 for peer in peers:
@@ -311,8 +376,8 @@ def test_who_sends_and_does_not_read_ends_before_others_are_refused() raises:
         other.send(_get("/"))
         server.settle()
         assert_true(_text(other.received()).startswith("HTTP/1.1 200"), target)
-        # Neither content that a handler waits for nor a peer that reads ends.
-        upload.send(String("x") * (_CONTENT_OCTETS - 400_000))
+        # Neither a content that comes nor a peer that reads ends.
+        upload.send(String("x") * 30_000)
         server.settle()
         assert_true(_text(upload.received()).endswith("500000"), target)
         assert_true(not reader.is_closed() and not reader.is_reset())
@@ -386,6 +451,14 @@ struct _Handler(Handler):
             return ok(String(len(req.body.octets())))
         if req.path == "/pieces":
             return _count(req)
+        if req.path == "/held":
+            req.body.set_octets_max(1 << 40)
+            var octets = len(req.body.octets())
+            sleep(10_000)
+            return ok(String(octets))
+        if req.path == "/late/large":
+            sleep(500)
+            return ok(List[UInt8](length=1_000_000, fill=120))
         if req.path == "/large":
             return ok(List[UInt8](length=1_000_000, fill=120))
         if req.path == "/slow":

@@ -143,12 +143,12 @@ struct ConnectionState(Movable):
     as it were, below the rate."""
     var send_began_ms: Int
     """When the present wait for the peer to read began."""
-    var taken_octets: Int
-    """How many octets the peer has taken."""
+    var moved_octets: Int
+    """How many octets the peer has taken, and sent as content."""
     var noted_octets: Int
     """How many those were at `noted_ms`."""
     var noted_ms: Int
-    """When it was looked at how fast the peer reads; 0 if never."""
+    """When it was looked at how fast octets move; 0 if never."""
     var timer: TimerEntry
     """Armed at `deadline_ms` or earlier: a later deadline does not touch it."""
     var timer_task: TimerTask
@@ -205,7 +205,7 @@ struct ConnectionState(Movable):
         self.send_budget_ms = 0
         self.send_budget_rest = 0
         self.send_began_ms = 0
-        self.taken_octets = 0
+        self.moved_octets = 0
         self.noted_octets = 0
         self.noted_ms = 0
         self.timer = TimerEntry(None, TIMER_OF_TASK)

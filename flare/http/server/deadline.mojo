@@ -150,7 +150,7 @@ def count_read_by_peer(c: PointerTo[ConnectionState], count: Int):
         count: How many octets it took, at least 1.
     """
     ref w = worker_of(c)[]
-    c[].taken_octets += count
+    c[].moved_octets += count
     if c[].wait == Wait.PEER_READS:
         var waited_ms = w.reactor.now_ms() - c[].send_began_ms
         # Most sends take no time, and the division much of theirs.
@@ -234,6 +234,7 @@ def count_content(c: PointerTo[ConnectionState], count: Int):
     """
     ref w = worker_of(c)[]
     ref x = c[].exchange.value()[]
+    c[].moved_octets += count
     var waited_ms = 0
     if c[].wait == Wait.CONTENT:
         c[].wait = Wait.NOTHING

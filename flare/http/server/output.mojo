@@ -13,7 +13,7 @@ from flare.proto.h1.state import SideState
 from flare.runtime.operation import Operation
 from flare.runtime.reactor import LARGE_BUFFER_OCTETS
 
-from .buffered import drop_large, is_full
+from .buffered import buffered_octets, drop_large, is_full
 from .connection_state import ConnectionState, Stage
 from .encryption import encrypt
 from .log_lines import log_line_of_peer
@@ -92,8 +92,8 @@ def write_response(c: PointerTo[ConnectionState], var response: Response):
     One that cannot be a final response (its status is not 200 to 599, or
     framing fields of the handler's own contradict its content) becomes a 500.
 
-    Where the worker has buffered all that it may, a long answer to a GET becomes
-    a 503.
+    A long answer becomes a 503 if the worker has buffered all that it may, and
+    one to another method than GET if it has buffered twice as much.
 
     Args:
         c: The connection.
@@ -116,13 +116,14 @@ def write_response(c: PointerTo[ConnectionState], var response: Response):
 @no_inline
 def _must_do_without(c: PointerTo[ConnectionState], response: Response) -> Bool:
     """Tells whether the budget has no room to keep a long content until the peer
-    has read it. The answer to another method than GET is sent all the same: the
-    handler may have changed something."""
+    has read it. The answer to another method than GET is kept until twice the
+    budget is used: the handler may have changed something."""
+    var w = worker_of(c)
+    if not is_full(w) or response.body.is_sealed() or not c[].running:
+        return False
     return (
-        is_full(worker_of(c))
-        and not response.body.is_sealed()
-        and c[].running
-        and c[].exchange.unsafe_value()[].head.method == Method.GET
+        c[].exchange.unsafe_value()[].head.method == Method.GET
+        or buffered_octets(w) > 2 * w[].budget.octets_max
     )
 
 

@@ -75,8 +75,9 @@ struct WorkerStatistics(ImplicitlyCopyable):
     worker, handshakes of TLS that failed, and connections that were turned
     away unread, since the start."""
     var connections_shed: Int64
-    """Connections that were ended because the worker had buffered all that it
-    may and they held most, since the start."""
+    """Connections that were ended because they held much and were slow, while
+    the worker had buffered all that it may or others waited for room, since the
+    start."""
     var fibers: Int64
     """Fibers that run something now."""
     var receive_buffers: Int64

@@ -19,7 +19,7 @@ from .accepting import (
     keep_spare,
     shed_connections,
 )
-from .buffered import buffered_octets, is_full
+from .buffered import buffered_octets, is_full, is_short_of_room
 from .connection import Connection
 from .content_room import begin_budget, feed_waiting
 from .log_lines import log_line
@@ -108,7 +108,7 @@ struct Worker(TrivialRegisterPassable):
             go_on_shaking_hands(w)
         if len(w[].starved) > 0 and not w[].reactor.buffers().is_exhausted():
             feed_starved(w)
-        if is_full(w):
+        if is_full(w) or (len(w[].budget.waiting) > 0 and is_short_of_room(w)):
             shed(w)
         if len(w[].budget.waiting) > 0:
             feed_waiting(w)
