@@ -101,7 +101,7 @@ def _fits(
     mut tally: Tally,
 ) -> Bool:
     var runs = ledger[].runs[request.number]
-    if answer.status == 503:
+    if answer.status == 503 or _is_over_budget(answer, request, scenario):
         # Content that there is no room for is refused while it is read.
         return (runs == 0 or scenario.few_octets) and _may_refuse(
             answer, scenario, tally
@@ -132,6 +132,15 @@ def _fits(
     if request.kind != "summed" or request.is_head:
         return True
     return answer.trailers == String("X-Sum: ", request.number, "\r\n")
+
+
+def _is_over_budget(
+    answer: Answer, request: PlannedRequest, scenario: Scenario
+) -> Bool:
+    """Tells whether a content is refused that the whole budget cannot hold."""
+    return (
+        answer.status == 413 and request.status != 413 and scenario.few_octets
+    )
 
 
 def _may_refuse(answer: Answer, scenario: Scenario, mut tally: Tally) -> Bool:
@@ -201,6 +210,12 @@ def _judge_missing(
     if not has_run and (scenario.has_stopped or scenario.is_crowded()):
         return ""
     if not has_run and whole == scenario.requests_per_connection:
+        return ""
+    # Refused content breaks an answer off that has begun, and ends what stands
+    # behind it.
+    if scenario.few_octets and has_run and request.kind == "mirror":
+        return ""
+    if scenario.few_octets and whole > 0 and answers[whole - 1].closes:
         return ""
     # Content that nobody asked for may never come (RFC 9110 section 10.1.1).
     if not has_run and whole > 0 and answers[whole - 1].closes:

@@ -56,8 +56,6 @@ struct Kind(ImplicitlyCopyable, Movable):
     """Requests that met the limit of fibers."""
     comptime NO_ROOM = Self("503, no room for octets")
     """Requests that met the limit of what is buffered."""
-    comptime SHED = Self("connections shed")
-    """Connections that held most of a full budget, and were cut off."""
     comptime TURNED_AWAY = Self("503, nobody could be accepted")
     """Connections that were answered without being accepted."""
     comptime TASKS_WITHOUT_FIBER = Self("tasks without a fiber")
@@ -153,7 +151,6 @@ def all_kinds() -> List[Kind]:
         Kind.REQUESTS_OVER_LIMIT,
         Kind.REQUESTS_WITHOUT_FIBER,
         Kind.NO_ROOM,
-        Kind.SHED,
         Kind.TURNED_AWAY,
         Kind.TASKS_WITHOUT_FIBER,
         Kind.NO_LARGE_BUFFERS,

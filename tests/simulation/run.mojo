@@ -123,9 +123,7 @@ def simulate(
     var problem = String()
     _converse(server, scenario, ledger, tally)
     scenario.accepting_failed = server[].network.faults().accept_errors > 0
-    var shed = Int(server[].statistics().connections_shed)
-    scenario.has_shed = shed > 0
-    tally.add(Kind.SHED, shed)
+    scenario.has_shed = server[].statistics().connections_shed > 0
     for ref client in scenario.clients:
         client.read()
         problem += judge(client, scenario, ledger, tally)

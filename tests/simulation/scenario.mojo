@@ -11,8 +11,6 @@ from .plan import plan_requests
 
 comptime SHORT_HANDLER_MS = 20
 """The time that handlers have where it is short."""
-# Above the content of any request, which must fit three quarters.
-comptime _LONGEST_CONTENT = 200_000
 comptime REQUESTS_MAX = 10
 """The most that a client asks."""
 
@@ -156,17 +154,10 @@ struct Scenario(Movable):
         self.few_fibers = not self.few_requests and self.draws.strikes(470)
         if self.few_requests:
             self.config.max_requests_in_flight = 1 + self.draws.below(2)
-        self.few_octets = (
-            not self.few_requests
-            and not self.few_fibers
-            and self.draws.strikes(800)
-        )
+        self.few_octets = not self.few_requests and not self.few_fibers
         if self.few_octets:
-            self.config.max_buffered_octets = (
-                _LONGEST_CONTENT * 4 // 3
-                + self.draws.below(_LONGEST_CONTENT // 8)
-            )
-            self.config.overload_timeout_ms = 100 + self.draws.below(200)
+            self.config.max_buffered_octets = 24_000 + self.draws.below(28_000)
+            self.config.overload_timeout_ms = 30 + self.draws.below(100)
         if self.few_fibers:
             self.reactor.fibers_max = 1 + self.draws.below(3) // 2
         self.few_slots = self.draws.strikes(400)
