@@ -1,6 +1,7 @@
 """Holds octets, buffers and heap memory: what every other package stands on."""
 
 from .buffer import Buffer, MemoryLender
+from .octet_block import OctetBlock
 from .octets import (
     COLON,
     CR,

@@ -2,7 +2,7 @@
 
 from std.memory import ArcPointer
 
-from flare.core import find_octet, write_hexadecimal
+from flare.core import OctetBlock, find_octet, write_hexadecimal
 from flare.io import copy
 from flare.message import HeaderMap, Method, escaped_percents
 from flare.runtime.task import spawn
@@ -184,19 +184,19 @@ struct _Content(Movable):
     """Holds the content of a response on its way from one stream to another."""
 
     var upstream: ArcPointer[ClientStream]
-    var piece: List[UInt8]
+    var piece: OctetBlock
     var count: Int
 
     def __init__(out self, upstream: ArcPointer[ClientStream]):
         self.upstream = upstream
-        self.piece = List[UInt8](length=_PIECE_OCTETS, fill=0)
+        self.piece = OctetBlock(length=_PIECE_OCTETS)
         self.count = 0
 
     def read(mut self) raises:
-        self.count = self.upstream[].read(Span(self.piece))
+        self.count = self.upstream[].read(self.piece.span())
 
-    def write_to(self, stream: ResponseStream) raises:
-        stream.write_all(Span(self.piece)[0 : self.count])
+    def write_to(mut self, stream: ResponseStream) raises:
+        stream.write_all(self.piece.span()[0 : self.count])
 
 
 def _climbs(path: Span[UInt8, _]) -> Bool:

@@ -4,6 +4,8 @@ A reader or writer that waits is a handle to state elsewhere, so its methods
 take `self`: nothing is copied while the calling fiber is parked.
 """
 
+from flare.core import OctetBlock
+
 from .error import IoError
 
 
@@ -82,15 +84,15 @@ def copy[R: Reader, W: Writer](reader: R, writer: W, limit: Int) raises -> Int:
             ended after `limit` octets.
     """
     comptime CHUNK_OCTETS = 64 * 1024
-    var chunk = List[UInt8](length=min(CHUNK_OCTETS, max(limit, 1)), fill=0)
+    var chunk = OctetBlock(length=min(CHUNK_OCTETS, max(limit, 1)))
     var copied = 0
     while True:
         # At the limit one more octet tells the end from too much.
         var room = min(len(chunk), max(limit - copied, 1))
-        var count = reader.read(Span(chunk)[0:room])
+        var count = reader.read(chunk.span()[0:room])
         if count == 0:
             return copied
         if count > limit - copied:
             raise IoError(IoError.TOO_LARGE, "copy", limit)
-        writer.write_all(Span(chunk)[0:count])
+        writer.write_all(chunk.span()[0:count])
         copied += count

@@ -2,13 +2,17 @@
 
 from std.testing import TestSuite
 
-from tests.core import test_buffer, test_octets, test_slab
+from tests.core import test_buffer, test_octet_block, test_octets, test_slab
 
 
 def main() raises:
     var failures = List[String]()
     try:
         TestSuite.discover_tests[test_buffer.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_octet_block.TESTS]().run()
     except e:
         failures.append(String(e))
     try:

@@ -4,7 +4,7 @@ A client that names the codings in Accept-Encoding by itself undoes them by
 itself. Where the program names them, the program gets what the server has sent.
 """
 
-from flare.core import Buffer, PointerTo
+from flare.core import Buffer, OctetBlock, PointerTo
 from flare.message import FieldSection, HeaderMap
 from flare.proto.h1 import BodyKind
 
@@ -138,7 +138,7 @@ struct CodedContent(Movable):
 
     var decoder: ContentDecoder
     """What decodes it."""
-    var octets: List[UInt8]
+    var octets: OctetBlock
     """Where what comes is put."""
     var start: Int
     """The first octet that is not decoded."""
@@ -154,7 +154,7 @@ struct CodedContent(Movable):
             decoder: What decodes it.
         """
         self.decoder = decoder^
-        self.octets = List[UInt8](length=_PIECE_OCTETS, fill=0)
+        self.octets = OctetBlock(length=_PIECE_OCTETS)
         self.start = 0
         self.end = 0
         self.has_ended = False
@@ -184,7 +184,7 @@ struct CodedPieces(TrivialRegisterPassable):
             EncodingError: If it is not coded so, or becomes too large.
         """
         ref c = self.content[]
-        var progress = c.decoder.decode(Span(c.octets)[c.start : c.end], into)
+        var progress = c.decoder.decode(c.octets.span()[c.start : c.end], into)
         c.start += progress.consumed
         return progress.produced
 
@@ -196,9 +196,9 @@ struct CodedPieces(TrivialRegisterPassable):
         """
         ref octets = self.content[].octets
         return Span(
-            unsafe_ptr=octets.unsafe_ptr().unsafe_origin_cast[
-                MutUntrackedOrigin
-            ](),
+            unsafe_ptr=octets.span()
+            .unsafe_ptr()
+            .unsafe_origin_cast[MutUntrackedOrigin](),
             length=len(octets),
         )
 

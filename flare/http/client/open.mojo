@@ -1,6 +1,6 @@
 """Begins exchanges whose contents go bit by bit."""
 
-from flare.core import PointerTo, heap_create
+from flare.core import OctetBlock, PointerTo, heap_create
 from flare.io import Reader
 from flare.message import FieldName, FormFields, HeaderMap
 from flare.proto.h1 import BodyLength
@@ -132,18 +132,18 @@ def sent_from[
         ClientError: If there is none; and what the reader raises.
     """
     if stream.begin_content():
-        var piece = List[UInt8](length=_PIECE_OCTETS, fill=0)
+        var piece = OctetBlock(length=_PIECE_OCTETS)
         while True:
             var count: Int
             try:
-                count = reader.read(Span(piece))
+                count = reader.read(piece.span())
             except e:
                 stream.give_up(e)
                 raise e^
             if count == 0:
                 break
             try:
-                stream.write_all(Span(piece)[0:count])
+                stream.write_all(piece.span()[0:count])
             except:
                 # The server may have answered what it will not read.
                 break
@@ -175,12 +175,12 @@ def whole_response(stream: ClientStream, octets_max: Int) raises -> Response:
     var r = received.state
     r[].url.append(stream.url().as_bytes())
     r[].codings.append(stream.decoded_from().as_bytes())
-    var piece = List[UInt8](length=_READ_OCTETS, fill=0)
+    var piece = OctetBlock(length=_READ_OCTETS)
     while True:
-        var count = stream.read(Span(piece))
+        var count = stream.read(piece.span())
         if count == 0:
             break
-        r[].content.append(Span(piece)[0:count])
+        r[].content.append(piece.span()[0:count])
         if len(r[].content) > octets_max:
             var failure = exceeds_limit()
             stream.give_up(failure)

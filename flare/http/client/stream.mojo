@@ -1,7 +1,7 @@
 """Lets a program write the content of a request, and read that of its response,
 bit by bit."""
 
-from flare.core import PointerTo, heap_destroy
+from flare.core import OctetBlock, PointerTo, heap_destroy
 from flare.io import Reader, Writer
 from flare.message import HeaderMap
 from flare.net import NetError
@@ -314,14 +314,14 @@ struct ClientStream(Movable, Reader, Writer):
             Error: `client.too_large content`, and what `read` raises.
         """
         var all = List[UInt8]()
-        var piece = List[UInt8](length=16 * 1024, fill=0)
+        var piece = OctetBlock(length=16 * 1024)
         while True:
-            var count = self.read(Span(piece))
+            var count = self.read(piece.span())
             if count == 0:
                 return all^
             if len(all) + count > octets_max:
                 self._fail(exceeds_limit())
-            all.extend(Span(piece)[0:count])
+            all.extend(piece.span()[0:count])
 
     def _write(self, octets: Span[UInt8, _]) raises:
         var x = self._state[].exchange

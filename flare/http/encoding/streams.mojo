@@ -1,6 +1,6 @@
 """Decodes what is read, and codes what is written."""
 
-from flare.core import PointerTo, heap_create, heap_destroy
+from flare.core import OctetBlock, PointerTo, heap_create, heap_destroy
 from flare.io import Reader, Writer
 from flare.sys.coding_step import CodingFlush
 
@@ -16,7 +16,7 @@ comptime _KEPT_OCTETS_MAX = 128 * 1024
 struct _ReaderState[R: Reader & Movable & Deinitable](Movable):
     var reader: Self.R
     var decoder: ContentDecoder
-    var octets: List[UInt8]
+    var octets: OctetBlock
     var start: Int
     var end: Int
     var has_ended: Bool
@@ -24,7 +24,7 @@ struct _ReaderState[R: Reader & Movable & Deinitable](Movable):
     def __init__(out self, var reader: Self.R, var decoder: ContentDecoder):
         self.reader = reader^
         self.decoder = decoder^
-        self.octets = List[UInt8](length=_READ_OCTETS, fill=0)
+        self.octets = OctetBlock(length=_READ_OCTETS)
         self.start = 0
         self.end = 0
         self.has_ended = False
@@ -72,7 +72,7 @@ struct DecodingReader[R: Reader & Movable & Deinitable](Movable, Reader):
         var s = self._state
         while True:
             var progress = s[].decoder.decode(
-                Span(s[].octets)[s[].start : s[].end], into
+                s[].octets.span()[s[].start : s[].end], into
             )
             s[].start += progress.consumed
             if progress.produced > 0:
@@ -82,7 +82,7 @@ struct DecodingReader[R: Reader & Movable & Deinitable](Movable, Reader):
                 return 0
             s[].start = 0
             s[].end = 0
-            var count = s[].reader.read(Span(s[].octets))
+            var count = s[].reader.read(s[].octets.span())
             s[].end = count
             s[].has_ended = count == 0
 

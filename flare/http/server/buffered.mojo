@@ -6,6 +6,8 @@ forgotten. Most connections hold nothing then but an output buffer of the usual
 size, which the worker counts when it lends it.
 """
 
+from std.sys.intrinsics import unlikely
+
 from flare.core import Buffer, PointerTo
 from flare.runtime.reactor import LARGE_BUFFER_OCTETS
 from flare.runtime.timer_wheel import TimerEntry
@@ -197,6 +199,8 @@ def _held_octets(c: PointerTo[ConnectionState]) -> Int:
         held += (
             x.content.capacity() + x.gathered.capacity() + x.trailers.capacity()
         )
+        if unlikely(x.head.has_mended_target):
+            held += x.head.mended.capacity()
     if c[].large or c[].tls:
         held += _held_by_few(c)
     return held
