@@ -4,6 +4,7 @@ from flare.core import Buffer, heap_create, heap_destroy
 from flare.http import HeaderMap, forwarded_fields
 from flare.http.field_guard import FieldGuard
 from flare.http.forwarding import CONNECTION_OPTIONS_MAX
+from flare.http.reverse_proxy import _climbs
 from flare.message import FieldLine
 from flare.proto.h1 import (
     BodyLength,
@@ -35,6 +36,11 @@ def h1_rows() -> List[CostRow]:
     comptime long_target = repeated[
         "%41", "GET /", " HTTP/1.1\r\nHost: a\r\n\r\n"
     ]
+    comptime foreign_target = repeated[
+        "é", "GET /", " HTTP/1.1\r\nHost: a\r\n\r\n"
+    ]
+    comptime folded = repeated["a: b\r\n \r\n c\r\n", _RESPONSE, "\r\n"]
+    comptime one_folded = repeated["\r\n c", _RESPONSE + "a: b", "\r\n\r\n"]
     comptime options = repeated["Connection: a,b\r\n", _REQUEST, "\r\n"]
     comptime one_list = repeated["a,", _REQUEST + "Connection: ", "\r\n\r\n"]
     comptime of_response = repeated["a:\r\n", _RESPONSE, "\r\n"]
@@ -47,6 +53,16 @@ def h1_rows() -> List[CostRow]:
         CostRow("head, octet by octet", 1 << 14, short_lines, _serve[1]),
         CostRow("long value, by octets", 1 << 14, long_value, _serve[1]),
         CostRow("long target, by octets", 1 << 14, long_target, _serve[1]),
+        CostRow("target over 127", 1 << 13, foreign_target, _serve[1 << 30]),
+        CostRow("folded fields", 1 << 16, folded, _ask[1 << 30]),
+        CostRow("one long folded field", 1 << 16, one_folded, _ask[1 << 30]),
+        CostRow(
+            "path that a proxy judges",
+            1 << 16,
+            repeated["/a%2f%2E;%5c.b/"],
+            _judge_path,
+            heap_factor_max=64,
+        ),
         CostRow("Connection lines", 1 << 16, options, _serve[1 << 30]),
         CostRow("Connection options", 1 << 16, one_list, _serve[1 << 30]),
         CostRow("response head", 1 << 17, of_response, _ask[1 << 30]),
@@ -172,6 +188,12 @@ def _guard(octets: List[UInt8]) raises:
     _ = lines^
     if count != 0:
         raise Error("drops ", count, " fields")
+
+
+def _judge_path(octets: List[UInt8]) raises:
+    if not _climbs(Span(octets)):
+        return
+    raise Error("climbs")
 
 
 def _append(octets: List[UInt8]) raises:

@@ -1,6 +1,7 @@
 """Makes a server that may buffer little, and clients that make it buffer."""
 
 from std.testing import assert_equal
+
 from flare.http.builders import ok
 from flare.http.handler import Handler
 from flare.http.request import Request
@@ -41,6 +42,9 @@ struct BudgetHandler(Handler):
             return ok(List[UInt8](length=1_000_000, fill=120))
         if req.path == "/large":
             return ok(List[UInt8](length=1_000_000, fill=120))
+        if req.path == "/short":
+            sleep(50)
+            return ok("short")
         if req.path == "/slow":
             sleep(7_500)
             return ok("slow")

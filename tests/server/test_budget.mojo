@@ -1,6 +1,7 @@
 """Lets clients make a worker buffer more than it may."""
 
 from std.testing import assert_equal, assert_true
+
 from flare.http.middleware import AddHeader
 from flare.http.server.buffered import buffered_octets
 from flare.http.server.config import ServerConfig

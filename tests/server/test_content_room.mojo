@@ -1,6 +1,7 @@
 """Lets contents wait for the room that others hold."""
 
 from std.testing import assert_equal, assert_true
+
 from flare.runtime.backends.simulated_network import Peer
 
 from .budget_server import (
@@ -204,6 +205,30 @@ def test_answer_counts_though_what_stands_behind_its_request_waits() raises:
     for reader in readers:
         reader.reset()
     server.settle()
+    end_all(server^, [peer])
+
+
+def test_connection_stands_in_line_once() raises:
+    var server = budget_server()
+    var readers = fill_with_answers(server)
+    var peer = server.connect()
+    peer.send(get_request("/short").replace("GET", "PUT"))
+    server.settle()
+    peer.send("GET /oth")
+    server.settle()
+    peer.send("er HTTP/1.1\r\nHo")
+    server.settle()
+    assert_equal(len(server.worker.state[].budget.waiting), 1)
+    # The handler ends, and what stands behind its request waits anew.
+    server.advance(60)
+    assert_equal(len(server.worker.state[].budget.waiting), 1)
+    peer.send("st: a\r\n\r\n")
+    for reader in readers:
+        reader.reset()
+    server.settle()
+    assert_equal(len(server.worker.state[].budget.waiting), 0)
+    var answers = text_of(peer.received())
+    assert_equal(answers.count("HTTP/1.1 200"), 2, answers)
     end_all(server^, [peer])
 
 

@@ -165,7 +165,9 @@ def await_room(c: PointerTo[ConnectionState]):
     var w = _worker_of(c)
     if len(w[].budget.waiting) == 0:
         w[].budget.stuck_since_ms = w[].reactor.now_ms()
-    w[].budget.waiting.append(c[].slot)
+    if not c[].stands_in_line:
+        c[].stands_in_line = True
+        w[].budget.waiting.append(c[].slot)
     arm_tick(w)
 
 

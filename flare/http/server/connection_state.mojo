@@ -84,6 +84,9 @@ struct ConnectionState(Movable):
     """The pool of receive buffers was empty."""
     var awaits_room: Bool
     """The worker has buffered so much that nothing is received for now."""
+    var stands_in_line: Bool
+    """The budget lists the connection among those that wait for room. It may do
+    so for a while after `awaits_room` has ended."""
     var peer_ended: Bool
     """The peer will send no more."""
     var watch_spent: Bool
@@ -177,6 +180,7 @@ struct ConnectionState(Movable):
         self.receive_paused = False
         self.starved = False
         self.awaits_room = False
+        self.stands_in_line = False
         self.peer_ended = False
         self.watch_spent = False
         self.lingers = False

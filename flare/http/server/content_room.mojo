@@ -60,7 +60,7 @@ def feed_waiting(w: PointerTo[WorkerState]):
     var fed = 0
     for slot in waiting:
         var c = w[].connections.find(slot)
-        if not c or not c.value()[].awaits_room:
+        if not _stays_in_line(c):
             continue
         if fed == _PER_TURN_MAX or not _may_go_on(w, c.value()):
             rest.append(slot)
@@ -99,7 +99,7 @@ def _may_go_on(
 def _go_on(w: PointerTo[WorkerState], slot: SlotHandle):
     var stuck_since_ms = w[].budget.stuck_since_ms
     var c = w[].connections.find(slot).value()
-    c[].awaits_room = False
+    _leave_line(c)
     Connection(c).process()
     var again = w[].connections.find(slot)
     if not (again and again.value()[].awaits_room):
@@ -141,16 +141,16 @@ def _drop_stale(w: PointerTo[WorkerState]):
     var live = List[SlotHandle]()
     for slot in w[].budget.waiting:
         var c = w[].connections.find(slot)
-        if c and c.value()[].awaits_room:
+        if _stays_in_line(c):
             live.append(slot)
     w[].budget.waiting = live^
 
 
 def _refuse(w: PointerTo[WorkerState], slot: SlotHandle):
     var c = w[].connections.find(slot)
-    if not c or not c.value()[].awaits_room:
+    if not _stays_in_line(c):
         return
-    c.value()[].awaits_room = False
+    _leave_line(c.value())
     var connection = Connection(c.value())
     if c.value()[].stage != Stage.OPEN or not c.value()[].exchange:
         connection.settle()
@@ -165,6 +165,19 @@ def _refuse(w: PointerTo[WorkerState], slot: SlotHandle):
         connection.refuse_content(503)
         flush(c.value())
     connection.settle()
+
+
+def _stays_in_line(c: Optional[PointerTo[ConnectionState]]) -> Bool:
+    """Takes a connection that no longer waits off the list, as far as it knows
+    itself; the caller drops its entry."""
+    if c and not c.value()[].awaits_room:
+        _leave_line(c.value())
+    return Bool(c) and c.value()[].awaits_room
+
+
+def _leave_line(c: PointerTo[ConnectionState]):
+    c[].awaits_room = False
+    c[].stands_in_line = False
 
 
 def _only_answer_is_due(c: PointerTo[ConnectionState]) -> Bool:
