@@ -23,8 +23,9 @@ comptime _WORDS = DEPTH_MAX // 64
 comptime _BLANKS_FREE = 64 * 1024
 comptime _BLANKS_PER_OCTET = 8
 comptime _INDENT_MAX = 1024
-# Types nest so deep by themselves, whatever was read: small texts pay for no
-# look at the stack.
+# Types nest so deep by themselves, whatever was read: levels below the first
+# one pay for no look at the stack. The first one does: its text may become a
+# part of another, and that one of a third.
 comptime _LEVELS_UNCHECKED = 4
 
 
@@ -463,7 +464,7 @@ struct JsonWriter(TrivialRegisterPassable):
         # the rest.
         self.before_value()
         ref state = self._state[]
-        if state.depth >= _LEVELS_UNCHECKED and (
+        if (state.depth == 0 or state.depth >= _LEVELS_UNCHECKED) and (
             state.depth == DEPTH_MAX
             or not (state.stack.holds(stack_pointer()) or self._has_room())
         ):

@@ -34,6 +34,20 @@ struct Passing(Copyable, FromJson, ToJson):
 
 
 @fieldwise_init
+struct Quoted(Copyable, ToJson):
+    """Writes the text of what it holds as a part of its own."""
+
+    var inner: List[ArcPointer[Quoted]]
+
+    def to_json(self, json: JsonWriter) raises:
+        json.begin_array()
+        for inner in self.inner:
+            var text = dumps(inner[])
+            json.unsafe_raw(text.as_bytes())
+        json.end_array()
+
+
+@fieldwise_init
 struct Branch(Copyable, FromJson, ToJson):
     var tree: ArcPointer[Tree]
 
@@ -57,6 +71,10 @@ def test_a_value_is_read_and_written_at_any_depth() raises:
 
 def test_the_smallest_body_that_ended_a_server_is_answered() raises:
     _on_fiber(_answer_with_a_part)
+
+
+def test_texts_that_are_parts_of_texts_are_refused_where_the_stack_ends() raises:
+    _on_fiber(_write_quoted)
 
 
 def test_values_in_types_are_read_and_written_at_any_depth() raises:
@@ -186,6 +204,18 @@ def _read_trees() raises:
             assert_equal(JsonError.of(e).value().kind, JsonError.TOO_DEEP)
     assert_true(deepest >= 16, String(deepest))
     assert_true(deepest < DEPTH_MAX // 2, String(deepest))
+
+
+def _write_quoted() raises:
+    var chain = List[ArcPointer[Quoted]]()
+    chain.append(ArcPointer(Quoted([])))
+    for _ in range(DEPTH_MAX):
+        chain.append(ArcPointer(Quoted([chain[len(chain) - 1]])))
+    assert_equal(dumps(chain[8][]), "[" * 9 + "]" * 9)
+    with assert_raises(contains="json.too_deep "):
+        _ = dumps(chain[DEPTH_MAX][])
+    while chain:
+        chain.pop()[].inner.clear()
 
 
 def _write_trees() raises:
