@@ -12,6 +12,7 @@ import json
 import os
 
 from .clients import Hostile, crowd, waves
+from .messages import CHUNKED, get, post
 
 ATTACKS = {}
 
@@ -20,26 +21,6 @@ def attack(function):
     """Adds a function to the attacks."""
     ATTACKS[function.__name__] = function
     return function
-
-
-def get(path, *lines, method="GET"):
-    """Composes a request without content."""
-    fields = "".join(f"{line}\r\n" for line in lines)
-    return f"{method} {path} HTTP/1.1\r\nHost: a\r\n{fields}\r\n".encode()
-
-
-def post(path, content, *lines):
-    """Composes a request with content of known length."""
-    fields = "".join(f"{line}\r\n" for line in lines)
-    return (
-        f"POST {path} HTTP/1.1\r\nHost: a\r\n{fields}"
-        f"Content-Length: {len(content)}\r\n\r\n"
-    ).encode() + content
-
-
-CHUNKED = (
-    b"POST %s HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
-)
 
 
 async def _post_all(siege, path, contents, *lines, count=4):
@@ -164,83 +145,6 @@ async def upgrades_that_never_read(siege):
             await connection.send(b"x" * 65536)
 
     await crowd(siege, 100, act, receive_octets=4096, resets=True)
-
-
-# What makes it hold octets.
-
-
-@attack
-async def slow_readers(siege):
-    async def act(connection, number):
-        path = ("/download/100000000", "/whole/8000000")[number % 2]
-        await connection.send(get(path))
-        while await connection.read(64):
-            await asyncio.sleep(0.1)
-
-    await crowd(siege, 200, act, receive_octets=2048, resets=True)
-
-
-@attack
-async def pipelined_and_never_read(siege):
-    async def act(connection, number):
-        path = ("/", "/whole/100000", "/download/50000")[number % 3]
-        while True:
-            await connection.send(get(path) * 500)
-
-    await crowd(siege, 60, act, receive_octets=2048, resets=True)
-
-
-@attack
-async def pipelined_contents(siege):
-    async def act(connection, number):
-        while True:
-            await connection.send(post("/echo", b"x" * 60000) * 20)
-            await connection.read()
-
-    await waves(siege, 30, act)
-
-
-@attack
-async def contents_announced_and_kept_back(siege):
-    content = b"x" * (9 << 20)
-
-    async def act(connection, number):
-        path = ("/echo", "/json", "/upload")[number % 3]
-        request = post(path, content)
-        await connection.send(request[:-1])
-        await asyncio.sleep(siege.seconds)
-
-    await crowd(siege, 12, act)
-
-
-@attack
-async def longest_heads_and_trailers(siege):
-    lines = [f"X-{i}: " + "v" * 60 for i in range(90)]
-    trailers = "".join(f"T-{i}: {'w' * 60}\r\n" for i in range(90)).encode()
-    head = get("/echo", "Transfer-Encoding: chunked", *lines, method="POST")
-
-    async def act(connection, number):
-        for _ in range(3):
-            await connection.send(head[: len(head) // 2])
-            await asyncio.sleep(0.01)
-            await connection.send(
-                head[len(head) // 2 :] + b"1\r\nx\r\n0\r\n" + trailers + b"\r\n"
-            )
-            await connection.read()
-
-    await waves(siege, 300, act)
-
-
-@attack
-async def expects_and_waits(siege):
-    async def act(connection, number):
-        await connection.send(
-            get("/echo", "Content-Length: 1000", "Expect: 100-continue",
-                method="POST")
-        )
-        await connection.drain()
-
-    await crowd(siege, 500, act)
 
 
 # What makes it compute.

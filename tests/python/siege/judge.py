@@ -43,9 +43,13 @@ class Report:
 class Besieged:
     """Is one process under siege."""
 
-    # `pooled_max`: connections to an origin that it may keep.
-    def __init__(self, program, *options, pooled_max=0):
+    # `pooled_max`: connections to an origin that it may keep. `takes_uploads`:
+    # it echoes contents, and must do so under attack.
+    def __init__(
+        self, program, *options, pooled_max=0, takes_uploads=False
+    ):
         self.pooled_max = pooled_max
+        self.takes_uploads = takes_uploads
         self.is_secure = "tls" in options
         self.process = subprocess.Popen(
             [program, *options],
@@ -111,7 +115,8 @@ class _Probe:
     def __init__(self, server):
         self._process = subprocess.Popen(
             [sys.executable, Path(__file__).with_name("probe.py"),
-             str(server.port), *(["tls"] if server.is_secure else [])],
+             str(server.port), *(["tls"] if server.is_secure else []),
+             *(["uploads"] if server.takes_uploads else [])],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )

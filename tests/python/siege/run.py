@@ -20,11 +20,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from loopback.subject import BACKENDS, ROOT, build  # noqa: E402
 from loopback.secure_socket import certificates  # noqa: E402
-from siege.attacks import ATTACKS, get, post  # noqa: E402
+from siege.attacks import ATTACKS  # noqa: E402
 from siege.clients import Hostile, Siege, waves  # noqa: E402
 from siege.judge import Besieged, Report, besiege, settle  # noqa: E402
+from siege.messages import get, post  # noqa: E402
 from siege.origins import HostileOrigin  # noqa: E402
 from siege.probe import is_answered  # noqa: E402
+from siege.room_attacks import ROOM_ATTACKS  # noqa: E402
 from siege.secure_attacks import SECURE_ATTACKS  # noqa: E402
 
 PROGRAM = ROOT / "tests" / "programs" / "besieged.mojo"
@@ -67,22 +69,29 @@ class Stand:
     def __init__(self, program, backend, origin):
         self.backend = backend
 
-        def proxy(port):
+        def proxy(port, **options):
             return Besieged(
                 program,
                 backend,
                 f"http://127.0.0.1:{port}",
                 pooled_max=POOLED_MAX,
+                **options,
             )
 
-        server = Besieged(program, backend)
+        server = Besieged(program, backend, takes_uploads=True)
         self.servers = {
-            "server": (server, ATTACKS),
+            "server": (server, ATTACKS | ROOM_ATTACKS),
             "secure": (
-                Besieged(program, backend, "tls", certificates()),
+                Besieged(
+                    program,
+                    backend,
+                    "tls",
+                    certificates(),
+                    takes_uploads=True,
+                ),
                 SECURE_ATTACKS,
             ),
-            "proxy": (proxy(server.port), ATTACKS),
+            "proxy": (proxy(server.port, takes_uploads=True), ATTACKS | ROOM_ATTACKS),
             "betrayed": (proxy(origin.port), origin_attacks(origin)),
         }
 
