@@ -59,7 +59,7 @@ def h1_rows() -> List[CostRow]:
         CostRow(
             "path that a proxy judges",
             1 << 16,
-            repeated["/a%2f%2E;%5c.b/"],
+            repeated["/a%2fb%2E;%5cc.d/"],
             _judge_path,
             heap_factor_max=64,
         ),

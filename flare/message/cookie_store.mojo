@@ -40,6 +40,8 @@ from .syntax_error import SyntaxError
 from .url import Url
 
 comptime _DOT: UInt8 = 46
+# What is looked at of a URL that gives a cookie its path.
+comptime _PATH_OCTETS_MAX = 8 * 1024
 
 
 struct CookieStore(Copyable, Movable, Sized):
@@ -134,19 +136,18 @@ struct CookieStore(Copyable, Movable, Sized):
             cookie.domain = String(url.host())
         var has_root_path = cookie.path == "/"
         if not cookie.path:
-            cookie.path = String(
-                StringSlice(
-                    unsafe_from_utf8=default_path(url.path().as_bytes())
-                )
-            )
-            if not cookie.path:
-                cookie.path = "/"
             # What Path may not say a long URL may not either: each front of a
-            # path is looked up.
-            if cookie.path.byte_length() > COOKIE_ATTRIBUTE_OCTETS_MAX:
+            # path is looked up. And no cookie costs a look at all of a URL.
+            var front = url.path().as_bytes()
+            if len(front) <= _PATH_OCTETS_MAX:
+                front = default_path(front)
+            if len(front) > COOKIE_ATTRIBUTE_OCTETS_MAX:
                 raise SyntaxError(
                     "cookie", COOKIE_ATTRIBUTE_OCTETS_MAX, "too long"
                 )
+            cookie.path = String(StringSlice(unsafe_from_utf8=front))
+            if not cookie.path:
+                cookie.path = "/"
         if cookie.secure and not url.is_secure():
             raise SyntaxError("cookie", 0, "Secure over an open connection")
         if (
