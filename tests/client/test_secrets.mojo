@@ -119,6 +119,10 @@ def test_names_say_which_fields_are_secrets() raises:
         "X-Parse-Master-Key",
         "aeg-sas-key",
         "Signature",
+        "X-Goog-IAP-JWT-Assertion",
+        "Cf-Access-Jwt-Assertion",
+        "X-Auth-Pass",
+        "X-Credential",
     ]:
         assert_true(is_secret(name, none), name)
     for name in [

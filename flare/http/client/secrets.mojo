@@ -34,6 +34,10 @@ comptime _ENDINGS: List[StaticString] = [
     "session",
     "session-id",
     "signature",
+    "assertion",
+    "credential",
+    "credentials",
+    "-pass",
 ]
 # Tells repeated requests apart (draft-ietf-httpapi-idempotency-key-header).
 comptime _NO_SECRET: StaticString = "Idempotency-Key"
