@@ -96,8 +96,8 @@ class ContinuousIntegrationTest(TreeTest):
 class CheckTest(TreeTest):
     def setUp(self):
         super().setUp()
-        for name in ("check.sh", "tidy.py", "tidy_layers.py", "tidy_source.py"):
-            shutil.copy(ROOT / "tools" / name, self.root / "tools" / name)
+        for tool in [ROOT / "tools/check.sh", *(ROOT / "tools").glob("*.py")]:
+            shutil.copy(tool, self.root / "tools" / tool.name)
         self.write("docs/architecture.md", LEVELS)
         self.write("flare/__init__.mojo", '"""Counts."""\n')
         self.write("flare/core/__init__.mojo", '"""Counts."""\n')
@@ -127,3 +127,11 @@ class CheckTest(TreeTest):
         for problem, old, new in rows:
             with self.subTest(problem):
                 self.assert_fails(TIDY_MODULE.replace(old, new), problem)
+
+    def test_planted_fault_that_fits_no_source_is_named(self):
+        self.write(
+            "fuzz/planted/count/one.fault",
+            "file flare/core/count.mojo\nwhy it counts wrong\n"
+            "<<<<<<<\nreturn 7\n=======\nreturn 8\n>>>>>>>\n",
+        )
+        self.assert_fails(TIDY_MODULE, "planted")
