@@ -88,10 +88,17 @@ def read_fields[
             ref lines = head[].lines
             if len(lines) < lines.capacity() or len(lines) >= lines_max:
                 break
-            lines.reserve(max(2 * len(lines), 16))
+            _reserve_lines(lines)
     return _read_on[is_trailer, is_response](
         window, head, section_octets_max, lines_max
     )
+
+
+@no_inline
+def _reserve_lines(mut lines: List[FieldLine]):
+    # A section of more than a few lines is a long one: each size between would
+    # leave a block that Mojo's allocator keeps.
+    lines.reserve(max(2 * len(lines), 16 if len(lines) < 16 else 128))
 
 
 @no_inline
@@ -332,6 +339,8 @@ def _take_line[
     ref h = head[]
     var line = _line(line_start, name_octets, start, end - start)
     comptime if is_trailer:
+        if len(h.trailers) == h.trailers.capacity():
+            _reserve_lines(h.trailers)
         h.trailers.append(line)
         return
     var id = known_field(window[line_start : line_start + name_octets])
@@ -339,6 +348,8 @@ def _take_line[
         note_field(head, id, window[start:end], len(h.lines))
     if id != FieldName.UNKNOWN:
         h.known |= FieldName.bit(id)
+    if len(h.lines) == h.lines.capacity():
+        _reserve_lines(h.lines)
     h.lines.append(line)
 
 
