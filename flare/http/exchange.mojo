@@ -110,6 +110,8 @@ struct StreamState(Movable):
     """The fiber that waits for room."""
     var filter: Optional[StreamFilter]
     """What changes the octets, if something does."""
+    var held_octets: Int
+    """What its function keeps until the end and the worker has to count."""
     var read_timeout_ms: Int
     """The longest wait of one read behind an upgrade."""
     var is_endless: Bool
@@ -137,6 +139,7 @@ struct StreamState(Movable):
         self.written = 0
         self.waiter = None
         self.filter = None
+        self.held_octets = 0
         self.read_timeout_ms = 0
         self.is_endless = False
         self.is_stopping = False
@@ -163,6 +166,7 @@ struct StreamState(Movable):
         self.write_tells = False
         self.was_told = False
         self.was_told_idle = False
+        self.held_octets = 0
         self.headers = HeaderMap()
         self.trailers = HeaderMap()
         if self.filter:

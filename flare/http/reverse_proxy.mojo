@@ -8,7 +8,13 @@ from flare.message import HeaderMap, Method, escaped_percents
 from flare.runtime.task import spawn
 from flare.sys.random import fill_random
 
-from .client import ClientConfig, ClientError, ClientStream, HttpClient
+from .client import (
+    ClientConfig,
+    ClientError,
+    ClientStream,
+    HttpClient,
+    PoolLimits,
+)
 from .client.error import Phase, raised
 from .field_guard import FieldGuard
 from .forwarding import ConnectionFields, forwarded_fields
@@ -20,6 +26,9 @@ from .version import HttpVersion
 
 comptime _UNBOUNDED = 1 << 62
 comptime _PIECE_OCTETS = 64 * 1024
+# As many as a worker has requests in flight by default.
+comptime _CONNECTIONS_MAX = 8_192
+comptime _IDLE_CONNECTIONS_MAX = 256
 
 comptime _BAD_REQUEST = 400
 comptime _NOT_IMPLEMENTED = 501
@@ -75,7 +84,7 @@ struct ReverseProxy(Handler):
         out self,
         url: StringSlice,
         *,
-        var config: ClientConfig = ClientConfig(),
+        var config: ClientConfig = _config(),
         fields_dropped: List[String] = List[String](),
         fields_kept: List[String] = List[String](),
     ) raises:
@@ -84,7 +93,10 @@ struct ReverseProxy(Handler):
         Args:
             url: What the request targets are put behind.
             config: What is decided about the way there. Redirections, contents
-                and cookies go through untouched, whatever it says of them.
+                and cookies go through untouched, whatever it says of them. By
+                default there may be 8,192 connections to the server behind: a
+                client that reads slowly keeps one, and fewer would let a few
+                such clients keep out all others.
             fields_dropped: Names of fields that no client may send to the
                 server behind, beside `FIELDS_DROPPED`. A star at the end of a
                 name stands for any octets. Name here what your program lets
@@ -178,6 +190,15 @@ struct ReverseProxy(Handler):
             fields.append("X-Forwarded-Host", host)
         fields.append("Forwarded", forwarded)
         return fields^
+
+
+def _config() -> ClientConfig:
+    return ClientConfig(
+        pool=PoolLimits(
+            connections_per_origin_max=_CONNECTIONS_MAX,
+            idle_connections_max=_IDLE_CONNECTIONS_MAX,
+        )
+    )
 
 
 struct _Content(Movable):

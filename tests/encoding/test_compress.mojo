@@ -182,6 +182,10 @@ def test_types_are_compared_without_parameters_and_case() raises:
         assert_true(config.allows_type(name), name)
     for name in ["", "image/png", "textual/plain", "application/jsonp", "+jso"]:
         assert_true(not config.allows_type(name), name)
+    # Each open one would keep an encoder.
+    assert_true(not config.allows_type("text/event-stream;charset=utf-8"))
+    config.content_types.append("Text/Event-Stream")
+    assert_true(config.allows_type("text/event-stream;charset=utf-8"))
 
 
 def _client() raises -> TestClient[Compress[_Inner]]:

@@ -12,6 +12,7 @@ from std.sys import argv
 
 from flare.http import (
     Compress,
+    CompressionConfig,
     ContentCoding,
     ContentDecoder,
     DecodingLimits,
@@ -25,6 +26,7 @@ from flare.http import (
     decode_content,
     ok,
 )
+from flare.http.encoding import compressible_types
 from flare.io import MemoryReader
 from flare.net import SocketAddr
 from flare.runtime import sleep
@@ -87,7 +89,9 @@ def _serve() raises:
     router.get("/ticks", _ticks)
     var server = HttpServer.bind(SocketAddr.localhost(0))
     print(server.local_address().port, flush=True)
-    server.serve(Compress(router^))
+    var types = compressible_types()
+    types.append("text/event-stream")
+    server.serve(Compress(router^, CompressionConfig(content_types=types^)))
 
 
 def _text(req: Request) raises -> Response:

@@ -32,6 +32,8 @@ struct BudgetHandler(Handler):
             return ok(String(len(req.body.octets())))
         if req.path == "/pieces":
             return _count(req)
+        if req.path == "/sipped":
+            return _count(req, 500)
         if req.path == "/held":
             req.body.set_octets_max(1 << 40)
             var octets = len(req.body.octets())
@@ -42,6 +44,10 @@ struct BudgetHandler(Handler):
             return ok(List[UInt8](length=1_000_000, fill=120))
         if req.path == "/large":
             return ok(List[UInt8](length=1_000_000, fill=120))
+        if req.path == "/text":
+            return ok(_text(1_000_000))
+        if req.path == "/text/bit/by/bit":
+            return Response.stream(_write_text, content_type="text/plain")
         if req.path == "/short":
             sleep(50)
             return ok("short")
@@ -121,7 +127,7 @@ def text_of(octets: List[UInt8]) -> String:
     return String(StringSlice(unsafe_from_utf8=Span(octets)))
 
 
-def _count(req: Request) raises -> Response:
+def _count(req: Request, pause_ms: Int = 0) raises -> Response:
     req.body.set_octets_max(1 << 40)
     var piece = List[UInt8](length=10_000, fill=0)
     var total = 0
@@ -130,12 +136,29 @@ def _count(req: Request) raises -> Response:
         if count == 0:
             return ok(String(total))
         total += count
+        sleep(pause_ms)
 
 
 def _write_for_ever(req: Request, stream: ResponseStream) raises:
     var piece = List[UInt8](length=50_000, fill=120)
     while True:
         stream.write_all(Span(piece))
+
+
+def _text(octets: Int) -> String:
+    """Makes a text that no encoder makes much shorter."""
+    var text = String()
+    var state: UInt64 = 1
+    for _ in range(octets):
+        state = state * 6364136223846793005 + 1442695040888963407
+        text += chr(33 + Int(state >> 33) % 90)
+    return text^
+
+
+def _write_text(req: Request, stream: ResponseStream) raises:
+    var text = _text(10_000)
+    while True:
+        stream.write_all(text.as_bytes())
 
 
 def _read_late(req: Request, stream: UpgradedStream) raises:

@@ -2,7 +2,7 @@
 
 from std.testing import assert_equal, assert_true
 
-from flare.http.middleware import AddHeader
+from flare.http.middleware import AddHeader, Compress
 from flare.http.server.buffered import buffered_octets
 from flare.http.server.config import ServerConfig
 from flare.http.server.log import LogSink
@@ -150,6 +150,43 @@ def test_requests_are_503_over_a_quarter_more_than_the_budget() raises:
     end_all(server^, [other])
 
 
+def test_what_compression_holds_is_charged() raises:
+    var server = TestServer(
+        Compress(BudgetHandler()),
+        config=ServerConfig(
+            log=LogSink.nowhere(),
+            max_body_size=1024 * 1024,
+            max_buffered_octets=BUDGET,
+        ),
+    )
+    var held = List[Int]()
+    var peers = List[Peer]()
+    for target in ["/text", "/text/bit/by/bit"]:
+        for coding in ["gzip", "zstd"]:
+            var peer = server.connect()
+            peer.send(
+                get_request(target).replace(
+                    "\r\n\r\n",
+                    String("\r\nAccept-Encoding: ", coding) + "\r\n\r\n",
+                )
+            )
+            server.settle()
+            held.append(buffered_octets(server.worker.state))
+            _ = peer.received(1)
+            peers.append(peer)
+    # The content and the encoder, and the encoder alone.
+    assert_true(held[0] >= 1_300_000, String(held[0]))
+    assert_true(held[1] - held[0] >= 3_000_000, String(held[1]))
+    assert_true(held[2] - held[1] >= 300_000, String(held[2]))
+    assert_true(held[3] - held[2] >= 2_000_000, String(held[3]))
+    for peer in peers:
+        peer.reset()
+    server.settle()
+    assert_equal(buffered_octets(server.worker.state), 0)
+    server.stop()
+    assert_equal(server.remains(), "")
+
+
 def test_streams_keep_to_a_small_buffer_where_the_budget_is_used_up() raises:
     var server = budget_server()
     var readers = List[Peer]()
@@ -198,7 +235,7 @@ def test_who_sends_and_does_not_read_ends_before_others_are_refused() raises:
     for target in ["/large", "/echo", "/pipelined"]:
         var server = budget_server()
         var upload = server.connect()
-        upload.send(upload_request(CONTENT_OCTETS, 200_000))
+        upload.send(upload_request(300_000, 20_000))
         var reader = server.connect()
         reader.send(get_request("/stream"))
         server.settle()
@@ -228,9 +265,9 @@ def test_who_sends_and_does_not_read_ends_before_others_are_refused() raises:
             text_of(other.received()).startswith("HTTP/1.1 200"), target
         )
         # Neither a content that comes nor a peer that reads ends.
-        upload.send(String("x") * 30_000)
+        upload.send(String("x") * 10_000)
         server.settle()
-        assert_true(text_of(upload.received()).endswith("500000"), target)
+        assert_true(text_of(upload.received()).endswith("300000"), target)
         assert_true(not reader.is_closed() and not reader.is_reset())
         for peer in peers:
             peer.reset()

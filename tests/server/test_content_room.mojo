@@ -68,21 +68,29 @@ def test_contents_that_stop_make_room_for_those_that_come() raises:
     server.settle()
     var silent = fill_with_contents(server)
     var dribbler = silent.pop()
+    # Slow because its handler is.
+    var sipped = server.connect()
+    sipped.send(upload_request(200_000, 200_000).replace("/whole", "/sipped"))
+    server.settle()
     var late = server.connect()
     late.send(upload_request(CONTENT_OCTETS, CONTENT_OCTETS))
     server.settle()
     assert_equal(text_of(late.received()), "")
-    for _ in range(40):
-        steady.send(String("x") * 4_500)
+    for i in range(80):
+        if i < 36:
+            steady.send(String("x") * 5_500)
         dribbler.send(String("x") * 100)
         server.advance(100)
-    steady.send(String("x") * 20_000)
+    steady.send(String("x") * 2_000)
     server.settle()
-    assert_true(text_of(steady.received()).endswith("500000"))
+    var answer = text_of(steady.received())
+    assert_true(answer.endswith("500000"), answer)
     assert_true(text_of(late.received()).endswith("500000"))
     assert_true(
         octets_held(server) <= BUDGET // 4 * 3, String(octets_held(server))
     )
+    server.advance(8_000)
+    assert_true(text_of(sipped.received()).endswith("200000"))
     var shed = 0
     for peer in silent:
         var answer = text_of(peer.received())
@@ -94,6 +102,7 @@ def test_contents_that_stop_make_room_for_those_that_come() raises:
     assert_true(shed > 0 and shed < len(silent), String(shed))
     silent.append(steady)
     silent.append(late)
+    silent.append(sipped)
     silent.append(dribbler)
     end_all(server^, silent)
 
@@ -111,12 +120,16 @@ def test_contents_that_wait_too_long_are_503_the_latest_first() raises:
         )
         server.settle()
         peers.append(peer)
-    # The first of them is favoured, and fast enough to stay so.
+    # It is favoured, and fast enough to stay so.
+    var favoured = server.connect()
+    favoured.send(upload_request(900_000, 200_000))
+    server.settle()
+    peers.append(favoured)
     for peer in fill_with_contents(server):
         peers.append(peer)
     # Longer than `overload_timeout_ms`, shorter than `body_timeout_ms`.
     for i in range(59):
-        peers[6].send(String("x") * 4_500)
+        favoured.send(String("x") * 10_000)
         server.advance(100)
         if i == 48:
             for peer in peers:

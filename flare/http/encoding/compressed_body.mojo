@@ -23,6 +23,9 @@ from .coding import ContentCoding
 from .content_encoder import ContentEncoder
 
 comptime _PIECE_OCTETS = 64 * 1024
+# About what an encoder allocates at the default level.
+comptime _GZIP_OCTETS = 300 * 1024
+comptime _ENCODER_OCTETS = 2 * 1024 * 1024
 
 
 struct CompressedBody(ExchangeTask):
@@ -69,6 +72,12 @@ struct CompressedBody(ExchangeTask):
         exchange[].stream.filter = StreamFilter(
             filter.unsafe_bitcast[NoneType](), _write, _release
         )
+        exchange[].stream.held_octets = (
+            _GZIP_OCTETS if task[].coding
+            == ContentCoding.GZIP else _ENCODER_OCTETS
+        )
+        if not task[].content.is_stream():
+            exchange[].stream.held_octets += len(task[].content)
         if task[].content.is_stream():
             task[].content.run_stream(exchange)
         else:

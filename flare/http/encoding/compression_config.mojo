@@ -9,6 +9,7 @@ from flare.sys.zstd import zstd
 from .coding import ContentCoding
 from .content_encoder import EncodingLevel
 
+comptime _EVENTS: StaticString = "text/event-stream"
 comptime _SEMICOLON: UInt8 = 59
 comptime _STAR: UInt8 = 42
 
@@ -145,13 +146,18 @@ struct CompressionConfig(Copyable, Movable):
             content_type: The value of Content-Type.
 
         Returns:
-            True if its type is among those that are.
+            True if its type is among those that are. `text/event-stream` only
+            is if it is named whole: each open one would keep an encoder of up
+            to 4 MiB.
         """
         var octets = content_type.as_bytes()
         var type_octets = trim_blanks(
             octets[: find_octet(octets, _SEMICOLON, 0)]
         )
+        var is_endless = equals_ignoring_case(type_octets, _EVENTS.as_bytes())
         for pattern in self.content_types:
+            if is_endless and pattern.byte_length() != len(type_octets):
+                continue
             if _matches(type_octets, pattern.as_bytes()):
                 return True
         return False

@@ -130,8 +130,27 @@ def may_take_content(c: PointerTo[ConnectionState]) -> Bool:
     var w = _worker_of(c)
     if not is_short_of_room(w) or is_favoured(c):
         return True
+    if not c[].exchange.unsafe_value()[].content_whole and not is_full(w):
+        # It takes no more than is read ahead, and the handler sets the pace.
+        return True
     await_room(c)
     return False
+
+
+def gathers_content(c: PointerTo[ConnectionState]) -> Bool:
+    """Tells whether a handler waits for its whole content, which is kept until
+    the end has come.
+
+    Args:
+        c: The connection.
+
+    Returns:
+        False too if the handler reads bit by bit, or has not asked yet.
+    """
+    if not c[].running or c[].upgraded:
+        return False
+    ref x = c[].exchange.unsafe_value()[]
+    return x.content_whole and not x.content_complete and x.content_status == 0
 
 
 def is_favoured(c: PointerTo[ConnectionState]) -> Bool:
@@ -203,6 +222,7 @@ def _held_octets(c: PointerTo[ConnectionState]) -> Int:
         )
         if unlikely(x.head.has_mended_target):
             held += x.head.mended.capacity()
+        held += x.stream.held_octets
     if c[].large or c[].tls:
         held += _held_by_few(c)
     return held

@@ -197,6 +197,7 @@ def _read_upgraded(owner: Erased, into: OctetPointer, count: Int) raises -> Int:
             var taken = min(len(octets), count)
             unsafe_memcpy(dest=into, src=octets.unsafe_ptr(), count=taken)
             consume(c, worker_of(c)[].reactor.buffers(), taken)
+            c[].moved_octets += taken
             if c[].receive_paused and c[].stage == Stage.OPEN:
                 adjust_receive(c)
             return taken

@@ -377,14 +377,16 @@ struct Connection(TrivialRegisterPassable):
             _wake(x[].stream.waiter)
 
     def end_behind_answer(self):
-        """Drops what stands behind the request whose handler runs: the
-        connection ends behind its answer."""
+        """Drops what stands behind the request whose handler runs, or whose
+        answer is sent: the connection ends behind that."""
         var c = self.state
         # Nothing that comes later may be read as a request either.
         machine(c).stop_receiving()
         c[].lingers = True
         drop_input(c, worker_of(c)[].reactor.buffers())
         c[].gathered.clear()
+        if not c[].running:
+            self._end()
 
     def peer_has_ended(self):
         """Lets the next wait of the handler fail.

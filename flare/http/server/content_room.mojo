@@ -3,14 +3,17 @@
 The longest waiting goes on first. Uploads that each hold a part and wait for
 the rest would wait for ever: so one of them, the longest waiting, goes on
 though there is no room, and when it is over the next one. If even so nobody has
-gone on for `overload_timeout_ms`, the latest are answered 503, and what they
-held is free.
+gone on for `overload_timeout_ms`, those who hold most are answered 503, so that
+there is room for the others.
 """
 
 from flare.core import Erased, PointerTo, SlotHandle
 
 from .buffered import (
     arm_tick,
+    buffered_octets,
+    gathers_content,
+    is_favoured,
     is_full,
     is_short_of_room,
     tick_timer,
@@ -18,7 +21,7 @@ from .buffered import (
 from .connection import Connection
 from .connection_state import ConnectionState, Stage
 from .output import flush
-from .worker_state import WorkerState
+from .worker_state import OUTPUT_OCTETS, WorkerState
 
 # What goes on takes in what lies in its window: more in a turn would hold the
 # loop.
@@ -83,16 +86,13 @@ def _may_go_on(
     needs none."""
     if not is_short_of_room(w):
         return True
-    # Who takes no content waits only while the whole budget is used up.
-    if not c[].running or c[].upgraded:
-        return not is_full(w)
-    ref x = c[].exchange.value()[]
-    if x.content_complete or x.content_status != 0:
+    if not gathers_content(c):
+        # It waits only while the whole budget is used up.
         return not is_full(w)
     if _has_favoured(w):
         return False
     w[].budget.favoured = c[].slot
-    w[].budget.favoured_request = x.request_id
+    w[].budget.favoured_request = c[].exchange.unsafe_value()[].request_id
     return True
 
 
@@ -112,14 +112,8 @@ def _has_favoured(w: PointerTo[WorkerState]) -> Bool:
     if w[].budget.favoured_request == 0:
         return False
     var c = w[].connections.find(w[].budget.favoured)
-    if c and c.value()[].running:
-        ref x = c.value()[].exchange.value()[]
-        if (
-            x.request_id == w[].budget.favoured_request
-            and not x.content_complete
-            and x.content_status == 0
-        ):
-            return True
+    if c and is_favoured(c.value()) and gathers_content(c.value()):
+        return True
     w[].budget.favoured_request = 0
     return False
 
@@ -129,11 +123,41 @@ def _on_tick(owner: Erased):
     _drop_stale(w)
     var stuck_ms = w[].reactor.now_ms() - w[].budget.stuck_since_ms
     if stuck_ms >= w[].config.overload_timeout_ms and is_short_of_room(w):
-        var count = len(w[].budget.waiting)
-        for _ in range(count // _REFUSED_SHARE + min(count, 1)):
-            _refuse(w, w[].budget.waiting.pop())
+        _refuse_some(w)
     if len(w[].budget.waiting) > 0:
         arm_tick(w)
+
+
+def _refuse_some(w: PointerTo[WorkerState]):
+    """Refuses those who hold most until there is some room, or if nobody who
+    waits holds much, the latest."""
+    var refused = List[SlotHandle]()
+    var to_free = buffered_octets(w) - w[].budget.contents_max()
+    while to_free > 0 and len(refused) < _PER_TURN_MAX:
+        var most = _heaviest(w)
+        if most < 0:
+            break
+        var slot = w[].budget.waiting.pop(most)
+        to_free -= w[].connections.find(slot).value()[].charged
+        refused.append(slot)
+    var count = len(w[].budget.waiting)
+    if len(refused) == 0:
+        for _ in range(count // _REFUSED_SHARE + min(count, 1)):
+            refused.append(w[].budget.waiting.pop())
+    # One that waits anew stands in the list again, and is not refused now.
+    for slot in refused:
+        _refuse(w, slot)
+
+
+def _heaviest(w: PointerTo[WorkerState]) -> Int:
+    var most = -1
+    var most_octets = OUTPUT_OCTETS
+    for i in range(len(w[].budget.waiting)):
+        var c = w[].connections.find(w[].budget.waiting[i]).value()
+        if c[].charged > most_octets:
+            most = i
+            most_octets = c[].charged
+    return most
 
 
 def _drop_stale(w: PointerTo[WorkerState]):
@@ -152,10 +176,10 @@ def _refuse(w: PointerTo[WorkerState], slot: SlotHandle):
         return
     _leave_line(c.value())
     var connection = Connection(c.value())
-    if c.value()[].stage != Stage.OPEN or not c.value()[].exchange:
+    if c.value()[].stage != Stage.OPEN:
         connection.settle()
         return
-    if _only_answer_is_due(c.value()):
+    if not c.value()[].exchange or _only_answer_is_due(c.value()):
         # What stands behind that request was not begun: nothing of it happens.
         connection.end_behind_answer()
     elif c.value()[].upgraded:

@@ -10,7 +10,7 @@ move at a fair rate are left alone.
 
 from flare.core import Buffer, PointerTo, SlotHandle
 
-from .buffered import buffered_octets, is_favoured
+from .buffered import buffered_octets, gathers_content, is_favoured
 from .connection import Connection
 from .connection_state import ConnectionState, Stage
 from .output import flush
@@ -19,14 +19,18 @@ from .worker_state import OUTPUT_OCTETS, WorkerState
 
 # Looking at all connections takes time, which the others lack.
 comptime _PERIOD_MS = 10
+comptime _LOOKED_AT_PER_MS = 256
 # Ending one calls its handler, so that few end in a turn.
 comptime _ENDED_MAX = 16
 # The share of the budget that is free afterwards.
 comptime _FREED_SHARE = 16
 # How long a peer is looked at before it is judged: its network may be slow.
 comptime _LOOKED_AT_MS = 1000
-# A quarter of a megabit in a second: a fair rate where others get nothing.
+# A quarter of a megabit in a second: a fair rate where others get nothing. Who
+# holds much has to be faster.
 comptime _FAIR_OCTETS_PER_SECOND = 32 * 1024
+comptime _HELD_SECONDS_MAX = 10
+comptime _MUCH_OCTETS = 256 * 1024
 
 
 @fieldwise_init
@@ -44,7 +48,8 @@ def shed(w: PointerTo[WorkerState]):
     """
     ref budget = w[].budget
     var now_ms = w[].reactor.now_ms()
-    if now_ms < budget.shed_ms + _PERIOD_MS:
+    var period_ms = _PERIOD_MS + w[].connections.lent() // _LOOKED_AT_PER_MS
+    if now_ms < budget.shed_ms + period_ms:
         return
     if now_ms >= budget.shed_ms + _LOOKED_AT_MS:
         # What was noted before tells how fast octets moved while none had to.
@@ -56,6 +61,11 @@ def shed(w: PointerTo[WorkerState]):
         room = budget.contents_max()
     room -= room // _FREED_SHARE
     var holders = _holders(w, now_ms)
+    var total = 0
+    for holder in holders:
+        total += holder.surplus_octets
+    # Ending many that hold little helps only if it makes the room.
+    var least = 0 if held - total <= room else _MUCH_OCTETS
     for _ in range(min(_ENDED_MAX, len(holders))):
         if held <= room:
             return
@@ -63,6 +73,8 @@ def shed(w: PointerTo[WorkerState]):
         for i in range(len(holders)):
             if holders[i].surplus_octets > holders[most].surplus_octets:
                 most = i
+        if holders[most].surplus_octets < least:
+            return
         # The content of the request stays charged until its handler ends.
         held -= holders[most].surplus_octets
         holders[most].surplus_octets = -1
@@ -74,7 +86,7 @@ def shed(w: PointerTo[WorkerState]):
 def _end(w: PointerTo[WorkerState], c: PointerTo[ConnectionState]):
     WorkerStatistics.add(Pointer(to=w[].statistics[].connections_shed), 1)
     var connection = Connection(c)
-    if _owes_content(c) and _surplus_octets(c, False) < OUTPUT_OCTETS:
+    if gathers_content(c) and _surplus_octets(c, False) < OUTPUT_OCTETS:
         connection.refuse_content(503)
         flush(c)
     else:
@@ -91,7 +103,7 @@ def _holders(w: PointerTo[WorkerState], now_ms: Int) -> List[_Holder]:
             var surplus = _surplus_octets(c.value(), others_wait)
             if surplus < OUTPUT_OCTETS and not is_favoured(c.value()):
                 c.value()[].noted_ms = 0
-            elif _is_slow(w, c.value(), now_ms):
+            elif _is_slow(w, c.value(), surplus, now_ms):
                 holders.append(_Holder(slot, surplus))
     return holders^
 
@@ -100,7 +112,7 @@ def _surplus_octets(c: PointerTo[ConnectionState], others_wait: Bool) -> Int:
     """Returns what a connection holds that may be taken from it.
 
     The content of its request is part of that only if others wait for room and
-    it is not complete. A connection that itself waits has a rule of its own.
+    it is still gathered. A connection that itself waits has a rule of its own.
     """
     if c[].stage == Stage.CLOSING:
         return 0
@@ -109,16 +121,13 @@ def _surplus_octets(c: PointerTo[ConnectionState], others_wait: Bool) -> Int:
         ref x = c[].exchange.unsafe_value()[]
         if c[].awaits_room and not x.content_complete:
             return 0
-        if not (others_wait and _owes_content(c)):
+        # The handler needs its head, and its content if that is complete.
+        surplus -= x.gathered.capacity() + x.trailers.capacity()
+        if x.head.has_mended_target:
+            surplus -= x.head.mended.capacity()
+        if not (others_wait and gathers_content(c)):
             surplus -= x.content.capacity()
     return surplus
-
-
-def _owes_content(c: PointerTo[ConnectionState]) -> Bool:
-    if not c[].running or c[].upgraded:
-        return False
-    ref x = c[].exchange.unsafe_value()[]
-    return not x.content_complete and x.content_status == 0
 
 
 def _lent(buffer: Buffer) -> Int:
@@ -126,7 +135,10 @@ def _lent(buffer: Buffer) -> Int:
 
 
 def _is_slow(
-    w: PointerTo[WorkerState], c: PointerTo[ConnectionState], now_ms: Int
+    w: PointerTo[WorkerState],
+    c: PointerTo[ConnectionState],
+    surplus_octets: Int,
+    now_ms: Int,
 ) -> Bool:
     """Tells whether octets of a connection have moved at less than a fair rate
     since it was looked at first. A fast one is looked at anew."""
@@ -138,7 +150,8 @@ def _is_slow(
     if looked_at_ms < _LOOKED_AT_MS:
         return False
     var moved = c[].moved_octets - c[].noted_octets
-    if moved * 1000 < _FAIR_OCTETS_PER_SECOND * looked_at_ms:
+    var fair = max(_FAIR_OCTETS_PER_SECOND, surplus_octets // _HELD_SECONDS_MAX)
+    if moved * 1000 < fair * looked_at_ms:
         return True
     c[].noted_ms = now_ms
     c[].noted_octets = c[].moved_octets

@@ -118,7 +118,7 @@ async def thousands_of_delays(siege):
 @attack
 async def thousands_of_event_streams(siege):
     async def act(connection, number):
-        await connection.send(get("/events"))
+        await connection.send(get("/events", "Accept-Encoding: zstd, gzip"))
         await asyncio.sleep(siege.seconds)
 
     await crowd(siege, 2000, act, receive_octets=4096)

@@ -25,7 +25,8 @@ async def slow_readers(siege):
         while await connection.read(64):
             await asyncio.sleep(0.1)
 
-    await crowd(siege, 200, act, receive_octets=2048, resets=True)
+    # More than a client has connections to one origin by default.
+    await crowd(siege, 300, act, receive_octets=2048, resets=True)
 
 
 @attack
