@@ -16,6 +16,7 @@ comptime _SOCK_NONBLOCK = 0o4000
 comptime _SOCK_CLOEXEC = 0o2000000
 comptime _MSG_NOSIGNAL = 0x4000
 comptime _FIONBIO = 0x5421
+comptime _SIOCOUTQ = 0x5411
 
 
 def open_socket(
@@ -320,6 +321,26 @@ def set_non_blocking(descriptor: Int32, enabled: Bool) -> Int:
             )
         )
     )
+
+
+def unacknowledged_octets(descriptor: Int32) -> Int:
+    """Counts what was sent on a socket and is not acknowledged (tcp(7)).
+
+    Args:
+        descriptor: The socket.
+
+    Returns:
+        The count, or a negated errno.
+    """
+    var count = c_int(0)
+    var result = result_or_errno(
+        Int(
+            external_call["ioctl", c_int, num_fixed_args=2](
+                descriptor, UInt64(_SIOCOUTQ), Pointer(to=count)
+            )
+        )
+    )
+    return Int(count) if result == 0 else result
 
 
 def send_octets(

@@ -36,6 +36,7 @@ from flare.sys.socket import (
     set_socket_option,
     shut_down_socket,
     socket_option,
+    unacknowledged_octets,
 )
 from flare.sys.socket_address import (
     AF_INET,
@@ -127,6 +128,7 @@ def test_failures_are_negated_errnos() raises:
     assert_equal(connect_socket(-1, _loopback(1)), -EBADF)
     assert_equal(local_socket_address(-1, address), -EBADF)
     assert_equal(peer_socket_address(-1, address), -EBADF)
+    assert_equal(unacknowledged_octets(-1), -EBADF)
     assert_equal(set_socket_option(-1, SOL_SOCKET, SO_TYPE, 1), -EBADF)
     assert_equal(socket_option(-1, SOL_SOCKET, SO_TYPE, value), -EBADF)
     assert_equal(value, 7, "unchanged on failure")
@@ -283,6 +285,35 @@ def test_lingering_for_no_time_resets_the_connection() raises:
     assert_equal(
         errno_name(-receive_octets(server, Span(octets))), "ECONNRESET"
     )
+    _ = close_descriptor(server)
+    _ = close_descriptor(listener)
+
+
+def test_octets_that_nobody_reads_are_counted() raises:
+    var address = SocketAddressStorage()
+    var listener = _listening(address)
+    var client = Int32(open_socket(AF_INET, SOCK_STREAM))
+    _ = connect_socket(client, address)
+    wait_readable(listener)
+    var peer = SocketAddressStorage()
+    var server = Int32(accept_socket(listener, peer))
+    var octets = Array[UInt8, 4096](fill=120)
+    var sent = 0
+    while True:
+        var count = send_octets(client, Span(octets))
+        if count == -EAGAIN:
+            break
+        sent += count
+    # What the other side has in its window is acknowledged.
+    var left = unacknowledged_octets(client)
+    assert_true(left > 0 and left < sent, String(left))
+    var taken = 0
+    while taken < sent:
+        wait_readable(server)
+        taken += receive_octets(server, Span(octets))
+    assert_equal(taken, sent)
+    assert_equal(unacknowledged_octets(client), 0)
+    _ = close_descriptor(client)
     _ = close_descriptor(server)
     _ = close_descriptor(listener)
 

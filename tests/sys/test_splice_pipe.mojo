@@ -115,7 +115,7 @@ def test_who_writes_into_sealed_pages_is_ended() raises:
         for place in [0, count - 1]:
             var child = fork_process()
             if child == 0:
-                var octet = pages.octets().unsafe_ptr() + place
+                var octet = pages.octets().unsafe_ptr().unsafe_offset(place)
                 octet.unsafe_mut_cast[True]()[] = octets[place] + 1
                 exit_process(0)
             assert_true(wait_for_end(child).exit_code() != 0)

@@ -143,16 +143,18 @@ def _is_slow(
     """Tells whether octets of a connection have moved at less than a fair rate
     since it was looked at first. A fast one is looked at anew."""
     var looked_at_ms = now_ms - c[].noted_ms
-    if c[].noted_ms < w[].budget.shedding_since_ms or c[].noted_ms == 0:
-        c[].noted_ms = now_ms
-        c[].noted_octets = c[].moved_octets
+    var is_new = c[].noted_ms < w[].budget.shedding_since_ms or (
+        c[].noted_ms == 0
+    )
+    if not is_new and looked_at_ms < _LOOKED_AT_MS:
         return False
-    if looked_at_ms < _LOOKED_AT_MS:
-        return False
-    var moved = c[].moved_octets - c[].noted_octets
+    # The kernel takes much at once from a connection, and then nothing for long.
+    var waiting = w[].reactor.unacknowledged_octets(c[].descriptor)
+    var all_moved = c[].moved_octets - max(waiting, 0)
+    var moved = all_moved - c[].noted_octets
     var fair = max(_FAIR_OCTETS_PER_SECOND, surplus_octets // _HELD_SECONDS_MAX)
-    if moved * 1000 < fair * looked_at_ms:
+    if not is_new and moved * 1000 < fair * looked_at_ms:
         return True
     c[].noted_ms = now_ms
-    c[].noted_octets = c[].moved_octets
+    c[].noted_octets = all_moved
     return False
