@@ -230,6 +230,14 @@ struct Body(Movable, Sized):
             return None
         return self._as[Received]().state
 
+    def held_octets(self) -> Int:
+        """Tells what a function that writes the content keeps meanwhile.
+
+        Returns:
+            Octets; `is_stream` is true.
+        """
+        return self._as[StreamFunction]().held_octets()
+
     def run_stream(self, exchange: Exchange) raises:
         """Calls the function that writes the content; it may wait.
 

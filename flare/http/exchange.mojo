@@ -112,6 +112,8 @@ struct StreamState(Movable):
     """What changes the octets, if something does."""
     var held_octets: Int
     """What its function keeps until the end and the worker has to count."""
+    var filtered_octets: Int
+    """Octets that `filter` has taken."""
     var read_timeout_ms: Int
     """The longest wait of one read behind an upgrade."""
     var is_endless: Bool
@@ -140,6 +142,7 @@ struct StreamState(Movable):
         self.waiter = None
         self.filter = None
         self.held_octets = 0
+        self.filtered_octets = 0
         self.read_timeout_ms = 0
         self.is_endless = False
         self.is_stopping = False
@@ -167,6 +170,7 @@ struct StreamState(Movable):
         self.was_told = False
         self.was_told_idle = False
         self.held_octets = 0
+        self.filtered_octets = 0
         self.headers = HeaderMap()
         self.trailers = HeaderMap()
         if self.filter:

@@ -341,6 +341,7 @@ def _answer(upstream: ArcPointer[ClientStream]) raises -> Response:
     def write(
         req: Request, stream: ResponseStream
     ) raises {var content, var begins}:
+        req.unsafe_exchange()[].stream.held_octets = _PIECE_OCTETS
         if not begins:
             stream.flush()
             content[].read()

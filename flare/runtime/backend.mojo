@@ -107,17 +107,6 @@ trait Backend(TrivialRegisterPassable):
         """
         ...
 
-    def unacknowledged_octets(self, descriptor: Int32) -> Int:
-        """Counts what was sent and the peer has not acknowledged.
-
-        Args:
-            descriptor: A connected socket.
-
-        Returns:
-            The count, or a negated errno.
-        """
-        ...
-
     def accept_now(self, listener: Int32) -> Int:
         """Accepts one connection that waits already; never waits for one.
 

@@ -29,8 +29,6 @@ struct BackendFunctions(TrivialRegisterPassable):
     """Ends our side of a connection."""
     var peer_address: def(Erased, Int32, mut SocketAddressStorage) thin -> Int
     """Reads the address of a peer."""
-    var unacknowledged_octets: def(Erased, Int32) thin -> Int
-    """Counts what was sent and not acknowledged."""
     var now_ns: def(Erased) thin -> Int
     """Reads the clock."""
     var destroy: def(Erased) thin -> None
@@ -55,7 +53,6 @@ struct BackendFunctions(TrivialRegisterPassable):
             _reset[B],
             _end_sending[B],
             _peer_address[B],
-            _unacknowledged_octets[B],
             _now_ns[B],
             _destroy[B],
         )
@@ -102,12 +99,6 @@ def _peer_address[
     B: Backend
 ](backend: Erased, descriptor: Int32, mut address: SocketAddressStorage) -> Int:
     return backend.unsafe_bitcast[B]()[].peer_address(descriptor, address)
-
-
-def _unacknowledged_octets[
-    B: Backend
-](backend: Erased, descriptor: Int32) -> Int:
-    return backend.unsafe_bitcast[B]()[].unacknowledged_octets(descriptor)
 
 
 def _now_ns[B: Backend](backend: Erased) -> Int:

@@ -316,19 +316,6 @@ struct Reactor(Equatable, TrivialRegisterPassable):
             self.state[].backend, descriptor, address
         )
 
-    def unacknowledged_octets(self, descriptor: Int32) -> Int:
-        """Counts what was sent and the peer has not acknowledged.
-
-        Args:
-            descriptor: A connected socket.
-
-        Returns:
-            The count, or a negated errno.
-        """
-        return self.state[].functions.unacknowledged_octets(
-            self.state[].backend, descriptor
-        )
-
     def accept_now(self, listener: Int32) -> Int:
         """Accepts one connection that waits already; never waits for one.
 

@@ -48,6 +48,12 @@ struct BudgetHandler(Handler):
             return ok(_text(1_000_000))
         if req.path == "/text/bit/by/bit":
             return Response.stream(_write_text, content_type="text/plain")
+        if req.path == "/text/slowly":
+            return Response.stream(_write_slowly, content_type="text/plain")
+        if req.path == "/whole/stream":
+            req.body.set_octets_max(1 << 40)
+            _ = len(req.body.octets())
+            return Response.stream(_write_for_ever)
         if req.path == "/short":
             sleep(50)
             return ok("short")
@@ -153,6 +159,12 @@ def _text(octets: Int) -> String:
         state = state * 6364136223846793005 + 1442695040888963407
         text += chr(33 + Int(state >> 33) % 90)
     return text^
+
+
+def _write_slowly(req: Request, stream: ResponseStream) raises:
+    while True:
+        stream.write_text("tick\n")
+        sleep(50)
 
 
 def _write_text(req: Request, stream: ResponseStream) raises:

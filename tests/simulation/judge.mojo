@@ -213,7 +213,9 @@ def _judge_missing(
         return ""
     # Refused content breaks an answer off that has begun. What waits for room
     # behind an answer may not be begun at all.
-    if scenario.few_octets and (not has_run or request.kind == "mirror"):
+    if scenario.few_octets and (
+        request.kind == "mirror" if has_run else whole > 0
+    ):
         return ""
     # Content that nobody asked for may never come (RFC 9110 section 10.1.1).
     if not has_run and whole > 0 and answers[whole - 1].closes:

@@ -312,7 +312,12 @@ def test_octets_that_nobody_reads_are_counted() raises:
         wait_readable(server)
         taken += receive_octets(server, Span(octets))
     assert_equal(taken, sent)
-    assert_equal(unacknowledged_octets(client), 0)
+    # An acknowledgement may come a little later.
+    for _ in range(1_000_000):
+        left = unacknowledged_octets(client)
+        if left == 0:
+            break
+    assert_equal(left, 0)
     _ = close_descriptor(client)
     _ = close_descriptor(server)
     _ = close_descriptor(listener)

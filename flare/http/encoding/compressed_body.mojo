@@ -24,7 +24,7 @@ from .content_encoder import ContentEncoder
 
 comptime _PIECE_OCTETS = 64 * 1024
 # About what an encoder allocates at the default level.
-comptime _GZIP_OCTETS = 300 * 1024
+comptime _ZLIB_OCTETS = 300 * 1024
 comptime _ENCODER_OCTETS = 2 * 1024 * 1024
 
 
@@ -72,12 +72,6 @@ struct CompressedBody(ExchangeTask):
         exchange[].stream.filter = StreamFilter(
             filter.unsafe_bitcast[NoneType](), _write, _release
         )
-        exchange[].stream.held_octets = (
-            _GZIP_OCTETS if task[].coding
-            == ContentCoding.GZIP else _ENCODER_OCTETS
-        )
-        if not task[].content.is_stream():
-            exchange[].stream.held_octets += len(task[].content)
         if task[].content.is_stream():
             task[].content.run_stream(exchange)
         else:
@@ -89,6 +83,27 @@ struct CompressedBody(ExchangeTask):
             Span[UInt8, ImmUntrackedOrigin](),
             CodingFlush.FINISH,
         )
+
+    @staticmethod
+    def held_octets(task: PointerTo[Self]) -> Int:
+        """Tells what the content and its encoder take.
+
+        Args:
+            task: The content.
+
+        Returns:
+            Octets.
+        """
+        ref content = task[].content
+        var held = _ENCODER_OCTETS
+        if task[].coding == ContentCoding.GZIP or (
+            task[].coding == ContentCoding.DEFLATE
+        ):
+            held = _ZLIB_OCTETS
+        if content.is_stream():
+            return held + content.held_octets()
+        # What is sealed belongs to the program and serves many.
+        return held if content.is_sealed() else held + len(content)
 
 
 struct _FilterState(Movable):
@@ -160,6 +175,7 @@ def _send(
     filter[].is_broken = True
     try:
         filter[].encoder.append(octets, filter[].coded, flush)
+        exchange[].stream.filtered_octets += len(octets)
         var sent = 0
         while sent < len(filter[].coded):
             sent += carry(

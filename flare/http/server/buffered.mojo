@@ -200,6 +200,16 @@ def arm_tick(w: PointerTo[WorkerState]):
         w[].reactor.timers().arm(tick_timer(w), w[].reactor.now_ms() + TICK_MS)
 
 
+def stop_tick(w: PointerTo[WorkerState]):
+    """Ends what `arm_tick` began: nobody waits, and there is room.
+
+    Args:
+        w: The worker.
+    """
+    if w[].budget.timer.is_armed():
+        w[].reactor.timers().cancel(tick_timer(w))
+
+
 def tick_timer(w: PointerTo[WorkerState]) -> PointerTo[TimerEntry]:
     """Names the timer of those who wait for room.
 

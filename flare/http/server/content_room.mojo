@@ -16,7 +16,7 @@ from .buffered import (
     is_favoured,
     is_full,
     is_short_of_room,
-    tick_timer,
+    stop_tick,
 )
 from .connection import Connection
 from .connection_state import ConnectionState, Stage
@@ -75,8 +75,8 @@ def feed_waiting(w: PointerTo[WorkerState]):
         w[].reactor.post(_nothing, w.unsafe_bitcast[NoneType]())
     rest.extend(Span(w[].budget.waiting))
     w[].budget.waiting = rest^
-    if len(w[].budget.waiting) == 0 and w[].budget.timer.is_armed():
-        w[].reactor.timers().cancel(tick_timer(w))
+    if len(w[].budget.waiting) == 0 and not is_full(w):
+        stop_tick(w)
 
 
 def _may_go_on(
@@ -124,7 +124,8 @@ def _on_tick(owner: Erased):
     var stuck_ms = w[].reactor.now_ms() - w[].budget.stuck_since_ms
     if stuck_ms >= w[].config.overload_timeout_ms and is_short_of_room(w):
         _refuse_some(w)
-    if len(w[].budget.waiting) > 0:
+    if len(w[].budget.waiting) > 0 or is_full(w):
+        # Slow connections are looked for at the end of a turn.
         arm_tick(w)
 
 
@@ -138,7 +139,7 @@ def _refuse_some(w: PointerTo[WorkerState]):
         if most < 0:
             break
         var slot = w[].budget.waiting.pop(most)
-        to_free -= w[].connections.find(slot).value()[].charged
+        to_free -= _weight(w[].connections.find(slot).value())
         refused.append(slot)
     var count = len(w[].budget.waiting)
     if len(refused) == 0:
@@ -154,10 +155,15 @@ def _heaviest(w: PointerTo[WorkerState]) -> Int:
     var most_octets = OUTPUT_OCTETS
     for i in range(len(w[].budget.waiting)):
         var c = w[].connections.find(w[].budget.waiting[i]).value()
-        if c[].charged > most_octets:
+        if _weight(c) > most_octets:
             most = i
-            most_octets = c[].charged
+            most_octets = _weight(c)
     return most
+
+
+def _weight(c: PointerTo[ConnectionState]) -> Int:
+    """Tells how much is free once a connection that waits was refused."""
+    return c[].charged if gathers_content(c) else c[].gathered.capacity()
 
 
 def _drop_stale(w: PointerTo[WorkerState]):

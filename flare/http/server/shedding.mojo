@@ -9,17 +9,19 @@ move at a fair rate are left alone.
 """
 
 from flare.core import Buffer, PointerTo, SlotHandle
+from flare.sys.socket import unacknowledged_octets
 
 from .buffered import buffered_octets, gathers_content, is_favoured
 from .connection import Connection
 from .connection_state import ConnectionState, Stage
-from .output import flush
+from .output import flush, has_output
 from .statistics import WorkerStatistics
 from .worker_state import OUTPUT_OCTETS, WorkerState
 
 # Looking at all connections takes time, which the others lack.
 comptime _PERIOD_MS = 10
 comptime _LOOKED_AT_PER_MS = 256
+comptime _PERIOD_MS_MAX = 200
 # Ending one calls its handler, so that few end in a turn.
 comptime _ENDED_MAX = 16
 # The share of the budget that is free afterwards.
@@ -37,6 +39,9 @@ comptime _MUCH_OCTETS = 256 * 1024
 struct _Holder(Copyable, Movable):
     var slot: SlotHandle
     var surplus_octets: Int
+    # What goes with it if it ends.
+    var all_octets: Int
+    var is_favoured: Bool
 
 
 def shed(w: PointerTo[WorkerState]):
@@ -48,7 +53,9 @@ def shed(w: PointerTo[WorkerState]):
     """
     ref budget = w[].budget
     var now_ms = w[].reactor.now_ms()
-    var period_ms = _PERIOD_MS + w[].connections.lent() // _LOOKED_AT_PER_MS
+    var period_ms = min(
+        _PERIOD_MS + w[].connections.lent() // _LOOKED_AT_PER_MS, _PERIOD_MS_MAX
+    )
     if now_ms < budget.shed_ms + period_ms:
         return
     if now_ms >= budget.shed_ms + _LOOKED_AT_MS:
@@ -63,7 +70,7 @@ def shed(w: PointerTo[WorkerState]):
     var holders = _holders(w, now_ms)
     var total = 0
     for holder in holders:
-        total += holder.surplus_octets
+        total += holder.all_octets
     # Ending many that hold little helps only if it makes the room.
     var least = 0 if held - total <= room else _MUCH_OCTETS
     for _ in range(min(_ENDED_MAX, len(holders))):
@@ -74,10 +81,13 @@ def shed(w: PointerTo[WorkerState]):
             if holders[i].surplus_octets > holders[most].surplus_octets:
                 most = i
         if holders[most].surplus_octets < least:
-            return
+            most = _favoured_of(holders)
+            if most < 0:
+                return
         # The content of the request stays charged until its handler ends.
         held -= holders[most].surplus_octets
         holders[most].surplus_octets = -1
+        holders[most].is_favoured = False
         var c = w[].connections.find(holders[most].slot)
         if c and c.value()[].stage != Stage.CLOSING:
             _end(w, c.value())
@@ -94,6 +104,14 @@ def _end(w: PointerTo[WorkerState], c: PointerTo[ConnectionState]):
     connection.settle()
 
 
+def _favoured_of(holders: List[_Holder]) -> Int:
+    # It keeps others waiting, however little it holds.
+    for i in range(len(holders)):
+        if holders[i].is_favoured:
+            return i
+    return -1
+
+
 def _holders(w: PointerTo[WorkerState], now_ms: Int) -> List[_Holder]:
     var holders = List[_Holder]()
     var others_wait = len(w[].budget.waiting) > 0
@@ -101,10 +119,12 @@ def _holders(w: PointerTo[WorkerState], now_ms: Int) -> List[_Holder]:
         var c = w[].connections.find(slot)
         if c:
             var surplus = _surplus_octets(c.value(), others_wait)
-            if surplus < OUTPUT_OCTETS and not is_favoured(c.value()):
+            var favoured = is_favoured(c.value())
+            if surplus < OUTPUT_OCTETS and not favoured:
                 c.value()[].noted_ms = 0
             elif _is_slow(w, c.value(), surplus, now_ms):
-                holders.append(_Holder(slot, surplus))
+                var all = c.value()[].charged + _lent_octets(c.value())
+                holders.append(_Holder(slot, surplus, all, favoured))
     return holders^
 
 
@@ -116,11 +136,13 @@ def _surplus_octets(c: PointerTo[ConnectionState], others_wait: Bool) -> Int:
     """
     if c[].stage == Stage.CLOSING:
         return 0
-    var surplus = c[].charged + _lent(c[].output) + _lent(c[].sending)
+    var surplus = c[].charged + _lent_octets(c)
     if c[].running:
         ref x = c[].exchange.unsafe_value()[]
         if c[].awaits_room and not x.content_complete:
             return 0
+        if x.stream.is_open:
+            return surplus
         # The handler needs its head, and its content if that is complete.
         surplus -= x.gathered.capacity() + x.trailers.capacity()
         if x.head.has_mended_target:
@@ -128,6 +150,10 @@ def _surplus_octets(c: PointerTo[ConnectionState], others_wait: Bool) -> Int:
         if not (others_wait and gathers_content(c)):
             surplus -= x.content.capacity()
     return surplus
+
+
+def _lent_octets(c: PointerTo[ConnectionState]) -> Int:
+    return _lent(c[].output) + _lent(c[].sending)
 
 
 def _lent(buffer: Buffer) -> Int:
@@ -143,17 +169,23 @@ def _is_slow(
     """Tells whether octets of a connection have moved at less than a fair rate
     since it was looked at first. A fast one is looked at anew."""
     var looked_at_ms = now_ms - c[].noted_ms
-    var is_new = c[].noted_ms < w[].budget.shedding_since_ms or (
-        c[].noted_ms == 0
+    # One that has taken all goes at the pace of its handler.
+    var is_new = (
+        c[].noted_ms < w[].budget.shedding_since_ms
+        or c[].noted_ms == 0
+        or not (gathers_content(c) or has_output(c))
     )
     if not is_new and looked_at_ms < _LOOKED_AT_MS:
         return False
     # The kernel takes much at once from a connection, and then nothing for long.
-    var waiting = w[].reactor.unacknowledged_octets(c[].descriptor)
+    # A simulated one takes all, and its descriptor is unknown here.
+    var waiting = unacknowledged_octets(c[].descriptor)
     var all_moved = c[].moved_octets - max(waiting, 0)
+    if c[].running:
+        all_moved += c[].exchange.unsafe_value()[].stream.filtered_octets
     var moved = all_moved - c[].noted_octets
     var fair = max(_FAIR_OCTETS_PER_SECOND, surplus_octets // _HELD_SECONDS_MAX)
-    if not is_new and moved * 1000 < fair * looked_at_ms:
+    if not is_new and moved >= 0 and moved * 1000 < fair * looked_at_ms:
         return True
     c[].noted_ms = now_ms
     c[].noted_octets = all_moved

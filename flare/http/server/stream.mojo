@@ -9,7 +9,7 @@ from flare.http.body import Body
 from flare.http.error_answer import error_answer
 from flare.http.exchange import STOPPING, Exchange
 from flare.http.response import Response
-from flare.message import HeaderMap, Status
+from flare.message import HeaderMap, Method, Status
 from flare.proto.h1.grammar import lists_member
 from flare.proto.h1.head import BodyKind
 from flare.runtime.deadline import set_run_deadline
@@ -17,6 +17,7 @@ from flare.runtime.fiber import NO_DEADLINE, Fiber
 from flare.sys.errno import ENOTCONN
 from flare.sys.socket_address import SocketAddressStorage
 
+from .buffered import is_full
 from .connection import Connection
 from .connection_state import ConnectionState, Stage
 from .deadline import choose_deadline
@@ -34,6 +35,9 @@ from .output import (
 from .statistics import WorkerStatistics
 from .worker_state import WorkerState
 
+# A stream that keeps less than that is no long answer.
+comptime _HELD_OCTETS_MIN = 256 * 1024
+
 
 def answer_with_stream(
     c: PointerTo[ConnectionState], x: Exchange, var response: Response
@@ -50,7 +54,12 @@ def answer_with_stream(
     if is_upgrade and not can_upgrade(x, response):
         write_response(c, upgrade_required(x, response))
         return
-    if w[].streams >= w[].config.max_streams:
+    var held = response.body.held_octets()
+    if w[].streams >= w[].config.max_streams or (
+        held >= _HELD_OCTETS_MIN
+        and is_full(w)
+        and x[].head.method == Method.GET
+    ):
         WorkerStatistics.add(Pointer(to=w[].statistics[].refused), 1)
         write_response(c, error_answer(x, Status.SERVICE_UNAVAILABLE))
         return
@@ -61,6 +70,7 @@ def answer_with_stream(
     stream.is_head_due = True
     stream.is_open = True
     stream.written = 0
+    stream.held_octets = held
     stream.read_timeout_ms = w[].config.idle_timeout_ms
     stream.is_endless = is_upgrade or _is_event_stream(stream.headers)
     stream.is_stopping = w[].stopping

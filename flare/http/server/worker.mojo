@@ -19,7 +19,13 @@ from .accepting import (
     keep_spare,
     shed_connections,
 )
-from .buffered import buffered_octets, is_full, is_short_of_room
+from .buffered import (
+    arm_tick,
+    buffered_octets,
+    is_full,
+    is_short_of_room,
+    stop_tick,
+)
 from .connection import Connection
 from .content_room import begin_budget, feed_waiting
 from .log_lines import log_line
@@ -109,9 +115,12 @@ struct Worker(TrivialRegisterPassable):
         if len(w[].starved) > 0 and not w[].reactor.buffers().is_exhausted():
             feed_starved(w)
         if is_full(w) or (len(w[].budget.waiting) > 0 and is_short_of_room(w)):
+            arm_tick(w)
             shed(w)
         if len(w[].budget.waiting) > 0:
             feed_waiting(w)
+        elif w[].budget.timer.is_armed() and not is_full(w):
+            stop_tick(w)
         if not w[].trim_timer.is_armed():
             arm_trimming(w)
         self._count()

@@ -36,7 +36,6 @@ from flare.sys.socket import (
     set_socket_linger,
     shut_down_socket,
     socket_option,
-    unacknowledged_octets,
 )
 from flare.sys.socket_address import SocketAddressStorage
 from flare.sys.socket_constants import (
@@ -218,17 +217,6 @@ struct EpollBackend(Backend):
             0, or a negated errno.
         """
         return peer_socket_address(descriptor, address)
-
-    def unacknowledged_octets(self, descriptor: Int32) -> Int:
-        """Asks the kernel how much the peer has not acknowledged.
-
-        Args:
-            descriptor: A connected socket.
-
-        Returns:
-            The count, or a negated errno.
-        """
-        return unacknowledged_octets(descriptor)
 
     def accept_now(self, listener: Int32) -> Int:
         """Accepts one connection that waits already.

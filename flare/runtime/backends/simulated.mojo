@@ -163,23 +163,6 @@ struct SimulatedBackend(Backend):
         address = address_of(other)
         return 0
 
-    def unacknowledged_octets(self, descriptor: Int32) -> Int:
-        """Counts nothing: what is sent lies in the window of the peer at once.
-
-        Args:
-            descriptor: A connected socket.
-
-        Returns:
-            The count, or a negated errno.
-        """
-        var index = self.network.find(descriptor)
-        if index < 0:
-            return -EBADF
-        var other = self.network.socket(index)[].other
-        if other < 0:
-            return -ENOTCONN
-        return 0
-
     def accept_now(self, listener: Int32) -> Int:
         """Accepts one connection that waits already.
 

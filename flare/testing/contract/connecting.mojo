@@ -121,7 +121,6 @@ def address_of_the_peer_is_known[W: ReactorWorld]() raises:
     var storage = SocketAddressStorage()
     assert_equal(scene.world.reactor().peer_address(near, storage), 0)
     assert_true(storage.family() != 0)
-    assert_equal(scene.world.reactor().unacknowledged_octets(near), 0)
     var lonely = scene.world.socket()
     assert_equal(scene.world.reactor().peer_address(lonely, storage), -107)
     scene.close(lonely)
