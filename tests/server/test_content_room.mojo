@@ -221,6 +221,44 @@ def test_answer_counts_though_what_stands_behind_its_request_waits() raises:
     end_all(server^, [peer])
 
 
+def test_who_waits_and_holds_much_is_refused_first() raises:
+    var server = budget_server()
+    var heavy = server.connect()
+    heavy.send(upload_request(CONTENT_OCTETS, 300_000))
+    server.settle()
+    var peers = List[Peer]()
+    for _ in range(5):
+        var peer = server.connect()
+        peer.send(
+            upload_request(CONTENT_OCTETS, CONTENT_OCTETS).replace(
+                "/whole", "/held"
+            )
+        )
+        server.settle()
+        peers.append(peer)
+    # It is favoured, and fast enough to stay so.
+    var favoured = server.connect()
+    favoured.send(upload_request(900_000, 200_000))
+    server.settle()
+    heavy.send("x")
+    server.settle()
+    for peer in fill_with_contents(server):
+        peers.append(peer)
+    var answer = String()
+    for _ in range(60):
+        favoured.send(String("x") * 10_000)
+        server.advance(100)
+        answer = text_of(heavy.received())
+        if answer != "":
+            break
+    assert_true(answer.startswith("HTTP/1.1 503"), answer)
+    for peer in peers:
+        assert_true(not text_of(peer.received()).startswith("HTTP/1.1 503"))
+    peers.append(heavy)
+    peers.append(favoured)
+    end_all(server^, peers)
+
+
 def test_connection_stands_in_line_once() raises:
     var server = budget_server()
     var readers = fill_with_answers(server)

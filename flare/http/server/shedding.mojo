@@ -11,7 +11,12 @@ move at a fair rate are left alone.
 from flare.core import Buffer, PointerTo, SlotHandle
 from flare.sys.socket import unacknowledged_octets
 
-from .buffered import buffered_octets, gathers_content, is_favoured
+from .buffered import (
+    buffered_octets,
+    gathers_content,
+    is_favoured,
+    is_overfull,
+)
 from .connection import Connection
 from .connection_state import ConnectionState, Stage
 from .output import flush, has_output
@@ -28,6 +33,8 @@ comptime _ENDED_MAX = 16
 comptime _FREED_SHARE = 16
 # How long a peer is looked at before it is judged: its network may be slow.
 comptime _LOOKED_AT_MS = 1000
+# And while every new request is refused: nobody else has any time.
+comptime _LOOKED_AT_OVERFULL_MS = 200
 # A quarter of a megabit in a second: a fair rate where others get nothing. Who
 # holds much has to be faster.
 comptime _FAIR_OCTETS_PER_SECOND = 32 * 1024
@@ -175,7 +182,8 @@ def _is_slow(
         or c[].noted_ms == 0
         or not (gathers_content(c) or has_output(c))
     )
-    if not is_new and looked_at_ms < _LOOKED_AT_MS:
+    var least_ms = _LOOKED_AT_OVERFULL_MS if is_overfull(w) else _LOOKED_AT_MS
+    if not is_new and looked_at_ms < least_ms:
         return False
     # The kernel takes much at once from a connection, and then nothing for long.
     # A simulated one takes all, and its descriptor is unknown here.
