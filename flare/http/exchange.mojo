@@ -91,6 +91,9 @@ struct StreamFilter(TrivialRegisterPassable):
 struct StreamState(Movable):
     """Holds a response that is written bit by bit while it lasts."""
 
+    var held_octets: Int
+    """What its function keeps until the end and the worker has to count. It
+    stands first, beside the buffers that are counted with it."""
     var status: Int
     """The status of the head."""
     var headers: HeaderMap
@@ -110,8 +113,6 @@ struct StreamState(Movable):
     """The fiber that waits for room."""
     var filter: Optional[StreamFilter]
     """What changes the octets, if something does."""
-    var held_octets: Int
-    """What its function keeps until the end and the worker has to count."""
     var filtered_octets: Int
     """Octets that `filter` has taken."""
     var read_timeout_ms: Int

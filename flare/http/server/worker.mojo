@@ -114,13 +114,8 @@ struct Worker(TrivialRegisterPassable):
             go_on_shaking_hands(w)
         if len(w[].starved) > 0 and not w[].reactor.buffers().is_exhausted():
             feed_starved(w)
-        if is_full(w) or (len(w[].budget.waiting) > 0 and is_short_of_room(w)):
-            arm_tick(w)
-            shed(w)
-        if len(w[].budget.waiting) > 0:
-            feed_waiting(w)
-        elif w[].budget.timer.is_armed() and not is_full(w):
-            stop_tick(w)
+        if w[].budget.timer.is_armed() or is_full(w):
+            _make_room(w)
         if not w[].trim_timer.is_armed():
             arm_trimming(w)
         self._count()
@@ -244,6 +239,20 @@ struct Worker(TrivialRegisterPassable):
                 Pointer(to=w[].statistics[].log_lines_dropped),
                 w[].reactor.state[].lines.value().dropped(),
             )
+
+
+@no_inline
+def _make_room(w: PointerTo[WorkerState]):
+    """Looks at those who hold much and those who wait, where the budget is
+    short; the tick is armed as long as anything may be due."""
+    var is_waited_for = len(w[].budget.waiting) > 0
+    if is_full(w) or (is_waited_for and is_short_of_room(w)):
+        arm_tick(w)
+        shed(w)
+    if is_waited_for:
+        feed_waiting(w)
+    elif not is_full(w):
+        stop_tick(w)
 
 
 def _on_slow_turn(owner: Erased, busy_ms: Int):
