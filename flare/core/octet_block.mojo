@@ -31,7 +31,7 @@ struct OctetBlock(Movable, Sized):
 
     @always_inline
     def __len__(self) -> Int:
-        """Tells how long the block is.
+        """Returns the length of the block.
 
         Returns:
             Octets.

@@ -231,7 +231,7 @@ struct Body(Movable, Sized):
         return self._as[Received]().state
 
     def held_octets(self) -> Int:
-        """Tells what a function that writes the content keeps meanwhile.
+        """Returns how much a function that writes the content keeps meanwhile.
 
         Returns:
             Octets; `is_stream` is true.

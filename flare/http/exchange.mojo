@@ -92,7 +92,7 @@ struct StreamState(Movable):
     """Holds a response that is written bit by bit while it lasts."""
 
     var held_octets: Int
-    """What its function keeps until the end and the worker has to count. It
+    """How much the worker counts for its function until the end. The field
     stands first, beside the buffers that are counted with it."""
     var status: Int
     """The status of the head."""

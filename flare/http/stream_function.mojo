@@ -27,7 +27,7 @@ trait ExchangeTask(Deinitable, Movable):
 
     @staticmethod
     def held_octets(task: PointerTo[Self]) -> Int:
-        """Tells what it keeps until it ends and the worker has to count.
+        """Returns how much the worker counts for the task until it ends.
 
         Args:
             task: What to do.
@@ -65,7 +65,7 @@ struct StreamFunction(Movable):
         _ = self._end(self._task, True)
 
     def held_octets(self) -> Int:
-        """Tells what the task keeps until it ends.
+        """Returns how much the task keeps until it ends.
 
         Returns:
             Octets.

@@ -5,7 +5,14 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from planted import FaultError, few_faults, one_for_each, parse_fault, plant, unplantable
+from planted import (
+    FaultError,
+    few_faults,
+    one_for_each,
+    parse_fault,
+    plant,
+    unplantable,
+)
 from run_tests import ROOT, run
 
 FAULT = """file flare/net/a.mojo

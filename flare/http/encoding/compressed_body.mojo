@@ -86,7 +86,7 @@ struct CompressedBody(ExchangeTask):
 
     @staticmethod
     def held_octets(task: PointerTo[Self]) -> Int:
-        """Tells what the content and its encoder take.
+        """Returns how much the content and its encoder take.
 
         Args:
             task: The content.

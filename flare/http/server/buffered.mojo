@@ -138,8 +138,8 @@ def may_take_content(c: PointerTo[ConnectionState]) -> Bool:
 
 
 def gathers_content(c: PointerTo[ConnectionState]) -> Bool:
-    """Tells whether a handler waits for its whole content, which is kept until
-    the end has come.
+    """Returns whether a handler waits for its whole content, which the worker
+    keeps until the end has come.
 
     Args:
         c: The connection.
@@ -201,7 +201,7 @@ def arm_tick(w: PointerTo[WorkerState]):
 
 
 def stop_tick(w: PointerTo[WorkerState]):
-    """Ends what `arm_tick` began: nobody waits, and there is room.
+    """Stops what `arm_tick` began: no connection waits, and there is room.
 
     Args:
         w: The worker.

@@ -162,7 +162,7 @@ def _heaviest(w: PointerTo[WorkerState]) -> Int:
 
 
 def _weight(c: PointerTo[ConnectionState]) -> Int:
-    """Tells how much is free once a connection that waits was refused."""
+    """Returns how much refusing a connection that waits frees."""
     return c[].charged if gathers_content(c) else c[].gathered.capacity()
 
 

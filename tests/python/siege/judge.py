@@ -12,7 +12,7 @@ from .probe import is_answered
 
 # The share of a core that a server may use which serves nobody.
 IDLE_SHARE_MAX = 0.05
-# The share of requests for a few octets that may be refused meanwhile.
+# The share of requests and uploads of others that may be refused meanwhile.
 FAILED_SHARE_MAX = 0.25
 
 

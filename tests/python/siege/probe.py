@@ -3,7 +3,8 @@
     python3 probe.py PORT [tls] [uploads]
 
 It asks for the root, and with `uploads` every other time for the echo of a
-content that does not come with its head. It prints a line when it begins. When its standard input ends, it prints the
+content that does not come with its head. It prints a line when it begins.
+When its standard input ends, it prints the
 number of answers, of failures and the longest wait in seconds.
 """
 
