@@ -10,12 +10,25 @@ from run_tests import MOJO, ROOT, run
 BLOCK = re.compile(r"^```mojo\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # In code, `name[T](argument)` is no link.
 CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
-LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
+FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+GUIDE = ROOT / "docs" / "guide"
+PAGE_LINES_MAX = 249
 
 
 def documents():
     """Lists every document of the tree."""
     return sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+
+
+def anchors(document):
+    """Lists what a link can name after the number sign, as GitHub forms it."""
+    headings = HEADING.findall(FENCED.sub("", document.read_text()))
+    return [
+        re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+        for heading in headings
+    ]
 
 
 class DocumentTest(unittest.TestCase):
@@ -29,7 +42,8 @@ class DocumentTest(unittest.TestCase):
                 text = document.read_text()
                 for match in BLOCK.finditer(text):
                     line = text.count("\n", 0, match.start()) + 1
-                    name = document.stem.lower().replace("-", "_")
+                    path = document.relative_to(ROOT).with_suffix("")
+                    name = re.sub(r"\W", "_", str(path).lower())
                     module = package / f"{name}_line_{line}.mojo"
                     # A package may not hold a `main`.
                     program = match.group(1).replace("def main(", "def run(")
@@ -49,9 +63,25 @@ class DocumentTest(unittest.TestCase):
         text = (ROOT / "docs" / "security.md").read_text()
         self.assertEqual([x for x in names if f"`{x}`" not in text], [])
 
-    def test_links_lead_to_files(self):
+    def test_links_lead_to_files_and_to_headings(self):
         for document in documents():
             text = CODE.sub("", document.read_text())
-            for target in LINK.findall(text):
+            for target, anchor in LINK.findall(text):
                 with self.subTest(document=document.name, target=target):
-                    self.assertTrue((document.parent / target).exists())
+                    file = document.parent / target if target else document
+                    self.assertTrue(file.exists())
+                    if anchor:
+                        self.assertIn(anchor, anchors(file))
+
+    def test_the_index_of_the_guide_lists_each_page_once(self):
+        index = (GUIDE / "README.md").read_text()
+        listed = re.findall(r"^\d+\. .*?\[[^]]+\]\(([^)]+)\)", index, re.M)
+        pages = [x.name for x in GUIDE.glob("*.md") if x.name != "README.md"]
+        self.assertEqual(sorted(listed), sorted(pages))
+        self.assertGreater(len(pages), 30)
+
+    def test_a_page_of_the_guide_is_short(self):
+        for page in GUIDE.glob("*.md"):
+            with self.subTest(page=page.name):
+                count = len(page.read_text().splitlines())
+                self.assertLessEqual(count, PAGE_LINES_MAX)
