@@ -1,20 +1,36 @@
 """Checks the house rules that no compiler checks.
 
 Prints `path:line: rule: what` for each finding and exits with 1 if there is
-one. Everything is discovered; levels and packages come from the table of
-docs/architecture.md.
+one, and counts sentences by their shape. Everything is discovered; levels and
+packages come from the tables of docs/architecture.md.
+
+--floors prints the floors and arrows of each package, --words the shapes by
+area, --words AREA (`flare/net`, `docs`, or a file) each sentence. --settle
+lowers the numbers of the ratchets to what they are now.
 """
 
 from __future__ import annotations
 
+import argparse
 import re
 import sys
-from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Callable, Iterator
 
 from tidy_layers import check_layers
+from tidy_ratchet import Finding, apply_ratchet, settle_ratchet
+from tidy_rooms import check_rooms, floors_report
+from tidy_shapes import check_shapes, check_shared_names
 from tidy_source import Source, functions
+from tidy_words import (
+    Hit,
+    all_hits,
+    area_of,
+    check_words,
+    settle_words,
+    words_report,
+)
 
 MODULE_LINES_MAX = 600
 FUNCTION_LINES_MAX = 69
@@ -50,20 +66,8 @@ STACK_ARRAY = re.compile(
 )
 
 
-@dataclass(frozen=True, order=True)
-class Finding:
-    """Says where which rule is broken."""
-
-    path: str
-    line: int
-    rule: str
-    what: str
-
-    def __str__(self) -> str:
-        return f"{self.path}:{self.line}: {self.rule}: {self.what}"
-
-
-Found = Iterator[tuple[int, str, str]]
+Found = Iterator[tuple]
+"""Line, rule, what; name and count if a ratchet may allow it."""
 
 
 def check_size(source: Source) -> Found:
@@ -80,10 +84,12 @@ def check_size(source: Source) -> Found:
                 "function-size",
                 f"{function.name} has {function.lines} lines,"
                 f" at most {FUNCTION_LINES_MAX}",
+                function.name,
+                function.lines,
             )
 
 
-def check_words(source: Source) -> Found:
+def check_leftovers(source: Source) -> Found:
     """Finds leftovers, issue numbers and dates."""
     for number, line in enumerate(source.prose, 1):
         if match := LEFTOVERS.search(line):
@@ -201,44 +207,11 @@ def check_test_modules(root: Path) -> Iterator[Finding]:
             yield Finding(path, 1, "test-suite", "TESTS is not defined")
 
 
-def read_ratchet(root: Path) -> dict[tuple[str, str], int]:
-    """Reads the functions that may stay longer: `path name lines`."""
-    path = root / "tools/tidy_ratchet.txt"
-    entries = {}
-    if path.exists():
-        for line in path.read_text().splitlines():
-            if line and not line.startswith("#"):
-                file, name, lines = line.split()
-                entries[file, name] = int(lines)
-    return entries
-
-
-def apply_ratchet(root: Path, findings: list[Finding]) -> list[Finding]:
-    """Drops findings that the ratchet allows, adds entries that are stale."""
-    allowed = read_ratchet(root)
-    kept = []
-    used = {}
-    for finding in findings:
-        parts = finding.what.split()
-        key = (finding.path, parts[0])
-        if finding.rule == "function-size" and key in allowed:
-            used[key] = int(parts[2])
-            if used[key] <= allowed[key]:
-                continue
-        kept.append(finding)
-    for (path, name), lines in allowed.items():
-        now = used.get((path, name), 0)
-        if now < lines:
-            what = f"{path} {name} has {now} lines now: lower its {lines}"
-            kept.append(Finding("tools/tidy_ratchet.txt", 1, "ratchet", what))
-    return kept
-
-
 def mojo_checks(path: str) -> list[Callable[[Source], Found]]:
     """Chooses the checks of one source by the folder it lies in."""
     checks: list[Callable[[Source], Found]] = [
         check_size,
-        check_words,
+        check_leftovers,
         check_imports,
     ]
     folder = path.split("/")[0]
@@ -251,29 +224,89 @@ def mojo_checks(path: str) -> list[Callable[[Source], Found]]:
     return checks
 
 
+class Tree:
+    """Holds the sources of a tree and what was found in them."""
+
+    def __init__(self, root: Path):
+        self.root = root
+        self.sources = [
+            Source(file.relative_to(root).as_posix(), file.read_text())
+            for folder in ("flare", "tests", "fuzz", "examples", "benchmark")
+            for file in sorted((root / folder).glob("**/*.mojo"))
+        ]
+
+    @property
+    def library(self) -> list[Source]:
+        """The sources of flare/."""
+        return [s for s in self.sources if s.path.startswith("flare/")]
+
+    @cached_property
+    def hits(self) -> list[Hit]:
+        """The sentences whose shapes are counted."""
+        return all_hits(self.root, self.sources)
+
+    @cached_property
+    def findings(self) -> list[Finding]:
+        """The findings, those included that a ratchet allows."""
+        findings = []
+        for source in self.sources:
+            for check in mojo_checks(source.path):
+                findings += [
+                    Finding(source.path, *found) for found in check(source)
+                ]
+        for file in sorted(self.root.glob("*.md")):
+            path = file.relative_to(self.root).as_posix()
+            found = check_document(path, file.read_text())
+            findings += [Finding(path, *rest) for rest in found]
+        findings += check_test_modules(self.root)
+        findings += [Finding(*found) for found in check_layers(self.root)]
+        for source in self.library:
+            findings += check_shapes(source)
+        findings += check_shared_names(self.library)
+        findings += check_rooms(self.root, self.library)
+        return findings
+
+    def settle(self) -> None:
+        """Lowers the ratchets."""
+        settle_ratchet(self.root, self.findings)
+        settle_words(self.root, self.hits)
+
+
 def tidy(root: Path) -> list[Finding]:
     """Checks a whole tree."""
-    findings = []
-    for folder in ("flare", "tests", "fuzz", "examples", "benchmark"):
-        for file in sorted((root / folder).glob("**/*.mojo")):
-            path = file.relative_to(root).as_posix()
-            source = Source(path, file.read_text())
-            for check in mojo_checks(path):
-                findings += [Finding(path, *found) for found in check(source)]
-    for file in sorted(root.glob("*.md")):
-        path = file.relative_to(root).as_posix()
-        found = check_document(path, file.read_text())
-        findings += [Finding(path, *rest) for rest in found]
-    findings += check_test_modules(root)
-    findings += [Finding(*found) for found in check_layers(root)]
-    return sorted(apply_ratchet(root, findings))
+    return judge(Tree(root))
+
+
+def judge(tree: Tree) -> list[Finding]:
+    """Returns the findings that no ratchet allows."""
+    findings = apply_ratchet(tree.root, tree.findings)
+    findings += check_words(tree.root, tree.hits)
+    return sorted(findings)
 
 
 def main() -> int:
-    root = Path(__file__).resolve().parent.parent
-    if len(sys.argv) > 1:
-        root = Path(sys.argv[1])
-    findings = tidy(root)
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("root", nargs="?", type=Path)
+    parser.add_argument("--floors", action="store_true")
+    parser.add_argument("--words", nargs="?", const="", metavar="AREA")
+    parser.add_argument("--settle", action="store_true")
+    options = parser.parse_args()
+    root = options.root or Path(__file__).resolve().parent.parent
+    tree = Tree(root)
+    if options.settle:
+        tree.settle()
+    if options.floors:
+        print("\n".join(floors_report(tree.library)))
+        return 0
+    if options.words:
+        for hit in tree.hits:
+            if options.words in (area_of(hit.path), hit.path):
+                print(f"{hit.path}:{hit.line}: {hit.kind}: {hit.text}")
+        return 0
+    if options.words is not None:
+        print("\n".join(words_report(tree.hits)))
+        return 0
+    findings = judge(tree)
     for finding in findings:
         print(finding)
     return 1 if findings else 0

@@ -64,7 +64,7 @@ class Source:
         return [0] + [m.end() for m in re.finditer("\n", self.text)]
 
     def line_at(self, offset: int) -> int:
-        """Tells the line, from 1, in which an offset lies."""
+        """Returns the line, from 1, in which an offset lies."""
         return bisect.bisect_right(self._starts, offset)
 
 
@@ -83,7 +83,8 @@ def _docstring_lines(source: Source, first: int, last: int) -> int:
     return match.group(1).count("\n") + 1 if match else 0
 
 
-def _end_of_signature(code: str, start: int) -> int:
+def end_of_signature(code: str, start: int) -> int:
+    """Returns where the colon stands that ends what begins at `start`."""
     depth = 0
     for offset in range(start, len(code)):
         if code[offset] in "([{":
@@ -101,7 +102,7 @@ def functions(source: Source) -> Iterator[Function]:
     for match in DEFINITION.finditer(source.code):
         indent = len(match.group(1))
         first = source.line_at(match.start(2)) - 1
-        colon = _end_of_signature(source.code, match.end())
+        colon = end_of_signature(source.code, match.end())
         body = source.line_at(colon)
         last = body
         for index in range(body, len(code)):

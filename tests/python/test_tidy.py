@@ -40,7 +40,7 @@ class TreeTest(unittest.TestCase):
         self.assertEqual(sorted(self.rules()), sorted(expected))
 
     def flare(self, text, path="flare/net/a.mojo"):
-        self.write(path, '"""Says what it is."""\n' + text)
+        self.write(path, '"""Parses it."""\n' + text)
 
 
 class SizeTest(TreeTest):
@@ -69,7 +69,7 @@ class SizeTest(TreeTest):
         self.assert_rules()
 
     def test_signature_over_many_lines_counts(self):
-        text = "def f(\n" + "    a: Int = {1: 2}[1],\n" * 40 + ") -> Int:\n"
+        text = "def f[\n" + "    a: Int = {1: 2}[1],\n" * 40 + "]() -> Int:\n"
         self.flare(text + "    g()\n" * 27)
         self.assert_rules()
         self.flare(text + "    g()\n" * 28)
@@ -89,20 +89,20 @@ class SizeTest(TreeTest):
 
     def test_ratchet_allows_its_length_and_no_more(self):
         self.flare("def f():\n" + "    g()\n" * 79)
-        self.write("tools/tidy_ratchet.txt", "flare/net/a.mojo f 80\n")
+        self.write("tools/tidy_ratchet.txt", "function-size net f 80\n")
         self.assert_rules()
-        self.write("tools/tidy_ratchet.txt", "flare/net/a.mojo f 79\n")
+        self.write("tools/tidy_ratchet.txt", "function-size net f 79\n")
         self.assert_rules("function-size")
 
     def test_ratchet_must_shrink_with_its_function(self):
         self.flare("def f():\n" + "    g()\n" * 79)
-        self.write("tools/tidy_ratchet.txt", "flare/net/a.mojo f 81\n")
+        self.write("tools/tidy_ratchet.txt", "function-size net f 81\n")
         self.assert_rules("ratchet")
 
     def test_readme_of_150_lines_passes_and_151_fails(self):
-        self.write("README.md", "x\n" * 150)
+        self.write("README.md", "X.\n" * 150)
         self.assert_rules()
-        self.write("README.md", "x\n" * 151)
+        self.write("README.md", "X.\n" * 151)
         self.assert_rules("document-size")
 
     def test_example_of_60_lines_passes_and_61_fails(self):
@@ -131,7 +131,7 @@ class WordTest(TreeTest):
                 self.assert_rules("leftover")
 
     def test_state_for_now_in_a_docstring_passes(self):
-        self.flare('var paused: Bool\n"""Nothing is accepted for now."""\n')
+        self.flare('var paused: Int\n"""Accepting is off for now."""\n')
         self.assert_rules()
 
     def test_dates_in_tests_pass(self):
@@ -265,9 +265,9 @@ class LayerTest(TreeTest):
         self.assert_rules("layers")
 
     def test_longest_package_gives_the_level(self):
-        self.flare("from flare.http import x\n", path="flare/http/server/a.mojo")
+        self.flare("from flare.http import x\n", path="flare/http/server/b.mojo")
         self.assert_rules()
-        self.flare("from flare.http.server.a import x\n", path="flare/http/a.mojo")
+        self.flare("from flare.http.server.b import x\n", path="flare/http/a.mojo")
         self.assert_rules("layers")
 
     def test_package_without_a_level_fails(self):

@@ -1,0 +1,118 @@
+"""Tests the arrows between the rooms of a package (tools/tidy_rooms.py)."""
+
+import tidy
+from test_tidy import TreeTest
+from tidy_rooms import floors_report, packages
+
+ORDER = """
+| room of `flare/http` | floor | holds |
+|---|---|---|
+| `driver` | 3 | the loop |
+| `receiving`, `sending` | 2 | both directions |
+| `config` | 1 | settings |
+"""
+
+
+class RoomTreeTest(TreeTest):
+    def module(self, path, *imports):
+        names = "".join(f"from {i} import X\n" for i in imports)
+        uses = "".join(f"comptime A{i} = X\n" for i in range(len(imports)))
+        self.write(f"flare/{path}.mojo", '"""Parses it."""\n' + names + uses)
+
+    def package(self, path):
+        library = tidy.Tree(self.root).library
+        return next(p for p in packages(library) if p.path == path)
+
+
+class RoomTest(RoomTreeTest):
+    def test_floors_and_arrows_are_counted(self):
+        self.module("net/a", "flare.net.b", ".c")
+        self.module("net/b", ".c")
+        self.module("net/c")
+        self.module("net/d")
+        package = self.package("flare/net")
+        self.assertEqual(package.floors(), 3)
+        self.assertEqual(package.arrow_count(), 3)
+        self.assertEqual(package.circles(), [])
+        self.assert_rules()
+        report = floors_report(tidy.Tree(self.root).library)
+        self.assertIn("flare/net 4 3 3 0", [" ".join(r.split()) for r in report])
+
+    def test_folder_is_one_room_and_its_modules_are_listed_apart(self):
+        self.module("http/server/a", "..in.x", ".b")
+        self.module("http/server/b", "..in.x")
+        self.module("http/in/x")
+        package = self.package("flare/http")
+        self.assertEqual(package.rooms, {"server", "in"})
+        self.assertEqual(package.arrow_count(), 1)
+        rows = [
+            row.split()
+            for row in floors_report(tidy.Tree(self.root).library)
+        ]
+        self.assertIn(["its", "modules", "3", "3", "3", "0"], rows)
+
+    def test_name_of_a_package_is_followed_to_its_module(self):
+        self.write(
+            "flare/net/__init__.mojo",
+            '"""Parses it."""\nfrom .b import (\n    Y,\n    Z as X,\n)\n',
+        )
+        self.module("net/a", "flare.net")
+        self.module("net/b")
+        package = self.package("flare/net")
+        self.assertEqual(list(package.arrows["a"]), ["b"])
+
+    def test_circle_fails_and_a_ratchet_allows_its_size(self):
+        self.module("net/a", ".b")
+        self.module("net/b", ".c")
+        self.module("net/c", ".a")
+        self.assert_rules("circle")
+        self.write("tools/tidy_ratchet.txt", "circle net net 3\n")
+        self.assert_rules()
+        self.write("tools/tidy_ratchet.txt", "circle net net 2\n")
+        self.assert_rules("circle")
+        self.write("tools/tidy_ratchet.txt", "circle net net 4\n")
+        self.assert_rules("ratchet")
+
+    def test_circle_through_folders_fails(self):
+        self.module("http/one/a", "..two.b")
+        self.module("http/two/b", "flare.http.one.c")
+        self.module("http/one/c")
+        self.assert_rules("circle")
+
+    def test_test_code_has_no_rooms(self):
+        self.write("tests/net/a.mojo", "from .b import X\n")
+        self.write("tests/net/b.mojo", "from .a import X\n")
+        self.assert_rules()
+
+
+class OrderTest(RoomTreeTest):
+    def setUp(self):
+        super().setUp()
+        document = self.root / "docs/architecture.md"
+        document.write_text(document.read_text() + ORDER)
+        self.module("http/driver/loop", "..receiving.input", "..config")
+        self.module("http/receiving/input", "..sending.output")
+        self.module("http/sending/output", "flare.http.config")
+        self.module("http/config")
+
+    def test_arrows_downwards_and_on_one_floor_pass(self):
+        self.assert_rules()
+
+    def test_arrow_upwards_fails_in_its_line(self):
+        self.module("http/sending/output", "..config", "..driver.loop")
+        found = tidy.tidy(self.root)
+        self.assertEqual([f.rule for f in found], ["circle", "rooms"])
+        self.assertEqual(found[1].path, "flare/http/sending/output.mojo")
+        self.assertEqual(found[1].line, 3)
+
+    def test_folder_without_a_row_fails_and_a_module_passes(self):
+        self.module("http/version")
+        self.assert_rules()
+        self.module("http/worker/a")
+        self.assert_rules("rooms")
+
+    def test_row_without_a_room_fails(self):
+        (self.root / "flare/http/config.mojo").unlink()
+        self.module("http/driver/loop")
+        self.module("http/sending/output")
+        self.assert_rules("rooms")
