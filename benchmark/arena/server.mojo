@@ -1,0 +1,115 @@
+"""Serves the profiles of a public benchmark of HTTP servers, written as a user
+of flare would write it.
+
+Options, each with a value: --data and --certificates are folders, --workers a
+count, --backend is io_uring or epoll, --host the IPv4 address to listen on.
+--port, --tls-port and --tls-check-port take 0 for a port that the kernel
+chooses; --tls-check-certificates is the folder of the third listener.
+
+Prints the port of each listener, in this order, before it serves.
+"""
+
+from std.os.path import exists
+from std.sys import stderr
+
+from flare.http import (
+    App,
+    Compress,
+    CompressionConfig,
+    HttpServer,
+    Router,
+    ServerConfig,
+)
+from flare.tls import TlsIdentity, TlsServerConfig
+
+from contents import echo, upload
+from dataset import Dataset, page, read_dataset
+from options import Options
+from texts import add, delay, pipeline
+
+comptime CONNECTIONS_MAX = 65_536
+comptime BACKLOG = 65_535
+# A connection lasts as long as its client likes.
+comptime REQUESTS_PER_CONNECTION_MAX = 1_000_000_000
+# For JSON of a few KiB: a third of what gzip costs, and fewer octets.
+comptime BROTLI_LEVEL = 2
+
+
+def main() raises:
+    var options = Options.of_arguments()
+    # What is wrong with the data shows before anybody can connect.
+    _ = read_dataset(options.data)
+    var server = listen(options)
+    var router = routes()
+    server.serve(
+        App.per_worker[dataset_of_worker](router^),
+        num_workers=options.workers,
+    )
+
+
+def routes() raises -> Router[Dataset]:
+    var pages = Router[Dataset]()
+    pages.get[page]("/json/:count")
+    var router = Router[Dataset]()
+    router.get[add]("/baseline11")
+    router.post[add]("/baseline11")
+    router.get("/pipeline", pipeline)
+    router.get[delay]("/delay/:ms")
+    router.post("/upload", upload)
+    router.post("/echo", echo)
+    # Compression stands around the one route that has something to compress.
+    router.get(
+        "/json/*",
+        Compress(
+            pages^,
+            CompressionConfig(brotli_level=BROTLI_LEVEL, content_octets_min=0),
+        ),
+    )
+    return router^
+
+
+def dataset_of_worker(worker: Int) raises -> Dataset:
+    # Each worker reads its own, so that no count of references is shared
+    # between cores.
+    return read_dataset(Options.of_arguments().data)
+
+
+def listen(options: Options) raises -> HttpServer:
+    var server = HttpServer.bind(
+        options.address(options.port),
+        ServerConfig(
+            backend=options.backend,
+            listen_backlog=BACKLOG,
+            max_connections=CONNECTIONS_MAX,
+            max_keepalive_requests=REQUESTS_PER_CONNECTION_MAX,
+            max_receive_buffers=2 * CONNECTIONS_MAX,
+            max_requests_in_flight=CONNECTIONS_MAX,
+        ),
+    )
+    listen_tls(server, options, options.tls_port, options.certificates)
+    listen_tls(
+        server,
+        options,
+        options.tls_check_port,
+        options.tls_check_certificates,
+    )
+    for address in server.local_addresses():
+        print(address.socket_address().port, flush=True)
+    return server^
+
+
+def listen_tls(
+    mut server: HttpServer, options: Options, port: Int, folder: String
+) raises:
+    var certificate = folder + "/server.crt"
+    if not exists(certificate):
+        var text = String("no listener at port ", port, ": there is no ")
+        print(text + certificate, file=stderr)
+        return
+    server.listen_tls(
+        options.address(port),
+        TlsServerConfig(
+            TlsIdentity.files(certificate, folder + "/server.key"),
+            application_protocols=["http/1.1"],
+        ),
+    )
