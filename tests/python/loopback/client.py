@@ -129,6 +129,21 @@ class Client:
         answer.body = self._exactly(int(length))
         return answer
 
+    def octets(self, count):
+        """Reads as many octets."""
+        return self._exactly(count)
+
+    def chunks(self):
+        """Reads a content in chunks, without trailers; gives it whole."""
+        content = b""
+        while size := int(self._until(b"\r\n"), 16):
+            content += self._exactly(size)
+            if self._until(b"\r\n"):
+                raise AssertionError("a chunk is longer than it says")
+        if self._until(b"\r\n"):
+            raise AssertionError("a trailer")
+        return content
+
     def expect_end(self):
         """Waits until the server has closed, and nothing came before that."""
         rest = self._received + self.rest()
