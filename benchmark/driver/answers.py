@@ -57,6 +57,10 @@ class Connection:
             lines.append(f"Content-Length: {len(content)}")
         self._socket.sendall("\r\n".join([*lines, "", ""]).encode() + content)
 
+    def send_octets(self, octets: bytes) -> None:
+        """Sends what the caller has written."""
+        self._socket.sendall(octets)
+
     def answer(self) -> Answer:
         """Reads an answer; raises `BadAnswer` where it is none."""
         head = self._until(b"\r\n\r\n", _HEAD_OCTETS_MAX).decode("latin-1")

@@ -224,8 +224,8 @@ def _prepare(given: argparse.Namespace) -> tuple[list[Target], dict[str, str]]:
     if needs_lean(given) and not LEAN_CLIENT.exists():
         sys.exit(f"there is no {LEAN_CLIENT}; run {SCRIPTS / 'build'}")
     targets, missing, built = [], {}, {}
-    for name in given.targets:
-        target = target_of(name, given.before)
+    for target in servers_of(given):
+        name = f"arena_{target.name}" if target.data else target.name
         if not given.no_build and target.build not in built:
             _say(f"building {name}")
             try:
@@ -239,6 +239,18 @@ def _prepare(given: argparse.Namespace) -> tuple[list[Target], dict[str, str]]:
         else:
             targets.append(target)
     return targets, missing
+
+
+def servers_of(given: argparse.Namespace) -> list[Target]:
+    """Gives the servers that the workloads ask: the arena has its own."""
+    targets = [target_of(name, given.before) for name in given.targets]
+    servers = []
+    if any(not workload.profile for workload in given.workloads):
+        servers += targets
+    if any(workload.profile for workload in given.workloads):
+        in_arena = [target.in_arena() for target in targets]
+        servers += [target for target in in_arena if target]
+    return servers
 
 
 def needs_lean(given: argparse.Namespace) -> bool:

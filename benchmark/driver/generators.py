@@ -165,14 +165,19 @@ def _wrk(workload: Workload, asking: Asking) -> list[str]:
     ]
     if asking.is_halted:
         command += ["--timeout", f"{asking.seconds:.0f}s"]
+    behind = []
     if workload.depth > 1:
         command += ["-s", str(SCRIPTS / "pipelined.lua")]
+    elif workload.profile:
+        command += ["-s", str(SCRIPTS / "arena.lua")]
+        behind = ["--", workload.profile]
     elif workload.close_percent == 100:
         command += ["-H", "Connection: close"]
     elif workload.close_percent:
         command += ["-s", str(SCRIPTS / "mixed_keepalive.lua")]
     scheme = "https" if workload.is_secure else "http"
-    return [*command, f"{scheme}://127.0.0.1:{asking.port}{workload.path}"]
+    url = f"{scheme}://127.0.0.1:{asking.port}{workload.path}"
+    return [*command, url, *behind]
 
 
 def _resuming(asking: Asking) -> list[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from . import arena
 from .answers import Answer, BadAnswer, Connection
 from .generators import SUITE
 from .products import Pool
@@ -112,6 +113,8 @@ def problem_of(answers: list[Answer], expected: Expected) -> str | None:
 
 def gate(port: int, workload: Workload, pool: Pool) -> str | None:
     """Asks a server that has answered nothing; says what is wrong with it."""
+    if workload.profile:
+        return _arena_problem(port, workload)
     expected = expected_of(workload, pool)
     content = b"x" * workload.content_octets
     # Pipelined, where the workload is: the answers must come in order.
@@ -128,6 +131,19 @@ def gate(port: int, workload: Workload, pool: Pool) -> str | None:
     except (BadAnswer, OSError) as error:
         return str(error)
     return problem_of(answers, expected)
+
+
+def _arena_problem(port: int, workload: Workload) -> str | None:
+    asked = arena.asked_of(
+        workload.profile, arena.data(), workload.content_octets
+    )
+    try:
+        with Connection(port, workload.is_secure) as connection:
+            if workload.is_secure and connection.suite() != SUITE:
+                return f"the cipher suite is {connection.suite()}, not {SUITE}"
+            return arena.first_problem(connection, asked)
+    except (BadAnswer, OSError) as error:
+        return str(error)
 
 
 def _excerpt(content: bytes) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Callable
 
-from . import measures, scaling
+from . import arena, measures, scaling
 from .claims import NOT_MEASURED
 from .generators import LoadFailed
 from .integrity import gate
@@ -49,8 +49,13 @@ class Session:
     def measure(self, workload: Workload, targets: list[Target]) -> Result:
         """Measures one workload with all targets that answer it right."""
         self.say(f"\n== {workload.name}: {workload.what}")
+        targets = [
+            t for t in targets if bool(t.data) == bool(workload.profile)
+        ]
         if workload.is_secure:
-            folder = certificates()
+            folder = (
+                arena.certificates() if workload.profile else certificates()
+            )
             secured = [target.secured(folder) for target in targets]
             targets = [target for target in secured if target]
         if workload.generator == TWO_WORKERS:

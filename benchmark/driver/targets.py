@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from . import processes
+from . import arena, processes
 from .workloads import BEFORE, OURS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -39,6 +39,8 @@ class Target:
     build: tuple[str, ...]
     # What stands behind the common arguments PORT WORKERS PRODUCTS.
     options: tuple[str, ...] = ()
+    # The folder that the arena's servers read in the place of the products.
+    data: Path | None = None
 
     def prepare(self) -> None:
         """Builds the server; raises `TargetFailed` where it cannot be."""
@@ -77,6 +79,19 @@ class Target:
             options=(str(certificates), *self.options),
         )
 
+    def in_arena(self) -> Target | None:
+        """Gives the target's server of the arena; none where there is none."""
+        if self.name in OURS:
+            folder = Path(self.start[0]).parents[1] / "arena"
+            build = (str(folder / "build"), *self.build[1:])
+        else:
+            folder = BASELINES / f"arena_{self.name}"
+            build = (self.build[0], folder.name)
+            if not folder.exists():
+                return None
+        start = (str(folder / "start"),)
+        return replace(self, start=start, build=build, data=arena.data())
+
     def run(self, place: Place) -> Running:
         """Starts the server on the cores of `place`."""
         return Running(self, place)
@@ -107,7 +122,8 @@ class Running:
         with open(self._log_path, "wb") as log:
             self.process = subprocess.Popen(
                 ["taskset", "-c", cores, *place.wrapper, *target.start,
-                 str(self.port), str(place.workers), str(place.products),
+                 str(self.port), str(place.workers),
+                 str(target.data or place.products),
                  *target.options],
                 stdin=subprocess.DEVNULL,
                 stdout=log,

@@ -101,6 +101,8 @@ class Workload:
     depth: int = 1
     close_percent: int = 0
     requests_per_connection: int | None = None
+    # A profile of the arena, whose servers are programs of their own.
+    profile: str = ""
     # Inside of TLS; only targets that serve HTTPS here are asked.
     is_secure: bool = False
     # The pool's products differ in length.
@@ -424,6 +426,94 @@ def _waits() -> tuple[Workload, ...]:
     )
 
 
+def _arena() -> tuple[Workload, ...]:
+    peers = ("fasthttp", "hyper", "actix_web")
+
+    def workload(name: str, what: str, path: str, **more) -> Workload:
+        profile = more.pop("profile", name)
+        more.setdefault("measures", (CPU, SYSTEM_CALLS, MEMORY))
+        return Workload(
+            f"arena_{name}",
+            "arena",
+            what,
+            path,
+            profile=profile,
+            claims=ahead_of(("flare_io_uring",), peers),
+            **more,
+        )
+
+    return (
+        workload(
+            "baseline",
+            "a sum of two parameters, and of the content: GET, POST, chunked",
+            "/baseline11",
+        ),
+        workload(
+            "limited",
+            "a sum; a connection closes after 10 requests",
+            "/baseline11?a=13&b=42",
+            generator=LEAN,
+            requests_per_connection=10,
+        ),
+        workload(
+            "pipelined", "`ok`, 16 requests at a time", "/pipeline", depth=16
+        ),
+        workload(
+            "latency",
+            "a sum, asked for 10,000 times a second",
+            "/baseline11?a=13&b=42",
+            generator=LEAN,
+            rate=10_000,
+            measures=(CPU,),
+        ),
+        workload(
+            "async",
+            "a handler that waits for 10 ms, asked by 1,000 clients",
+            "/delay/10",
+            generator=LEAN,
+            connections=1_000,
+            measures=(CPU, MEMORY),
+        ),
+        workload("json", "1 to 50 items as JSON, made for each answer", "/json"),
+        workload(
+            "json_compressed",
+            "25 to 50 items as JSON, compressed for each answer",
+            "/json",
+        ),
+        workload(
+            "json_tls",
+            "1 to 50 items as JSON inside of TLS",
+            "/json",
+            profile="json",
+            is_secure=True,
+        ),
+        workload(
+            "upload_500k",
+            "500 KiB of content that are counted",
+            "/upload",
+            profile="upload",
+            generator=LEAN,
+            method="POST",
+            content_octets=500 * _KIB,
+            connections=32,
+        ),
+        workload(
+            "upload_20m",
+            "20 MiB of content that are counted",
+            "/upload",
+            profile="upload",
+            generator=LEAN,
+            method="POST",
+            content_octets=20 * _MIB,
+            connections=32,
+        ),
+        workload(
+            "echo", "10 KiB of content sent back inside of TLS", "/echo",
+            is_secure=True,
+        ),
+    )
+
+
 WORKLOADS = (
     *_plaintext(),
     *_connections(),
@@ -431,6 +521,7 @@ WORKLOADS = (
     *_transfers(),
     *_https(),
     *_waits(),
+    *_arena(),
 )
 QUICK = ("plaintext", "pipelined", "read", "simple")
 

@@ -31,19 +31,20 @@ from loopback.arena import (  # noqa: E402
     client_hello,
     data,
     fingerprint,
-    items_of,
     made_data,
     request,
     scratch,
+)
+from benchmark.driver.arena import (  # noqa: E402
+    PAGES,
+    PAGES_COMPRESSED,
+    page,
 )
 from loopback.client import Client  # noqa: E402
 from loopback.subject import BACKENDS, on_each_backend  # noqa: E402
 
 MIB = 1 << 20
 CONTENT_OCTETS_MAX = 32 * MIB
-# What is asked for and how its totals are multiplied.
-PAGES = ((1, 3), (5, 7), (10, 2), (15, 5), (25, 4), (40, 8), (50, 6))
-PAGES_COMPRESSED = ((25, 4), (40, 8), (50, 6))
 # Octets of the contents of PAGES; of those compressed in the mean, at most.
 PAGE_OCTETS = {1: 203, 10: 1695, 15: 2556, 25: 4190, 40: 6707, 50: 8397}
 COMPRESSED_OCTETS_MAX = 1300
@@ -79,22 +80,6 @@ HANDSHAKE, ALERT = 0x16, 0x15
 
 def setUpModule():
     build()
-
-
-def page(folder, count, factor):
-    """Gives what stands in a page."""
-    items = [
-        {**item, "total": item["price"] * item["quantity"] * factor}
-        for item in items_of(folder)[:count]
-    ]
-    return {"items": items, "count": len(items)}
-
-
-def compact(value):
-    """Gives the octets of a value as JSON without blanks."""
-    return json.dumps(
-        value, ensure_ascii=False, separators=(",", ":")
-    ).encode()
 
 
 class Baseline:
@@ -268,7 +253,7 @@ class Pages:
         for count, factor in self.pairs(PAGES, 4):
             answer = self.ask(client, count, factor)
             self.assertIsNone(answer.field("Content-Encoding"))
-            self.assertEqual(answer.body, compact(page(data(), count, factor)))
+            self.assertEqual(answer.body, page(data(), count, factor))
             if SHARED and (count, factor) in PAGES and count in PAGE_OCTETS:
                 self.assertEqual(len(answer.body), PAGE_OCTETS[count])
 
@@ -286,7 +271,7 @@ class Pages:
         ):
             client.send(request(f"GET {path}"))
             answer = client.answer()
-            self.assertEqual(answer.body, compact(page(data(), count, factor)))
+            self.assertEqual(answer.body, page(data(), count, factor))
 
     def test_what_is_asked_for_in_a_coding_comes_in_it(self):
         client = self.connect()
@@ -296,7 +281,7 @@ class Pages:
                 client, count, factor, "Accept-Encoding: gzip, br"
             )
             decode = DECODERS[answer.field("Content-Encoding")]
-            plain = compact(page(data(), count, factor))
+            plain = page(data(), count, factor)
             self.assertEqual(decode(answer.body), plain)
             self.assertLess(len(answer.body), len(plain))
             if (count, factor) in PAGES_COMPRESSED:
@@ -307,7 +292,7 @@ class Pages:
             answer = self.ask(client, 25, 4, f"Accept-Encoding: {coding}")
             self.assertEqual(answer.field("Content-Encoding"), coding)
             self.assertEqual(
-                decode(answer.body), compact(page(data(), 25, 4))
+                decode(answer.body), page(data(), 25, 4)
             )
 
     def test_nothing_is_coded_for_clients_that_do_not_ask(self):
@@ -321,7 +306,7 @@ class Pages:
         ):
             answer = self.ask(client, 25, 4, *fields)
             self.assertIsNone(answer.field("Content-Encoding"), fields)
-            self.assertEqual(answer.body, compact(page(data(), 25, 4)))
+            self.assertEqual(answer.body, page(data(), 25, 4))
             # A cache between must not take this one for all clients.
             self.assertIn("accept-encoding", answer.field("Vary").lower())
 
@@ -508,7 +493,7 @@ class Listeners(unittest.TestCase):
                 with arena.connect() as client:
                     client.send(request("GET /json/50?m=2"))
                     self.assertEqual(
-                        client.answer().body, compact(page(made_data(), 50, 2))
+                        client.answer().body, page(made_data(), 50, 2)
                     )
 
     def test_ports_are_those_of_the_benchmark(self):

@@ -2,11 +2,11 @@
 
 import functools
 import hashlib
-import json
 import os
 import re
 import ssl
 import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -14,6 +14,13 @@ from pathlib import Path
 from loopback.client import Client
 from loopback.secure_socket import SecureSocket
 from loopback.subject import BACKENDS, ROOT, Subject
+
+sys.path.insert(0, str(ROOT))
+
+from benchmark.driver.arena import (  # noqa: E402
+    write_certificate,
+    write_data,
+)
 
 BUILD_SECONDS_MAX = 600
 # A project may have the benchmark's own files beside it.
@@ -25,8 +32,6 @@ SHARED = next(
     ),
     None,
 )
-DATASET_OCTETS = 12_482
-ITEMS = 50
 
 
 @functools.lru_cache
@@ -52,24 +57,8 @@ def scratch():
 @functools.lru_cache
 def made_data():
     """Makes a folder with a data set like the benchmark's; gives its path."""
-    words = ("alpha", "béta", 'gam"ma', "delta", "eco", "new")
-    items = [
-        {
-            "id": number,
-            "name": f"{words[number % 6].title()} {number}",
-            "category": ("tools", "office", "auto")[number % 3],
-            "price": number * 37 % 500 + 1,
-            "quantity": number * 11 % 97,
-            "active": number % 4 != 0,
-            "tags": list(words[: number % 4 + 1]),
-            "rating": {"score": number % 50, "count": number * 13},
-        }
-        for number in range(1, ITEMS + 1)
-    ]
-    text = json.dumps(items, indent=1, ensure_ascii=False).encode()
     folder = scratch().path / "data"
-    folder.mkdir()
-    (folder / "dataset.json").write_bytes(text.ljust(DATASET_OCTETS))
+    write_data(folder)
     return folder
 
 
@@ -79,24 +68,10 @@ def data():
 
 
 @functools.lru_cache
-def items_of(folder):
-    """Reads the items of a data set."""
-    return json.loads((folder / "dataset.json").read_text())
-
-
-@functools.lru_cache
 def certificates(name):
-    """Makes a certificate as the benchmark mounts it: of its own signature, for
-    localhost by its common name alone; gives the folder."""
+    """Makes a certificate as the benchmark mounts it; gives its folder."""
     folder = scratch().path / name
-    folder.mkdir()
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days",
-         "2", "-subj", "/CN=localhost", "-keyout", folder / "server.key",
-         "-out", folder / "server.crt"],
-        check=True,
-        capture_output=True,
-    )
+    write_certificate(folder)
     return folder
 
 
@@ -131,6 +106,9 @@ class Arena(Subject):
                    "--backend", backend, *options)
         super().__init__(backend, command=[build(), *map(str, options)])
         others = [self.process.stdout.readline() for _ in range(1, listeners)]
+        if not all(others):
+            self.stop()
+            raise RuntimeError(f"a listener is missing: {self.log()}")
         self.ports = [self.port, *map(int, others)]
 
     def connect_secure(self, port=None, context=None):

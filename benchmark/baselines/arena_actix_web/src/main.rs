@@ -1,0 +1,116 @@
+//! The arena's profiles on actix-web, which starts its workers itself.
+
+use std::time::Duration;
+
+use actix_web::http::header::ContentType;
+use actix_web::middleware::Compress;
+use actix_web::rt::time::sleep;
+use actix_web::web::{self, Bytes, Data};
+use actix_web::{get, post, App, Error, HttpResponse, HttpServer};
+use arena_data::{
+    number_in, tls_config, Dataset, Options, CONTENT_MAX, DELAY_MAX,
+};
+use futures_util::StreamExt;
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+struct Terms {
+    #[serde(default)]
+    a: i64,
+    #[serde(default)]
+    b: i64,
+}
+
+#[derive(Deserialize)]
+struct Factor {
+    m: Option<i64>,
+}
+
+fn text(content: String) -> HttpResponse {
+    HttpResponse::Ok().content_type("text/plain").body(content)
+}
+
+async fn add(terms: web::Query<Terms>, content: Bytes) -> HttpResponse {
+    match number_in(&content) {
+        Ok(number) => text((terms.a + terms.b + number).to_string()),
+        Err(why) => HttpResponse::BadRequest().body(why),
+    }
+}
+
+#[get("/pipeline")]
+async fn pipeline() -> HttpResponse {
+    HttpResponse::Ok().content_type("text/plain").body("ok")
+}
+
+#[get("/delay/{ms}")]
+async fn delay(ms: web::Path<u64>) -> HttpResponse {
+    let ms = ms.into_inner();
+    if ms > DELAY_MAX {
+        return HttpResponse::BadRequest().body("the delay is out of bounds");
+    }
+    sleep(Duration::from_millis(ms)).await;
+    text(ms.to_string())
+}
+
+#[post("/upload")]
+async fn upload(mut content: web::Payload) -> Result<HttpResponse, Error> {
+    let mut length = 0;
+    while let Some(octets) = content.next().await {
+        length += octets?.len();
+        if length > CONTENT_MAX {
+            return Ok(HttpResponse::PayloadTooLarge().finish());
+        }
+    }
+    Ok(text(length.to_string()))
+}
+
+#[post("/echo")]
+async fn echo(content: Bytes) -> HttpResponse {
+    HttpResponse::Ok().content_type(ContentType::octet_stream()).body(content)
+}
+
+async fn page(
+    count: web::Path<i64>,
+    factor: web::Query<Factor>,
+    data: Data<Dataset>,
+) -> HttpResponse {
+    HttpResponse::Ok()
+        .content_type(ContentType::json())
+        .body(data.page(count.into_inner(), factor.m.unwrap_or(1)))
+}
+
+#[actix_web::main]
+async fn main() -> std::io::Result<()> {
+    let options = Options::from_arguments();
+    let data = Data::new(Dataset::load(&options.data));
+    let server = HttpServer::new(move || {
+        App::new()
+            .app_data(data.clone())
+            .app_data(web::PayloadConfig::new(CONTENT_MAX))
+            .service(
+                web::resource("/baseline11")
+                    .route(web::get().to(add))
+                    .route(web::post().to(add)),
+            )
+            .service(pipeline)
+            .service(delay)
+            .service(upload)
+            .service(echo)
+            .service(
+                web::resource("/json/{count}")
+                    .wrap(Compress::default())
+                    .route(web::get().to(page)),
+            )
+    })
+    .workers(options.workers)
+    .backlog(4096);
+    let address = ("127.0.0.1", options.port);
+    match options.certificates {
+        None => server.bind(address)?,
+        Some(folder) => {
+            server.bind_rustls_0_23(address, tls_config(&folder))?
+        }
+    }
+    .run()
+    .await
+}
