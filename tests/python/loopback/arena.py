@@ -105,11 +105,20 @@ class Arena(Subject):
                    "--tls-check-certificates", scratch().path / "absent",
                    "--backend", backend, *options)
         super().__init__(backend, command=[build(), *map(str, options)])
-        others = [self.process.stdout.readline() for _ in range(1, listeners)]
-        if not all(others):
+        try:
+            self.ports = self._read_ports()
+            if len(self.ports) != listeners:
+                raise AssertionError(f"{self.ports}: {self.log()}")
+        except BaseException:
             self.stop()
-            raise RuntimeError(f"a listener is missing: {self.log()}")
-        self.ports = [self.port, *map(int, others)]
+            raise
+
+    def _read_ports(self):
+        # All are printed before the log says that the server listens.
+        self.await_log(rb"listening on")
+        os.set_blocking(self.process.stdout.fileno(), False)
+        others = (self.process.stdout.read() or b"").split()
+        return [self.port, *map(int, others)]
 
     def connect_secure(self, port=None, context=None):
         """Opens a connection inside of TLS."""
