@@ -495,7 +495,7 @@ def _arena() -> tuple[Workload, ...]:
             generator=LEAN,
             method="POST",
             content_octets=500 * _KIB,
-            connections=32,
+            connections=16,
         ),
         workload(
             "upload_20m",
@@ -505,7 +505,8 @@ def _arena() -> tuple[Workload, ...]:
             generator=LEAN,
             method="POST",
             content_octets=20 * _MIB,
-            connections=32,
+            # Of many that share the time few would end within a round.
+            connections=4,
         ),
         workload(
             "echo", "10 KiB of content sent back inside of TLS", "/echo",
