@@ -1,7 +1,9 @@
 """Holds the items of the data set, and answers with some of them as JSON."""
 
+from std.memory import ArcPointer
+
 from flare.http import Json, Path, Query, State
-from flare.json import FromJson, ToJson, decode
+from flare.json import FromJson, JsonReader, JsonWriter, ToJson, decode
 
 comptime FACTOR_DEFAULT = 1
 
@@ -15,6 +17,21 @@ struct Rating(Copyable, FromJson, ToJson):
 
 
 @fieldwise_init
+struct Tags(Copyable, FromJson, ToJson):
+    """Is a list of texts that all copies share: to copy it allocates nothing.
+    """
+
+    var texts: ArcPointer[List[String]]
+
+    @staticmethod
+    def from_json(json: JsonReader) raises -> Self:
+        return Self(ArcPointer(List[String].from_json(json)))
+
+    def to_json(self, json: JsonWriter) raises:
+        self.texts[].to_json(json)
+
+
+@fieldwise_init
 struct Item(Copyable, FromJson):
     """Is an item as the file has it."""
 
@@ -24,7 +41,7 @@ struct Item(Copyable, FromJson):
     var price: Int
     var quantity: Int
     var active: Bool
-    var tags: List[String]
+    var tags: Tags
     var rating: Rating
 
 
@@ -38,7 +55,7 @@ struct PricedItem(Copyable, ToJson):
     var price: Int
     var quantity: Int
     var active: Bool
-    var tags: List[String]
+    var tags: Tags
     var rating: Rating
     var total: Int
 
