@@ -474,7 +474,9 @@ def _arena() -> tuple[Workload, ...]:
             connections=1_000,
             measures=(CPU, MEMORY),
         ),
-        workload("json", "1 to 50 items as JSON, made for each answer", "/json"),
+        workload(
+            "json", "1 to 50 items as JSON, made for each answer", "/json"
+        ),
         workload(
             "json_compressed",
             "25 to 50 items as JSON, compressed for each answer",

@@ -4,7 +4,6 @@ answers."""
 
 import gzip
 import itertools
-import json
 import os
 import random
 import select
@@ -46,7 +45,9 @@ from loopback.subject import BACKENDS, on_each_backend  # noqa: E402
 MIB = 1 << 20
 CONTENT_OCTETS_MAX = 32 * MIB
 # Octets of the contents of PAGES; of those compressed in the mean, at most.
-PAGE_OCTETS = {1: 203, 10: 1695, 15: 2556, 25: 4190, 40: 6707, 50: 8397}
+PAGE_OCTETS = {
+    1: 203, 5: 888, 10: 1695, 15: 2556, 25: 4190, 40: 6707, 50: 8397,
+}
 COMPRESSED_OCTETS_MAX = 1300
 DECODERS = {"gzip": gzip.decompress, "br": brotli.decompress}
 SUMS = (
@@ -111,7 +112,9 @@ class Baseline:
 
     def test_what_is_missing_counts_nothing_and_what_is_no_number_is_400(self):
         client = self.connect()
-        for path, content in (("?b=2&x=9&a=1", b"3"), ("?a=7", b"7"), ("", b"0")):
+        for path, content in (
+            ("?b=2&x=9&a=1", b"3"), ("?a=7", b"7"), ("", b"0"),
+        ):
             self.expect(client, request(f"GET /baseline11{path}"), content)
         post = "POST /baseline11?a=1&b=2"
         self.expect(client, request(post, content=b""), b"3")
@@ -215,7 +218,8 @@ class Delays:
 
     def test_answers_are_never_early(self):
         draw = random.Random(2)
-        for milliseconds in (0, 1, 10, *(draw.randint(10, 90) for _ in range(8))):
+        drawn = (draw.randint(10, 90) for _ in range(8))
+        for milliseconds in (0, 1, 10, *drawn):
             self.expect(*self.ask(milliseconds))
 
     def test_short_waits_do_not_stand_behind_long_ones(self):
@@ -254,7 +258,7 @@ class Pages:
             answer = self.ask(client, count, factor)
             self.assertIsNone(answer.field("Content-Encoding"))
             self.assertEqual(answer.body, page(data(), count, factor))
-            if SHARED and (count, factor) in PAGES and count in PAGE_OCTETS:
+            if SHARED and (count, factor) in PAGES:
                 self.assertEqual(len(answer.body), PAGE_OCTETS[count])
 
     def test_items_are_those_of_the_data_set_with_their_totals(self):
@@ -424,7 +428,8 @@ class Secure:
             self.assertEqual(tls.selected_alpn_protocol(), chosen)
             client.send(SUMS[0][0])
             self.assertEqual(client.answer().body, SUMS[0][1])
-        with self.assertRaisesRegex(ssl.SSLError, "(?i)no.application.protocol"):
+        refusal = "(?i)no.application.protocol"
+        with self.assertRaisesRegex(ssl.SSLError, refusal):
             self.connect_secure(context=client_context(folder, ("h2",)))
 
     def first_octet(self, version, suites):
@@ -482,7 +487,8 @@ class Listeners(unittest.TestCase):
             with arena.connect_secure(port, context) as client:
                 client.send(SUMS[0][0])
                 self.assertEqual(client.answer().body, SUMS[0][1])
-        self.assertNotEqual(fingerprint(own), fingerprint(certificates("mounted")))
+        mounted = fingerprint(certificates("mounted"))
+        self.assertNotEqual(fingerprint(own), mounted)
 
     def test_workers_have_the_data_set_that_was_named(self):
         for backend in BACKENDS:
