@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import gzip
 import json
+import os
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,7 +70,10 @@ def write_data(folder: Path) -> None:
     ]
     text = json.dumps(items, indent=1, ensure_ascii=False).encode()
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "dataset.json").write_bytes(text.ljust(DATASET_OCTETS))
+    # Others may read it meanwhile, who write the same.
+    part = folder / f"dataset.{os.getpid()}"
+    part.write_bytes(text.ljust(DATASET_OCTETS))
+    part.replace(folder / "dataset.json")
 
 
 def write_certificate(folder: Path) -> None:
