@@ -11,7 +11,8 @@ from flare.http import (
     ResponseStream,
     ok,
 )
-from flare.http.encoding import ContentCoding, decode_content
+from flare.http.encoding import ContentCoding, compress, decode_content
+from flare.http.encoding.content_encoder import EncodingLevel
 from flare.message import HeaderMap
 from flare.testing import TestClient
 from tests.encoding.support import mixed_octets, same
@@ -170,6 +171,33 @@ def test_a_configuration_that_cannot_work_is_refused() raises:
             _ = Compress(_Inner(), config.copy())
 
 
+def test_brotli_does_less_work_for_up_to_16_kib_unless_a_level_is_set() raises:
+    # One encoder is kept: the lengths take turns.
+    var short, long = 16 * 1024, 16 * 1024 + 1
+    var rows: List[Tuple[Optional[Int], Int, Int]] = [
+        (Optional[Int](None), short, EncodingLevel.BROTLI_SHORT),
+        (Optional[Int](None), long, EncodingLevel.BROTLI),
+        (Optional[Int](None), short, EncodingLevel.BROTLI_SHORT),
+        (Optional[Int](5), short, 5),
+        (Optional[Int](5), long, 5),
+    ]
+    var client = _client()
+    var fixed = TestClient(
+        Compress(_Inner(), CompressionConfig(brotli_level=5))
+    )
+    for row in rows:
+        var path = String("/sized/", row[1])
+        var found: Response
+        if row[0]:
+            found = _get(fixed, path, "br")
+        else:
+            found = _get(client, path, "br")
+        var wanted = compress(
+            _sized(row[1]), ContentCoding.BROTLI, level=row[2]
+        )
+        assert_true(same(found.body.octets(), Span(wanted)), path)
+
+
 def test_types_are_compared_without_parameters_and_case() raises:
     var config = CompressionConfig()
     for name in [
@@ -223,6 +251,15 @@ def _write_two(req: Request, stream: ResponseStream) raises:
     stream.write_text("second ")
 
 
+def _sized(octets: Int) -> List[UInt8]:
+    var text = String()
+    var number = 1
+    while text.byte_length() < octets:
+        number = number * 7919 % 1_000_003
+        text.write("word ", number % 1000, ", ")
+    return List[UInt8](text.as_bytes()[:octets])
+
+
 def _fail(req: Request, stream: ResponseStream) raises:
     stream.write_text("first ")
     raise Error("on purpose")
@@ -257,6 +294,8 @@ struct _Inner(Handler):
             for i in range(2000):
                 noise.append(octets[i * 64])
             response.body = noise^
+        elif path.startswith("/sized/"):
+            response.body = _sized(Int(path[byte=7:]))
         elif path == "/png":
             response.headers.set("Content-Type", "image/png")
         elif path == "/untyped":

@@ -66,8 +66,9 @@ struct CompressionConfig(Copyable, Movable):
     requests need not wait, and without Content-Length; 128 KiB by default."""
     var gzip_level: Int
     """From 1 to 9; 6 by default."""
-    var brotli_level: Int
-    """From 0 to 11; 4 by default."""
+    var brotli_level: Optional[Int]
+    """From 0 to 11, for every content. By default 3 for contents of up to
+    16 KiB, and 4 for longer ones and for streams."""
     var zstd_level: Int
     """From 1 to 19; 3 by default."""
 
@@ -79,7 +80,7 @@ struct CompressionConfig(Copyable, Movable):
         content_octets_min: Int = 1024,
         whole_octets_max: Int = 128 * 1024,
         gzip_level: Int = EncodingLevel.GZIP,
-        brotli_level: Int = EncodingLevel.BROTLI,
+        brotli_level: Optional[Int] = None,
         zstd_level: Int = EncodingLevel.ZSTD,
     ):
         """Sets the fields.
@@ -90,7 +91,8 @@ struct CompressionConfig(Copyable, Movable):
             content_octets_min: Shorter content is sent as it is.
             whole_octets_max: Longer content is compressed while it is sent.
             gzip_level: The level of gzip and deflate.
-            brotli_level: The level of Brotli.
+            brotli_level: The level of Brotli, or none for the one that suits
+                the length of the content.
             zstd_level: The level of Zstandard.
         """
         self.codings = codings^
@@ -118,23 +120,36 @@ struct CompressionConfig(Copyable, Movable):
             return StaticString("whole_octets_max")
         if not EncodingLevel.allows(ContentCoding.GZIP, self.gzip_level):
             return StaticString("gzip_level")
-        if not EncodingLevel.allows(ContentCoding.BROTLI, self.brotli_level):
+        if self.brotli_level and not EncodingLevel.allows(
+            ContentCoding.BROTLI, self.brotli_level.value()
+        ):
             return StaticString("brotli_level")
         if not EncodingLevel.allows(ContentCoding.ZSTD, self.zstd_level):
             return StaticString("zstd_level")
         return None
 
-    def level_of(self, coding: ContentCoding) -> Int:
-        """Tells how much work a coding does.
+    def level_of(
+        self, coding: ContentCoding, content_octets: Optional[Int] = None
+    ) -> Int:
+        """Returns how much work a coding does.
 
         Args:
             coding: The coding.
+            content_octets: The length of the content, or none if it is
+                compressed while it is sent.
 
         Returns:
-            Its level.
+            The level.
         """
         if coding == ContentCoding.BROTLI:
-            return self.brotli_level
+            if self.brotli_level:
+                return self.brotli_level.value()
+            if (
+                content_octets
+                and content_octets.value() <= EncodingLevel.SHORT_OCTETS_MAX
+            ):
+                return EncodingLevel.BROTLI_SHORT
+            return EncodingLevel.BROTLI
         if coding == ContentCoding.ZSTD:
             return self.zstd_level
         return self.gzip_level

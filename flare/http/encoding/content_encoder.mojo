@@ -27,6 +27,11 @@ struct EncodingLevel:
     """From 1 to 9; of `deflate` too."""
     comptime BROTLI = 4
     """From 0 to 11; over 9 it takes a hundred times as long."""
+    comptime BROTLI_SHORT = 3
+    """The default for contents of up to `SHORT_OCTETS_MAX`: two thirds of the
+    work of `BROTLI` for hardly more octets."""
+    comptime SHORT_OCTETS_MAX = 16 * 1024
+    """The longest content that counts as short."""
     comptime ZSTD = 3
     """From 1 to 19."""
 
@@ -173,6 +178,14 @@ struct ContentEncoder(Movable):
             The coding.
         """
         return self._state[].coding
+
+    def level(self) -> Int:
+        """Returns how much work it does (`EncodingLevel`).
+
+        Returns:
+            The level.
+        """
+        return self._state[].level
 
     @no_inline
     def encode(

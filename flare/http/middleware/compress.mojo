@@ -147,7 +147,6 @@ struct Compress[H: Handler](Handler):
     def _compress(
         self, req: Request, mut response: Response, coding: ContentCoding
     ) raises:
-        var level = self.config.level_of(coding)
         var compressed: Body
         if (
             response.body.is_stream()
@@ -156,10 +155,12 @@ struct Compress[H: Handler](Handler):
         ):
             var content = Body()
             swap(content, response.body)
+            var level = self.config.level_of(coding)
             compressed = Body(
                 stream=StreamFunction(CompressedBody(content^, coding, level))
             )
         else:
+            var level = self.config.level_of(coding, len(response.body))
             var octets = self._encoder.compress(
                 response.body.octets(), coding, level
             )
@@ -194,7 +195,11 @@ struct _KeptEncoder(Copyable, Movable):
         self, octets: Span[UInt8, _], coding: ContentCoding, level: Int
     ) raises -> List[UInt8]:
         var encoder: ContentEncoder
-        if self._encoder[] and self._encoder[].value().coding() == coding:
+        if (
+            self._encoder[]
+            and self._encoder[].value().coding() == coding
+            and self._encoder[].value().level() == level
+        ):
             encoder = self._encoder[].take()
             encoder.reset()
         else:
