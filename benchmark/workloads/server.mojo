@@ -20,7 +20,7 @@ from flare.http import (
     UpgradedStream,
     ok,
 )
-from flare.http.server.statistics import WorkerStatistics
+from flare.http.server.records.statistics import WorkerStatistics
 from flare.net import SocketAddr
 from flare.runtime import BackendKind, sleep
 from flare.sys.clock import monotonic_ms

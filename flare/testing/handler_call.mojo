@@ -18,7 +18,7 @@ from flare.http.error_answer import error_answer
 from flare.http.exchange import Carrier, CarrierFunctions, Exchange
 from flare.http.request import Request
 from flare.http.response import Response
-from flare.http.server.stream import can_upgrade, upgrade_required
+from flare.http.server.exchange.stream import can_upgrade, upgrade_required
 from flare.message import HeaderMap, Status
 from flare.http.stream_address import StreamAddr
 from flare.net import NetError

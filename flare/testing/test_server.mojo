@@ -8,12 +8,12 @@ unless something waits for it, so a test of timeouts takes no time.
 from flare.core import PointerTo, heap_create, heap_destroy
 from flare.http.handler import FnHandler, Handler, HandlerFunction
 from flare.http.server.config import ServerConfig
-from flare.http.server.carrier import exchange_functions
-from flare.http.server.log import LogSink
-from flare.http.server.respond import run_handler
-from flare.http.server.statistics import WorkerStatistics
-from flare.http.server.worker import Worker
-from flare.http.server.worker_state import WorkerState
+from flare.http.server.driver.carrier import exchange_functions
+from flare.http.server.records.log import LogSink
+from flare.http.server.exchange.respond import run_handler
+from flare.http.server.records.statistics import WorkerStatistics
+from flare.http.server.worker.worker import Worker
+from flare.http.server.transport.worker_state import WorkerState
 from flare.runtime.backend import BackendKind
 from flare.runtime.backends.simulated import SimulatedBackend
 from flare.runtime.backends.simulated_faults import SimulatedFaults

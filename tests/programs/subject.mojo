@@ -20,7 +20,7 @@ from flare.http import (
     not_found,
     ok,
 )
-from flare.http.server.statistics import WorkerStatistics
+from flare.http.server.records.statistics import WorkerStatistics
 from flare.runtime import (
     Cancel,
     Event,

@@ -7,9 +7,9 @@ from flare.http.handler import Handler
 from flare.http.request import Request
 from flare.http.response import Response
 from flare.http.response_stream import ResponseStream
-from flare.http.server.buffered import buffered_octets
+from flare.http.server.transport.buffered import buffered_octets
 from flare.http.server.config import ServerConfig
-from flare.http.server.log import LogSink
+from flare.http.server.records.log import LogSink
 from flare.http.upgraded_stream import UpgradedStream
 from flare.runtime.backends.simulated_network import Peer
 from flare.runtime.wait import sleep

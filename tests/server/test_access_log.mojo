@@ -4,12 +4,12 @@ from std.ffi import _Global
 from std.testing import assert_equal, assert_false, assert_true
 
 from flare.core import heap_create, heap_destroy
-from flare.http.server.access_queue import (
+from flare.http.server.records.access_queue import (
     RECORDS_MAX,
     AccessRing,
     AccessRingState,
 )
-from flare.http.server.log import (
+from flare.http.server.records.log import (
     RECORD_TARGET_OCTETS,
     AccessLog,
     AccessRecord,

@@ -4,9 +4,9 @@ from std.testing import assert_equal, assert_true
 
 from flare.http.handler import Handler
 from flare.http.middleware import AddHeader, Compress
-from flare.http.server.buffered import buffered_octets
+from flare.http.server.transport.buffered import buffered_octets
 from flare.http.server.config import ServerConfig
-from flare.http.server.log import LogSink
+from flare.http.server.records.log import LogSink
 from flare.runtime.backends.simulated_network import Peer
 from flare.testing.test_server import TestServer
 

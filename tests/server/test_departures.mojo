@@ -14,7 +14,7 @@ from flare.http.request_body import RequestBody
 from flare.http.response import Response
 from flare.http.response_stream import ResponseStream
 from flare.http.server.config import ServerConfig
-from flare.http.server.log import LogSink
+from flare.http.server.records.log import LogSink
 from flare.http.upgraded_stream import UpgradedStream
 from flare.runtime.backends.simulated_network import Peer
 from flare.runtime.cancel import Cancel

@@ -8,8 +8,8 @@ from flare.http.handler import FnHandler
 from flare.http.request import Request
 from flare.http.response import Response
 from flare.http.server.config import ServerConfig
-from flare.http.server.log import LogSink
-from flare.http.server.worker_state import SPARE_CONTENT_OCTETS_MAX
+from flare.http.server.records.log import LogSink
+from flare.http.server.transport.worker_state import SPARE_CONTENT_OCTETS_MAX
 from flare.runtime.wait import sleep
 from flare.testing.test_server import TestServer
 

@@ -10,8 +10,8 @@ from flare.http.response import Response
 from flare.http.response_stream import ResponseStream
 from flare.http.server import HttpServer
 from flare.http.server.config import ServerConfig
-from flare.http.server.log import LogSink
-from flare.http.server.worker_state import HANDSHAKE_STEPS_MAX
+from flare.http.server.records.log import LogSink
+from flare.http.server.transport.worker_state import HANDSHAKE_STEPS_MAX
 from flare.net import SocketAddr
 from flare.runtime.backends.simulated_faults import SimulatedFaults
 from flare.runtime.backends.simulated_network import Peer

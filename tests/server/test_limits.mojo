@@ -4,8 +4,8 @@ from std.testing import assert_equal, assert_false, assert_true
 
 from flare.core import SlotHandle, heap_create, heap_destroy
 from flare.http.server.config import ServerConfig
-from flare.http.server.log import LogSink
-from flare.http.server.read_ahead import STARVED_SPARE, note_starved
+from flare.http.server.records.log import LogSink
+from flare.http.server.transport.read_ahead import STARVED_SPARE, note_starved
 from flare.runtime.backends.simulated_faults import SimulatedFaults
 from flare.runtime.backends.simulated_network import Peer
 from flare.runtime.reactor import ReactorConfig

@@ -8,7 +8,7 @@ from flare.http.handler import Handler
 from flare.http.request import Request
 from flare.http.response import Response
 from flare.http.server.config import ServerConfig
-from flare.http.server.log import LogSink
+from flare.http.server.records.log import LogSink
 from flare.runtime.backends.simulated_faults import SimulatedFaults
 from flare.runtime.backends.simulated_network import Peer, SimulatedNetwork
 from flare.runtime.reactor import ReactorConfig

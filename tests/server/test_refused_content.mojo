@@ -8,7 +8,7 @@ from flare.http.request import Request
 from flare.http.response import Response
 from flare.http.response_stream import ResponseStream
 from flare.http.server.config import ServerConfig
-from flare.http.server.log import LogSink
+from flare.http.server.records.log import LogSink
 from flare.runtime.backends.simulated_network import Peer
 from flare.testing.test_server import TestServer
 

@@ -2,7 +2,7 @@
 
 from std.testing import assert_equal
 
-from flare.http.server.restart_delay import RestartDelay
+from flare.http.server.process.restart_delay import RestartDelay
 
 
 def test_a_worker_that_lived_long_is_back_at_once() raises:

@@ -1,9 +1,9 @@
-"""Tests for `flare.http.server.start_barrier`."""
+"""Tests for `flare.http.server.process.start_barrier`."""
 
 from std.testing import assert_equal
 
 from flare.core import Erased, heap_create, heap_destroy
-from flare.http.server.start_barrier import StartBarrier
+from flare.http.server.process.start_barrier import StartBarrier
 from flare.runtime.scheduler import Scheduler
 from flare.sys.thread import Lock
 

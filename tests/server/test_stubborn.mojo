@@ -9,8 +9,8 @@ from flare.http.request import Request
 from flare.http.response import Response
 from flare.http.response_stream import ResponseStream
 from flare.http.server.config import ServerConfig
-from flare.http.server.log import LogSink
-from flare.http.server.worker import Worker
+from flare.http.server.records.log import LogSink
+from flare.http.server.worker.worker import Worker
 from flare.runtime import spawn
 from flare.runtime.backends.simulated_network import Peer
 from flare.runtime.wait import sleep

@@ -9,8 +9,8 @@ from flare.http.request import Request
 from flare.http.response import Response
 from flare.http.response_stream import ResponseStream
 from flare.http.server.config import ServerConfig
-from flare.http.server.log import LogSink
-from flare.http.server.trimming import trim
+from flare.http.server.records.log import LogSink
+from flare.http.server.worker.trimming import trim
 from flare.runtime.backends.simulated_network import Peer
 from flare.runtime.wait import sleep
 from flare.testing.test_server import TestServer

@@ -1,7 +1,7 @@
 """Decides what a simulated run is like: the limits, the faults, the clients."""
 
 from flare.http.server.config import ServerConfig
-from flare.http.server.log import LogSink
+from flare.http.server.records.log import LogSink
 from flare.runtime.backends.simulated_faults import Draws, SimulatedFaults
 from flare.runtime.reactor import ReactorConfig
 

@@ -4,7 +4,7 @@ from flare.core import write_escaped
 from flare.http.handler import Handler
 from flare.http.request import Request
 from flare.http.response import Response
-from flare.http.server.log import LogSink
+from flare.http.server.records.log import LogSink
 from flare.sys.clock import monotonic_ns
 
 

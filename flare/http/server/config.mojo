@@ -6,7 +6,7 @@ from flare.net import IpNetwork
 from flare.proto.h1 import H1Limits
 from flare.runtime.backend import BackendKind
 
-from .log import AccessLog, LogSink
+from .records.log import AccessLog, LogSink
 
 
 # Far from where sums overflow; in milliseconds 24 days.

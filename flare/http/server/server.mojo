@@ -9,13 +9,13 @@ from flare.tls import TlsServerConfig
 from flare.unix.socket_file import MODE_DEFAULT
 
 from .config import ServerConfig
-from .handle import ServerHandle
-from .listener import Listener, open_tcp
-from .plan import PlannedListener, ServePlan, run_workers
-from .respond import run_comptime_handler, run_handler
-from .supervise import supervise_workers
-from .taken_listeners import OWN_NAME
-from .tls_listeners import TlsListenerState
+from .process.handle import ServerHandle
+from .listening.listener import Listener, open_tcp
+from .process.plan import PlannedListener, ServePlan, run_workers
+from .exchange.respond import run_comptime_handler, run_handler
+from .process.supervise import supervise_workers
+from .listening.taken_listeners import OWN_NAME
+from .listening.tls_listeners import TlsListenerState
 
 comptime _WORKERS_MAX = 256
 

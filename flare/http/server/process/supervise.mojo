@@ -39,7 +39,7 @@ from .handle import ORDER_LEAVE, ORDER_RELOAD_TLS, ORDER_STOP, ORDER_STOP_NOW
 from .plan import ServePlan, run_one_worker
 from .restart_delay import TRIES_MAX, RestartDelay
 from .signals import OrderSocket
-from .statistics import WorkerStatistics
+from ..records.statistics import WorkerStatistics
 
 # What a worker says; orders to stop are said in both directions.
 comptime _SERVING: UInt8 = 130

@@ -20,8 +20,8 @@ from flare.sys.socket_address import AF_UNIX
 from flare.sys.socket_constants import SOCK_STREAM
 
 from .handle import ORDER_LEAVE, ORDER_RELOAD_TLS, ServerHandle
-from .log_lines import log_line
-from .worker import Worker
+from ..transport.log_lines import log_line
+from ..worker.worker import Worker
 
 comptime _OCTETS_MAX = 16
 

@@ -13,7 +13,7 @@ from flare.proto.h1.head import HeadProgress
 from flare.runtime.timer_wheel import TimerEntry
 
 from .connection_state import ConnectionState, Wait
-from .input import window
+from .window import window
 from .output import machine, send_operation, worker_of
 
 comptime STOPPING_IDLE_MS = 100

@@ -17,7 +17,7 @@ from .buffered import buffered_octets, drop_large, is_full
 from .connection_state import ConnectionState, Stage
 from .encryption import encrypt
 from .log_lines import log_line_of_peer
-from .statistics import WorkerStatistics
+from ..records.statistics import WorkerStatistics
 from .worker_state import OUTPUT_OCTETS, WorkerState
 
 comptime STREAM_OCTETS_MAX = LARGE_BUFFER_OCTETS - 64

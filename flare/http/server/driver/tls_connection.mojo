@@ -10,11 +10,11 @@ from flare.runtime.operation import Operation, OperationKind
 from flare.tls import TlsContext
 
 from .connection import Connection
-from .connection_operations import on_receive, on_sent
-from .connection_state import ConnectionState, Stage, Wait
-from .deadline import await_handshake
-from .encryption import Decryption, decrypt, free_transport
-from .output import (
+from .operations import on_receive, on_sent
+from ..transport.connection_state import ConnectionState, Stage, Wait
+from ..transport.deadline import await_handshake
+from ..transport.encryption import Decryption, decrypt, free_transport
+from ..transport.output import (
     count_sent,
     flush,
     machine,
@@ -22,10 +22,10 @@ from .output import (
     release_output,
     worker_of,
 )
-from .proxied import take_proxy_header
-from .statistics import WorkerStatistics
-from .tls_transport import TlsTransport
-from .worker_state import HANDSHAKE_STEPS_MAX, WorkerState
+from ..transport.proxy_header import take_proxy_header
+from ..records.statistics import WorkerStatistics
+from ..transport.tls_transport import TlsTransport
+from ..transport.worker_state import HANDSHAKE_STEPS_MAX, WorkerState
 
 # What a handshake that waits for its turn may keep; then it waits no longer.
 comptime _WAITING_OCTETS_MAX = 32 * 1024

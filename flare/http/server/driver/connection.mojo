@@ -17,9 +17,9 @@ from flare.proto.h1 import H1Error, H1Event
 from flare.proto.h1.state import SideState
 from flare.runtime.fiber import Fiber
 
-from .buffered import is_overfull, may_take_content, recount
-from .connection_state import ConnectionState, Stage, Wait
-from .deadline import (
+from ..transport.buffered import is_overfull, may_take_content, recount
+from ..transport.connection_state import ConnectionState, Stage, Wait
+from ..transport.deadline import (
     arm_timer,
     await_reader,
     choose_deadline,
@@ -28,21 +28,21 @@ from .deadline import (
     hasten_handshake,
     is_content_late,
 )
-from .ending import (
+from ..transport.ending import (
     close,
     drop_exchange,
     end_sending,
     give_exchange,
     renew_exchange,
 )
-from .input import (
+from ..transport.window import (
     announces_too_much,
     consume,
     drop_input,
     hand_head_over,
     window,
 )
-from .output import (
+from ..transport.output import (
     end_at_once,
     flush,
     has_output,
@@ -51,15 +51,15 @@ from .output import (
     worker_of,
     write_response,
 )
-from .proxied import take_proxy_header
-from .read_ahead import (
+from ..transport.proxy_header import take_proxy_header
+from ..transport.read_ahead import (
     READ_AHEAD_OCTETS,
     adjust_receive,
     receive_operation,
     submit_receive,
 )
-from .statistics import WorkerStatistics
-from .stream import stop_stream
+from ..records.statistics import WorkerStatistics
+from ..exchange.stream import stop_stream
 
 comptime _DRAINED_OCTETS_MAX = 256 * 1024
 # Who waited for the worker to have room was not too slow.

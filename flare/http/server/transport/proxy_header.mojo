@@ -11,10 +11,10 @@ from flare.net.proxy_header import parse_proxy_header
 from flare.sys.socket_address import SocketAddressStorage
 
 from .connection_state import ConnectionState, Stage, Wait
-from .input import consume, window
+from .window import consume, window
 from .log_lines import log_line
 from .output import worker_of
-from .statistics import WorkerStatistics
+from ..records.statistics import WorkerStatistics
 from .worker_state import WorkerState
 
 # How much of what is no header a line shows.

@@ -25,13 +25,13 @@ from flare.tls import TlsMachine
 from flare.unix import PeerCredentials
 from std.memory import unsafe_memcpy
 
-from .buffered import recount
+from ..transport.buffered import recount
 from .connection import Connection
-from .connection_state import ConnectionState, Stage
-from .deadline import begin_content_wait, choose_deadline
-from .input import announces_too_much, consume, window
-from .log_lines import log_line_of_peer
-from .output import (
+from ..transport.connection_state import ConnectionState, Stage
+from ..transport.deadline import begin_content_wait, choose_deadline
+from ..transport.window import announces_too_much, consume, window
+from ..transport.log_lines import log_line_of_peer
+from ..transport.output import (
     end_at_once,
     flush,
     machine,
@@ -42,9 +42,9 @@ from .output import (
     write_continue,
     write_stream_head,
 )
-from .read_ahead import adjust_receive
-from .statistics import WorkerStatistics
-from .worker_state import ExchangeFunctions
+from ..transport.read_ahead import adjust_receive
+from ..records.statistics import WorkerStatistics
+from ..transport.worker_state import ExchangeFunctions
 
 comptime _CONTENT_TOO_LARGE = 413
 

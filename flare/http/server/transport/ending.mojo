@@ -6,7 +6,7 @@ from flare.http.exchange import Exchange
 from .connection_state import ConnectionState, Stage, Wait
 from .deadline import forget_deadline, set_deadline
 from .encryption import free_transport
-from .input import drop_input, take_head_back
+from .window import drop_input, take_head_back
 from .output import (
     drop_output,
     send_operation,
@@ -14,7 +14,7 @@ from .output import (
 )
 from .poison import poison_views
 from .read_ahead import receive_operation, submit_receive, watch_operation
-from .statistics import WorkerStatistics
+from ..records.statistics import WorkerStatistics
 
 # How long a peer that was told of the end, and may have sent more before it
 # knew, is listened to if nothing comes.

@@ -13,10 +13,10 @@ from flare.runtime.operation import (
 )
 
 from .connection import Connection
-from .connection_state import ConnectionState, Stage, Wait
-from .deadline import begin_waiting, count_read_by_peer, set_deadline
-from .input import receive_octets
-from .output import (
+from ..transport.connection_state import ConnectionState, Stage, Wait
+from ..transport.deadline import begin_waiting, count_read_by_peer, set_deadline
+from ..transport.window import receive_octets
+from ..transport.output import (
     STREAM_OCTETS_MAX,
     count_sent,
     flush,
@@ -24,13 +24,13 @@ from .output import (
     release_output,
     worker_of,
 )
-from .read_ahead import (
+from ..transport.read_ahead import (
     has_ended,
     has_left,
     note_starved,
     receive_operation,
 )
-from .worker_state import WorkerState
+from ..transport.worker_state import WorkerState
 
 
 def begin_connection(

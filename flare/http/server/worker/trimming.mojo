@@ -13,7 +13,7 @@ from flare.sys.heap import give_free_memory_back
 from flare.sys.memory import give_pages_back
 from flare.sys.thread_cell import thread_recycler
 
-from .worker_state import WorkerState
+from ..transport.worker_state import WorkerState
 
 comptime _PERIOD_MS = 1000
 # A small crowd finds all it needs.

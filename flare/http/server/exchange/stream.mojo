@@ -17,12 +17,12 @@ from flare.runtime.fiber import NO_DEADLINE, Fiber
 from flare.sys.errno import ENOTCONN
 from flare.sys.socket_address import SocketAddressStorage
 
-from .buffered import is_full
-from .connection import Connection
-from .connection_state import ConnectionState, Stage
-from .deadline import choose_deadline
-from .log_lines import log_line_of_peer
-from .output import (
+from ..transport.buffered import is_full
+from ..driver.connection import Connection
+from ..transport.connection_state import ConnectionState, Stage
+from ..transport.deadline import choose_deadline
+from ..transport.log_lines import log_line_of_peer
+from ..transport.output import (
     cut_off,
     end_stream,
     flush,
@@ -32,8 +32,8 @@ from .output import (
     write_response,
     write_stream_head,
 )
-from .statistics import WorkerStatistics
-from .worker_state import WorkerState
+from ..records.statistics import WorkerStatistics
+from ..transport.worker_state import WorkerState
 
 # A stream that keeps less than that is no long answer.
 comptime _HELD_OCTETS_MIN = 256 * 1024

@@ -12,7 +12,7 @@ from flare.tls import TlsError, TlsMachine, TlsStep
 
 from .buffered import drop_large
 from .connection_state import ConnectionState, Stage
-from .input import extend_window, room_behind_window
+from .window import extend_window, room_behind_window
 from .worker_state import WorkerState
 
 comptime RECORD_OCTETS_MAX = 16 * 1024 + 512

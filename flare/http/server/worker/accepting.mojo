@@ -29,14 +29,14 @@ from flare.sys.errno import (
 )
 from flare.sys.file import close_descriptor, open_event_descriptor
 
-from .connection import Connection
-from .connection_operations import begin_connection
-from .connection_state import ConnectionState, Stage, Wait
-from .output import machine
-from .proxied import is_welcome
-from .statistics import WorkerStatistics
-from .tls_connection import begin_tls
-from .worker_state import Accepted, ListenerState, WorkerState
+from ..driver.connection import Connection
+from ..driver.operations import begin_connection
+from ..transport.connection_state import ConnectionState, Stage, Wait
+from ..transport.output import machine
+from ..transport.proxy_header import is_welcome
+from ..records.statistics import WorkerStatistics
+from ..driver.tls_connection import begin_tls
+from ..transport.worker_state import Accepted, ListenerState, WorkerState
 
 comptime _PAUSE_MS = 100
 # A client that sends one request after another is not taken for idle.

@@ -17,7 +17,7 @@ from flare.runtime.reactor import LARGE_BUFFER_OCTETS
 from .buffered import await_room, is_favoured, is_full
 from .connection_state import ConnectionState, Stage
 from .encryption import RECORD_OCTETS_MAX
-from .input import window
+from .window import window
 from .output import worker_of
 from .worker_state import WorkerState
 

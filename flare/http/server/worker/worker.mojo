@@ -19,22 +19,22 @@ from .accepting import (
     keep_spare,
     shed_connections,
 )
-from .buffered import (
+from ..transport.buffered import (
     arm_tick,
     buffered_octets,
     is_full,
     is_short_of_room,
     stop_tick,
 )
-from .connection import Connection
+from ..driver.connection import Connection
 from .content_room import begin_budget, feed_waiting
-from .log_lines import log_line
-from .read_ahead import feed_starved
+from ..transport.log_lines import log_line
+from ..transport.read_ahead import feed_starved
 from .shedding import shed
-from .statistics import WorkerStatistics
-from .tls_connection import go_on_shaking_hands
+from ..records.statistics import WorkerStatistics
+from ..driver.tls_connection import go_on_shaking_hands
 from .trimming import arm_trimming, begin_trimming, end_trimming
-from .worker_state import (
+from ..transport.worker_state import (
     HANDSHAKE_STEPS_MAX,
     SLOW_TURN_LOG_MS,
     ListenerState,

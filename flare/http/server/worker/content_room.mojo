@@ -9,7 +9,7 @@ there is room for the others.
 
 from flare.core import Erased, PointerTo, SlotHandle
 
-from .buffered import (
+from ..transport.buffered import (
     arm_tick,
     buffered_octets,
     gathers_content,
@@ -18,10 +18,10 @@ from .buffered import (
     is_short_of_room,
     stop_tick,
 )
-from .connection import Connection
-from .connection_state import ConnectionState, Stage
-from .output import flush
-from .worker_state import OUTPUT_OCTETS, WorkerState
+from ..driver.connection import Connection
+from ..transport.connection_state import ConnectionState, Stage
+from ..transport.output import flush
+from ..transport.worker_state import OUTPUT_OCTETS, WorkerState
 
 # What goes on takes in what lies in its window: more in a turn would hold the
 # loop.

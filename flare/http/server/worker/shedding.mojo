@@ -11,17 +11,17 @@ move at a fair rate are left alone.
 from flare.core import Buffer, PointerTo, SlotHandle
 from flare.sys.socket import unacknowledged_octets
 
-from .buffered import (
+from ..transport.buffered import (
     buffered_octets,
     gathers_content,
     is_favoured,
     is_overfull,
 )
-from .connection import Connection
-from .connection_state import ConnectionState, Stage
-from .output import flush, has_output
-from .statistics import WorkerStatistics
-from .worker_state import OUTPUT_OCTETS, WorkerState
+from ..driver.connection import Connection
+from ..transport.connection_state import ConnectionState, Stage
+from ..transport.output import flush, has_output
+from ..records.statistics import WorkerStatistics
+from ..transport.worker_state import OUTPUT_OCTETS, WorkerState
 
 # Looking at all connections takes time, which the others lack.
 comptime _PERIOD_MS = 10

@@ -15,7 +15,7 @@ from flare.sys.fatal_signal import FatalSignals, fatal_signal_name
 from flare.sys.file import STANDARD_ERROR, wait_writable, write_descriptor
 from flare.sys.thread_cell import thread_word
 
-from .worker_state import WorkerState
+from ..transport.worker_state import WorkerState
 
 comptime _LINE_OCTETS_MAX = 512
 comptime _ROUTE_OCTETS_MAX = 256

@@ -18,11 +18,11 @@ from flare.runtime.timer_task import TIMER_OF_TASK, TimerTask
 from flare.runtime.timer_wheel import TimerEntry
 from flare.tls import TlsContext
 
-from .access_queue import AccessRing
-from .config import ServerConfig
+from ..records.access_queue import AccessRing
+from ..config import ServerConfig
 from .connection_state import ConnectionState
 from .octet_budget import OctetBudget
-from .statistics import WorkerStatistics
+from ..records.statistics import WorkerStatistics
 
 comptime OUTPUT_OCTETS = 16384
 """The size that output buffers begin with."""

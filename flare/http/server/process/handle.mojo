@@ -12,12 +12,12 @@ from flare.sys.socket_constants import MSG_DONTWAIT
 from flare.sys.thread import Lock
 from flare.tls import TlsContext, TlsServerConfig
 
-from .listening import Listening
-from .statistics import WorkerStatistics
-from .tls_listeners import TlsListenerState
-from .successor import SuccessorChannel, check_command
-from .worker import Worker
-from .worker_state import WorkerState
+from ..listening.listening import Listening
+from ..records.statistics import WorkerStatistics
+from ..listening.tls_listeners import TlsListenerState
+from ..listening.successor import SuccessorChannel, check_command
+from ..worker.worker import Worker
+from ..transport.worker_state import WorkerState
 
 comptime ORDER_STOP: UInt8 = 128
 """Finish what is in flight; signals have lower numbers."""

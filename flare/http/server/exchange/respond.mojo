@@ -7,8 +7,8 @@ from flare.http.handler import Handler
 from flare.http.request import Request
 from flare.http.response import Response
 
-from .connection_state import ConnectionState
-from .output import cut_off, write_response
+from ..transport.connection_state import ConnectionState
+from ..transport.output import cut_off, write_response
 from .stream import answer_with_stream, report_error
 
 

@@ -13,16 +13,16 @@ from flare.sys.thread import allowed_cpus, pin_to_cpu
 from flare.tls import TlsContext
 
 from .abort_line import AbortLine
-from .access_queue import AccessQueue
-from .config import ServerConfig
-from .carrier import exchange_functions
+from ..records.access_queue import AccessQueue
+from ..config import ServerConfig
+from ..driver.carrier import exchange_functions
 from .handle import ServerHandle
-from .log_lines import log_line
+from ..transport.log_lines import log_line
 from .signals import OrderSocket, OrderWatch
 from .start_barrier import StartBarrier
-from .statistics import WorkerStatistics
-from .worker import Worker
-from .worker_state import WorkerState
+from ..records.statistics import WorkerStatistics
+from ..worker.worker import Worker
+from ..transport.worker_state import WorkerState
 
 # How often the first worker looks whether the others have ended.
 comptime _LAST_WORKERS_MS = 10

@@ -1,0 +1,1 @@
+"""Drives connections: what completions, timers and handlers lead to."""

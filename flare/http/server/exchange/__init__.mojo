@@ -1,0 +1,1 @@
+"""One request: its handler runs, and its response is written."""

@@ -1,0 +1,1 @@
+"""Listening sockets: opened, taken over, and handed on."""

@@ -1,0 +1,1 @@
+"""The process: workers on threads, supervision, signals, shutdown."""

@@ -1,0 +1,1 @@
+"""One connection below the protocol: octets received and sent, deadlines, memory."""

@@ -1,0 +1,1 @@
+"""One worker: accepts, drives its connections, keeps to its budget."""
