@@ -5,7 +5,9 @@ from flare.http import (
     BasicAuth,
     BearerAuth,
     ClientError,
+    Cookie,
     FnHandler,
+    Form,
     Handler,
     HeaderMap,
     HttpClient,
@@ -18,6 +20,7 @@ from flare.http import (
     Request,
     Response,
     Router,
+    SameSite,
     ServerConfig,
     ServerHandle,
     Shared,
@@ -26,15 +29,18 @@ from flare.http import (
     Url,
     bad_request,
     created,
+    created_json,
     get,
     internal_error,
     no_content,
     not_found,
     ok,
+    ok_html,
     ok_json,
     post,
     redirect,
 )
+from flare.json import FromJson, ToJson, dumps, loads
 from flare.net import IpAddr, NetError, SocketAddr
 from flare.runtime import sleep, spawn
 from flare.tcp import TcpListener, TcpStream

@@ -114,7 +114,7 @@ def _check_integer[
     var bound = least if is_negative else greatest
     var is_good = is_number and _is_at_most(digits[start:], bound.as_bytes())
     try:
-        var text = String(value_of[T](octets))
+        var text = String(value_of[T](octets, "value"))
         var spelled = String()
         if is_negative and digits[start] != 48:
             spelled += "-"
@@ -150,7 +150,7 @@ def _check_others(octets: Span[UInt8, _]) raises:
             if StaticString("0123456789+-.eE").find(chr(Int(octet))) < 0:
                 raise Error("finding: a Float64 of other characters")
     if _accepts[String](octets):
-        if not equals(value_of[String](octets).as_bytes(), octets):
+        if not equals(value_of[String](octets, "value").as_bytes(), octets):
             raise Error("finding: the String differs")
     else:
         var has_high_octet = False
@@ -162,7 +162,7 @@ def _check_others(octets: Span[UInt8, _]) raises:
 
 def _accepts[T: Movable & Deinitable](octets: Span[UInt8, _]) raises -> Bool:
     try:
-        _ = value_of[T](octets)
+        _ = value_of[T](octets, "value")
         return True
     except e:
         if Rejection.status_of(e).or_else(0) != 400:

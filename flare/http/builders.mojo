@@ -14,6 +14,7 @@ from .response import Response
 
 comptime _TEXT: StaticString = "text/plain; charset=utf-8"
 comptime _JSON: StaticString = "application/json"
+comptime _HTML: StaticString = "text/html; charset=utf-8"
 
 
 def _uri_octets() -> OctetSet:
@@ -61,6 +62,18 @@ def ok_json(var body: Body) -> Response:
     return _typed[_JSON](Status.OK, body^)
 
 
+def ok_html(var body: Body) -> Response:
+    """Answers 200 with a page.
+
+    Args:
+        body: The HTML text; sent as it is, so escape what came from a client.
+
+    Returns:
+        The response, of type `text/html; charset=utf-8`.
+    """
+    return _typed[_HTML](Status.OK, body^)
+
+
 def created(
     var body: Body = Body(), location: StringSlice = ""
 ) raises -> Response:
@@ -78,7 +91,31 @@ def created(
         An error `message.bad_header_value` if the location has a control
         character.
     """
-    var response = _typed(Status.CREATED, body^)
+    return _created[_TEXT](body^, location)
+
+
+def created_json(var body: Body, location: StringSlice = "") raises -> Response:
+    """Answers 201 with a JSON text, such as `dumps(value)`.
+
+    Args:
+        body: The JSON text; sent as it is.
+        location: Where the new resource lies, escaped as that of `redirect`;
+            left out if empty.
+
+    Returns:
+        The response, of type `application/json`.
+
+    Raises:
+        An error `message.bad_header_value` if the location has a control
+        character.
+    """
+    return _created[_JSON](body^, location)
+
+
+def _created[
+    type: StaticString
+](var body: Body, location: StringSlice) raises -> Response:
+    var response = _typed[type](Status.CREATED, body^)
     if location.byte_length() > 0:
         response.headers.set("Location", _escaped(location))
     return response^

@@ -76,14 +76,18 @@ struct Path[T: Deinitable & Movable](Extractor):
             The value.
 
         Raises:
-            A `Rejection` with status 400 if the text is no such value.
+            A `Rejection` with status 400 if the text is no such value: `id:
+            expected a number, got 'abc'`.
         """
-        var octets = req.unsafe_exchange()[].parameters.value_at(
-            first_parameter
-        )
+        ref parameters = req.unsafe_exchange()[].parameters
+        var octets = parameters.value_at(first_parameter)
         if not octets:
             raise Error("http.no_such_parameter the route has too few")
-        return Self(value_of[Self.T](octets.value()))
+        return Self(
+            value_of[Self.T](
+                octets.value(), parameters.name_at(first_parameter)
+            )
+        )
 
 
 struct Query[name: StaticString, T: Deinitable & Movable](Extractor):
@@ -126,9 +130,10 @@ struct Query[name: StaticString, T: Deinitable & Movable](Extractor):
             The value.
 
         Raises:
-            A `Rejection` with status 400 if the text is no such value.
+            A `Rejection` with status 400 if the text is no such value: `id:
+            expected a number, got 'abc'`.
         """
         var text = req.query_parameters().get(Self.name)
         if not text:
             return Self(None)
-        return Self(value_of[Self.T](text.value().as_bytes()))
+        return Self(value_of[Self.T](text.value().as_bytes(), Self.name))

@@ -4,6 +4,7 @@ from flare.message import FormFields, FromForm
 
 from .exchange import BAD_FORM
 from .extract import Extractor
+from .rejected_text import REJECTED, rejected_field
 from .rejection import Rejection
 from .request import Request
 from .text_value import value_of
@@ -55,14 +56,11 @@ struct Form[T: FromForm = FormFields](Extractor):
         try:
             fields = req.form()
         except e:
-            if not String(e).startswith(BAD_FORM):
+            var text = String(e)
+            if not text.startswith(BAD_FORM):
                 raise e^
-            raise Error(
-                Rejection(
-                    req.unsafe_exchange()[].rejected_status,
-                    "the content is no form, or too large",
-                )
-            )
+            # A blank, the status and the reason follow either code.
+            raise Error(REJECTED, text[byte = BAD_FORM.byte_length() + 1 :])
         try:
             return Self(Self.T.from_form(fields))
         except e:
@@ -89,9 +87,9 @@ def form_value[
 
     Raises:
         A `Rejection` with status 400 if there is no such field, or its text is
-        no such value.
+        no such value; it says the name.
     """
     var text = fields.get(name)
     if not text:
-        raise Error(Rejection(400, "a field of the form is missing"))
-    return value_of[T](text.value().as_bytes())
+        raise rejected_field(name, "the field is missing")
+    return value_of[T](text.value().as_bytes(), name)

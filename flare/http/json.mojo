@@ -2,14 +2,15 @@
 
 from flare.core import equals_ignoring_case
 from flare.json import FromJson, JsonError, ToJson, decode, dumps
+from flare.message import Status
 
 from .builders import ok_json
 from .extract import Extractor
 from .into_response import IntoResponse
+from .rejected_text import REJECTED, expected_type
 from .request import Request
 from .response import Response
 
-comptime _REJECTED: StaticString = "http.rejected "
 comptime _TYPE: StaticString = "application/json"
 comptime _SUFFIX: StaticString = "+json"
 
@@ -18,7 +19,8 @@ struct Json[T: Deinitable & Movable](Extractor, IntoResponse):
     """Is the content of a request, or of a response, as JSON.
 
     A function that takes a `Json[T]` is called with the value that the request
-    carries, and one that returns a `Json[T]` answers 200 with it.
+    carries. One that returns a `Json[T]` answers with its value:
+    `Json(value, status=201)`.
 
     Parameters:
         T: A type that conforms to `FromJson` where it is taken, and to `ToJson`
@@ -30,14 +32,18 @@ struct Json[T: Deinitable & Movable](Extractor, IntoResponse):
 
     var value: Self.T
     """The value."""
+    var status: Int
+    """The status of the response; 200 by default, and not used in a request."""
 
-    def __init__(out self, var value: Self.T):
+    def __init__(out self, var value: Self.T, *, status: Int = Status.OK):
         """Holds a value.
 
         Args:
             value: The value.
+            status: The status code of the response, 200 to 599.
         """
         self.value = value^
+        self.status = status
 
     @staticmethod
     def extract[
@@ -56,8 +62,8 @@ struct Json[T: Deinitable & Movable](Extractor, IntoResponse):
             The value.
 
         Raises:
-            A `Rejection` with status 415 if the content is of another type than
-            `application/json` or `…+json`, 400 if it is no JSON and 422 if it is no such
+            A `Rejection` with status 415, which says which type came, if the
+            content is of another type than `application/json` or `…+json`, 400 if it is no JSON and 422 if it is no such
             value, with the path and the place of what is wrong.
         """
         comptime assert conforms_to(Self.T, FromJson), String(
@@ -66,7 +72,7 @@ struct Json[T: Deinitable & Movable](Extractor, IntoResponse):
         )
         var type = req.headers.get("Content-Type")
         if not type or not _is_json(type.value().as_bytes()):
-            raise Error(_REJECTED, 415, " expected content of type ", _TYPE)
+            raise Error(REJECTED, 415, " ", expected_type(_TYPE, type))
         var octets = req.body.octets()
         try:
             return Self(decode[Self.T](octets))
@@ -74,10 +80,10 @@ struct Json[T: Deinitable & Movable](Extractor, IntoResponse):
             var found = JsonError.of(e)
             if not found:
                 raise e^
-            raise Error(_REJECTED, _rejection_of(found.value()))
+            raise Error(REJECTED, _rejection_of(found.value()))
 
     def into_response(var self) raises -> Response:
-        """Answers 200 with the value.
+        """Answers with the value, and with the status that stands beside it.
 
         Returns:
             The response, of type `application/json`.
@@ -88,7 +94,7 @@ struct Json[T: Deinitable & Movable](Extractor, IntoResponse):
         comptime assert conforms_to(Self.T, ToJson), String(
             reflect[Self.T].name(), " is not written as JSON: conform to ToJson"
         )
-        return ok_json(dumps(self.value))
+        return ok_json(dumps(self.value)).with_status(self.status)
 
 
 def _is_json(octets: Span[UInt8, _]) -> Bool:

@@ -224,14 +224,14 @@ struct MultipartReader[R: Reader & Movable & Deinitable](Movable, Reader):
 
 
 def form_error(
-    exchange: Optional[Exchange], status: Int, reason: StaticString
+    exchange: Optional[Exchange], status: Int, reason: StringSlice
 ) -> Error:
     """Makes the error of a form that breaks a rule or a limit.
 
     Args:
         exchange: The request that the form came with, if it is one.
         status: What a server answers where nobody catches the error.
-        reason: A fixed phrase.
+        reason: What is wrong; octets of the peer are escaped in it.
 
     Returns:
         An error `http.bad_form …`.

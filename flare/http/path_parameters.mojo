@@ -114,6 +114,25 @@ struct PathParameters(Movable):
             return None
         return self._value(self._entries[index])
 
+    def name_at(self, index: Int) -> StringSlice[origin_of(self)]:
+        """Returns the name of a parameter by its place in the pattern.
+
+        Args:
+            index: From 0; below the count.
+
+        Returns:
+            Its name: an identifier, or `*`.
+        """
+        var entry = self._entries[index]
+        return StringSlice[origin_of(self)](
+            unsafe_from_utf8=Span[UInt8, origin_of(self)](
+                unsafe_ptr=entry.name.unsafe_mut_cast[
+                    False
+                ]().unsafe_origin_cast[origin_of(self)](),
+                length=entry.name_octets,
+            )
+        )
+
     def find(
         self, name: Span[UInt8, _]
     ) -> Optional[Span[UInt8, origin_of(self)]]:

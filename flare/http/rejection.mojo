@@ -4,9 +4,8 @@ from flare.message import Status
 
 from .body import Body
 from .builders import bad_request
+from .rejected_text import REJECTED
 from .response import Response
-
-comptime _PREFIX: StaticString = "http.rejected "
 
 
 @fieldwise_init
@@ -24,7 +23,7 @@ struct Rejection(ImplicitlyCopyable, Writable):
         Args:
             writer: The destination.
         """
-        writer.write(_PREFIX, self.status, " ", self.reason)
+        writer.write(REJECTED, self.status, " ", self.reason)
 
     @staticmethod
     def status_of(error: Error) -> Optional[Int]:
@@ -37,9 +36,9 @@ struct Rejection(ImplicitlyCopyable, Writable):
             The status to answer with, or none if it is something else.
         """
         var text = String(error)
-        if not text.startswith(_PREFIX):
+        if not text.startswith(REJECTED):
             return None
-        var octets = text.as_bytes()[_PREFIX.byte_length() :]
+        var octets = text.as_bytes()[REJECTED.byte_length() :]
         if len(octets) < 4 or octets[3] != UInt8(ord(" ")):
             return None
         var status = 0
@@ -66,7 +65,7 @@ struct Rejection(ImplicitlyCopyable, Writable):
         if not status:
             return None
         var text = String(error)
-        var reason_start = _PREFIX.byte_length() + 4
+        var reason_start = REJECTED.byte_length() + 4
         var response = bad_request(
             Body(text.as_bytes()[min(reason_start, text.byte_length()) :])
         )

@@ -27,6 +27,7 @@ from .exchange import Exchange
 from .extract import Extractor
 from .multipart_reader import MultipartReader, form_error
 from .outgoing_request import OutgoingRequest, refresh
+from .rejected_text import expected_type
 from .request_body import RequestBody, json_of, text_of
 from .stream_address import StreamAddr
 from .tls_details import TlsDetails
@@ -341,7 +342,9 @@ struct Request(Extractor, Movable):
             FieldParameters(type.value().as_bytes()).first(),
             FORM_CONTENT_TYPE.as_bytes(),
         ):
-            raise form_error(self._exchange, 415, "the content is no form")
+            raise form_error(
+                self._exchange, 415, expected_type(FORM_CONTENT_TYPE, type)
+            )
         if self.body.declared_octets().or_else(0) > limits.octets_max:
             raise form_error(self._exchange, 413, "the form is too large")
         try:
@@ -376,7 +379,9 @@ struct Request(Extractor, Movable):
         except e:
             raise form_error(self._exchange, 400, e.reason)
         if not boundary:
-            raise form_error(self._exchange, 415, "the content is no form")
+            raise form_error(
+                self._exchange, 415, expected_type("multipart/form-data", type)
+            )
         return MultipartReader(
             self.body,
             Span(boundary.value()),

@@ -240,6 +240,18 @@ struct Response(Movable):
         self.headers.set(name, value)
         return self^
 
+    def with_status(var self, status: Int) -> Self:
+        """Changes the status, for use in an expression.
+
+        Args:
+            status: The status code, 200 to 599.
+
+        Returns:
+            The response: `ok_json(text).with_status(404)`.
+        """
+        self.status = status
+        return self^
+
     def set_cookie(mut self, cookie: Cookie) raises:
         """Adds a Set-Cookie field.
 

@@ -6,7 +6,24 @@ around a number, no sign but a minus before it, no underscores, and no overflow.
 
 from std.math import isinf
 
+from .rejected_text import rejected_value
 from .rejection import Rejection
+
+comptime _INT_RANGE: StaticString = (
+    "expected a number from -9223372036854775808 to 9223372036854775807"
+)
+comptime _UNSIGNED_RANGE: StaticString = (
+    "expected a number from 0 to 18446744073709551615"
+)
+comptime _FLOAT_RANGE: StaticString = (
+    "expected a number from -1.8e308 to 1.8e308"
+)
+
+
+@fieldwise_init
+struct _Problem(ImplicitlyCopyable):
+    # What is wrong, in words for the author of the client.
+    var words: StaticString
 
 
 trait FromText(Deinitable, Movable):
@@ -28,7 +45,9 @@ trait FromText(Deinitable, Movable):
         ...
 
 
-def value_of[T: Deinitable & Movable](octets: Span[UInt8, _]) raises -> T:
+def value_of[
+    T: Deinitable & Movable
+](octets: Span[UInt8, _], name: StringSlice) raises -> T:
     """Reads a value of a type that the library or the user knows.
 
     Parameters:
@@ -37,13 +56,32 @@ def value_of[T: Deinitable & Movable](octets: Span[UInt8, _]) raises -> T:
 
     Args:
         octets: The text, escapes decoded.
+        name: The parameter or field that has the value, for the error.
 
     Returns:
         The value.
 
     Raises:
-        A `Rejection` with status 400 if the text is no such value.
+        A `Rejection` with status 400 if the text is no such value: it says the
+        name, what is expected, and what came.
     """
+    comptime if (
+        T == Int or T == UInt64 or T == Float64 or T == Bool or T == String
+    ):
+        try:
+            return _known_value[T](octets)
+        except problem:
+            raise rejected_value(name, octets, problem.words)
+    else:
+        comptime assert conforms_to(T, FromText), String(
+            reflect[T].name(), " is not read from text: conform to FromText"
+        )
+        return _own_value[T](octets, name)
+
+
+def _known_value[
+    T: Deinitable & Movable
+](octets: Span[UInt8, _]) raises _Problem -> T:
     comptime if T == Int:
         return rebind_var[T](_int_of(octets))
     elif T == UInt64:
@@ -52,57 +90,86 @@ def value_of[T: Deinitable & Movable](octets: Span[UInt8, _]) raises -> T:
         return rebind_var[T](_float_of(octets))
     elif T == Bool:
         return rebind_var[T](_bool_of(octets))
-    elif T == String:
-        return rebind_var[T](String(_text_of(octets)))
     else:
-        comptime assert conforms_to(T, FromText), String(
-            reflect[T].name(), " is not read from text: conform to FromText"
-        )
-        var text = _text_of(octets)
-        try:
-            return T.from_text(text)
-        except e:
-            if Rejection.status_of(e):
-                raise e^
-            raise Error(Rejection(400, "a value is malformed"))
+        return rebind_var[T](String(_text_of(octets)))
+
+
+def _own_value[
+    T: FromText
+](octets: Span[UInt8, _], name: StringSlice) raises -> T:
+    var text: StringSlice[ImmOrigin(octets.origin)]
+    try:
+        text = _text_of(octets)
+    except problem:
+        raise rejected_value(name, octets, problem.words)
+    try:
+        return T.from_text(text)
+    except e:
+        if Rejection.status_of(e):
+            raise e^
+        # The words of an error of the program do not reach the peer.
+        raise rejected_value(name, octets, "the value is not allowed")
 
 
 def _text_of[
     origin: ImmOrigin
-](octets: Span[UInt8, origin]) raises -> StringSlice[origin]:
+](octets: Span[UInt8, origin]) raises _Problem -> StringSlice[origin]:
     try:
         return StringSlice(from_utf8=octets)
     except:
-        raise Error(Rejection(400, "a value is not UTF-8"))
+        raise _Problem("expected text in UTF-8")
 
 
-def _int_of(octets: Span[UInt8, _]) raises -> Int:
+def _int_of(octets: Span[UInt8, _]) raises _Problem -> Int:
     var is_negative = len(octets) > 0 and octets[0] == UInt8(ord("-"))
-    var magnitude = _unsigned_of(octets[1:] if is_negative else octets)
+    var magnitude = _magnitude_of[_INT_RANGE](
+        octets[1:] if is_negative else octets
+    )
     var bound = UInt64(1) << 63
     if is_negative and magnitude <= bound:
         # The bits of the least Int are those of its magnitude.
         return Int(~magnitude + 1)
     if is_negative or magnitude >= bound:
-        raise Error(Rejection(400, "a number is out of range"))
+        raise _Problem(_INT_RANGE)
     return Int(magnitude)
 
 
-def _unsigned_of(octets: Span[UInt8, _]) raises -> UInt64:
+def _unsigned_of(octets: Span[UInt8, _]) raises _Problem -> UInt64:
+    if len(octets) > 1 and octets[0] == UInt8(ord("-")):
+        _ = _magnitude_of[_UNSIGNED_RANGE](octets[1:])
+        raise _Problem(_UNSIGNED_RANGE)
+    return _magnitude_of[_UNSIGNED_RANGE](octets)
+
+
+def _magnitude_of[
+    range: StaticString
+](octets: Span[UInt8, _]) raises _Problem -> UInt64:
     if len(octets) == 0:
-        raise Error(Rejection(400, "a value is not a number"))
+        raise _Problem("expected a number")
     var number = UInt64(0)
     for octet in octets:
         var digit = octet - UInt8(ord("0"))
         if digit > 9:
-            raise Error(Rejection(400, "a value is not a number"))
+            raise _no_integer(octets)
         if number > (UInt64.MAX - UInt64(digit)) // 10:
-            raise Error(Rejection(400, "a number is out of range"))
+            raise _Problem(range)
         number = number * 10 + UInt64(digit)
     return number
 
 
-def _float_of(octets: Span[UInt8, _]) raises -> Float64:
+@no_inline
+def _no_integer(octets: Span[UInt8, _]) -> _Problem:
+    if octets[0] == UInt8(ord("-")):
+        # Behind a sign.
+        return _Problem("expected a number")
+    try:
+        _ = _float_of(octets)
+        return _Problem("expected a whole number")
+    except:
+        return _Problem("expected a number")
+
+
+def _float_of(octets: Span[UInt8, _]) raises _Problem -> Float64:
     var digits = 0
     for octet in octets:
         if octet - UInt8(ord("0")) <= 9:
@@ -114,23 +181,23 @@ def _float_of(octets: Span[UInt8, _]) raises -> Float64:
             and octet != UInt8(ord("e"))
             and octet != UInt8(ord("E"))
         ):
-            raise Error(Rejection(400, "a value is not a number"))
+            raise _Problem("expected a number")
     if digits == 0 or len(octets) > 64 or octets[0] == UInt8(ord("+")):
-        raise Error(Rejection(400, "a value is not a number"))
+        raise _Problem("expected a number")
     var number: Float64
     try:
         number = Float64(StringSlice(unsafe_from_utf8=octets))
     except:
-        raise Error(Rejection(400, "a value is not a number"))
+        raise _Problem("expected a number")
     if isinf(number):
-        raise Error(Rejection(400, "a number is out of range"))
+        raise _Problem(_FLOAT_RANGE)
     return number
 
 
-def _bool_of(octets: Span[UInt8, _]) raises -> Bool:
+def _bool_of(octets: Span[UInt8, _]) raises _Problem -> Bool:
     var text = StringSlice(unsafe_from_utf8=octets)
     if text == "true" or text == "1":
         return True
     if text == "false" or text == "0":
         return False
-    raise Error(Rejection(400, "a value is neither true nor false"))
+    raise _Problem("expected true or false")

@@ -1,6 +1,6 @@
 """Tests functions whose parameters are extractors."""
 
-from std.testing import assert_equal, assert_raises
+from std.testing import assert_equal, assert_raises, assert_true
 
 from flare.http import (
     Extractor,
@@ -26,7 +26,9 @@ def test_path_parameters_are_taken_in_order() raises:
     var client = TestClient(router^)
     assert_equal(asked(client, "/a/1/two"), "200 1 two")
     assert_equal(asked(client, "/b/1/two"), "200 1 two")
-    assert_equal(asked(client, "/a/one/two"), "400 a value is not a number")
+    assert_equal(
+        asked(client, "/a/one/two"), "400 x: expected a number, got 'one'"
+    )
 
 
 def test_functions_of_zero_to_five_parameters_answer() raises:
@@ -65,9 +67,28 @@ def test_integers_are_read_strictly() raises:
         "18446744073709551616",
         "99999999999999999999999",
     ]:
-        assert_equal(asked(client, "/" + text), "400 a number is out of range")
-    for text in ["-", "+1", "1_000", "%201", "1%20", "0x10", "1.0", "--1"]:
-        assert_equal(asked(client, "/" + text), "400 a value is not a number")
+        assert_equal(
+            asked(client, "/" + text),
+            String(
+                (
+                    "400 a: expected a number from -9223372036854775808 to"
+                    " 9223372036854775807, got '"
+                ),
+                text,
+                "'",
+            ),
+        )
+    for text in ["-", "+1", "1_000", "0x10", "--1"]:
+        assert_equal(
+            asked(client, "/" + text),
+            String("400 a: expected a number, got '", text, "'"),
+        )
+    assert_equal(asked(client, "/%201"), "400 a: expected a number, got ' 1'")
+    for text in ["1.0", "-2.5", "1e3"]:
+        assert_equal(
+            asked(client, "/" + text),
+            String("400 a: expected a whole number, got '", text, "'"),
+        )
 
 
 def test_unsigned_numbers_reach_their_bound() raises:
@@ -77,10 +98,23 @@ def test_unsigned_numbers_reach_their_bound() raises:
     assert_equal(
         asked(client, "/18446744073709551615"), "200 18446744073709551615"
     )
-    assert_equal(
-        asked(client, "/18446744073709551616"), "400 a number is out of range"
-    )
-    assert_equal(asked(client, "/-1"), "400 a value is not a number")
+    for text in ["18446744073709551616", "-1"]:
+        assert_equal(
+            asked(client, "/" + text),
+            String(
+                (
+                    "400 a: expected a number from 0 to 18446744073709551615,"
+                    " got '"
+                ),
+                text,
+                "'",
+            ),
+        )
+    for text in ["-", "-x"]:
+        assert_equal(
+            asked(client, "/" + text),
+            String("400 a: expected a number, got '", text, "'"),
+        )
 
 
 def test_floats_and_bools_are_read() raises:
@@ -90,18 +124,22 @@ def test_floats_and_bools_are_read() raises:
     assert_equal(asked(client, "/2.5/true"), "200 2.5 True")
     assert_equal(asked(client, "/-1e3/0"), "200 -1000.0 False")
     assert_equal(asked(client, "/1e-400/0"), "200 0.0 False")
-    for text in ["nan", "inf", "1,5", "-", "-.", "1e", "1_0", "%202", "+5"]:
+    for text in ["nan", "inf", "1,5", "-", "-.", "1e", "1_0", "+5"]:
         assert_equal(
             asked(client, String("/", text, "/1")),
-            "400 a value is not a number",
+            String("400 a: expected a number, got '", text, "'"),
         )
     for text in ["1e400", "-1e309", "1e99999999999999999999"]:
         assert_equal(
             asked(client, String("/", text, "/1")),
-            "400 a number is out of range",
+            String(
+                "400 a: expected a number from -1.8e308 to 1.8e308, got '",
+                text,
+                "'",
+            ),
         )
     assert_equal(
-        asked(client, "/1/yes"), "400 a value is neither true nor false"
+        asked(client, "/1/yes"), "400 b: expected true or false, got 'yes'"
     )
 
 
@@ -110,8 +148,52 @@ def test_a_text_that_is_not_utf_8_is_refused() raises:
     router.get[_text]("/:a")
     var client = TestClient(router^)
     assert_equal(asked(client, "/%C3%A4"), "200 ä")
-    for text in ["%C3", "%FF", "%ED%A0%80", "a%80"]:
-        assert_equal(asked(client, "/" + text), "400 a value is not UTF-8")
+    assert_equal(
+        asked(client, "/a%80%C3"),
+        "400 a: expected text in UTF-8, got 'a\\x80\\xc3'",
+    )
+    for text in ["%C3", "%FF", "%ED%A0%80"]:
+        assert_true(
+            asked(client, "/" + text).startswith("400 a: expected text in UTF")
+        )
+
+
+def test_a_refused_value_is_shown_escaped_and_cut() raises:
+    var router = Router()
+    router.get[_one]("/:a")
+    var client = TestClient(router^)
+    assert_equal(
+        asked(client, "/%0D%0A%1B%5C%C3%A4'"),
+        "400 a: expected a number, got '\\x0d\\x0a\\x1b\\x5c\\xc3\\xa4''",
+    )
+    for octets in [64, 65]:
+        assert_equal(
+            asked(client, "/" + String("x") * octets),
+            String(
+                "400 a: expected a number, got '",
+                String("x") * 64,
+                "'" if octets == 64 else "...'",
+            ),
+        )
+
+
+def test_the_rest_of_a_path_without_a_name_is_an_asterisk() raises:
+    var router = Router()
+    router.get[_one]("/files/*")
+    router.get[_one]("/items/:id")
+    router.get[_one]("/{number}")
+    var other = Router()
+    other.mount("/api/:version", router)
+    var client = TestClient(other^)
+    assert_equal(asked(client, "/api/1/files/x"), "200 1")
+    client = TestClient(router^)
+    assert_equal(
+        asked(client, "/files/a/b"), "400 *: expected a number, got 'a/b'"
+    )
+    assert_equal(
+        asked(client, "/items/b"), "400 id: expected a number, got 'b'"
+    )
+    assert_equal(asked(client, "/b"), "400 number: expected a number, got 'b'")
 
 
 def test_query_parameters_may_be_missing_but_not_bad() raises:
@@ -121,8 +203,11 @@ def test_query_parameters_may_be_missing_but_not_bad() raises:
     assert_equal(asked(client, "/"), "200 page 1")
     assert_equal(asked(client, "/?page=3&page=4"), "200 page 3")
     assert_equal(asked(client, "/?p%61ge=%33"), "200 page 3")
-    assert_equal(asked(client, "/?page"), "400 a value is not a number")
-    assert_equal(asked(client, "/?page=x"), "400 a value is not a number")
+    assert_equal(asked(client, "/?page"), "400 page: expected a number, got ''")
+    assert_equal(
+        asked(client, "/?page=x%0A"),
+        "400 page: expected a number, got 'x\\x0a'",
+    )
 
 
 def test_a_type_of_the_users_reads_itself() raises:
@@ -130,8 +215,13 @@ def test_a_type_of_the_users_reads_itself() raises:
     router.get[_colour]("/:a")
     var client = TestClient(router^)
     assert_equal(asked(client, "/red"), "200 colour 1")
-    # Neither the text of the peer nor that of the error goes back.
-    assert_equal(asked(client, "/mauve"), "400 a value is malformed")
+    # The text of the error does not reach the peer.
+    assert_equal(
+        asked(client, "/mauve"), "400 a: the value is not allowed, got 'mauve'"
+    )
+    assert_equal(
+        asked(client, "/%FF"), "400 a: expected text in UTF-8, got '\\xff'"
+    )
     assert_equal(asked(client, "/secret"), "422 no such colour")
 
 

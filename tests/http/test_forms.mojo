@@ -97,11 +97,11 @@ def test_forms_are_read() raises:
     assert_equal(_post(client, "/typed", "name=x&age=7", typed), "200 x 7")
     assert_equal(
         _post(client, "/typed", "name=x", typed),
-        "400 a field of the form is missing",
+        "400 age: the field is missing",
     )
     assert_equal(
         _post(client, "/typed", "name=x&age=y", typed),
-        "400 a value is not a number",
+        "400 age: expected a number, got 'y'",
     )
     assert_equal(
         _post(client, "/typed", "name=bad&age=1", typed),
@@ -112,9 +112,25 @@ def test_forms_are_read() raises:
     for headers in [other.copy(), HeaderMap()]:
         assert_equal(_status(client, "/plain", "a=1&b=2", headers), 415)
         assert_equal(_status(client, "/typed", "a=1&b=2", headers), 415)
+    assert_equal(
+        _post(client, "/typed", "{}", other),
+        (
+            "415 expected content of type application/x-www-form-urlencoded,"
+            " got 'application/json'"
+        ),
+    )
+    assert_equal(
+        _post(client, "/typed", "{}", HeaderMap()),
+        (
+            "415 expected content of type application/x-www-form-urlencoded,"
+            " but the request has no Content-Type"
+        ),
+    )
     var many = String("a&") * 1001
     assert_equal(_status(client, "/plain", many, typed), 413)
-    assert_equal(_status(client, "/typed", many, typed), 413)
+    assert_equal(
+        _post(client, "/typed", many, typed), "413 the form is too large"
+    )
     var long = "a=" + String("x") * (1 << 20)
     assert_equal(_status(client, "/plain", long, typed), 413)
 

@@ -10,6 +10,7 @@ from flare.http import (
     bad_request,
     conflict,
     created,
+    created_json,
     error_response,
     forbidden,
     internal_error,
@@ -18,6 +19,7 @@ from flare.http import (
     not_found,
     not_implemented,
     ok,
+    ok_html,
     ok_json,
     redirect,
     service_unavailable,
@@ -30,7 +32,18 @@ def test_builders_set_status_type_and_content() raises:
     _check(ok("x"), 200, "text/plain; charset=utf-8", "x")
     _check(ok(), 200, "text/plain; charset=utf-8", "")
     _check(ok_json("{}"), 200, "application/json", "{}")
+    _check(ok_html("<p>"), 200, "text/html; charset=utf-8", "<p>")
+    _check(
+        ok_html("<p>").with_status(404), 404, "text/html; charset=utf-8", "<p>"
+    )
     _check(created("x"), 201, "text/plain; charset=utf-8", "x")
+    _check(created_json("{}"), 201, "application/json", "{}")
+    assert_equal(
+        created_json("{}", location="/ä b").headers.get("Location").value(),
+        "/%C3%A4%20b",
+    )
+    with assert_raises(contains="message.bad_header_value"):
+        _ = created_json("{}", location="/a\r\nX: y")
     _check(accepted("x"), 202, "text/plain; charset=utf-8", "x")
     _check(no_content(), 204, "", "")
     _check(bad_request(), 400, "text/plain; charset=utf-8", "bad request")
