@@ -1,8 +1,8 @@
-"""The networking library for Mojo.
+"""A networking library for Mojo.
 
-The everyday names stand in `flare.prelude`; each package has the rest of its
-layer: `flare.http`, `flare.tls`, `flare.tcp`, `flare.udp`, `flare.unix`,
-`flare.dns`, `flare.net`, `flare.io`, `flare.runtime`.
+`flare.prelude` exports the everyday names. The other names are in the package
+of their layer: `flare.http`, `flare.tls`, `flare.tcp`, `flare.udp`,
+`flare.unix`, `flare.dns`, `flare.net`, `flare.io`, `flare.runtime`.
 """
 
 from .prelude import (

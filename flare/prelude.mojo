@@ -1,4 +1,4 @@
-"""Holds the everyday names: `from flare.prelude import *`."""
+"""Exports the everyday names: `from flare.prelude import *`."""
 
 from flare.http import (
     App,

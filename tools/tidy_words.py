@@ -53,7 +53,7 @@ ACCESSOR = re.compile(
 ONE_RETURN = re.compile(r"\s*return [^\n]+\s*\Z")
 SUBJECT = re.compile(
     r"^(?:Who|Whoever|Whom|Nobody|Nothing|What|Whatever)\b(?!.*\?$)"
-    r"|[,;:] (?:who|whoever|nobody|nothing|what|whatever)\b(?! to\b)"
+    r"|[,;:] (?:who|whoever|nobody|nothing|what)\b(?! to\b)"
     r"|\b(?:if|when|that|than|because|as|so|but|where|of|to|for|by|from|with"
     r"|only) who\b"
     r"|\b(?:if|when|that|because|where|while|until) (?:nothing|what)\b"

@@ -118,7 +118,7 @@ struct Buffer(Movable, Sized):
 
     @always_inline
     def unsafe_front(self) -> OctetPointer:
-        """Gives the address of the first unconsumed octet.
+        """Returns the address of the first unconsumed octet.
 
         Returns:
             The address, stable until the buffer grows, is compacted or dies.
@@ -139,7 +139,7 @@ struct Buffer(Movable, Sized):
 
     @always_inline
     def unsafe_end(self) -> OctetPointer:
-        """Gives the address behind the last octet.
+        """Returns the address behind the last octet.
 
         Returns:
             The address, stable until the buffer grows, is compacted or dies.

@@ -272,7 +272,7 @@ def find_member[
 
 @always_inline
 def is_token(s: Span[UInt8, _]) -> Bool:
-    """Tells whether octets form a token (RFC 9110 section 5.6.2).
+    """Returns whether octets form a token (RFC 9110 section 5.6.2).
 
     Args:
         s: The octets.

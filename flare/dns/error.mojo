@@ -112,7 +112,7 @@ struct DnsError(ImplicitlyCopyable, Writable):
         return error^
 
     def can_retry(self) -> Bool:
-        """Tells whether the same look-up may succeed later.
+        """Returns whether the same look-up may succeed later.
 
         Returns:
             True where the servers failed, False where they said no.

@@ -56,7 +56,7 @@ struct Finding(Copyable, Movable):
         self.was_unreadable = False
 
     def is_open(self) -> Bool:
-        """Tells whether another server should be asked.
+        """Returns whether another server should be asked.
 
         Returns:
             True until one has said yes or no.

@@ -68,7 +68,7 @@ def length_without_root(octets: Span[UInt8, _]) -> Int:
 
 
 def is_localhost(octets: Span[UInt8, _]) -> Bool:
-    """Tells whether a name always means this machine (RFC 6761 section 6.3).
+    """Returns whether a name always means this machine (RFC 6761 section 6.3).
 
     Args:
         octets: A name.

@@ -191,7 +191,7 @@ struct Body(Movable, Sized):
 
     @always_inline
     def is_stream(self) -> Bool:
-        """Tells whether a function writes the content while it is sent.
+        """Returns whether a function writes the content while it is sent.
 
         Returns:
             True if there are no octets yet.
@@ -200,7 +200,8 @@ struct Body(Movable, Sized):
 
     @always_inline
     def is_sealed(self) -> Bool:
-        """Tells whether the octets lie in pages that are never written again.
+        """Returns whether the octets lie in pages that are never written
+        again.
 
         Returns:
             True if the kernel may send them without a copy.

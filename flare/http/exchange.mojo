@@ -153,7 +153,8 @@ struct StreamState(Movable):
         self.was_told_idle = False
 
     def owes_notice(self) -> Bool:
-        """Tells whether the function is still to learn that the server stops.
+        """Returns whether the function is still to learn that the server
+        stops.
 
         Returns:
             True for a stream without an end of its own, until it was told.
@@ -393,7 +394,8 @@ struct ExchangeState(Movable):
             raise Error("http.content bad, status ", self.content_status)
 
     def is_content_too_large(self) -> Bool:
-        """Tells whether more content came, or was announced, than may be read.
+        """Returns whether more content came, or was announced, than may be
+        read.
 
         Returns:
             True if it must not be handed over.

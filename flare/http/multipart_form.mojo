@@ -168,7 +168,7 @@ struct MultipartForm(Copyable, Movable):
         return self._octets
 
     def reader(self) -> MultipartFormReader:
-        """Gives the octets of the form from its begin; copies what lies in
+        """Returns the octets of the form from its begin; copies what lies in
         memory, so that the form may be sent again.
 
         Returns:
@@ -222,7 +222,7 @@ struct _FormReaderState(Movable):
         self.is_filled = False
 
     def needs_file(self) -> Bool:
-        """Tells whether a disk decides how long `fill` takes."""
+        """Returns whether a disk decides how long `fill` takes."""
         if self.file:
             return True
         return self.next_part < len(self.form._parts) and Bool(
@@ -286,7 +286,7 @@ struct MultipartFormReader(Movable, Reader):
         heap_destroy(self._state)
 
     def read(self, into: Span[mut=True, UInt8, _]) raises -> Int:
-        """Gives the next octets.
+        """Returns the next octets.
 
         Args:
             into: Where to put them.

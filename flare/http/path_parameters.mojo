@@ -102,7 +102,7 @@ struct PathParameters(Movable):
 
     @always_inline
     def value_at(self, index: Int) -> Optional[Span[UInt8, origin_of(self)]]:
-        """Gives a parameter by its place in the pattern.
+        """Returns a parameter by its place in the pattern.
 
         Args:
             index: From 0.

@@ -89,7 +89,7 @@ struct Request(Extractor, Movable):
 
     @always_inline
     def __getattr__(self, member: type_of("method")) -> Method:
-        """Gives the method; `method_text` has the text of an extension.
+        """Returns the method; `method_text` has the text of an extension.
 
         Args:
             member: The name `method`.
@@ -101,7 +101,7 @@ struct Request(Extractor, Movable):
 
     @always_inline
     def __getattr__(self, member: type_of("version")) -> HttpVersion:
-        """Gives the version of HTTP that the peer speaks.
+        """Returns the version of HTTP that the peer speaks.
 
         Args:
             member: The name `version`.
@@ -115,7 +115,7 @@ struct Request(Extractor, Movable):
     def __getattr__(
         self, member: type_of("headers")
     ) -> FieldSection[origin_of(self)]:
-        """Gives the header section.
+        """Returns the header section.
 
         Args:
             member: The name `headers`.
@@ -131,7 +131,7 @@ struct Request(Extractor, Movable):
     def __getattr__(
         self, member: type_of("body")
     ) -> RequestBody[origin_of(self)]:
-        """Gives the content, which may still be on its way.
+        """Returns the content, which may still be on its way.
 
         Args:
             member: The name `body`.
@@ -164,7 +164,7 @@ struct Request(Extractor, Movable):
     def __getattr__(
         self, member: type_of("path")
     ) -> StringSlice[origin_of(self)]:
-        """Gives the path of the request target, escapes included.
+        """Returns the path of the request target, escapes included.
 
         Args:
             member: The name `path`.
@@ -218,7 +218,7 @@ struct Request(Extractor, Movable):
         )
 
     def method_text(self) -> StringSlice[origin_of(self)]:
-        """Gives the method as received, also where it is an extension.
+        """Returns the method as received, also where it is an extension.
 
         Returns:
             A token.
@@ -439,7 +439,7 @@ struct Request(Extractor, Movable):
         return TlsDetails(machine.value()[])
 
     def is_secure(self) -> Bool:
-        """Tells whether the request came inside of TLS.
+        """Returns whether the request came inside of TLS.
 
         Returns:
             True if it did.

@@ -112,7 +112,7 @@ struct Response(Movable):
         return response^
 
     def ok(self) -> Bool:
-        """Tells whether the status stands for success.
+        """Returns whether the status stands for success.
 
         Returns:
             True for 200 to 299.

@@ -47,7 +47,7 @@ struct State[T: Deinitable & Movable](Extractor, ImplicitlyCopyable):
 
     @always_inline
     def __getitem__(self) -> ref[MutUntrackedOrigin] Self.T:
-        """Gives the state: `state[].hits += 1`.
+        """Returns the state: `state[].hits += 1`.
 
         Returns:
             The state; it lives as long as the worker.

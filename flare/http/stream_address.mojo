@@ -75,7 +75,7 @@ struct StreamAddr(Copyable, Equatable, Movable, Writable):
         return Self(address.value())
 
     def is_unix(self) -> Bool:
-        """Tells whether it names a Unix socket.
+        """Returns whether it names a Unix socket.
 
         Returns:
             False for an IP address and a port.
@@ -83,7 +83,7 @@ struct StreamAddr(Copyable, Equatable, Movable, Writable):
         return Bool(self._name)
 
     def ip_address(self) -> Optional[IpAddr]:
-        """Gives the IP address.
+        """Returns the IP address.
 
         Returns:
             The address, or none for a Unix socket.
@@ -93,7 +93,7 @@ struct StreamAddr(Copyable, Equatable, Movable, Writable):
         return self._ip.ip
 
     def socket_address(self) raises -> SocketAddr:
-        """Gives the IP address and the port.
+        """Returns the IP address and the port.
 
         Returns:
             Both.
@@ -106,7 +106,7 @@ struct StreamAddr(Copyable, Equatable, Movable, Writable):
         return self._ip
 
     def unix_address(self) raises -> UnixAddr:
-        """Gives the name of a Unix socket.
+        """Returns the name of a Unix socket.
 
         Returns:
             The path, the abstract name, or no name.

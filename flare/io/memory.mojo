@@ -45,7 +45,7 @@ struct MemoryReader(Movable, Reader):
         heap_destroy(self._state)
 
     def read(self, into: Span[mut=True, UInt8, _]) raises -> Int:
-        """Gives the next octets.
+        """Returns the next octets.
 
         Args:
             into: Where to put them.

@@ -1,7 +1,7 @@
-"""Reads and writes JSON (RFC 8259): values, structs and pieces.
+"""Reads and writes JSON (RFC 8259).
 
-`loads` and `dumps` for values, `decode` and `dumps` for structs that say
-`FromJson` and `ToJson`.
+`loads` and `dumps` work on values of any shape (`Value`). `decode` and `dumps`
+work on structs that conform to `FromJson` and `ToJson`.
 """
 
 from .error import JsonError

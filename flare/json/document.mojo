@@ -1,9 +1,9 @@
-"""Holds a text that was read: octets, and nodes that refer to them.
+"""Stores a parsed text: its octets, and nodes that refer to them.
 
-The children of an array or object lie side by side, in front of their parent,
-so that an index is found in one step and few blocks hold any text. An object
-has a key and a value for each member. One with many members is followed by
-their numbers, sorted by key.
+The children of an array or object lie side by side, before their parent. So an
+index takes one step, and a text of any size needs few blocks of memory. An
+object has a key and a value for each member. An object with many members is
+followed by the members' numbers, sorted by key.
 """
 
 from std.memory import unsafe_memset
@@ -19,9 +19,9 @@ from flare.core import (
 from .scan import PADDING_OCTETS
 
 comptime SORTED_MEMBERS_MIN = 17
-"""From how many members on an object has its keys sorted."""
+"""The fewest members of an object whose keys are sorted."""
 comptime NUMBERS_PER_NODE = 4
-"""How many numbers of members fit in the place of one node."""
+"""How many member numbers fit in one node."""
 
 
 @fieldwise_init
@@ -46,13 +46,13 @@ struct Node(TrivialRegisterPassable):
     var kind: UInt32
     """One of the constants above."""
     var size: UInt32
-    """Octets, elements or members."""
+    """The number of octets, elements or members."""
     var place: Int
-    """Where the content is, or what it is."""
+    """The place of the content, or the value itself."""
 
 
 struct PaddedText(Movable):
-    """Owns a copy of a text with zeros behind it."""
+    """Owns a copy of a text, followed by zeros."""
 
     var octets: OctetPointer
     """The copy."""
@@ -77,40 +77,42 @@ struct PaddedText(Movable):
 
 @fieldwise_init
 struct Root(TrivialRegisterPassable):
-    """Names an array or object that a document holds beside others."""
+    """An array or object that was read on its own, in a document of several."""
 
     var first: UInt32
-    """The first node of what it holds."""
+    """The first node of its descendants."""
     var node: UInt32
-    """Its own node, behind all that it holds."""
+    """Its own node, after all its descendants."""
     var octets: UInt32
     """The length of its text."""
 
 
 struct Document(Movable):
-    """Owns everything that the values of one text refer to."""
+    """Owns the memory that all values of one text share."""
 
     var text: PaddedText
-    """The text, its strings decoded where they stand."""
+    """The text. Its strings are decoded in place."""
     var nodes: List[Node]
-    """All values; if the document is whole, the last one is that of the whole
-    text."""
+    """The nodes. If the document is whole, the last node is the whole text."""
     var is_whole: Bool
-    """False if the document holds only some values of the text, which were read
-    one by one."""
+    """Whether the document holds the whole text. Otherwise it holds values
+    that were read one by one.
+    """
     var roots: List[Root]
-    """Of a document that is not whole, the values that were read and hold
-    others, in the order of the text."""
+    """The arrays and objects that were read one by one, in the order of the
+    text; empty if the document is whole.
+    """
     var path_steps: UInt64
-    """How many nodes were looked at to name values. Threads share it: it is
-    reached through a pointer and `Atomic` only."""
+    """How many nodes were visited to find the paths of values. Threads share
+    it: use a pointer and `Atomic` only.
+    """
 
     def __init__(out self, var text: PaddedText, var nodes: List[Node]):
-        """Takes what a parser made of a whole text.
+        """Owns the result of parsing a whole text.
 
         Args:
             text: The text.
-            nodes: The values.
+            nodes: The nodes of its values.
         """
         self.text = text^
         self.nodes = nodes^
@@ -119,11 +121,12 @@ struct Document(Movable):
         self.path_steps = 0
 
     def __init__(out self, var text: PaddedText, *, nodes_expected: Int):
-        """Makes a document without values, to which values are added.
+        """Creates a document without values, for values that are read one by
+        one.
 
         Args:
             text: The text.
-            nodes_expected: Room for so many nodes is made at once.
+            nodes_expected: The number of nodes to reserve memory for.
         """
         self.text = text^
         self.nodes = List[Node](capacity=nodes_expected)
@@ -132,14 +135,14 @@ struct Document(Movable):
         self.path_steps = 0
 
     def root_of(self, index: Int) -> Root:
-        """Returns the value, read by itself, that holds another value.
+        """Returns the outermost value around a value that was read on its own.
 
         Args:
             index: The node of the value.
 
         Returns:
-            The outermost value around it, or itself. Its `octets` are 0 if its
-            length is not known.
+            The outermost value, or the value itself. `octets` is 0 if its
+            length is unknown.
         """
         if self.is_whole:
             var last = len(self.nodes) - 1
@@ -161,10 +164,10 @@ struct Document(Movable):
 
     @always_inline
     def octets(self, node: Node) -> Span[UInt8, origin_of(self)]:
-        """Views the content of a string or the text of a number.
+        """Returns a view of a string's content, or of a number's text.
 
         Args:
-            node: One of this document, with octets.
+            node: A node of this document that has octets.
 
         Returns:
             The octets.
@@ -177,14 +180,14 @@ struct Document(Movable):
         )
 
     def find(self, object: Node, key: Span[UInt8, _]) -> Optional[Int]:
-        """Finds a member.
+        """Returns the node of an object's member, if there is one.
 
         Args:
             object: An object of this document.
             key: The key.
 
         Returns:
-            The index of the value's node, or none.
+            The index of the value's node, or `None`.
         """
         var members = Int(object.size)
         if members >= SORTED_MEMBERS_MIN:
@@ -220,7 +223,7 @@ struct Document(Movable):
 
 @always_inline
 def compare_keys(a: Span[UInt8, _], b: Span[UInt8, _]) -> Int:
-    """Orders keys by length, then octet by octet.
+    """Compares keys by length, then octet by octet.
 
     Args:
         a: A key.

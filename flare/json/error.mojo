@@ -1,9 +1,9 @@
-"""Defines the error of reading and writing JSON and its text form.
+"""Defines the error of reading and writing JSON, and its text form.
 
-    json.<kind> <path>: <reason>[ (line <number>, column <number>)]
+ json.<kind> <path>: <reason>[ (line <number>, column <number>)]
 
-The path is `$` for the whole text. A user gets the text only, because one `try`
-takes one error type; `JsonError.of` reads it back.
+The path of the whole text is `$`. Callers receive the text only, because a
+`try` catches one error type; `JsonError.of` reads the fields back.
 """
 
 from flare.core import equals
@@ -32,60 +32,69 @@ comptime _COLUMN: StaticString = ", column "
 
 @fieldwise_init
 struct JsonError(ImplicitlyCopyable, Writable):
-    """Says what is wrong with a JSON text or value, and where."""
+    """Describes an error in a JSON text or value, and its place."""
 
     comptime SYNTAX = 0
     """The text does not follow RFC 8259."""
     comptime NOT_UTF8 = 1
     """The text is not UTF-8 (RFC 3629)."""
     comptime TOO_DEEP = 2
-    """Arrays and objects lie deeper than `JsonLimits.depth_max`, or deeper than
-    the stack allows what calls itself for each level."""
+    """Arrays and objects are nested deeper than `JsonLimits.depth_max`, or
+    deeper than the stack allows for types that contain themselves.
+    """
     comptime TOO_LARGE = 3
     """The text is longer than `JsonLimits.octets_max`."""
     comptime DUPLICATE_KEY = 4
-    """A key occurs twice in one object, and the limits refuse that."""
+    """An object has a key twice, and the limits do not allow that."""
     comptime WRONG_TYPE = 5
-    """A value is of another type than the program asks for."""
+    """A value has another type than the program expects."""
     comptime OUT_OF_RANGE = 6
-    """A number does not fit the type that the program asks for."""
+    """A number does not fit the type that the program expects."""
     comptime MISSING_FIELD = 7
     """An object lacks a field of the struct."""
     comptime UNKNOWN_FIELD = 8
-    """An object has a field that the struct has not, and it minds."""
+    """An object has a field that the struct lacks, and the struct conforms to
+    `JsonRefusesUnknownFields`.
+    """
     comptime INVALID = 9
-    """A `from_json` refused the value with words of its own."""
+    """A `from_json` of the program refused the value, with its own reason."""
     comptime NOT_FOUND = 10
-    """An array has no such index, or an object no such key."""
+    """An array has no element at the index, or an object lacks the key."""
     comptime NOT_FINITE = 11
-    """NaN and the infinities cannot be written."""
+    """A number to be written is NaN or infinite."""
     comptime MISUSE = 12
-    """The program wrote no well-formed value."""
+    """The program's calls to `JsonWriter` do not form a JSON value."""
     comptime FAILED = 13
-    """A `from_json` raised another error, whose text is the reason: it may
-    hold what the text holds, in ASCII."""
+    """A `from_json` of the program raised another error. Its text is the
+    reason, in ASCII; it may contain parts of the JSON text.
+    """
 
     var kind: Int
     """One of the constants above."""
     var path: String
     """The keys and indexes that lead to the value, such as `items[3].price`;
-    empty for the whole text."""
+    empty for the whole text.
+    """
     var reason: String
-    """What was expected, in words that hold no octet of the text."""
+    """The fixed reason, such as the type that was expected. It contains no
+    octets of the text, except for `FAILED`.
+    """
     var line: Int
-    """The line of the text, from 1; 0 where there is no text any more."""
+    """The line in the text, from 1; 0 if the text is no longer available."""
     var column: Int
-    """The character of the line, from 1; 0 where there is no text any more."""
+    """The column in characters, from 1; 0 if the text is no longer available.
+    """
 
     @staticmethod
     def of(e: Error) -> Optional[Self]:
-        """Reads the fields back out of an error that a function raised.
+        """Returns the fields of an error that a function of this package
+        raised.
 
         Args:
             e: Any error.
 
         Returns:
-            The fields, or none if it is not an error of this package.
+            The fields; `None` if another package raised the error.
         """
         var text = String(e)
         var code_end = text.find(" ")
@@ -122,8 +131,7 @@ struct JsonError(ImplicitlyCopyable, Writable):
         return Self(kind.value(), path^, reason^, line, column)
 
     def message(self) -> String:
-        """Says what is wrong without the code of the kind, for whoever wrote
-        the text.
+        """Returns the error for the author of the text, without the code.
 
         Returns:
             Path, reason and place, such as `items[3].price: expected a number,

@@ -1,7 +1,7 @@
-"""Decodes the escapes of strings where they stand (RFC 8259 section 7).
+"""Decodes the escapes of strings in place (RFC 8259 section 7).
 
-An escape is never shorter than what it stands for, so that the decoded string
-fits in front of what has not been read.
+An escape is never shorter than the text it encodes, so the decoded string
+never overwrites octets that were not read yet.
 """
 
 from flare.core import OctetPointer
@@ -25,20 +25,20 @@ comptime _BAD_UNIT = 0x10000
 def unescape_string[
     *, decode: Bool
 ](start: OctetPointer, first: PlainRun) -> ScannedString:
-    """Scans a string that is more than plain ASCII.
+    """Scans a string that has escapes or is not ASCII.
 
     Parameters:
-        decode: False only checks.
+        decode: Whether to decode; otherwise the string is only checked.
 
     Args:
         start: The first octet of the content.
-        first: The run that begins there.
+        first: The run of plain octets at `start`.
 
     Returns:
         The content.
 
     Safety:
-        Both point into a padded text, as `scan` has it.
+        Both point into a padded text, as `scan` demands.
     """
     var at = start
     var target = start
@@ -88,7 +88,8 @@ def _move_down(target: OctetPointer, source: OctetPointer, octets: Int):
 def _unescape[
     *, decode: Bool
 ](mut at: OctetPointer, target: OctetPointer, mut written: Int) -> Problem:
-    # `at` moves behind the escape, or stays at its backslash if it is none.
+    # `at` moves past a valid escape, and stays at the backslash of another
+    # one.
     var letter = at[unsafe_offset=1]
     if letter == UInt8(ord("u")):
         return _unescape_unit[decode=decode](at, target, written)

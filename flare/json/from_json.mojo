@@ -1,8 +1,8 @@
-"""Reads JSON into structs, by reflection on their fields when building.
+"""Reads JSON into structs, by compile-time reflection on their fields.
 
-A struct says `FromJson` and needs no code. `Bool`, `String`, numbers, `List`,
-`Dict`, `Optional` and `Value` are known; other types conform with a
-`from_json`.
+A struct that conforms to `FromJson` needs no code. `Bool`, `String`, numbers,
+`List`, `Dict`, `Optional` and `Value` conform already. Another type conforms
+with a `from_json` of its own.
 """
 
 from std.collections import Dict, List, Optional
@@ -25,28 +25,28 @@ from .reader import JsonReader
 
 comptime _CROWDED: StaticString = "too many keys have hashes that are alike"
 comptime _REPEATED: StaticString = "too many keys are there more than once"
-# A key that is there again is looked for among all others, or in a part of the
-# table and the next one: so many steps take some tenths of a second.
+# A repeated key is looked up among all members, or in a part of the table and
+# the next one. This many look-ups take some tenths of a second.
 comptime _STEPS_OF_REPEAT_MAX = 8192
 comptime _STEPS_MAX = 1 << 28
 
 
 trait FromJson(Deinitable, Movable):
-    """Is a type that is read from JSON."""
+    """A type that can be read from JSON."""
 
     @staticmethod
     def from_json(json: JsonReader) raises -> Self:
-        """Takes one value; reads a struct field by field.
+        """Reads one value; a struct is read field by field.
 
         Args:
-            json: Stands in front of the value.
+            json: The reader, in front of the value.
 
         Returns:
             The value.
 
         Raises:
-            An error if the value is of another type; `decode` adds line,
-            column and path to it, also to the words of the program.
+            An error if the value has another type. `decode` adds line, column
+            and path, also to an error of the program's own.
         """
         comptime COUNT = reflect[Self].field_count()
         var slot = MaybeUninit[Self]()
@@ -138,16 +138,16 @@ def _drop_fields[
 __extension SIMD(FromJson):
     @staticmethod
     def from_json(json: JsonReader) raises -> Self:
-        """Takes a number.
+        """Reads a number.
 
         Args:
-            json: Stands in front of it.
+            json: The reader, in front of the number.
 
         Returns:
-            The number; a floating-point one is the nearest there is.
+            The number; for a floating-point type, the nearest value.
 
         Raises:
-            An error if it is none, or does not fit.
+            An error if the value is not a number, or does not fit.
         """
         comptime assert Self.length == 1, "a vector is no JSON number"
         comptime if Self.dtype == DType.int:
@@ -168,16 +168,16 @@ __extension SIMD(FromJson):
 __extension Bool(FromJson):
     @staticmethod
     def from_json(json: JsonReader) raises -> Self:
-        """Takes a boolean.
+        """Reads a boolean.
 
         Args:
-            json: Stands in front of it.
+            json: The reader, in front of the boolean.
 
         Returns:
             The boolean.
 
         Raises:
-            An error if it is none.
+            An error if the value is not a boolean.
         """
         return json.bool()
 
@@ -185,16 +185,16 @@ __extension Bool(FromJson):
 __extension String(FromJson):
     @staticmethod
     def from_json(json: JsonReader) raises -> Self:
-        """Takes a string.
+        """Reads a string.
 
         Args:
-            json: Stands in front of it.
+            json: The reader, in front of the string.
 
         Returns:
-            A copy of its content.
+            A copy of the decoded content.
 
         Raises:
-            An error if it is none.
+            An error if the value is not a string.
         """
         return String(unsafe_from_utf8=json.string().as_bytes())
 
@@ -202,16 +202,17 @@ __extension String(FromJson):
 __extension List(FromJson):
     @staticmethod
     def from_json(json: JsonReader) raises -> Self:
-        """Takes an array.
+        """Reads an array.
 
         Args:
-            json: Stands in front of it.
+            json: The reader, in front of the array.
 
         Returns:
             Its elements.
 
         Raises:
-            An error if it is none, or an element is of another type.
+            An error if the value is not an array, or an element has another
+            type.
         """
         comptime assert conforms_to(
             Self.T, FromJson
@@ -232,17 +233,18 @@ def _read_list[T: FromJson](json: JsonReader) raises -> List[T]:
 __extension Dict(FromJson):
     @staticmethod
     def from_json(json: JsonReader) raises -> Self:
-        """Takes an object whose keys the program does not know.
+        """Reads an object whose keys are not known in advance.
 
         Args:
-            json: Stands in front of it.
+            json: The reader, in front of the object.
 
         Returns:
-            Its members in the order of the text; of equal keys the last one
-            counts, at the place of the first.
+            The members in the order of the text. Of equal keys the last value
+            wins, at the place of the first.
 
         Raises:
-            An error if it is none, or a value is of another type.
+            An error if the value is not an object, or a member has another
+            type.
         """
         comptime assert conforms_to(
             Self.V, FromJson
@@ -284,16 +286,16 @@ def _read_dict[
 __extension Optional(FromJson):
     @staticmethod
     def from_json(json: JsonReader) raises -> Self:
-        """Takes a value or `null`.
+        """Reads a value or `null`.
 
         Args:
-            json: Stands in front of it.
+            json: The reader, in front of the value.
 
         Returns:
-            The value, or none.
+            The value; `None` for `null`.
 
         Raises:
-            An error if it is neither.
+            An error if the value is neither.
         """
         comptime assert conforms_to(
             Self.T, FromJson

@@ -1,4 +1,4 @@
-"""Holds a text while it is read into types of the program."""
+"""Owns a text while it is read into the program's types."""
 
 from flare.core import (
     OctetPointer,
@@ -29,30 +29,30 @@ struct ReaderState(Movable):
     """Holds a text that is being read."""
 
     var text: OctetPointer
-    """The text; strings that were read are decoded where they stand."""
+    """The text. Strings that were read are decoded in place."""
     var octets: Int
     """The length of the text."""
     var owned: Optional[PaddedText]
     """Owns the text until a document does."""
     var shared: Optional[SharedDocument]
-    """Owns the text as soon as a `Value` was taken out of it."""
+    """Owns the text once a `Value` was read from it."""
     var at: OctetPointer
     """The next octet to read."""
     var depth: Int
     """How many arrays and objects are open."""
     var limits: JsonLimits
-    """What the text may be."""
+    """Bounds on the text."""
     var fault: Optional[Fault]
-    """What was found wrong first."""
+    """The first error."""
     var stack: StackRange
-    """Where a frame may lie that begins another level, as far as is known."""
+    """The part of the stack known to have room for another level."""
 
     def __init__(out self, octets: Span[UInt8, _], limits: JsonLimits):
-        """Begins at the first octet.
+        """Starts at the first octet.
 
         Args:
             octets: The text.
-            limits: What it may be.
+            limits: Bounds on the text.
         """
         var text = PaddedText(octets)
         self.text = text.octets
@@ -76,7 +76,7 @@ struct JsonInput(Movable):
 
         Args:
             octets: The text.
-            limits: What it may be.
+            limits: Bounds on the text.
         """
         self._state = heap_create(ReaderState(octets, limits))
 
@@ -85,18 +85,18 @@ struct JsonInput(Movable):
         heap_destroy(self._state)
 
     def reader(self) -> JsonReader:
-        """Gives what reads the text.
+        """Returns the reader of the text.
 
         Returns:
-            A handle that is of use as long as this lives.
+            A handle, valid while this lives.
         """
         return JsonReader(self._state)
 
     def finish(self) raises:
-        """Makes sure that nothing follows the value.
+        """Checks that only white space follows the value.
 
         Raises:
-            An error without words; `error` finds them.
+            An error without a text; `error` returns the full one.
         """
         ref state = self._state[]
         state.at = skip_white(state.at)
@@ -104,11 +104,11 @@ struct JsonInput(Movable):
             raise self.reader().stop(TEXT_AFTER_VALUE)
 
     def error(self, octets: Span[UInt8, _], raised: Error) -> Error:
-        """Says what went wrong.
+        """Returns the full error for a failed read.
 
         Args:
-            octets: The text as it was given.
-            raised: What a call of the reader raised.
+            octets: The original text.
+            raised: The error that the reader raised.
 
         Returns:
             The error to raise.

@@ -1,10 +1,10 @@
-"""Notices keys that were chosen so that a `Dict` takes quadratic time.
+"""Detects keys that were chosen to make a `Dict` take quadratic time.
 
-The hash of a `Dict` is the same in every program. Its table has 2^n places, of
-which at most 7/8 are taken; the end of the hash says where a key is looked for
-first, and a key that finds its place taken goes on to the next free one. Keys
-that begin in one part of the table therefore all walk to the end of it. Chance
-gives 4,096 places side by side 3,584 keys, and never more than they can hold.
+The hash of a `Dict` is the same in every program. Its table has 2^n places, at
+most 7/8 of them used. The low bits of the hash select a place; if it is taken,
+the key goes to the next free one. Keys that start in one part of the table
+therefore all walk to that part's end. Random keys put about 3,584 into 4,096
+neighbouring places, and never more than these can hold.
 """
 
 comptime _PLACES_BITS: UInt64 = 12
@@ -13,26 +13,27 @@ comptime _TAKEN_MAX = _PLACES // 8 * 7
 
 
 struct KeyCrowds(Movable):
-    """Counts the keys that begin in each part of the table of a `Dict`."""
+    """Counts the keys that start in each part of a `Dict`'s table."""
 
     comptime MEMBERS_UNCOUNTED = _TAKEN_MAX
-    """How many members a `Dict` has before they are counted: so few are fast
-    enough wherever they lie."""
+    """How many members a `Dict` may have before keys are counted: it is fast
+    wherever so few lie.
+    """
 
     var _hashes: List[UInt64]
     var _counts: List[Int]
 
     def __init__(out self):
-        """Begins without a key."""
+        """Starts without keys."""
         self._hashes = List[UInt64]()
         self._counts = List[Int]()
 
     def add(mut self, key_hash: UInt64, members: Int) -> Bool:
-        """Counts a key that was inserted.
+        """Counts an inserted key.
 
         Args:
-            key_hash: Its hash.
-            members: How many members there are now.
+            key_hash: The hash of the key.
+            members: The present number of members.
 
         Returns:
             False if more keys begin in one part than it can hold.

@@ -1,22 +1,23 @@
-"""Bounds what a JSON text may be."""
+"""Bounds the JSON texts that are accepted."""
 
 comptime DEPTH_MAX = 1024
-"""The deepest nesting that any limits can allow."""
+"""The largest `depth_max` that `JsonLimits` accepts."""
 comptime _OCTETS_MAX = (1 << 32) - 1024
 
 
 struct JsonLimits(ImplicitlyCopyable):
-    """Says how large, how deep and how strict a text may be when it is read."""
+    """Bounds a text that is read: its length, its depth and its keys."""
 
     var octets_max: Int
-    """The longest text in octets. A text of many small values takes up to
-    twenty times as much memory once it is a `Value`."""
+    """The longest text, in octets. A text of many small values needs up to
+    twenty times its length in memory as a `Value`.
+    """
     var depth_max: Int
-    """How deep arrays and objects may lie within each other; at most
-    `DEPTH_MAX`."""
+    """The deepest nesting of arrays and objects; at most `DEPTH_MAX`."""
     var duplicate_keys_allowed: Bool
-    """True lets a key occur twice in one object: the last value counts, as
-    most readers have it. False refuses such an object."""
+    """Whether an object may have a key twice. The last value then wins, as in
+    most parsers. Otherwise such an object is refused.
+    """
 
     def __init__(
         out self,
@@ -25,12 +26,13 @@ struct JsonLimits(ImplicitlyCopyable):
         depth_max: Int = 256,
         duplicate_keys_allowed: Bool = True,
     ):
-        """Makes limits; what is not named has its default.
+        """Creates limits. Omitted arguments have their defaults.
 
         Args:
             octets_max: The longest text in octets, below 4 GiB.
             depth_max: The deepest nesting, at most `DEPTH_MAX`.
-            duplicate_keys_allowed: Whether the last of equal keys counts.
+            duplicate_keys_allowed: Whether the last of several equal keys
+                wins.
         """
         # Offsets and lengths in a document have 32 bits.
         self.octets_max = (

@@ -1,6 +1,6 @@
-"""Finds keys that occur twice in an object, and sorts the keys of large ones.
+"""Finds repeated keys of an object, and sorts the keys of large objects.
 
-Nothing takes longer than sorting does, whatever keys a peer has chosen.
+The time is bounded by that of sorting, whatever keys a peer chooses.
 """
 
 from flare.core import OctetPointer, equals
@@ -15,30 +15,31 @@ from .document import (
 
 @fieldwise_init
 struct ClosedObject(TrivialRegisterPassable):
-    """Says what an object holds once its keys have been compared."""
+    """The result of comparing an object's keys."""
 
     comptime NOBODY = -1
-    """Stands for no key."""
+    """The value of `twice` if no key is repeated."""
 
     var members: Int
     """How many members are left."""
     var twice: Int
-    """The place of a key that came before, or `NOBODY`."""
+    """The place of a repeated key, or `NOBODY`."""
 
 
 def close_object(
     mut stack: List[Node], first: Int, text: OctetPointer
 ) -> ClosedObject:
-    """Drops all but the last of equal keys, and sorts where there are many.
+    """Drops all but the last of equal keys, and sorts the keys of large
+    objects.
 
     Args:
-        stack: Ends with the keys and values of the object; behind those of a
-            large object the sorted numbers are added.
+        stack: The stack, which ends with the object's keys and values. For a
+            large object, the sorted numbers are appended.
         first: The index of the first key.
-        text: What the keys refer to.
+        text: The octets that the keys refer to.
 
     Returns:
-        What is left.
+        The number of members left, and a repeated key.
     """
     var members = (len(stack) - first) // 2
     if members < SORTED_MEMBERS_MIN:

@@ -1,45 +1,50 @@
-"""Says how the fields of a struct stand in JSON; the struct names the traits."""
+"""Changes how a struct's fields appear in JSON, by traits the struct conforms
+to.
+"""
 
 
 trait JsonNames:
-    """Is a struct whose fields have other names in JSON, in both directions."""
+    """A struct whose fields have other names in JSON, for reading and writing.
+    """
 
     @staticmethod
     def json_name(field: StaticString) -> StaticString:
-        """Names a field in JSON; called when building.
+        """Returns the JSON key of a field. Called at compile time.
 
         Args:
-            field: The name of the field in the struct.
+            field: The field's name in the struct.
 
         Returns:
-            Its key in the object.
+            The key in the object.
         """
         ...
 
 
 trait JsonRefusesUnknownFields:
-    """Is a struct that is not read from an object with a field that it has
-    not; other structs pass such fields over."""
+    """A struct that refuses objects with unknown fields. Other structs ignore
+    them.
+    """
 
     ...
 
 
 trait JsonOmitsNone:
-    """Is a struct whose fields are left out where they are an `Optional`
-    without a value; other structs write `null`."""
+    """A struct that omits fields whose `Optional` has no value. Other structs
+    write `null`.
+    """
 
     ...
 
 
 def name_of[T: AnyType, field: StaticString]() -> StaticString:
-    """Names a field in JSON.
+    """Returns the JSON key of a field.
 
     Parameters:
         T: The struct.
-        field: The name of the field in the struct.
+        field: The field's name in the struct.
 
     Returns:
-        Its key in the object.
+        The key in the object.
     """
     comptime if conforms_to(T, JsonNames):
         return T.json_name(field)
@@ -48,7 +53,7 @@ def name_of[T: AnyType, field: StaticString]() -> StaticString:
 
 
 def is_optional[F: AnyType]() -> Bool:
-    """Tells whether a type is an `Optional`.
+    """Returns whether a type is an `Optional`.
 
     Parameters:
         F: The type.

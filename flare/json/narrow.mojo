@@ -1,8 +1,8 @@
-"""Rounds decimal texts to floating-point types that are narrower than Float64.
+"""Rounds decimal texts to floating-point types narrower than `Float64`.
 
-A text is rounded to a Float64 first. Rounding that once more is right, but
-where it lies halfway between two numbers of the narrow type: then the text
-itself, which may lie on either side, decides.
+A text is rounded to `Float64` first, then to the narrow type. That is wrong
+only if the `Float64` lies halfway between two narrow numbers. In that case the
+text itself decides, as it may lie on either side.
 """
 
 from std.bit import count_trailing_zeros
@@ -20,19 +20,19 @@ comptime _LIMB_DIGITS = 9
 def narrowed[
     dtype: DType
 ](text: Span[UInt8, _], number: Float64) -> Scalar[dtype]:
-    """Rounds a number to the nearest of a narrow type, ties to even.
+    """Returns a number rounded to the nearest of a narrow type, ties to even.
 
     Parameters:
         dtype: Float32, Float16 or BFloat16.
 
     Args:
-        text: The number of RFC 8259 section 6, already checked.
-        number: The nearest Float64, finite.
+        text: A checked number (RFC 8259 section 6).
+        number: The nearest `Float64`, finite.
 
     Returns:
-        The number; infinite if it is too large. A BFloat16 below 2^-126 is
-        zero where the processor has AVX512_BF16: the compiler stores it by an
-        instruction that knows no such numbers.
+        The number; infinite if it is too large. A BFloat16 below 2^-126 is 0
+        on processors with AVX512_BF16: the compiler stores it by an
+        instruction that has no such numbers.
     """
     var bits = bitcast[DType.uint64](abs(number))
     var biased = Int(bits >> _FRACTION_BITS)

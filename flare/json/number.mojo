@@ -1,6 +1,6 @@
-"""Turns decimal texts into floating-point numbers and back, exactly.
+"""Converts decimal texts to floating-point numbers and back, exactly.
 
-A number is rounded to the nearest that its type has; what is written is the
+A text is rounded to the nearest number of its type. A number is written as the
 shortest text that reads back as the same number.
 """
 
@@ -15,13 +15,13 @@ comptime _EXACT_MAX = Float64(1_000_000_000_000_000)
 
 
 def float_of(text: Span[UInt8, _]) -> Optional[Float64]:
-    """Reads a number.
+    """Returns the number of a decimal text.
 
     Args:
-        text: A number of RFC 8259 section 6, already checked.
+        text: A checked number (RFC 8259 section 6).
 
     Returns:
-        The nearest number, or none if that is infinite.
+        The nearest number; `None` if that is infinite.
     """
     var exact = _exact_float(text)
     if exact:
@@ -78,13 +78,13 @@ def _exact_float(text: Span[UInt8, _]) -> Optional[Float64]:
 
 
 def exponent_of(text: Span[UInt8, _]) -> Int:
-    """Reads what stands behind the letter of an exponent.
+    """Returns the value of an exponent's digits.
 
     Args:
         text: An optional sign and digits.
 
     Returns:
-        The exponent, or one of the same sign that no count of digits outweighs.
+        The exponent, capped so that no number of digits outweighs it.
     """
     var value = 0
     for octet in text:
@@ -133,7 +133,7 @@ def _float_out_of_reach(text: Span[UInt8, _]) -> Optional[Float64]:
 
 
 def append_float(mut buffer: TextBuffer, number: Float64):
-    """Writes a finite number.
+    """Appends a finite number.
 
     Args:
         buffer: The destination.

@@ -1,8 +1,8 @@
-"""Reads a text into a `Document` (RFC 8259), in one pass and without recursion.
+"""Parses a text into a `Document` (RFC 8259), in one pass without recursion.
 
-What is open lies on one stack: for each array or object its own node, which
-holds the number of the one around it, then its children so far. When it closes,
-the children move to the document side by side, and its node stays.
+One stack holds the open arrays and objects: for each its own node, with the
+index of the enclosing one, then its children so far. When it closes, the
+children move to the document side by side, and its node stays on the stack.
 """
 
 from flare.core import OctetPointer
@@ -35,32 +35,32 @@ comptime _COMMA: UInt8 = 44
 
 
 struct Parser(Movable):
-    """Reads values of one text; `run` reads one of them."""
+    """Parses values of one text; each `run` parses one."""
 
     var text: OctetPointer
     """The first octet of the text."""
     var at: OctetPointer
-    """The next octet to read; behind the value once it was read."""
+    """The next octet to parse; after `run`, the octet after the value."""
     var stack: List[Node]
-    """What is open; the value once it was read."""
+    """The open arrays and objects; after `run`, the value."""
     var nodes: List[Node]
-    """What was read and belongs to an array or object that has closed."""
+    """The descendants of arrays and objects that have closed."""
     var open: Int
     """The index of the innermost open array or object on the stack."""
     var depth: Int
     """How many arrays and objects are open, those around the value included."""
     var limits: JsonLimits
-    """What the text may be."""
+    """Bounds on the text."""
     var problem: Problem
-    """What is wrong at `at`."""
+    """The error at `at`."""
 
     @always_inline
     def __init__(out self, text: OctetPointer, limits: JsonLimits):
-        """Begins at the first octet, without memory of its own.
+        """Starts at the first octet, without memory of its own.
 
         Args:
             text: The text, padded.
-            limits: What it may be.
+            limits: Bounds on the text.
         """
         self.text = text
         self.at = text
@@ -73,8 +73,9 @@ struct Parser(Movable):
 
     @always_inline
     def run(mut self):
-        """Reads one value, which is then the last on the stack, or remembers
-        what is wrong."""
+        """Parses one value, and leaves it last on the stack. Records an error
+        if the value is malformed.
+        """
         while True:
             # A value begins here.
             self.at = skip_white(self.at)
@@ -106,7 +107,7 @@ struct Parser(Movable):
 
     @always_inline
     def _go_on(mut self) -> Bool:
-        # Behind a value: True if another one follows.
+        # After a value: returns whether another one follows.
         while True:
             if self.open == _NOBODY:
                 return False
@@ -197,7 +198,7 @@ struct Parser(Movable):
         return True
 
     def take_nodes(deinit self) -> List[Node]:
-        """Returns all nodes of a whole text, that of the value at the end.
+        """Returns all nodes of a whole text; its root is the last.
 
         Returns:
             The nodes.
@@ -242,13 +243,13 @@ struct Parser(Movable):
 
 @always_inline
 def value_problem(octet: UInt8) -> Problem:
-    """Says what is wrong where a value should begin.
+    """Returns the error for an octet that starts no value.
 
     Args:
-        octet: What stands there.
+        octet: The octet.
 
     Returns:
-        The problem.
+        The error.
     """
     return BYTE_ORDER_MARK if octet == 0xEF else NO_VALUE
 
@@ -261,7 +262,7 @@ def nodes_expected(octets: Int) -> Int:
         octets: The length of the text.
 
     Returns:
-        The count.
+        The number of nodes.
     """
     return octets // _OCTETS_PER_NODE + 4
 
@@ -269,14 +270,14 @@ def nodes_expected(octets: Int) -> Int:
 def parse_document(
     octets: Span[UInt8, _], limits: JsonLimits
 ) raises -> Document:
-    """Reads a text.
+    """Parses a text.
 
     Args:
         octets: The text.
-        limits: What it may be.
+        limits: Bounds on the text.
 
     Returns:
-        Its values.
+        The document that holds its values.
 
     Raises:
         The text of a `JsonError`.

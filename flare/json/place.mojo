@@ -1,7 +1,7 @@
-"""Finds line, column and path of an offset, once something is wrong there.
+"""Finds line, column and path of an error's offset.
 
-Readers remember nothing but where they are: what stands in front of a fault is
-well-formed, and is walked over again to say where the fault lies.
+Readers keep only their position. The text before an error is well-formed, so
+it is walked again from the start to find the error's place.
 """
 
 from flare.core import write_escaped
@@ -26,7 +26,7 @@ from .scan import BACKSLASH, QUOTE
 comptime _PATH_OCTETS_MAX = 256
 comptime _KEY_OCTETS_MAX = 64
 comptime CUT: StaticString = "..."
-"""Stands where the rest of a path is left out."""
+"""Replaces the rest of a path that is too long."""
 
 
 @fieldwise_init
@@ -39,15 +39,15 @@ struct _Step(ImplicitlyCopyable):
 
 
 def fault_at(problem: Problem, offset: Int, octets: Int) -> Fault:
-    """Says where a scanner stopped.
+    """Returns the error at the place where a scanner stopped.
 
     Args:
-        problem: What it found wrong, or `NONE` where a zero ended the text.
-        offset: Where it stopped.
+        problem: The scanner's error, or `NONE` if it stopped at a zero.
+        offset: The place.
         octets: The length of the text.
 
     Returns:
-        The fault; behind the last octet it is that the text ends.
+        The error; past the last octet, that the text ends too early.
     """
     if offset >= octets:
         return Fault(UNEXPECTED_END, octets, "")
@@ -55,11 +55,11 @@ def fault_at(problem: Problem, offset: Int, octets: Int) -> Fault:
 
 
 def error_at(octets: Span[UInt8, _], fault: Fault) -> Error:
-    """Says what is wrong, and where, in words.
+    """Returns the text of an error, with its place.
 
     Args:
         octets: The text.
-        fault: What is wrong.
+        fault: The error.
 
     Returns:
         The error to raise.
@@ -70,12 +70,12 @@ def error_at(octets: Span[UInt8, _], fault: Fault) -> Error:
 def json_error_at(
     octets: Span[UInt8, _], fault: Fault, var reason: String
 ) -> JsonError:
-    """Says what is wrong, and where.
+    """Returns an error with its place.
 
     Args:
         octets: The text.
-        fault: What is wrong.
-        reason: The words, where neither type nor field is at fault.
+        fault: The error.
+        reason: The reason, if neither the type nor a field is wrong.
 
     Returns:
         The error.
@@ -107,7 +107,7 @@ def json_error_at(
 
 
 def append_key(mut path: String, key: Span[UInt8, _]):
-    """Adds a key to a path, in a form that holds no blank and harms no log.
+    """Appends a key to a path, without blanks and safe for logs.
 
     Args:
         path: The path.
@@ -181,7 +181,7 @@ def _steps_to(octets: Span[UInt8, _], offset: Int) -> List[_Step]:
 
 
 def _string_end(octets: Span[UInt8, _], start: Int) -> Int:
-    # Behind the closing quote, or one behind the text if there is none.
+    # After the closing quote; one past the text if there is none.
     var i = start + 1
     while i < len(octets):
         if octets[i] == QUOTE:

@@ -1,12 +1,12 @@
-"""Numbers what can be wrong with a text, so that scanners return one octet."""
+"""Numbers the errors of a text, so that scanners return one octet."""
 
 from .error import JsonError
 
 comptime Problem = UInt8
-"""What is wrong: one of the constants below; 0 is nothing."""
+"""An error in a text: one of the constants below; 0 is none."""
 
 comptime NONE: Problem = 0
-"""Nothing is wrong."""
+"""No error."""
 comptime UNEXPECTED_END: Problem = 1
 """The text ends too early."""
 comptime NO_VALUE: Problem = 2
@@ -14,7 +14,7 @@ comptime NO_VALUE: Problem = 2
 comptime NO_KEY: Problem = 3
 """Expected a key in double quotes."""
 comptime NO_COLON: Problem = 4
-"""Expected a colon behind the key."""
+"""Expected a colon after the key."""
 comptime NO_COMMA_IN_ARRAY: Problem = 5
 """Expected a comma or the end of the array."""
 comptime NO_COMMA_IN_OBJECT: Problem = 6
@@ -81,22 +81,23 @@ comptime _PHRASES: List[StaticString] = [
 
 @fieldwise_init
 struct Fault(ImplicitlyCopyable):
-    """Says what is wrong where, before anybody knows line and path."""
+    """An error and its offset, before line and path are known."""
 
     var problem: Problem
-    """What is wrong."""
+    """The error."""
     var offset: Int
-    """The octet of the text at which it is."""
+    """The offset in the text."""
     var detail: StaticString
-    """What was expected, or the name of the field; empty where the problem
-    says all."""
+    """The expected type, or the name of the field; empty if the error needs
+    neither.
+    """
 
 
 def kind_of(problem: Problem) -> Int:
-    """Sorts problems into the kinds of `JsonError`.
+    """Returns the kind of `JsonError` for an error.
 
     Args:
-        problem: What is wrong.
+        problem: The error.
 
     Returns:
         The kind.
@@ -123,10 +124,10 @@ def kind_of(problem: Problem) -> Int:
 
 
 def is_of_container(problem: Problem) -> Bool:
-    """Tells whether a problem concerns the array or object around it.
+    """Returns whether an error concerns the enclosing array or object.
 
     Args:
-        problem: What is wrong.
+        problem: The error.
 
     Returns:
         False if it concerns the value at its place.
@@ -142,13 +143,13 @@ def is_of_container(problem: Problem) -> Bool:
 
 
 def phrase_of(problem: Problem) -> StaticString:
-    """Puts a problem into words.
+    """Returns the fixed phrase for an error.
 
     Args:
-        problem: What is wrong.
+        problem: The error.
 
     Returns:
-        A fixed phrase.
+        The phrase.
     """
     comptime for i in range(len(_PHRASES)):
         if Int(problem) == i:

@@ -1,7 +1,7 @@
-"""Writes strings with the escapes that JSON asks for, and no others.
+"""Writes strings with the required escapes only (RFC 8259 section 7).
 
-What needs an escape is found in vectors that are stored before they are judged:
-a string without escapes is copied at the speed of memory.
+Vectors are stored first and checked for escapes afterwards, so a string
+without escapes is copied at the speed of memory.
 """
 
 from std.bit import count_trailing_zeros
@@ -21,18 +21,18 @@ comptime _DIGITS: StaticString = "0123456789abcdef"
 def append_quoted[
     *, unsafe_is_padded: Bool = False
 ](mut buffer: TextBuffer, text: Span[UInt8, _]):
-    """Writes a string in quotes.
+    """Appends a string, quoted and escaped.
 
     Parameters:
-        unsafe_is_padded: True if a vector may be loaded at each octet of the
-            content and behind it.
+        unsafe_is_padded: Whether a vector may be loaded at, and past, each
+            octet.
 
     Args:
         buffer: The destination.
         text: The content, UTF-8.
 
     Safety:
-        The parameter says what is so: a `PaddedText` holds the content.
+        If `unsafe_is_padded`, the content must lie in a `PaddedText`.
     """
     var n = len(text)
     var source = text.unsafe_ptr()
@@ -54,18 +54,18 @@ def append_quoted[
 def unsafe_write_quoted(
     target: OctetPointer, text: Span[UInt8, _]
 ) -> OctetPointer:
-    """Writes a string of a padded text in quotes.
+    """Writes a string of a padded text, quoted and escaped.
 
     Args:
-        target: Where to.
+        target: Where to write it.
         text: The content, UTF-8.
 
     Returns:
-        The place behind it.
+        The address after the closing quote.
 
     Safety:
-        A vector may be loaded behind the content, and stored behind what is
-        written.
+        A vector may be loaded past the content's end, and stored past the end
+        of the output.
     """
     var n = len(text)
     target[] = QUOTE
@@ -162,7 +162,7 @@ def _copy_padded(
         var hits = _copy_vector[LANES](target, source, i)
         var left = count - i
         if left < LANES:
-            # What lies behind the content is none of it.
+            # Lanes past the content's end do not count.
             hits &= (UInt64(1) << UInt64(left)) - 1
         if hits != 0:
             return i + Int(count_trailing_zeros(hits))

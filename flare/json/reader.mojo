@@ -1,7 +1,7 @@
-"""Reads JSON text value by value, straight into the types of the program.
+"""Reads JSON value by value, straight into the program's types.
 
-The reader stands at a place of the text and each call takes one value. What is
-passed over is checked as strictly as what is kept.
+The reader has a position in the text; each call reads the value there and
+moves on. Skipped values are checked as strictly as others.
 """
 
 from flare.core import OctetPointer, PointerTo
@@ -40,21 +40,23 @@ comptime _COMMA: UInt8 = 44
 
 @fieldwise_init
 struct JsonReader(TrivialRegisterPassable):
-    """Reads the text of a `JsonInput`; a copy stands at the same place."""
+    """Reads a JSON text value by value, in a `from_json`. Copies share the
+    position.
+    """
 
     var _state: PointerTo[ReaderState]
 
     def string(self) raises -> StringSlice[MutUntrackedOrigin]:
-        """Takes a string.
+        """Reads a string, without a copy.
 
         Returns:
-            A view of its content.
+            A view of the decoded content.
 
         Raises:
-            An error if something else comes.
+            An error if the next value is not a string.
 
         Safety:
-            The view is not used after `from_json` has returned.
+            Do not use the view after `from_json` has returned.
         """
         ref state = self._state[]
         state.at = skip_white(state.at)
@@ -71,13 +73,13 @@ struct JsonReader(TrivialRegisterPassable):
         )
 
     def bool(self) raises -> Bool:
-        """Takes a boolean.
+        """Reads a boolean.
 
         Returns:
             The boolean.
 
         Raises:
-            An error if something else comes.
+            An error if the next value is not a boolean.
         """
         ref state = self._state[]
         state.at = skip_white(state.at)
@@ -90,10 +92,10 @@ struct JsonReader(TrivialRegisterPassable):
         raise self.wrong_type("a boolean")
 
     def take_null(self) -> Bool:
-        """Takes `null`, if it comes.
+        """Reads `null` if it is the next value.
 
         Returns:
-            True if it came; else nothing was taken.
+            True if it was; otherwise the position is unchanged.
         """
         ref state = self._state[]
         state.at = skip_white(state.at)
@@ -103,13 +105,13 @@ struct JsonReader(TrivialRegisterPassable):
         return True
 
     def int(self) raises -> Int:
-        """Takes a number that is an integer.
+        """Reads an integer.
 
         Returns:
             The integer.
 
         Raises:
-            An error if something else comes, or if it does not fit.
+            An error if the next value is not an integer, or does not fit.
         """
         ref state = self._state[]
         var start = self._number_start("an integer")
@@ -124,13 +126,13 @@ struct JsonReader(TrivialRegisterPassable):
         raise self._no_integer(start, octets, "an Int")
 
     def uint(self) raises -> UInt64:
-        """Takes a number that is an integer without a sign.
+        """Reads an integer without a sign.
 
         Returns:
             The integer.
 
         Raises:
-            An error if something else comes, or if it does not fit.
+            An error if the next value is not such an integer, or does not fit.
         """
         ref state = self._state[]
         var start = self._number_start("an integer")
@@ -155,7 +157,8 @@ struct JsonReader(TrivialRegisterPassable):
         raise self._no_integer(start, octets, "a UInt64")
 
     def float[dtype: DType = DType.float64](self) raises -> Scalar[dtype]:
-        """Takes a number, rounded once to the nearest of a floating-point type.
+        """Reads a number, rounded once to the nearest of a floating-point
+        type.
 
         Parameters:
             dtype: The type.
@@ -164,7 +167,7 @@ struct JsonReader(TrivialRegisterPassable):
             The number.
 
         Raises:
-            An error if something else comes, or if it is too large.
+            An error if the next value is not a number, or is too large.
         """
         ref state = self._state[]
         var start = self._number_start("a number")
@@ -186,23 +189,23 @@ struct JsonReader(TrivialRegisterPassable):
             return value
 
     def begin_array(self) raises -> Bool:
-        """Takes the beginning of an array.
+        """Reads the start of an array.
 
         Returns:
-            False if the array is empty; it is taken then.
+            False if the array is empty; its end is then read too.
 
         Raises:
-            An error if something else comes, or if `JsonLimits.depth_max` or
-            the stack of the fiber or thread allows no further level.
+            An error if the next value is not an array, or if
+            `JsonLimits.depth_max` or the stack allows no further level.
         """
         return self._begin(UInt8(ord("[")), UInt8(ord("]")), "an array")
 
     @always_inline
     def next_element(self) raises -> Bool:
-        """Takes what stands behind an element.
+        """Reads the comma or bracket after an element.
 
         Returns:
-            True if another element follows, False if the array ended.
+            True if another element follows, False at the array's end.
 
         Raises:
             An error if the array is malformed.
@@ -210,23 +213,23 @@ struct JsonReader(TrivialRegisterPassable):
         return self._go_on(UInt8(ord("]")), NO_COMMA_IN_ARRAY)
 
     def begin_object(self) raises -> Bool:
-        """Takes the beginning of an object.
+        """Reads the start of an object.
 
         Returns:
-            False if the object is empty; it is taken then.
+            False if the object is empty; its end is then read too.
 
         Raises:
-            An error if something else comes, or if `JsonLimits.depth_max` or
-            the stack of the fiber or thread allows no further level.
+            An error if the next value is not an object, or if
+            `JsonLimits.depth_max` or the stack allows no further level.
         """
         return self._begin(UInt8(ord("{")), UInt8(ord("}")), "an object")
 
     @always_inline
     def next_member(self) raises -> Bool:
-        """Takes what stands behind the value of a member.
+        """Reads the comma or brace after a member.
 
         Returns:
-            True if another member follows, False if the object ended.
+            True if another member follows, False at the object's end.
 
         Raises:
             An error if the object is malformed.
@@ -235,7 +238,7 @@ struct JsonReader(TrivialRegisterPassable):
 
     @always_inline
     def key(self) raises -> StringSlice[MutUntrackedOrigin]:
-        """Takes the key of a member, and the colon.
+        """Reads the key of a member and its colon, without a copy.
 
         Returns:
             A view of the key.
@@ -244,7 +247,7 @@ struct JsonReader(TrivialRegisterPassable):
             An error if the object is malformed.
 
         Safety:
-            The view is not used after `from_json` has returned.
+            Do not use the view after `from_json` has returned.
         """
         ref state = self._state[]
         state.at = skip_white(state.at)
@@ -265,16 +268,16 @@ struct JsonReader(TrivialRegisterPassable):
         )
 
     def take_raw(self) raises -> Span[UInt8, MutUntrackedOrigin]:
-        """Takes any value, checks it, and leaves it as it is.
+        """Reads and checks a value of any type, without decoding it.
 
         Returns:
-            A view of its text.
+            A view of its text, as written.
 
         Raises:
-            An error if it is malformed.
+            An error if the value is malformed.
 
         Safety:
-            The view is not used after `from_json` has returned.
+            Do not use the view after `from_json` has returned.
         """
         ref state = self._state[]
         state.at = skip_white(state.at)
@@ -284,7 +287,7 @@ struct JsonReader(TrivialRegisterPassable):
 
     @always_inline
     def state(self) -> PointerTo[ReaderState]:
-        """Returns what is read and how far.
+        """Returns the text and the position in it.
 
         Returns:
             The state.
@@ -292,36 +295,36 @@ struct JsonReader(TrivialRegisterPassable):
         return self._state
 
     def limits(self) -> JsonLimits:
-        """Tells what the text may be.
+        """Returns the bounds on the text.
 
         Returns:
-            The limits that it is read with.
+            The limits.
         """
         return self._state[].limits
 
     def offset(self) -> Int:
-        """Tells where the reader stands.
+        """Returns the position in the text.
 
         Returns:
-            The octet of the text, from 0.
+            The offset of the next octet, from 0.
         """
         return Int(self._state[].at) - Int(self._state[].text)
 
     @always_inline
     def value_start(self) -> Int:
-        """Passes white space over.
+        """Skips white space.
 
         Returns:
-            The octet at which the next value or key begins.
+            The offset of the next value or key.
         """
         self._state[].at = skip_white(self._state[].at)
         return self.offset()
 
     def fail(self, reason: StaticString) -> Error:
-        """Refuses a value that was taken.
+        """Returns the error that refuses the value just read.
 
         Args:
-            reason: What is wrong with it.
+            reason: Why it is refused.
 
         Returns:
             The error to raise.
@@ -330,11 +333,11 @@ struct JsonReader(TrivialRegisterPassable):
 
     @no_inline
     def stop(self, problem: Problem, detail: StaticString = "") -> Error:
-        """Remembers what is wrong at the place of the reader.
+        """Records an error at the current position.
 
         Args:
-            problem: What is wrong.
-            detail: What was expected.
+            problem: The error.
+            detail: The expected type or token.
 
         Returns:
             The error to raise.
@@ -345,12 +348,12 @@ struct JsonReader(TrivialRegisterPassable):
     def stop_at(
         self, offset: Int, problem: Problem, detail: StaticString = ""
     ) -> Error:
-        """Remembers what is wrong.
+        """Records an error.
 
         Args:
-            offset: Where.
-            problem: What is wrong.
-            detail: What was expected.
+            offset: Its offset in the text.
+            problem: The error.
+            detail: The expected type or token.
 
         Returns:
             The error to raise.
@@ -364,17 +367,17 @@ struct JsonReader(TrivialRegisterPassable):
 
     @no_inline
     def wrong_type(self, wanted: StaticString) -> Error:
-        """Remembers that a value of another type comes.
+        """Records that the next value has another type.
 
         Args:
-            wanted: What was expected, such as `a number`.
+            wanted: The expected type, such as `a number`.
 
         Returns:
             The error to raise.
         """
         var at = self._state[].at
         var octet = at[]
-        # What begins no value is no value of another type.
+        # An octet that starts no value is a syntax error, not a wrong type.
         var begins_value = (
             octet == QUOTE
             or octet - 48 <= 9
@@ -390,10 +393,10 @@ struct JsonReader(TrivialRegisterPassable):
         return self.stop(value_problem(octet))
 
     def skip(self) raises:
-        """Takes any value and checks it, whatever it is.
+        """Reads and checks a value of any type, and drops it.
 
         Raises:
-            An error if it is malformed.
+            An error if the value is malformed.
         """
         # One bit per level: whether it is an object.
         var kinds = Array[UInt64, DEPTH_MAX // 64](fill=0)
@@ -506,7 +509,7 @@ struct JsonReader(TrivialRegisterPassable):
 
     @no_inline
     def _has_room(self) -> Bool:
-        # What reads a level may call itself for the next one.
+        # Types that contain themselves call the reader once per level.
         var stack = running_stack()
         self._state[].stack = stack
         return stack.holds(stack_pointer())

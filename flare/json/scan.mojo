@@ -1,8 +1,8 @@
 """Scans strings, numbers and white space in a padded copy of a text.
 
-Every text lies in memory that ends with `PADDING_OCTETS` of zeros. A zero is
-nowhere allowed in JSON, so that no scanner asks for the end, and a vector may
-be loaded at each octet of the text.
+The memory of every text ends with `PADDING_OCTETS` zeros. JSON allows a zero
+nowhere, so scanners need no check for the end, and a vector may be loaded at
+each octet of the text.
 
 Safety: each pointer points into such memory, at or before the first zero of
 the padding.
@@ -24,53 +24,55 @@ from .problem import (
 )
 
 comptime PADDING_OCTETS = 64
-"""The zeros behind each text."""
+"""The number of zeros after each text."""
 comptime LANES = 64 if simd_byte_width() >= 64 else 32
-"""How many octets are looked at in one step."""
+"""How many octets are examined in one step."""
 
 comptime QUOTE: UInt8 = 34
-"""Begins and ends a string."""
+"""Starts and ends a string."""
 comptime BACKSLASH: UInt8 = 92
-"""Begins an escape."""
+"""Starts an escape."""
 
 
 @fieldwise_init
 struct ScannedString(TrivialRegisterPassable):
-    """Holds where the content of a string lies and what follows it."""
+    """The content of a scanned string, and the place after it."""
 
     var content: OctetPointer
     """The first octet of the content."""
     var octets: Int
-    """The length of the content, decoded where that was asked for."""
+    """The length of the content; of the decoded content if decoding was asked
+    for.
+    """
     var next: OctetPointer
-    """Behind the closing quote, or where the problem is."""
+    """After the closing quote, or at the error."""
     var problem: Problem
-    """What is wrong, or `NONE`."""
+    """The error, or `NONE`."""
 
 
 @fieldwise_init
 struct ScannedNumber(TrivialRegisterPassable):
-    """Holds what a number is, without its fraction and exponent."""
+    """A scanned number, without its fraction and exponent."""
 
     var next: OctetPointer
-    """Behind the number, or where the problem is."""
+    """After the number, or at the error."""
     var integer: Int
     """The value, if `is_int`."""
     var is_int: Bool
-    """True if the number is an `Int`; else its text says what it is."""
+    """Whether the number is an `Int`. Otherwise its text holds the value."""
     var problem: Problem
-    """What is wrong, or `NONE`."""
+    """The error, or `NONE`."""
 
 
 @always_inline
 def skip_white(start: OctetPointer) -> OctetPointer:
-    """Passes white space over.
+    """Skips white space.
 
     Args:
-        start: Where to begin.
+        start: The first octet.
 
     Returns:
-        The first octet that is none.
+        The first octet that is not white space.
     """
     if start[] > 32:
         return start
@@ -92,23 +94,23 @@ def _skip_white_run(start: OctetPointer) -> OctetPointer:
 
 @fieldwise_init
 struct PlainRun(TrivialRegisterPassable):
-    """Holds how far a string goes on without anything special."""
+    """The plain octets at the start of a string."""
 
     var end: OctetPointer
     """The first quote, backslash or control octet."""
     var is_ascii: Bool
-    """True if all in front of it is ASCII."""
+    """Whether all octets before the end are ASCII."""
 
 
 @always_inline
 def scan_plain(start: OctetPointer) -> PlainRun:
-    """Passes octets of a string over that stand for themselves.
+    """Skips octets of a string that need no decoding.
 
     Args:
-        start: Where to begin.
+        start: The first octet.
 
     Returns:
-        Where that ends.
+        The end of the run.
     """
     var at = start
     var seen = SIMD[DType.uint8, LANES](0)
@@ -132,11 +134,11 @@ def scan_string[*, decode: Bool](start: OctetPointer) -> ScannedString:
     """Scans a string to its closing quote.
 
     Parameters:
-        decode: True decodes escapes where they stand; False leaves the text as
-            it is, so that only the length of a string without escapes is right.
+        decode: Whether to decode escapes in place. Otherwise the text stays as
+            it is, and only the length of a string without escapes is right.
 
     Args:
-        start: Behind the opening quote.
+        start: After the opening quote.
 
     Returns:
         The content.
@@ -150,13 +152,13 @@ def scan_string[*, decode: Bool](start: OctetPointer) -> ScannedString:
 
 @always_inline
 def scan_number(start: OctetPointer) -> ScannedNumber:
-    """Scans a number to the first octet that cannot belong to it.
+    """Scans a number up to the first octet that cannot belong to it.
 
     Args:
-        start: A minus or a digit, else there is no number.
+        start: A minus or a digit; otherwise there is no number.
 
     Returns:
-        What it is.
+        The number.
     """
     var at = start
     var is_negative = at[] == UInt8(ord("-"))
@@ -208,13 +210,13 @@ def _scan_fraction(start: OctetPointer) -> ScannedNumber:
 
 @always_inline
 def starts_with[word: StaticString](at: OctetPointer) -> Bool:
-    """Compares what follows with a word.
+    """Returns whether a word comes next.
 
     Parameters:
         word: The word.
 
     Args:
-        at: Where it should begin.
+        at: The place to look at.
 
     Returns:
         True if it does.

@@ -1,8 +1,7 @@
-"""Collects the values of one text, which a reader takes one by one.
+"""Collects the `Value`s that one `decode` reads in one shared document.
 
-All of them refer to one document, whose strings lie where they stand in the
-text of the reader. So a list of a million values costs what the text as one
-value would.
+Their strings stay in the reader's text. So a list of a million values costs as
+much as parsing the text as one value.
 """
 
 from std.memory import ArcPointer
@@ -14,35 +13,35 @@ from .reader import JsonReader
 
 
 struct SharedDocument(Movable):
-    """Adds values to a document."""
+    """Adds values to a document, one by one."""
 
     var document: ArcPointer[Document]
-    """The document; values that were taken keep it alive."""
+    """The document; the values read from it keep it alive."""
     var stack: List[Node]
-    """Memory for arrays and objects that are open."""
+    """Memory for open arrays and objects."""
 
     def __init__(out self, var text: PaddedText, *, nodes: Int):
-        """Makes a document without values.
+        """Creates a document without values.
 
         Args:
             text: The text.
-            nodes: Room for so many nodes is made at once.
+            nodes: The number of nodes to reserve memory for.
         """
         self.document = ArcPointer(Document(text^, nodes_expected=nodes))
         self.stack = List[Node](capacity=STACK_NODES)
 
     @always_inline
     def take(mut self, json: JsonReader) raises -> Int:
-        """Takes any value and checks it.
+        """Reads and checks a value of any type.
 
         Args:
-            json: Stands in front of it.
+            json: The reader, in front of the value.
 
         Returns:
-            Its node.
+            The index of its node.
 
         Raises:
-            An error if it is malformed.
+            An error if the value is malformed.
         """
         ref state = json.state()[]
         ref document = self.document[]
@@ -75,7 +74,7 @@ struct SharedDocument(Movable):
 
 @fieldwise_init
 struct TakenValue(Movable):
-    """Names a value that was taken."""
+    """A value of a shared document."""
 
     var document: ArcPointer[Document]
     """The document that holds it."""
@@ -84,16 +83,16 @@ struct TakenValue(Movable):
 
 
 def take_value(json: JsonReader) raises -> TakenValue:
-    """Takes any value and keeps it.
+    """Reads a value of any type, and keeps it.
 
     Args:
-        json: Stands in front of it.
+        json: The reader, in front of the value.
 
     Returns:
         The value, in the document that all values of the text share.
 
     Raises:
-        An error if it is malformed.
+        An error if the value is malformed.
     """
     ref state = json.state()[]
     if not state.shared:

@@ -12,14 +12,14 @@ from .writer import JsonOutput
 
 
 def loads(text: StringSlice, limits: JsonLimits = JsonLimits()) raises -> Value:
-    """Reads a text whose shape the program looks at as it goes.
+    """Parses a text of any shape.
 
     Args:
         text: The text.
-        limits: What it may be.
+        limits: Bounds on its length, depth and keys.
 
     Returns:
-        Its value.
+        The value of the whole text.
 
     Raises:
         The text of a `JsonError`.
@@ -30,14 +30,14 @@ def loads(text: StringSlice, limits: JsonLimits = JsonLimits()) raises -> Value:
 def loads(
     octets: Span[UInt8, _], limits: JsonLimits = JsonLimits()
 ) raises -> Value:
-    """Reads octets whose shape the program looks at as it goes.
+    """Parses octets of any shape.
 
     Args:
-        octets: The text; whether it is UTF-8 is checked.
-        limits: What it may be.
+        octets: The text; it is checked to be UTF-8.
+        limits: Bounds on its length, depth and keys.
 
     Returns:
-        Its value.
+        The value of the whole text.
 
     Raises:
         The text of a `JsonError`.
@@ -48,14 +48,14 @@ def loads(
 def decode[
     T: Deinitable & Movable
 ](text: StringSlice, limits: JsonLimits = JsonLimits()) raises -> T:
-    """Reads a text into a type of the program.
+    """Parses a text into a type of the program.
 
     Parameters:
-        T: The type; one that conforms to `FromJson`.
+        T: A type that conforms to `FromJson`.
 
     Args:
         text: The text.
-        limits: What it may be.
+        limits: Bounds on its length, depth and keys.
 
     Returns:
         The value.
@@ -69,14 +69,14 @@ def decode[
 def decode[
     T: Deinitable & Movable
 ](octets: Span[UInt8, _], limits: JsonLimits = JsonLimits()) raises -> T:
-    """Reads octets into a type of the program.
+    """Parses octets into a type of the program.
 
     Parameters:
-        T: The type; one that conforms to `FromJson`.
+        T: A type that conforms to `FromJson`.
 
     Args:
-        octets: The text; whether it is UTF-8 is checked.
-        limits: What it may be.
+        octets: The text; it is checked to be UTF-8.
+        limits: Bounds on its length, depth and keys.
 
     Returns:
         The value.
@@ -102,21 +102,21 @@ def decode[
 
 
 def dumps[T: AnyType, //](value: T, *, indent: Int = 0) raises -> String:
-    """Writes a value as text.
+    """Returns a value as JSON text.
 
     Parameters:
-        T: The type of the value.
+        T: A type that conforms to `ToJson`.
 
     Args:
         value: The value.
-        indent: Blanks per level; 0 writes no white space at all.
+        indent: Blanks per level; 0 writes no white space.
 
     Returns:
         The text.
 
     Raises:
-        The text of a `JsonError` if a number is NaN or infinite, or what a
-        `to_json` of the program raises.
+        The text of a `JsonError` if a number is NaN or infinite, or the error
+        of a `to_json` of the program.
     """
     comptime assert conforms_to(T, ToJson), String(
         reflect[T].name(), " is not written as JSON: conform to ToJson"

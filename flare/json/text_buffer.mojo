@@ -1,4 +1,4 @@
-"""Collects text in the memory of the `String` that it ends in."""
+"""Collects text in memory that becomes the memory of a `String`."""
 
 from std.memory import unsafe_memcpy
 
@@ -11,7 +11,7 @@ comptime _GROWTH_LARGE = 1024 * 1024
 
 
 struct TextBuffer(Movable, Sized):
-    """Owns a growing text, of which nothing is copied once it is whole."""
+    """Owns a growing text that becomes a `String` without a copy."""
 
     var _text: String
     var _octets: OctetPointer
@@ -19,7 +19,7 @@ struct TextBuffer(Movable, Sized):
     var _length: Int
 
     def __init__(out self):
-        """Makes an empty text with memory of its own."""
+        """Creates an empty text with memory of its own."""
         self._text = String(unsafe_uninit_length=_INITIAL_OCTETS)
         self._octets = _memory_of(self._text)
         self._capacity = _INITIAL_OCTETS
@@ -27,16 +27,16 @@ struct TextBuffer(Movable, Sized):
 
     @always_inline
     def __len__(self) -> Int:
-        """Counts the octets.
+        """Returns the number of octets.
 
         Returns:
-            The count.
+            The length.
         """
         return self._length
 
     @always_inline
     def span(self) -> Span[UInt8, origin_of(self)]:
-        """Views the text.
+        """Returns a view of the text.
 
         Returns:
             A view that appending invalidates.
@@ -49,7 +49,7 @@ struct TextBuffer(Movable, Sized):
         )
 
     def take(mut self) -> String:
-        """Gives the text away and begins another one.
+        """Returns the text, and starts an empty one.
 
         Returns:
             The text.
@@ -72,13 +72,13 @@ struct TextBuffer(Movable, Sized):
 
     @always_inline
     def reserve(mut self, count: Int) -> OctetPointer:
-        """Makes room behind the last octet.
+        """Reserves room after the last octet.
 
         Args:
-            count: Octets about to be written; not negative.
+            count: The number of octets to be written; not negative.
 
         Returns:
-            Where to write them; call `advance` afterwards.
+            Where to write them. Call `advance` afterwards.
         """
         if self._capacity - self._length < count:
             self._grow(count)
@@ -86,20 +86,20 @@ struct TextBuffer(Movable, Sized):
 
     @always_inline
     def advance(mut self, count: Int):
-        """Counts octets in that were written behind the last one.
+        """Adds octets that the caller wrote after the last octet.
 
         Args:
-            count: At most what was reserved.
+            count: Their number, at most as many as reserved.
         """
         debug_assert(self._length + count <= self._capacity, "past the end")
         self._length += count
 
     @always_inline
     def append(mut self, octets: Span[UInt8, _]):
-        """Copies octets behind the last one.
+        """Appends octets.
 
         Args:
-            octets: What to append; not a view of this text.
+            octets: The octets; not a view of this text.
         """
         var n = len(octets)
         copy_octets(self.reserve(n), octets.unsafe_ptr(), n)
@@ -107,10 +107,10 @@ struct TextBuffer(Movable, Sized):
 
     @always_inline
     def append(mut self, text: StaticString):
-        """Copies a constant text behind the last octet.
+        """Appends a constant text.
 
         Args:
-            text: What to append.
+            text: The text.
         """
         self.append(text.as_bytes())
 
@@ -119,7 +119,7 @@ struct TextBuffer(Movable, Sized):
         """Appends one octet.
 
         Args:
-            octet: What to append.
+            octet: The octet.
         """
         self.reserve(1)[] = octet
         self._length += 1
@@ -150,14 +150,14 @@ def unsafe_write_decimal(target: OctetPointer, number: Int) -> Int:
     """Writes a number as decimal digits without leading zeros.
 
     Args:
-        target: Where to.
+        target: Where to write them.
         number: Not negative.
 
     Returns:
-        How many digits it has.
+        The number of digits.
 
     Safety:
-        There is room for all of them.
+        The target has room for all digits.
     """
     debug_assert(number >= 0, "digits of ", number)
     var digits = 1

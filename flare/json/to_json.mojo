@@ -1,4 +1,4 @@
-"""Writes structs as JSON, by reflection on their fields when building."""
+"""Writes structs as JSON, by compile-time reflection on their fields."""
 
 from std.collections import Dict, List, Optional
 from std.collections.string import String
@@ -10,16 +10,16 @@ from .writer import JsonWriter
 
 
 trait ToJson:
-    """Is a type that is written as JSON."""
+    """A type that can be written as JSON."""
 
     def to_json(self, json: JsonWriter) raises:
-        """Writes one value; writes a struct field by field.
+        """Writes one value; a struct is written field by field.
 
         Args:
             json: The destination.
 
         Raises:
-            An error if the value has no form in JSON.
+            An error if JSON cannot represent the value.
         """
         comptime names = reflect[Self].field_names()
         json.begin_object()
@@ -103,7 +103,7 @@ __extension List(ToJson):
             json: The destination.
 
         Raises:
-            What an element raises.
+            The error of an element that cannot be written.
         """
         comptime assert conforms_to(
             Self.T, ToJson
@@ -123,7 +123,7 @@ __extension Dict(ToJson):
             json: The destination.
 
         Raises:
-            What a value raises.
+            The error of a member that cannot be written.
         """
         comptime assert conforms_to(
             Self.V, ToJson
@@ -143,14 +143,14 @@ __extension Dict(ToJson):
 
 __extension Optional(ToJson):
     def to_json(self, json: JsonWriter) raises:
-        """Writes the value or `null`.
+        """Writes the value, or `null`.
 
         Args:
             self: The value.
             json: The destination.
 
         Raises:
-            What the value raises.
+            The error of a value that cannot be written.
         """
         comptime assert conforms_to(
             Self.T, ToJson

@@ -1,4 +1,6 @@
-"""Walks over the values of a document: to write them, and to name one."""
+"""Walks over the values of a document, to write them or to find a value's
+path.
+"""
 
 from std.atomic import Atomic, Ordering
 
@@ -12,15 +14,15 @@ from .text_buffer import TextBuffer, unsafe_write_decimal
 from .writer import JsonWriter
 
 comptime _PATH_OCTETS_MAX = 256
-# Who goes through a list that a peer made and catches an error at each element
-# would else take time that grows with the square of its length.
+# A program may walk a list that a peer made, and catch an error at each
+# element. Without this bound, that would take quadratic time.
 comptime _PATH_STEPS_MAX = 32 * 1024 * 1024
 # Levels that are written without memory from the allocator.
 comptime _NEAR_LEVELS = 8
 
 
 def write_value(json: JsonWriter, document: Document, index: Int):
-    """Writes a value and all that it holds.
+    """Writes a value and its descendants.
 
     Args:
         json: The destination.
@@ -33,8 +35,9 @@ def write_value(json: JsonWriter, document: Document, index: Int):
     var text = document.text.octets
     var root = document.root_of(index)
     if json.is_compact() and Int(root.node) == index and root.octets > 0:
-        # No value is longer than it was when it was read: what had no need of
-        # an escape has none now. A vector is stored before it is judged.
+        # No value is longer than when it was read: a string that needed no
+        # escape then needs none now. Vectors are stored first and checked
+        # afterwards.
         var start = json.unsafe_begin_raw(Int(root.octets) + LANES)
         var raw = _RawOutput(start)
         _walk(raw, nodes, text, index)
@@ -237,13 +240,13 @@ def _octets(node: Node, text: OctetPointer) -> Span[UInt8, MutUntrackedOrigin]:
 
 
 def type_name(kind: UInt32) -> StaticString:
-    """Names the type of a node as people do.
+    """Returns what people call a node's type.
 
     Args:
         kind: The kind of the node.
 
     Returns:
-        The name, with its article.
+        The name with its article, such as `a number`.
     """
     if kind == Node.NULL:
         return "null"
@@ -259,21 +262,21 @@ def type_name(kind: UInt32) -> StaticString:
 
 
 def path_to(document: Document, index: Int, steps: PointerTo[UInt64]) -> String:
-    """Names a value by the keys and indexes that lead to it.
+    """Returns the keys and indexes that lead to a value.
 
     Args:
         document: The document.
         index: The node of the value.
-        steps: The `path_steps` of the document, where it lies on the heap: a
-            borrowed document may be a copy.
+        steps: The `path_steps` of the document on the heap: a borrowed
+            document may be a copy.
 
     Returns:
-        The path, empty for the value of the whole text. It ends in `...` where
-        it is long, and where naming values of the document has taken long.
+        The path; empty for the whole text. It ends in `...` if it is long, or
+        if earlier paths of this document have taken long.
     """
     var path = String()
-    # What a container holds lies in front of it: the children of a value that
-    # holds the wanted one are the last to begin at or in front of it.
+    # A container's descendants lie before it. The wanted value's container is
+    # the one whose children are the last to start at or before the value.
     var at = Int(document.root_of(index).node)
     while at != index:
         var node = document.nodes[at]
@@ -294,8 +297,8 @@ def path_to(document: Document, index: Int, steps: PointerTo[UInt64]) -> String:
 def _child_towards(
     document: Document, node: Node, index: Int, steps: PointerTo[UInt64]
 ) -> Int:
-    # Children beside each other hold descendants in ascending order, and each
-    # has its own behind those of the ones in front.
+    # The descendants of neighbouring children ascend, and a child's own
+    # descendants follow those of the children before it.
     var is_object = node.kind == Node.OBJECT
     var step = 2 if is_object else 1
     var count = Int(node.size)
@@ -310,7 +313,7 @@ def _child_towards(
         var at = first + step * seen
         var child = document.nodes[at]
         seen += 1
-        # The first child whose own children end behind the wanted value.
+        # The first child whose own children end after the wanted value.
         if (
             child.kind == Node.ARRAY or child.kind == Node.OBJECT
         ) and index < child.place + _nodes_of(child):

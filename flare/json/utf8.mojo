@@ -1,8 +1,8 @@
-"""Finds what is not UTF-8 (RFC 3629)."""
+"""Finds octets that are not UTF-8 (RFC 3629)."""
 
 
 def find_malformed(octets: Span[UInt8, _]) -> Int:
-    """Finds the first octet of a malformed sequence.
+    """Returns the place of the first malformed sequence.
 
     Args:
         octets: Any octets.

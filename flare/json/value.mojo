@@ -1,4 +1,4 @@
-"""Gives access to a JSON text without a struct for it."""
+"""Represents JSON of any shape, for programs that have no struct for it."""
 
 from std.memory import ArcPointer
 
@@ -17,11 +17,12 @@ from .writer import JsonOutput, JsonWriter
 
 
 struct Value(FromJson, ImplicitlyCopyable, Sized, ToJson, Writable):
-    """Is a value of a JSON text that was read; it cannot be changed.
+    """A value of a parsed JSON text. It cannot be changed.
 
-    All values of one text share its memory, which lives as long as one of them,
-    also those that `decode` reads into the fields of structs, lists and
-    dictionaries. A copy counts a reference, and may be used by another thread.
+    All values of one text share the text's memory, including the values that
+    `decode` stores in structs, lists and dictionaries. The memory is freed
+    with the last of them. Copying a value counts a reference; a copy may be
+    used on another thread.
     """
 
     var _document: ArcPointer[Document]
@@ -32,11 +33,11 @@ struct Value(FromJson, ImplicitlyCopyable, Sized, ToJson, Writable):
         octets: Span[UInt8, _],
         limits: JsonLimits = JsonLimits(),
     ) raises:
-        """Reads a text.
+        """Parses a text.
 
         Args:
             octets: The text, UTF-8.
-            limits: What it may be.
+            limits: Bounds on its length, depth and keys.
 
         Raises:
             The text of a `JsonError`.
@@ -46,17 +47,17 @@ struct Value(FromJson, ImplicitlyCopyable, Sized, ToJson, Writable):
         self._document = ArcPointer(document^)
 
     def __init__(out self, document: ArcPointer[Document], index: Int):
-        """Names a value of a text.
+        """Refers to one value of a parsed text.
 
         Args:
-            document: The text.
+            document: The parsed text.
             index: The node of the value.
         """
         self._document = document
         self._index = index
 
     def is_null(self) -> Bool:
-        """Tells whether it is `null`.
+        """Returns whether the value is `null`.
 
         Returns:
             True if it is.
@@ -64,7 +65,7 @@ struct Value(FromJson, ImplicitlyCopyable, Sized, ToJson, Writable):
         return self.node().kind == Node.NULL
 
     def is_bool(self) -> Bool:
-        """Tells whether it is `true` or `false`.
+        """Returns whether the value is `true` or `false`.
 
         Returns:
             True if it is.
@@ -72,7 +73,7 @@ struct Value(FromJson, ImplicitlyCopyable, Sized, ToJson, Writable):
         return self.node().kind == Node.BOOL
 
     def is_number(self) -> Bool:
-        """Tells whether it is a number.
+        """Returns whether the value is a number.
 
         Returns:
             True if it is.
@@ -80,7 +81,7 @@ struct Value(FromJson, ImplicitlyCopyable, Sized, ToJson, Writable):
         return self.node().kind in (Node.INTEGER, Node.NUMBER)
 
     def is_string(self) -> Bool:
-        """Tells whether it is a string.
+        """Returns whether the value is a string.
 
         Returns:
             True if it is.
@@ -88,7 +89,7 @@ struct Value(FromJson, ImplicitlyCopyable, Sized, ToJson, Writable):
         return self.node().kind == Node.STRING
 
     def is_array(self) -> Bool:
-        """Tells whether it is an array.
+        """Returns whether the value is an array.
 
         Returns:
             True if it is.
@@ -96,7 +97,7 @@ struct Value(FromJson, ImplicitlyCopyable, Sized, ToJson, Writable):
         return self.node().kind == Node.ARRAY
 
     def is_object(self) -> Bool:
-        """Tells whether it is an object.
+        """Returns whether the value is an object.
 
         Returns:
             True if it is.
@@ -104,26 +105,26 @@ struct Value(FromJson, ImplicitlyCopyable, Sized, ToJson, Writable):
         return self.node().kind == Node.OBJECT
 
     def bool_value(self) raises -> Bool:
-        """Gives a boolean.
+        """Returns the value as a boolean.
 
         Returns:
             The boolean.
 
         Raises:
-            The text of a `JsonError` if it is none.
+            The text of a `JsonError` if the value is not a boolean.
         """
         self._check(Node.BOOL, "a boolean")
         return self.node().place == 1
 
     def int_value(self) raises -> Int:
-        """Gives a number that is an integer.
+        """Returns the value as an integer.
 
         Returns:
             The integer.
 
         Raises:
-            The text of a `JsonError` if it is no number, has a fraction or an
-            exponent, or does not fit an `Int`.
+            The text of a `JsonError` if the value is not a number, has a
+            fraction or an exponent, or does not fit an `Int`.
         """
         var node = self.node()
         if node.kind == Node.INTEGER:
@@ -138,13 +139,14 @@ struct Value(FromJson, ImplicitlyCopyable, Sized, ToJson, Writable):
         raise self._wrong_type("an integer")
 
     def float_value(self) raises -> Float64:
-        """Gives a number as the nearest `Float64`.
+        """Returns the value as the nearest `Float64`.
 
         Returns:
             The number.
 
         Raises:
-            The text of a `JsonError` if it is no number, or too large.
+            The text of a `JsonError` if the value is not a number, or is too
+            large.
         """
         var node = self.node()
         if node.kind == Node.INTEGER:
@@ -159,13 +161,13 @@ struct Value(FromJson, ImplicitlyCopyable, Sized, ToJson, Writable):
         return number.value()
 
     def number_text(self) raises -> String:
-        """Gives a number in decimal, with every digit that the text has.
+        """Returns a number as the text spells it, with all its digits.
 
         Returns:
-            The number as it was written.
+            The number as written.
 
         Raises:
-            The text of a `JsonError` if it is no number.
+            The text of a `JsonError` if the value is not a number.
         """
         var node = self.node()
         if node.kind == Node.INTEGER:
@@ -175,33 +177,33 @@ struct Value(FromJson, ImplicitlyCopyable, Sized, ToJson, Writable):
         return String(unsafe_from_utf8=self._octets())
 
     def string_value(self) raises -> String:
-        """Gives a string.
+        """Returns a copy of a string.
 
         Returns:
-            A copy of its content.
+            The decoded content.
 
         Raises:
-            The text of a `JsonError` if it is none.
+            The text of a `JsonError` if the value is not a string.
         """
         return String(unsafe_from_utf8=self.text().as_bytes())
 
     def text(self) raises -> StringSlice[origin_of(self)]:
-        """Views a string.
+        """Returns a view of a string, without a copy.
 
         Returns:
-            Its content, without a copy.
+            The decoded content.
 
         Raises:
-            The text of a `JsonError` if it is none.
+            The text of a `JsonError` if the value is not a string.
         """
         self._check(Node.STRING, "a string")
         return StringSlice[origin_of(self)](unsafe_from_utf8=self._octets())
 
     def __len__(self) -> Int:
-        """Counts elements or members.
+        """Returns the number of elements or members.
 
         Returns:
-            The count; 0 if it is neither an array nor an object.
+            The number; 0 if the value is neither an array nor an object.
         """
         var node = self.node()
         if node.kind != Node.ARRAY and node.kind != Node.OBJECT:
@@ -209,7 +211,7 @@ struct Value(FromJson, ImplicitlyCopyable, Sized, ToJson, Writable):
         return Int(node.size)
 
     def __getitem__(self, index: Int) raises -> Self:
-        """Gives an element of an array.
+        """Returns an element of an array.
 
         Args:
             index: Its index, from 0.
@@ -218,7 +220,8 @@ struct Value(FromJson, ImplicitlyCopyable, Sized, ToJson, Writable):
             The element.
 
         Raises:
-            The text of a `JsonError` if it is no array or too short.
+            The text of a `JsonError` if the value is not an array, or the
+            index is out of range.
         """
         self._check(Node.ARRAY, "an array")
         var node = self.node()
@@ -232,7 +235,7 @@ struct Value(FromJson, ImplicitlyCopyable, Sized, ToJson, Writable):
         return Self(self._document, node.place + index)
 
     def __getitem__(self, key: StringSlice) raises -> Self:
-        """Gives the value of a member of an object.
+        """Returns the value of an object's member.
 
         Args:
             key: The key.
@@ -241,7 +244,8 @@ struct Value(FromJson, ImplicitlyCopyable, Sized, ToJson, Writable):
             The value.
 
         Raises:
-            The text of a `JsonError` if it is no object or lacks the key.
+            The text of a `JsonError` if the value is not an object, or lacks
+            the key.
         """
         self._check(Node.OBJECT, "an object")
         var found = self.get(key)
@@ -256,13 +260,13 @@ struct Value(FromJson, ImplicitlyCopyable, Sized, ToJson, Writable):
         return found.take()
 
     def get(self, key: StringSlice) -> Optional[Self]:
-        """Gives the value of a member, if there is one.
+        """Returns the value of an object's member, if there is one.
 
         Args:
             key: The key.
 
         Returns:
-            The value; none if it is no object or lacks the key.
+            The value; `None` if this is not an object or lacks the key.
         """
         var node = self.node()
         if node.kind != Node.OBJECT:
@@ -273,24 +277,24 @@ struct Value(FromJson, ImplicitlyCopyable, Sized, ToJson, Writable):
         return Self(self._document, found.value())
 
     def __contains__(self, key: StringSlice) -> Bool:
-        """Tells whether an object has a key.
+        """Returns whether an object has a key.
 
         Args:
             key: The key.
 
         Returns:
-            True if it has.
+            True if it has; False if the value is not an object.
         """
         return Bool(self.get(key))
 
     def elements(self) raises -> List[Self]:
-        """Lists the elements of an array.
+        """Returns the elements of an array.
 
         Returns:
             The elements in order.
 
         Raises:
-            The text of a `JsonError` if it is no array.
+            The text of a `JsonError` if the value is not an array.
         """
         self._check(Node.ARRAY, "an array")
         var node = self.node()
@@ -300,13 +304,13 @@ struct Value(FromJson, ImplicitlyCopyable, Sized, ToJson, Writable):
         return list^
 
     def members(self) raises -> List[Member]:
-        """Lists the members of an object.
+        """Returns the members of an object.
 
         Returns:
-            Keys and values in the order of the text.
+            Keys and values, in the order of the text.
 
         Raises:
-            The text of a `JsonError` if it is no object.
+            The text of a `JsonError` if the value is not an object.
         """
         self._check(Node.OBJECT, "an object")
         var node = self.node()
@@ -334,28 +338,28 @@ struct Value(FromJson, ImplicitlyCopyable, Sized, ToJson, Writable):
 
     @always_inline
     def node(self) -> Node:
-        """Describes the value.
+        """Returns the node that describes the value.
 
         Returns:
-            Its node.
+            The node.
         """
         return self._document[].nodes.unsafe_get(self._index)
 
     @staticmethod
     def from_json(json: JsonReader) raises -> Self:
-        """Takes any value.
+        """Reads a value of any type.
 
-        All values that one `decode` reads share one text. It grows until
-        `decode` returns: before, no other thread may use one of them.
+        All values that one `decode` reads share one text. The text grows until
+        `decode` returns; until then, no other thread may use any of them.
 
         Args:
-            json: Stands in front of it.
+            json: The reader, in front of the value.
 
         Returns:
             The value.
 
         Raises:
-            An error if it is malformed.
+            An error if the value is malformed.
         """
         var taken = take_value(json)
         return Self(taken.document, taken.index)
@@ -367,7 +371,7 @@ struct Value(FromJson, ImplicitlyCopyable, Sized, ToJson, Writable):
             json: The destination.
 
         Raises:
-            Nothing: what was read can be written.
+            Never in practice: every parsed value can be written.
         """
         write_value(json, self._document[], self._index)
 
@@ -405,7 +409,7 @@ struct Value(FromJson, ImplicitlyCopyable, Sized, ToJson, Writable):
 
 @fieldwise_init
 struct Member(Copyable):
-    """Is a key of an object and what it stands for."""
+    """A member of an object: a key and its value."""
 
     var key: String
     """The key."""

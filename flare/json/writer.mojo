@@ -23,39 +23,39 @@ comptime _WORDS = DEPTH_MAX // 64
 comptime _BLANKS_FREE = 64 * 1024
 comptime _BLANKS_PER_OCTET = 8
 comptime _INDENT_MAX = 1024
-# Types nest so deep by themselves, whatever was read: levels below the first
-# one pay for no look at the stack. The first one does: its text may become a
-# part of another, and that one of a third.
+# Types can nest this deep without recursion, so these levels skip the check of
+# the stack. The first level does check: its text may become part of another
+# text, and that one of a third.
 comptime _LEVELS_UNCHECKED = 4
 
 
 struct WriterState(Movable):
-    """Holds a text that is being written."""
+    """The state of a text that is being written."""
 
     var buffer: TextBuffer
-    """What is written."""
+    """The text so far."""
     var indent: Int
-    """Blanks per level, or 0 for a text without white space."""
+    """Blanks per level; 0 for a text without white space."""
     var depth: Int
     """How many arrays and objects are open."""
     var phase: Int
-    """What came last."""
+    """The kind of the last token."""
     var is_misused: Bool
-    """True once something was written where it cannot stand."""
+    """Whether the program wrote a token where none may stand."""
     var is_object: Array[UInt64, _WORDS]
     """One bit per open level: whether it is an object."""
     var blanks: Int
-    """How many blanks lines begin with so far."""
+    """How many blanks of indentation were written so far."""
     var is_flat: Bool
-    """True once lines begin without blanks."""
+    """Whether lines no longer start with blanks."""
     var stack: StackRange
-    """Where a frame may lie that begins another level, as far as is known."""
+    """The part of the stack known to have room for another level."""
 
     def __init__(out self, indent: Int):
-        """Begins a text.
+        """Starts a text.
 
         Args:
-            indent: Blanks per level, or 0.
+            indent: Blanks per level; 0 writes no white space.
         """
         self.buffer = TextBuffer()
         self.indent = min(max(indent, 0), _INDENT_MAX)
@@ -69,10 +69,10 @@ struct WriterState(Movable):
 
     @always_inline
     def innermost_is_object(self) -> Bool:
-        """Tells what is open.
+        """Returns whether the innermost open level is an object.
 
         Returns:
-            True if the innermost open level is an object.
+            True if it is; False if it is an array.
         """
         var level = self.depth - 1
         return (
@@ -89,10 +89,10 @@ struct JsonOutput(Movable):
     var _state: PointerTo[WriterState]
 
     def __init__(out self, *, indent: Int = 0):
-        """Begins a text.
+        """Starts a text.
 
         Args:
-            indent: Blanks per level; 0 writes no white space at all.
+            indent: Blanks per level; 0 writes no white space.
         """
         self._state = heap_create(WriterState(indent))
 
@@ -101,27 +101,28 @@ struct JsonOutput(Movable):
         heap_destroy(self._state)
 
     def writer(self) -> JsonWriter:
-        """Gives what writes into the text.
+        """Returns the writer of the text.
 
         Returns:
-            A handle that is of use as long as this lives.
+            A handle, valid while this lives.
         """
         return JsonWriter(self._state)
 
     def take_text(self) raises -> String:
-        """Gives the text away; nothing can be written behind it.
+        """Returns the finished text. The output is empty afterwards, and
+        closed.
 
         Returns:
             The text.
 
         Raises:
-            The text of a `JsonError` if it is no whole value.
+            The text of a `JsonError` if the text is not one whole value.
         """
         self.check()
         return self._state[].buffer.take()
 
     def check(self) raises:
-        """Makes sure that the text is one whole value.
+        """Checks that the text is one whole value.
 
         Raises:
             The text of a `JsonError` if it is not.
@@ -133,13 +134,13 @@ struct JsonOutput(Movable):
             )
 
     def unsafe_text(self) -> StringSlice[origin_of(self)]:
-        """Views what has been written so far.
+        """Returns a view of the text so far.
 
         Returns:
             The text.
 
         Safety:
-            The view is not used once more has been written.
+            Do not use the view after another write.
         """
         return StringSlice[origin_of(self)](
             unsafe_from_utf8=rebind[Span[UInt8, origin_of(self)]](
@@ -150,7 +151,9 @@ struct JsonOutput(Movable):
 
 @fieldwise_init
 struct JsonWriter(TrivialRegisterPassable):
-    """Writes into the text of a `JsonOutput`; a copy writes into the same."""
+    """Writes a JSON text piece by piece, in a `to_json`. Copies share the
+    text.
+    """
 
     var _state: PointerTo[WriterState]
 
@@ -189,7 +192,7 @@ struct JsonWriter(TrivialRegisterPassable):
             buffer.append_decimal(-value)
 
     def uint(self, value: UInt64):
-        """Writes an integer that has no sign.
+        """Writes an integer without a sign.
 
         Args:
             value: The integer.
@@ -202,7 +205,8 @@ struct JsonWriter(TrivialRegisterPassable):
         self._state[].buffer.append(text.as_bytes())
 
     def float(self, value: Float64) raises:
-        """Writes a number in the shortest form that reads back as the same.
+        """Writes a number in the shortest form that reads back as the same
+        number.
 
         Args:
             value: The number.
@@ -219,7 +223,7 @@ struct JsonWriter(TrivialRegisterPassable):
 
     @always_inline
     def string(self, value: StringSlice):
-        """Writes a string.
+        """Writes a string, quoted and escaped.
 
         Args:
             value: The string.
@@ -230,16 +234,17 @@ struct JsonWriter(TrivialRegisterPassable):
     def string_octets[
         *, unsafe_is_padded: Bool = False
     ](self, value: Span[UInt8, _]):
-        """Writes a string.
+        """Writes a string, quoted and escaped.
 
         Parameters:
-            unsafe_is_padded: True if a vector may be loaded behind the content.
+            unsafe_is_padded: Whether a vector may be loaded past the content's
+                end.
 
         Args:
-            value: Its content, UTF-8.
+            value: The content, UTF-8.
 
         Safety:
-            The parameter says what is so.
+            If `unsafe_is_padded`, memory past the content must be readable.
         """
         self.before_value()
         append_quoted[unsafe_is_padded=unsafe_is_padded](
@@ -248,19 +253,19 @@ struct JsonWriter(TrivialRegisterPassable):
 
     @always_inline
     def unsafe_raw(self, value: Span[UInt8, _]):
-        """Writes a value that is JSON already.
+        """Writes a value that is JSON text already.
 
         Args:
             value: The text of one value.
 
         Safety:
-            The text is well-formed: nobody checks it.
+            The text must be well-formed: it is not checked.
         """
         self.before_value()
         self._state[].buffer.append(value)
 
     def is_compact(self) -> Bool:
-        """Tells whether the text has no white space.
+        """Returns whether the text has no white space.
 
         Returns:
             True if it has none.
@@ -268,38 +273,38 @@ struct JsonWriter(TrivialRegisterPassable):
         return self._state[].indent == 0
 
     def unsafe_begin_raw(self, octets_max: Int) -> OctetPointer:
-        """Makes room for a value that is written by somebody else.
+        """Reserves room for a value that the caller writes.
 
         Args:
-            octets_max: How much will be written.
+            octets_max: The longest value, in octets.
 
         Returns:
-            Where to write it; call `unsafe_end_raw` afterwards.
+            Where to write it. Call `unsafe_end_raw` afterwards.
 
         Safety:
-            Nothing else is written before that.
+            Write nothing else before `unsafe_end_raw`.
         """
         self.before_value()
         return self._state[].buffer.reserve(octets_max)
 
     def unsafe_end_raw(self, octets: Int):
-        """Takes a value that was written there.
+        """Ends a value that the caller wrote.
 
         Args:
-            octets: How long it is.
+            octets: Its length.
 
         Safety:
-            So many octets were written, and they are one value.
+            The caller has written that many octets, and they are one value.
         """
         self._state[].buffer.advance(octets)
 
     @always_inline
     def begin_array(self) raises:
-        """Begins an array.
+        """Starts an array.
 
         Raises:
-            The text of a `JsonError` of kind `TOO_DEEP`, if the stack of the
-            fiber or thread or `DEPTH_MAX` allows no further level.
+            The text of a `JsonError` of kind `TOO_DEEP` if `DEPTH_MAX` or the
+            stack allows no further level.
         """
         if unlikely(not self._begins(False, UInt8(ord("[")))):
             raise self._too_deep()
@@ -310,11 +315,11 @@ struct JsonWriter(TrivialRegisterPassable):
 
     @always_inline
     def begin_object(self) raises:
-        """Begins an object.
+        """Starts an object.
 
         Raises:
-            The text of a `JsonError` of kind `TOO_DEEP`, if the stack of the
-            fiber or thread or `DEPTH_MAX` allows no further level.
+            The text of a `JsonError` of kind `TOO_DEEP` if `DEPTH_MAX` or the
+            stack allows no further level.
         """
         if unlikely(not self._begins(True, UInt8(ord("{")))):
             raise self._too_deep()
@@ -325,11 +330,11 @@ struct JsonWriter(TrivialRegisterPassable):
 
     @always_inline
     def key(self, key: StringSlice):
-        """Writes the key of the value that follows.
+        """Writes the key of the next value.
 
         Args:
-            key: The key; whoever writes one twice writes a text that few can
-                read.
+            key: The key. Repeated keys are written, but few parsers accept
+                them.
         """
         self.key_octets(key.as_bytes())
 
@@ -337,16 +342,17 @@ struct JsonWriter(TrivialRegisterPassable):
     def key_octets[
         *, unsafe_is_padded: Bool = False
     ](self, key: Span[UInt8, _]):
-        """Writes the key of the value that follows.
+        """Writes the key of the next value.
 
         Parameters:
-            unsafe_is_padded: True if a vector may be loaded behind the key.
+            unsafe_is_padded: Whether a vector may be loaded past the key's
+                end.
 
         Args:
             key: The octets of the key, UTF-8.
 
         Safety:
-            The parameter says what is so.
+            If `unsafe_is_padded`, memory past the key must be readable.
         """
         ref state = self._state[]
         if state.phase == _BEHIND_KEY or not state.innermost_is_object():
@@ -360,7 +366,7 @@ struct JsonWriter(TrivialRegisterPassable):
 
     @always_inline
     def constant_key[name: StaticString, text: StaticString](self):
-        """Writes a key that is known when building.
+        """Writes a key that is known at compile time.
 
         Parameters:
             name: The key.
@@ -380,11 +386,11 @@ struct JsonWriter(TrivialRegisterPassable):
 
     @no_inline
     def error(self, kind: Int, var reason: String) -> Error:
-        """Says what is wrong with the value that would come next.
+        """Returns an error about the value that would be written next.
 
         Args:
             kind: One of the kinds of `JsonError`.
-            reason: What is wrong.
+            reason: The reason.
 
         Returns:
             The error to raise.
@@ -400,7 +406,7 @@ struct JsonWriter(TrivialRegisterPassable):
 
     @always_inline
     def before_value(self):
-        """Writes what stands between two values, in front of a value."""
+        """Writes the separator before a value."""
         ref state = self._state[]
         if state.phase != _BEHIND_KEY:
             if state.depth == 0:
@@ -427,10 +433,10 @@ struct JsonWriter(TrivialRegisterPassable):
 
     @no_inline
     def break_line(self, levels: Int):
-        """Begins a line of an indented text.
+        """Starts a line of an indented text.
 
         Args:
-            levels: How much deeper it is than the innermost open level.
+            levels: How many levels deeper it is than the innermost open one.
         """
         ref state = self._state[]
         state.buffer.append_octet(10)
@@ -446,13 +452,13 @@ struct JsonWriter(TrivialRegisterPassable):
 
     @always_inline
     def unsafe_buffer(self) -> PointerTo[TextBuffer]:
-        """Returns what has been written.
+        """Returns the text, to append a part of a value to it.
 
         Returns:
-            The text, to which part of a value is appended.
+            The text so far.
 
         Safety:
-            `before_value` was called, and what is appended is one value.
+            Call `before_value` first, then append exactly one value.
         """
         return Pointer(to=self._state[].buffer).unsafe_origin_cast[
             MutUntrackedOrigin
@@ -488,7 +494,7 @@ struct JsonWriter(TrivialRegisterPassable):
 
     @no_inline
     def _has_room(self) -> Bool:
-        # What writes a level may call itself for the next one.
+        # Types that contain themselves call the writer once per level.
         var stack = running_stack()
         self._state[].stack = stack
         return stack.holds(stack_pointer())

@@ -113,7 +113,7 @@ def scan_escaped[
 
 @always_inline
 def hexadecimal_value(b: UInt8) -> UInt8:
-    """Gives the value of a hexadecimal digit, or 255."""
+    """Returns the value of a hexadecimal digit, or 255."""
     if b - 48 < 10:
         return b - 48
     var letter = (b | 32) - 97
@@ -176,7 +176,7 @@ def _fault_behind_host(
 
 
 def is_ipv6(octets: Span[UInt8, _]) -> Bool:
-    """Tells whether octets are an IPv6 address without a zone.
+    """Returns whether octets are an IPv6 address without a zone.
 
     The grammar is IPv6address of RFC 3986 section 3.2.2: eight groups, or
     fewer with one `::` in the place of at least one; the last two groups may

@@ -67,7 +67,7 @@ struct StoredCookie(Copyable, Movable):
     """Orders the cookies by when they were last sent or set."""
 
     def is_same(self, other: Self) -> Bool:
-        """Tells whether a cookie takes the place of another one.
+        """Returns whether a cookie takes the place of another one.
 
         Args:
             other: The other cookie, of the same domain.
@@ -164,7 +164,7 @@ def expires_at(cookie: Cookie, now_seconds: Int) -> Int:
 
 
 def is_sent(cookie: Cookie, context: CookieContext) -> Bool:
-    """Tells whether SameSite lets a request have a cookie (section 5.8.3).
+    """Returns whether SameSite lets a request have a cookie (section 5.8.3).
 
     Args:
         cookie: The cookie.

@@ -8,7 +8,7 @@ comptime _DOT: UInt8 = 46
 
 
 def domain_matches(host: Span[UInt8, _], domain: Span[UInt8, _]) -> Bool:
-    """Tells whether a host is a domain or lies in it (section 5.1.3).
+    """Returns whether a host is a domain or lies in it (section 5.1.3).
 
     Args:
         host: The host of a request, in small letters, an IPv6 address without
@@ -31,7 +31,7 @@ def domain_matches(host: Span[UInt8, _], domain: Span[UInt8, _]) -> Bool:
 
 
 def is_address(host: Span[UInt8, _]) -> Bool:
-    """Tells whether a host is an address, or would be read as one.
+    """Returns whether a host is an address, or would be read as one.
 
     Args:
         host: The host, an IPv6 address without its brackets.
@@ -82,7 +82,7 @@ def default_path[
 
 
 def path_matches(path: Span[UInt8, _], prefix: Span[UInt8, _]) -> Bool:
-    """Tells whether a path is the one of a cookie or lies below it.
+    """Returns whether a path is the one of a cookie or lies below it.
 
     Args:
         path: The path of a request.

@@ -149,7 +149,7 @@ struct CookiePairs[origin: ImmOrigin](ImplicitlyCopyable, Iterable, Iterator):
         self._rest = octets
 
     def __iter__(ref self) -> Self:
-        """Gives the view for a `for` loop.
+        """Returns the view for a `for` loop.
 
         Returns:
             A copy that stands where this one stands.
@@ -157,7 +157,7 @@ struct CookiePairs[origin: ImmOrigin](ImplicitlyCopyable, Iterable, Iterator):
         return self
 
     def __next__(mut self) raises StopIteration -> CookiePair[Self.origin]:
-        """Gives the next cookie.
+        """Returns the next cookie.
 
         Returns:
             Views of its name and value.
@@ -220,7 +220,7 @@ struct RequestCookies[origin: ImmOrigin](
         self._pairs = CookiePairs(Span[UInt8, Self.origin]())
 
     def __iter__(ref self) -> Self:
-        """Gives the view for a `for` loop.
+        """Returns the view for a `for` loop.
 
         Returns:
             A copy that stands where this one stands.
@@ -228,7 +228,7 @@ struct RequestCookies[origin: ImmOrigin](
         return self
 
     def __next__(mut self) raises StopIteration -> CookiePair[Self.origin]:
-        """Gives the next cookie.
+        """Returns the next cookie.
 
         Returns:
             Views of its name and value.
@@ -261,7 +261,7 @@ struct RequestCookies[origin: ImmOrigin](
         return None
 
     def __contains__(self, name: StringSlice) -> Bool:
-        """Tells whether there is a cookie of a name.
+        """Returns whether there is a cookie of a name.
 
         Args:
             name: The name; its case counts.

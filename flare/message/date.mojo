@@ -94,7 +94,7 @@ struct HttpDate(Comparable, TrivialRegisterPassable, Writable):
         return self.seconds < other.seconds
 
     def octets(self) -> Array[UInt8, HTTP_DATE_OCTETS]:
-        """Gives the date as it is sent.
+        """Returns the date as it is sent.
 
         Returns:
             An IMF-fixdate such as `Sun, 06 Nov 1994 08:49:37 GMT`.

@@ -81,7 +81,7 @@ struct FieldSection[origin: ImmOrigin](ImplicitlyCopyable, Iterable, Sized):
 
     @always_inline
     def name(self, index: Int) -> StringSlice[Self.origin]:
-        """Gives the name of one field line, in the case it was received in.
+        """Returns the name of one field line, in the case it was received in.
 
         Args:
             index: The line, from 0.
@@ -98,7 +98,7 @@ struct FieldSection[origin: ImmOrigin](ImplicitlyCopyable, Iterable, Sized):
 
     @always_inline
     def value(self, index: Int) -> StringSlice[Self.origin]:
-        """Gives the value of one field line without the space around it.
+        """Returns the value of one field line without the space around it.
 
         A value may hold octets above 0x7F (obs-text, RFC 9110 section 5.5) and
         need not be UTF-8: check it with `StringSlice(from_utf8=…)` before it
@@ -147,7 +147,7 @@ struct FieldSection[origin: ImmOrigin](ImplicitlyCopyable, Iterable, Sized):
         return len(self.lines)
 
     def get(self, name: StringSlice) -> Optional[StringSlice[Self.origin]]:
-        """Gives the value of the first field line of a name.
+        """Returns the value of the first field line of a name.
 
         Args:
             name: The name, in any case.
@@ -195,7 +195,7 @@ struct FieldSection[origin: ImmOrigin](ImplicitlyCopyable, Iterable, Sized):
         return found
 
     def __contains__(self, name: StringSlice) -> Bool:
-        """Tells whether a field is present.
+        """Returns whether a field is present.
 
         Args:
             name: The name, in any case.
@@ -229,7 +229,7 @@ struct FieldIterator[origin: ImmOrigin](ImplicitlyCopyable, Iterator):
         self._next = 0
 
     def __next__(mut self) raises StopIteration -> FieldView[Self.origin]:
-        """Gives the next line.
+        """Returns the next line.
 
         Returns:
             Views of its name and value.
@@ -286,7 +286,7 @@ struct FieldValues[origin: ImmOrigin, name_origin: ImmOrigin](
         self._next = 0
 
     def __iter__(ref self) -> Self:
-        """Gives the iterator for a `for` loop.
+        """Returns the iterator for a `for` loop.
 
         Returns:
             A copy that stands where this one stands.
@@ -294,7 +294,7 @@ struct FieldValues[origin: ImmOrigin, name_origin: ImmOrigin](
         return self
 
     def __next__(mut self) raises StopIteration -> StringSlice[Self.origin]:
-        """Gives the next value.
+        """Returns the next value.
 
         Returns:
             A view of it.

@@ -139,7 +139,7 @@ struct FieldName:
 
     @staticmethod
     def text(id: UInt8) -> StaticString:
-        """Gives the name as the registry spells it.
+        """Returns the name as the registry spells it.
 
         Args:
             id: One of the constants.
@@ -154,7 +154,7 @@ struct FieldName:
     @staticmethod
     @always_inline
     def bit(id: UInt8) -> UInt64:
-        """Gives the member that stands for a name in a set of names.
+        """Returns the member that stands for a name in a set of names.
 
         Args:
             id: One of the constants.

@@ -180,7 +180,7 @@ struct FormFields(Copyable, FromForm, Movable, Sized):
         return found^
 
     def __contains__(self, name: StringSlice) -> Bool:
-        """Tells whether there is a field of a name.
+        """Returns whether there is a field of a name.
 
         Args:
             name: The name; its case counts.

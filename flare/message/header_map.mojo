@@ -213,7 +213,7 @@ struct HeaderMap(Copyable, Iterable, Movable, Sized, Writable):
         return 1 if self._constant else 0
 
     def __contains__(self, name: StringSlice) -> Bool:
-        """Tells whether a field is present.
+        """Returns whether a field is present.
 
         Args:
             name: The name, in any case.
@@ -232,7 +232,7 @@ struct HeaderMap(Copyable, Iterable, Movable, Sized, Writable):
         return FieldIterator(self.view())
 
     def contains(self, name: StringSlice) -> Bool:
-        """Tells whether a field is present.
+        """Returns whether a field is present.
 
         Args:
             name: The name, in any case.
@@ -244,7 +244,7 @@ struct HeaderMap(Copyable, Iterable, Movable, Sized, Writable):
 
     @always_inline
     def has_known(self, id: UInt8) -> Bool:
-        """Tells whether a known field is present, without a search.
+        """Returns whether a known field is present, without a search.
 
         Args:
             id: One of the constants of `FieldName`, not `UNKNOWN`.
@@ -268,7 +268,7 @@ struct HeaderMap(Copyable, Iterable, Movable, Sized, Writable):
         return 0
 
     def get(self, name: StringSlice) -> Optional[StringSlice[origin_of(self)]]:
-        """Gives the value of the first line of a name.
+        """Returns the value of the first line of a name.
 
         Args:
             name: The name, in any case.
@@ -308,7 +308,7 @@ struct HeaderMap(Copyable, Iterable, Movable, Sized, Writable):
         return self.view().count(name)
 
     def name(self, index: Int) -> StringSlice[origin_of(self)]:
-        """Gives the name of one line, in the case it was inserted in.
+        """Returns the name of one line, in the case it was inserted in.
 
         Args:
             index: The line, from 0; below `len`.
@@ -319,7 +319,7 @@ struct HeaderMap(Copyable, Iterable, Movable, Sized, Writable):
         return self.view().name(index)
 
     def value(self, index: Int) -> StringSlice[origin_of(self)]:
-        """Gives the value of one line.
+        """Returns the value of one line.
 
         Args:
             index: The line, from 0; below `len`.

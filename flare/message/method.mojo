@@ -139,7 +139,7 @@ struct Method(Equatable, Hashable, TrivialRegisterPassable, Writable):
         return not self == text
 
     def name(self) -> StaticString:
-        """Gives the name as it is sent.
+        """Returns the name as it is sent.
 
         Returns:
             The name; empty for `OTHER`.
@@ -148,7 +148,7 @@ struct Method(Equatable, Hashable, TrivialRegisterPassable, Writable):
 
     @always_inline
     def is_safe(self) -> Bool:
-        """Tells whether a client asks for no change of state.
+        """Returns whether a client asks for no change of state.
 
         Returns:
             True for the safe methods of RFC 9110 section 9.2.1.
@@ -162,7 +162,7 @@ struct Method(Equatable, Hashable, TrivialRegisterPassable, Writable):
 
     @always_inline
     def is_idempotent(self) -> Bool:
-        """Tells whether sending a request twice means the same as once.
+        """Returns whether sending a request twice means the same as once.
 
         A client may repeat such a request after a broken connection.
 
@@ -175,7 +175,7 @@ struct Method(Equatable, Hashable, TrivialRegisterPassable, Writable):
 
     @always_inline
     def bit(self) -> UInt16:
-        """Gives the member that stands for this method in a set of methods.
+        """Returns the member that stands for this method in a set of methods.
 
         Returns:
             A word with one bit set.

@@ -101,7 +101,7 @@ struct FieldParameters[origin: ImmOrigin](ImplicitlyCopyable):
     def next(
         mut self,
     ) raises SyntaxError -> Optional[FieldParameter[Self.origin]]:
-        """Gives the next parameter.
+        """Returns the next parameter.
 
         Returns:
             Views of its name and value, or none after the last one. An empty

@@ -62,7 +62,7 @@ struct PublicSuffixes(Copyable, Movable, Sized):
         return len(self._rules)
 
     def __contains__(self, domain: StringSlice) -> Bool:
-        """Tells whether a domain is a public suffix.
+        """Returns whether a domain is a public suffix.
 
         Args:
             domain: A domain in small letters; a dot at its end does not count.

@@ -98,7 +98,7 @@ struct QueryParameters[origin: ImmOrigin](
         self._rest = query
 
     def __iter__(ref self) -> Self:
-        """Gives the view for a `for` loop.
+        """Returns the view for a `for` loop.
 
         Returns:
             A copy that stands where this one stands.
@@ -108,7 +108,7 @@ struct QueryParameters[origin: ImmOrigin](
     def __next__(
         mut self,
     ) raises StopIteration -> QueryParameter[Self.origin]:
-        """Gives the next parameter.
+        """Returns the next parameter.
 
         Returns:
             Views of its name and value.
@@ -162,7 +162,7 @@ struct QueryParameters[origin: ImmOrigin](
         return found^
 
     def __contains__(self, name: StringSlice) -> Bool:
-        """Tells whether there is a parameter of a name.
+        """Returns whether there is a parameter of a name.
 
         Args:
             name: The name, without escapes.

@@ -190,7 +190,7 @@ struct RequestTarget(TrivialRegisterPassable):
 
     @always_inline
     def has_query(self) -> Bool:
-        """Tells whether there is a query, be it empty.
+        """Returns whether there is a query, be it empty.
 
         Returns:
             True if the target has a `?`.
@@ -223,7 +223,7 @@ struct RequestTarget(TrivialRegisterPassable):
 
 
 def valid_host(octets: Span[UInt8, _]) -> Bool:
-    """Tells whether octets are a value that a Host field may have.
+    """Returns whether octets are a value that a Host field may have.
 
     An empty value is none: no http URL has an empty host (RFC 9110 sections
     4.2.1 and 7.2).

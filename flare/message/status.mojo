@@ -136,7 +136,7 @@ struct Status:
     @staticmethod
     @always_inline
     def is_valid(code: Int) -> Bool:
-        """Tells whether a number is a status code.
+        """Returns whether a number is a status code.
 
         Args:
             code: Any number.
@@ -149,7 +149,7 @@ struct Status:
     @staticmethod
     @always_inline
     def is_informational(code: Int) -> Bool:
-        """Tells whether another head follows for the same request.
+        """Returns whether another head follows for the same request.
 
         Args:
             code: A status code.
@@ -162,7 +162,7 @@ struct Status:
     @staticmethod
     @always_inline
     def is_successful(code: Int) -> Bool:
-        """Tells whether the request was received, understood and accepted.
+        """Returns whether the request was received, understood and accepted.
 
         Args:
             code: A status code.
@@ -175,7 +175,7 @@ struct Status:
     @staticmethod
     @always_inline
     def is_redirection(code: Int) -> Bool:
-        """Tells whether the client has to do more.
+        """Returns whether the client has to do more.
 
         Args:
             code: A status code.
@@ -188,7 +188,7 @@ struct Status:
     @staticmethod
     @always_inline
     def is_client_error(code: Int) -> Bool:
-        """Tells whether the request is at fault.
+        """Returns whether the request is at fault.
 
         Args:
             code: A status code.
@@ -201,7 +201,7 @@ struct Status:
     @staticmethod
     @always_inline
     def is_server_error(code: Int) -> Bool:
-        """Tells whether the server is at fault.
+        """Returns whether the server is at fault.
 
         Args:
             code: A status code.
@@ -214,7 +214,8 @@ struct Status:
     @staticmethod
     @always_inline
     def forbids_content(code: Int) -> Bool:
-        """Tells whether a response never has content, whatever its fields say.
+        """Returns whether a response never has content, whatever its fields
+        say.
 
         Args:
             code: A status code.
@@ -226,7 +227,7 @@ struct Status:
 
 
 def reason_phrase(code: Int) -> StaticString:
-    """Gives the reason phrase of a registered status code.
+    """Returns the reason phrase of a registered status code.
 
     Args:
         code: Any number.
@@ -244,7 +245,7 @@ def reason_phrase(code: Int) -> StaticString:
 
 @always_inline
 def status_line(code: Int) -> StaticString:
-    """Gives the status line of a registered status code, with its CR LF.
+    """Returns the status line of a registered status code, with its CR LF.
 
     Args:
         code: Any number.

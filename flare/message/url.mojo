@@ -168,7 +168,7 @@ struct Url(Copyable, Equatable, Movable, Writable):
         return self._slice(0, self._scheme.octets)
 
     def is_secure(self) -> Bool:
-        """Tells whether the URL asks for TLS.
+        """Returns whether the URL asks for TLS.
 
         Returns:
             True for `https` and `wss`.
@@ -187,7 +187,7 @@ struct Url(Copyable, Equatable, Movable, Writable):
         )
 
     def port(self) -> Int:
-        """Gives the port to connect to.
+        """Returns the port to connect to.
 
         Returns:
             The port that is written, else the default port of the scheme.
@@ -252,7 +252,7 @@ struct Url(Copyable, Equatable, Movable, Writable):
         return self._slice(self._authority_end, self._target_end)
 
     def has_origin_of(self, other: Self) -> Bool:
-        """Tells whether another URL has the same origin.
+        """Returns whether another URL has the same origin.
 
         Credentials must not follow a redirection elsewhere.
 

@@ -1,4 +1,4 @@
-"""Holds addresses, raw sockets and the error of every socket operation."""
+"""Addresses, raw sockets, and the error of socket operations."""
 
 from .address_syntax import AddressSyntaxError
 from .datagram_too_large import DatagramTooLarge

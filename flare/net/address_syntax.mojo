@@ -1,14 +1,14 @@
-"""Defines why a text is not an address, and how the refusal reads."""
+"""Defines the error of a text that is not an address."""
 
 from flare.core import write_escaped
 
 
 @fieldwise_init
 struct AddressSyntaxError(ImplicitlyCopyable, Writable):
-    """Says why a text is not an address."""
+    """Describes why a text is not an address."""
 
     comptime SHOWN_OCTETS_MAX = 64
-    """How much of a refused text an error shows, escaped."""
+    """How many octets of a refused text an error shows, escaped."""
 
     var reason: StaticString
     """A fixed phrase, never octets of the text."""
@@ -22,14 +22,14 @@ struct AddressSyntaxError(ImplicitlyCopyable, Writable):
         writer.write(self.reason)
 
     def about(self, octets: Span[UInt8, _]) -> Error:
-        """Makes the error that a caller of `parse` sees.
+        """Returns the error that `parse` raises.
 
         Args:
             octets: The refused text; it may come from a peer.
 
         Returns:
-            An error whose text starts with `net.bad_address parse` and shows
-            the refused text escaped, and cut where it is long.
+            An error whose text starts with `net.bad_address parse`, and shows
+            the refused text escaped, cut off if it is long.
         """
         var text = String("net.bad_address parse: ", self.reason, ': "')
         var shown = 0

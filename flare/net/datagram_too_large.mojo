@@ -19,27 +19,31 @@ comptime _DIGITS_MAX = 18
 
 @fieldwise_init
 struct DatagramTooLarge(ImplicitlyCopyable, Writable):
-    """Says that a datagram was not sent, or came and was cut."""
+    """Describes a datagram that was too large to send, or that arrived cut
+    off.
+    """
 
     var operation: StaticString
-    """What was tried: `"send_to"`, `"receive_from"` and so on."""
+    """The operation: `"send_to"`, `"receive_from"` and so on."""
     var octets: Int
     """The length of the datagram."""
     var octets_max: Int
-    """What the transport carries, or what there was room for; 0 where only the
-    kernel knows."""
+    """The largest length: of the transport when sending, of the buffer when
+    receiving; 0 if only the kernel knows.
+    """
     var address: Optional[SocketAddr]
-    """The peer, where one is known."""
+    """The peer, if known."""
 
     @staticmethod
     def of(e: Error) -> Optional[Self]:
-        """Reads the fields back out of an error that a function raised.
+        """Returns the fields of an error that a datagram operation raised.
 
         Args:
             e: Any error.
 
         Returns:
-            The fields, or none if it is not about a datagram that is too large.
+            The fields; `None` if the error is not about a datagram that is too
+            large.
         """
         var error = NetError.of(e)
         if not error or error.value().kind != NetError.TOO_LARGE:

@@ -1,9 +1,9 @@
-"""Defines the error of every socket operation and its text form.
+"""Defines the error of socket operations, and its text form.
 
-A function that a user calls raises the text only: Mojo's `try` takes one error
-type, and users mix socket calls with `Int(text)`. The text starts with a stable
-code, `net.refused connect 10.0.0.1:80 errno=111`, and `NetError.of` reads the
-fields back out of it.
+A public function raises the text only: Mojo's `try` catches one error type,
+and programs mix socket calls with `Int(text)`. The text starts with a stable
+code, as in `net.refused connect 10.0.0.1:80 errno=111`. `NetError.of` reads
+the fields back.
 """
 
 from flare.sys.errno import (
@@ -46,18 +46,20 @@ from .socket_address import SocketAddr
 
 
 struct NetError(ImplicitlyCopyable, Writable):
-    """Says which socket operation failed, why, and at which address."""
+    """Describes a failed socket operation: its kind, the operation, the
+    address.
+    """
 
     comptime OTHER = 0
-    """A failure without a kind of its own; `errno` tells more."""
+    """A failure without a kind of its own; see `errno`."""
     comptime TIMEOUT = 1
     """The deadline passed, or the peer stopped answering."""
     comptime REFUSED = 2
-    """Nobody listens at the address."""
+    """No socket listens at the address."""
     comptime RESET = 3
-    """The peer, or the kernel, broke the connection off."""
+    """The peer or the kernel reset the connection."""
     comptime CLOSED = 4
-    """The socket is closed, on this side or for sending on the other."""
+    """The socket is closed, or the peer receives no more."""
     comptime UNREACHABLE = 5
     """No route leads to the address."""
     comptime ADDRESS_IN_USE = 6
@@ -65,7 +67,7 @@ struct NetError(ImplicitlyCopyable, Writable):
     comptime ADDRESS_NOT_AVAILABLE = 7
     """The machine does not have the address, or no port is left."""
     comptime PERMISSION = 8
-    """The process may not do this."""
+    """The process lacks the permission."""
     comptime BAD_ADDRESS = 9
     """A text is not an address."""
     comptime NO_DESCRIPTORS = 10
@@ -73,22 +75,22 @@ struct NetError(ImplicitlyCopyable, Writable):
     comptime NO_MEMORY = 11
     """The kernel has no memory left for sockets."""
     comptime CANCELLED = 12
-    """Whoever waited for the operation was cancelled."""
+    """The fiber that waited for the operation was cancelled."""
     comptime TOO_LARGE = 13
     """The datagram is larger than the transport carries."""
     comptime UNSUPPORTED = 14
     """The kernel or the socket does not offer the operation."""
     comptime NOT_FOUND = 15
-    """Nothing is at the path."""
+    """The path does not exist."""
 
     var kind: Int
     """One of the constants above."""
     var operation: StaticString
-    """What was tried: `"connect"`, `"read"` and so on."""
+    """The operation: `"connect"`, `"read"` and so on."""
     var errno: Int
-    """The error number of the kernel; 0 if the kernel did not fail."""
+    """The kernel's error number; 0 if the kernel reported none."""
     var address: Optional[SocketAddr]
-    """The address the operation was about, where there is one."""
+    """The address, if the operation has one."""
 
     def __init__(
         out self,
@@ -98,13 +100,13 @@ struct NetError(ImplicitlyCopyable, Writable):
         errno: Int = 0,
         address: Optional[SocketAddr] = None,
     ):
-        """Makes an error.
+        """Creates an error.
 
         Args:
             kind: One of the constants of this struct.
-            operation: What was tried, one of `NET_OPERATIONS`.
-            errno: The error number of the kernel, or 0.
-            address: The address it was about, where there is one.
+            operation: The operation, one of `NET_OPERATIONS`.
+            errno: The kernel's error number, or 0.
+            address: The address, if the operation has one.
         """
         self.kind = kind
         self.operation = operation
@@ -117,28 +119,28 @@ struct NetError(ImplicitlyCopyable, Writable):
         errno: Int,
         address: Optional[SocketAddr] = None,
     ) -> Self:
-        """Makes an error from what the kernel returned.
+        """Creates an error from an error number of the kernel.
 
         Args:
-            operation: What was tried, one of `NET_OPERATIONS`.
+            operation: The operation, one of `NET_OPERATIONS`.
             errno: The error number, or its negation as `flare.sys` returns it.
-            address: The address it was about, where there is one.
+            address: The address, if the operation has one.
 
         Returns:
-            The error with the kind that the number stands for.
+            The error, of the kind for that number.
         """
         var number = abs(errno)
         return Self(_kind_of(number), operation, errno=number, address=address)
 
     @staticmethod
     def of(e: Error) -> Optional[Self]:
-        """Reads the fields back out of an error that a function raised.
+        """Returns the fields of an error that a socket operation raised.
 
         Args:
             e: Any error.
 
         Returns:
-            The fields, or none if it is not an error of a socket operation.
+            The fields; `None` if the error has another origin.
         """
         var parsed = parse_net_error(String(e).as_bytes())
         if not parsed:
@@ -152,7 +154,7 @@ struct NetError(ImplicitlyCopyable, Writable):
         )
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the text that `of` reads; parts that are absent are left out.
+        """Writes the text that `of` reads; absent parts are left out.
 
         Args:
             writer: The destination.
@@ -168,12 +170,12 @@ def checked(
     result: Int,
     address: Optional[SocketAddr] = None,
 ) raises -> Int:
-    """Raises the error that a result of `flare.sys` stands for.
+    """Raises the error that a result of `flare.sys` stands for, if any.
 
     Args:
-        operation: What was tried, one of `NET_OPERATIONS`.
+        operation: The operation, one of `NET_OPERATIONS`.
         result: The result, or a negated errno.
-        address: The address it was about, where there is one.
+        address: The address, if the operation has one.
 
     Returns:
         The result, not negative.

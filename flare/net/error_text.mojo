@@ -65,10 +65,10 @@ comptime NET_OPERATIONS: List[StaticString] = [
     "wait",
     "write",
 ]
-"""Every operation that an error names.
+"""All operations that an error can name.
 
-Only these are read back: an operation is a `StaticString` and cannot be made
-from a text at run time.
+`NetError.of` reads only these back: an operation is a `StaticString`, which
+cannot be created from a text at run time.
 """
 
 comptime _ERRNO_MAX = 4095
@@ -82,13 +82,13 @@ struct NetErrorText(ImplicitlyCopyable, Writable):
     """Holds the fields that the text form carries."""
 
     var kind: Int
-    """An index into `NET_KINDS`; a number outside reads as `other`."""
+    """An index into `NET_KINDS`; other numbers read as `other`."""
     var operation: StaticString
     """One of `NET_OPERATIONS`."""
     var errno: Int
     """The error number, or 0."""
     var address: Optional[SocketAddr]
-    """The address, where there is one."""
+    """The address, if the operation has one."""
 
     def write_to(self, mut writer: Some[Writer]):
         """Writes the text form.
@@ -109,13 +109,13 @@ struct NetErrorText(ImplicitlyCopyable, Writable):
 
 
 def parse_net_error(octets: Span[UInt8, _]) -> Optional[NetErrorText]:
-    """Reads the text form.
+    """Parses the text form.
 
     Args:
         octets: The whole text of an error.
 
     Returns:
-        The fields, or none if any part deviates from the form.
+        The fields; `None` if any part deviates from the form.
     """
     for octet in octets:
         if octet < 32 or octet > 126:

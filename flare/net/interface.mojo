@@ -1,4 +1,4 @@
-"""Finds network interfaces by name."""
+"""Looks up network interfaces by name."""
 
 from flare.sys.multicast import index_of_interface
 
@@ -6,13 +6,13 @@ from .error import checked
 
 
 def interface_index(name: StringSlice) raises -> Int:
-    """Finds a network interface by its name.
+    """Returns the index of a network interface.
 
     Args:
-        name: The name, as `lo` or `eth0`.
+        name: Its name, such as `lo` or `eth0`.
 
     Returns:
-        Its index, at least 1.
+        The index, at least 1.
 
     Raises:
         Error: `net.other option errno=19` (ENODEV) if there is none.

@@ -1,4 +1,4 @@
-"""Holds IP addresses of both versions and tells what they are for."""
+"""Defines IP addresses of both versions, and questions about their use."""
 
 from .address_syntax import AddressSyntaxError
 from .ip_blocks import (
@@ -22,12 +22,12 @@ comptime _MAPPED_PREFIX: UInt64 = 0xFFFF_0000_0000
 
 @fieldwise_init
 struct IpAddr(Equatable, Hashable, TrivialRegisterPassable, Writable):
-    """Holds an IPv4 or an IPv6 address, without zone and without port.
+    """An IPv4 or IPv6 address, without zone and port.
 
-    The questions of the form `is_…` look through an IPv4-mapped IPv6 address
-    (`::ffff:127.0.0.1`), because the kernel does so too when it connects: a
-    check against loopback or private addresses cannot be got around that way.
-    Only `is_v4`, `is_v6` and `==` see the mapped form as different.
+    The `is_…` methods treat an IPv4-mapped IPv6 address (`::ffff:127.0.0.1`)
+    as the IPv4 address, because the kernel does so when it connects. A check
+    against loopback or private addresses therefore cannot be bypassed that
+    way. Only `is_v4`, `is_v6` and `==` treat the mapped form as different.
     """
 
     var _high: UInt64
@@ -39,9 +39,8 @@ struct IpAddr(Equatable, Hashable, TrivialRegisterPassable, Writable):
     def parse(text: StringSlice) raises -> Self:
         """Parses the text form of an address.
 
-        IPv4 is four decimal numbers without leading zeros; IPv6 is that of RFC
-        4291 section 2.2. A zone, brackets, a port, blanks and anything else
-        around the address are refused.
+        IPv4 is four decimal numbers without leading zeros. IPv6 follows RFC
+        4291 section 2.2. Zones, brackets, ports and blanks are refused.
 
         Args:
             text: The whole text.
@@ -68,7 +67,7 @@ struct IpAddr(Equatable, Hashable, TrivialRegisterPassable, Writable):
             The address.
 
         Raises:
-            AddressSyntaxError: If it is not an address.
+            AddressSyntaxError: If the text is not an address.
         """
         if len(octets) == 0:
             raise AddressSyntaxError("the text is empty")
@@ -81,7 +80,7 @@ struct IpAddr(Equatable, Hashable, TrivialRegisterPassable, Writable):
 
     @staticmethod
     def v4(a: UInt8, b: UInt8, c: UInt8, d: UInt8) -> Self:
-        """Makes the IPv4 address a.b.c.d.
+        """Creates the IPv4 address a.b.c.d.
 
         Args:
             a: The first octet.
@@ -98,7 +97,7 @@ struct IpAddr(Equatable, Hashable, TrivialRegisterPassable, Writable):
 
     @staticmethod
     def v4(octets: Array[UInt8, 4]) -> Self:
-        """Makes an IPv4 address.
+        """Creates an IPv4 address.
 
         Args:
             octets: The address in network order.
@@ -110,7 +109,7 @@ struct IpAddr(Equatable, Hashable, TrivialRegisterPassable, Writable):
 
     @staticmethod
     def v6(octets: Array[UInt8, 16]) -> Self:
-        """Makes an IPv6 address.
+        """Creates an IPv6 address.
 
         Args:
             octets: The address in network order.
@@ -127,7 +126,7 @@ struct IpAddr(Equatable, Hashable, TrivialRegisterPassable, Writable):
 
     @staticmethod
     def from_groups(groups: SIMD[DType.uint16, 8]) -> Self:
-        """Makes an IPv6 address from its eight groups of 16 bits.
+        """Creates an IPv6 address from its eight groups of 16 bits.
 
         Args:
             groups: The groups, the first in lane 0.
@@ -144,7 +143,7 @@ struct IpAddr(Equatable, Hashable, TrivialRegisterPassable, Writable):
 
     @staticmethod
     def from_v4_number(number: UInt32) -> Self:
-        """Makes an IPv4 address from a number.
+        """Creates an IPv4 address from a number.
 
         Args:
             number: The address, its first octet the most significant one.
@@ -156,7 +155,7 @@ struct IpAddr(Equatable, Hashable, TrivialRegisterPassable, Writable):
 
     @staticmethod
     def localhost_v4() -> Self:
-        """Gives the IPv4 loopback address.
+        """Returns the IPv4 loopback address.
 
         Returns:
             127.0.0.1.
@@ -165,7 +164,7 @@ struct IpAddr(Equatable, Hashable, TrivialRegisterPassable, Writable):
 
     @staticmethod
     def localhost_v6() -> Self:
-        """Gives the IPv6 loopback address.
+        """Returns the IPv6 loopback address.
 
         Returns:
             The address `::1`.
@@ -174,7 +173,7 @@ struct IpAddr(Equatable, Hashable, TrivialRegisterPassable, Writable):
 
     @staticmethod
     def unspecified_v4() -> Self:
-        """Gives the address that binds to every IPv4 address of the machine.
+        """Returns the address that binds to every IPv4 address of the machine.
 
         Returns:
             0.0.0.0.
@@ -183,7 +182,7 @@ struct IpAddr(Equatable, Hashable, TrivialRegisterPassable, Writable):
 
     @staticmethod
     def unspecified_v6() -> Self:
-        """Gives the address that binds to every address of the machine.
+        """Returns the address that binds to every address of the machine.
 
         Returns:
             The address `::`.
@@ -192,7 +191,7 @@ struct IpAddr(Equatable, Hashable, TrivialRegisterPassable, Writable):
 
     @always_inline
     def is_v4(self) -> Bool:
-        """Tells whether this is an IPv4 address.
+        """Returns whether this is an IPv4 address.
 
         Returns:
             True for IPv4; False also for the IPv4-mapped form of IPv6.
@@ -201,7 +200,7 @@ struct IpAddr(Equatable, Hashable, TrivialRegisterPassable, Writable):
 
     @always_inline
     def is_v6(self) -> Bool:
-        """Tells whether this is an IPv6 address.
+        """Returns whether this is an IPv6 address.
 
         Returns:
             True for IPv6, the IPv4-mapped form included.
@@ -209,7 +208,7 @@ struct IpAddr(Equatable, Hashable, TrivialRegisterPassable, Writable):
         return not self._is_v4
 
     def is_v4_mapped(self) -> Bool:
-        """Tells whether this is the IPv6 form of an IPv4 address.
+        """Returns whether this is the IPv6 form of an IPv4 address.
 
         Returns:
             True within `::ffff:0:0/96` (RFC 4291 section 2.5.5.2).
@@ -217,7 +216,8 @@ struct IpAddr(Equatable, Hashable, TrivialRegisterPassable, Writable):
         return not self._is_v4 and self._holds_v4()
 
     def is_unspecified(self) -> Bool:
-        """Tells whether the address stands for "any" or "none".
+        """Returns whether the address is the unspecified one, which means
+        "any".
 
         Returns:
             True for 0.0.0.0 and `::`.
@@ -227,7 +227,7 @@ struct IpAddr(Equatable, Hashable, TrivialRegisterPassable, Writable):
         return self._high == 0 and self._low == 0
 
     def is_loopback(self) -> Bool:
-        """Tells whether the address leads back to this machine.
+        """Returns whether the address refers to this machine.
 
         Returns:
             True for 127.0.0.0/8 (RFC 1122) and `::1` (RFC 4291).
@@ -237,7 +237,7 @@ struct IpAddr(Equatable, Hashable, TrivialRegisterPassable, Writable):
         return self._high == 0 and self._low == 1
 
     def is_private(self) -> Bool:
-        """Tells whether the address belongs to a private network.
+        """Returns whether the address belongs to a private network.
 
         Returns:
             True for 10.0.0.0/8, 172.16.0.0/12 and 192.168.0.0/16 (RFC 1918)
@@ -248,7 +248,7 @@ struct IpAddr(Equatable, Hashable, TrivialRegisterPassable, Writable):
         return self._high >> 57 == 0xFC >> 1
 
     def is_link_local(self) -> Bool:
-        """Tells whether the address is valid on one link only.
+        """Returns whether the address is valid on one link only.
 
         Returns:
             True for 169.254.0.0/16 (RFC 3927) and `fe80::/10` (RFC 4291).
@@ -258,7 +258,7 @@ struct IpAddr(Equatable, Hashable, TrivialRegisterPassable, Writable):
         return self._high >> 54 == 0xFE80 >> 6
 
     def is_multicast(self) -> Bool:
-        """Tells whether the address names a group of receivers.
+        """Returns whether the address is that of a multicast group.
 
         Returns:
             True for 224.0.0.0/4 (RFC 5771) and `ff00::/8` (RFC 4291).
@@ -268,7 +268,7 @@ struct IpAddr(Equatable, Hashable, TrivialRegisterPassable, Writable):
         return self._high >> 56 == 0xFF
 
     def is_broadcast(self) -> Bool:
-        """Tells whether the address names everybody on the link.
+        """Returns whether the address is the broadcast address of the link.
 
         Returns:
             True for 255.255.255.255 (RFC 919).
@@ -276,7 +276,7 @@ struct IpAddr(Equatable, Hashable, TrivialRegisterPassable, Writable):
         return self._holds_v4() and self.v4_number() == 0xFFFF_FFFF
 
     def is_documentation(self) -> Bool:
-        """Tells whether the address is reserved for examples in texts.
+        """Returns whether the address is reserved for documentation.
 
         Returns:
             True for the three blocks of RFC 5737, `2001:db8::/32` (RFC 3849)
@@ -287,23 +287,23 @@ struct IpAddr(Equatable, Hashable, TrivialRegisterPassable, Writable):
         return is_documentation_v6(self._high)
 
     def is_global(self) -> Bool:
-        """Tells whether one machine anywhere on the internet has the address.
+        """Returns whether the address is globally reachable and unicast.
 
-        The answer errs to "no": it is meant for programs that connect to
-        addresses from others and must not be led into their own network.
+        In doubt the answer is False. Use it if a program connects to addresses
+        that others supply, to keep it out of its own network.
 
         Returns:
-            False for every block that the IANA registries of RFC 6890 call not
-            globally reachable, for multicast, and for all of IPv6 that is not
-            assigned. The translated form `64:ff9b::/96` (RFC 6052) is as
-            global as the IPv4 address within.
+            False for every block that the registries of RFC 6890 list as not
+            globally reachable, for multicast, and for unassigned parts of
+            IPv6. The translated form `64:ff9b::/96` (RFC 6052) is as global as
+            the IPv4 address within.
         """
         if self._holds_v4():
             return is_global_v4(self.v4_number())
         return is_global_v6(self._high, self._low)
 
     def v4_number(self) -> UInt32:
-        """Gives an IPv4 address as a number.
+        """Returns an IPv4 address as a number.
 
         Returns:
             The address, its first octet the most significant one; the last 32
@@ -312,7 +312,7 @@ struct IpAddr(Equatable, Hashable, TrivialRegisterPassable, Writable):
         return UInt32(self._low & 0xFFFF_FFFF)
 
     def v4_octets(self) -> Array[UInt8, 4]:
-        """Gives the octets of an IPv4 address.
+        """Returns the octets of an IPv4 address.
 
         Returns:
             The address in network order; the last four octets of an IPv6
@@ -324,7 +324,7 @@ struct IpAddr(Equatable, Hashable, TrivialRegisterPassable, Writable):
         return octets^
 
     def v6_octets(self) -> Array[UInt8, 16]:
-        """Gives the octets of an IPv6 address.
+        """Returns the octets of an IPv6 address.
 
         Returns:
             The address in network order; the IPv4-mapped form of an IPv4
@@ -338,7 +338,7 @@ struct IpAddr(Equatable, Hashable, TrivialRegisterPassable, Writable):
         return octets^
 
     def to_v4_mapped(self) -> Self:
-        """Gives the IPv6 form of an IPv4 address.
+        """Returns the IPv6 form of an IPv4 address.
 
         Returns:
             The address within `::ffff:0:0/96`; an IPv6 address unchanged.
@@ -346,7 +346,7 @@ struct IpAddr(Equatable, Hashable, TrivialRegisterPassable, Writable):
         return Self(self._high, self._low, False)
 
     def unmapped(self) -> Self:
-        """Gives the IPv4 address within an IPv4-mapped IPv6 address.
+        """Returns the IPv4 address within an IPv4-mapped IPv6 address.
 
         Returns:
             The IPv4 address; any other address unchanged.

@@ -1,7 +1,7 @@
-"""Tells which special-purpose block an address lies in.
+"""Assigns addresses to the special-purpose blocks of the IANA registries.
 
-Pure functions over numbers; the blocks are those of the IANA special-purpose
-address registries (RFC 6890) as of their documents cited below.
+Pure functions over numbers. The blocks are those of RFC 6890 as updated by the
+documents cited below.
 """
 
 
@@ -38,7 +38,7 @@ comptime _LOCAL_V4: List[_Block] = [
 
 @always_inline
 def in_v4_block(address: UInt32, first: UInt32, prefix_bits: Int) -> Bool:
-    """Tells whether an IPv4 address lies in a block.
+    """Returns whether an IPv4 address lies in a block.
 
     Args:
         address: The address as a number.
@@ -52,7 +52,7 @@ def in_v4_block(address: UInt32, first: UInt32, prefix_bits: Int) -> Bool:
 
 
 def is_private_v4(address: UInt32) -> Bool:
-    """Tells whether an IPv4 address is private (RFC 1918).
+    """Returns whether an IPv4 address is private (RFC 1918).
 
     Args:
         address: The address as a number.
@@ -64,7 +64,7 @@ def is_private_v4(address: UInt32) -> Bool:
 
 
 def is_documentation_v4(address: UInt32) -> Bool:
-    """Tells whether an IPv4 address is reserved for examples (RFC 5737).
+    """Returns whether an IPv4 address is reserved for examples (RFC 5737).
 
     Args:
         address: The address as a number.
@@ -76,7 +76,7 @@ def is_documentation_v4(address: UInt32) -> Bool:
 
 
 def is_documentation_v6(high: UInt64) -> Bool:
-    """Tells whether an IPv6 address is reserved for examples.
+    """Returns whether an IPv6 address is reserved for examples.
 
     Args:
         high: The first 64 bits of the address.
@@ -88,7 +88,7 @@ def is_documentation_v6(high: UInt64) -> Bool:
 
 
 def is_global_v4(address: UInt32) -> Bool:
-    """Tells whether an IPv4 address is a globally reachable unicast one.
+    """Returns whether an IPv4 address is a globally reachable unicast one.
 
     Args:
         address: The address as a number.
@@ -108,7 +108,7 @@ def is_global_v4(address: UInt32) -> Bool:
 
 
 def is_global_v6(high: UInt64, low: UInt64) -> Bool:
-    """Tells whether an IPv6 address is a globally reachable unicast one.
+    """Returns whether an IPv6 address is a globally reachable unicast one.
 
     Args:
         high: The first 64 bits of the address.
@@ -133,9 +133,9 @@ def is_global_v6(high: UInt64, low: UInt64) -> Bool:
 
 
 def _is_global_protocol_assignment(high: UInt64, low: UInt64) -> Bool:
-    # Within 2001::/23 only these are global: the anycast addresses of RFC 7723,
-    # RFC 8155 and RFC 9665, AMT (RFC 7450), AS112 (RFC 7535), ORCHIDv2 (RFC
-    # 7343) and the identifiers of drones (RFC 9374).
+    # Within 2001::/23 only these are global: the anycast addresses of RFC
+    # 7723, 8155 and 9665, AMT (RFC 7450), AS112 (RFC 7535), ORCHIDv2 (RFC
+    # 7343) and drone identifiers (RFC 9374).
     if high == 0x2001_0001_0000_0000:
         return low >= 1 and low <= 3
     return (

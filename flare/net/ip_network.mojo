@@ -1,4 +1,4 @@
-"""Names a block of IP addresses by its first one and the length of the prefix.
+"""Defines blocks of IP addresses: a first address and a prefix length.
 
 RFC 4632 (IPv4) and RFC 4291 section 2.3 (IPv6).
 """
@@ -14,19 +14,20 @@ comptime _PREFIX_DIGITS_MAX = 3
 
 
 struct IpNetwork(Equatable, TrivialRegisterPassable, Writable):
-    """Holds all addresses that begin with the same bits."""
+    """A block of IP addresses that share a prefix, such as `10.0.0.0/8`."""
 
     var first: IpAddr
-    """The first address; the bits behind the prefix are zero."""
+    """The first address; the bits after the prefix are zero."""
     var prefix_bits: Int
     """How many bits all addresses share: 0 to 32, or to 128 for IPv6."""
 
     def __init__(out self, address: IpAddr, prefix_bits: Int):
-        """Names the block in which an address lies.
+        """Creates the block that contains an address.
 
         Args:
             address: Any address of the block.
-            prefix_bits: The length of the prefix; cut to what the family has.
+            prefix_bits: The length of the prefix; capped at the length of the
+                address.
         """
         var bits_max = _V4_BITS if address.is_v4() else _V6_BITS
         self.prefix_bits = min(max(prefix_bits, 0), bits_max)
@@ -58,8 +59,8 @@ struct IpNetwork(Equatable, TrivialRegisterPassable, Writable):
     def parse_octets(octets: Span[UInt8, _]) raises AddressSyntaxError -> Self:
         """Parses the text form of a block, given as octets.
 
-        Bits behind the prefix must be zero: who writes `10.1.2.3/8` may mean
-        another block.
+        The bits after the prefix must be zero: the author of `10.1.2.3/8` may
+        have meant another block.
 
         Args:
             octets: The whole text.
@@ -68,7 +69,7 @@ struct IpNetwork(Equatable, TrivialRegisterPassable, Writable):
             The block.
 
         Raises:
-            AddressSyntaxError: If it is not a block of addresses.
+            AddressSyntaxError: If the text is not a block of addresses.
         """
         var slash = 0
         while slash < len(octets) and octets[slash] != _SLASH:
@@ -86,11 +87,11 @@ struct IpNetwork(Equatable, TrivialRegisterPassable, Writable):
         return network
 
     def contains(self, address: IpAddr) -> Bool:
-        """Tells whether an address lies in the block.
+        """Returns whether the block contains an address.
 
         Args:
-            address: The address; the IPv6 form of an IPv4 address is that IPv4
-                address.
+            address: The address; the IPv6 form of an IPv4 address counts as
+                IPv4.
 
         Returns:
             True if it begins with the prefix.

@@ -1,9 +1,9 @@
-"""Reads and writes the text form of IP addresses.
+"""Parses and writes the text form of IP addresses.
 
-Pure functions over octets and numbers. Reading is strict, so that no other
-program reads a different address from the same text: IPv4 is four decimal
-numbers without leading zeros, IPv6 follows RFC 4291 section 2.2. Zones, ports,
-brackets, blanks and trailing octets are refused. Writing follows RFC 5952.
+Parsing is strict, so that no other program reads a different address from the
+same text. IPv4 is four decimal numbers without leading zeros; IPv6 follows RFC
+4291 section 2.2. Zones, ports, brackets, blanks and trailing octets are
+refused. Writing follows RFC 5952. Pure functions over octets and numbers.
 """
 
 from std.bit import count_leading_zeros

@@ -1,9 +1,8 @@
-"""Reads the header in which a proxy names the client of a connection.
+"""Parses the PROXY protocol header, in which a proxy names its client.
 
-Versions 1, a line of text, and 2, in binary, of the PROXY protocol that load
-balancers speak. Pure functions over octets. The header comes first on a
-connection, and only a proxy may send it: whoever reads it has to know that the
-peer is one, or any client could choose its address.
+Version 1 is a line of text, version 2 is binary. The header is the first thing
+on a connection. Parse it only if the peer is a trusted proxy: otherwise any
+client could choose its address. Pure functions over octets.
 """
 
 from flare.core import CR, LF, SPACE, equals
@@ -12,8 +11,9 @@ from .ip_address import IpAddr
 from .socket_address import SocketAddr
 
 comptime PROXY_HEADER_OCTETS_MAX = 4096
-"""The longest header of version 2 unless the program chooses another: the
-addresses take 52 octets, the rest is what proxies add about themselves."""
+"""The default limit for a header of version 2. The addresses need 52 octets;
+the rest is what proxies add about themselves.
+"""
 
 comptime _LINE_START: StaticString = "PROXY "
 comptime _LINE_OCTETS_MAX = 107
@@ -33,7 +33,7 @@ comptime _PORT_MAX = 65535
 
 @fieldwise_init
 struct ProxyHeaderError(ImplicitlyCopyable, Writable):
-    """Says why octets are no header of the PROXY protocol."""
+    """Describes why octets are not a PROXY protocol header."""
 
     var reason: StaticString
     """A fixed phrase, never octets of the peer."""
@@ -49,31 +49,32 @@ struct ProxyHeaderError(ImplicitlyCopyable, Writable):
 
 @fieldwise_init
 struct ProxyHeader(Copyable, Movable):
-    """Tells who is at the other end of a proxied connection."""
+    """The addresses that a proxy reported for a connection."""
 
     var octets: Int
-    """The length of the header: where the client's own octets begin."""
+    """The length of the header; the client's own octets follow."""
     var source: Optional[SocketAddr]
-    """The address of the client, or none where the proxy does not know it or
-    speaks for itself; the address of the connection holds then."""
+    """The client's address; `None` if the proxy does not know it or speaks for
+    itself. The address of the connection applies then.
+    """
     var destination: Optional[SocketAddr]
-    """The address to which the client connected, likewise."""
+    """The address to which the client connected, or `None` likewise."""
 
 
 def parse_proxy_header(
     octets: Span[UInt8, _], octets_max: Int = PROXY_HEADER_OCTETS_MAX
 ) raises ProxyHeaderError -> Optional[ProxyHeader]:
-    """Parses the header at the front of a connection.
+    """Parses the header at the start of a connection.
 
     Args:
-        octets: What was received, from the first octet on.
+        octets: The received octets, from the first one on.
         octets_max: The longest header of version 2.
 
     Returns:
-        The header, or none while more octets are needed.
+        The header; `None` while more octets are needed.
 
     Raises:
-        ProxyHeaderError: At the first octet that cannot be right.
+        ProxyHeaderError: At the first invalid octet.
     """
     if len(octets) == 0:
         return None
@@ -133,8 +134,7 @@ def _parse_binary(
     if whole > octets_max:
         raise ProxyHeaderError("the header is longer than the limit")
     if command == _COMMAND_LOCAL:
-        # Whatever addresses it holds are to be passed over, and of what family
-        # they are, too.
+        # Its addresses, and their family, are to be ignored.
         if len(octets) < whole:
             return None
         return ProxyHeader(whole, None, None)
@@ -157,7 +157,7 @@ def _parse_binary(
     if len(octets) < whole:
         return None
     if transport != _TRANSPORT_STREAM:
-        # What this connection carries has not come by datagrams.
+        # Datagrams do not arrive on a stream connection.
         address_octets = 0
     if address_octets == 0:
         return ProxyHeader(whole, None, None)
@@ -186,7 +186,7 @@ def _check_front(
 
 @fieldwise_init
 struct _Fields(Copyable, Movable):
-    # Where the next field begins; behind the line once there is none.
+    # The start of the next field; past the line after the last field.
     var at: Int
 
     def next[

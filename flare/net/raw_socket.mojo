@@ -1,7 +1,7 @@
 """Owns one socket descriptor.
 
-Nothing here waits: every new socket is non-blocking, and a connect is started
-here and finished by whoever watches the descriptor.
+No function here waits: new sockets are non-blocking. `start_connect` starts a
+connect; the caller watches the descriptor, then calls `finish_connect`.
 """
 
 from flare.sys.errno import EINPROGRESS
@@ -33,24 +33,24 @@ comptime _CLOSED: Int32 = -1
 
 
 struct RawSocket(Movable, SocketOptions):
-    """Owns one socket descriptor and closes it at the end of its life.
+    """A non-blocking socket, closed when the value is destroyed.
 
-    Every function that fails raises an error whose text `NetError.of` reads.
+    Functions that fail raise an error whose text `NetError.of` reads.
     """
 
     comptime BACKLOG_DEFAULT = 1024
-    """Connections that wait to be accepted, unless `listen` says otherwise."""
+    """The default of `listen`: how many connections may wait to be accepted."""
 
     var _descriptor: Int32
 
     def __init__(out self, *, unsafe_descriptor: Int32):
-        """Takes over a descriptor.
+        """Takes ownership of a descriptor.
 
         Args:
             unsafe_descriptor: An open socket.
 
         Safety:
-            Nobody else closes the descriptor.
+            No other code closes the descriptor.
         """
         self._descriptor = unsafe_descriptor
 
@@ -61,19 +61,20 @@ struct RawSocket(Movable, SocketOptions):
 
     @staticmethod
     def of(family: Int, type: Int, protocol: Int = 0) raises -> Self:
-        """Opens a non-blocking socket of any kind.
+        """Opens a non-blocking socket.
 
         Args:
             family: `AF_INET`, `AF_INET6` or `AF_UNIX`.
             type: `SOCK_STREAM` or `SOCK_DGRAM`.
-            protocol: The protocol; 0 takes the family's own for the type.
+            protocol: The protocol; 0 selects the family's default for the
+                type.
 
         Returns:
             The socket.
 
         Raises:
-            Error: `net.no_descriptors open`, `net.unsupported open` and the
-                like.
+            Error: `net.no_descriptors open`, `net.unsupported open` and
+            others.
         """
         return Self(
             unsafe_descriptor=Int32(
@@ -130,10 +131,10 @@ struct RawSocket(Movable, SocketOptions):
         return Self.of(AF_INET6, SOCK_DGRAM, IPPROTO_UDP)
 
     def close(mut self):
-        """Closes the socket; a second time nothing happens.
+        """Closes the socket. Further calls have no effect.
 
-        Octets not yet sent go out in the background, unless `set_linger` said
-        otherwise. The kernel's result is of no use: the descriptor is gone
+        Octets not yet sent go out in the background, unless `set_linger` says
+        otherwise. The kernel's result is ignored: the descriptor is gone
         either way.
         """
         if self._descriptor != _CLOSED:
@@ -141,27 +142,28 @@ struct RawSocket(Movable, SocketOptions):
             self._descriptor = _CLOSED
 
     def into_descriptor(deinit self) -> Int32:
-        """Gives the descriptor away.
+        """Returns the descriptor and its ownership.
 
         Returns:
-            The descriptor, which the caller closes; -1 if it was closed.
+            The descriptor, which the caller must close; -1 if it was closed.
         """
         return self._descriptor
 
     def descriptor(self) -> Int32:
-        """Lends the descriptor.
+        """Returns the descriptor, which stays the socket's.
 
         The number alone does not keep the socket open: Mojo destroys a value
-        after its last use, so use the socket once more (`_ = socket^`) when
-        the descriptor is no longer needed.
+        after its last use. Use the socket again (`_ = socket^`) after the last
+        use of the number.
 
         Returns:
-            The descriptor, valid until the socket is closed; -1 if it is.
+            The descriptor, valid until the socket is closed; -1 if it is
+            closed.
         """
         return self._descriptor
 
     def is_open(self) -> Bool:
-        """Tells whether the socket still owns a descriptor.
+        """Returns whether the socket is open.
 
         Returns:
             False after `close`.
@@ -169,14 +171,13 @@ struct RawSocket(Movable, SocketOptions):
         return self._descriptor != _CLOSED
 
     def bind(self, address: SocketAddr) raises:
-        """Gives the socket its local address.
+        """Binds the socket to a local address.
 
         Args:
             address: The address; port 0 lets the kernel choose.
 
         Raises:
-            Error: `net.address_in_use bind`, `net.permission bind` and the
-                like.
+            Error: `net.address_in_use bind`, `net.permission bind` and others.
         """
         _ = checked(
             "bind",
@@ -188,27 +189,26 @@ struct RawSocket(Movable, SocketOptions):
         """Starts to queue incoming connections.
 
         Args:
-            backlog: Connections that may wait to be accepted; the kernel cuts
-                it to its own limit.
+            backlog: How many may wait to be accepted; the kernel applies its
+                own limit.
 
         Raises:
-            Error: `net.unsupported listen` for a socket of datagrams, and the
-                like.
+            Error: `net.unsupported listen` for a datagram socket, and others.
         """
         _ = checked("listen", listen_socket(self._descriptor, backlog))
 
     def start_connect(self, address: SocketAddr) raises -> Bool:
-        """Starts to connect and returns at once.
+        """Starts to connect, without waiting.
 
         Args:
             address: The peer.
 
         Returns:
-            True if the socket is connected already; False if it becomes
-            writable when `finish_connect` can tell the result.
+            True if the socket is connected already. Otherwise call
+            `finish_connect` once the socket is writable.
 
         Raises:
-            Error: `net.unreachable connect` and the like.
+            Error: `net.unreachable connect` and others.
         """
         var result = connect_socket(self._descriptor, address.to_storage())
         if result == -EINPROGRESS:
@@ -217,22 +217,22 @@ struct RawSocket(Movable, SocketOptions):
         return True
 
     def finish_connect(self, address: SocketAddr) raises:
-        """Tells how a connect ended that `start_connect` began.
+        """Completes a connect, or raises its failure.
 
-        Call it once the socket is writable.
+        Call it once the socket is writable after `start_connect`.
 
         Args:
             address: The peer, for the error.
 
         Raises:
-            Error: `net.refused connect`, `net.timeout connect` and the like.
+            Error: `net.refused connect`, `net.timeout connect` and others.
         """
         var errno = self.option(SOL_SOCKET, SO_ERROR)
         if errno != 0:
             raise NetError.from_errno("connect", errno, address)
 
     def end_sending(self) raises:
-        """Lets the peer read the end of the stream; receiving goes on.
+        """Ends the stream to the peer (half-close); receiving goes on.
 
         Raises:
             Error: `net.closed shut_down` if the socket is not connected.
@@ -240,7 +240,7 @@ struct RawSocket(Movable, SocketOptions):
         _ = checked("shut_down", shut_down_socket(self._descriptor, SHUT_WR))
 
     def local_address(self) raises -> SocketAddr:
-        """Reads the address the socket is bound to.
+        """Returns the address that the socket is bound to.
 
         Returns:
             The address.
@@ -252,13 +252,13 @@ struct RawSocket(Movable, SocketOptions):
         return local_end(self._descriptor)
 
     def peer_address(self) raises -> SocketAddr:
-        """Reads the address of the peer the socket is connected to.
+        """Returns the address of the peer.
 
         Returns:
             The address.
 
         Raises:
-            Error: `net.closed peer_address` if it is not connected, or
-                `net.unsupported` if the family is not IP.
+            Error: `net.closed peer_address` if the socket is not connected, or
+            `net.unsupported` if the family is not IP.
         """
         return peer_end(self._descriptor)

@@ -14,7 +14,7 @@ comptime _PORT_MAX = 65535
 
 @fieldwise_init
 struct SocketAddr(Equatable, Hashable, TrivialRegisterPassable, Writable):
-    """Names one end of a connection: an IP address and a port."""
+    """An IP address and a port: one end of a connection."""
 
     var ip: IpAddr
     """The IP address."""
@@ -25,8 +25,8 @@ struct SocketAddr(Equatable, Hashable, TrivialRegisterPassable, Writable):
     def parse(text: StringSlice) raises -> Self:
         """Parses `127.0.0.1:80` or `[::1]:80`.
 
-        The port is one to five digits and at most 65535. Names and service
-        names are not addresses.
+        The port is one to five digits and at most 65535. Host names and
+        service names are refused.
 
         Args:
             text: The whole text.
@@ -53,7 +53,7 @@ struct SocketAddr(Equatable, Hashable, TrivialRegisterPassable, Writable):
             The address.
 
         Raises:
-            AddressSyntaxError: If it is not a socket address.
+            AddressSyntaxError: If the text is not a socket address.
         """
         if len(octets) == 0:
             raise AddressSyntaxError("the text is empty")
@@ -66,7 +66,7 @@ struct SocketAddr(Equatable, Hashable, TrivialRegisterPassable, Writable):
 
     @staticmethod
     def localhost(port: UInt16) -> Self:
-        """Names a port of the IPv4 loopback address.
+        """Returns a port of the IPv4 loopback address.
 
         Args:
             port: The port.
@@ -78,7 +78,7 @@ struct SocketAddr(Equatable, Hashable, TrivialRegisterPassable, Writable):
 
     @staticmethod
     def localhost_v6(port: UInt16) -> Self:
-        """Names a port of the IPv6 loopback address.
+        """Returns a port of the IPv6 loopback address.
 
         Args:
             port: The port.
@@ -90,7 +90,7 @@ struct SocketAddr(Equatable, Hashable, TrivialRegisterPassable, Writable):
 
     @staticmethod
     def any_v4(port: UInt16) -> Self:
-        """Names a port of every IPv4 address of the machine, for binding.
+        """Returns a port of every IPv4 address of the machine, for binding.
 
         Args:
             port: The port.
@@ -102,7 +102,7 @@ struct SocketAddr(Equatable, Hashable, TrivialRegisterPassable, Writable):
 
     @staticmethod
     def any_v6(port: UInt16) -> Self:
-        """Names a port of every address of the machine, for binding.
+        """Returns a port of every address of the machine, for binding.
 
         IPv4 is included unless the socket is set to IPv6 only.
 
@@ -116,13 +116,13 @@ struct SocketAddr(Equatable, Hashable, TrivialRegisterPassable, Writable):
 
     @staticmethod
     def from_storage(storage: SocketAddressStorage) -> Optional[Self]:
-        """Decodes an address that the kernel wrote.
+        """Returns the address in a structure that the kernel wrote.
 
         Args:
             storage: The kernel's layout.
 
         Returns:
-            The address without its scope, or none if the family is not IP.
+            The address without its scope; `None` if the family is not IP.
         """
         if storage.family() == AF_INET:
             return Self(IpAddr.v4(storage.v4_octets()), storage.port())
@@ -131,7 +131,7 @@ struct SocketAddr(Equatable, Hashable, TrivialRegisterPassable, Writable):
         return None
 
     def to_storage(self) -> SocketAddressStorage:
-        """Encodes the address for the kernel.
+        """Returns the address as a structure for the kernel.
 
         Returns:
             The kernel's layout.

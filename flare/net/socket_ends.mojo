@@ -8,7 +8,7 @@ from .socket_address import SocketAddr
 
 
 def local_end(descriptor: Int32) raises -> SocketAddr:
-    """Reads the address a socket is bound to.
+    """Returns the address that a socket is bound to.
 
     Args:
         descriptor: The socket; -1 if it is closed.
@@ -26,7 +26,7 @@ def local_end(descriptor: Int32) raises -> SocketAddr:
 
 
 def peer_end(descriptor: Int32) raises -> SocketAddr:
-    """Reads the address of the peer a socket is connected to.
+    """Returns the address of the peer of a connected socket.
 
     Args:
         descriptor: The socket; -1 if it is closed.

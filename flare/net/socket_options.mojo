@@ -1,6 +1,6 @@
-"""Reads and sets the options of whatever owns a socket descriptor.
+"""Reads and sets the options of sockets.
 
-An option set on a listening socket is inherited by the connections it accepts.
+Connections inherit the options of the listening socket that accepted them.
 """
 
 from flare.sys.socket import (
@@ -35,37 +35,38 @@ from .error import NetError, checked
 
 @fieldwise_init
 struct KeepAlive(ImplicitlyCopyable):
-    """Says when a connection that stays silent is probed and given up."""
+    """When a silent connection is probed, and after how long it is closed."""
 
     var idle_seconds: Int
     """The silence before the first probe; 1 to 32,767."""
     var interval_seconds: Int
     """The time between probes; 1 to 32,767."""
     var probes_max: Int
-    """The unanswered probes that end the connection; 1 to 127."""
+    """The number of unanswered probes that end the connection; 1 to 127."""
 
 
 trait SocketOptions:
-    """Gives a type that owns a socket every socket option.
+    """A type that owns a socket, and so has every socket option.
 
-    Each method raises an error whose text `NetError.of` reads; on a closed
+    Each method raises an error whose text `NetError.of` reads. On a closed
     socket that is `net.closed option`.
     """
 
     def descriptor(self) -> Int32:
-        """Lends the descriptor.
+        """Returns the descriptor, which stays the socket's.
 
         The number alone does not keep the socket open: Mojo destroys a value
-        after its last use, so use the socket once more (`_ = socket^`) when
-        the descriptor is no longer needed.
+        after its last use. Use the socket again (`_ = socket^`) after the last
+        use of the number.
 
         Returns:
-            The descriptor, valid until the socket is closed; -1 if it is.
+            The descriptor, valid until the socket is closed; -1 if it is
+            closed.
         """
         ...
 
     def option(self, level: Int, name: Int) raises -> Int:
-        """Reads an option whose value is a number.
+        """Returns an option whose value is a number.
 
         Args:
             level: `SOL_SOCKET`, or a protocol.
@@ -99,10 +100,10 @@ trait SocketOptions:
         )
 
     def set_reuse_address(self, enabled: Bool) raises:
-        """Allows to bind while old connections of the address linger.
+        """Allows binding while old connections of the address linger.
 
         Args:
-            enabled: Whether it is allowed.
+            enabled: Whether to allow it.
 
         Raises:
             Error: `net.closed option`.
@@ -113,7 +114,7 @@ trait SocketOptions:
         """Allows several sockets of this user to bind to one address.
 
         Args:
-            enabled: Whether it is allowed.
+            enabled: Whether to allow it.
 
         Raises:
             Error: `net.closed option`.
@@ -123,11 +124,11 @@ trait SocketOptions:
     def set_no_delay(self, enabled: Bool) raises:
         """Sends small segments at once instead of gathering them (RFC 896).
 
-        `TcpStream` and `TcpListener` start with it enabled, other sockets do
-        not.
+        It is on by default for `TcpStream` and `TcpListener`, and off for
+        other sockets.
 
         Args:
-            enabled: Whether they go out at once.
+            enabled: Whether to send them at once.
 
         Raises:
             Error: `net.unsupported option` if the socket is not TCP.
@@ -135,10 +136,11 @@ trait SocketOptions:
         self.set_option(IPPROTO_TCP, TCP_NODELAY, Int(enabled))
 
     def set_keep_alive(self, keep_alive: Optional[KeepAlive]) raises:
-        """Sends probes on an idle connection, or stops doing so.
+        """Probes an idle connection with keep-alive segments, or stops doing
+        so.
 
         Args:
-            keep_alive: When to probe; none stops it.
+            keep_alive: The times and the number of probes; `None` stops them.
 
         Raises:
             Error: `net.other option` if a number is out of the kernel's range.
@@ -151,15 +153,16 @@ trait SocketOptions:
         self.set_option(SOL_SOCKET, SO_KEEPALIVE, Int(Bool(keep_alive)))
 
     def set_linger(self, seconds: Optional[Int]) raises:
-        """Says what closing does with octets that are not yet sent.
+        """Sets whether `close` drops unsent octets and resets the connection.
 
-        The kernel can also wait in `close` until they are sent. That is refused
-        because it would hold the thread, and with it all that it serves; write,
-        `end_sending` and read to the end to learn that all have arrived.
+        The kernel could also wait in `close` until all octets are sent. That
+        would block the thread and all its connections, so it is refused. To
+        learn that all octets arrived, call `end_sending` and read to the end
+        of the stream.
 
         Args:
-            seconds: None sends them in the background, as by default; 0 drops
-                them and resets the connection.
+            seconds: `None` sends unsent octets in the background, the default;
+                0 drops them and resets the connection.
 
         Raises:
             Error: `net.closed option`; `net.unsupported option` for any other
@@ -173,8 +176,8 @@ trait SocketOptions:
         """Sets how many octets may wait to be sent.
 
         Args:
-            octets: The size; the kernel doubles it for its own records and
-                cuts it to its limit.
+            octets: The size. The kernel doubles it for its own records, up to
+                its limit.
 
         Raises:
             Error: `net.closed option`.
@@ -185,8 +188,8 @@ trait SocketOptions:
         """Sets how many octets may wait to be read.
 
         Args:
-            octets: The size; the kernel doubles it for its own records and
-                cuts it to its limit.
+            octets: The size. The kernel doubles it for its own records, up to
+                its limit.
 
         Raises:
             Error: `net.closed option`.
@@ -194,10 +197,10 @@ trait SocketOptions:
         self.set_option(SOL_SOCKET, SO_RCVBUF, octets)
 
     def set_broadcast(self, enabled: Bool) raises:
-        """Allows to send datagrams to a broadcast address.
+        """Allows sending datagrams to broadcast addresses.
 
         Args:
-            enabled: Whether it is allowed.
+            enabled: Whether to allow it.
 
         Raises:
             Error: `net.closed option`.
@@ -205,10 +208,11 @@ trait SocketOptions:
         self.set_option(SOL_SOCKET, SO_BROADCAST, Int(enabled))
 
     def set_v6_only(self, enabled: Bool) raises:
-        """Keeps IPv4 away from an IPv6 socket (RFC 3493 section 5.3).
+        """Excludes IPv4 from an IPv6 socket (RFC 3493 section 5.3).
 
         Args:
-            enabled: False lets IPv4 peers in, in the mapped form.
+            enabled: Whether to exclude it; False accepts IPv4 peers in the
+                mapped form.
 
         Raises:
             Error: `net.unsupported option` if the socket is not IPv6.

@@ -174,7 +174,8 @@ struct BufferPool(TrivialRegisterPassable):
         )
 
     def is_exhausted(self) -> Bool:
-        """Tells whether nothing can be received before a buffer is given back.
+        """Returns whether nothing can be received before a buffer is given
+        back.
 
         Returns:
             True if the limit is reached and every buffer holds octets.

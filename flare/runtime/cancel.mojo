@@ -32,7 +32,7 @@ struct Cancel(TrivialRegisterPassable):
         return Self(fiber, fiber.state[].generation)
 
     def is_cancelled(self) -> Bool:
-        """Tells whether the fiber was asked to end; from any thread.
+        """Returns whether the fiber was asked to end; from any thread.
 
         Returns:
             True from the moment of asking, and after the fiber has ended and

@@ -95,7 +95,7 @@ struct Event(ImplicitlyCopyable):
         _drain_counter(self._state)
 
     def is_set(self) -> Bool:
-        """Tells whether the flag is set; from any thread.
+        """Returns whether the flag is set; from any thread.
 
         Returns:
             True between `set` and `clear`.

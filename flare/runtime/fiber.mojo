@@ -172,7 +172,7 @@ struct Fiber(Equatable, TrivialRegisterPassable):
 
     @always_inline
     def is_cancelled(self) -> Bool:
-        """Tells whether the fiber was asked to end.
+        """Returns whether the fiber was asked to end.
 
         Returns:
             True from the moment of asking.

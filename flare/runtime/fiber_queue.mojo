@@ -276,7 +276,7 @@ struct FiberQueue(TrivialRegisterPassable):
 
     @always_inline
     def has_ready(self) -> Bool:
-        """Tells whether a fiber can go on.
+        """Returns whether a fiber can go on.
 
         Returns:
             True if the next turn should not wait.

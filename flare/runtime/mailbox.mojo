@@ -147,7 +147,7 @@ struct Mailbox(TrivialRegisterPassable):
 
     @always_inline
     def has_mail(self) -> Bool:
-        """Tells whether letters wait.
+        """Returns whether letters wait.
 
         Returns:
             True if `deliver` has something to do.

@@ -154,7 +154,7 @@ struct Operation(Equatable, TrivialRegisterPassable):
 
     @always_inline
     def is_idle(self) -> Bool:
-        """Tells whether the operation may be changed and submitted.
+        """Returns whether the operation may be changed and submitted.
 
         Returns:
             True before the submission and after the final completion.
@@ -163,7 +163,7 @@ struct Operation(Equatable, TrivialRegisterPassable):
 
     @always_inline
     def is_in_flight(self) -> Bool:
-        """Tells whether the backend holds the operation.
+        """Returns whether the backend holds the operation.
 
         Returns:
             True between the submission and the final completion.
@@ -263,7 +263,7 @@ struct Operation(Equatable, TrivialRegisterPassable):
 
     @always_inline
     def matches(self, sequence: UInt32) -> Bool:
-        """Tells whether an answer belongs to the present submission.
+        """Returns whether an answer belongs to the present submission.
 
         Args:
             sequence: The number that the answer carries.

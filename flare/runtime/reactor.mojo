@@ -397,7 +397,7 @@ struct Reactor(Equatable, TrivialRegisterPassable):
 
     @always_inline
     def timers(self) -> TimerWheel:
-        """Gives the wheel that keeps this reactor's deadlines.
+        """Returns the wheel that keeps this reactor's deadlines.
 
         Returns:
             The wheel; entries are tagged `TIMER_OF_TASK`.
@@ -406,7 +406,7 @@ struct Reactor(Equatable, TrivialRegisterPassable):
 
     @always_inline
     def buffers(self) -> BufferPool:
-        """Gives the pool that received octets come in.
+        """Returns the pool that received octets come in.
 
         Returns:
             The pool.
@@ -415,7 +415,7 @@ struct Reactor(Equatable, TrivialRegisterPassable):
 
     @always_inline
     def large_buffers(self) -> BufferPool:
-        """Gives the pool that large reads are completed in.
+        """Returns the pool that large reads are completed in.
 
         Returns:
             The pool; its memory is mapped when a buffer is first asked for.
@@ -453,7 +453,7 @@ struct Reactor(Equatable, TrivialRegisterPassable):
         self.state[].slow_turn_owner = owner
 
     def has_work(self) -> Bool:
-        """Tells whether anything is queued, in flight, armed or ready.
+        """Returns whether anything is queued, in flight, armed or ready.
 
         Returns:
             False if a turn without a time limit might never end.

@@ -160,7 +160,7 @@ struct FiberSocket(TrivialRegisterPassable):
         )
 
     def is_open(self) -> Bool:
-        """Tells whether `close` was not called yet.
+        """Returns whether `close` was not called yet.
 
         Returns:
             True from the creation to the first `close`.
@@ -467,7 +467,7 @@ struct FiberSocket(TrivialRegisterPassable):
         result: Int,
         about: Optional[SocketAddr] = None,
     ) raises -> Int:
-        """Gives a direction back.
+        """Returns a direction back.
 
         Args:
             direction: What was taken.
@@ -582,8 +582,8 @@ def _close(descriptor: Int32):
 
 
 def is_simulated() -> Bool:
-    """Tells whether the sockets of the calling thread's loop are not those of
-    the kernel.
+    """Returns whether the sockets of the calling thread's loop are not those
+    of the kernel.
 
     Returns:
         True on a simulated network.

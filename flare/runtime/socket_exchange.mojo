@@ -31,7 +31,7 @@ struct SentAndReceived(TrivialRegisterPassable):
 
 
 def can_send_and_receive() -> Bool:
-    """Tells whether the loop of the calling thread does both in one step.
+    """Returns whether the loop of the calling thread does both in one step.
 
     Returns:
         True on io_uring: elsewhere the order of two operations says nothing.

@@ -109,7 +109,7 @@ trait StreamSocket(Reader, SocketOptions, Writer):
         self.unsafe_socket().set_send_timeout_ms(timeout_ms)
 
     def is_open(self) -> Bool:
-        """Tells whether `close` was not called yet.
+        """Returns whether `close` was not called yet.
 
         Returns:
             True also if only the peer has closed.

@@ -151,7 +151,7 @@ struct JoinHandle[T: Movable & Deinitable](Movable):
             self._outcome[].fiber.value().cancel()
 
     def is_done(self) -> Bool:
-        """Tells whether the body has ended; from any thread.
+        """Returns whether the body has ended; from any thread.
 
         Returns:
             True if `join` would not wait.

@@ -79,7 +79,7 @@ struct TimerEntry(Movable):
 
     @always_inline
     def is_armed(self) -> Bool:
-        """Tells whether the wheel holds the entry.
+        """Returns whether the wheel holds the entry.
 
         Returns:
             True from `arm` until `next_due` returns it or `cancel`.

@@ -282,7 +282,7 @@ struct BrotliEncoderLibrary(TrivialRegisterPassable):
 
 
 def brotli_decoder() -> Optional[BrotliDecoderLibrary]:
-    """Gives the library that decompresses, and loads it the first time.
+    """Returns the library that decompresses, and loads it the first time.
 
     Returns:
         The library, or none if the machine has none.
@@ -299,7 +299,7 @@ def brotli_decoder() -> Optional[BrotliDecoderLibrary]:
 
 
 def brotli_encoder() -> Optional[BrotliEncoderLibrary]:
-    """Gives the library that compresses, and loads it the first time.
+    """Returns the library that compresses, and loads it the first time.
 
     Returns:
         The library, or none if the machine has none.

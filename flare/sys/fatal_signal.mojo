@@ -174,7 +174,7 @@ struct AlternateStack(TrivialRegisterPassable):
 
     @staticmethod
     def install() -> Self:
-        """Gives the calling thread an alternate stack if it has none.
+        """Returns the calling thread an alternate stack if it has none.
 
         Without one an overflow of the stack ends the process without a word.
 

@@ -129,7 +129,7 @@ def wait_writable(descriptor: Int32, timeout_ms: Int) -> Bool:
 
 
 def duplicate_descriptor(descriptor: Int32) -> Int:
-    """Gives an open file another descriptor.
+    """Returns an open file another descriptor.
 
     Args:
         descriptor: Any descriptor of it.

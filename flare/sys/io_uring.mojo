@@ -211,7 +211,7 @@ struct UringState(Movable):
         self.timed_wait = _TimedWait(0, 0, 0, 0, 0, 0)
 
     def is_mapped(self) -> Bool:
-        """Tells whether the memory that is shared with the kernel is there.
+        """Returns whether the memory that is shared with the kernel is there.
 
         Returns:
             False if a part of it could not be mapped.
@@ -439,7 +439,7 @@ struct Uring(TrivialRegisterPassable):
 
     @always_inline
     def has_submitted_all(self) -> Bool:
-        """Tells whether the kernel has taken every submission.
+        """Returns whether the kernel has taken every submission.
 
         Returns:
             True if it needs nothing any more that only submissions name.

@@ -30,7 +30,7 @@ comptime _INSTRUCTIONS = 5
 
 
 def has_connection_waiting(descriptor: Int32) -> Bool:
-    """Tells whether a connection can be accepted at once (poll(2)).
+    """Returns whether a connection can be accepted at once (poll(2)).
 
     Accepting cannot tell: where no descriptor is left it fails alike, whether
     somebody waits or not.

@@ -160,7 +160,7 @@ def forbid_writing(address: Int, octets: Int) -> Int:
 
 
 def unmap(address: Int, octets: Int) -> Int:
-    """Gives a mapping back.
+    """Returns a mapping back.
 
     Args:
         address: What a mapping function returned.
@@ -173,7 +173,7 @@ def unmap(address: Int, octets: Int) -> Int:
 
 
 def give_pages_back(address: Int, octets: Int) -> Int:
-    """Gives the whole pages of a range back to the kernel; the range stays
+    """Returns the whole pages of a range back to the kernel; the range stays
     mapped, and reads as zeros until it is written again.
 
     Args:

@@ -189,7 +189,7 @@ struct OpenSsl(TrivialRegisterPassable):
 
 
 def openssl() -> Optional[OpenSsl]:
-    """Gives the library of the process, and loads it the first time.
+    """Returns the library of the process, and loads it the first time.
 
     Returns:
         The library, or none if the machine has none.

@@ -33,7 +33,7 @@ struct Certificate(TrivialRegisterPassable):
         )
 
     def is_for_name(self, name: OctetPointer, octets: Int) -> Bool:
-        """Tells whether the certificate is for a host name.
+        """Returns whether the certificate is for a host name.
 
         Args:
             name: The name.

@@ -236,8 +236,8 @@ struct SslConnection(TrivialRegisterPassable):
         return (self._outcome(result), 0)
 
     def has_pending(self) -> Bool:
-        """Tells whether octets were taken that `read` has not given, decrypted
-        or not.
+        """Returns whether octets were taken that `read` has not given,
+        decrypted or not.
 
         Returns:
             True then.
@@ -301,7 +301,7 @@ struct SslConnection(TrivialRegisterPassable):
         )
 
     def is_resumed(self) -> Bool:
-        """Tells whether the connection goes on with a session.
+        """Returns whether the connection goes on with a session.
 
         Returns:
             True if the handshake was a short one.
@@ -421,7 +421,7 @@ struct SslConnection(TrivialRegisterPassable):
         return octets^
 
     def peer_certificate(self) -> Optional[Certificate]:
-        """Gives the certificate that the peer has shown.
+        """Returns the certificate that the peer has shown.
 
         Returns:
             The certificate, which the caller frees; none if there is none.

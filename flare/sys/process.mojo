@@ -219,7 +219,7 @@ struct PollEntry(TrivialRegisterPassable):
         self.ready_events = 0
 
     def is_ready(self) -> Bool:
-        """Tells whether something has come.
+        """Returns whether something has come.
 
         Returns:
             True if a read returns at once, also with an end or an error.

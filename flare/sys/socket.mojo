@@ -82,7 +82,7 @@ def open_socket_pair(
 
 
 def bind_socket(descriptor: Int32, address: SocketAddressStorage) -> Int:
-    """Gives a socket its local address (bind(2)).
+    """Returns a socket its local address (bind(2)).
 
     Args:
         descriptor: The socket.

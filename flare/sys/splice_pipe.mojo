@@ -85,7 +85,7 @@ struct SplicePipe(TrivialRegisterPassable):
         heap_destroy(self._state)
 
     def is_useless(self) -> Bool:
-        """Tells whether the system has refused what sending needs.
+        """Returns whether the system has refused what sending needs.
 
         Returns:
             True if `send` sends nothing any more.

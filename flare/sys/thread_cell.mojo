@@ -84,7 +84,7 @@ def _thread_cell() -> Int:
 
 @always_inline
 def thread_word() -> PointerTo[Int]:
-    """Gives the address of the calling thread's word, at first zero.
+    """Returns the address of the calling thread's word, at first zero.
 
     Returns:
         The address, valid on this thread until it ends.
@@ -96,7 +96,7 @@ def thread_word() -> PointerTo[Int]:
 
 
 def thread_may_begin_loop() -> Bool:
-    """Tells whether a wait may give the calling thread a loop.
+    """Returns whether a wait may give the calling thread a loop.
 
     Returns:
         False from `set_thread_may_begin_loop(False)` to the opposite.

@@ -57,7 +57,7 @@ struct TwoPartMessages(TrivialRegisterPassable):
         heap_destroy(self._state)
 
     def is_used_up(self) -> Bool:
-        """Tells whether none is free.
+        """Returns whether none is free.
 
         Returns:
             True if `take` must not be called before `clear`.

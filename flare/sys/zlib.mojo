@@ -265,7 +265,7 @@ struct ZlibStream(TrivialRegisterPassable):
 
 
 def zlib() -> Optional[Zlib]:
-    """Gives the library of the process, and loads it the first time.
+    """Returns the library of the process, and loads it the first time.
 
     Returns:
         The library, or none if the machine has none.

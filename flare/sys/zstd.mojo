@@ -243,7 +243,7 @@ struct ZstdWriter(TrivialRegisterPassable):
 
 
 def zstd() -> Optional[Zstd]:
-    """Gives the library of the process, and loads it the first time.
+    """Returns the library of the process, and loads it the first time.
 
     Returns:
         The library, or none if the machine has none.

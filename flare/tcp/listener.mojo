@@ -117,7 +117,7 @@ struct TcpListener(Movable, SocketOptions):
         self._socket.close()
 
     def is_open(self) -> Bool:
-        """Tells whether `close` was not called yet.
+        """Returns whether `close` was not called yet.
 
         Returns:
             True from `bind` to the first `close`.

@@ -133,7 +133,7 @@ struct HandlerCall(TrivialRegisterPassable):
         heap_destroy(self.state)
 
     def request(self) -> Request:
-        """Gives the request to hand to a handler.
+        """Returns the request to hand to a handler.
 
         Returns:
             The request, which lives as long as the call.

@@ -81,7 +81,7 @@ struct TlsListener(Movable):
         self._listener.close()
 
     def is_open(self) -> Bool:
-        """Tells whether `close` was not called yet.
+        """Returns whether `close` was not called yet.
 
         Returns:
             True from `bind` to the first `close`.

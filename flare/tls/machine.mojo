@@ -384,8 +384,8 @@ struct TlsMachine(Movable):
             self.state[].io[].output = Buffer()
 
     def has_unread(self) -> Bool:
-        """Tells whether octets of the window were consumed that `read` has not
-        given yet.
+        """Returns whether octets of the window were consumed that `read` has
+        not given yet.
 
         Returns:
             True then, also for a part of a record.
@@ -393,7 +393,7 @@ struct TlsMachine(Movable):
         return self.state[].connection.has_pending()
 
     def is_open(self) -> Bool:
-        """Tells whether the handshake is complete.
+        """Returns whether the handshake is complete.
 
         Returns:
             True from then on.
@@ -401,7 +401,7 @@ struct TlsMachine(Movable):
         return self.state[].is_open
 
     def is_closed(self) -> Bool:
-        """Tells whether this end has said that it sends no more.
+        """Returns whether this end has said that it sends no more.
 
         Returns:
             True after `close`.
@@ -409,7 +409,7 @@ struct TlsMachine(Movable):
         return self.state[].is_closed
 
     def has_ended(self) -> Bool:
-        """Tells whether the peer has said that it sends no more.
+        """Returns whether the peer has said that it sends no more.
 
         Returns:
             True from then on.
@@ -425,7 +425,7 @@ struct TlsMachine(Movable):
         return self.state[].failure
 
     def is_resumed(self) -> Bool:
-        """Tells whether the handshake was a short one.
+        """Returns whether the handshake was a short one.
 
         Returns:
             True if it went on with a session.
@@ -507,7 +507,8 @@ struct TlsMachine(Movable):
         )
 
     def dangerous_keys(self) -> String:
-        """Gives the secrets of the connection, if the configuration keeps them.
+        """Returns the secrets of the connection, if the configuration keeps
+        them.
 
         Returns:
             Lines in the form that decrypting tools read.

@@ -31,7 +31,7 @@ struct Pem(Copyable, Movable):
         self._is_path = True
 
     def read(self) raises -> List[UInt8]:
-        """Gives the text.
+        """Returns the text.
 
         Returns:
             Its octets.

@@ -49,7 +49,7 @@ struct TlsSession(Movable):
     def is_for(
         self, generation: ArcPointer[Generation], name: StringSlice
     ) -> Bool:
-        """Tells whether a connection may go on with the session.
+        """Returns whether a connection may go on with the session.
 
         Args:
             generation: The contexts that the connection is made from.

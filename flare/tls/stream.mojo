@@ -312,8 +312,8 @@ struct TlsStream(Movable, Reader, Writer):
         self._state[].tcp.set_write_timeout_ms(timeout_ms)
 
     def has_unread(self) -> Bool:
-        """Tells whether octets were received that no `read` has given, be they
-        less than a record.
+        """Returns whether octets were received that no `read` has given, be
+        they less than a record.
 
         Returns:
             True then; what the kernel has received does not count.
@@ -324,7 +324,7 @@ struct TlsStream(Movable, Reader, Writer):
         )
 
     def is_open(self) -> Bool:
-        """Tells whether `close` was not called yet.
+        """Returns whether `close` was not called yet.
 
         Returns:
             True also if only the peer has closed.
@@ -403,7 +403,7 @@ struct TlsStream(Movable, Reader, Writer):
         return self._state[].machine.cipher()
 
     def is_resumed(self) -> Bool:
-        """Tells whether the handshake was a short one.
+        """Returns whether the handshake was a short one.
 
         Returns:
             True if it went on with a session.
@@ -428,7 +428,8 @@ struct TlsStream(Movable, Reader, Writer):
         return self._state[].machine.status_response()
 
     def dangerous_keys(self) -> String:
-        """Gives the secrets of the connection, if the configuration keeps them.
+        """Returns the secrets of the connection, if the configuration keeps
+        them.
 
         Returns:
             Lines in the form that decrypting tools read.

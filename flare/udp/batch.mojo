@@ -62,7 +62,7 @@ struct DatagramBatch(Movable, Sized):
         return self._slots.count()
 
     def is_full(self) -> Bool:
-        """Tells whether there is no room for another datagram.
+        """Returns whether there is no room for another datagram.
 
         Returns:
             True if `append` would refuse it.

@@ -239,7 +239,7 @@ struct UdpSocket(Movable, MulticastOptions):
         self._socket.socket.close()
 
     def is_open(self) -> Bool:
-        """Tells whether `close` was not called yet.
+        """Returns whether `close` was not called yet.
 
         Returns:
             True from `bind` to the first `close`.

@@ -61,7 +61,7 @@ struct UnixAddr(Copyable, Equatable, Movable, Writable):
             raise e.about(text.as_bytes())
 
     def is_abstract(self) -> Bool:
-        """Tells whether it is an abstract name.
+        """Returns whether it is an abstract name.
 
         Returns:
             True if no file stands for it.
@@ -69,7 +69,7 @@ struct UnixAddr(Copyable, Equatable, Movable, Writable):
         return len(self._name) > 0 and self._name[0] == 0
 
     def is_unnamed(self) -> Bool:
-        """Tells whether there is no name: the socket was never bound.
+        """Returns whether there is no name: the socket was never bound.
 
         Returns:
             True if nobody can send to it or connect to it.

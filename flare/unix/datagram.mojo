@@ -200,7 +200,7 @@ struct UnixDatagram(Movable, SocketOptions):
         self._socket.socket.close()
 
     def is_open(self) -> Bool:
-        """Tells whether `close` was not called yet.
+        """Returns whether `close` was not called yet.
 
         Returns:
             True from the beginning to the first `close`.

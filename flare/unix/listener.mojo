@@ -110,7 +110,7 @@ struct UnixListener(Movable, SocketOptions):
         _close(self._socket, self._file)
 
     def is_open(self) -> Bool:
-        """Tells whether `close` was not called yet.
+        """Returns whether `close` was not called yet.
 
         Returns:
             True from `bind` to the first `close`.

@@ -35,7 +35,7 @@ struct SocketFile(Copyable, Movable):
     """Which file it was."""
 
     def is_in_place(self) -> Bool:
-        """Tells whether the path still leads to the file.
+        """Returns whether the path still leads to the file.
 
         Returns:
             False if it was removed or replaced.

@@ -97,7 +97,7 @@ struct AcceptEncoding(Copyable, Movable):
         return 1 if coding == ContentCoding.IDENTITY else 0
 
     def accepts(self, coding: ContentCoding) -> Bool:
-        """Tells whether a coding is accepted.
+        """Returns whether a coding is accepted.
 
         Args:
             coding: The coding.

@@ -58,7 +58,7 @@ struct ContentCoding(Equatable, ImplicitlyCopyable, Writable):
         return None
 
     def name(self) -> StaticString:
-        """Gives the name in Content-Encoding and Accept-Encoding.
+        """Returns the name in Content-Encoding and Accept-Encoding.
 
         Returns:
             A token.

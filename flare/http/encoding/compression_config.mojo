@@ -155,7 +155,7 @@ struct CompressionConfig(Copyable, Movable):
         return self.gzip_level
 
     def allows_type(self, content_type: StringSlice) -> Bool:
-        """Tells whether content of a type is compressed.
+        """Returns whether content of a type is compressed.
 
         Args:
             content_type: The value of Content-Type.

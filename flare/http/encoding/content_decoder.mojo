@@ -178,7 +178,7 @@ struct ContentDecoder(Movable):
         heap_destroy(self._state)
 
     def is_identity(self) -> Bool:
-        """Tells whether there is nothing to decode.
+        """Returns whether there is nothing to decode.
 
         Returns:
             True if no coding was applied.

@@ -53,7 +53,7 @@ struct EncodingLevel:
 
     @staticmethod
     def allows(coding: ContentCoding, level: Int) -> Bool:
-        """Tells whether a coding has a level.
+        """Returns whether a coding has a level.
 
         Args:
             coding: The coding.

@@ -277,7 +277,7 @@ struct DecodingStage(TrivialRegisterPassable):
                 return CodingStep(0, consumed, produced)
 
     def has_ended(self) -> Bool:
-        """Tells whether the octets may end here.
+        """Returns whether the octets may end here.
 
         Returns:
             True behind a whole content.

@@ -58,7 +58,7 @@ struct DecodingLimits(ImplicitlyCopyable):
         return None
 
     def allows(self, decoded: Int, coded: Int) -> Bool:
-        """Tells whether the ratio of two lengths is allowed.
+        """Returns whether the ratio of two lengths is allowed.
 
         Args:
             decoded: The content so far.

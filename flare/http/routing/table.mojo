@@ -308,7 +308,7 @@ struct RouteTable(Copyable, Movable, Sized):
         path: Span[UInt8, _],
         captures: PointerTo[Captures],
     ) -> Bool:
-        """Tells whether a path that was not found is found with the slash at
+        """Returns whether a path that was not found is found with the slash at
         its end removed, or with one added.
 
         A path that begins with two slashes never is, nor with a slash and a
@@ -338,7 +338,7 @@ struct RouteTable(Copyable, Movable, Sized):
         return found.kind == MatchKind.FOUND
 
     def pattern(self, route: Int) -> StringSlice[origin_of(self)]:
-        """Gives the pattern of a route, for logs.
+        """Returns the pattern of a route, for logs.
 
         Args:
             route: The number of the route, as in `RouteMatch`.
@@ -371,7 +371,7 @@ struct RouteTable(Copyable, Movable, Sized):
     def parameter_name(
         self, route: Int, index: Int
     ) -> StringSlice[origin_of(self)]:
-        """Gives the name of a parameter.
+        """Returns the name of a parameter.
 
         Args:
             route: The number of the route, as in `RouteMatch`.

@@ -41,7 +41,7 @@ struct Node(TrivialRegisterPassable):
 
     @always_inline
     def has_choice(self) -> Bool:
-        """Tells whether something is left to try after the literal child.
+        """Returns whether something is left to try after the literal child.
 
         Returns:
             True if there is a parameter or a rest child.

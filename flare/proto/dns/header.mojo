@@ -92,7 +92,7 @@ struct DnsHeader(ImplicitlyCopyable):
         append_uint16(UInt16(self.additionals), message)
 
     def is_response(self) -> Bool:
-        """Tells whether the message comes from a server.
+        """Returns whether the message comes from a server.
 
         Returns:
             The bit QR.
@@ -108,7 +108,7 @@ struct DnsHeader(ImplicitlyCopyable):
         return Int(self.flags >> 11) & 15
 
     def is_authoritative(self) -> Bool:
-        """Tells whether the server itself knows the name.
+        """Returns whether the server itself knows the name.
 
         Returns:
             The bit AA.
@@ -116,7 +116,7 @@ struct DnsHeader(ImplicitlyCopyable):
         return self.flags & _AUTHORITATIVE != 0
 
     def is_truncated(self) -> Bool:
-        """Tells whether the answer was too long for a datagram.
+        """Returns whether the answer was too long for a datagram.
 
         Returns:
             The bit TC.
@@ -124,7 +124,7 @@ struct DnsHeader(ImplicitlyCopyable):
         return self.flags & _TRUNCATED != 0
 
     def recursion_available(self) -> Bool:
-        """Tells whether the server asks other servers for us.
+        """Returns whether the server asks other servers for us.
 
         Returns:
             The bit RA.

@@ -164,7 +164,7 @@ def same_name(
 def name_text(
     message: Span[UInt8, _], start: Int
 ) raises DnsMessageError -> String:
-    """Gives the text form of a name (RFC 4343 section 2.1).
+    """Returns the text form of a name (RFC 4343 section 2.1).
 
     Args:
         message: The whole message.

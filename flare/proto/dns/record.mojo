@@ -49,7 +49,7 @@ struct DnsRecord(ImplicitlyCopyable):
     """How long the data is."""
 
     def is_internet(self, type: UInt16) -> Bool:
-        """Tells whether the record has a type, in the class of the internet.
+        """Returns whether the record has a type, in the class of the internet.
 
         Args:
             type: The type.

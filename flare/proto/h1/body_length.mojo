@@ -29,7 +29,7 @@ struct BodyLength(TrivialRegisterPassable):
 
     @always_inline
     def is_known(self) -> Bool:
-        """Tells whether the body has a known size, perhaps 0.
+        """Returns whether the body has a known size, perhaps 0.
 
         Returns:
             False for the constants.

@@ -48,7 +48,7 @@ struct ChunkState(TrivialRegisterPassable):
     var digits: UInt8
     """Digits of the current size, leading zeros counted."""
     var is_odd: Bool
-    """True if a line was read that only a client may read."""
+    """Whether a line was read that only a client may read."""
     var extension_octets: UInt32
     """Octets of extensions in the current line."""
     var extensions_octets: UInt32

@@ -53,9 +53,9 @@ struct H1State(Movable):
     var keep_alive: Bool
     """True while both peers let the connection persist."""
     var is_last: Bool
-    """True if no exchange may follow the one in progress."""
+    """Whether no exchange may follow the one in progress."""
     var is_bodiless: Bool
-    """True if the response in progress has no body, whatever its fields say."""
+    """Whether the response in progress has no body, whatever its fields say."""
     var method: Method
     """The method of the request in progress."""
     var receive_body: UInt8
@@ -65,7 +65,7 @@ struct H1State(Movable):
     var has_ended: Bool
     """True after `receive_end()`."""
     var wants_upgrade: Bool
-    """True if the request in progress offers another protocol."""
+    """Whether the request in progress offers another protocol."""
     var informational: UInt32
     """1xx responses received for the request in progress."""
     var scanned: UInt32
@@ -111,7 +111,7 @@ struct H1State(Movable):
 
     @always_inline
     def allows(self, request_input: UInt8, response_input: UInt8) -> Bool:
-        """Tells whether both sides may take their inputs.
+        """Returns whether both sides may take their inputs.
 
         Args:
             request_input: For the request side.
@@ -128,8 +128,8 @@ struct H1State(Movable):
 
     @always_inline
     def owes_plain_response(self) -> Bool:
-        """Tells whether a server has received a whole request of HTTP/1.1 whose
-        response may have content and leaves the connection open.
+        """Returns whether a server has received a whole request of HTTP/1.1
+        whose response may have content and leaves the connection open.
 
         Returns:
             True if the head of that response is due.

@@ -130,7 +130,7 @@ struct FieldStops(TrivialRegisterPassable):
 
     @always_inline
     def reaches(self, at: Int) -> Bool:
-        """Tells whether an octet is among those looked at.
+        """Returns whether an octet is among those looked at.
 
         Args:
             at: Where it lies; not before `base`.

@@ -46,7 +46,7 @@ comptime _UNKNOWN: UInt8 = 4
 
 @always_inline
 def is_framing(id: UInt8) -> Bool:
-    """Tells whether `note_field` has to see a field of a header section.
+    """Returns whether `note_field` has to see a field of a header section.
 
     Args:
         id: A constant of `FieldName`.
@@ -100,7 +100,7 @@ def note_field(
 
 @always_inline
 def is_plain_head(window: Window, head: PointerTo[Head]) -> Bool:
-    """Tells whether there is nothing to judge in a request head.
+    """Returns whether there is nothing to judge in a request head.
 
     Args:
         window: The received octets.

@@ -29,7 +29,7 @@ struct ConnectionOption:
 
 @always_inline
 def is_blank(octet: UInt8) -> Bool:
-    """Tells whether an octet is optional white space.
+    """Returns whether an octet is optional white space.
 
     Args:
         octet: Any octet.

@@ -96,9 +96,9 @@ struct Head(Movable):
     var options: UInt8
     """The connection options, bits of `ConnectionOption`."""
     var keep_alive: Bool
-    """True if the peer lets the connection persist."""
+    """Whether the peer lets the connection persist."""
     var expects_continue: Bool
-    """True if the client waits for 100 (Continue) before the body."""
+    """Whether the client waits for 100 (Continue) before the body."""
     var has_mended_target: Bool
     """True if `mended` holds the request target in its clean form."""
     var has_mended_fields: Bool
@@ -106,10 +106,11 @@ struct Head(Movable):
     var has_mended_trailers: Bool
     """True if `mended_trailers` holds the trailer section likewise."""
     var has_plain_host: Bool
-    """True if the first look at the window showed that Host is a name or an
-    IPv4 address, with or without a port."""
+    """Whether the first look at the window showed that Host is a name or an
+    IPv4 address, with or without a port.
+    """
     var wants_upgrade: Bool
-    """True if the peer offers or accepts the protocols of Upgrade."""
+    """Whether the peer offers or accepts the protocols of Upgrade."""
     var method: Method
     """The method; `OTHER` leaves the text to `method_text`."""
     var method_octets: Int

@@ -310,7 +310,7 @@ struct H1Machine(TrivialRegisterPassable):
         return Phase.IDLE if sent == SideState.IDLE else Phase.SENDING
 
     def wants_close(self) -> Bool:
-        """Tells whether the connection is over once all is sent.
+        """Returns whether the connection is over once all is sent.
 
         Returns:
             True if nothing is left to send and no exchange can follow.
@@ -323,7 +323,7 @@ struct H1Machine(TrivialRegisterPassable):
         return s.response == SideState.DONE and not s.keep_alive
 
     def can_reuse(self) -> Bool:
-        """Tells whether a next exchange may begin now.
+        """Returns whether a next exchange may begin now.
 
         Returns:
             True between two exchanges of a connection that persists.
@@ -338,7 +338,7 @@ struct H1Machine(TrivialRegisterPassable):
         )
 
     def response_allows_body(self, status: Int) -> Bool:
-        """Tells whether a response to the request in progress has a body.
+        """Returns whether a response to the request in progress has a body.
 
         Args:
             status: The status of the response.

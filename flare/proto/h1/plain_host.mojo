@@ -81,7 +81,7 @@ def first_host_octets(
 
 @always_inline
 def is_plain_host(window: Window, start: Int, octets: Int) -> Bool:
-    """Tells whether a value of Host is a plain name or IPv4 address.
+    """Returns whether a value of Host is a plain name or IPv4 address.
 
     Args:
         window: The received octets; a blank or CR follows the value.

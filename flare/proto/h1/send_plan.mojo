@@ -26,7 +26,7 @@ struct SendPlan(TrivialRegisterPassable):
     var is_chunked_stated: Bool
     """True if Transfer-Encoding will say `chunked`."""
     var filters_fields: Bool
-    """True if a Content-Length line of the caller is to be left out."""
+    """Whether a Content-Length line of the caller is to be left out."""
 
     @staticmethod
     @always_inline

@@ -21,7 +21,7 @@ comptime _BOUNDARY_OCTETS = OctetSet.of(
 
 
 def is_boundary(octets: Span[UInt8, _]) -> Bool:
-    """Tells whether octets may divide parts.
+    """Returns whether octets may divide parts.
 
     Args:
         octets: Any octets.

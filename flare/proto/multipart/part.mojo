@@ -35,7 +35,7 @@ struct MultipartPart(Copyable, Movable):
         self.headers = HeaderMap()
 
     def is_file(self) -> Bool:
-        """Tells whether the part is a file.
+        """Returns whether the part is a file.
 
         Returns:
             True if it has a file name, be it empty: no file was chosen then.

@@ -106,7 +106,7 @@ struct Interest(ImplicitlyCopyable):
 
     @always_inline
     def is_used(self) -> Bool:
-        """Tells whether an operation is in flight.
+        """Returns whether an operation is in flight.
 
         Returns:
             True if one waits.

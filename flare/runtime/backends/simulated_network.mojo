@@ -467,7 +467,7 @@ struct Peer(TrivialRegisterPassable):
         return octets^
 
     def has_arrivals(self) -> Bool:
-        """Tells whether `received` would give octets.
+        """Returns whether `received` would give octets.
 
         Returns:
             True if so.
@@ -504,7 +504,7 @@ struct Peer(TrivialRegisterPassable):
             self.network.close(self.index)
 
     def is_closed(self) -> Bool:
-        """Tells whether nothing more will arrive.
+        """Returns whether nothing more will arrive.
 
         Returns:
             True if the other end has ended or broken the connection and what
@@ -518,7 +518,7 @@ struct Peer(TrivialRegisterPassable):
         ) == 0
 
     def has_ended(self) -> Bool:
-        """Tells whether the other end sends no more, read or not.
+        """Returns whether the other end sends no more, read or not.
 
         Returns:
             True if it has ended or broken the connection.
@@ -529,7 +529,7 @@ struct Peer(TrivialRegisterPassable):
         return socket.has_ended or socket.is_reset
 
     def is_reset(self) -> Bool:
-        """Tells whether the connection broke.
+        """Returns whether the connection broke.
 
         Returns:
             True after a reset by either end or by the network.
@@ -537,7 +537,7 @@ struct Peer(TrivialRegisterPassable):
         return self._is_mine() and self._socket()[].is_reset
 
     def is_struck(self) -> Bool:
-        """Tells whether chance broke the connection.
+        """Returns whether chance broke the connection.
 
         Returns:
             False if it holds, or if either end broke it.

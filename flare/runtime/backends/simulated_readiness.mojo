@@ -45,7 +45,7 @@ def poll_events(
 
 
 def has_room(network: SimulatedNetwork, index: Int) -> Bool:
-    """Tells whether a send would take octets, or fail.
+    """Returns whether a send would take octets, or fail.
 
     Args:
         network: The network.
@@ -61,7 +61,7 @@ def has_room(network: SimulatedNetwork, index: Int) -> Bool:
 
 
 def can_complete(network: SimulatedNetwork, pending: PendingOperation) -> Bool:
-    """Tells whether an operation could complete now.
+    """Returns whether an operation could complete now.
 
     Args:
         network: The network.

@@ -107,7 +107,7 @@ struct Watch(TrivialRegisterPassable):
         self.state[].reactor.cancel(self.operation())
 
     def is_idle(self) -> Bool:
-        """Tells whether the final completion has come.
+        """Returns whether the final completion has come.
 
         Returns:
             True before the submission, too.

@@ -55,7 +55,7 @@ trait ReactorWorld(Copyable, Deinitable, Movable):
         ...
 
     def has_kernel(self) -> Bool:
-        """Tells whether a kernel takes part.
+        """Returns whether a kernel takes part.
 
         Returns:
             False where time is virtual and only one thread exists.
