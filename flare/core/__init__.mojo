@@ -1,4 +1,4 @@
-"""Holds octets, buffers and heap memory: what every other package stands on."""
+"""Octets, buffers and heap memory, which all other packages use."""
 
 from .buffer import Buffer, MemoryLender
 from .octet_block import OctetBlock

@@ -1,7 +1,7 @@
 """Collects octets that are written at one end and consumed at the other.
 
-A buffer is plain data: whoever shares one with the kernel keeps it on the heap
-and neither appends to it nor drops it while an operation holds its octets.
+A buffer is plain data. To share one with the kernel, keep it on the heap, and
+neither append to it nor drop it while an operation uses its octets.
 """
 
 from std.memory import unsafe_memcpy, unsafe_memmove
@@ -18,16 +18,16 @@ from .pointer import (
 
 @fieldwise_init
 struct MemoryLender(Movable):
-    """Takes memory back that a buffer had from somewhere else than the heap."""
+    """Takes back memory that was lent to a buffer."""
 
     var owner: Optional[Erased]
-    """What `give_back` is called with."""
+    """The first argument of `give_back`."""
     var give_back: def(Erased, OctetPointer) thin -> None
     """Takes the memory."""
 
 
 struct Buffer(Movable, Sized):
-    """Owns a growing run of octets; nothing is allocated before first use."""
+    """A growing sequence of octets. It allocates no memory before first use."""
 
     var _octets: Optional[OctetPointer]
     var _lender: Optional[PointerTo[MemoryLender]]
@@ -36,7 +36,7 @@ struct Buffer(Movable, Sized):
     var _end: Int
 
     def __init__(out self):
-        """Makes an empty buffer that holds no memory."""
+        """Creates an empty buffer without memory."""
         self._octets = None
         self._lender = None
         self._capacity = 0
@@ -44,7 +44,7 @@ struct Buffer(Movable, Sized):
         self._end = 0
 
     def __init__(out self, *, capacity: Int):
-        """Makes an empty buffer with memory of its own.
+        """Creates an empty buffer with memory of its own.
 
         Args:
             capacity: Octets that fit before it grows; at least 1.
@@ -62,15 +62,16 @@ struct Buffer(Movable, Sized):
         capacity: Int,
         lender: PointerTo[MemoryLender],
     ):
-        """Makes an empty buffer in memory that was lent.
+        """Creates an empty buffer in lent memory.
 
         Args:
             unsafe_lent: The memory.
-            capacity: Its octets.
-            lender: Who gets it back when the buffer grows out of it or dies.
+            capacity: The length of the memory, in octets.
+            lender: Gets the memory back when the buffer outgrows it or is
+                destroyed.
 
         Safety:
-            Nobody else uses the memory, and the lender outlives the buffer.
+            No other code uses the memory, and the lender outlives the buffer.
         """
         self._octets = unsafe_lent
         self._lender = lender
@@ -84,15 +85,15 @@ struct Buffer(Movable, Sized):
 
     @always_inline
     def __len__(self) -> Int:
-        """Counts the octets written and not yet consumed.
+        """Returns the number of octets written and not yet consumed.
 
         Returns:
-            The count.
+            The number.
         """
         return self._end - self._start
 
     def capacity(self) -> Int:
-        """Tells how much memory the buffer holds.
+        """Returns how much memory the buffer has.
 
         Returns:
             Octets.
@@ -101,10 +102,10 @@ struct Buffer(Movable, Sized):
 
     @always_inline
     def span(self) -> Span[UInt8, origin_of(self)]:
-        """Views the octets written and not yet consumed.
+        """Returns a view of the octets written and not yet consumed.
 
         Returns:
-            A view that appending invalidates.
+            A view, valid until the next append.
         """
         if not self._octets:
             return Span[UInt8, origin_of(self)]()
@@ -130,16 +131,16 @@ struct Buffer(Movable, Sized):
 
     @always_inline
     def room(self) -> Int:
-        """Tells how much fits before the buffer grows or is compacted.
+        """Returns how many octets fit before the buffer grows or is compacted.
 
         Returns:
-            Octets.
+            The number of octets.
         """
         return self._capacity - self._end
 
     @always_inline
     def unsafe_end(self) -> OctetPointer:
-        """Returns the address behind the last octet.
+        """Returns the address after the last octet.
 
         Returns:
             The address, stable until the buffer grows, is compacted or dies.
@@ -151,13 +152,13 @@ struct Buffer(Movable, Sized):
 
     @always_inline
     def reserve(mut self, count: Int) -> OctetPointer:
-        """Makes room behind the last octet.
+        """Reserves room after the last octet.
 
         Args:
-            count: Octets about to be written; not negative.
+            count: The number of octets to be written; not negative.
 
         Returns:
-            Where to write them; call `advance` afterwards.
+            Where to write them. Call `advance` afterwards.
         """
         if self._capacity - self._end < count or not self._octets:
             self._make_room(count)
@@ -165,20 +166,20 @@ struct Buffer(Movable, Sized):
 
     @always_inline
     def advance(mut self, count: Int):
-        """Counts octets in that were written behind the last one.
+        """Adds octets that the caller wrote after the last octet.
 
         Args:
-            count: At most what was reserved.
+            count: Their number, at most as many as reserved.
         """
         debug_assert(self._end + count <= self._capacity, "advance past end")
         self._end += count
 
     @always_inline
     def append(mut self, octets: Span[UInt8, _]):
-        """Copies octets behind the last one.
+        """Appends octets.
 
         Args:
-            octets: What to append; not a view of this buffer.
+            octets: The octets; not a view of this buffer.
         """
         var n = len(octets)
         var target = self.reserve(n)
@@ -187,10 +188,10 @@ struct Buffer(Movable, Sized):
 
     @always_inline
     def append(mut self, text: StaticString):
-        """Copies a constant text behind the last octet.
+        """Appends a constant text.
 
         Args:
-            text: What to append.
+            text: The text.
         """
         self.append(text.as_bytes())
 
@@ -199,7 +200,7 @@ struct Buffer(Movable, Sized):
         """Appends one octet.
 
         Args:
-            octet: What to append.
+            octet: The octet.
         """
         self.reserve(1)[] = octet
         self._end += 1
@@ -245,7 +246,8 @@ struct Buffer(Movable, Sized):
         """Drops octets from the front.
 
         Args:
-            count: At most the length; more drops all of them.
+            count: The number of octets; if it exceeds the length, all are
+                dropped.
         """
         debug_assert(count <= self._end - self._start, "consume past end")
         # A mistake of the caller must not become one about memory.

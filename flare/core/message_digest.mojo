@@ -1,7 +1,7 @@
-"""Computes the digests that authentication asks for.
+"""Computes the digests that HTTP authentication needs.
 
-For secrets that are short and already known to both sides: MD5 (RFC 1321)
-protects nothing else, and neither is made for long contents.
+Use them for short secrets that both sides know. MD5 (RFC 1321) is not secure
+for any other purpose, and neither function is made for long contents.
 """
 
 from std.builtin.globals import global_constant
@@ -176,13 +176,13 @@ comptime _SQUARE_ROOTS: Array[UInt32, 8] = [
 
 
 def md5(octets: Span[UInt8, _]) -> String:
-    """Computes the MD5 digest.
+    """Returns the MD5 digest of octets.
 
     Args:
-        octets: What is digested.
+        octets: The octets.
 
     Returns:
-        32 hexadecimal digits, small letters.
+        32 hexadecimal digits in lower case.
     """
     var state = Array[UInt32, 4](fill=0)
     state[0] = 0x67452301
@@ -202,13 +202,13 @@ def md5(octets: Span[UInt8, _]) -> String:
 
 
 def sha256(octets: Span[UInt8, _]) -> String:
-    """Computes the SHA-256 digest (FIPS 180-4).
+    """Returns the SHA-256 digest of octets (FIPS 180-4).
 
     Args:
-        octets: What is digested.
+        octets: The octets.
 
     Returns:
-        64 hexadecimal digits, small letters.
+        64 hexadecimal digits in lower case.
     """
     var state = Array[UInt32, 8](fill=0)
     for i in range(8):

@@ -1,4 +1,4 @@
-"""Owns a block of octets of one length."""
+"""Allocates a block of octets of a fixed length."""
 
 from std.memory import unsafe_memset
 
@@ -6,20 +6,20 @@ from .pointer import OctetPointer, allocate_octets, free_octets
 
 
 struct OctetBlock(Movable, Sized):
-    """Owns the octets through which a content passes, a piece at a time.
+    """Memory through which a content passes piece by piece.
 
-    A `List` of 64 KiB would do, but Mojo's allocator keeps what is freed of it
-    for ever; the memory of a block goes back to the kernel.
+    Unlike a `List` of 64 KiB, the memory of a block goes back to the kernel.
+    Mojo's allocator keeps freed memory of that size for ever.
     """
 
     var _octets: OctetPointer
     var _length: Int
 
     def __init__(out self, *, length: Int):
-        """Makes a block of zeros.
+        """Allocates zeros.
 
         Args:
-            length: How many octets; at least 1.
+            length: The number of octets; at least 1.
         """
         self._octets = allocate_octets(length)
         self._length = length
@@ -40,7 +40,7 @@ struct OctetBlock(Movable, Sized):
 
     @always_inline
     def span(mut self) -> Span[UInt8, origin_of(self)]:
-        """Views the octets, which may be written.
+        """Returns a writable view of the octets.
 
         Returns:
             A view that is valid while the block lives.

@@ -1,7 +1,8 @@
 """Scans, compares and converts octets, many at a time.
 
-All functions are pure. A set of ASCII octets is two 16-entry nibble tables, so
-that one shuffle tests a whole vector; loads never pass the end of the span.
+All functions are pure. A set of ASCII octets is two nibble tables of 16
+entries, so that one shuffle tests a whole vector. Loads never pass the end of
+the span.
 """
 
 from std.bit import count_trailing_zeros
@@ -26,7 +27,7 @@ comptime COLON: UInt8 = 58
 
 @fieldwise_init
 struct OctetSet(ImplicitlyCopyable):
-    """Holds a set of octets below 128, tested one or sixteen at a time.
+    """A set of octets below 128, tested one or sixteen at a time.
 
     Build it at compile time: `comptime DIGITS = OctetSet.of("0123456789")`.
     """
@@ -38,7 +39,7 @@ struct OctetSet(ImplicitlyCopyable):
 
     @staticmethod
     def of(members: StaticString) -> Self:
-        """Builds the set of the octets in a text.
+        """Creates the set of the octets in a text.
 
         Args:
             members: ASCII octets.
@@ -62,7 +63,7 @@ struct OctetSet(ImplicitlyCopyable):
 
     @always_inline
     def __contains__(self, b: UInt8) -> Bool:
-        """Tests one octet.
+        """Returns whether an octet is a member.
 
         Args:
             b: Any octet.
@@ -76,7 +77,7 @@ struct OctetSet(ImplicitlyCopyable):
     def matches[
         lanes: SIMDLength
     ](self, x: SIMD[_U8, lanes]) -> SIMD[DType.bool, lanes]:
-        """Tests a vector of octets.
+        """Returns which octets of a vector are members.
 
         Parameters:
             lanes: The width, 16 or more.
@@ -200,15 +201,15 @@ def _copy_round(dest: OctetPointer, src: Pointer[UInt8, _], at: Int):
 
 @always_inline
 def find_octet(s: Span[UInt8, _], wanted: UInt8, start: Int = 0) -> Int:
-    """Finds the first occurrence of an octet.
+    """Returns the index of the first occurrence of an octet.
 
     Args:
-        s: Where to look.
-        wanted: What to look for.
-        start: The index to begin at; at most the length.
+        s: The octets to search.
+        wanted: The octet to find.
+        start: The first index to look at; at most the length.
 
     Returns:
-        Its index, or the length of `s` if there is none.
+        The index, or the length of `s` if there is none.
     """
     var p = s.unsafe_ptr()
     var n = len(s)
@@ -235,18 +236,19 @@ def find_octet(s: Span[UInt8, _], wanted: UInt8, start: Int = 0) -> Int:
 def find_member[
     set: OctetSet, member: Bool = True
 ](s: Span[UInt8, _], start: Int = 0) -> Int:
-    """Finds the first octet that is, or is not, in a set.
+    """Returns the index of the first octet that is, or is not, in a set.
 
     Parameters:
         set: The set.
-        member: False looks for the first octet outside the set.
+        member: Whether to find a member; otherwise the first octet that is
+            none.
 
     Args:
-        s: Where to look.
-        start: The index to begin at; at most the length.
+        s: The octets to search.
+        start: The first index to look at; at most the length.
 
     Returns:
-        Its index, or the length of `s` if there is none.
+        The index, or the length of `s` if there is none.
     """
     var members = materialize[set]()
     var p = s.unsafe_ptr()
@@ -285,13 +287,13 @@ def is_token(s: Span[UInt8, _]) -> Bool:
 
 @always_inline
 def lower_octet(b: UInt8) -> UInt8:
-    """Maps an ASCII capital to its small letter.
+    """Returns the lower-case form of an ASCII octet.
 
     Args:
         b: Any octet.
 
     Returns:
-        The small letter, or `b` itself.
+        The lower-case letter of a capital, otherwise `b` itself.
     """
     return b | 32 if b - 65 < 26 else b
 
@@ -302,11 +304,11 @@ def _lower[lanes: SIMDLength](x: SIMD[_U8, lanes]) -> SIMD[_U8, lanes]:
 
 
 def equals_lower(s: Span[UInt8, _], lower: Span[UInt8, _]) -> Bool:
-    """Compares octets with a text in small letters, ignoring ASCII case.
+    """Returns whether octets equal a lower-case text, ignoring ASCII case.
 
     Args:
         s: Any octets.
-        lower: What to compare with, without ASCII capitals.
+        lower: The text, without ASCII capitals.
 
     Returns:
         True if they are equal but for ASCII case in `s`.
@@ -342,7 +344,7 @@ def equals_lower(s: Span[UInt8, _], lower: Span[UInt8, _]) -> Bool:
 
 
 def equals_ignoring_case(a: Span[UInt8, _], b: Span[UInt8, _]) -> Bool:
-    """Compares octets without regard to ASCII case.
+    """Returns whether octets are equal, ignoring ASCII case.
 
     Args:
         a: Any octets.
@@ -362,7 +364,7 @@ def equals_ignoring_case(a: Span[UInt8, _], b: Span[UInt8, _]) -> Bool:
 
 @always_inline
 def equals(a: Span[UInt8, _], b: Span[UInt8, _]) -> Bool:
-    """Compares octets.
+    """Returns whether octets are equal.
 
     Args:
         a: Any octets.
@@ -398,9 +400,9 @@ def equals(a: Span[UInt8, _], b: Span[UInt8, _]) -> Bool:
 
 
 def write_escaped(octets: Span[UInt8, _], mut writer: Some[Writer]):
-    """Writes octets from a peer so that a log or a terminal stays intact.
+    """Writes octets from a peer in a form that is safe for logs and terminals.
 
-    Printable ASCII is kept; the backslash and everything else become `\\xHH`.
+    Printable ASCII except the backslash is kept; other octets become `\\xHH`.
 
     Args:
         octets: Any octets.
@@ -416,7 +418,7 @@ def write_escaped(octets: Span[UInt8, _], mut writer: Some[Writer]):
 
 
 def write_hexadecimal(octets: Span[UInt8, _], mut writer: Some[Writer]):
-    """Writes octets as two digits each, small letters.
+    """Writes octets as two lower-case hexadecimal digits each.
 
     Args:
         octets: Any octets.

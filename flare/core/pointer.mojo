@@ -1,7 +1,7 @@
-"""Names heap memory that outlives every scope, and makes and frees it.
+"""Defines pointers to heap memory that outlives every scope.
 
-State that a completion, a fiber switch, a callback or another thread may
-touch lives here and is reached through handles that copy one pointer.
+State that a completion, a fiber switch, a callback or another thread may touch
+lives there. Handles that copy one pointer give access to it.
 """
 
 from std.memory import Layout, ThinAllocation, alloc, dealloc
@@ -44,13 +44,13 @@ def heap_create[T: Movable](var value: T) -> PointerTo[T]:
 
 
 def heap_destroy[T: Deinitable](target: PointerTo[T]):
-    """Destroys a value made by `heap_create` and frees its memory.
+    """Destroys a value that `heap_create` made, and frees its memory.
 
     Parameters:
         T: The type of the value.
 
     Args:
-        target: What `heap_create` returned.
+        target: The address that `heap_create` returned.
 
     Safety:
         `target` came from `heap_create` and is not used afterwards.
@@ -78,7 +78,7 @@ def allocate_octets(count: Int) -> OctetPointer:
 
 
 def free_octets(target: OctetPointer, count: Int):
-    """Frees what `allocate_octets` returned.
+    """Frees memory that `allocate_octets` returned.
 
     Args:
         target: The address.

@@ -1,8 +1,9 @@
-"""Keeps heap blocks that are used again and again, for one thread.
+"""Recycles heap blocks, for one thread.
 
-What a request needs for a moment (the block of a header map, a copy of a
-content) comes from here and goes back here, so that serving allocates nothing
-once it runs. A thread without a recycler allocates and frees instead.
+Memory that a request needs for a moment, such as the block of a header map or
+a copy of a content, comes from here and returns here. So a warm server
+allocates no memory. On a thread without a recycler, blocks are allocated and
+freed.
 """
 
 from .pointer import Erased, PointerTo, heap_create, heap_destroy
@@ -12,26 +13,30 @@ comptime _BLOCKS_MAX = 256
 
 
 struct BlockKind:
-    """Names what a block holds."""
+    """The kinds of blocks."""
 
     comptime HEADERS = 0
     """The lines of a `HeaderMap`."""
     comptime CONTENT = 1
     """A copied content."""
     comptime RECEIVED = 2
-    """What a client has received besides status and header fields."""
+    """The parts of a response that a client has received, apart from status
+    and header fields.
+    """
 
 
 struct RecyclerState(Movable):
-    """Holds blocks nobody uses. Only `Recycler` touches it."""
+    """The unused blocks. Only `Recycler` uses it."""
 
     var blocks: List[List[Erased]]
     """The blocks of each kind."""
     var destroy: List[def(Erased) thin -> None]
-    """What frees a block of each kind."""
+    """The function that frees a block, for each kind."""
 
     def __init__(out self):
-        """Holds no block, with room for as many as there may be."""
+        """Creates the state without blocks, with room for the most there may
+        be.
+        """
         self.blocks = List[List[Erased]]()
         self.destroy = List[def(Erased) thin -> None]()
         for _ in range(_KINDS):
@@ -48,7 +53,7 @@ struct Recycler(TrivialRegisterPassable):
 
     @staticmethod
     def create() -> Self:
-        """Makes an empty recycler.
+        """Creates an empty recycler.
 
         Returns:
             A handle.
@@ -63,10 +68,10 @@ struct Recycler(TrivialRegisterPassable):
         heap_destroy(self.state)
 
     def trim(self, kept: Int) -> Bool:
-        """Frees half of the blocks of each kind.
+        """Frees half of the unused blocks of each kind.
 
         Args:
-            kept: How many of a kind stay.
+            kept: How many blocks of a kind remain at least.
 
         Returns:
             True if another call would free more.
@@ -82,13 +87,13 @@ struct Recycler(TrivialRegisterPassable):
 
     @always_inline
     def take(self, kind: Int) -> Optional[Erased]:
-        """Takes a block out.
+        """Returns an unused block.
 
         Args:
-            kind: What it holds, one of `BlockKind`.
+            kind: The kind, one of `BlockKind`.
 
         Returns:
-            A block as it was given, or none.
+            The block as it was given; `None` if there is none.
         """
         ref blocks = self.state[].blocks.unsafe_get(kind)
         if len(blocks) == 0:
@@ -99,15 +104,15 @@ struct Recycler(TrivialRegisterPassable):
     def give(
         self, kind: Int, block: Erased, destroy: def(Erased) thin -> None
     ) -> Bool:
-        """Keeps a block for the next user.
+        """Keeps a block for its next user.
 
         Args:
-            kind: What it holds, one of `BlockKind`.
+            kind: The kind, one of `BlockKind`.
             block: The block.
-            destroy: What frees it in the end.
+            destroy: The function that frees the block.
 
         Returns:
-            False if enough are kept; the caller then frees it.
+            False if enough blocks are kept; the caller must free this one.
         """
         ref blocks = self.state[].blocks.unsafe_get(kind)
         if len(blocks) >= _BLOCKS_MAX:

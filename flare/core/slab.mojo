@@ -1,7 +1,7 @@
 """Lends slots of one type whose addresses never change.
 
-A slot carries a generation, raised whenever it is given back, so that a handle
-kept too long is found out instead of reaching its slot's next user.
+A slot has a generation, which rises when the slot is returned. A handle that
+is used after that is detected; it never reaches the slot's next user.
 """
 
 from .pointer import PointerTo, heap_create, heap_destroy
@@ -14,19 +14,19 @@ comptime _CHUNK_SLOTS = 64
 
 @fieldwise_init
 struct SlotHandle(Equatable, TrivialRegisterPassable):
-    """Names a slot for as long as one user has it."""
+    """Identifies a slot and its present user."""
 
     var index: UInt32
-    """Which slot."""
+    """The index of the slot."""
     var generation: UInt32
-    """Which of its users."""
+    """The generation: which user of the slot."""
 
 
 struct SlabState[T: Movable & Deinitable](Movable):
-    """Holds the slots. Only `Slab` touches it.
+    """The slots. Only `Slab` uses it.
 
     Parameters:
-        T: What a slot holds.
+        T: The type of the slots' values.
     """
 
     var chunks: List[PointerTo[Self.T]]
@@ -34,18 +34,19 @@ struct SlabState[T: Movable & Deinitable](Movable):
     var generations: List[UInt32]
     """One per slot; odd while it is lent."""
     var free: List[UInt32]
-    """The slots nobody uses."""
+    """The unused slots."""
     var are_cold: List[Bool]
-    """Which chunks were given to the function of `visit_idle_chunks`, and
-    hold nothing since."""
+    """The chunks that were passed to the function of `visit_idle_chunks`, and
+    not used since.
+    """
     var count_max: Int
-    """How many slots there may be."""
+    """The most slots there may be."""
 
     def __init__(out self, count_max: Int):
-        """Makes a slab without slots.
+        """Creates a slab without slots.
 
         Args:
-            count_max: How many there may be.
+            count_max: The most slots there may be.
         """
         self.chunks = List[PointerTo[Self.T]]()
         self.generations = List[UInt32]()
@@ -59,7 +60,7 @@ struct Slab[T: Movable & Deinitable](TrivialRegisterPassable):
     """Lends slots to one thread.
 
     Parameters:
-        T: What a slot holds.
+        T: The type of the slots' values.
     """
 
     var state: PointerTo[SlabState[Self.T]]
@@ -67,18 +68,20 @@ struct Slab[T: Movable & Deinitable](TrivialRegisterPassable):
 
     @staticmethod
     def create(count_max: Int) -> Self:
-        """Makes a slab; memory is taken when slots are asked for.
+        """Creates a slab. Memory is allocated when slots are taken.
 
         Args:
-            count_max: How many slots may be lent at once.
+            count_max: The most slots that may be lent at once.
 
         Returns:
-            A handle; call `destroy` when every slot is back.
+            A handle. Call `destroy` after all slots are returned.
         """
         return Self(heap_create(SlabState[Self.T](count_max)))
 
     def destroy(self):
-        """Frees the memory; slots still lent are not destroyed."""
+        """Frees the memory. Values in slots that are still lent are not
+        destroyed.
+        """
         for chunk in self.state[].chunks:
             dealloc(
                 ThinAllocation(unsafe_owned_ptr=chunk).unsafe_with_layout(
@@ -88,13 +91,13 @@ struct Slab[T: Movable & Deinitable](TrivialRegisterPassable):
         heap_destroy(self.state)
 
     def take(self, var value: Self.T) -> Optional[SlotHandle]:
-        """Lends a slot and moves a value into it.
+        """Lends a slot that holds a value.
 
         Args:
-            value: What the slot will hold.
+            value: The value.
 
         Returns:
-            The slot, or none at the limit; the value is then destroyed.
+            The slot. At the limit `None`; the value is then destroyed.
         """
         ref s = self.state[]
         if self.lent() >= s.count_max:
@@ -108,13 +111,13 @@ struct Slab[T: Movable & Deinitable](TrivialRegisterPassable):
         return SlotHandle(index, s.generations[Int(index)])
 
     def give(self, handle: SlotHandle) -> Bool:
-        """Destroys what a slot holds and takes the slot back.
+        """Returns a slot, and destroys its value.
 
         Args:
-            handle: What `take` returned.
+            handle: The result of `take`.
 
         Returns:
-            False if the slot was given back before; nothing is done then.
+            False if the slot was returned before; the call then has no effect.
         """
         var found = self.find(handle)
         if not found:
@@ -126,13 +129,13 @@ struct Slab[T: Movable & Deinitable](TrivialRegisterPassable):
 
     @always_inline
     def find(self, handle: SlotHandle) -> Optional[PointerTo[Self.T]]:
-        """Finds what a slot holds.
+        """Returns the value in a slot.
 
         Args:
-            handle: What `take` returned.
+            handle: The result of `take`.
 
         Returns:
-            Its address, or none if the slot was given back since.
+            The value's address; `None` if the slot was returned.
         """
         ref s = self.state[]
         if (
@@ -144,18 +147,18 @@ struct Slab[T: Movable & Deinitable](TrivialRegisterPassable):
         return self._at(handle.index)
 
     def lent(self) -> Int:
-        """Counts the slots in use.
+        """Returns the number of slots in use.
 
         Returns:
-            The count.
+            The number.
         """
         return len(self.state[].generations) - len(self.state[].free)
 
     def handles(self) -> List[SlotHandle]:
-        """Lists the slots in use.
+        """Returns the slots in use.
 
         Returns:
-            Their handles, in no order that means anything.
+            Their handles, in arbitrary order.
         """
         var handles = List[SlotHandle]()
         for i in range(len(self.state[].generations)):

@@ -1,4 +1,4 @@
-"""Holds what reads and writes octets in order, and a reader with a buffer."""
+"""Readers and writers of octets, and a reader with a buffer."""
 
 from .buf_reader import BufReader
 from .error import IoError

@@ -1,7 +1,7 @@
-"""Reads lines, delimited and counted runs of octets through a buffer.
+"""Reads lines, delimited runs and counted runs of octets through a buffer.
 
-Everything has a limit: whoever sends decides neither how much memory a line
-takes nor how long one is searched for its end.
+Every call has a limit. So the peer controls neither how much memory a line
+takes nor how far its end is searched for.
 """
 
 from std.memory import unsafe_memcpy
@@ -20,16 +20,16 @@ from .error import IoError
 from .stream import Reader
 
 comptime BUFFER_OCTETS_DEFAULT = 8192
-"""The size of a buffer unless the program chooses another."""
+"""The default size of a buffer."""
 comptime LINE_OCTETS_MAX_DEFAULT = 64 * 1024
-"""The longest line or delimited run unless the program chooses another."""
+"""The default limit for a line or a delimited run."""
 
 
 struct _BufReaderState[R: Reader & Movable & Deinitable](Movable):
     var reader: Self.R
     var buffer: Buffer
     var capacity: Int
-    # A fiber waits for the reader, which writes behind what is buffered.
+    # A fiber waits for the reader, which appends to the buffered octets.
     var is_read: Bool
 
     def __init__(out self, var reader: Self.R, capacity: Int):
@@ -40,10 +40,10 @@ struct _BufReaderState[R: Reader & Movable & Deinitable](Movable):
 
 
 struct BufReader[R: Reader & Movable & Deinitable](Movable, Reader):
-    """Reads from another reader in larger pieces than are asked for.
+    """A reader with a buffer: it reads from another reader in large pieces.
 
-    One fiber reads at a time: while it waits for the other reader, a method
-    that would have to wait as well raises `io.in_use fill`.
+    One fiber reads at a time. While it waits for the other reader, a call that
+    would have to wait too raises `io.in_use fill`.
 
     Parameters:
         R: The type of the other reader.
@@ -57,10 +57,10 @@ struct BufReader[R: Reader & Movable & Deinitable](Movable, Reader):
         *,
         buffer_octets: Int = BUFFER_OCTETS_DEFAULT,
     ):
-        """Takes a reader over; nothing is read yet.
+        """Takes ownership of a reader, and reads nothing yet.
 
         Args:
-            reader: What to read from.
+            reader: The reader.
             buffer_octets: The size of the buffer; at least 1.
         """
         self._state = heap_create(
@@ -68,14 +68,14 @@ struct BufReader[R: Reader & Movable & Deinitable](Movable, Reader):
         )
 
     def __deinit__(deinit self):
-        """Frees the buffer and ends the life of the other reader."""
+        """Frees the buffer and destroys the other reader."""
         heap_destroy(self._state)
 
     def inner(self) -> ref[origin_of(self)] Self.R:
-        """Names the other reader, to write to it or to set its options.
+        """Returns the other reader, to write to it or to set its options.
 
         Returns:
-            The reader; what it gives by itself is missing here.
+            The reader. Octets read from it directly bypass the buffer.
         """
         return (
             Pointer(to=self._state[].reader)
@@ -84,10 +84,10 @@ struct BufReader[R: Reader & Movable & Deinitable](Movable, Reader):
         )
 
     def buffered(self) -> Span[UInt8, origin_of(self)]:
-        """Views the octets that are read and not yet consumed.
+        """Returns a view of the octets that are buffered.
 
         Returns:
-            A view that every method which reads or consumes invalidates.
+            A view, valid until the next call that reads or consumes.
         """
         var view = self._state[].buffer.span()
         return Span[UInt8, origin_of(self)](
@@ -101,21 +101,21 @@ struct BufReader[R: Reader & Movable & Deinitable](Movable, Reader):
         """Drops octets from the front of `buffered`.
 
         Args:
-            count: How many; more than are there drops all.
+            count: The number of octets; if it exceeds the length, all are
+                dropped.
         """
         ref buffer = self._state[].buffer
         buffer.consume(min(max(count, 0), len(buffer)))
 
     def fill(self) raises -> Int:
-        """Reads once and puts the octets behind those that are buffered.
+        """Reads once, and adds the octets to the buffer.
 
         Returns:
-            How many came; 0 at the end.
+            The number of octets; 0 at the end of the stream.
 
         Raises:
-            Error: What the reader raises; `io.too_large fill` if the buffer has
-                no room left; `io.in_use fill` if another fiber waits for the
-                reader.
+            Error: As the reader does; `io.too_large fill` if the buffer is
+            full; `io.in_use fill` if another fiber waits for the reader.
         """
         var room = self._state[].capacity - len(self._state[].buffer)
         if room == 0:
@@ -135,16 +135,17 @@ struct BufReader[R: Reader & Movable & Deinitable](Movable, Reader):
         return count
 
     def read(self, into: Span[mut=True, UInt8, _]) raises -> Int:
-        """Gives what is buffered, else reads once.
+        """Returns buffered octets; if there are none, reads once.
 
         Args:
-            into: Where to put the octets.
+            into: The destination.
 
         Returns:
-            How many came; 0 at the end, or if `into` is empty.
+            The number of octets; 0 at the end of the stream, or if `into` is
+            empty.
 
         Raises:
-            Error: What the reader raises.
+            Error: As the reader does.
         """
         if len(into) == 0:
             return 0
@@ -168,21 +169,20 @@ struct BufReader[R: Reader & Movable & Deinitable](Movable, Reader):
     def read_until(
         self, delimiter: UInt8, limit: Int = LINE_OCTETS_MAX_DEFAULT
     ) raises -> Optional[List[UInt8]]:
-        """Reads to the next delimiter and drops it.
+        """Reads up to the next delimiter, and drops the delimiter.
 
         Args:
             delimiter: The octet that ends the run.
             limit: The most octets before it.
 
         Returns:
-            The octets before the delimiter, or none if the stream has ended
-            before the first of them.
+            The octets before the delimiter; `None` at the end of the stream.
 
         Raises:
-            Error: What the reader raises; `io.line_too_long read_until` if more
-                than `limit` octets came without a delimiter;
-                `io.unexpected_end read_until` if the stream ends inside the
-                run. What was read by then is lost.
+            Error: As the reader does; `io.line_too_long read_until` if more
+            than `limit` octets came without a delimiter; `io.unexpected_end
+            read_until` if the stream ends inside the run. The octets read by
+            then are lost.
         """
         var run = List[UInt8]()
         if self._gather(delimiter, limit, run):
@@ -196,19 +196,19 @@ struct BufReader[R: Reader & Movable & Deinitable](Movable, Reader):
     def read_line(
         self, limit: Int = LINE_OCTETS_MAX_DEFAULT
     ) raises -> Optional[String]:
-        """Reads a line and drops its end, LF or CR LF.
+        """Reads a line, and drops its end, LF or CR LF.
 
         Args:
-            limit: The most octets of the line, its end not counted.
+            limit: The most octets of the line, without its end.
 
         Returns:
-            The line, or none at the end of the stream. The last line may lack
+            The line; `None` at the end of the stream. The last line may lack
             its end.
 
         Raises:
-            Error: What the reader raises; `io.line_too_long read_line`, which
-                loses what was read of the line; `io.not_utf8 read_line`, after
-                which the next line can be read.
+            Error: As the reader does; `io.line_too_long read_line`, which
+            loses the octets read of the line; `io.not_utf8 read_line`, after
+            which the next line can be read.
         """
         var line = List[UInt8]()
         # One more octet for the CR that belongs to the end of the line.
@@ -227,18 +227,18 @@ struct BufReader[R: Reader & Movable & Deinitable](Movable, Reader):
     def read_exactly(self, count: Int) raises -> List[UInt8]:
         """Reads a number of octets.
 
-        Memory grows with what comes, so a count that a peer announced costs
-        nothing before its octets are there.
+        Memory grows as octets arrive, so a large count that a peer announced
+        costs no memory in advance.
 
         Args:
-            count: How many; 0 or less reads nothing.
+            count: The number of octets; 0 or less reads none.
 
         Returns:
             The octets, `count` of them.
 
         Raises:
-            Error: What the reader raises, or `io.unexpected_end read_exactly`
-                with the octets that are missing.
+            Error: As the reader does, or `io.unexpected_end read_exactly` with
+            the number of missing octets.
         """
         var run = List[UInt8]()
         while len(run) < count:

@@ -1,8 +1,9 @@
 """Defines the error of readers and writers and its text form.
 
-    io.<kind> <operation>[ octets=<number>]
+ io.<kind> <operation>[ octets=<number>]
 
-A user gets the text only, as with `NetError`; `IoError.of` reads it back.
+Callers receive the text only, as with `NetError`; `IoError.of` reads the
+fields back.
 """
 
 from flare.core import equals
@@ -32,38 +33,40 @@ comptime _DIGITS_MAX = 18
 
 @fieldwise_init
 struct IoError(Equatable, ImplicitlyCopyable, Writable):
-    """Says which reading or writing function gave up, and why."""
+    """Describes why a reader or writer failed, and in which function."""
 
     comptime LINE_TOO_LONG = 0
     """No delimiter came within the limit."""
     comptime UNEXPECTED_END = 1
-    """The stream ended inside what was to be read."""
+    """The stream ended too early."""
     comptime TOO_LARGE = 2
-    """There is more than the limit, or than fits."""
+    """The content exceeds the limit or the room."""
     comptime NOT_UTF8 = 3
     """The octets of a line are not UTF-8 (RFC 3629)."""
     comptime STALLED = 4
-    """A writer took nothing although it was given octets."""
+    """A writer took no octets although some were given."""
     comptime IN_USE = 5
     """Another fiber waits for the same reader."""
 
     var kind: Int
     """One of the constants above."""
     var operation: StaticString
-    """The function that gave up: `"read_line"` and so on."""
+    """The function that failed: `"read_line"` and so on."""
     var octets: Int
-    """The limit that was passed, or the octets that were missing; 0 where there
-    is no such number."""
+    """The limit that was exceeded, or the number of missing octets; 0 if
+    neither applies.
+    """
 
     @staticmethod
     def of(e: Error) -> Optional[Self]:
-        """Reads the fields back out of an error that a function raised.
+        """Returns the fields of an error that a function of this package
+        raised.
 
         Args:
             e: Any error.
 
         Returns:
-            The fields, or none if it is not an error of this package.
+            The fields; `None` if the error has another origin.
         """
         var text = String(e)
         if not text.startswith(_PREFIX):

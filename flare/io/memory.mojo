@@ -1,7 +1,6 @@
-"""Reads from memory and writes to memory, in pieces of any size.
+"""Readers and writers in memory, with pieces of a chosen size.
 
-With a small piece size they show what a program makes of octets that come one
-by one.
+A small piece size tests how a program handles octets that arrive one by one.
 """
 
 from std.memory import unsafe_memcpy
@@ -23,18 +22,19 @@ struct _ReaderState(Movable):
 
 
 struct MemoryReader(Movable, Reader):
-    """Gives the octets of a list, then ends."""
+    """A reader of the octets of a list."""
 
     var _state: PointerTo[_ReaderState]
 
     def __init__(
         out self, var octets: List[UInt8], *, piece_octets_max: Int = Int.MAX
     ):
-        """Begins at the first octet.
+        """Starts at the first octet.
 
         Args:
-            octets: What to give.
-            piece_octets_max: The most that one `read` gives; at least 1.
+            octets: The octets to read.
+            piece_octets_max: The most octets that one `read` returns; at least
+                1.
         """
         self._state = heap_create(
             _ReaderState(octets^, max(piece_octets_max, 1))
@@ -45,13 +45,13 @@ struct MemoryReader(Movable, Reader):
         heap_destroy(self._state)
 
     def read(self, into: Span[mut=True, UInt8, _]) raises -> Int:
-        """Returns the next octets.
+        """Reads the next octets.
 
         Args:
-            into: Where to put them.
+            into: The destination.
 
         Returns:
-            How many there were; 0 at the end.
+            The number of octets; 0 at the end.
 
         Raises:
             Error: Never.
@@ -80,15 +80,16 @@ struct _WriterState(Movable):
 
 
 struct MemoryWriter(Movable, Writer):
-    """Keeps what is written to it."""
+    """A writer that keeps the octets."""
 
     var _state: PointerTo[_WriterState]
 
     def __init__(out self, *, piece_octets_max: Int = Int.MAX):
-        """Begins without octets.
+        """Creates a writer without octets.
 
         Args:
-            piece_octets_max: The most that one `write` takes; 0 takes nothing.
+            piece_octets_max: The most octets that one `write` takes; 0 takes
+                none.
         """
         self._state = heap_create(_WriterState(piece_octets_max))
 
@@ -97,13 +98,13 @@ struct MemoryWriter(Movable, Writer):
         heap_destroy(self._state)
 
     def write(self, octets: Span[UInt8, _]) raises -> Int:
-        """Keeps the next octets.
+        """Writes octets.
 
         Args:
-            octets: What to write.
+            octets: The octets.
 
         Returns:
-            How many were taken.
+            The number of octets taken.
 
         Raises:
             Error: Never.
@@ -113,7 +114,7 @@ struct MemoryWriter(Movable, Writer):
         return count
 
     def octets(self) -> List[UInt8]:
-        """Copies what was written so far.
+        """Returns a copy of the octets written so far.
 
         Returns:
             All octets in order.

@@ -1,7 +1,7 @@
-"""Names what can be read from and what can be written to.
+"""Defines what readers and writers of octets can do.
 
-A reader or writer that waits is a handle to state elsewhere, so its methods
-take `self`: nothing is copied while the calling fiber is parked.
+A reader or writer that waits is a handle to state elsewhere. Its methods take
+`self`, so no copy is written back after the calling fiber was parked.
 """
 
 from flare.core import OctetBlock
@@ -10,50 +10,51 @@ from .error import IoError
 
 
 trait Reader:
-    """Gives octets in order until its end."""
+    """A type from which octets are read in order."""
 
     def read(self, into: Span[mut=True, UInt8, _]) raises -> Int:
-        """Reads what is there, and waits only while nothing is.
+        """Reads the octets that are available; waits for the first one.
 
         Args:
-            into: Where to put the octets.
+            into: The destination.
 
         Returns:
-            How many came, at most the length of `into`; 0 at the end, or if
-            `into` is empty.
+            The number of octets, at most the length of `into`; 0 at the end,
+            or if `into` is empty.
 
         Raises:
-            Error: What the reader stands on raises.
+            Error: The error of the underlying stream.
         """
         ...
 
 
 trait Writer:
-    """Takes octets in order."""
+    """A type to which octets are written in order."""
 
     def write(self, octets: Span[UInt8, _]) raises -> Int:
-        """Writes what there is room for, and waits only while there is none.
+        """Writes as many octets as there is room for; waits for room for the
+        first one.
 
         Args:
-            octets: What to write.
+            octets: The octets.
 
         Returns:
-            How many were taken, at least 1 unless `octets` is empty.
+            The number of octets taken, at least 1 unless `octets` is empty.
 
         Raises:
-            Error: What the writer stands on raises.
+            Error: The error of the underlying stream.
         """
         ...
 
     def write_all(self, octets: Span[UInt8, _]) raises:
-        """Writes everything.
+        """Writes all octets.
 
         Args:
-            octets: What to write.
+            octets: The octets.
 
         Raises:
-            Error: What `write` raises, or `io.stalled write_all` if it takes
-                nothing. Some of the octets may be written by then.
+            Error: As `write` does, or `io.stalled write_all` if `write` takes
+            none. A part of the octets may then be written.
         """
         var written = 0
         while written < len(octets):
@@ -64,24 +65,24 @@ trait Writer:
 
 
 def copy[R: Reader, W: Writer](reader: R, writer: W, limit: Int) raises -> Int:
-    """Writes everything that a reader gives.
+    """Copies from a reader to a writer until the reader ends.
 
     Parameters:
         R: The type of the reader.
         W: The type of the writer.
 
     Args:
-        reader: What to read to its end.
-        writer: What to write to.
-        limit: The most octets there may be; all of them are written before the
-            reader is asked for more.
+        reader: The reader, read to its end.
+        writer: The writer.
+        limit: The most octets. If there are more, the first `limit` are
+            written before the error is raised.
 
     Returns:
-        How many octets were copied.
+        The number of octets copied.
 
     Raises:
-        Error: What the two raise, or `io.too_large copy` if the reader has not
-            ended after `limit` octets.
+        Error: As the reader and the writer do, or `io.too_large copy` if the
+        reader has not ended after `limit` octets.
     """
     comptime CHUNK_OCTETS = 64 * 1024
     var chunk = OctetBlock(length=min(CHUNK_OCTETS, max(limit, 1)))

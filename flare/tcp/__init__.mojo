@@ -1,4 +1,4 @@
-"""Holds TCP connections and listeners for code that reads as if it blocked."""
+"""TCP connections and listeners, for code that reads as if it blocked."""
 
 from .listener import TcpListener
 from .stream import TcpStream

@@ -1,9 +1,9 @@
-"""Connects to an address, or to the first of many that answers.
+"""Connects to an address, or to the first of several that answers.
 
-Attempts at many addresses overlap (RFC 8305): the next one begins when any has
-failed or the latest has taken a while, and the first that succeeds ends the
-others. Each attempt is a fiber; what they share is counted, and is told when
-nobody waits for it any more.
+Attempts at several addresses overlap (RFC 8305). The next one starts when one
+has failed or the latest has taken a while; the first success cancels the
+others. Each attempt is a fiber. Their shared state is reference-counted, and
+learns when the caller stops waiting.
 """
 
 from std.memory import ArcPointer
@@ -20,10 +20,10 @@ from flare.sys.socket_address import AF_INET, AF_INET6
 from flare.sys.socket_constants import IPPROTO_TCP, SOCK_STREAM, TCP_NODELAY
 
 comptime ATTEMPT_DELAY_MS = 250
-"""How long an attempt runs alone (RFC 8305 section 5)."""
+"""How long an attempt runs before the next one starts (RFC 8305 section 5)."""
 
 comptime ATTEMPTS_MAX = 16
-"""The most addresses that are tried; those behind are left."""
+"""The most addresses that are tried; further ones are ignored."""
 
 
 def connect_to(address: SocketAddr, timeout_ms: Int) raises -> FiberSocket:
@@ -34,10 +34,10 @@ def connect_to(address: SocketAddr, timeout_ms: Int) raises -> FiberSocket:
         timeout_ms: The longest wait, or `NO_DEADLINE`.
 
     Returns:
-        A connected socket that sends small segments at once.
+        A connected socket with TCP_NODELAY set.
 
     Raises:
-        NetError: `net.refused connect`, `net.timeout connect` and the like.
+        NetError: `net.refused connect`, `net.timeout connect` and others.
     """
     var opened = checked(
         "connect",
@@ -72,8 +72,8 @@ def connect_to_first(
         A connected socket.
 
     Raises:
-        NetError: What the first address failed with, `net.timeout connect` or
-            `net.cancelled connect`.
+        NetError: The error of the first address, `net.timeout connect` or
+        `net.cancelled connect`.
     """
     if len(addresses) == 1:
         return connect_to(addresses[0], timeout_ms)
@@ -99,10 +99,10 @@ def connect_to_first(
 struct _Race(Movable):
     var waiter: Fiber
     var winner: Optional[FiberSocket]
-    # What the address that stands for the host failed with.
+    # The error of the address that stands for the host.
     var first_error: Optional[Error]
     var failed: Int
-    # Nobody waits any more, and the fiber may wait for something else.
+    # The caller no longer waits; its fiber may wait for something else.
     var is_over: Bool
 
     def __init__(out self, waiter: Fiber):

@@ -1,4 +1,4 @@
-"""Finds the addresses of a host, and the order in which to try them."""
+"""Resolves a host, and orders its addresses for connecting."""
 
 from flare.dns import resolve
 from flare.net import IpAddr, SocketAddr
@@ -7,7 +7,7 @@ from flare.net import IpAddr, SocketAddr
 def host_addresses(
     host: StringSlice, port: UInt16, timeout_ms: Optional[Int]
 ) raises -> List[SocketAddr]:
-    """Finds the addresses at which a host may be reached.
+    """Returns the addresses of a host.
 
     Args:
         host: A host name, `localhost`, or an address without port and brackets.
@@ -18,7 +18,7 @@ def host_addresses(
         At least one address, in the order in which to try them.
 
     Raises:
-        Error: `dns.not_found resolve` and the like.
+        Error: `dns.not_found resolve` and others.
     """
     var addresses = List[SocketAddr]()
     for ip in in_turns(resolve(host, timeout_ms=timeout_ms)):
@@ -27,14 +27,15 @@ def host_addresses(
 
 
 def in_turns(addresses: List[IpAddr]) -> List[IpAddr]:
-    """Lets the families take turns, so that one that leads nowhere costs one
-    attempt and not all of its addresses (RFC 8305 section 4).
+    """Orders addresses so that the families alternate (RFC 8305 section 4).
+
+    A family without a route then costs one attempt, not one per address.
 
     Args:
         addresses: The addresses, best first.
 
     Returns:
-        The same addresses, the best one still first.
+        The same addresses, the best one first.
     """
     var first = List[IpAddr]()
     var other = List[IpAddr]()

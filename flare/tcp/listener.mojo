@@ -1,4 +1,4 @@
-"""Owns one listening TCP socket (RFC 9293)."""
+"""Accepts TCP connections (RFC 9293)."""
 
 from flare.net import NetError, RawSocket, SocketAddr, SocketOptions
 from flare.net.error import checked
@@ -12,26 +12,27 @@ from .stream import TcpStream
 
 
 struct TcpListener(Movable, SocketOptions):
-    """Owns a listening socket and closes it at the end of its life.
+    """A listening socket; closed when destroyed.
 
-    Options that are set on it hold for the connections that it accepts; like
-    those of `connect` they send small segments at once unless
-    `set_no_delay(False)` says otherwise. One fiber accepts at a time; an idle listener may be moved to another thread.
+    Accepted connections inherit the socket options set on it. Like those of
+    `connect`, they send small segments at once, unless `set_no_delay(False)`
+    was called. One fiber accepts at a time. An idle listener may be moved to
+    another thread.
     """
 
     comptime BACKLOG_DEFAULT = 1024
-    """Connections that wait to be accepted, unless `bind` says otherwise."""
+    """The default backlog: how many connections may wait to be accepted."""
 
     var _socket: FiberSocket
 
     def __init__(out self, *, unsafe_descriptor: Int32):
-        """Takes a descriptor over.
+        """Takes ownership of a descriptor.
 
         Args:
             unsafe_descriptor: A listening stream socket.
 
         Safety:
-            Nobody else closes the descriptor.
+            No other code closes the descriptor.
         """
         self._socket = FiberSocket.create(
             unsafe_descriptor, _bound_address(unsafe_descriptor)
@@ -53,20 +54,19 @@ struct TcpListener(Movable, SocketOptions):
 
         Args:
             address: The address; port 0 lets the kernel choose.
-            backlog: Connections that may wait to be accepted; the kernel cuts
-                it to its own limit.
-            reuse_port: Lets several listeners of this user share the address;
-                the kernel spreads connections over them.
-            v6_only: Keeps IPv4 away from an IPv6 address (RFC 3493 section
-                5.3). By default a listener at `[::]` accepts both; peers that
-                speak IPv4 then have mapped addresses.
+            backlog: How many connections may wait to be accepted; the kernel
+                applies its own limit.
+            reuse_port: Whether several listeners of this user may share the
+                address. The kernel distributes connections among them.
+            v6_only: Whether to exclude IPv4 from an IPv6 address (RFC 3493
+                section 5.3). By default, a listener at `[::]` accepts both;
+                IPv4 peers then have mapped addresses.
 
         Returns:
             The listener.
 
         Raises:
-            Error: `net.address_in_use bind`, `net.permission bind` and the
-                like.
+            Error: `net.address_in_use bind`, `net.permission bind` and others.
         """
         var opened = checked(
             "open",
@@ -93,31 +93,31 @@ struct TcpListener(Movable, SocketOptions):
         """Waits for a connection.
 
         Args:
-            timeout_ms: The longest wait; none by default, because a server
-                waits for ever. An enclosing `deadline_in` counts too.
+            timeout_ms: The longest wait; by default there is no limit, because
+                a server waits for ever. An enclosing `deadline_in` applies
+                too.
 
         Returns:
             The connection.
 
         Raises:
             Error: `net.timeout accept`, `net.closed accept`,
-                `net.no_descriptors accept`, `net.cancelled accept` and the
-                like.
+            `net.no_descriptors accept`, `net.cancelled accept` and others.
         """
         return TcpStream(
             unsafe_socket=self._socket.accept(timeout_ms.or_else(NO_DEADLINE))
         )
 
     def close(self):
-        """Closes the listener; a second time nothing happens.
+        """Closes the listener. Further calls have no effect.
 
-        A fiber that accepts gets `net.closed`. Connections that wait to be
+        A fiber in `accept` gets `net.closed`. Connections that wait to be
         accepted are reset.
         """
         self._socket.close()
 
     def is_open(self) -> Bool:
-        """Returns whether `close` was not called yet.
+        """Returns whether the listener is open.
 
         Returns:
             True from `bind` to the first `close`.
@@ -125,7 +125,7 @@ struct TcpListener(Movable, SocketOptions):
         return self._socket.is_open()
 
     def descriptor(self) -> Int32:
-        """Lends the descriptor, for options.
+        """Returns the descriptor, for options.
 
         Returns:
             The descriptor, valid until the listener is closed; -1 if it is.
@@ -133,7 +133,7 @@ struct TcpListener(Movable, SocketOptions):
         return self._socket.descriptor()
 
     def local_address(self) raises -> SocketAddr:
-        """Tells which address the listener is bound to.
+        """Returns the address that the listener is bound to.
 
         Returns:
             The address, with the port that the kernel chose.

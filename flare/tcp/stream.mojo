@@ -1,4 +1,4 @@
-"""Owns one TCP connection (RFC 9293)."""
+"""Reads and writes one TCP connection (RFC 9293)."""
 
 from flare.net import SocketAddr
 from flare.net.socket_ends import local_end, peer_end
@@ -14,45 +14,45 @@ from .host import host_addresses
 
 
 struct TcpStream(Movable, StreamSocket):
-    """Owns one end of a connection and closes it at the end of its life.
+    """One end of a TCP connection; closed when destroyed.
 
-    What waits parks the calling fiber; in a script, the program. Each wait
-    lasts 30 seconds at most unless `set_read_timeout_ms` or
-    `set_write_timeout_ms` says otherwise, and never longer than an enclosing
+    Methods that wait park the calling fiber, or block the program in a script.
+    Each wait lasts at most 30 seconds, unless `set_read_timeout_ms` or
+    `set_write_timeout_ms` changes that, and never longer than an enclosing
     `deadline_in`.
 
-    One fiber may read while another writes, on the same thread or on another; a
-    second reader or a second writer gets `net.other … errno=16` (EBUSY). An
-    idle stream may be moved to another thread. Every function that fails raises
-    an error whose text `NetError.of` reads.
+    One fiber may read while another writes, on the same thread or on another.
+    A second reader or a second writer gets `net.other … errno=16` (EBUSY). An
+    idle stream may be moved to another thread. Methods that fail raise an
+    error whose text `NetError.of` reads.
 
-    What is written goes out at once: delaying small segments (RFC 896) is off,
-    as together with delayed acknowledgements it holds back the second of two
-    small writes. So put together what belongs together, or turn it on with
-    `set_no_delay(False)`.
+    Octets are sent at once: Nagle's algorithm (RFC 896) is off, because
+    together with delayed acknowledgements it holds back the second of two
+    small writes. So write in one call what belongs together, or turn it on
+    with `set_no_delay(False)`.
     """
 
     var _socket: FiberSocket
 
     def __init__(out self, *, unsafe_socket: FiberSocket):
-        """Takes a socket over.
+        """Takes ownership of a socket.
 
         Args:
             unsafe_socket: A connected socket.
 
         Safety:
-            Nobody else destroys it.
+            No other code destroys it.
         """
         self._socket = unsafe_socket
 
     def __init__(out self, *, unsafe_descriptor: Int32):
-        """Takes a descriptor over.
+        """Takes ownership of a descriptor.
 
         Args:
             unsafe_descriptor: A connected stream socket in blocking mode.
 
         Safety:
-            Nobody else closes the descriptor.
+            No other code closes the descriptor.
         """
         self._socket = FiberSocket.create(
             unsafe_descriptor, _peer_of(unsafe_descriptor)
@@ -72,7 +72,7 @@ struct TcpStream(Movable, StreamSocket):
 
         Args:
             address: The peer.
-            timeout_ms: The longest wait; none leaves it to the kernel and to
+            timeout_ms: The longest wait; `None` leaves it to the kernel and to
                 the fiber's deadline.
 
         Returns:
@@ -80,7 +80,7 @@ struct TcpStream(Movable, StreamSocket):
 
         Raises:
             Error: `net.refused connect`, `net.timeout connect`,
-                `net.unreachable connect` and the like.
+            `net.unreachable connect` and others.
         """
         return Self(
             unsafe_socket=connect_to(address, timeout_ms.or_else(NO_DEADLINE))
@@ -95,23 +95,23 @@ struct TcpStream(Movable, StreamSocket):
     ) raises -> Self:
         """Connects to a host: to the first of its addresses that answers.
 
-        The families take turns, and attempts overlap (RFC 8305): where one
-        address has not answered after 250 ms the next one is tried beside it.
+        The address families alternate, and attempts overlap (RFC 8305): if an
+        address has not answered after 250 ms, the next one is tried too.
 
         Args:
             host: A host name, `localhost`, or an address without port and
                 brackets.
             port: The port.
             timeout_ms: The longest wait for the look-up and all addresses
-                together; none leaves it to the system and to the fiber's
+                together; `None` leaves it to the system and to the fiber's
                 deadline.
 
         Returns:
             The connection.
 
         Raises:
-            Error: `dns.not_found resolve` and the like, or what the first
-                address failed with.
+            Error: `dns.not_found resolve` and others, or the error of the
+            first address.
         """
         var reactor = waiting_fiber("connect").reactor()
         var began_ms = reactor.refresh_now_ms()
@@ -123,18 +123,19 @@ struct TcpStream(Movable, StreamSocket):
         return Self(unsafe_socket=connect_to_first(addresses, left_ms))
 
     def unsafe_socket(self) -> FiberSocket:
-        """Lends what fibers wait on.
+        """Returns the socket that fibers wait on, which stays owned by the
+        stream.
 
         Returns:
             The socket.
 
         Safety:
-            It lives as long as the stream, and only that destroys it.
+            Do not use it after the stream is destroyed, and do not destroy it.
         """
         return self._socket
 
     def peer_address(self) raises -> SocketAddr:
-        """Tells which address the peer has.
+        """Returns the peer's address.
 
         Returns:
             The address.
@@ -148,7 +149,7 @@ struct TcpStream(Movable, StreamSocket):
         return peer_end(self.descriptor())
 
     def local_address(self) raises -> SocketAddr:
-        """Tells which address this end has.
+        """Returns the local address.
 
         Returns:
             The address.

@@ -1,4 +1,4 @@
-"""Holds TLS 1.2 and 1.3: configurations, a machine without I/O, and streams."""
+"""TLS 1.2 and 1.3: configurations, streams, and a machine that does no I/O."""
 
 from .config import TlsConfig, TlsIdentity, TlsServerConfig
 from .context import TlsContext

@@ -1,26 +1,28 @@
-"""Holds what a program decides about TLS. Every default is the safe choice."""
+"""Configures TLS. Every default is the safe choice."""
 
 from .pem import Pem
 
 comptime HANDSHAKE_TIMEOUT_MS = 10_000
-"""The longest handshake unless a program says otherwise."""
+"""The default limit of a handshake."""
 
 comptime _PROTOCOL_OCTETS_MAX = 255
 comptime _PROTOCOLS_MAX = 32
 
 
 struct TlsIdentity(Copyable, Movable):
-    """Holds who we are: a certificate, what leads from it to an authority,
-    and its private key."""
+    """The certificate with which one end identifies itself, and its private
+    key.
+    """
 
     var certificates: Pem
-    """Our certificate first, then those of the authorities in between."""
+    """The certificate first, then the intermediate ones up to an authority."""
     var key: Pem
     """The private key, not encrypted."""
     var status_path: Optional[String]
-    """A file with an OCSP response in DER that a server shows to who asks
-    (RFC 6066 section 8). Somebody else keeps it fresh; a reload reads it
-    again, and refuses what is no such response."""
+    """A file with an OCSP response in DER, which a server staples for clients
+    that ask (RFC 6066 section 8). The file is kept up to date by another
+    program. A reload reads it again, and fails if it is not such a response.
+    """
 
     def __init__(
         out self,
@@ -29,12 +31,12 @@ struct TlsIdentity(Copyable, Movable):
         *,
         var status_path: Optional[String] = None,
     ):
-        """Makes an identity.
+        """Creates an identity.
 
         Args:
-            certificates: Our certificate first.
+            certificates: The certificate first, then the intermediate ones.
             key: Its private key.
-            status_path: A file with an OCSP response, or none.
+            status_path: A file with an OCSP response in DER, or `None`.
         """
         self.certificates = certificates^
         self.key = key^
@@ -42,11 +44,11 @@ struct TlsIdentity(Copyable, Movable):
 
     @staticmethod
     def files(certificates: StringSlice, key: StringSlice) -> Self:
-        """Makes an identity of two files.
+        """Creates an identity from two files.
 
         Args:
             certificates: The path of the certificates.
-            key: The path of the private key; may be the same.
+            key: The path of the private key; may be the same file.
 
         Returns:
             The identity.
@@ -55,33 +57,37 @@ struct TlsIdentity(Copyable, Movable):
 
 
 struct TlsConfig(Copyable, Movable):
-    """Holds what a client decides."""
+    """Configures TLS for clients."""
 
     var application_protocols: List[String]
-    """What is offered for the inside of the connection, best first (RFC 7301).
-    """
+    """The application protocols to offer, best first (RFC 7301)."""
     var trusts_system_authorities: Bool
-    """Whether the authorities of the system are trusted."""
+    """Whether to trust the authorities of the system."""
     var authorities: List[Pem]
-    """Further authorities that are trusted."""
+    """Further authorities to trust."""
     var identity: Optional[TlsIdentity]
-    """What is shown to servers that ask who we are."""
+    """The identity for servers that ask for one."""
     var expected_name: Optional[String]
-    """The name that the certificate must be for and that the server is asked
-    for, where that is not the host connected to. An address as well; one in
-    IPv4-mapped form is not the IPv4 address."""
+    """The host name or address that the certificate must be for, and that the
+    client asks the server for. By default, it is the host that the client
+    connects to. The IPv4-mapped form of an address is not the IPv4 address.
+    """
     var asks_for_status: Bool
-    """Whether the server is asked to staple the status of its certificate. It
-    is handed out as it comes, and decides nothing."""
+    """Whether to ask the server to staple the status of its certificate. The
+    response is not verified and decides nothing; `status_response` returns it.
+    """
     var requires_tls_1_3: Bool
-    """Whether TLS 1.2 is refused."""
+    """Whether to refuse TLS 1.2."""
     var handshake_timeout_ms: Int
     """The longest handshake; over 0."""
     var dangerously_skip_verification: Bool
-    """Whether anybody may pose as the server. For tests on one machine."""
+    """Whether to accept any certificate, so that anyone can pose as the
+    server. For tests on one machine.
+    """
     var dangerously_keep_keys: Bool
-    """Whether the secrets of a connection can be read, so that a recording of
-    it can be decrypted."""
+    """Whether to keep the secrets of a connection, with which a recording of
+    it can be decrypted.
+    """
 
     def __init__(
         out self,
@@ -97,19 +103,22 @@ struct TlsConfig(Copyable, Movable):
         dangerously_skip_verification: Bool = False,
         dangerously_keep_keys: Bool = False,
     ):
-        """Makes a configuration; each field may be changed afterwards.
+        """Creates a configuration. Each field can be changed afterwards.
 
         Args:
-            application_protocols: What is offered, best first.
-            trusts_system_authorities: Whether those of the system count.
-            authorities: Further authorities.
-            identity: Who we are, for servers that ask.
-            expected_name: A name other than the host.
+            application_protocols: The application protocols to offer, best
+                first.
+            trusts_system_authorities: Whether to trust the authorities of the
+                system.
+            authorities: Further authorities to trust.
+            identity: The identity for servers that ask for one.
+            expected_name: The name to check the certificate for, if not the
+                host.
             asks_for_status: Whether to ask for an OCSP response.
-            requires_tls_1_3: Whether TLS 1.2 is refused.
+            requires_tls_1_3: Whether to refuse TLS 1.2.
             handshake_timeout_ms: The longest handshake.
-            dangerously_skip_verification: Whether any certificate will do.
-            dangerously_keep_keys: Whether secrets are kept to be read.
+            dangerously_skip_verification: Whether to accept any certificate.
+            dangerously_keep_keys: Whether to keep the secrets.
         """
         self.application_protocols = application_protocols^
         self.trusts_system_authorities = trusts_system_authorities
@@ -123,10 +132,10 @@ struct TlsConfig(Copyable, Movable):
         self.dangerously_keep_keys = dangerously_keep_keys
 
     def first_problem(self) -> Optional[StaticString]:
-        """Looks for a field that is out of its bounds.
+        """Returns the first field that is out of its bounds.
 
         Returns:
-            What is wrong, or none.
+            The problem, or `None`.
         """
         if self.handshake_timeout_ms < 1:
             return StaticString("handshake_timeout_ms is under 1")
@@ -144,27 +153,33 @@ struct TlsConfig(Copyable, Movable):
 
 
 struct TlsServerConfig(Copyable, Movable):
-    """Holds what a server decides."""
+    """Configures TLS for servers."""
 
     var identities: List[TlsIdentity]
-    """Who we are: the first one for clients that name nobody of them, else the
-    first whose certificate is for the name that the client asks for."""
+    """The identities of the server. It uses the first one whose certificate
+    matches the name that the client asks for, otherwise the first of all.
+    """
     var application_protocols: List[String]
-    """What we speak inside, best first. If there are some, a client that
-    offers others only is refused (RFC 7301 section 3.2)."""
+    """The application protocols that the server speaks, best first. If the
+    list is not empty, a client that offers only others is refused (RFC 7301
+    section 3.2).
+    """
     var client_authorities: List[Pem]
-    """Who may vouch for clients. If there are some, clients are asked."""
+    """Authorities for client certificates. If the list is not empty, the
+    server asks clients for a certificate.
+    """
     var client_certificate_is_optional: Bool
-    """Whether a client that is asked may show none."""
+    """Whether to accept clients that present no certificate."""
     var gives_tickets: Bool
-    """Whether a client may come back with a short handshake."""
+    """Whether clients may resume a session, with a short handshake."""
     var requires_tls_1_3: Bool
-    """Whether TLS 1.2 is refused."""
+    """Whether to refuse TLS 1.2."""
     var handshake_timeout_ms: Int
     """The longest handshake; over 0."""
     var dangerously_keep_keys: Bool
-    """Whether the secrets of a connection can be read, so that a recording of
-    it can be decrypted."""
+    """Whether to keep the secrets of a connection, with which a recording of
+    it can be decrypted.
+    """
 
     def __init__(
         out self,
@@ -178,17 +193,19 @@ struct TlsServerConfig(Copyable, Movable):
         handshake_timeout_ms: Int = HANDSHAKE_TIMEOUT_MS,
         dangerously_keep_keys: Bool = False,
     ):
-        """Makes a configuration; each field may be changed afterwards.
+        """Creates a configuration. Each field can be changed afterwards.
 
         Args:
-            identity: Who we are; append others to `identities`.
-            application_protocols: What we speak inside, best first.
-            client_authorities: Who may vouch for clients.
-            client_certificate_is_optional: Whether they may show none.
-            gives_tickets: Whether short handshakes are offered.
-            requires_tls_1_3: Whether TLS 1.2 is refused.
+            identity: The identity of the server; append others to
+                `identities`.
+            application_protocols: The application protocols, best first.
+            client_authorities: Authorities for client certificates.
+            client_certificate_is_optional: Whether to accept clients without
+                one.
+            gives_tickets: Whether clients may resume a session.
+            requires_tls_1_3: Whether to refuse TLS 1.2.
             handshake_timeout_ms: The longest handshake.
-            dangerously_keep_keys: Whether secrets are kept to be read.
+            dangerously_keep_keys: Whether to keep the secrets.
         """
         self.identities = List[TlsIdentity]()
         self.identities.append(identity^)
@@ -201,10 +218,10 @@ struct TlsServerConfig(Copyable, Movable):
         self.dangerously_keep_keys = dangerously_keep_keys
 
     def first_problem(self) -> Optional[StaticString]:
-        """Looks for a field that is out of its bounds.
+        """Returns the first field that is out of its bounds.
 
         Returns:
-            What is wrong, or none.
+            The problem, or `None`.
         """
         if len(self.identities) == 0:
             return StaticString("a server needs an identity")
@@ -221,13 +238,13 @@ struct TlsServerConfig(Copyable, Movable):
 
 
 def wire_protocols(names: List[String]) -> List[UInt8]:
-    """Writes application protocols as they are sent (RFC 7301 section 3.1).
+    """Returns application protocols in wire form (RFC 7301 section 3.1).
 
     Args:
         names: Their names, each of 1 to 255 octets.
 
     Returns:
-        Each name behind an octet that tells its length.
+        For each name an octet with its length, then the name.
     """
     var octets = List[UInt8]()
     for name in names:

@@ -1,7 +1,7 @@
-"""Holds what many connections have in common, and replaces it while they live.
+"""Shares a configuration among connections, and replaces it while they live.
 
-A context is made once from a configuration: reading the authorities of a
-system takes milliseconds. Any thread may make connections from it.
+A context is created once: reading the authorities of a system takes
+milliseconds. Any thread may create connections from it.
 """
 
 from std.memory import ArcPointer
@@ -58,41 +58,43 @@ comptime _PURPOSE: StaticString = "flare"
 
 
 struct Generation(Movable):
-    """Owns the contexts made from one configuration.
+    """Owns the OpenSSL contexts of one configuration.
 
-    Connections hold it, so that it lives until the last of them ends, also
-    when it was replaced.
+    Connections refer to it. It lives until the last of them ends, even after
+    it was replaced.
     """
 
     var library: OpenSsl
     """The library."""
     var is_server: Bool
-    """Which end its connections are."""
+    """Whether its connections are servers."""
     var contexts: List[SslContext]
-    """One for each identity; the first one starts every connection."""
+    """One context per identity; each connection starts with the first."""
     var transport: Optional[Erased]
-    """How OpenSSL reads and writes; none without memory."""
+    """The functions by which OpenSSL reads and writes; `None` if memory ran
+    out.
+    """
     var choice: PointerTo[ServerNameChoice]
-    """Chooses among them."""
+    """Selects among the contexts by the client's server name."""
     var preference: PointerTo[ProtocolPreference]
     """The application protocols of a server."""
     var statuses: List[PointerTo[StapledStatus]]
-    """What is stapled."""
+    """The stapled OCSP responses."""
     var verifies: Bool
-    """Whether a client checks who the server is."""
+    """Whether a client verifies the server's certificate."""
     var asks_for_status: Bool
-    """Whether a client asks for a status."""
+    """Whether a client asks for an OCSP response."""
     var expected_name: Optional[String]
-    """The name a client expects in place of the host."""
+    """The name that a client expects, if not the host."""
     var handshake_timeout_ms: Int
     """The longest handshake."""
 
     def __init__(out self, library: OpenSsl, *, is_server: Bool):
-        """Makes a generation without a context.
+        """Creates a generation without a context.
 
         Args:
             library: The library.
-            is_server: Which end its connections are.
+            is_server: Whether its connections are servers.
         """
         self.library = library
         self.is_server = is_server
@@ -122,13 +124,14 @@ struct Generation(Movable):
         heap_destroy(self.preference)
 
     def add_context(mut self, *, requires_tls_1_3: Bool) raises -> SslContext:
-        """Makes a context with everything that no configuration changes.
+        """Adds a context with the settings that are the same in every
+        configuration.
 
         Args:
-            requires_tls_1_3: Whether TLS 1.2 is refused.
+            requires_tls_1_3: Whether to refuse TLS 1.2.
 
         Returns:
-            The context, which trusts nobody.
+            The context. It trusts no authority yet.
 
         Raises:
             Error: `tls.other configure`.
@@ -157,11 +160,11 @@ struct Generation(Movable):
     def use_identity(
         mut self, context: SslContext, identity: TlsIdentity
     ) raises:
-        """Sets who we are.
+        """Sets the identity of a context.
 
         Args:
-            context: Where to set it.
-            identity: Certificates and key.
+            context: The context.
+            identity: The certificates and the key.
 
         Raises:
             Error: `tls.bad_file configure`, `tls.bad_certificate configure` or
@@ -207,12 +210,12 @@ struct Generation(Movable):
     def trust(
         self, context: SslContext, authorities: List[Pem], *, is_told: Bool
     ) raises:
-        """Trusts authorities.
+        """Adds trusted authorities to a context.
 
         Args:
-            context: Where to trust them.
+            context: The context.
             authorities: Their certificates.
-            is_told: Whether a server tells clients.
+            is_told: Whether a server lists them to clients.
 
         Raises:
             Error: `tls.bad_file configure`.
@@ -245,10 +248,10 @@ struct _Shared(Movable):
 
 
 struct TlsContext(ImplicitlyCopyable, Movable):
-    """Holds a configuration that was read and checked, for many connections.
+    """A checked configuration from which many connections are created.
 
-    Copies share what they hold: after `reload` all of them make connections
-    from the new configuration.
+    Copies share the configuration: after `reload`, all of them create
+    connections from the new one.
     """
 
     var _shared: ArcPointer[_Shared]
@@ -263,46 +266,44 @@ struct TlsContext(ImplicitlyCopyable, Movable):
 
     @staticmethod
     def for_clients(config: TlsConfig) raises -> Self:
-        """Reads and checks a configuration of clients.
+        """Reads the files of a client configuration and checks it.
 
         Args:
-            config: What was decided.
+            config: The configuration.
 
         Returns:
             The context.
 
         Raises:
             Error: `tls.no_library load`, `tls.no_trust_store configure`,
-                `tls.bad_file configure`, `tls.bad_config configure` and the
-                like.
+            `tls.bad_file configure`, `tls.bad_config configure` and others.
         """
         return Self(_client_generation(config))
 
     @staticmethod
     def for_servers(config: TlsServerConfig) raises -> Self:
-        """Reads and checks a configuration of servers.
+        """Reads the files of a server configuration and checks it.
 
         Args:
-            config: What was decided.
+            config: The configuration.
 
         Returns:
             The context.
 
         Raises:
             Error: `tls.no_library load`, `tls.bad_file configure`,
-                `tls.wrong_key configure`, `tls.bad_config configure` and the
-                like.
+            `tls.wrong_key configure`, `tls.bad_config configure` and others.
         """
         return Self(_server_generation(config))
 
     def reload(self, config: TlsServerConfig) raises:
-        """Lets the next connections use another configuration.
+        """Replaces the configuration for new connections.
 
-        Those that live go on with theirs. If anything of the new one cannot be
-        used, nothing changes.
+        Existing connections keep theirs. If a part of the new configuration
+        cannot be used, the old one stays.
 
         Args:
-            config: What was decided.
+            config: The new configuration.
 
         Raises:
             Error: As `for_servers` does; `tls.bad_config configure` also for a
@@ -313,15 +314,16 @@ struct TlsContext(ImplicitlyCopyable, Movable):
         self._exchange(ArcPointer(_server_generation(config)))
 
     def replace(self, other: Self) raises:
-        """Lets the next connections use what another context holds.
+        """Replaces the configuration for new connections by that of another
+        context.
 
-        Those that live go on with what they have.
+        Existing connections keep theirs.
 
         Args:
-            other: A context of the same end.
+            other: A context for the same role.
 
         Raises:
-            Error: `tls.bad_config configure` for a context of the other end.
+            Error: `tls.bad_config configure` if its role is the other one.
         """
         var next = other.generation()
         if self.generation()[].is_server != next[].is_server:
@@ -336,7 +338,7 @@ struct TlsContext(ImplicitlyCopyable, Movable):
         _ = next^
 
     def generation(self) -> ArcPointer[Generation]:
-        """Gives what the next connection is made from.
+        """Returns the OpenSSL contexts for the next connection.
 
         Returns:
             The contexts.

@@ -1,9 +1,9 @@
 """Defines the error of TLS and its text form.
 
-    tls.<kind> <operation>[ alert=<number>][ code=<number>][: <detail>]
+ tls.<kind> <operation>[ alert=<number>][ code=<number>][: <detail>]
 
-A user gets the text only, as with `NetError`; `TlsError.of` reads it back. The
-detail is for people; nothing is read from it.
+Callers receive the text only, as with `NetError`; `TlsError.of` reads the
+fields back. The detail is for people and is not parsed.
 """
 
 from flare.core import equals, write_escaped
@@ -85,67 +85,71 @@ comptime _ABOUT_OCTETS_MAX = 255
 
 
 struct TlsError(Equatable, ImplicitlyCopyable, Writable):
-    """Says which step of TLS failed, and why."""
+    """Describes a failed step of TLS."""
 
     comptime OTHER = 0
-    """A failure without a kind of its own; `code` tells more."""
+    """A failure without a kind of its own; see `code`."""
     comptime NO_LIBRARY = 1
     """OpenSSL 3 is not installed."""
     comptime PROTOCOL = 2
-    """The peer violates the protocol, or speaks none of it."""
+    """The peer violates the protocol, or does not speak TLS."""
     comptime VERSION = 3
-    """The peer speaks neither TLS 1.2 nor TLS 1.3, or not the one we want."""
+    """The peer speaks neither TLS 1.2 nor TLS 1.3, or not the version
+    required.
+    """
     comptime NO_SHARED_CIPHER = 4
-    """The peer has no cipher suite, group or signature of ours."""
+    """The two ends share no cipher suite, group or signature algorithm."""
     comptime EXPIRED = 5
     """A certificate of the peer has expired."""
     comptime NOT_YET_VALID = 6
     """A certificate of the peer is not valid yet."""
     comptime SELF_SIGNED = 7
-    """The certificate is its own authority, and not one that we trust."""
+    """The certificate is self-signed and not trusted."""
     comptime UNKNOWN_AUTHORITY = 8
-    """The certificates of the peer do not lead to an authority of ours."""
+    """The peer's certificates lead to no trusted authority."""
     comptime WRONG_NAME = 9
     """The certificate is for another name or address."""
     comptime BAD_CERTIFICATE = 10
-    """A certificate is broken, too weak, or not for this purpose."""
+    """A certificate is malformed, too weak, or not for this purpose."""
     comptime REVOKED = 11
-    """The authority has taken the certificate back."""
+    """The authority has revoked the certificate."""
     comptime NO_CERTIFICATE = 12
-    """A client showed no certificate where one is required."""
+    """A client presented no certificate although one is required."""
     comptime ALERT = 13
-    """The peer has ended the connection with an alert, as `alert` says."""
+    """The peer ended the connection with an alert; see `alert`."""
     comptime TRUNCATED = 14
     """The transport ended without a close_notify: octets may be missing."""
     comptime CLOSED = 15
     """This end is closed, or not open yet."""
     comptime PLAIN_HTTP = 16
-    """A request of HTTP came where a handshake should."""
+    """The client sent an HTTP request in place of a handshake."""
     comptime NO_APPLICATION_PROTOCOL = 17
     """The two ends share no application protocol (RFC 7301)."""
     comptime BAD_NAME = 18
-    """The name of the server is not one that a certificate could have."""
+    """The server's name is not one that a certificate can have."""
     comptime BAD_FILE = 19
     """Certificates or a key cannot be read."""
     comptime WRONG_KEY = 20
-    """The private key belongs to another certificate; of a peer: it has not
-    shown that it has the key of its certificate."""
+    """The private key does not match the certificate. Of a peer: it did not
+    prove that it has its certificate's key.
+    """
     comptime NO_TRUST_STORE = 21
-    """The system has no file of authorities at any place that we know."""
+    """No file of authorities was found at the known places."""
     comptime BAD_CONFIG = 22
     """A field of a configuration is out of its bounds."""
     comptime TOO_LARGE = 23
-    """More waits to be sent than the limit allows."""
+    """The output has reached its limit."""
 
     var kind: Int
     """One of the constants above."""
     var operation: StaticString
     """The step: `"handshake"`, `"read"` and so on."""
     var alert: Int
-    """The alert that the peer has sent (RFC 8446 section 6); 0 if none."""
+    """The alert that the peer sent (RFC 8446 section 6); 0 if none."""
     var code: Int
-    """The reason of the library: X509_V_ERR_… where a certificate was refused,
-    else SSL_R_…; 0 if none."""
+    """The library's reason: X509_V_ERR_… for a refused certificate, otherwise
+    SSL_R_…; 0 if none.
+    """
 
     def __init__(
         out self,
@@ -155,13 +159,13 @@ struct TlsError(Equatable, ImplicitlyCopyable, Writable):
         alert: Int = 0,
         code: Int = 0,
     ):
-        """Makes an error.
+        """Creates an error.
 
         Args:
             kind: One of the constants of this struct.
             operation: The step that failed.
-            alert: The alert that the peer has sent, or 0.
-            code: The reason of the library, or 0.
+            alert: The alert that the peer sent, or 0.
+            code: The library's reason, or 0.
         """
         self.kind = kind
         self.operation = operation
@@ -170,13 +174,13 @@ struct TlsError(Equatable, ImplicitlyCopyable, Writable):
 
     @staticmethod
     def of(e: Error) -> Optional[Self]:
-        """Reads the fields back out of an error that a function raised.
+        """Returns the fields of an error that a function of TLS raised.
 
         Args:
             e: Any error.
 
         Returns:
-            The fields, or none if it is not an error of TLS.
+            The fields; `None` if the error has another origin.
         """
         var text = String(e)
         if not text.startswith(_PREFIX):
@@ -208,7 +212,7 @@ struct TlsError(Equatable, ImplicitlyCopyable, Writable):
         return error
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the text that `of` reads, and what it means.
+        """Writes the text that `of` reads, with an explanation.
 
         Args:
             writer: The destination.
@@ -221,7 +225,7 @@ struct TlsError(Equatable, ImplicitlyCopyable, Writable):
         writer.write(": ", _text_at[_DETAILS](self.kind))
 
     def about(self, octets: Span[UInt8, _]) -> Error:
-        """Makes an error that names what it is about.
+        """Returns the error with the name or path it is about.
 
         Args:
             octets: A name or a path, escaped and cut in the text.

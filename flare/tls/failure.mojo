@@ -1,4 +1,4 @@
-"""Finds out which error a failure of the library is."""
+"""Converts failures of OpenSSL into errors."""
 
 from flare.sys.openssl import LIBRARY_SSL
 
@@ -7,8 +7,8 @@ from .error import TlsError
 # Numbers of OpenSSL, which keeps them from version to version.
 comptime _ALERTS_FROM = 1000
 comptime _ALERTS_TO = 1255
-# What every part of the library may say has this bit; below it stands the part
-# that has failed, or a number of its own.
+# Reasons that any part of the library may report have this bit. The bits below
+# hold the part that failed, or a number of their own.
 comptime _COMMON_REASON = 0x80000
 comptime _PART_X509 = 11
 comptime _PART_ASN1 = 13
@@ -47,13 +47,13 @@ comptime _X509_ADDRESS_MISMATCH = 64
 def failure_of(
     operation: StaticString, part: Int, reason: Int, verify_result: Int
 ) -> TlsError:
-    """Finds the error that the library has put in its queue.
+    """Returns the error for an entry of the library's error queue.
 
     Args:
         operation: The step that failed.
-        part: The part of the library.
+        part: The part of the library that failed.
         reason: Its reason.
-        verify_result: What was found about the certificate of the peer.
+        verify_result: The result of verifying the peer's certificate.
 
     Returns:
         The error.
@@ -75,7 +75,7 @@ def failure_of(
 
 
 def kind_of_certificate(verify_result: Int) -> Int:
-    """Finds the kind of error of a certificate that was refused.
+    """Returns the kind of error for a refused certificate.
 
     Args:
         verify_result: One of the numbers X509_V_ERR_….
@@ -114,7 +114,7 @@ def _kind_of_alert(alert: Int) -> Int:
 
 def _kind_of_reason(reason: Int) -> Int:
     if reason & _COMMON_REASON != 0:
-        # What TLS has others read is what peers show.
+        # TLS also parses the certificates that peers present.
         if reason - _COMMON_REASON in (_PART_ASN1, _PART_X509):
             return TlsError.BAD_CERTIFICATE
         return TlsError.OTHER

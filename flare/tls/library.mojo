@@ -1,4 +1,4 @@
-"""Finds what the machine must have: the library, and whom it trusts."""
+"""Finds OpenSSL, and the file of authorities that the system trusts."""
 
 from std.os.path import isfile
 
@@ -16,12 +16,13 @@ comptime TRUST_STORE_PATHS: List[StaticString] = [
     "/usr/local/etc/openssl@3/cert.pem",
     "/opt/local/etc/openssl/cert.pem",
 ]
-"""Where Debian and Alpine, Fedora, older ones of its family, Alpine and macOS,
-openSUSE, and the package managers of macOS keep their authorities."""
+"""The files of authorities: of Debian and Alpine, Fedora, older systems of its
+family, Alpine and macOS, openSUSE, and macOS package managers.
+"""
 
 
 def loaded_library() raises -> OpenSsl:
-    """Gives OpenSSL, and loads it the first time.
+    """Returns OpenSSL, loaded at the first call.
 
     Returns:
         The library.
@@ -33,10 +34,10 @@ def loaded_library() raises -> OpenSsl:
 
 
 def required(library: Optional[OpenSsl]) raises -> OpenSsl:
-    """Insists on a library.
+    """Returns a library, or raises if it was not found.
 
     Args:
-        library: What was loaded.
+        library: The library, if found.
 
     Returns:
         The library.
@@ -50,13 +51,13 @@ def required(library: Optional[OpenSsl]) raises -> OpenSsl:
 
 
 def find_trust_store(paths: List[String]) -> Optional[String]:
-    """Finds the first file that exists.
+    """Returns the first file that exists.
 
     Args:
-        paths: Where to look, best first.
+        paths: The places to look at, best first.
 
     Returns:
-        Its path, or none.
+        Its path, or `None`.
     """
     for path in paths:
         if isfile(path):
@@ -65,10 +66,10 @@ def find_trust_store(paths: List[String]) -> Optional[String]:
 
 
 def system_trust_store() -> Optional[String]:
-    """Finds the file in which the system keeps the authorities it trusts.
+    """Returns the file of authorities that the system trusts.
 
     Returns:
-        Its path, or none.
+        Its path, or `None`.
     """
     var paths = List[String]()
     comptime for i in range(len(TRUST_STORE_PATHS)):

@@ -1,4 +1,4 @@
-"""Owns one listening TCP socket whose connections speak TLS."""
+"""Accepts TLS connections over TCP."""
 
 from flare.net import SocketAddr
 from flare.tcp import TcpListener
@@ -10,11 +10,11 @@ from .stream import TlsStream
 
 
 struct TlsListener(Movable):
-    """Owns a listening socket and closes it at the end of its life.
+    """A listening socket whose connections speak TLS; closed when destroyed.
 
-    `accept` does not shake hands: that waits for the client, and is done on the
-    fiber that serves the connection, by the first read or write or by
-    `TlsStream.handshake`.
+    `accept` does not perform the handshake, because that waits for the client.
+    The first read or write does, or `TlsStream.handshake`, on the fiber that
+    serves the connection.
     """
 
     var _listener: TcpListener
@@ -25,7 +25,7 @@ struct TlsListener(Movable):
 
         Args:
             listener: The listening socket.
-            context: What was decided for servers.
+            context: A context for servers.
         """
         self._listener = listener^
         self._context = context^
@@ -36,14 +36,14 @@ struct TlsListener(Movable):
 
         Args:
             address: The address; port 0 lets the kernel choose.
-            config: What was decided.
+            config: The configuration of the server.
 
         Returns:
             The listener.
 
         Raises:
             Error: `tls.bad_file configure`, `tls.wrong_key configure`,
-                `net.address_in_use bind` and the like.
+            `net.address_in_use bind` and others.
         """
         var context = TlsContext.for_servers(config)
         return Self(TcpListener.bind(address), context^)
@@ -52,8 +52,8 @@ struct TlsListener(Movable):
         """Waits for a connection.
 
         Args:
-            timeout_ms: The longest wait; none by default. An enclosing
-                `deadline_in` counts too.
+            timeout_ms: The longest wait; by default there is no limit. An
+                enclosing `deadline_in` applies too.
 
         Returns:
             The connection, before its handshake.
@@ -65,23 +65,23 @@ struct TlsListener(Movable):
         return TlsStream(tcp^, TlsMachine.server(self._context))
 
     def reload(self, config: TlsServerConfig) raises:
-        """Lets the next connections use another configuration, as fresh
-        certificates; those that live go on with theirs.
+        """Replaces the configuration for new connections, for example when
+        certificates were renewed. Existing connections keep theirs.
 
         Args:
-            config: What was decided.
+            config: The new configuration.
 
         Raises:
-            Error: As `bind` does; then nothing changes.
+            Error: As `bind` does. The old configuration then stays.
         """
         self._context.reload(config)
 
     def close(self):
-        """Closes the listener; a second time nothing happens."""
+        """Closes the listener. Further calls have no effect."""
         self._listener.close()
 
     def is_open(self) -> Bool:
-        """Returns whether `close` was not called yet.
+        """Returns whether the listener is open.
 
         Returns:
             True from `bind` to the first `close`.
@@ -89,7 +89,7 @@ struct TlsListener(Movable):
         return self._listener.is_open()
 
     def local_address(self) raises -> SocketAddr:
-        """Tells which address the listener is bound to.
+        """Returns the address that the listener is bound to.
 
         Returns:
             The address, with the port that the kernel chose.

@@ -1,18 +1,19 @@
-"""Speaks TLS 1.2 and 1.3 without any I/O: octets in, octets out.
+"""Speaks TLS 1.2 and 1.3 without I/O: octets in, octets out.
 
-The owner receives octets and lends those that are not consumed as the `window`;
-what the machine wants to send gathers in its output. The handshake comes first:
+The owner receives octets, and passes those not yet consumed as the `window`.
+The octets that the machine wants to send collect in its output. The handshake
+comes first:
 
     step = machine.handshake(window)     until the kind is `DONE`
     step = machine.read(window, into)    `DATA`, `END` or `NEED_OCTETS`
     taken = machine.write(octets)
     machine.close()
 
-After every call the owner drops `step.consumed` octets from the front of the
-window. Whatever the call did, also if it raised, the output may have grown: an
-error is told to the peer by an alert that lies there.
+After every call, the owner drops `step.consumed` octets from the front of the
+window. Any call may add to the output, even one that raises: an alert then
+reports the error to the peer.
 
-The clock and the random source are those of OpenSSL.
+OpenSSL supplies the clock and the random numbers.
 """
 
 from std.memory import ArcPointer
@@ -40,28 +41,28 @@ from .server_name import ServerName
 from .session import TlsSession
 
 comptime OUTPUT_OCTETS_MAX = 64 * 1024
-"""While this much waits to be sent, nothing more is encrypted."""
+"""The most output that may wait to be sent before `write` takes no more."""
 
-# Handshakes and answers to requests for new keys are not for us to hold back;
-# a peer that asks for more of them than this has no other purpose.
+# The output limit does not apply to handshakes and key updates. A peer that
+# requests more of them than this is attacking.
 comptime _OUTPUT_OCTETS_LIMIT = 512 * 1024
 comptime _RECORD_OCTETS_MAX = 16 * 1024
 
 
 @fieldwise_init
 struct TlsStep(TrivialRegisterPassable):
-    """Says how far a call came."""
+    """The result of a call."""
 
     comptime DONE = 0
-    """The handshake is complete, and all of it was sent."""
+    """The handshake is complete, and all its octets were sent."""
     comptime NEED_OCTETS = 1
-    """The window was used up, and more is needed."""
+    """The whole window was consumed, and more octets are needed."""
     comptime HAS_OCTETS = 2
-    """The output is to be sent before the handshake goes on."""
+    """The output must be sent before the handshake continues."""
     comptime DATA = 3
     """`count` octets were decrypted."""
     comptime END = 4
-    """The peer has said that it sends no more."""
+    """The peer has ended its stream."""
 
     var kind: Int
     """One of the constants above."""
@@ -72,24 +73,24 @@ struct TlsStep(TrivialRegisterPassable):
 
 
 struct TlsMachine(Movable):
-    """Owns one end of a connection."""
+    """One end of a TLS connection, without I/O."""
 
     var state: PointerTo[TlsMachineState]
     """The heap state."""
 
     def __init__(out self, *, unsafe_state: PointerTo[TlsMachineState]):
-        """Takes a state over.
+        """Takes ownership of a state.
 
         Args:
             unsafe_state: A state made by `heap_create`.
 
         Safety:
-            Nobody else frees it.
+            No other code frees it.
         """
         self.state = unsafe_state
 
     def __deinit__(deinit self):
-        """Frees the connection; nothing is said to the peer."""
+        """Frees the connection, without a close_notify."""
         heap_destroy(self.state)
 
     @staticmethod
@@ -98,20 +99,21 @@ struct TlsMachine(Movable):
         host: StringSlice,
         session: Optional[PointerTo[TlsSession]] = None,
     ) raises -> Self:
-        """Makes the end that begins.
+        """Creates the client end of a connection.
 
         Args:
-            context: What was decided for clients.
-            host: The name or address of the server. Unless the configuration
-                expects another name, the certificate must be for it.
-            session: A session to go on with; passed over if it is for another
-                name or from another context.
+            context: A context for clients.
+            host: The server's name or address. The certificate must be for it,
+                unless the configuration expects another name.
+            session: A session to resume; ignored if it is for another name or
+                from another context.
 
         Returns:
             The machine; its first handshake step has octets to send.
 
         Raises:
-            Error: `tls.bad_name connect`, or `tls.other start` without memory.
+            Error: `tls.bad_name connect`, or `tls.other start` if memory runs
+            out.
         """
         var generation = context.generation()
         if generation[].is_server:
@@ -141,16 +143,16 @@ struct TlsMachine(Movable):
 
     @staticmethod
     def server(context: TlsContext) raises -> Self:
-        """Makes the end that answers.
+        """Creates the server end of a connection.
 
         Args:
-            context: What was decided for servers.
+            context: A context for servers.
 
         Returns:
             The machine; its handshake needs octets first.
 
         Raises:
-            Error: `tls.other start` without memory.
+            Error: `tls.other start` if memory runs out.
         """
         var generation = context.generation()
         if not generation[].is_server:
@@ -183,7 +185,7 @@ struct TlsMachine(Movable):
 
     @no_inline
     def handshake(self, window: Span[UInt8, _]) raises TlsError -> TlsStep:
-        """Goes on with the handshake.
+        """Continues the handshake.
 
         Args:
             window: The received octets that were not consumed.
@@ -192,7 +194,7 @@ struct TlsMachine(Movable):
             `HAS_OCTETS`, `NEED_OCTETS` or `DONE`.
 
         Raises:
-            TlsError: What made the handshake fail; the same again later.
+            TlsError: The cause of a failed handshake, also in later calls.
         """
         self._check("handshake")
         var consumed = 0
@@ -221,17 +223,17 @@ struct TlsMachine(Movable):
     def read(
         self, window: Span[UInt8, _], into: Span[mut=True, UInt8, _]
     ) raises TlsError -> TlsStep:
-        """Decrypts what has come, at most one record.
+        """Decrypts at most one record.
 
         Args:
             window: The received octets that were not consumed.
-            into: Where to put the plaintext; not empty.
+            into: The buffer for the plaintext; not empty.
 
         Returns:
             `DATA`, `END` or `NEED_OCTETS`.
 
         Raises:
-            TlsError: What ended the connection; the same again later.
+            TlsError: The cause of a failed connection, also in later calls.
         """
         self._check("read")
         if self.state[].has_ended:
@@ -259,14 +261,15 @@ struct TlsMachine(Movable):
         """Encrypts octets into the output.
 
         Args:
-            octets: What to encrypt.
+            octets: The octets to encrypt.
 
         Returns:
-            How many were taken; 0 while `OUTPUT_OCTETS_MAX` wait to be sent.
+            The number of octets taken; 0 while `OUTPUT_OCTETS_MAX` wait to be
+            sent.
 
         Raises:
             TlsError: `tls.closed write` before the handshake is complete and
-                after `close`, or what ended the connection.
+            after `close`, or the cause of a failed connection.
         """
         self._check("write")
         if not self.state[].is_open or self.state[].is_closed:
@@ -281,10 +284,10 @@ struct TlsMachine(Movable):
         return taken
 
     def close(self):
-        """Says that this end sends no more; reading goes on.
+        """Ends this end's stream with a close_notify; reading goes on.
 
-        In the middle of a handshake, after a failure and a second time nothing
-        is said.
+        The call has no effect during a handshake, after a failure, or if
+        repeated.
         """
         if self.state[].is_closed or self.state[].failure:
             return
@@ -294,11 +297,11 @@ struct TlsMachine(Movable):
             self.state[].connection.library.clear_errors()
 
     def receive_end(self) raises TlsError:
-        """Says that the transport has ended, after the window was used up.
+        """Reports that the transport has ended, after the window was consumed.
 
         Raises:
-            TlsError: `tls.truncated` if the peer has not said that it would:
-                somebody may have cut the connection.
+            TlsError: `tls.truncated` without a close_notify of the peer: an
+            attacker may have cut the connection.
         """
         var operation: StaticString = "handshake"
         if self.state[].is_open:
@@ -311,15 +314,15 @@ struct TlsMachine(Movable):
         raise error
 
     def pending(self) -> Int:
-        """Counts the octets that wait to be sent.
+        """Returns the number of octets that wait to be sent.
 
         Returns:
-            The count.
+            The number of octets.
         """
         return len(self.state[].io[].output)
 
     def output(self) -> Span[UInt8, origin_of(self)]:
-        """Views the octets that wait to be sent.
+        """Returns a view of the octets that wait to be sent.
 
         Returns:
             A view that the next call of the machine may invalidate.
@@ -336,7 +339,7 @@ struct TlsMachine(Movable):
         )
 
     def sent(self, count: Int):
-        """Drops octets that were sent from the front of the output.
+        """Drops sent octets from the front of the output.
 
         Args:
             count: At most `pending()`.
@@ -344,34 +347,34 @@ struct TlsMachine(Movable):
         self.state[].io[].output.consume(count)
 
     def exchange_output(self, empty: PointerTo[Buffer]):
-        """Hands the output over, so that it stays where it is while it is sent
-        and the machine goes on.
+        """Swaps the output for an empty buffer, so that it can be sent while
+        the machine goes on.
 
         Args:
-            empty: An empty buffer; holds the output afterwards.
+            empty: An empty buffer; afterwards it holds the output.
         """
         swap(self.state[].io[].output, empty[])
 
     def lend_output(self, var memory: Buffer):
-        """Lets the output gather in memory of the owner.
+        """Uses memory of the owner for the output.
 
         Args:
-            memory: An empty buffer; the output that it replaces is empty too.
+            memory: An empty buffer. The present output must be empty too.
         """
         swap(self.state[].io[].output, memory)
 
     def take_output(self) -> Buffer:
-        """Takes the output with its memory; an empty one takes its place.
+        """Takes the output with its memory, and leaves an empty one.
 
         Returns:
-            What waits to be sent, perhaps nothing.
+            The octets to send, possibly none.
         """
         var output = Buffer()
         swap(self.state[].io[].output, output)
         return output^
 
     def output_capacity(self) -> Int:
-        """Tells how much memory the output holds.
+        """Returns how much memory the output holds.
 
         Returns:
             Octets.
@@ -384,11 +387,11 @@ struct TlsMachine(Movable):
             self.state[].io[].output = Buffer()
 
     def has_unread(self) -> Bool:
-        """Returns whether octets of the window were consumed that `read` has
-        not given yet.
+        """Returns whether the machine holds received octets that `read` has
+        not returned.
 
         Returns:
-            True then, also for a part of a record.
+            True if it does, even for a part of a record.
         """
         return self.state[].connection.has_pending()
 
@@ -401,7 +404,7 @@ struct TlsMachine(Movable):
         return self.state[].is_open
 
     def is_closed(self) -> Bool:
-        """Returns whether this end has said that it sends no more.
+        """Returns whether this end has ended its stream.
 
         Returns:
             True after `close`.
@@ -409,31 +412,31 @@ struct TlsMachine(Movable):
         return self.state[].is_closed
 
     def has_ended(self) -> Bool:
-        """Returns whether the peer has said that it sends no more.
+        """Returns whether the peer has ended its stream.
 
         Returns:
-            True from then on.
+            True after its close_notify.
         """
         return self.state[].has_ended
 
     def failure(self) -> Optional[TlsError]:
-        """Tells what ended the connection.
+        """Returns the error that ended the connection.
 
         Returns:
-            The error, or none.
+            The error, or `None`.
         """
         return self.state[].failure
 
     def is_resumed(self) -> Bool:
-        """Returns whether the handshake was a short one.
+        """Returns whether the handshake resumed a session.
 
         Returns:
-            True if it went on with a session.
+            True if it did.
         """
         return self.state[].connection.is_resumed()
 
     def version(self) -> String:
-        """Names the protocol version.
+        """Returns the protocol version.
 
         Returns:
             `TLSv1.2` or `TLSv1.3`.
@@ -441,7 +444,7 @@ struct TlsMachine(Movable):
         return self.state[].connection.version()
 
     def cipher(self) -> String:
-        """Names the cipher suite as the registry of IANA does.
+        """Returns the IANA name of the cipher suite.
 
         Returns:
             The name, empty before it is known.
@@ -449,28 +452,28 @@ struct TlsMachine(Movable):
         return self.state[].connection.cipher()
 
     def application_protocol(self) -> Optional[String]:
-        """Tells which application protocol was agreed on.
+        """Returns the application protocol that both ends agreed on.
 
         Returns:
-            Its name, escaped where it is not printable; none without one.
+            Its name, with unprintable octets escaped; `None` without one.
         """
         return _escaped(self.state[].connection.application_protocol())
 
     def server_name(self) -> Optional[String]:
-        """Tells which name the client has asked for.
+        """Returns the server name that the client asked for.
 
         Returns:
-            The name, escaped where it is not printable; none without one.
+            The name, with unprintable octets escaped; `None` without one.
         """
         return _escaped(self.state[].connection.server_name())
 
     def peer_subject(self) -> Optional[String]:
-        """Tells whom the certificate of the peer is for.
+        """Returns the subject of the peer's certificate.
 
         Returns:
-            The whole name in the form of RFC 4514, however long; none without a
-            certificate, or without memory for it. A client that skips
-            verification must not believe it.
+            The whole name in the form of RFC 4514, of any length. `None`
+            without a certificate, or if memory runs out. Do not trust it if
+            the client skips verification.
         """
         var certificate = self.state[].connection.peer_certificate()
         if not certificate:
@@ -482,19 +485,19 @@ struct TlsMachine(Movable):
         return String(StringSlice(unsafe_from_utf8=Span(subject.value())))
 
     def status_response(self) -> List[UInt8]:
-        """Tells what the server has stapled; nobody has checked it.
+        """Returns the OCSP response that the server stapled, unverified.
 
         Returns:
-            An OCSP response in DER, empty without one.
+            The response in DER; empty without one.
         """
         return self.state[].connection.status_response()
 
     def take_session(self) -> Optional[TlsSession]:
-        """Takes the session that the server has offered last.
+        """Takes the latest session that the server offered.
 
         Returns:
-            The session, or none. In TLS 1.3 it comes some time after the
-            handshake, with what is read.
+            The session, or `None`. In TLS 1.3 it arrives some time after the
+            handshake, while reading.
         """
         var session = self.state[].io[].session
         if not session:
@@ -518,7 +521,7 @@ struct TlsMachine(Movable):
         )
 
     def handshake_timeout_ms(self) -> Int:
-        """Tells how long the handshake may take.
+        """Returns the time limit of the handshake.
 
         Returns:
             Milliseconds.

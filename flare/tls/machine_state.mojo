@@ -1,4 +1,4 @@
-"""Holds one end of a TLS connection beside what OpenSSL holds of it."""
+"""The part of a TLS connection's state that OpenSSL does not hold."""
 
 from std.memory import ArcPointer
 
@@ -11,24 +11,24 @@ from .error import TlsError
 
 
 struct TlsMachineState(Movable):
-    """Holds one end of a connection. Only `TlsMachine` touches it."""
+    """The state of one end of a connection. Only `TlsMachine` uses it."""
 
     var connection: SslConnection
-    """The connection of the library."""
+    """The library's connection."""
     var io: PointerTo[BioState]
-    """What the library reads and writes."""
+    """The buffers that the library reads and writes."""
     var generation: ArcPointer[Generation]
-    """What the connection was made from."""
+    """The contexts that the connection was created from."""
     var name: String
-    """The name that is checked; empty at a server."""
+    """The name to check; empty for a server."""
     var is_open: Bool
     """Whether the handshake is complete."""
     var is_closed: Bool
-    """Whether this end has said that it sends no more."""
+    """Whether this end has ended its stream."""
     var has_ended: Bool
-    """Whether the peer has said so."""
+    """Whether the peer has ended its stream."""
     var failure: Optional[TlsError]
-    """What ended the connection."""
+    """The error that ended the connection."""
 
     def __init__(
         out self,
@@ -37,13 +37,13 @@ struct TlsMachineState(Movable):
         var generation: ArcPointer[Generation],
         var name: String,
     ):
-        """Makes a state before the handshake.
+        """Creates the state before the handshake.
 
         Args:
-            connection: The connection of the library.
-            io: What it reads and writes.
-            generation: What it was made from.
-            name: The name that is checked.
+            connection: The library's connection.
+            io: The buffers that it reads and writes.
+            generation: The contexts that it was created from.
+            name: The name to check.
         """
         self.connection = connection
         self.io = io

@@ -1,19 +1,19 @@
-"""Names where certificates and keys come from."""
+"""Sources of certificates and keys."""
 
 from .error import TlsError
 
 comptime PEM_OCTETS_MAX = 4 * 1024 * 1024
-"""The largest file of certificates that is read."""
+"""The largest PEM file that is read."""
 
 
 struct Pem(Copyable, Movable):
-    """Holds a text in PEM (RFC 7468), or the path of a file that holds it."""
+    """A text in PEM (RFC 7468), or the path of a file that contains it."""
 
     var _text: String
     var _is_path: Bool
 
     def __init__(out self, *, text: StringSlice):
-        """Holds a text.
+        """Uses a text.
 
         Args:
             text: Certificates, or a private key.
@@ -22,10 +22,10 @@ struct Pem(Copyable, Movable):
         self._is_path = False
 
     def __init__(out self, *, path: StringSlice):
-        """Names a file, which is read each time a context is made.
+        """Uses a file, which is read each time a context is created.
 
         Args:
-            path: The file.
+            path: The path.
         """
         self._text = String(path)
         self._is_path = True
@@ -44,11 +44,11 @@ struct Pem(Copyable, Movable):
         return read_file(self._text)
 
     def refused(self, kind: Int, code: Int = 0) -> Error:
-        """Makes the error of a text that cannot be used.
+        """Returns the error for a text that cannot be used.
 
         Args:
             kind: One of the constants of `TlsError`.
-            code: The reason of the library, or 0.
+            code: The library's reason, or 0.
 
         Returns:
             The error, with the path if there is one.

@@ -1,4 +1,4 @@
-"""Judges the name of a server before it is asked for or looked for."""
+"""Checks the name of a server before it is sent or verified."""
 
 from flare.net import IpAddr
 
@@ -10,25 +10,26 @@ comptime _LABEL_OCTETS_MAX = 63
 
 @fieldwise_init
 struct ServerName(Copyable, Movable):
-    """Holds a host name or an IP address that a certificate may be for.
+    """A host name or IP address that a certificate can be for.
 
-    An address is compared octet by octet (RFC 9525 section 6.4): an IPv4-mapped
-    IPv6 address has 16 of them, and is no IPv4 address.
+    Addresses are compared octet by octet (RFC 9525 section 6.4): an
+    IPv4-mapped IPv6 address has 16 octets, so it is not the IPv4 address.
     """
 
     var text: String
-    """The name without a last dot, or the address without brackets."""
+    """The name without a final dot, or the address without brackets."""
     var is_address: Bool
-    """Whether it is an address, which is checked but never asked for (RFC 6066
-    section 3)."""
+    """Whether it is an address, which is verified but not sent (RFC 6066
+    section 3).
+    """
 
     @staticmethod
     def parse(host: StringSlice) raises -> Self:
-        """Judges a name.
+        """Parses and checks a name.
 
         Args:
-            host: A host name as in the DNS (RFC 1123; those of other scripts
-                in their ASCII form, RFC 5890), or an address.
+            host: A host name as in the DNS (RFC 1123; for other scripts the
+                ASCII form of RFC 5890), or an address.
 
         Returns:
             The name.

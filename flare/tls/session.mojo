@@ -1,4 +1,4 @@
-"""Keeps what a client needs to come back with a short handshake."""
+"""Stores a session with which a client can resume a connection."""
 
 from std.memory import ArcPointer
 
@@ -9,12 +9,13 @@ from .context import Generation
 
 
 struct TlsSession(Movable):
-    """Owns a session that a server has offered (RFC 8446 section 2.2).
+    """A session that a server offered (RFC 8446 section 2.2).
 
-    It is good for one more connection to the same name from the same context:
-    the certificate is not shown again, so what was checked must be what would
-    be checked. A ticket that is used twice lets who listens link the two. A
-    connection that ended without `close` leaves nothing to go on with.
+    It is good for one more connection to the same name from the same context.
+    The server does not present its certificate again, so the earlier check
+    must apply. An eavesdropper could link two connections that use the same
+    ticket. A connection that ended without `close` leaves no session to
+    resume.
     """
 
     var _address: Erased
@@ -28,15 +29,15 @@ struct TlsSession(Movable):
         var generation: ArcPointer[Generation],
         var name: String,
     ):
-        """Takes a session over.
+        """Takes ownership of a session.
 
         Args:
             unsafe_session: An SSL_SESSION.
             generation: The contexts that the connection was made from.
-            name: The name that was checked.
+            name: The name that the certificate was verified for.
 
         Safety:
-            Nobody else frees it.
+            No other code frees it.
         """
         self._address = unsafe_session
         self._generation = generation^
@@ -49,14 +50,14 @@ struct TlsSession(Movable):
     def is_for(
         self, generation: ArcPointer[Generation], name: StringSlice
     ) -> Bool:
-        """Returns whether a connection may go on with the session.
+        """Returns whether a connection may resume the session.
 
         Args:
-            generation: The contexts that the connection is made from.
-            name: The name that would be checked.
+            generation: The contexts that the connection is created from.
+            name: The name that the certificate would be verified for.
 
         Returns:
-            Whether both are the same as they were.
+            True if both are the same as for the session.
         """
         return (
             Pointer(to=self._generation[]) == Pointer(to=generation[])
@@ -64,12 +65,12 @@ struct TlsSession(Movable):
         )
 
     def unsafe_address(self) -> Erased:
-        """Lends the session to the library.
+        """Returns the library's session, which stays owned by this value.
 
         Returns:
             The SSL_SESSION.
 
         Safety:
-            It is used while this lives.
+            Do not use it after this value is destroyed.
         """
         return self._address

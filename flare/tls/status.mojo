@@ -1,4 +1,4 @@
-"""Reads the OCSP response that a server shows with its certificate."""
+"""Reads the OCSP response that a server staples to its certificate."""
 
 from .error import TlsError
 from .pem import read_file
@@ -12,19 +12,19 @@ comptime _SUCCESSFUL: List[UInt8] = [0x0A, 1, 0, 0xA0]
 def read_status(path: String) raises -> List[UInt8]:
     """Reads a response in DER (RFC 6960 section 4.2.1).
 
-    What the authority says is for clients to judge; but a text in PEM, half a
-    file, or the word of an authority that it does not answer would make them
-    refuse the certificate.
+    Clients judge its content. But a file in PEM, a truncated file, or an
+    authority's error would make them refuse the certificate, so these are
+    errors here.
 
     Args:
-        path: The file.
+        path: The path of the file.
 
     Returns:
         Its octets.
 
     Raises:
-        Error: `tls.bad_file configure` if it cannot be read, or is not one
-            response of an authority that answered.
+        Error: `tls.bad_file configure` if the file cannot be read, or is not
+        one successful response of an authority.
     """
     var octets = read_file(path)
     if not _is_answer(Span(octets)):

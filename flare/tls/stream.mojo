@@ -1,4 +1,4 @@
-"""Owns one TLS connection over TCP."""
+"""Reads and writes one TLS connection over TCP."""
 
 from flare.core import Buffer, PointerTo, heap_create, heap_destroy
 from flare.io import Reader, Writer
@@ -41,7 +41,7 @@ struct _StreamState(Movable):
     # The writer, while a reader sends.
     var flush_waiter: Optional[Fiber]
     var is_shaking_hands: Bool
-    # Who came to read or to write while another shakes hands.
+    # Readers and writers that wait while another fiber does the handshake.
     var handshake_waiter: Optional[Fiber]
     # Some of a record was sent, so nothing else may be.
     var is_broken: Bool
@@ -62,34 +62,35 @@ struct _StreamState(Movable):
 
 
 struct TlsStream(Movable, Reader, Writer):
-    """Owns one end of a connection and closes it at the end of its life.
+    """One end of a TLS connection over TCP; closed when destroyed.
 
-    What waits parks the calling fiber; in a script, the program. Each wait of
-    the transport lasts 30 seconds at most unless `set_read_timeout_ms` or
-    `set_write_timeout_ms` says otherwise, and never longer than an enclosing
-    `deadline_in`; a handshake as long as the configuration says.
+    Methods that wait park the calling fiber, or block the program in a script.
+    Each wait of the transport lasts at most 30 seconds, unless
+    `set_read_timeout_ms` or `set_write_timeout_ms` changes that, and never
+    longer than an enclosing `deadline_in`. The configuration limits the
+    handshake.
 
-    One fiber may read while another writes, on the same thread; a second reader
-    or a second writer gets `net.other … errno=16` (EBUSY). An idle stream may
-    be moved to another thread.
+    One fiber may read while another writes, on the same thread. A second
+    reader or a second writer gets `net.other … errno=16` (EBUSY). An idle
+    stream may be moved to another thread.
 
-    Only `close` tells the peer that all was said. Where a stream just ends its
-    life, the peer reads `tls.truncated`.
+    Only `close` ends the stream properly, with a close_notify. If a stream is
+    just destroyed, the peer reads `tls.truncated`.
     """
 
     var _state: PointerTo[_StreamState]
 
     def __init__(out self, var tcp: TcpStream, var machine: TlsMachine):
-        """Speaks TLS over a connection.
+        """Speaks TLS over a TCP connection.
 
         Args:
             tcp: The connection, before its first octet.
-            machine: The end to speak as.
+            machine: The client or server end.
         """
         self._state = heap_create(_StreamState(tcp^, machine^))
 
     def __deinit__(deinit self):
-        """Closes the connection; nothing is said to the peer."""
+        """Closes the connection without a close_notify."""
         heap_destroy(self._state)
 
     @staticmethod
@@ -100,24 +101,24 @@ struct TlsStream(Movable, Reader, Writer):
         *,
         timeout_ms: Optional[Int] = OPERATION_TIMEOUT_MS,
     ) raises -> Self:
-        """Connects to a host and checks who it is.
+        """Connects to a host and verifies its certificate.
 
-        The configuration is read and checked anew: who connects often makes a
-        `TlsContext` once.
+        Each call reads and checks the configuration. To connect more than
+        once, create a `TlsContext`.
 
         Args:
             host: The name or address of the server.
             port: The port.
-            config: What was decided.
-            timeout_ms: The longest wait for the transport; the handshake has a
-                time of its own.
+            config: The configuration of the client.
+            timeout_ms: The longest wait for the transport. The handshake has a
+                limit of its own.
 
         Returns:
             The connection, ready to be written and read.
 
         Raises:
-            Error: What `TcpStream.connect` raises; `tls.expired handshake`,
-                `tls.wrong_name handshake` and the like (`TlsError.of`).
+            Error: As `TcpStream.connect` does; `tls.expired handshake`,
+            `tls.wrong_name handshake` and others (`TlsError.of`).
         """
         return Self.connect(
             host, port, TlsContext.for_clients(config), timeout_ms=timeout_ms
@@ -132,13 +133,13 @@ struct TlsStream(Movable, Reader, Writer):
         session: Optional[PointerTo[TlsSession]] = None,
         timeout_ms: Optional[Int] = OPERATION_TIMEOUT_MS,
     ) raises -> Self:
-        """Connects to a host and checks who it is.
+        """Connects to a host and verifies its certificate.
 
         Args:
             host: The name or address of the server.
             port: The port.
-            context: What was decided, read and checked.
-            session: A session to go on with.
+            context: A context for clients.
+            session: A session to resume.
             timeout_ms: The longest wait for the transport.
 
         Returns:
@@ -154,14 +155,14 @@ struct TlsStream(Movable, Reader, Writer):
         return stream^
 
     def handshake(self) raises:
-        """Completes the handshake; afterwards nothing happens.
+        """Completes the handshake. Afterwards the call has no effect.
 
-        Reading and writing do it too. Who accepts calls it on the fiber that
-        serves the connection, so that a slow client holds nobody up.
+        Reading and writing do so too. A server calls it on the fiber that
+        serves the connection, so that a slow client delays no other.
 
         Raises:
-            Error: `net.timeout …` when its time is over, `tls.no_certificate
-                handshake`, `tls.plain_http handshake` and the like.
+            Error: `net.timeout …` if it takes too long, `tls.no_certificate
+            handshake`, `tls.plain_http handshake` and others.
         """
         if not self._state[].machine.is_open():
             self._await_other_handshake()
@@ -186,19 +187,19 @@ struct TlsStream(Movable, Reader, Writer):
 
     @no_inline
     def read(self, into: Span[mut=True, UInt8, _]) raises -> Int:
-        """Reads what has come, and waits only while nothing has.
+        """Reads the octets that have arrived; waits for the first one.
 
         Args:
-            into: Where to put the octets; one call fills at most 16 KiB.
+            into: The buffer; one call fills at most 16 KiB.
 
         Returns:
-            How many came; 0 if the peer has said that no more will, or if
+            The number of octets; 0 at the end of the peer's stream, or if
             `into` is empty.
 
         Raises:
-            Error: `tls.truncated read` if the transport ended without a word;
-                `tls.protocol read`, `tls.alert read`, `net.timeout read` and
-                the like.
+            Error: `tls.truncated read` if the transport ended without a
+            close_notify; `tls.protocol read`, `tls.alert read`, `net.timeout
+            read` and others.
         """
         self.handshake()
         if len(into) == 0:
@@ -219,17 +220,17 @@ struct TlsStream(Movable, Reader, Writer):
 
     @no_inline
     def write(self, octets: Span[UInt8, _]) raises -> Int:
-        """Encrypts octets and sends them.
+        """Encrypts and sends octets.
 
         Args:
-            octets: What to write.
+            octets: The octets.
 
         Returns:
-            How many were taken; `write_all` goes on until all are.
+            The number of octets taken; `write_all` repeats until all are.
 
         Raises:
             Error: `tls.closed write`, `net.timeout write`, `net.reset write`
-                and the like.
+            and others.
         """
         self.handshake()
         if self._state[].is_writing:
@@ -247,8 +248,8 @@ struct TlsStream(Movable, Reader, Writer):
         return taken
 
     def close(self):
-        """Tells the peer that all was said, and closes; a second time nothing
-        happens.
+        """Ends the stream with a close_notify and closes. Further calls have
+        no effect.
 
         A fiber that reads or writes gets `net.closed`.
         """
@@ -262,16 +263,16 @@ struct TlsStream(Movable, Reader, Writer):
             try:
                 self._drop_received()
             except:
-                # What has come is read, or somebody else reads.
+                # The received octets are read here, or by another fiber.
                 self._state[].is_broken = True
         self._state[].tcp.close()
 
     def close_at_once(self):
-        """Closes without waiting for anything; a second time nothing happens.
+        """Closes without waiting. Further calls have no effect.
 
-        The peer is told that all was said if the kernel has room for a word;
-        one that has not read for long reads `tls.truncated`, and so does one
-        to which a record is on its way. Who waits on the stream gets an error.
+        The peer gets a close_notify if the kernel has room for one. Otherwise,
+        or if a record is partly sent, the peer reads `tls.truncated`. Fibers
+        that wait on the stream get an error.
         """
         if not self._state[].tcp.is_open():
             return
@@ -286,37 +287,38 @@ struct TlsStream(Movable, Reader, Writer):
         self._state[].tcp.close()
 
     def end_sending(self) raises:
-        """Tells the peer that all was said; reading goes on.
+        """Ends this end's stream with a close_notify (half-close); reading
+        goes on.
 
         Raises:
-            Error: What `write` raises.
+            Error: As `write` does.
         """
         self.handshake()
         self._state[].machine.close()
         self._flush()
 
     def set_read_timeout_ms(self, timeout_ms: Optional[Int]):
-        """Bounds each wait of `read`; 30 seconds by default.
+        """Sets the longest wait of a `read`; 30 seconds by default.
 
         Args:
-            timeout_ms: The longest wait; none leaves it to `deadline_in`.
+            timeout_ms: The longest wait; `None` leaves it to `deadline_in`.
         """
         self._state[].tcp.set_read_timeout_ms(timeout_ms)
 
     def set_write_timeout_ms(self, timeout_ms: Optional[Int]):
-        """Bounds each wait of `write`; 30 seconds by default.
+        """Sets the longest wait of a `write`; 30 seconds by default.
 
         Args:
-            timeout_ms: The longest wait; none leaves it to `deadline_in`.
+            timeout_ms: The longest wait; `None` leaves it to `deadline_in`.
         """
         self._state[].tcp.set_write_timeout_ms(timeout_ms)
 
     def has_unread(self) -> Bool:
-        """Returns whether octets were received that no `read` has given, be
-        they less than a record.
+        """Returns whether received octets wait that `read` has not returned.
 
         Returns:
-            True then; what the kernel has received does not count.
+            True even for a part of a record. Octets that are still in the
+            kernel do not count.
         """
         return (
             len(self._state[].received) > 0
@@ -324,15 +326,15 @@ struct TlsStream(Movable, Reader, Writer):
         )
 
     def is_open(self) -> Bool:
-        """Returns whether `close` was not called yet.
+        """Returns whether the stream is open.
 
         Returns:
-            True also if only the peer has closed.
+            True until `close`, even if the peer has closed.
         """
         return self._state[].tcp.is_open()
 
     def descriptor(self) -> Int32:
-        """Lends the descriptor, for options.
+        """Returns the descriptor, for options.
 
         Returns:
             The descriptor, valid until the stream is closed; -1 if it is.
@@ -340,7 +342,7 @@ struct TlsStream(Movable, Reader, Writer):
         return self._state[].tcp.descriptor()
 
     def peer_address(self) raises -> SocketAddr:
-        """Tells which address the peer has.
+        """Returns the peer's address.
 
         Returns:
             The address.
@@ -351,7 +353,7 @@ struct TlsStream(Movable, Reader, Writer):
         return self._state[].tcp.peer_address()
 
     def local_address(self) raises -> SocketAddr:
-        """Tells which address this end has.
+        """Returns the local address.
 
         Returns:
             The address.
@@ -362,32 +364,32 @@ struct TlsStream(Movable, Reader, Writer):
         return self._state[].tcp.local_address()
 
     def peer_subject(self) -> Optional[String]:
-        """Tells whom the certificate of the peer is for.
+        """Returns the subject of the peer's certificate.
 
         Returns:
-            The whole name in the form of RFC 4514, however long; none without a
-            certificate, and before the handshake is complete.
+            The whole name in the form of RFC 4514, of any length. `None`
+            without a certificate, and before the handshake is complete.
         """
         return self._state[].machine.peer_subject()
 
     def server_name(self) -> Optional[String]:
-        """Tells which name the client has asked for.
+        """Returns the server name that the client asked for.
 
         Returns:
-            The name, escaped where it is not printable; none without one.
+            The name, with unprintable octets escaped; `None` without one.
         """
         return self._state[].machine.server_name()
 
     def application_protocol(self) -> Optional[String]:
-        """Tells which application protocol was agreed on.
+        """Returns the application protocol that both ends agreed on.
 
         Returns:
-            Its name, escaped where it is not printable; none without one.
+            Its name, with unprintable octets escaped; `None` without one.
         """
         return self._state[].machine.application_protocol()
 
     def version(self) -> String:
-        """Names the protocol version.
+        """Returns the protocol version.
 
         Returns:
             `TLSv1.2` or `TLSv1.3`.
@@ -395,7 +397,7 @@ struct TlsStream(Movable, Reader, Writer):
         return self._state[].machine.version()
 
     def cipher(self) -> String:
-        """Names the cipher suite as the registry of IANA does.
+        """Returns the IANA name of the cipher suite.
 
         Returns:
             The name, empty before it is known.
@@ -403,27 +405,27 @@ struct TlsStream(Movable, Reader, Writer):
         return self._state[].machine.cipher()
 
     def is_resumed(self) -> Bool:
-        """Returns whether the handshake was a short one.
+        """Returns whether the handshake resumed a session.
 
         Returns:
-            True if it went on with a session.
+            True if it did.
         """
         return self._state[].machine.is_resumed()
 
     def take_session(self) -> Optional[TlsSession]:
-        """Takes the session that the server has offered last.
+        """Takes the latest session that the server offered.
 
         Returns:
-            The session, or none. In TLS 1.3 it comes some time after the
-            handshake, with what is read.
+            The session, or `None`. In TLS 1.3 it arrives some time after the
+            handshake, while reading.
         """
         return self._state[].machine.take_session()
 
     def status_response(self) -> List[UInt8]:
-        """Tells what the server has stapled; nobody has checked it.
+        """Returns the OCSP response that the server stapled, unverified.
 
         Returns:
-            An OCSP response in DER, empty without one.
+            The response in DER; empty without one.
         """
         return self._state[].machine.status_response()
 
@@ -533,7 +535,7 @@ struct TlsStream(Movable, Reader, Writer):
 
     @no_inline
     def _flush(self) raises:
-        # Whoever sends already goes on until nothing is left.
+        # Another fiber is sending, and continues until the output is empty.
         if self._state[].is_flushing:
             return
         self._state[].is_flushing = True
@@ -576,8 +578,8 @@ struct TlsStream(Movable, Reader, Writer):
             self._state[].is_broken = True
 
     def _drop_received(self) raises:
-        # Closing over octets that nobody has read would reset the connection,
-        # and take from the peer what it has yet to read.
+        # Closing with unread octets would reset the connection, and the peer
+        # could lose octets that it has not received yet.
         var octets = List[UInt8](length=_SMALL_READ_OCTETS, fill=0)
         for _ in range(_DRAINED_READS_MAX):
             if self._state[].tcp.read(Span(octets)) == 0:

@@ -1,4 +1,4 @@
-"""Holds UDP sockets for code that reads as if it blocked."""
+"""UDP sockets, for code that reads as if it blocked."""
 
 from flare.net import DatagramTooLarge
 

@@ -1,4 +1,4 @@
-"""Holds datagrams that are sent or received in one call."""
+"""Stores datagrams that are sent or received in one system call."""
 
 from flare.net import DatagramTooLarge, NetError, SocketAddr
 from flare.sys.datagram_slots import DATAGRAM_SLOTS_MAX, DatagramSlots
@@ -6,21 +6,21 @@ from flare.sys.socket_address import SocketAddressStorage
 
 
 struct DatagramBatch(Movable, Sized):
-    """Owns room for a fixed number of datagrams, each with an address.
+    """A fixed number of slots for datagrams with their addresses.
 
-    What `recv_batch` receives, or `append` puts in, stays until the next
-    `recv_batch` or `clear`.
+    Datagrams stay until the next `recv_batch` or `clear`.
     """
 
     comptime COUNT_MAX = DATAGRAM_SLOTS_MAX
-    """The most datagrams of a batch."""
+    """The largest number of datagrams in a batch."""
     comptime COUNT_DEFAULT = 32
-    """The datagrams of a batch unless the program chooses another number."""
+    """The default number of datagrams in a batch."""
     comptime OCTETS_MAX = 65_535
-    """The longest datagram of a batch."""
+    """The largest limit for the length of a datagram."""
     comptime OCTETS_DEFAULT = 2048
-    """The longest datagram unless the program chooses another: what a frame of
-    an Ethernet network carries, and some more."""
+    """The default limit for the length of a datagram: an Ethernet frame's
+    content, and some room.
+    """
 
     var _slots: DatagramSlots
 
@@ -30,11 +30,11 @@ struct DatagramBatch(Movable, Sized):
         *,
         octets_max: Int = Self.OCTETS_DEFAULT,
     ):
-        """Allocates room for the product of both numbers.
+        """Allocates memory for all datagrams.
 
         Args:
-            count_max: How many datagrams; cut to 1 and `COUNT_MAX`.
-            octets_max: How long each may be; cut to 0 and `OCTETS_MAX`.
+            count_max: The number of datagrams; limited to 1 … `COUNT_MAX`.
+            octets_max: The longest datagram; limited to 0 … `OCTETS_MAX`.
         """
         self._slots = DatagramSlots.create(
             min(max(count_max, 1), Self.COUNT_MAX),
@@ -42,19 +42,19 @@ struct DatagramBatch(Movable, Sized):
         )
 
     def __deinit__(deinit self):
-        """Frees the room."""
+        """Frees the memory."""
         self._slots.destroy()
 
     def __len__(self) -> Int:
-        """Tells how many datagrams there are.
+        """Returns the number of datagrams.
 
         Returns:
-            Those that were received or appended.
+            The number received or appended.
         """
         return self._slots.used()
 
     def count_max(self) -> Int:
-        """Tells for how many datagrams there is room.
+        """Returns how many datagrams fit.
 
         Returns:
             The number.
@@ -62,7 +62,7 @@ struct DatagramBatch(Movable, Sized):
         return self._slots.count()
 
     def is_full(self) -> Bool:
-        """Returns whether there is no room for another datagram.
+        """Returns whether the batch is full.
 
         Returns:
             True if `append` would refuse it.
@@ -78,11 +78,11 @@ struct DatagramBatch(Movable, Sized):
         octets: Span[mut=False, UInt8, _],
         receiver: Optional[SocketAddr] = None,
     ) raises:
-        """Copies a datagram behind the others.
+        """Appends a copy of a datagram.
 
         Args:
             octets: The datagram.
-            receiver: Where it goes; none on a connected socket.
+            receiver: The destination; `None` on a connected socket.
 
         Raises:
             Error: A `DatagramTooLarge` if it is longer than the batch allows;
@@ -100,17 +100,17 @@ struct DatagramBatch(Movable, Sized):
         self._slots.fill(octets, storage)
 
     def octets(self, index: Int) raises -> Span[UInt8, origin_of(self)]:
-        """Views a datagram.
+        """Returns a view of a datagram.
 
         Args:
-            index: Which; less than `len(batch)`.
+            index: The datagram's index, less than `len(batch)`.
 
         Returns:
             Its octets, until the batch changes.
 
         Raises:
-            Error: A `DatagramTooLarge` if its end is lost, because it was
-                longer than the batch allows.
+            Error: A `DatagramTooLarge` if the datagram was longer than the
+            batch allows, so that its end is lost.
         """
         debug_assert(index >= 0 and index < len(self), "no datagram ", index)
         var count = self._slots.length(index)
@@ -129,24 +129,25 @@ struct DatagramBatch(Movable, Sized):
         )
 
     def address(self, index: Int) -> Optional[SocketAddr]:
-        """Tells where a datagram came from, or where it goes.
+        """Returns the sender of a received datagram, or the receiver of an
+        appended one.
 
         Args:
-            index: Which; less than `len(batch)`.
+            index: The datagram's index, less than `len(batch)`.
 
         Returns:
-            The address; none if it was appended without one.
+            The address; `None` if the datagram was appended without one.
         """
         debug_assert(index >= 0 and index < len(self), "no datagram ", index)
         return SocketAddr.from_storage(self._slots.address(index))
 
     def unsafe_slots(self) -> DatagramSlots:
-        """Lends the memory.
+        """Returns the slots, which stay owned by the batch.
 
         Returns:
             The slots.
 
         Safety:
-            They live as long as the batch.
+            Do not use them after the batch is destroyed.
         """
         return self._slots

@@ -1,4 +1,4 @@
-"""Joins multicast groups and says how datagrams to them go out."""
+"""Joins multicast groups, and sets how datagrams to groups are sent."""
 
 from flare.net import IpAddr, NetError, SocketAddr, SocketOptions
 from flare.net.error import checked
@@ -20,25 +20,26 @@ from flare.sys.socket_constants import (
 
 
 trait MulticastOptions(SocketOptions):
-    """Gives a type that owns a socket of datagrams what groups need.
+    """A datagram socket that can join multicast groups.
 
-    A socket receives what is sent to a group and to its port if it is bound to
-    the group's address, or to that of every interface. It may share the port
-    with others: `bind(…, reuse_address=True)`.
+    To receive a group's datagrams, bind the socket to the group's address or
+    to the unspecified address, and to the group's port. Sockets can share the
+    port: `bind(…, reuse_address=True)`.
     """
 
     def join_group(self, group: IpAddr, *, interface_index: Int = 0) raises:
-        """Joins a group (RFC 3678); closing the socket leaves it.
+        """Joins a group (RFC 3678). Closing the socket leaves it.
 
         Args:
-            group: Its address; on an IPv6 socket an IPv6 one.
-            interface_index: The interface, as `flare.net.interface_index`
-                finds it; 0 lets the kernel choose by its routes.
+            group: The group's address; on an IPv6 socket an IPv6 one.
+            interface_index: The interface's index
+                (`flare.net.interface_index`); 0 lets the kernel choose by its
+                routes.
 
         Raises:
-            Error: `net.address_in_use option` if it is joined already;
-                `net.unsupported option` if the address is not that of a group
-                or of another version; `net.other option errno=19` (ENODEV).
+            Error: `net.address_in_use option` if the group is joined already;
+            `net.unsupported option` if the address is not that of a group, or
+            of the other version; `net.other option errno=19` (ENODEV).
         """
         _change_membership(
             self.descriptor(), MCAST_JOIN_GROUP, group, interface_index
@@ -48,21 +49,22 @@ trait MulticastOptions(SocketOptions):
         """Leaves a group.
 
         Args:
-            group: Its address.
-            interface_index: What it was joined with.
+            group: The group's address.
+            interface_index: The index with which it was joined.
 
         Raises:
-            Error: `net.address_not_available option` if it is not joined.
+            Error: `net.address_not_available option` if the group is not
+            joined.
         """
         _change_membership(
             self.descriptor(), MCAST_LEAVE_GROUP, group, interface_index
         )
 
     def set_multicast_interface(self, interface_index: Int) raises:
-        """Says from where datagrams to groups go out.
+        """Sets the interface that sends datagrams to groups.
 
         Args:
-            interface_index: The interface; 0 lets the kernel choose.
+            interface_index: The interface's index; 0 lets the kernel choose.
 
         Raises:
             Error: `net.closed option`; `net.address_not_available option` or
@@ -77,10 +79,11 @@ trait MulticastOptions(SocketOptions):
             )
 
     def set_multicast_loop(self, enabled: Bool) raises:
-        """Says whether sockets of this machine get what is sent to groups.
+        """Sets whether sockets of this machine receive datagrams sent to
+        groups.
 
         Args:
-            enabled: True, as it is from the start, if they do.
+            enabled: Whether they do; on by default.
 
         Raises:
             Error: `net.closed option`.
@@ -91,11 +94,11 @@ trait MulticastOptions(SocketOptions):
             self.set_option(IPPROTO_IP, IP_MULTICAST_LOOP, Int(enabled))
 
     def set_multicast_hops(self, hops: UInt8) raises:
-        """Says how far datagrams to groups may go.
+        """Sets how many hops datagrams to groups may take.
 
         Args:
-            hops: The routers passed plus one; 1, as it is from the start, stays
-                in the local network.
+            hops: The number of routers plus one; 1, the default, stays in the
+                local network.
 
         Raises:
             Error: `net.closed option`.

@@ -1,4 +1,4 @@
-"""Owns one UDP socket (RFC 768)."""
+"""Sends and receives UDP datagrams (RFC 768)."""
 
 from flare.net import NetError, RawSocket, SocketAddr
 from flare.net.error import checked
@@ -14,39 +14,39 @@ from .multicast import MulticastOptions
 
 
 struct UdpSocket(Movable, MulticastOptions):
-    """Owns a socket of datagrams and closes it at the end of its life.
+    """A UDP socket; closed when destroyed.
 
-    What waits parks the calling fiber; in a script, the program. Each wait
-    lasts 30 seconds at most unless `set_receive_timeout_ms` or
-    `set_send_timeout_ms` says otherwise, and never longer than an enclosing
-    `deadline_in`. What can be done at once is done even where the time is 0.
+    Methods that wait park the calling fiber, or block the program in a script.
+    Each wait lasts at most 30 seconds, unless `set_receive_timeout_ms` or
+    `set_send_timeout_ms` changes that, and never longer than an enclosing
+    `deadline_in`. A call that need not wait succeeds even if the limit is 0.
 
-    One fiber may receive while another sends, on the same thread or on another;
-    a second one in the same direction gets `net.other … errno=16` (EBUSY). An
-    idle socket may be moved to another thread. Every function that fails raises
-    an error whose text `NetError.of` reads.
+    One fiber may receive while another sends, on the same thread or on
+    another. A second one in the same direction gets `net.other … errno=16`
+    (EBUSY). An idle socket may be moved to another thread. Methods that fail
+    raise an error whose text `NetError.of` reads.
 
-    No datagram is cut without a word: one that does not fit, coming or going,
-    raises an error whose text `DatagramTooLarge.of` reads. Datagrams may be
-    lost, doubled and reordered on their way, and the kernel drops what comes
-    while the receive buffer is full (`set_receive_buffer_octets`).
+    Datagrams are never truncated silently: one that is too large to send or
+    receive raises an error whose text `DatagramTooLarge.of` reads. The network
+    may lose, duplicate and reorder datagrams. The kernel drops those that
+    arrive while the receive buffer is full (`set_receive_buffer_octets`).
     """
 
     comptime OCTETS_MAX_V4 = 65_507
-    """The longest datagram over IPv4: 65,535 less the headers."""
+    """The longest datagram over IPv4: 65,535 octets less the headers."""
     comptime OCTETS_MAX_V6 = 65_527
-    """The longest datagram over IPv6, whose length leaves its header out."""
+    """The longest datagram over IPv6, which does not count its header."""
 
     var _socket: DatagramSocket
 
     def __init__(out self, *, unsafe_descriptor: Int32):
-        """Takes a descriptor over.
+        """Takes ownership of a descriptor.
 
         Args:
-            unsafe_descriptor: A socket of datagrams.
+            unsafe_descriptor: A datagram socket.
 
         Safety:
-            Nobody else closes the descriptor.
+            No other code closes the descriptor.
         """
         self._socket = DatagramSocket(
             FiberSocket.create(
@@ -70,20 +70,21 @@ struct UdpSocket(Movable, MulticastOptions):
 
         Args:
             address: The address; port 0 lets the kernel choose.
-            reuse_address: Shares the address with sockets that say so too: each
-                gets what is sent to a group, and the last one all else.
-            reuse_port: Shares the address with sockets of this user that say so
-                too: the kernel spreads peers over them.
-            v6_only: Keeps IPv4 away from an IPv6 address (RFC 3493 section
-                5.3). By default a socket at `[::]` takes both; peers that speak
-                IPv4 then have mapped addresses.
+            reuse_address: Whether to share the address with sockets that set
+                it too. Each receives datagrams to a group; the last one
+                receives all others.
+            reuse_port: Whether to share the address with sockets of this user
+                that set it too. The kernel distributes peers among them.
+            v6_only: Whether to exclude IPv4 from an IPv6 address (RFC 3493
+                section 5.3). By default, a socket at `[::]` receives both;
+                IPv4 peers then have mapped addresses.
 
         Returns:
             The socket.
 
         Raises:
             Error: `net.address_in_use bind`, `net.permission bind`,
-                `net.address_not_available bind` and the like.
+            `net.address_not_available bind` and others.
         """
         var socket = RawSocket(
             unsafe_descriptor=DatagramSocket.open(
@@ -102,17 +103,18 @@ struct UdpSocket(Movable, MulticastOptions):
         return Self(unsafe_descriptor=socket^.into_descriptor())
 
     def connect(self, peer: SocketAddr) raises:
-        """Lets `send` and `recv` speak with one peer alone; nothing is sent.
+        """Restricts the socket to one peer, for `send` and `recv`. No datagram
+        is sent.
 
-        What others send is dropped from now on, and that the peer refuses a
-        datagram shows as `net.refused` in a later call.
+        Datagrams of other senders are dropped from now on. If the peer refuses
+        a datagram, a later call raises `net.refused`.
 
         Args:
-            peer: The address; errors name it from now on.
+            peer: The peer's address; errors name it from now on.
 
         Raises:
             Error: `net.unreachable connect`, `net.unsupported connect` for an
-                address of the other version, and the like.
+            address of the other version, and others.
         """
         _ = checked(
             "connect",
@@ -129,25 +131,25 @@ struct UdpSocket(Movable, MulticastOptions):
             address: The receiver; a socket at `[::]` sends to both versions.
 
         Raises:
-            Error: A `DatagramTooLarge` if the transport does not carry it;
-                `net.permission send_to` for a broadcast without
-                `set_broadcast`; `net.unreachable send_to`, `net.timeout
-                send_to`, `net.closed send_to` and the like.
+            Error: A `DatagramTooLarge` if it is longer than the transport
+            allows; `net.permission send_to` for a broadcast without
+            `set_broadcast`; `net.unreachable send_to`, `net.timeout send_to`,
+            `net.closed send_to` and others.
         """
         self._socket.send(
             "send_to", octets, address.to_storage(), _carried_max(address)
         )
 
     def send(self, octets: Span[UInt8, _]) raises:
-        """Sends one datagram to the peer that the socket is connected to.
+        """Sends one datagram to the connected peer.
 
         Args:
             octets: The datagram; it may be empty.
 
         Raises:
             Error: A `DatagramTooLarge`; `net.refused send` if the peer has
-                refused an earlier one; `net.other send errno=89` (EDESTADDRREQ)
-                without a peer; and what `send_to` raises.
+            refused an earlier datagram; `net.other send errno=89`
+            (EDESTADDRREQ) without a peer; and the errors of `send_to`.
         """
         self._socket.send(
             "send", octets, SocketAddressStorage(), self._octets_max()
@@ -156,18 +158,18 @@ struct UdpSocket(Movable, MulticastOptions):
     def recv_from(
         self, into: Span[mut=True, UInt8, _]
     ) raises -> Tuple[Int, SocketAddr]:
-        """Receives one datagram, and waits only while there is none.
+        """Receives one datagram; waits for it.
 
         Args:
-            into: Where to put it.
+            into: The buffer.
 
         Returns:
-            Its length, which may be 0, and its sender.
+            The datagram's length, which may be 0, and its sender.
 
         Raises:
-            Error: A `DatagramTooLarge` if it is longer than `into`; its rest is
-                lost. `net.timeout receive_from`, `net.closed receive_from`,
-                `net.cancelled receive_from` and the like.
+            Error: A `DatagramTooLarge` if the datagram is longer than `into`;
+            its rest is lost. `net.timeout receive_from`, `net.closed
+            receive_from`, `net.cancelled receive_from` and others.
         """
         var sender = SocketAddressStorage()
         var count = self._socket.receive("receive_from", into, sender)
@@ -177,34 +179,34 @@ struct UdpSocket(Movable, MulticastOptions):
         return (count, address.value())
 
     def recv(self, into: Span[mut=True, UInt8, _]) raises -> Int:
-        """Receives one datagram of the peer that the socket is connected to.
+        """Receives one datagram of the connected peer; waits for it.
 
         Args:
-            into: Where to put it.
+            into: The buffer.
 
         Returns:
-            Its length, which may be 0.
+            The datagram's length, which may be 0.
 
         Raises:
             Error: `net.refused receive` if the peer has refused an earlier
-                datagram, and what `recv_from` raises.
+            datagram, and the errors of `recv_from`.
         """
         var sender = SocketAddressStorage()
         return self._socket.receive("receive", into, sender)
 
     def send_batch(self, batch: DatagramBatch, *, start: Int = 0) raises -> Int:
-        """Sends the datagrams of a batch in order, in one call of the kernel.
+        """Sends the datagrams of a batch in order, in one system call.
 
         Args:
-            batch: What to send.
+            batch: The datagrams.
             start: The index of the first one to send.
 
         Returns:
-            How many went out: fewer than there are if one after them fails or
-            has no room; go on with `start`. 0 if there are none.
+            The number sent, which may be less than the rest of the batch; then
+            call again with a higher `start`. 0 for an empty batch.
 
         Raises:
-            Error: What `send_to` raises, for the first of them.
+            Error: As `send_to` does, for the first datagram.
         """
         if start < 0 or start >= len(batch):
             return 0
@@ -216,30 +218,29 @@ struct UdpSocket(Movable, MulticastOptions):
         )
 
     def recv_batch(self, mut batch: DatagramBatch) raises -> Int:
-        """Receives what has come, in one call of the kernel; waits only while
-        nothing has.
+        """Receives datagrams in one system call; waits for the first one.
 
         Args:
-            batch: Where to put it; what it held is dropped.
+            batch: The batch to fill; its present datagrams are dropped.
 
         Returns:
-            How many datagrams came, at least 1.
+            The number received, at least 1.
 
         Raises:
-            Error: `net.timeout receive_from`, `net.closed receive_from` and the
-                like.
+            Error: `net.timeout receive_from`, `net.closed receive_from` and
+            others.
         """
         return self._socket.receive_many(batch.unsafe_slots())
 
     def close(self):
-        """Closes the socket; a second time nothing happens.
+        """Closes the socket. Further calls have no effect.
 
         A fiber that sends or receives gets `net.closed`.
         """
         self._socket.socket.close()
 
     def is_open(self) -> Bool:
-        """Returns whether `close` was not called yet.
+        """Returns whether the socket is open.
 
         Returns:
             True from `bind` to the first `close`.
@@ -247,24 +248,24 @@ struct UdpSocket(Movable, MulticastOptions):
         return self._socket.socket.is_open()
 
     def set_receive_timeout_ms(self, timeout_ms: Optional[Int]):
-        """Bounds each wait for a datagram; 30 seconds by default.
+        """Sets the longest wait for a datagram; 30 seconds by default.
 
         Args:
-            timeout_ms: The longest wait; 0 takes only what has come already,
-                none leaves it to `deadline_in`.
+            timeout_ms: The longest wait. 0 receives only datagrams that are
+                there already; `None` leaves it to `deadline_in`.
         """
         self._socket.socket.set_receive_timeout_ms(timeout_ms)
 
     def set_send_timeout_ms(self, timeout_ms: Optional[Int]):
-        """Bounds each wait for room in the kernel; 30 seconds by default.
+        """Sets the longest wait for room in the kernel; 30 seconds by default.
 
         Args:
-            timeout_ms: The longest wait; none leaves it to `deadline_in`.
+            timeout_ms: The longest wait; `None` leaves it to `deadline_in`.
         """
         self._socket.socket.set_send_timeout_ms(timeout_ms)
 
     def descriptor(self) -> Int32:
-        """Lends the descriptor, for options.
+        """Returns the descriptor, for options.
 
         Returns:
             The descriptor, valid until the socket is closed; -1 if it is.
@@ -272,7 +273,7 @@ struct UdpSocket(Movable, MulticastOptions):
         return self._socket.socket.descriptor()
 
     def local_address(self) raises -> SocketAddr:
-        """Tells which address the socket has.
+        """Returns the address that the socket is bound to.
 
         Returns:
             The address, with the port that the kernel chose.
@@ -283,24 +284,26 @@ struct UdpSocket(Movable, MulticastOptions):
         return local_end(self.descriptor())
 
     def peer_address(self) raises -> SocketAddr:
-        """Tells to whom the socket is connected.
+        """Returns the address of the connected peer.
 
         Returns:
             The address.
 
         Raises:
-            Error: `net.closed peer_address`, also if it has no peer.
+            Error: `net.closed peer_address`, also if the socket is not
+            connected.
         """
         return peer_end(self.descriptor())
 
     def unsafe_socket(self) -> FiberSocket:
-        """Lends what fibers wait on.
+        """Returns the socket that fibers wait on, which stays owned by this
+        value.
 
         Returns:
             The socket.
 
         Safety:
-            It lives as long as this one, and is not destroyed.
+            Do not use it after this value is destroyed, and do not destroy it.
         """
         return self._socket.socket
 

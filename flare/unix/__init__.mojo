@@ -1,4 +1,4 @@
-"""Holds Unix sockets: streams and datagrams within one machine."""
+"""Unix sockets: streams and datagrams within one machine."""
 
 from flare.net import DatagramTooLarge
 from flare.sys.socket_file import PeerCredentials

@@ -1,4 +1,4 @@
-"""Names Unix sockets by paths and by abstract names (unix(7))."""
+"""Defines the addresses of Unix sockets: paths and abstract names (unix(7))."""
 
 from flare.core import write_escaped
 from flare.net.address_syntax import AddressSyntaxError
@@ -8,22 +8,22 @@ comptime _AT: UInt8 = 64
 
 
 struct UnixAddr(Copyable, Equatable, Movable, Writable):
-    """Names a Unix socket: by a path, by an abstract name, or not at all.
+    """The address of a Unix socket: a path, an abstract name, or none.
 
-    A text that begins with `@` is an abstract name: it lives in the kernel
-    only, and anybody in the same network namespace may use it, whatever the
-    permissions. All else is a path; one that begins with `@` is written
-    `./@name`.
+    A text that starts with `@` is an abstract name. It exists in the kernel
+    only, and any process in the same network namespace can use it: it has no
+    permissions. Any other text is a path. A path that starts with `@` is
+    written `./@name`.
     """
 
     comptime NAME_OCTETS_MAX = UNIX_NAME_OCTETS_MAX
-    """The longest path or abstract name, the `@` not counted."""
+    """The longest path or abstract name, without the `@`."""
 
     # As the kernel has it: a path, a NUL and an abstract name, or nothing.
     var _name: List[UInt8]
 
     def __init__(out self, *, storage: SocketAddressStorage):
-        """Decodes an address that the kernel wrote.
+        """Reads an address that the kernel wrote.
 
         Args:
             storage: The kernel's layout, of a Unix socket or of no family.
@@ -31,19 +31,19 @@ struct UnixAddr(Copyable, Equatable, Movable, Writable):
         self._name = storage.unix_name()
 
     def __init__(out self, *, var unsafe_name: List[UInt8]):
-        """Takes a name as the kernel has it.
+        """Uses a name in the kernel's form.
 
         Args:
             unsafe_name: The name.
 
         Safety:
-            It is no longer than the kernel's layout.
+            The name is no longer than the kernel's structure allows.
         """
         self._name = unsafe_name^
 
     @staticmethod
     def parse(text: StringSlice) raises -> Self:
-        """Checks a path or an abstract name.
+        """Parses and checks a path or an abstract name.
 
         Args:
             text: A path, or `@` and an abstract name.
@@ -52,8 +52,8 @@ struct UnixAddr(Copyable, Equatable, Movable, Writable):
             The address.
 
         Raises:
-            Error: `net.bad_address parse` if it is empty, holds a NUL or is
-                longer than `NAME_OCTETS_MAX`.
+            Error: `net.bad_address parse` if the text is empty, contains a NUL
+            or is longer than `NAME_OCTETS_MAX`.
         """
         try:
             return Self._checked(text.as_bytes())
@@ -61,23 +61,23 @@ struct UnixAddr(Copyable, Equatable, Movable, Writable):
             raise e.about(text.as_bytes())
 
     def is_abstract(self) -> Bool:
-        """Returns whether it is an abstract name.
+        """Returns whether the address is an abstract name.
 
         Returns:
-            True if no file stands for it.
+            True if it is, and has no file.
         """
         return len(self._name) > 0 and self._name[0] == 0
 
     def is_unnamed(self) -> Bool:
-        """Returns whether there is no name: the socket was never bound.
+        """Returns whether the socket was never bound and so has no name.
 
         Returns:
-            True if nobody can send to it or connect to it.
+            True if no other socket can send or connect to it.
         """
         return len(self._name) == 0
 
     def octets(self) -> Span[UInt8, origin_of(self._name)]:
-        """Views the path, or the abstract name without `@`.
+        """Returns a view of the path, or of the abstract name without its `@`.
 
         Returns:
             The octets, which need not be UTF-8: another process chose them.
@@ -86,7 +86,7 @@ struct UnixAddr(Copyable, Equatable, Movable, Writable):
         return Span(self._name)[start : len(self._name)]
 
     def to_storage(self) -> SocketAddressStorage:
-        """Encodes the address for the kernel.
+        """Returns the address as a structure for the kernel.
 
         Returns:
             The kernel's layout.
@@ -94,18 +94,18 @@ struct UnixAddr(Copyable, Equatable, Movable, Writable):
         return SocketAddressStorage.unix(Span(self._name))
 
     def __eq__(self, other: Self) -> Bool:
-        """Compares names octet by octet.
+        """Returns whether two names are equal, octet by octet.
 
         Args:
             other: Another address.
 
         Returns:
-            True for the same text; two paths may lead to one file all the same.
+            True if they are. Different paths may still lead to the same file.
         """
         return self._name == other._name
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the text that `parse` reads, escaped where it must be.
+        """Writes the text that `parse` reads, escaped if needed.
 
         Args:
             writer: The destination.
@@ -135,13 +135,13 @@ struct UnixAddr(Copyable, Equatable, Movable, Writable):
 
 
 def about(e: Error, address: UnixAddr) -> Error:
-    """Adds the address to an error.
+    """Adds an address to an error.
 
     Args:
         e: An error of an operation.
-        address: What it was about.
+        address: The address that the operation was about.
 
     Returns:
-        The error; `NetError.of` reads its fields as before.
+        The error; `NetError.of` reads the same fields as before.
     """
     return Error(String(e, ": ", address))

@@ -1,4 +1,4 @@
-"""Owns one Unix socket of datagrams (unix(7))."""
+"""Sends and receives datagrams over Unix sockets (unix(7))."""
 
 from flare.net import NetError, RawSocket, SocketOptions
 from flare.net.error import checked
@@ -13,14 +13,13 @@ from .stream import local_name, peer_name
 
 
 struct UnixDatagram(Movable, SocketOptions):
-    """Owns a socket of datagrams; closes it and removes its path at the end of
-    its life.
+    """A Unix datagram socket; when destroyed, it closes and removes its path.
 
-    It waits, times out, closes and is shared as a `UdpSocket` is. Nothing is
-    lost or reordered within the machine: a send waits while the receiver's
-    queue is full. A datagram that does not fit, coming or going, raises an
-    error whose text `DatagramTooLarge.of` reads; how long one may be that goes
-    depends on the send buffer (`set_send_buffer_octets`).
+    Waits, timeouts, closing and sharing are as for `UdpSocket`. Within a
+    machine, no datagram is lost or reordered: a send waits while the
+    receiver's queue is full. A datagram that is too large to send or receive
+    raises an error whose text `DatagramTooLarge.of` reads. The limit for
+    sending depends on the send buffer (`set_send_buffer_octets`).
     """
 
     var _socket: DatagramSocket
@@ -29,14 +28,14 @@ struct UnixDatagram(Movable, SocketOptions):
     def __init__(
         out self, *, unsafe_descriptor: Int32, var file: Optional[SocketFile]
     ):
-        """Takes a descriptor over.
+        """Takes ownership of a descriptor.
 
         Args:
-            unsafe_descriptor: A socket of datagrams.
-            file: What to remove when it is closed.
+            unsafe_descriptor: A datagram socket.
+            file: The file to remove when the socket is closed.
 
         Safety:
-            Nobody else closes the descriptor.
+            No other code closes the descriptor.
         """
         self._socket = DatagramSocket(FiberSocket.create(unsafe_descriptor))
         self._file = file^
@@ -49,25 +48,25 @@ struct UnixDatagram(Movable, SocketOptions):
 
     @staticmethod
     def bind(path: StringSlice, *, mode: Int = MODE_DEFAULT) raises -> Self:
-        """Opens a socket to which others can send.
+        """Opens a socket at a path, so that other sockets can send to it.
 
-        A file that a socket left over is replaced, as by `UnixListener.bind`.
+        A file that a dead socket left is replaced, as by `UnixListener.bind`.
 
         Args:
             path: A path, or `@` and an abstract name.
-            mode: Who may send to it, as permissions to write to the file; the
-                user of this process alone by default.
+            mode: The permissions of the file: those who may write to it may
+                send. By default, only this process's user may.
 
         Returns:
             The socket.
 
         Raises:
             Error: `net.bad_address parse`, `net.address_in_use bind`,
-                `net.permission bind`, `net.not_found bind` and the like.
+            `net.permission bind`, `net.not_found bind` and others.
         """
         var address = UnixAddr.parse(path)
         try:
-            # The descriptor is closed where what follows fails.
+            # If a later step fails, this closes the descriptor.
             var socket = RawSocket(
                 unsafe_descriptor=DatagramSocket.open(AF_UNIX, 0, None)
             )
@@ -78,7 +77,8 @@ struct UnixDatagram(Movable, SocketOptions):
 
     @staticmethod
     def unbound() raises -> Self:
-        """Opens a socket without a name: it can send, and nobody can answer.
+        """Opens a socket without a name. It can send, but receivers cannot
+        answer.
 
         Returns:
             The socket.
@@ -91,14 +91,15 @@ struct UnixDatagram(Movable, SocketOptions):
         )
 
     def connect(self, path: StringSlice) raises:
-        """Lets `send` and `recv` speak with one peer alone; nothing is sent.
+        """Restricts the socket to one peer, for `send` and `recv`. No datagram
+        is sent.
 
         Args:
-            path: The path of the peer, or `@` and its abstract name.
+            path: The peer's path, or `@` and its abstract name.
 
         Raises:
             Error: `net.bad_address parse`, `net.not_found connect`,
-                `net.refused connect`, `net.permission connect` and the like.
+            `net.refused connect`, `net.permission connect` and others.
         """
         var address = UnixAddr.parse(path)
         try:
@@ -117,9 +118,9 @@ struct UnixDatagram(Movable, SocketOptions):
             address: The receiver.
 
         Raises:
-            Error: A `DatagramTooLarge`; `net.not_found send_to`, `net.refused
-                send_to` if nobody has the path open, `net.timeout send_to` if
-                its queue stays full, and the like.
+            Error: A `DatagramTooLarge`; `net.not_found send_to`; `net.refused
+            send_to` if no socket has the path open; `net.timeout send_to` if
+            its queue stays full; and others.
         """
         try:
             if address.is_unnamed():
@@ -133,66 +134,68 @@ struct UnixDatagram(Movable, SocketOptions):
 
         Args:
             octets: The datagram; it may be empty.
-            path: The path of the receiver, or `@` and its abstract name.
+            path: The receiver's path, or `@` and its abstract name.
 
         Raises:
-            Error: `net.bad_address parse`, and what the other `send_to` raises.
+            Error: `net.bad_address parse`, and the errors of the other
+            `send_to`.
         """
         self.send_to(octets, UnixAddr.parse(path))
 
     def send(self, octets: Span[UInt8, _]) raises:
-        """Sends one datagram to the peer that the socket is connected to.
+        """Sends one datagram to the connected peer.
 
         Args:
             octets: The datagram; it may be empty.
 
         Raises:
             Error: A `DatagramTooLarge`; `net.refused send` if the peer has
-                closed; `net.closed send` without a peer; `net.timeout send` and
-                the like.
+            closed; `net.closed send` without a peer; `net.timeout send` and
+            others.
         """
         self._socket.send("send", octets, SocketAddressStorage(), 0)
 
     def recv_from(
         self, into: Span[mut=True, UInt8, _]
     ) raises -> Tuple[Int, UnixAddr]:
-        """Receives one datagram, and waits only while there is none.
+        """Receives one datagram; waits for it.
 
         Args:
-            into: Where to put it.
+            into: The buffer.
 
         Returns:
-            Its length, which may be 0, and its sender, who may have no name.
+            The datagram's length, which may be 0, and its sender, possibly
+            without a name.
 
         Raises:
-            Error: A `DatagramTooLarge` if it is longer than `into`; its rest is
-                lost. `net.timeout receive_from`, `net.closed receive_from`,
-                `net.cancelled receive_from` and the like.
+            Error: A `DatagramTooLarge` if the datagram is longer than `into`;
+            its rest is lost. `net.timeout receive_from`, `net.closed
+            receive_from`, `net.cancelled receive_from` and others.
         """
         var sender = SocketAddressStorage()
         var count = self._socket.receive("receive_from", into, sender)
         return (count, UnixAddr(storage=sender))
 
     def recv(self, into: Span[mut=True, UInt8, _]) raises -> Int:
-        """Receives one datagram, whoever has sent it.
+        """Receives one datagram of any sender; waits for it.
 
         Args:
-            into: Where to put it.
+            into: The buffer.
 
         Returns:
-            Its length, which may be 0.
+            The datagram's length, which may be 0.
 
         Raises:
-            Error: What `recv_from` raises.
+            Error: As `recv_from` does.
         """
         var sender = SocketAddressStorage()
         return self._socket.receive("receive", into, sender)
 
     def close(self):
-        """Closes the socket and removes its path; a second time nothing
-        happens.
+        """Closes the socket and removes its path. Further calls have no
+        effect.
 
-        A path that leads to another file by now stays. A fiber that sends or
+        A path that now leads to another file is kept. A fiber that sends or
         receives gets `net.closed`.
         """
         if self._file and self.is_open():
@@ -200,7 +203,7 @@ struct UnixDatagram(Movable, SocketOptions):
         self._socket.socket.close()
 
     def is_open(self) -> Bool:
-        """Returns whether `close` was not called yet.
+        """Returns whether the socket is open.
 
         Returns:
             True from the beginning to the first `close`.
@@ -208,24 +211,25 @@ struct UnixDatagram(Movable, SocketOptions):
         return self._socket.socket.is_open()
 
     def set_receive_timeout_ms(self, timeout_ms: Optional[Int]):
-        """Bounds each wait for a datagram; 30 seconds by default.
+        """Sets the longest wait for a datagram; 30 seconds by default.
 
         Args:
-            timeout_ms: The longest wait; 0 takes only what has come already,
-                none leaves it to `deadline_in`.
+            timeout_ms: The longest wait. 0 receives only datagrams that are
+                there already; `None` leaves it to `deadline_in`.
         """
         self._socket.socket.set_receive_timeout_ms(timeout_ms)
 
     def set_send_timeout_ms(self, timeout_ms: Optional[Int]):
-        """Bounds each wait for room at the receiver; 30 seconds by default.
+        """Sets the longest wait for room at the receiver; 30 seconds by
+        default.
 
         Args:
-            timeout_ms: The longest wait; none leaves it to `deadline_in`.
+            timeout_ms: The longest wait; `None` leaves it to `deadline_in`.
         """
         self._socket.socket.set_send_timeout_ms(timeout_ms)
 
     def descriptor(self) -> Int32:
-        """Lends the descriptor, for options.
+        """Returns the descriptor, for options.
 
         Returns:
             The descriptor, valid until the socket is closed; -1 if it is.
@@ -233,10 +237,10 @@ struct UnixDatagram(Movable, SocketOptions):
         return self._socket.socket.descriptor()
 
     def local_address(self) raises -> UnixAddr:
-        """Tells which name the socket has.
+        """Returns the address that the socket is bound to.
 
         Returns:
-            The name.
+            The address.
 
         Raises:
             Error: `net.closed local_address`.
@@ -244,12 +248,13 @@ struct UnixDatagram(Movable, SocketOptions):
         return local_name(self.descriptor())
 
     def peer_address(self) raises -> UnixAddr:
-        """Tells to whom the socket is connected.
+        """Returns the address of the connected peer.
 
         Returns:
-            The name.
+            The address.
 
         Raises:
-            Error: `net.closed peer_address`, also if it has no peer.
+            Error: `net.closed peer_address`, also if the socket is not
+            connected.
         """
         return peer_name(self.descriptor())

@@ -1,4 +1,4 @@
-"""Owns one listening Unix socket (unix(7))."""
+"""Accepts connections at a Unix socket (unix(7))."""
 
 from flare.net import NetError, RawSocket, SocketOptions
 from flare.net.error import checked
@@ -12,14 +12,14 @@ from .stream import UnixStream, local_name, open_stream
 
 
 struct UnixListener(Movable, SocketOptions):
-    """Owns a listening socket; closes it and removes its path at the end of its
-    life.
+    """A listening Unix socket; when destroyed, it closes and removes its path.
 
-    One fiber accepts at a time; an idle listener may be moved to another thread.
+    One fiber accepts at a time. An idle listener may be moved to another
+    thread.
     """
 
     comptime BACKLOG_DEFAULT = 1024
-    """Connections that wait to be accepted, unless `bind` says otherwise."""
+    """The default backlog: how many connections may wait to be accepted."""
 
     var _socket: FiberSocket
     var _file: Optional[SocketFile]
@@ -27,14 +27,14 @@ struct UnixListener(Movable, SocketOptions):
     def __init__(
         out self, *, unsafe_descriptor: Int32, var file: Optional[SocketFile]
     ):
-        """Takes a descriptor over.
+        """Takes ownership of a descriptor.
 
         Args:
             unsafe_descriptor: A listening socket.
-            file: What to remove when it is closed.
+            file: The file to remove when the listener is closed.
 
         Safety:
-            Nobody else closes the descriptor.
+            No other code closes the descriptor.
         """
         self._socket = FiberSocket.create(unsafe_descriptor)
         self._file = file^
@@ -51,30 +51,31 @@ struct UnixListener(Movable, SocketOptions):
         mode: Int = MODE_DEFAULT,
         backlog: Int = Self.BACKLOG_DEFAULT,
     ) raises -> Self:
-        """Binds to a name and starts to queue connections.
+        """Binds to a path or abstract name and starts to queue connections.
 
-        A file that a listener left over when its process died is replaced. One
-        at which somebody listens is in use, and what is no socket is never
+        A file that a dead process's listener left is replaced. A path with a
+        live listener is in use, and a file that is not a socket is never
         touched.
 
         Args:
             path: A path, or `@` and an abstract name.
-            mode: Who may connect, as permissions to write to the file; the user
-                of this process alone by default. An abstract name has none.
-            backlog: Connections that may wait to be accepted; the kernel cuts
-                it to its own limit.
+            mode: The permissions of the file: those who may write to it may
+                connect. By default, only this process's user may. An abstract
+                name has no permissions.
+            backlog: How many connections may wait to be accepted; the kernel
+                applies its own limit.
 
         Returns:
             The listener.
 
         Raises:
             Error: `net.bad_address parse`, `net.address_in_use bind`,
-                `net.permission bind`, `net.not_found bind` for a directory
-                that is not there, and the like.
+            `net.permission bind`, `net.not_found bind` for a missing
+            directory, and others.
         """
         var address = UnixAddr.parse(path)
         try:
-            # The descriptor is closed where what follows fails.
+            # If a later step fails, this closes the descriptor.
             var socket = RawSocket(unsafe_descriptor=open_stream())
             var file = listen_at(socket.descriptor(), address, mode, backlog)
             return Self(unsafe_descriptor=socket^.into_descriptor(), file=file^)
@@ -85,32 +86,32 @@ struct UnixListener(Movable, SocketOptions):
         """Waits for a connection.
 
         Args:
-            timeout_ms: The longest wait; none by default, because a server
-                waits for ever. An enclosing `deadline_in` counts too.
+            timeout_ms: The longest wait; by default there is no limit, because
+                a server waits for ever. An enclosing `deadline_in` applies
+                too.
 
         Returns:
             The connection.
 
         Raises:
             Error: `net.timeout accept`, `net.closed accept`,
-                `net.no_descriptors accept`, `net.cancelled accept` and the
-                like.
+            `net.no_descriptors accept`, `net.cancelled accept` and others.
         """
         return UnixStream(
             unsafe_socket=self._socket.accept(timeout_ms.or_else(NO_DEADLINE))
         )
 
     def close(self):
-        """Closes the listener and removes its path; a second time nothing
-        happens.
+        """Closes the listener and removes its path. Further calls have no
+        effect.
 
-        A path that leads to another file by now stays. A fiber that accepts
-        gets `net.closed`. Connections that wait to be accepted are reset.
+        A path that now leads to another file is kept. A fiber in `accept` gets
+        `net.closed`. Connections that wait to be accepted are reset.
         """
         _close(self._socket, self._file)
 
     def is_open(self) -> Bool:
-        """Returns whether `close` was not called yet.
+        """Returns whether the listener is open.
 
         Returns:
             True from `bind` to the first `close`.
@@ -118,7 +119,7 @@ struct UnixListener(Movable, SocketOptions):
         return self._socket.is_open()
 
     def descriptor(self) -> Int32:
-        """Lends the descriptor, for options.
+        """Returns the descriptor, for options.
 
         Returns:
             The descriptor, valid until the listener is closed; -1 if it is.
@@ -126,10 +127,10 @@ struct UnixListener(Movable, SocketOptions):
         return self._socket.descriptor()
 
     def local_address(self) raises -> UnixAddr:
-        """Tells which name the listener is bound to.
+        """Returns the address that the listener is bound to.
 
         Returns:
-            The name.
+            The address.
 
         Raises:
             Error: `net.closed local_address`.
@@ -143,13 +144,13 @@ def listen_at(
     """Binds a socket to a name and starts to queue connections.
 
     Args:
-        descriptor: A socket of streams that is not bound.
+        descriptor: A stream socket that is not bound.
         address: The name.
         mode: The permissions of the file; an abstract name has none.
-        backlog: Connections that may wait to be accepted.
+        backlog: How many connections may wait to be accepted.
 
     Returns:
-        The file, or none for an abstract name.
+        The file; `None` for an abstract name.
 
     Raises:
         NetError: As `UnixListener.bind` says.
@@ -167,7 +168,8 @@ def listen_at(
 
 
 def _close(socket: FiberSocket, file: Optional[SocketFile]):
-    # First the path: nobody shall find one behind which nobody listens.
+    # The path is removed first: a client must not find it after the listener
+    # is gone.
     if file and socket.is_open():
         file.value().remove()
     socket.close()

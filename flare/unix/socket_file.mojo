@@ -1,4 +1,4 @@
-"""Binds sockets to paths: permissions, files that were left over, removal."""
+"""Binds sockets to paths: permissions, files left by dead sockets, removal."""
 
 from flare.net.error import checked
 from flare.sys.errno import EADDRINUSE, ECONNREFUSED, ENOENT
@@ -19,20 +19,19 @@ from flare.sys.socket_file import (
 from .address import UnixAddr
 
 comptime MODE_DEFAULT = 0o600
-"""Who may connect or send to a path unless the program says otherwise: the user
-of this process alone."""
+"""The default permissions: only this process's user may connect or send."""
 
 comptime _ATTEMPTS = 3
 
 
 @fieldwise_init
 struct SocketFile(Copyable, Movable):
-    """Knows the file that a bound socket has made, to remove it."""
+    """The file of a bound socket, to be removed with it."""
 
     var path: String
-    """Its path."""
+    """The path."""
     var identity: FileIdentity
-    """Which file it was."""
+    """The identity of the file."""
 
     def is_in_place(self) -> Bool:
         """Returns whether the path still leads to the file.
@@ -44,7 +43,7 @@ struct SocketFile(Copyable, Movable):
         return identify_file(self.path, found) == 0 and found == self.identity
 
     def remove(self):
-        """Removes the file, unless the path leads to another one by now."""
+        """Removes the file, unless the path now leads to another one."""
         if self.is_in_place():
             _ = remove_file(self.path)
 
@@ -52,9 +51,9 @@ struct SocketFile(Copyable, Movable):
 def bind_name(
     descriptor: Int32, address: UnixAddr, mode: Int
 ) raises -> Optional[SocketFile]:
-    """Binds a socket to a name.
+    """Binds a socket to a path or abstract name.
 
-    A file that a socket left over is replaced.
+    A file that a dead socket left is replaced.
 
     Args:
         descriptor: A socket that is not bound.
@@ -62,19 +61,19 @@ def bind_name(
         mode: The permissions of the file; an abstract name has none.
 
     Returns:
-        The file, or none for an abstract name.
+        The file; `None` for an abstract name.
 
     Raises:
-        NetError: `net.address_in_use bind` if somebody uses the name or if the
-            path leads to what is no socket; `net.permission bind`,
-            `net.not_found bind` and the like.
+        NetError: `net.address_in_use bind` if the name is in use, or if the
+        path leads to a file that is not a socket; `net.permission bind`,
+        `net.not_found bind` and others.
     """
     if address.is_abstract():
         _ = checked("bind", bind_socket(descriptor, address.to_storage()))
         return None
     var path = String(StringSlice(unsafe_from_utf8=address.octets()))
-    # The file begins with the permissions of its socket, so that nobody else
-    # can slip in before they are set.
+    # The file is created with the socket's permissions, so that no other user
+    # can connect before they are set.
     _ = checked("bind", set_descriptor_mode(descriptor, mode))
     for attempt in range(_ATTEMPTS):
         var bound = bind_socket(descriptor, address.to_storage())
@@ -94,8 +93,8 @@ def bind_name(
 
 
 def _give_mode(opened: Int32, mode: Int) raises -> FileIdentity:
-    # What the process masks is given all the same: to the file that the path
-    # led to once, because others may change the path meanwhile.
+    # Permissions that the umask removed are added again: through the
+    # descriptor, because others may meanwhile change the path.
     var identity = FileIdentity()
     var present = 0
     _ = checked("bind", identify_open_file(opened, identity, present))
@@ -113,8 +112,9 @@ def _remove_stale(path: StringSlice, address: UnixAddr) raises -> Bool:
         return True
     if looked < 0 or not found.is_socket:
         return False
-    # A socket of datagrams asks, because its connect disturbs nobody: a stream
-    # answers that it is none (EPROTOTYPE), whether it listens yet or not.
+    # A datagram socket probes the path, because its connect disturbs no
+    # listener: a stream socket answers EPROTOTYPE, whether it listens yet or
+    # not.
     var opened = checked("bind", open_socket(AF_UNIX, SOCK_DGRAM))
     var answer = connect_socket(Int32(opened), address.to_storage())
     _ = close_descriptor(Int32(opened))

@@ -1,4 +1,4 @@
-"""Owns one connected Unix socket (unix(7))."""
+"""Reads and writes one Unix stream connection (unix(7))."""
 
 from flare.net.error import checked
 from flare.runtime.fiber import NO_DEADLINE
@@ -18,33 +18,34 @@ from .address import UnixAddr, about
 
 
 struct UnixStream(Movable, StreamSocket):
-    """Owns one end of a connection within the machine.
+    """One end of a stream connection within the machine; closed when
+    destroyed.
 
-    It waits, times out, closes and is shared as a `TcpStream` is. Options of
-    TCP raise `net.unsupported option`.
+    Waits, timeouts, closing and sharing are as for `TcpStream`. Options of TCP
+    raise `net.unsupported option`.
     """
 
     var _socket: FiberSocket
 
     def __init__(out self, *, unsafe_socket: FiberSocket):
-        """Takes a socket over.
+        """Takes ownership of a socket.
 
         Args:
             unsafe_socket: A connected socket.
 
         Safety:
-            Nobody else destroys it.
+            No other code destroys it.
         """
         self._socket = unsafe_socket
 
     def __init__(out self, *, unsafe_descriptor: Int32):
-        """Takes a descriptor over.
+        """Takes ownership of a descriptor.
 
         Args:
             unsafe_descriptor: A connected stream socket in blocking mode.
 
         Safety:
-            Nobody else closes the descriptor.
+            No other code closes the descriptor.
         """
         self._socket = FiberSocket.create(unsafe_descriptor)
 
@@ -61,17 +62,17 @@ struct UnixStream(Movable, StreamSocket):
         """Connects to a listener.
 
         Args:
-            path: Its path, or `@` and its abstract name.
-            timeout_ms: The longest wait for room in its queue; none leaves it
-                to the fiber's deadline.
+            path: The listener's path, or `@` and its abstract name.
+            timeout_ms: The longest wait for room in the listener's queue;
+                `None` leaves it to the fiber's deadline.
 
         Returns:
             The connection.
 
         Raises:
-            Error: `net.bad_address parse`; `net.not_found connect` if there is
-                no such path; `net.refused connect` if nobody listens there;
-                `net.permission connect`, `net.timeout connect` and the like.
+            Error: `net.bad_address parse`; `net.not_found connect` if the path
+            does not exist; `net.refused connect` if no socket listens there;
+            `net.permission connect`, `net.timeout connect` and others.
         """
         var address = UnixAddr.parse(path)
         try:
@@ -84,21 +85,22 @@ struct UnixStream(Movable, StreamSocket):
             raise about(e, address)
 
     def unsafe_socket(self) -> FiberSocket:
-        """Lends what fibers wait on.
+        """Returns the socket that fibers wait on, which stays owned by the
+        stream.
 
         Returns:
             The socket.
 
         Safety:
-            It lives as long as the stream, and only that destroys it.
+            Do not use it after the stream is destroyed, and do not destroy it.
         """
         return self._socket
 
     def peer_credentials(self) raises -> PeerCredentials:
-        """Tells which process has made the other end.
+        """Returns the process that created the other end.
 
         Returns:
-            Its number, user and group.
+            The process number, the user and the group.
 
         Raises:
             Error: `net.closed option`.
@@ -108,10 +110,10 @@ struct UnixStream(Movable, StreamSocket):
         return found
 
     def peer_address(self) raises -> UnixAddr:
-        """Tells which name the peer is bound to: a listener's, or mostly none.
+        """Returns the peer's address: of a listener, otherwise mostly unnamed.
 
         Returns:
-            The name.
+            The address.
 
         Raises:
             Error: `net.closed peer_address`.
@@ -119,10 +121,10 @@ struct UnixStream(Movable, StreamSocket):
         return peer_name(self.descriptor())
 
     def local_address(self) raises -> UnixAddr:
-        """Tells which name this end is bound to: a listener's, or mostly none.
+        """Returns the local address: of a listener, otherwise mostly unnamed.
 
         Returns:
-            The name.
+            The address.
 
         Raises:
             Error: `net.closed local_address`.
@@ -131,7 +133,7 @@ struct UnixStream(Movable, StreamSocket):
 
 
 def open_stream() raises -> Int32:
-    """Opens a descriptor for a stream.
+    """Opens a stream socket.
 
     Returns:
         The descriptor, in blocking mode.
@@ -148,13 +150,13 @@ def open_stream() raises -> Int32:
 
 
 def local_name(descriptor: Int32) raises -> UnixAddr:
-    """Reads the name a socket is bound to.
+    """Returns the address that a socket is bound to.
 
     Args:
         descriptor: The socket; -1 if it is closed.
 
     Returns:
-        The name.
+        The address.
 
     Raises:
         NetError: `net.closed local_address`.
@@ -165,13 +167,13 @@ def local_name(descriptor: Int32) raises -> UnixAddr:
 
 
 def peer_name(descriptor: Int32) raises -> UnixAddr:
-    """Reads the name of the peer a socket is connected to.
+    """Returns the address of the peer of a connected socket.
 
     Args:
         descriptor: The socket; -1 if it is closed.
 
     Returns:
-        The name.
+        The address.
 
     Raises:
         NetError: `net.closed peer_address`.
