@@ -199,7 +199,7 @@ struct TlsStream(Movable, Reader, Writer):
         Raises:
             Error: `tls.truncated read` if the transport ended without a
             close_notify; `tls.protocol read`, `tls.alert read`, `net.timeout
-            read` and others.
+            read` etc.
         """
         self.handshake()
         if len(into) == 0:
@@ -271,8 +271,8 @@ struct TlsStream(Movable, Reader, Writer):
         """Closes without waiting. Further calls have no effect.
 
         The peer gets a close_notify if the kernel has room for one. Otherwise,
-        or if a record is partly sent, the peer reads `tls.truncated`. Fibers
-        that wait on the stream get an error.
+        or if a record is partly sent, it reads `tls.truncated`. Fibers that
+        wait get an error.
         """
         if not self._state[].tcp.is_open():
             return
