@@ -248,8 +248,8 @@ struct TlsStream(Movable, Reader, Writer):
         return taken
 
     def close(self):
-        """Ends the stream with a close_notify and closes. Further calls have
-        no effect.
+        """Ends the stream with a close_notify and closes. Further calls do
+        nothing.
 
         A fiber that reads or writes gets `net.closed`.
         """
@@ -368,7 +368,7 @@ struct TlsStream(Movable, Reader, Writer):
 
         Returns:
             The whole name in the form of RFC 4514, of any length. `None`
-            without a certificate, and before the handshake is complete.
+            without one, and before the handshake is complete.
         """
         return self._state[].machine.peer_subject()
 
