@@ -115,7 +115,7 @@ struct BufReader[R: Reader & Movable & Deinitable](Movable, Reader):
 
         Raises:
             Error: As the reader does; `io.too_large fill` if the buffer is
-            full; `io.in_use fill` if another fiber waits for the reader.
+                full; `io.in_use fill` if another fiber waits for the reader.
         """
         var room = self._state[].capacity - len(self._state[].buffer)
         if room == 0:
@@ -180,9 +180,9 @@ struct BufReader[R: Reader & Movable & Deinitable](Movable, Reader):
 
         Raises:
             Error: As the reader does; `io.line_too_long read_until` if more
-            than `limit` octets came without a delimiter; `io.unexpected_end
-            read_until` if the stream ends inside the run. The octets read by
-            then are lost.
+                than `limit` octets came without a delimiter;
+                `io.unexpected_end read_until` if the stream ends inside the
+                run. The octets read by then are lost.
         """
         var run = List[UInt8]()
         if self._gather(delimiter, limit, run):
@@ -207,8 +207,8 @@ struct BufReader[R: Reader & Movable & Deinitable](Movable, Reader):
 
         Raises:
             Error: As the reader does; `io.line_too_long read_line`, which
-            loses the octets read of the line; `io.not_utf8 read_line`, after
-            which the next line can be read.
+                loses the octets read of the line; `io.not_utf8 read_line`,
+                after which the next line can be read.
         """
         var line = List[UInt8]()
         # One more octet for the CR that belongs to the end of the line.
@@ -238,7 +238,7 @@ struct BufReader[R: Reader & Movable & Deinitable](Movable, Reader):
 
         Raises:
             Error: As the reader does, or `io.unexpected_end read_exactly` with
-            the number of missing octets.
+                the number of missing octets.
         """
         var run = List[UInt8]()
         while len(run) < count:

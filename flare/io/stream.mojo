@@ -54,7 +54,7 @@ trait Writer:
 
         Raises:
             Error: As `write` does, or `io.stalled write_all` if `write` takes
-            none. A part of the octets may then be written.
+                none. A part of the octets may then be written.
         """
         var written = 0
         while written < len(octets):
@@ -82,7 +82,7 @@ def copy[R: Reader, W: Writer](reader: R, writer: W, limit: Int) raises -> Int:
 
     Raises:
         Error: As the reader and the writer do, or `io.too_large copy` if the
-        reader has not ended after `limit` octets.
+            reader has not ended after `limit` octets.
     """
     comptime CHUNK_OCTETS = 64 * 1024
     var chunk = OctetBlock(length=min(CHUNK_OCTETS, max(limit, 1)))

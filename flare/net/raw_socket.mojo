@@ -74,7 +74,7 @@ struct RawSocket(Movable, SocketOptions):
 
         Raises:
             Error: `net.no_descriptors open`, `net.unsupported open` and
-            others.
+                others.
         """
         return Self(
             unsafe_descriptor=Int32(
@@ -259,6 +259,6 @@ struct RawSocket(Movable, SocketOptions):
 
         Raises:
             Error: `net.closed peer_address` if the socket is not connected, or
-            `net.unsupported` if the family is not IP.
+                `net.unsupported` if the family is not IP.
         """
         return peer_end(self._descriptor)

@@ -73,7 +73,7 @@ def connect_to_first(
 
     Raises:
         NetError: The error of the first address, `net.timeout connect` or
-        `net.cancelled connect`.
+            `net.cancelled connect`.
     """
     if len(addresses) == 1:
         return connect_to(addresses[0], timeout_ms)

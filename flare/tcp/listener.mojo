@@ -102,7 +102,7 @@ struct TcpListener(Movable, SocketOptions):
 
         Raises:
             Error: `net.timeout accept`, `net.closed accept`,
-            `net.no_descriptors accept`, `net.cancelled accept` and others.
+                `net.no_descriptors accept`, `net.cancelled accept` and others.
         """
         return TcpStream(
             unsafe_socket=self._socket.accept(timeout_ms.or_else(NO_DEADLINE))

@@ -80,7 +80,7 @@ struct TcpStream(Movable, StreamSocket):
 
         Raises:
             Error: `net.refused connect`, `net.timeout connect`,
-            `net.unreachable connect` and others.
+                `net.unreachable connect` and others.
         """
         return Self(
             unsafe_socket=connect_to(address, timeout_ms.or_else(NO_DEADLINE))
@@ -111,7 +111,7 @@ struct TcpStream(Movable, StreamSocket):
 
         Raises:
             Error: `dns.not_found resolve` and others, or the error of the
-            first address.
+                first address.
         """
         var reactor = waiting_fiber("connect").reactor()
         var began_ms = reactor.refresh_now_ms()

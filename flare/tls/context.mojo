@@ -276,7 +276,8 @@ struct TlsContext(ImplicitlyCopyable, Movable):
 
         Raises:
             Error: `tls.no_library load`, `tls.no_trust_store configure`,
-            `tls.bad_file configure`, `tls.bad_config configure` and others.
+                `tls.bad_file configure`, `tls.bad_config configure` and
+                others.
         """
         return Self(_client_generation(config))
 
@@ -292,7 +293,8 @@ struct TlsContext(ImplicitlyCopyable, Movable):
 
         Raises:
             Error: `tls.no_library load`, `tls.bad_file configure`,
-            `tls.wrong_key configure`, `tls.bad_config configure` and others.
+                `tls.wrong_key configure`, `tls.bad_config configure` and
+                others.
         """
         return Self(_server_generation(config))
 

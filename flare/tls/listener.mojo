@@ -43,7 +43,7 @@ struct TlsListener(Movable):
 
         Raises:
             Error: `tls.bad_file configure`, `tls.wrong_key configure`,
-            `net.address_in_use bind` and others.
+                `net.address_in_use bind` and others.
         """
         var context = TlsContext.for_servers(config)
         return Self(TcpListener.bind(address), context^)

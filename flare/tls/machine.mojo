@@ -113,7 +113,7 @@ struct TlsMachine(Movable):
 
         Raises:
             Error: `tls.bad_name connect`, or `tls.other start` if memory runs
-            out.
+                out.
         """
         var generation = context.generation()
         if generation[].is_server:
@@ -269,7 +269,7 @@ struct TlsMachine(Movable):
 
         Raises:
             TlsError: `tls.closed write` before the handshake is complete and
-            after `close`, or the cause of a failed connection.
+                after `close`, or the cause of a failed connection.
         """
         self._check("write")
         if not self.state[].is_open or self.state[].is_closed:
@@ -301,7 +301,7 @@ struct TlsMachine(Movable):
 
         Raises:
             TlsError: `tls.truncated` without a close_notify of the peer: an
-            attacker may have cut the connection.
+                attacker may have cut the connection.
         """
         var operation: StaticString = "handshake"
         if self.state[].is_open:

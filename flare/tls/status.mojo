@@ -24,7 +24,7 @@ def read_status(path: String) raises -> List[UInt8]:
 
     Raises:
         Error: `tls.bad_file configure` if the file cannot be read, or is not
-        one successful response of an authority.
+            one successful response of an authority.
     """
     var octets = read_file(path)
     if not _is_answer(Span(octets)):

@@ -65,10 +65,9 @@ struct TlsStream(Movable, Reader, Writer):
     """One end of a TLS connection over TCP; closed when destroyed.
 
     Methods that wait park the calling fiber, or block the program in a script.
-    Each wait of the transport lasts at most 30 seconds, unless
-    `set_read_timeout_ms` or `set_write_timeout_ms` changes that, and never
-    longer than an enclosing `deadline_in`. The configuration limits the
-    handshake.
+    Each wait of the transport lasts at most 30 seconds, or as long as
+    `set_read_timeout_ms` or `set_write_timeout_ms` says, and never longer than
+    an enclosing `deadline_in`.
 
     One fiber may read while another writes, on the same thread. A second
     reader or a second writer gets `net.other … errno=16` (EBUSY). An idle
@@ -118,7 +117,7 @@ struct TlsStream(Movable, Reader, Writer):
 
         Raises:
             Error: As `TcpStream.connect` does; `tls.expired handshake`,
-            `tls.wrong_name handshake` and others (`TlsError.of`).
+                `tls.wrong_name handshake` and others (`TlsError.of`).
         """
         return Self.connect(
             host, port, TlsContext.for_clients(config), timeout_ms=timeout_ms
@@ -162,7 +161,7 @@ struct TlsStream(Movable, Reader, Writer):
 
         Raises:
             Error: `net.timeout …` if it takes too long, `tls.no_certificate
-            handshake`, `tls.plain_http handshake` and others.
+                handshake`, `tls.plain_http handshake` and others.
         """
         if not self._state[].machine.is_open():
             self._await_other_handshake()
@@ -198,8 +197,8 @@ struct TlsStream(Movable, Reader, Writer):
 
         Raises:
             Error: `tls.truncated read` if the transport ended without a
-            close_notify; `tls.protocol read`, `tls.alert read`, `net.timeout
-            read` etc.
+                close_notify; `tls.protocol read`, `tls.alert read`,
+                `net.timeout read` etc.
         """
         self.handshake()
         if len(into) == 0:
@@ -230,7 +229,7 @@ struct TlsStream(Movable, Reader, Writer):
 
         Raises:
             Error: `tls.closed write`, `net.timeout write`, `net.reset write`
-            and others.
+                and others.
         """
         self.handshake()
         if self._state[].is_writing:

@@ -110,7 +110,7 @@ struct DatagramBatch(Movable, Sized):
 
         Raises:
             Error: A `DatagramTooLarge` if the datagram was longer than the
-            batch allows, so that its end is lost.
+                batch allows, so that its end is lost.
         """
         debug_assert(index >= 0 and index < len(self), "no datagram ", index)
         var count = self._slots.length(index)

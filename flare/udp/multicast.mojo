@@ -38,8 +38,8 @@ trait MulticastOptions(SocketOptions):
 
         Raises:
             Error: `net.address_in_use option` if the group is joined already;
-            `net.unsupported option` if the address is not that of a group, or
-            of the other version; `net.other option errno=19` (ENODEV).
+                `net.unsupported option` if the address is not that of a group,
+                or of the other version; `net.other option errno=19` (ENODEV).
         """
         _change_membership(
             self.descriptor(), MCAST_JOIN_GROUP, group, interface_index
@@ -54,7 +54,7 @@ trait MulticastOptions(SocketOptions):
 
         Raises:
             Error: `net.address_not_available option` if the group is not
-            joined.
+                joined.
         """
         _change_membership(
             self.descriptor(), MCAST_LEAVE_GROUP, group, interface_index

@@ -84,7 +84,7 @@ struct UdpSocket(Movable, MulticastOptions):
 
         Raises:
             Error: `net.address_in_use bind`, `net.permission bind`,
-            `net.address_not_available bind` and others.
+                `net.address_not_available bind` and others.
         """
         var socket = RawSocket(
             unsafe_descriptor=DatagramSocket.open(
@@ -114,7 +114,7 @@ struct UdpSocket(Movable, MulticastOptions):
 
         Raises:
             Error: `net.unreachable connect`, `net.unsupported connect` for an
-            address of the other version, and others.
+                address of the other version, and others.
         """
         _ = checked(
             "connect",
@@ -132,9 +132,9 @@ struct UdpSocket(Movable, MulticastOptions):
 
         Raises:
             Error: A `DatagramTooLarge` if it is longer than the transport
-            allows; `net.permission send_to` for a broadcast without
-            `set_broadcast`; `net.unreachable send_to`, `net.timeout send_to`,
-            `net.closed send_to` and others.
+                allows; `net.permission send_to` for a broadcast without
+                `set_broadcast`; `net.unreachable send_to`, `net.timeout
+                send_to`, `net.closed send_to` and others.
         """
         self._socket.send(
             "send_to", octets, address.to_storage(), _carried_max(address)
@@ -148,8 +148,8 @@ struct UdpSocket(Movable, MulticastOptions):
 
         Raises:
             Error: A `DatagramTooLarge`; `net.refused send` if the peer has
-            refused an earlier datagram; `net.other send errno=89`
-            (EDESTADDRREQ) without a peer; and the errors of `send_to`.
+                refused an earlier datagram; `net.other send errno=89`
+                (EDESTADDRREQ) without a peer; and the errors of `send_to`.
         """
         self._socket.send(
             "send", octets, SocketAddressStorage(), self._octets_max()
@@ -168,8 +168,8 @@ struct UdpSocket(Movable, MulticastOptions):
 
         Raises:
             Error: A `DatagramTooLarge` if the datagram is longer than `into`;
-            its rest is lost. `net.timeout receive_from`, `net.closed
-            receive_from`, `net.cancelled receive_from` and others.
+                its rest is lost. `net.timeout receive_from`, `net.closed
+                receive_from`, `net.cancelled receive_from` and others.
         """
         var sender = SocketAddressStorage()
         var count = self._socket.receive("receive_from", into, sender)
@@ -189,7 +189,7 @@ struct UdpSocket(Movable, MulticastOptions):
 
         Raises:
             Error: `net.refused receive` if the peer has refused an earlier
-            datagram, and the errors of `recv_from`.
+                datagram, and the errors of `recv_from`.
         """
         var sender = SocketAddressStorage()
         return self._socket.receive("receive", into, sender)
@@ -228,7 +228,7 @@ struct UdpSocket(Movable, MulticastOptions):
 
         Raises:
             Error: `net.timeout receive_from`, `net.closed receive_from` and
-            others.
+                others.
         """
         return self._socket.receive_many(batch.unsafe_slots())
 
@@ -291,7 +291,7 @@ struct UdpSocket(Movable, MulticastOptions):
 
         Raises:
             Error: `net.closed peer_address`, also if the socket is not
-            connected.
+                connected.
         """
         return peer_end(self.descriptor())
 

@@ -53,7 +53,7 @@ struct UnixAddr(Copyable, Equatable, Movable, Writable):
 
         Raises:
             Error: `net.bad_address parse` if the text is empty, contains a NUL
-            or is longer than `NAME_OCTETS_MAX`.
+                or is longer than `NAME_OCTETS_MAX`.
         """
         try:
             return Self._checked(text.as_bytes())

@@ -62,7 +62,7 @@ struct UnixDatagram(Movable, SocketOptions):
 
         Raises:
             Error: `net.bad_address parse`, `net.address_in_use bind`,
-            `net.permission bind`, `net.not_found bind` and others.
+                `net.permission bind`, `net.not_found bind` and others.
         """
         var address = UnixAddr.parse(path)
         try:
@@ -99,7 +99,7 @@ struct UnixDatagram(Movable, SocketOptions):
 
         Raises:
             Error: `net.bad_address parse`, `net.not_found connect`,
-            `net.refused connect`, `net.permission connect` and others.
+                `net.refused connect`, `net.permission connect` and others.
         """
         var address = UnixAddr.parse(path)
         try:
@@ -119,8 +119,8 @@ struct UnixDatagram(Movable, SocketOptions):
 
         Raises:
             Error: A `DatagramTooLarge`; `net.not_found send_to`; `net.refused
-            send_to` if no socket has the path open; `net.timeout send_to` if
-            its queue stays full; and others.
+                send_to` if no socket has the path open; `net.timeout send_to`
+                if its queue stays full; and others.
         """
         try:
             if address.is_unnamed():
@@ -138,7 +138,7 @@ struct UnixDatagram(Movable, SocketOptions):
 
         Raises:
             Error: `net.bad_address parse`, and the errors of the other
-            `send_to`.
+                `send_to`.
         """
         self.send_to(octets, UnixAddr.parse(path))
 
@@ -150,8 +150,8 @@ struct UnixDatagram(Movable, SocketOptions):
 
         Raises:
             Error: A `DatagramTooLarge`; `net.refused send` if the peer has
-            closed; `net.closed send` without a peer; `net.timeout send` and
-            others.
+                closed; `net.closed send` without a peer; `net.timeout send`
+                and others.
         """
         self._socket.send("send", octets, SocketAddressStorage(), 0)
 
@@ -169,8 +169,8 @@ struct UnixDatagram(Movable, SocketOptions):
 
         Raises:
             Error: A `DatagramTooLarge` if the datagram is longer than `into`;
-            its rest is lost. `net.timeout receive_from`, `net.closed
-            receive_from`, `net.cancelled receive_from` and others.
+                its rest is lost. `net.timeout receive_from`, `net.closed
+                receive_from`, `net.cancelled receive_from` and others.
         """
         var sender = SocketAddressStorage()
         var count = self._socket.receive("receive_from", into, sender)
@@ -255,6 +255,6 @@ struct UnixDatagram(Movable, SocketOptions):
 
         Raises:
             Error: `net.closed peer_address`, also if the socket is not
-            connected.
+                connected.
         """
         return peer_name(self.descriptor())

@@ -70,8 +70,8 @@ struct UnixListener(Movable, SocketOptions):
 
         Raises:
             Error: `net.bad_address parse`, `net.address_in_use bind`,
-            `net.permission bind`, `net.not_found bind` for a missing
-            directory, and others.
+                `net.permission bind`, `net.not_found bind` for a missing
+                directory, and others.
         """
         var address = UnixAddr.parse(path)
         try:
@@ -95,7 +95,7 @@ struct UnixListener(Movable, SocketOptions):
 
         Raises:
             Error: `net.timeout accept`, `net.closed accept`,
-            `net.no_descriptors accept`, `net.cancelled accept` and others.
+                `net.no_descriptors accept`, `net.cancelled accept` and others.
         """
         return UnixStream(
             unsafe_socket=self._socket.accept(timeout_ms.or_else(NO_DEADLINE))

@@ -65,8 +65,8 @@ def bind_name(
 
     Raises:
         NetError: `net.address_in_use bind` if the name is in use, or if the
-        path leads to a file that is not a socket; `net.permission bind`,
-        `net.not_found bind` and others.
+            path leads to a file that is not a socket; `net.permission bind`,
+            `net.not_found bind` and others.
     """
     if address.is_abstract():
         _ = checked("bind", bind_socket(descriptor, address.to_storage()))

@@ -71,8 +71,9 @@ struct UnixStream(Movable, StreamSocket):
 
         Raises:
             Error: `net.bad_address parse`; `net.not_found connect` if the path
-            does not exist; `net.refused connect` if no socket listens there;
-            `net.permission connect`, `net.timeout connect` and others.
+                does not exist; `net.refused connect` if no socket listens
+                there; `net.permission connect`, `net.timeout connect` and
+                others.
         """
         var address = UnixAddr.parse(path)
         try:
