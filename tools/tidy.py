@@ -51,7 +51,10 @@ SYSTEM_CALLS = re.compile(
     r"\b(external_call|OwnedDLHandle|DLHandle|inlined_assembly)\b"
 )
 # What a program asks for by a call of its own.
-ENVIRONMENT_READERS = {"flare/sys/passed_descriptors.mojo"}
+ENVIRONMENT_READERS = {
+    "flare/sys/passed_descriptors.mojo",
+    "flare/sys/service_variables.mojo",
+}
 BANNED_NAMES = re.compile(r"Manager|Helper|Util|Impl(?!icit)|_v2\b")
 ISSUE = re.compile(r"(?<![\w&])#\d+\b")
 DATE = re.compile(r"\b20[2-9]\d-[01]\d-[0-3]\d\b")

@@ -122,6 +122,7 @@ from .server import (
     HttpServer,
     Listener,
     LogSink,
+    NotifySocket,
     ServerConfig,
     ServerHandle,
 )

@@ -75,6 +75,8 @@ def start_program(
     command: List[String],
     descriptors: List[Int32],
     names: StringSlice,
+    variables: List[String],
+    *,
     report: Int32,
 ) -> Int:
     """Forks a process that becomes another program and gets descriptors.
@@ -84,6 +86,7 @@ def start_program(
             without NUL.
         descriptors: What it gets, at most `PASSED_MAX`.
         names: How they are called, with colons between.
+        variables: More of its environment, as `NAME=value`.
         report: A socket that is told if the program cannot be run.
 
     Returns:
@@ -102,6 +105,9 @@ def start_program(
     )
     var count_text = _terminated(String(_COUNT_VARIABLE, "=", len(descriptors)))
     var names_text = _terminated(String(_NAMES_VARIABLE, "=", names))
+    var more_texts = List[List[UInt8]]()
+    for variable in variables:
+        more_texts.append(_terminated(variable))
     var moved = List[Int32](length=len(descriptors), fill=-1)
     var process = fork_process()
     if process == 0:
@@ -113,6 +119,8 @@ def start_program(
             _ = _put(process_text)
             _ = _put(count_text)
             _ = _put(names_text)
+            for text in more_texts:
+                _ = _put(text)
             set_signal_mask(0)
             problem = result_or_errno(
                 Int(
@@ -130,6 +138,7 @@ def start_program(
     _ = process_text^
     _ = count_text^
     _ = names_text^
+    _ = more_texts^
     return process
 
 

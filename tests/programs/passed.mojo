@@ -1,5 +1,5 @@
-"""Serves at sockets that were passed to it, and passes them on
-(tests/python/test_loopback_passed.py)."""
+"""Serves at sockets that were passed to it, passes them on, and tells systemd
+(tests/python/test_loopback_passed.py, test_loopback_notify.py)."""
 
 from std.sys import argv
 
@@ -7,6 +7,7 @@ from flare.http import (
     Handler,
     HttpServer,
     Listener,
+    NotifySocket,
     Request,
     Response,
     Router,
@@ -15,6 +16,7 @@ from flare.http import (
     ok,
 )
 from flare.runtime import BackendKind, blocking, sleep
+from flare.sys.clock import monotonic_ms
 from flare.sys.process import process_id
 
 
@@ -25,6 +27,24 @@ def own_id(req: Request) raises -> Response:
 def delay(req: Request) raises -> Response:
     sleep(Int(req.param("ms")))
     return ok(String(process_id()))
+
+
+def busy(req: Request) raises -> Response:
+    var until_ms = monotonic_ms() + Int(req.param("ms"))
+    while monotonic_ms() < until_ms:
+        pass
+    return ok(String(process_id()))
+
+
+@fieldwise_init
+struct Stop(Handler):
+    """Stops the server from a handler."""
+
+    var handle: ServerHandle
+
+    def serve(self, req: Request) raises -> Response:
+        self.handle.shutdown()
+        return ok(String(process_id()))
 
 
 @fieldwise_init
@@ -63,12 +83,15 @@ def main() raises:
     var config = ServerConfig()
     var workers = 1
     var supervise = False
+    var notifies = False
     var places = List[String]()
     var options = argv()
     var i = 1
     while i < len(options):
         if options[i] == "--supervise":
             supervise = True
+        elif options[i] == "--notify":
+            notifies = True
         elif options[i] == "--workers":
             i += 1
             workers = Int(options[i])
@@ -93,11 +116,20 @@ def main() raises:
         for place in places:
             listeners.append(Listener.bind(place))
     var server = HttpServer.with_listeners(listeners^, config^)
+    if notifies:
+        var notify = NotifySocket.from_systemd()
+        if notify.is_connected():
+            notify.send("STATUS=about to serve")
+        if NotifySocket.from_systemd().is_connected():
+            raise Error("the variables are still there")
+        server.notify(notify)
     for address in server.local_addresses():
         print("at", address, flush=True)
     var router = Router()
     router.get("/id", own_id)
     router.get("/delay/:ms", delay)
+    router.get("/busy/:ms", busy)
+    router.get("/stop", Stop(server.handle()))
     router.get("/hand-over/:kind", HandOver(server.handle()))
     server.serve(router^, num_workers=workers, supervise=supervise)
     print("ended", flush=True)

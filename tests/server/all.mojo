@@ -25,6 +25,7 @@ from tests.server import (
     test_streams,
     test_trimming,
     test_stubborn,
+    test_worker_questions,
 )
 
 
@@ -52,6 +53,7 @@ def main() raises:
     _run[test_streams.TESTS](failures)
     _run[test_trimming.TESTS](failures)
     _run[test_stubborn.TESTS](failures)
+    _run[test_worker_questions.TESTS](failures)
     if failures:
         raise Error("\n".join(failures))
 

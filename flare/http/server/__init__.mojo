@@ -4,5 +4,6 @@ from .config import ConfigProblem, ServerConfig
 from .process.handle import ServerHandle
 from .listening.listener import Listener
 from .records.log import AccessLog, AccessRecord, LogSink
+from .process.notify_socket import NotifySocket
 from .server import HttpServer
 from .records.statistics import WorkerStatistics

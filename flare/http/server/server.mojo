@@ -11,6 +11,7 @@ from flare.unix.socket_file import MODE_DEFAULT
 from .config import ServerConfig
 from .process.handle import ServerHandle
 from .listening.listener import Listener, open_tcp
+from .process.notify_socket import NotifySocket
 from .process.plan import PlannedListener, ServePlan, run_workers
 from .exchange.respond import run_comptime_handler, run_handler
 from .process.supervise import supervise_workers
@@ -18,6 +19,8 @@ from .listening.taken_listeners import OWN_NAME
 from .listening.tls_listeners import TlsListenerState
 
 comptime _WORKERS_MAX = 256
+# What the end of a server takes beyond `shutdown_timeout_ms`.
+comptime _STOP_GRACE_MS = 2000
 
 
 struct HttpServer(Movable):
@@ -281,6 +284,20 @@ struct HttpServer(Movable):
         self._handle.note_tls(tls^)
         self._listeners.append(listener^)
 
+    def notify(mut self, socket: NotifySocket):
+        """Sends systemd notifications about the server; before `serve`.
+
+        READY=1 is sent when all workers serve, and STOPPING=1 when the server
+        begins to stop. If the unit has a `WatchdogSec=`, WATCHDOG=1 is sent as
+        long as every worker turns its loop at least once in three quarters of
+        that time; a supervised worker that does not is replaced. `hand_over`
+        sends MAINPID with the process that goes on.
+
+        Args:
+            socket: The socket, from `NotifySocket.from_systemd`.
+        """
+        self._handle.service.set_socket(socket)
+
     def local_address(self) raises -> SocketAddr:
         """Tells where the server listens.
 
@@ -455,6 +472,9 @@ struct HttpServer(Movable):
         if self._handle.listening.has_handed_over():
             raise Error("http.handed_over another process serves")
         _ = raise_descriptor_limit()
+        self._handle.service.set_stop_ms(
+            plan.config.shutdown_timeout_ms + _STOP_GRACE_MS
+        )
         var shared = heap_create(plan^)
         try:
             self._open_listeners(shared)

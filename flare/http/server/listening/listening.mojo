@@ -165,13 +165,17 @@ struct Listening(Copyable, Movable):
         state[].lock.release()
 
     def start_successor(
-        self, mut channel: SuccessorChannel, command: List[String]
+        self,
+        mut channel: SuccessorChannel,
+        command: List[String],
+        variables: List[String],
     ) raises -> Int:
         """Starts a program that gets the sockets, while none of them closes.
 
         Args:
             channel: Where the program says that it serves.
             command: Its path and its arguments.
+            variables: More of its environment, as `NAME=value`.
 
         Returns:
             What `SuccessorChannel.start` returns.
@@ -185,7 +189,7 @@ struct Listening(Copyable, Movable):
         var process = -1
         if serves:
             process = channel.start(
-                command, state[].passed, state[].passed_names
+                command, state[].passed, state[].passed_names, variables
             )
         state[].lock.release()
         if not serves:

@@ -85,6 +85,7 @@ struct SuccessorChannel(Movable):
         command: List[String],
         descriptors: List[Int32],
         names: StringSlice,
+        variables: List[String],
     ) -> Int:
         """Starts the program.
 
@@ -92,6 +93,7 @@ struct SuccessorChannel(Movable):
             command: Its path and its arguments.
             descriptors: The sockets that it gets.
             names: Their names, with colons between.
+            variables: More of its environment, as `NAME=value`.
 
         Returns:
             The id of its process, or the negated errno.
@@ -99,7 +101,11 @@ struct SuccessorChannel(Movable):
         var passed = descriptors.copy()
         passed.append(self._writer)
         var process = start_program(
-            command, passed, String(names, ":", READY_NAME), self._writer
+            command,
+            passed,
+            String(names, ":", READY_NAME),
+            variables,
+            report=self._writer,
         )
         # From here on the end of the program shows.
         _ = close_descriptor(self._writer)

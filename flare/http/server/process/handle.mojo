@@ -12,6 +12,7 @@ from flare.sys.socket_constants import MSG_DONTWAIT
 from flare.sys.thread import Lock
 from flare.tls import TlsContext, TlsServerConfig
 
+from .service import Service
 from ..listening.listening import Listening
 from ..records.statistics import WorkerStatistics
 from ..listening.tls_listeners import TlsListenerState
@@ -27,6 +28,8 @@ comptime ORDER_RELOAD_TLS: UInt8 = 133
 """Read certificates and keys again."""
 comptime ORDER_LEAVE: UInt8 = 134
 """Finish what is in flight, and leave the sockets to another process."""
+comptime ORDER_ANSWER: UInt8 = 135
+"""Show that the loop turns: the worker sends the same octet back."""
 comptime HAND_OVER_MS = 10_000
 """How long a new program may take until it serves."""
 
@@ -90,11 +93,14 @@ struct ServerHandle(Copyable, Movable):
 
     var listening: Listening
     """Where the server listens."""
+    var service: Service
+    """What systemd hears of the server."""
     var _shared: ArcPointer[ServerShared]
 
     def __init__(out self):
         """Makes the first handle of a server."""
         self.listening = Listening()
+        self.service = Service()
         self._shared = ArcPointer(ServerShared())
 
     def local_address(self) raises -> SocketAddr:
@@ -145,11 +151,15 @@ struct ServerHandle(Copyable, Movable):
         """
         check_command(command)
         var channel = SuccessorChannel.open()
-        var process = self.listening.start_successor(channel, command)
+        var process = self.listening.start_successor(
+            channel, command, self.service.socket().variables()
+        )
         channel.await_ready(process, timeout_ms)
         if not self.leave_to_another():
             channel.give_up(process)
             raise Error("http.not_serving it was stopped meanwhile")
+        # systemd goes on with the new process when this one ends.
+        self.service.say_who_goes_on(process)
         return process
 
     def leave_to_another(self) -> Bool:
@@ -290,13 +300,18 @@ struct ServerHandle(Copyable, Movable):
         """
         var shared = self._shared
         shared[].lock.acquire()
-        if not shared[].stopping:
+        var begins = not shared[].stopping
+        if begins:
             shared[].stopping = True
             self.listening.remove_files()
             for worker in shared[].workers:
                 worker[].reactor.post(_stop, worker.unsafe_bitcast[NoneType]())
             _send_order(shared[].orders, ORDER_STOP)
+        # A supervisor speaks for its workers.
+        var speaks = begins and shared[].orders < 0
         shared[].lock.release()
+        if speaks:
+            self.service.say_stopping()
 
     def shutdown_now(self):
         """Stops the server without waiting for requests in flight.
@@ -418,6 +433,24 @@ struct ServerHandle(Copyable, Movable):
         var process = self.listening.fork()
         shared[].lock.release()
         return process
+
+    def visit_workers(
+        self,
+        visit: def(Erased, PointerTo[WorkerState]) thin -> None,
+        owner: Erased,
+    ):
+        """Calls a function for each worker that runs, none of which can end
+        meanwhile.
+
+        Args:
+            visit: The function; it calls no method of a handle.
+            owner: Handed to it.
+        """
+        var shared = self._shared
+        shared[].lock.acquire()
+        for worker in shared[].workers:
+            visit(owner, worker)
+        shared[].lock.release()
 
     def ask_for_room(self, asking: PointerTo[WorkerState]):
         """Lets workers end connections that idle, for one that cannot accept.

@@ -23,6 +23,7 @@ from .start_barrier import StartBarrier
 from ..records.statistics import WorkerStatistics
 from ..worker.worker import Worker
 from ..transport.worker_state import WorkerState
+from .watchdog import Watchdog
 
 # How often the first worker looks whether the others have ended.
 comptime _LAST_WORKERS_MS = 10
@@ -68,6 +69,29 @@ struct PlannedListener(Movable):
         return self.others[worker - 1].descriptor()
 
 
+struct ProcessParts(Movable):
+    """Holds what the workers of one process use together while they run."""
+
+    var line_queue: Optional[LineQueue]
+    """Writes their log lines."""
+    var access_queue: Optional[AccessQueue]
+    """Writes the records of requests, if a program asked for them."""
+    var abort_line: Optional[AbortLine]
+    """Names the request that ends the process."""
+    var barrier: Optional[StartBarrier]
+    """Where they wait for one another."""
+    var watchdog: Optional[Watchdog]
+    """Asks them whether they turn, if systemd wants signs of life."""
+
+    def __init__(out self):
+        """Creates no part yet."""
+        self.line_queue = None
+        self.access_queue = None
+        self.abort_line = None
+        self.barrier = None
+        self.watchdog = None
+
+
 struct ServePlan(Movable):
     """Holds what the workers of one `serve` share; they only read it."""
 
@@ -85,12 +109,8 @@ struct ServePlan(Movable):
     """One handler for each worker."""
     var listeners: List[PlannedListener]
     """Where the workers accept."""
-    var line_queue: Optional[LineQueue]
-    """Writes the log lines of the workers of this process."""
-    var access_queue: Optional[AccessQueue]
-    """Where records of requests go, if anywhere."""
-    var abort_line: Optional[AbortLine]
-    """Names the request that ends the process."""
+    var parts: ProcessParts
+    """What the workers of this process use together while they run."""
     var orders: Int32
     """Where orders to stop are read; -1 if there are none."""
     var first_worker: Int
@@ -99,8 +119,6 @@ struct ServePlan(Movable):
     """Whether that worker says where the server listens."""
     var began: def(Int32) thin -> None
     """Called with `orders` when the first worker's loop begins."""
-    var barrier: Optional[StartBarrier]
-    """Where the workers of this process wait for one another."""
     var problem: Int
     """The negated errno for which no worker served, or 0. It is read when all
     have ended."""
@@ -130,14 +148,11 @@ struct ServePlan(Movable):
         self.supervised = supervised
         self.handlers = List[Erased]()
         self.listeners = List[PlannedListener]()
-        self.line_queue = None
-        self.access_queue = None
-        self.abort_line = None
+        self.parts = ProcessParts()
         self.orders = -1
         self.first_worker = 0
         self.announces = True
         self.began = _nothing
-        self.barrier = None
         self.problem = 0
 
     def worker_count(self) -> Int:
@@ -205,38 +220,45 @@ def run_one_worker(plan: PointerTo[ServePlan], index: Int) -> Int:
 
 def _begin(plan: PointerTo[ServePlan]) -> Bool:
     var count = 1 if plan[].supervised else plan[].worker_count()
-    plan[].barrier = StartBarrier.create(count)
+    plan[].parts.barrier = StartBarrier.create(count)
+    if not plan[].supervised:
+        plan[].parts.watchdog = Watchdog.create(
+            plan[].handle.service.socket(), plan[].handle, count
+        )
     # A program that keeps its signals to itself keeps those of faults too.
     if plan[].config.handle_signals:
-        plan[].abort_line = AbortLine.open(
+        plan[].parts.abort_line = AbortLine.open(
             plan[].worker_count(), supervised=plan[].supervised
         )
     var names = List[String](capacity=count)
     for i in range(count):
         names.append(String("worker ", plan[].first_worker + i))
-    plan[].line_queue = LineQueue.begin(plan[].config.log.write, names^)
-    if not plan[].line_queue:
+    plan[].parts.line_queue = LineQueue.begin(plan[].config.log.write, names^)
+    if not plan[].parts.line_queue:
         return False
     var access_log = plan[].config.access_log
     if access_log:
-        plan[].access_queue = AccessQueue.begin(access_log.value(), count)
-        return Bool(plan[].access_queue)
+        plan[].parts.access_queue = AccessQueue.begin(access_log.value(), count)
+        return Bool(plan[].parts.access_queue)
     return True
 
 
 def _end(plan: PointerTo[ServePlan]):
-    if plan[].barrier:
-        plan[].barrier.value().destroy()
-        plan[].barrier = None
-    if plan[].access_queue:
-        plan[].access_queue.value().end()
-        plan[].access_queue = None
-    if plan[].line_queue:
-        plan[].line_queue.value().end()
-        plan[].line_queue = None
-    if plan[].abort_line:
-        plan[].abort_line.value().close()
-        plan[].abort_line = None
+    if plan[].parts.barrier:
+        plan[].parts.barrier.value().destroy()
+        plan[].parts.barrier = None
+    if plan[].parts.watchdog:
+        plan[].parts.watchdog.value().destroy()
+        plan[].parts.watchdog = None
+    if plan[].parts.access_queue:
+        plan[].parts.access_queue.value().end()
+        plan[].parts.access_queue = None
+    if plan[].parts.line_queue:
+        plan[].parts.line_queue.value().end()
+        plan[].parts.line_queue = None
+    if plan[].parts.abort_line:
+        plan[].parts.abort_line.value().close()
+        plan[].parts.abort_line = None
 
 
 def _run_worker(argument: Erased, index: Int):
@@ -248,26 +270,28 @@ def _run_worker(argument: Erased, index: Int):
         )
     )
     if not opened[1]:
-        plan[].problem = plan[].barrier.value().arrive(opened[0])
+        plan[].problem = plan[].parts.barrier.value().arrive(opened[0])
         return
     var worker = _make_worker(plan, opened[1].value(), index)
-    var problem = plan[].barrier.value().arrive(worker.prepare())
+    var problem = plan[].parts.barrier.value().arrive(worker.prepare())
     if problem < 0:
         plan[].problem = problem
         worker.destroy()
         return
     var stack = AlternateStack.install()
-    if plan[].abort_line:
-        plan[].abort_line.value().enter(worker.state)
+    if plan[].parts.abort_line:
+        plan[].parts.abort_line.value().enter(worker.state)
     if index == plan[].first_worker:
         _run_first(plan, worker, opened[0])
     else:
         plan[].handle.enter(worker)
         worker.run()
-    if plan[].abort_line:
-        plan[].abort_line.value().leave(worker.state)
+    if plan[].parts.abort_line:
+        plan[].parts.abort_line.value().leave(worker.state)
     stack.remove()
     plan[].handle.leave(worker)
+    if plan[].parts.watchdog:
+        plan[].parts.watchdog.value().leave(index)
     if plan[].supervised:
         # The end of the process frees all, and cannot wait for a lock of the
         # allocator that some thread held when the process was forked.
@@ -294,10 +318,12 @@ def _make_worker(
         )
     )
     var place = 0 if plan[].supervised else index
-    if plan[].access_queue:
-        worker.state[].access_ring = plan[].access_queue.value().ring(place)
-    if plan[].line_queue:
-        reactor.state[].lines = plan[].line_queue.value().ring(place)
+    if plan[].parts.access_queue:
+        worker.state[].access_ring = (
+            plan[].parts.access_queue.value().ring(place)
+        )
+    if plan[].parts.line_queue:
+        reactor.state[].lines = plan[].parts.line_queue.value().ring(place)
     worker.state[].ask_for_room = _ask_for_room
     worker.state[].peers = plan.unsafe_bitcast[NoneType]()
     _listen(plan, worker, index)
@@ -319,12 +345,18 @@ def _run_first(plan: PointerTo[ServePlan], worker: Worker, passed_over: Int):
         plan[].began(plan[].orders)
     plan[].handle.enter(worker)
     plan[].handle.listening.report_ready()
+    if not plan[].supervised:
+        plan[].handle.service.say_ready()
+    if plan[].parts.watchdog:
+        plan[].parts.watchdog.value().begin(worker.state[].reactor)
     worker.run()
     if watch:
         # The second order must reach the workers that still finish.
         while plan[].handle.running_workers() > 1:
             worker.state[].reactor.turn(_LAST_WORKERS_MS)
         watch.value().end()
+    if plan[].parts.watchdog:
+        plan[].parts.watchdog.value().end()
 
 
 def _listen(plan: PointerTo[ServePlan], worker: Worker, index: Int):

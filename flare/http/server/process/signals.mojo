@@ -15,11 +15,16 @@ from flare.sys.signal import (
     restore_signal,
     set_signal_descriptor,
 )
-from flare.sys.socket import open_socket_pair
+from flare.sys.socket import open_socket_pair, send_octets
 from flare.sys.socket_address import AF_UNIX
-from flare.sys.socket_constants import SOCK_STREAM
+from flare.sys.socket_constants import MSG_DONTWAIT, SOCK_STREAM
 
-from .handle import ORDER_LEAVE, ORDER_RELOAD_TLS, ServerHandle
+from .handle import (
+    ORDER_ANSWER,
+    ORDER_LEAVE,
+    ORDER_RELOAD_TLS,
+    ServerHandle,
+)
 from ..transport.log_lines import log_line
 from ..worker.worker import Worker
 
@@ -154,14 +159,20 @@ def _on_octets(operation: Operation):
     var count = operation.result()
     if w[].ending or count < 0:
         return
-    var reloads = _count_reloads(w, count)
+    var reloads = _count_of(w, count, ORDER_RELOAD_TLS)
     if reloads > 0:
         _reload_tls(w)
+    var questions = _count_of(w, count, ORDER_ANSWER)
+    if questions > 0:
+        # A supervisor that does not read any more is ending.
+        _ = send_octets(
+            operation.state[].descriptor, [ORDER_ANSWER], MSG_DONTWAIT
+        )
     for i in range(count):
         if w[].octets[i] == ORDER_LEAVE:
             _ = w[].handle.leave_to_another()
     # The end means that whoever gave the orders is gone.
-    w[].orders += count - reloads if count > 0 else 2
+    w[].orders += count - reloads - questions if count > 0 else 2
     if w[].orders == 1:
         w[].handle.shutdown()
     elif w[].orders > 1:
@@ -170,12 +181,12 @@ def _on_octets(operation: Operation):
         w[].worker.state[].reactor.submit(operation)
 
 
-def _count_reloads(w: PointerTo[_WatchState], count: Int) -> Int:
-    var reloads = 0
+def _count_of(w: PointerTo[_WatchState], count: Int, order: UInt8) -> Int:
+    var found = 0
     for i in range(count):
-        if w[].octets[i] == ORDER_RELOAD_TLS:
-            reloads += 1
-    return reloads
+        if w[].octets[i] == order:
+            found += 1
+    return found
 
 
 def _reload_tls(w: PointerTo[_WatchState]):

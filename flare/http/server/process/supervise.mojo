@@ -15,7 +15,7 @@ from flare.core import PointerTo
 from flare.net import NetError
 from flare.sys.clock import monotonic_ms
 from flare.sys.errno import errno_name
-from flare.sys.fatal_signal import fatal_signal_name
+from flare.sys.fatal_signal import SIGABRT, fatal_signal_name
 from flare.sys.file import STANDARD_ERROR, close_descriptor, wait_writable
 from flare.sys.process import (
     SIGKILL,
@@ -35,11 +35,19 @@ from flare.sys.socket import open_socket_pair, receive_octets, send_octets
 from flare.sys.socket_address import AF_UNIX
 from flare.sys.socket_constants import MSG_DONTWAIT, SOCK_STREAM
 
-from .handle import ORDER_LEAVE, ORDER_RELOAD_TLS, ORDER_STOP, ORDER_STOP_NOW
+from .handle import (
+    ORDER_ANSWER,
+    ORDER_LEAVE,
+    ORDER_RELOAD_TLS,
+    ORDER_STOP,
+    ORDER_STOP_NOW,
+)
 from .plan import ServePlan, run_one_worker
 from .restart_delay import TRIES_MAX, RestartDelay
 from .signals import OrderSocket
 from ..records.statistics import WorkerStatistics
+from .watchdog import SIGN_OF_LIFE
+from .worker_questions import WorkerQuestions
 
 # What a worker says; orders to stop are said in both directions.
 comptime _SERVING: UInt8 = 130
@@ -128,6 +136,8 @@ struct _Supervisor(Movable):
     # One has come that ends the server.
     var has_signal: Bool
     var kill_at_ms: Int
+    var questions: WorkerQuestions
+    var has_said_ready: Bool
     # Why the server gives up.
     var failure: Optional[Error]
 
@@ -140,6 +150,10 @@ struct _Supervisor(Movable):
         self.stage = 0
         self.has_signal = False
         self.kill_at_ms = Int.MAX
+        self.questions = WorkerQuestions(
+            plan[].handle.service.socket().watchdog_ms(), len(self.children)
+        )
+        self.has_said_ready = False
         self.failure = None
 
     def run(mut self) raises:
@@ -154,6 +168,8 @@ struct _Supervisor(Movable):
             if monotonic_ms() >= self.kill_at_ms:
                 self._kill_all()
             self._kill_hanging()
+            if monotonic_ms() >= self.questions.due_ms:
+                self._ask_whether_they_turn()
         if self.failure:
             raise self.failure.value().copy()
 
@@ -177,6 +193,7 @@ struct _Supervisor(Movable):
         child.serves = False
         child.has_ended = False
         child.is_killed = False
+        self.questions.forget(index)
         child.problem = 0
         child.errno_follows = False
         child.started_ms = monotonic_ms()
@@ -246,7 +263,7 @@ struct _Supervisor(Movable):
     def _wait(mut self):
         var entries = List[PollEntry](capacity=len(self.children) + 1)
         entries.append(PollEntry(self.orders.reader))
-        var until = self.kill_at_ms
+        var until = min(self.kill_at_ms, self.questions.due_ms)
         for child in self.children:
             # poll(2) passes over a negative descriptor.
             entries.append(PollEntry(child.channel))
@@ -301,6 +318,9 @@ struct _Supervisor(Movable):
                 child.serves = True
                 child.has_ever_served = True
                 self.plan[].handle.listening.report_ready()
+                self._say_ready()
+            elif octets[i] == ORDER_ANSWER:
+                self.questions.forget(index)
             elif octets[i] == _ENDED:
                 child.has_ended = True
             elif octets[i] == _FAILED:
@@ -313,6 +333,57 @@ struct _Supervisor(Movable):
                 self._reload_tls()
             elif octets[i] == ORDER_LEAVE:
                 self._leave()
+
+    def _say_ready(mut self):
+        for child in self.children:
+            if not child.has_ever_served:
+                return
+        if not self.has_said_ready:
+            self.has_said_ready = True
+            self.plan[].handle.service.say_ready()
+            self.questions.begin(monotonic_ms())
+
+    def _ask_whether_they_turn(mut self):
+        """Asks all workers, and ends those that owe an answer for long.
+
+        So one worker that hangs is replaced, and systemd need not start the
+        whole service again.
+        """
+        var now = monotonic_ms()
+        self.questions.go_on(now)
+        for i in range(len(self.children)):
+            ref child = self.children[i]
+            if child.process == 0 or not child.serves:
+                continue
+            if self.questions.ask(i, now):
+                _send(child.channel, [ORDER_ANSWER])
+            elif self.stage == 0:
+                self._end_if_silent(i, now)
+        _ = (
+            self.plan[]
+            .handle.service.socket()
+            .try_send(SIGN_OF_LIFE, waits=False)
+        )
+
+    def _end_if_silent(mut self, index: Int, now_ms: Int):
+        ref child = self.children[index]
+        var silence_ms = self.questions.silence_ms(index, now_ms)
+        if not silence_ms:
+            return
+        if not child.is_killed:
+            child.is_killed = True
+            self._log(
+                index,
+                String(
+                    "has not turned for ",
+                    silence_ms.value(),
+                    " ms; it is ended",
+                ),
+            )
+            # Its last line names the request that keeps it.
+            _ = send_signal(child.process, SIGABRT)
+        else:
+            _ = send_signal(child.process, SIGKILL)
 
     def _reload_tls(self):
         # Workers that are started later begin with what is read here.
@@ -397,6 +468,8 @@ struct _Supervisor(Movable):
             return
         self.plan[].handle.listening.remove_files()
         var leaves = self.plan[].handle.listening.has_handed_over()
+        if self.stage == 0 and not leaves:
+            self.plan[].handle.service.say_stopping()
         while self.stage < stage:
             self.stage += 1
             var order = ORDER_STOP
