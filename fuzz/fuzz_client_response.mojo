@@ -6,15 +6,14 @@ or one error of the client; and it would use the connection again only if the
 input was one whole response, as it should be, and no more.
 """
 
-from flare.core import write_escaped
-from flare.http.client.config import ClientTimeouts
-from flare.http.client.connection import ClientConnection, Clock
+from flare.core import heap_create, heap_destroy, write_escaped
+from flare.http.client.connection import ClientConnection
 from flare.http.client.error import ClientError
 from flare.http.client.exchange import ClientExchange
+from flare.http.client.exchange_state import ClientExchangeState
 from flare.http.received import Received
 from flare.message import HeaderMap
 from flare.proto.h1 import BodyLength, H1Limits
-from flare.runtime.fiber import NO_DEADLINE
 from flare.sys.file import close_descriptor
 from flare.sys.socket import open_socket_pair, send_octets, shut_down_socket
 from flare.sys.socket_address import AF_UNIX
@@ -116,9 +115,8 @@ def _ask(method: String, octets: List[UInt8]) raises -> _Outcome:
     _ = shut_down_socket(there, SHUT_WR)
     var connection = ClientConnection.create(H1Limits())
     connection.carry_over(UnixStream(unsafe_descriptor=here))
-    var exchange = ClientExchange(
-        connection, Clock(NO_DEADLINE), ClientTimeouts()
-    )
+    var exchange = ClientExchange(heap_create(ClientExchangeState()))
+    exchange.state[].connection = connection
     var outcome = _Outcome(0, List[UInt8](), -1, False)
     var received = Received()
     try:
@@ -126,16 +124,17 @@ def _ask(method: String, octets: List[UInt8]) raises -> _Outcome:
         var fields = HeaderMap()
         fields.append("Host", "a")
         exchange.write_head(method, "/", fields, BodyLength.NONE)
-        exchange.send(Span(List[UInt8]()), False)
+        exchange.send(Span(List[UInt8]()), expects_continue=False)
         outcome.status = exchange.receive_head()
         exchange.consume_head()
         exchange.receive_content(received.state)
         outcome.content.extend(received.state[].content.span())
-        outcome.is_kept = connection.can_carry_another()
+        outcome.is_kept = exchange.can_carry_another()
     except e:
         var error = ClientError.of(e)
         outcome.kind = error.value().kind if error else ClientError.OTHER
     _ = received^
+    heap_destroy(exchange.state)
     connection.destroy()
     _ = close_descriptor(there)
     return outcome^

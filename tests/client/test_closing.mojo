@@ -61,11 +61,11 @@ def _close_beside() raises:
 
     var reading = spawn(read^)
     var octets = List[UInt8](length=64 * 1024, fill=0)
-    var connection = stream[]._state[].exchange.connection
+    var connection = stream[]._state[].exchange.state[].connection.value()
     var still = 0
     while still < 10:
         var taken = _fill(
-            connection.state[].tls.value().descriptor(), Span(octets)
+            connection.state[].transport.tls.value().descriptor(), Span(octets)
         )
         still = still + 1 if taken == 0 else 0
         sleep(5)
@@ -156,7 +156,8 @@ def _fill_all(client: HttpClient) raises:
         for origin in pool.state[].origins:
             for connection in origin[].idle:
                 taken += _fill(
-                    connection.state[].tls.value().descriptor(), Span(octets)
+                    connection.state[].transport.tls.value().descriptor(),
+                    Span(octets),
                 )
         still = still + 1 if taken == 0 else 0
         sleep(5)

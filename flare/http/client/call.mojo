@@ -11,8 +11,10 @@ from flare.sys.clock import monotonic_ns
 from ..content import Content
 from ..timings import ExchangeTimings
 from .call_log import CallRecord
-from .connection import Clock
+from .clock import Clock
 from .error import ClientError
+from .exchange import ClientExchange
+from .exchange_state import ClientExchangeState
 from .pool import Origin
 
 
@@ -49,8 +51,8 @@ struct CallState(Movable):
     """How often a request was sent."""
     var retries: Int
     """How often one was repeated after a failure."""
-    var clock: Clock
-    """Until when the call may last."""
+    var exchange: ClientExchangeState
+    """The present exchange; its clock is that of the call."""
     var timings: ExchangeTimings
     """How long the phases took."""
     var phase_began_ns: Int
@@ -76,7 +78,7 @@ struct CallState(Movable):
         self.redirects = 0
         self.attempts = 0
         self.retries = 0
-        self.clock = Clock(0)
+        self.exchange = ClientExchangeState()
         self.timings = ExchangeTimings()
         self.phase_began_ns = 0
         self.status = 0
@@ -94,7 +96,7 @@ struct CallState(Movable):
         self.redirects = 0
         self.attempts = 0
         self.retries = 0
-        self.clock = clock
+        self.exchange.clock = clock
         self.shows_credentials = True
         self.timings = ExchangeTimings()
         self.phase_began_ns = 0
@@ -163,6 +165,7 @@ struct CallState(Movable):
         self.headers = HeaderMap()
         self.fields = HeaderMap()
         self.content = Content()
+        self.exchange.rest()
 
     def shows_secrets(self) -> Bool:
         """Returns whether the present request may carry secrets of the client.
@@ -214,3 +217,18 @@ struct CallState(Movable):
 
 comptime Call = PointerTo[CallState]
 """Names the block of one call."""
+
+
+@always_inline
+def exchange_of(call: Call) -> ClientExchange:
+    """Returns the exchange of a call.
+
+    Args:
+        call: The call.
+
+    Returns:
+        A handle, while the block is that of the call.
+    """
+    return ClientExchange(
+        Pointer(to=call[].exchange).unsafe_origin_cast[MutUntrackedOrigin]()
+    )

@@ -11,8 +11,8 @@ from .error import ClientError
 struct CallRecord(Copyable, Movable, Writable):
     """Describes one call that has ended, redirections and repetitions included.
 
-    Each call that was aimed at an origin has one, also those that failed; what
-    is refused before, such as a URL that is none, raises and has none.
+    Each call that found an origin has a record, even if it failed. A call that
+    is refused before, such as one whose URL is wrong, has none.
     """
 
     var method: String

@@ -24,15 +24,15 @@ from .stream import ClientStream
 struct HttpClient(Copyable, Movable):
     """Sends requests over connections that it keeps for later.
 
-    What waits parks the calling fiber, and many fibers of one thread may share
-    a client; in a script the program waits. It belongs to one thread at a time:
-    a copy has the same configuration and connections of its own, so that each
-    worker of a server gets a client by itself.
+    A wait parks the calling fiber, and many fibers of one thread may share a
+    client; in a script the program waits. A client belongs to one thread at a
+    time. A copy has the same configuration and its own connections: each worker
+    of a server gets one.
 
-    With a base URL, what is asked for is joined to it: `/items` and `items`
-    stand behind its path. Credentials and secret fields of the configuration
-    go to the origin of the base URL alone; without a base URL, to the origin
-    that a call names, and not where it is redirected to.
+    A base URL is put before relative URLs: `/items` and `items` follow its
+    path. Credentials and secret fields of the configuration go to the origin of
+    the base URL alone. Without a base URL, they go to the origin that a call
+    names, but not to one that it is redirected to.
     """
 
     var _state: PointerTo[ClientState]

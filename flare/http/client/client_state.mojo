@@ -7,8 +7,8 @@ from flare.tls import TlsContext
 
 from ..encoding import accept_encoding_of, decodable_codings
 from .call import Call, CallState
+from .clock import Clock
 from .config import ClientConfig
-from .connection import Clock
 from .credentials import Credentials
 from .digest import DigestSession
 from .error import ClientError, Phase, raised
@@ -224,6 +224,7 @@ struct ClientState(Movable):
         if timeout_ms:
             total_ms = max(timeout_ms.value(), 0)
         call[].begin(method, Clock.starting(total_ms))
+        call[].exchange.timeouts = state[].config.timeouts
         return call
 
     @staticmethod

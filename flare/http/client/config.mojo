@@ -36,9 +36,10 @@ struct ClientTimeouts(TrivialRegisterPassable):
     var continue_ms: Int
     """How long content waits for 100 (Continue) before it is sent anyway."""
     var total_ms: Int
-    """The whole request, redirections and repetitions included; of `stream` up
-    to its head, of `open`, `upload` and multipart forms until the connection is
-    made: then each wait has its own bound, and `deadline_in` bounds them all."""
+    """The whole request, redirections and repetitions included. For `stream` it
+    ends with the head; for `open`, `upload` and multipart forms when the
+    connection is made. From then on each wait has its own bound, and
+    `deadline_in` bounds them all."""
 
     def __init__(
         out self,
@@ -164,9 +165,8 @@ struct ClientConfig(Copyable, Movable):
     var pool: PoolLimits
     """How many connections are kept."""
     var limits: H1Limits
-    """What a response may make us read. `body_octets_max` bounds a content
-    that is kept in memory; one that is read bit by bit has no other bound than
-    its reader's."""
+    """The most that a response may make the client read. `body_octets_max`
+    bounds content in memory; the reader of a stream bounds its content."""
     var retry: RetryPolicy
     """How often a request that failed is sent again."""
     var redirects_max: Int
@@ -190,13 +190,13 @@ struct ClientConfig(Copyable, Movable):
     """The path of a socket that all connections go to, whatever the host; https
     is refused then."""
     var decoding: Optional[DecodingLimits]
-    """What decoding may make of a response. The client then asks for the
-    codings that this machine can decode, and undoes them; but not for a request
-    whose Accept-Encoding, or Range, the program has set. A content that is read
-    bit by bit is bounded by `ratio_max` alone. None leaves contents coded."""
+    """The bounds of decoding. The client asks for the codings that this machine
+    can decode, and decodes them. It does neither if the program has set
+    Accept-Encoding or Range. Only `ratio_max` bounds a content that is
+    streamed. None leaves contents coded."""
     var cookies: Optional[CookieJar]
     """What the jar of the client holds at first; none keeps and sends no
-    cookies. Where a request, or `headers`, has a field Cookie, the jar adds
+    cookies. If a request, or `headers`, has a field Cookie, the jar adds
     nothing to it."""
     var call_log: Optional[CallLog]
     """Who is told what became of each call; nobody by default."""

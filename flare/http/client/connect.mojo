@@ -7,8 +7,9 @@ from flare.tcp import TcpStream
 from flare.tls import TlsContext, TlsMachine, TlsSession, TlsStream
 from flare.unix import UnixStream
 
+from .clock import Clock, now
 from .config import ClientConfig
-from .connection import ClientConnection, Clock, now
+from .connection import ClientConnection
 from .error import ClientError, Phase, raised
 from .pool import Origin
 from .secrets import proxy_authorization

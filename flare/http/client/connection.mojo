@@ -1,13 +1,13 @@
-"""Carries one exchange after the other over one transport.
+"""Moves the octets of one connection of the client, whatever carries them.
 
-The state lies on the heap, because who reads or writes parks meanwhile.
+The state lies on the heap, because the fiber that reads or writes parks
+meanwhile. The protocol that is spoken keeps its state here (`h1`), and only
+the module of that protocol touches it.
 """
 
 from flare.core import Buffer, PointerTo, heap_create, heap_destroy
 from flare.net import NetError
-from flare.proto.h1 import H1Event, H1Limits, H1Machine, H1State, Head, Role
-from flare.runtime.current import current_reactor
-from flare.runtime.fiber import NO_DEADLINE
+from flare.proto.h1 import H1Limits, H1State, Role
 from flare.runtime.socket import FiberSocket, is_simulated
 from flare.runtime.socket_exchange import (
     SentAndReceived,
@@ -22,80 +22,45 @@ from flare.tcp import TcpStream
 from flare.tls import TlsStream
 from flare.unix import UnixStream
 
+from .clock import Clock
 from .error import ClientError, Phase, raised
 
 comptime _SMALL_READ_OCTETS = 4 * 1024
 comptime _LARGE_READ_OCTETS = 64 * 1024
 comptime _KEPT_OCTETS_MAX = 64 * 1024
-comptime _KEPT_LINES_MAX = 128
 
 
-@fieldwise_init
-struct Clock(TrivialRegisterPassable):
-    """Says until when an exchange may last, by the clock of the loop."""
+struct ClientTransport(Movable):
+    """Owns one stream: TCP, TLS over TCP, or a Unix socket."""
 
-    var deadline_ms: Int
-    """The moment at which it must be over."""
+    var tcp: Optional[TcpStream]
+    """The stream, if it is TCP without TLS."""
+    var tls: Optional[TlsStream]
+    """The stream, if it is TLS."""
+    var unix: Optional[UnixStream]
+    """The stream, if it is a Unix socket."""
+    var socket: Optional[FiberSocket]
+    """The socket on which fibers wait; none inside of TLS."""
 
-    @staticmethod
-    def starting(total_ms: Int) -> Self:
-        """Begins to count.
-
-        Args:
-            total_ms: How long the exchange may last.
-
-        Returns:
-            The clock.
-        """
-        # A program may have computed for long since its loop last turned.
-        var reactor = current_reactor()
-        var now_ms = reactor.value().refresh_now_ms() if reactor else 0
-        if total_ms >= NO_DEADLINE - now_ms:
-            return Self(NO_DEADLINE)
-        return Self(now_ms + total_ms)
-
-    def left(self, most_ms: Int) -> Int:
-        """Tells how long the next wait may last.
-
-        Args:
-            most_ms: The bound of the wait itself.
-
-        Returns:
-            Milliseconds, not negative.
-        """
-        return max(min(most_ms, self.deadline_ms - now()), 0)
+    def __init__(out self):
+        """Makes a transport that is not connected."""
+        self.tcp = None
+        self.tls = None
+        self.unix = None
+        self.socket = None
 
 
-@always_inline
-def now() -> Int:
-    """Tells the time at which a wait or a turn of the loop last read it.
-
-    Returns:
-        Milliseconds; 0 on a thread that has no loop yet.
-    """
-    var reactor = current_reactor()
-    return reactor.value().now_ms() if reactor else 0
-
-
-struct ConnectionState(Movable):
+struct ClientConnectionState(Movable):
     """Holds one connection. Only `ClientConnection` touches it."""
 
     var h1: H1State
-    """What the machine remembers."""
-    var head: Head
-    """The last head that came."""
+    """The state of the HTTP/1.1 machine; only `H1Exchange` touches it."""
     var received: Buffer
     """Octets that came and are not consumed."""
     var output: Buffer
     """Octets that are to be sent."""
-    var tcp: Optional[TcpStream]
-    """The transport, where it is TCP without TLS."""
-    var tls: Optional[TlsStream]
-    """The transport, where it is TLS."""
-    var unix: Optional[UnixStream]
-    """The transport, where it is a Unix socket."""
-    var socket: Optional[FiberSocket]
-    """What fibers wait on, where octets go out as they are."""
+    var transport: ClientTransport
+    """What the octets go through."""
     var made_ms: Int
     """When it was connected."""
     var handshake_us: Int
@@ -104,16 +69,8 @@ struct ConnectionState(Movable):
     """When its last exchange ended."""
     var exchanges: Int
     """How many exchanges it has begun."""
-    var head_octets: Int
-    """The length of the head at the front of the window; 0 once it is read."""
-    var has_heard: Bool
-    """Octets came in the present exchange."""
-    var must_close: Bool
-    """Not all of the present request was sent."""
     var was_reset: Bool
     """A send has learned that the peer broke the connection off."""
-    var is_send_due: Bool
-    """The output goes out together with the next receive."""
     var last_read_was_full: Bool
     """More has probably come than was read."""
 
@@ -124,22 +81,14 @@ struct ConnectionState(Movable):
             limits: What a response may make us read.
         """
         self.h1 = H1State(Role.CLIENT, limits)
-        self.head = Head()
         self.received = Buffer()
         self.output = Buffer()
-        self.tcp = None
-        self.tls = None
-        self.unix = None
-        self.socket = None
+        self.transport = ClientTransport()
         self.made_ms = 0
         self.handshake_us = 0
         self.idle_since_ms = 0
         self.exchanges = 0
-        self.head_octets = 0
-        self.has_heard = False
-        self.must_close = False
         self.was_reset = False
-        self.is_send_due = False
         self.last_read_was_full = False
 
 
@@ -147,7 +96,7 @@ struct ConnectionState(Movable):
 struct ClientConnection(Equatable, TrivialRegisterPassable):
     """Names one connection; whoever has it is the only one."""
 
-    var state: PointerTo[ConnectionState]
+    var state: PointerTo[ClientConnectionState]
     """The heap state."""
 
     @staticmethod
@@ -160,13 +109,13 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
         Returns:
             The connection; call `destroy` once.
         """
-        return Self(heap_create(ConnectionState(limits)))
+        return Self(heap_create(ClientConnectionState(limits)))
 
     def destroy(self):
         """Closes the transport and frees the state, without waiting: a peer
         that takes nothing more is told nothing more."""
-        if self.state[].tls:
-            self.state[].tls.value().close_at_once()
+        if self.state[].transport.tls:
+            self.state[].transport.tls.value().close_at_once()
         heap_destroy(self.state)
 
     def close(self):
@@ -175,10 +124,10 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
         Nothing parks here: whoever gets the error may be the one who frees the
         state.
         """
-        if self.state[].socket:
-            self.state[].socket.value().close()
-        elif self.state[].tls:
-            self.state[].tls.value().close_at_once()
+        if self.state[].transport.socket:
+            self.state[].transport.socket.value().close()
+        elif self.state[].transport.tls:
+            self.state[].transport.tls.value().close_at_once()
 
     def carry_over(self, var tcp: TcpStream):
         """Uses TCP.
@@ -186,8 +135,8 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
         Args:
             tcp: The transport.
         """
-        self.state[].socket = tcp.unsafe_socket()
-        self.state[].tcp = tcp^
+        self.state[].transport.socket = tcp.unsafe_socket()
+        self.state[].transport.tcp = tcp^
 
     def carry_over(self, var unix: UnixStream):
         """Uses a Unix socket.
@@ -195,8 +144,8 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
         Args:
             unix: The transport.
         """
-        self.state[].socket = unix.unsafe_socket()
-        self.state[].unix = unix^
+        self.state[].transport.socket = unix.unsafe_socket()
+        self.state[].transport.unix = unix^
 
     def carry_over(self, var tls: TlsStream):
         """Uses TLS.
@@ -204,30 +153,8 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
         Args:
             tls: The transport.
         """
-        self.state[].socket = None
-        self.state[].tls = tls^
-
-    @always_inline
-    def machine(self) -> H1Machine:
-        """Names the machine.
-
-        Returns:
-            A handle.
-        """
-        return H1Machine(
-            Pointer(to=self.state[].h1).unsafe_origin_cast[MutUntrackedOrigin]()
-        )
-
-    @always_inline
-    def head(self) -> PointerTo[Head]:
-        """Names the head that came last.
-
-        Returns:
-            The head; its offsets count from the front of the window.
-        """
-        return Pointer(to=self.state[].head).unsafe_origin_cast[
-            MutUntrackedOrigin
-        ]()
+        self.state[].transport.socket = None
+        self.state[].transport.tls = tls^
 
     @always_inline
     def output(self) -> PointerTo[Buffer]:
@@ -264,11 +191,14 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
         """
         self.state[].received.consume(count)
 
-    def fill(self, timeout_ms: Int) raises:
-        """Receives once into the window, and notes the end of the peer.
+    def fill(self, timeout_ms: Int) raises -> Int:
+        """Receives once into the window.
 
         Args:
             timeout_ms: The longest wait.
+
+        Returns:
+            How many octets came; 0 at the end.
 
         Raises:
             What the transport raises.
@@ -280,11 +210,12 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
         var count = self.read(Span(unsafe_ptr=target, length=room), timeout_ms)
         self.state[].received.advance(count)
         self.state[].last_read_was_full = count == room
+        return count
 
     def read(
         self, into: Span[mut=True, UInt8, _], timeout_ms: Int
     ) raises -> Int:
-        """Receives once, and notes the end of the peer.
+        """Receives once.
 
         Args:
             into: Where to put the octets.
@@ -297,40 +228,29 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
             What the transport raises.
         """
         var count: Int
-        if self.state[].socket:
-            var socket = self.state[].socket.value()
+        if self.state[].transport.socket:
+            var socket = self.state[].transport.socket.value()
             socket.set_receive_timeout_ms(timeout_ms)
             count = socket.receive(into)
-        elif self.state[].tls:
-            self.state[].tls.value().set_read_timeout_ms(timeout_ms)
+        elif self.state[].transport.tls:
+            self.state[].transport.tls.value().set_read_timeout_ms(timeout_ms)
             # What comes may be less than a record, again and again.
             with deadline_in(timeout_ms):
-                count = self.state[].tls.value().read(into)
+                count = self.state[].transport.tls.value().read(into)
         else:
             raise raised(
                 ClientError.OVER, Phase.CONTENT, "there is no transport"
             )
-        if count == 0 and self.state[].was_reset and not self.state[].tls:
+        if (
+            count == 0
+            and self.state[].was_reset
+            and not self.state[].transport.tls
+        ):
             # The kernel tells of a reset once, and here it has told the send.
             # What lasts until the close is not whole then (RFC 9112 section 8),
             # but for what TLS says is (section 9.8).
             raise Error(NetError.from_errno("read", ECONNRESET))
-        if count == 0:
-            self.machine().receive_end()
-        else:
-            self.state[].has_heard = True
         return count
-
-    def end_sending(self, failure: ClientError):
-        """Notes that no more of the request can be sent, while a response may
-        still be read.
-
-        Args:
-            failure: What sending failed with.
-        """
-        self.state[].must_close = True
-        if failure.kind == ClientError.RESET:
-            self.state[].was_reset = True
 
     def can_send_and_fill(self) -> Bool:
         """Tells whether a request and the wait for its response are one step.
@@ -338,7 +258,7 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
         Returns:
             True where the loop does so and octets go out as they are.
         """
-        return Bool(self.state[].socket) and can_send_and_receive()
+        return Bool(self.state[].transport.socket) and can_send_and_receive()
 
     def send_and_fill(self, timeout_ms: Int) raises -> SentAndReceived:
         """Sends the output and receives once into the window, in one step.
@@ -347,8 +267,7 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
             timeout_ms: The longest wait.
 
         Returns:
-            What became of both. What was sent is no longer in the output; what
-            came before counts as nothing heard.
+            What became of both. What was sent is no longer in the output.
 
         Raises:
             What the transport raises where nothing has begun.
@@ -356,7 +275,7 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
         var target = self.state[].received.reserve(_SMALL_READ_OCTETS)
         var output = self.state[].output.span()
         var done = send_and_receive(
-            self.state[].socket.value(),
+            self.state[].transport.socket.value(),
             Span[UInt8, ImmUntrackedOrigin](
                 unsafe_ptr=output.unsafe_ptr().unsafe_origin_cast[
                     ImmUntrackedOrigin
@@ -373,9 +292,6 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
             self.state[].last_read_was_full = (
                 done.received == _SMALL_READ_OCTETS
             )
-            self.state[].has_heard = not done.came_first
-        elif done.received == 0:
-            self.machine().receive_end()
         return done
 
     def write(self, octets: Span[UInt8, _], timeout_ms: Int) raises -> Int:
@@ -391,15 +307,15 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
         Raises:
             What the transport raises.
         """
-        if self.state[].socket:
-            var socket = self.state[].socket.value()
+        if self.state[].transport.socket:
+            var socket = self.state[].transport.socket.value()
             socket.set_send_timeout_ms(timeout_ms)
             return socket.send(octets)
-        if self.state[].tls:
-            self.state[].tls.value().set_write_timeout_ms(timeout_ms)
+        if self.state[].transport.tls:
+            self.state[].transport.tls.value().set_write_timeout_ms(timeout_ms)
             # A record may go out in many pieces.
             with deadline_in(timeout_ms):
-                return self.state[].tls.value().write(octets)
+                return self.state[].transport.tls.value().write(octets)
         raise raised(ClientError.OVER, Phase.SEND, "there is no transport")
 
     def write_all(
@@ -442,55 +358,6 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
             )
             self.state[].output.consume(count)
 
-    @always_inline
-    def next_event(self, phase: StaticString) raises -> H1Event:
-        """Asks the machine what happened.
-
-        Args:
-            phase: What is expected, for the error.
-
-        Returns:
-            One event about the window.
-
-        Raises:
-            ClientError: If the peer breaks the protocol or a limit.
-        """
-        return self.next_event(self.window(), phase)
-
-    @always_inline
-    def next_event(
-        self, window: Span[UInt8, _], phase: StaticString
-    ) raises -> H1Event:
-        """Asks the machine what happened, about octets elsewhere.
-
-        Args:
-            window: The unconsumed octets.
-            phase: What is expected, for the error.
-
-        Returns:
-            One event.
-
-        Raises:
-            ClientError: If the peer breaks the protocol or a limit.
-        """
-        try:
-            return self.machine().next_event(window, self.head())
-        except e:
-            raise broken_protocol(e.reason, phase)
-
-    def can_carry_another(self) -> Bool:
-        """Tells whether the next exchange may begin now.
-
-        Returns:
-            True between two exchanges, if nothing came that none has asked for.
-        """
-        return (
-            not self.state[].must_close
-            and len(self.state[].received) == 0
-            and len(self.state[].output) == 0
-            and self.machine().can_reuse()
-        )
-
     def is_silent(self) -> Bool:
         """Tells whether the peer has said nothing since the last exchange.
 
@@ -503,13 +370,13 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
         if is_simulated():
             return True
         var descriptor = Int32(-1)
-        if self.state[].socket:
-            descriptor = self.state[].socket.value().descriptor()
-        elif self.state[].tls:
+        if self.state[].transport.socket:
+            descriptor = self.state[].transport.socket.value().descriptor()
+        elif self.state[].transport.tls:
             # What was received with the last response may lie there unread.
-            if self.state[].tls.value().has_unread():
+            if self.state[].transport.tls.value().has_unread():
                 return False
-            descriptor = self.state[].tls.value().descriptor()
+            descriptor = self.state[].transport.tls.value().descriptor()
         var octet = Array[UInt8, 1](fill=0)
         var result = receive_octets(
             descriptor, Span(octet), MSG_PEEK | MSG_DONTWAIT
@@ -528,21 +395,3 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
             self.state[].received = Buffer()
         if self.state[].output.capacity() > _KEPT_OCTETS_MAX:
             self.state[].output = Buffer()
-        if self.state[].head.lines.capacity() > _KEPT_LINES_MAX:
-            self.state[].head = Head()
-
-
-def broken_protocol(reason: StaticString, phase: StaticString) -> Error:
-    """Makes the error of a peer that broke the protocol or a limit.
-
-    Args:
-        reason: What the machine says.
-        phase: What was expected.
-
-    Returns:
-        The error.
-    """
-    var kind = ClientError.PROTOCOL
-    if reason.find("exceed") >= 0 or reason.startswith("too many"):
-        kind = ClientError.TOO_LARGE
-    return raised(kind, phase, reason)

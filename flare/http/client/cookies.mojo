@@ -3,9 +3,8 @@
 from flare.core import PointerTo
 from flare.message import FieldName, HeaderMap
 
-from .call import Call
+from .call import Call, exchange_of
 from .client_state import ClientState
-from .exchange import ClientExchange
 
 
 def cookies_for(
@@ -36,22 +35,18 @@ def cookies_for(
     return state[].config.cookies.value().header_for(call[].url())
 
 
-def keep_cookies(
-    state: PointerTo[ClientState], call: Call, exchange: ClientExchange
-) raises:
+def keep_cookies(state: PointerTo[ClientState], call: Call) raises:
     """Keeps the cookies of a response.
 
     Args:
         state: The client.
-        call: The call.
-        exchange: The exchange; its head lies at the front of the window.
+        call: The call; the head of a response has come.
 
     Raises:
         Error: Never for a call that has an aim.
     """
     if not state[].config.cookies:
         return
-    var connection = exchange.connection
-    var fields = connection.head()[].fields(connection.window())
+    var fields = exchange_of(call).fields()
     if "Set-Cookie" in fields:
         _ = state[].config.cookies.value().receive(call[].url(), fields)

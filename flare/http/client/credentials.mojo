@@ -136,10 +136,10 @@ struct BearerAuth(Authentication):
 struct DigestAuth(Authentication):
     """Proves that a password is known, without showing it (RFC 7616).
 
-    The first request of an origin is answered 401 with a challenge, and sent
-    again; later ones answer the same challenge at once, as long as the server
-    takes it. What is sent bit by bit cannot be sent again: ask for something
-    small first.
+    The server answers the first request with 401 and a challenge, and the
+    client repeats it. Later requests answer the same challenge at once, as long
+    as the server accepts it. Content that is streamed cannot be sent again: ask
+    for something small first.
     """
 
     var user: String

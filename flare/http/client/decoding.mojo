@@ -6,7 +6,6 @@ itself. Where the program names them, the program gets what the server has sent.
 
 from flare.core import Buffer, OctetBlock, PointerTo
 from flare.message import FieldSection, HeaderMap
-from flare.proto.h1 import BodyKind
 
 from ..encoding import (
     ContentDecoder,
@@ -23,7 +22,7 @@ comptime _STEP_OCTETS = 64 * 1024
 
 def decoder_for(
     status: Int,
-    body_kind: UInt8,
+    has_content: Bool,
     fields: FieldSection,
     limits: Optional[DecodingLimits],
     octets_max: Int,
@@ -32,23 +31,22 @@ def decoder_for(
 
     Args:
         status: The status of the response.
-        body_kind: How its content is delimited, one of `BodyKind`.
+        has_content: Whether it has content.
         fields: Its header section.
         limits: What decoding may make of it; none where the program decodes.
         octets_max: The longest content.
 
     Returns:
-        What decodes it. None where there is nothing to decode: no content, as
-        in a response to HEAD or with 204 or 304; a part of a coded content,
-        which no decoder can begin with; a coding that is not known here, or
-        without a library.
+        What decodes it. None if there is no content, as in a response to HEAD,
+        or only a part of a coded content, with which no decoder can begin. None
+        too if a coding is unknown here, or its library is missing.
 
     Raises:
         ClientError: `client.encoding head` if there are too many codings.
     """
     if (
         not limits
-        or body_kind == BodyKind.NONE
+        or not has_content
         or status == _PARTIAL_CONTENT
         or "Content-Encoding" not in fields
     ):

@@ -1,54 +1,56 @@
-"""Carries out one exchange on one connection: head and content out, head and
-content in.
+"""Carries out one exchange of a client: request out, response in.
 
-What fails leaves the connection in a state that nobody knows; whoever called
-closes it. Each wait has a bound, and all of them together have that of the
-clock.
+This is the joint between a call and the protocol that is spoken. Calls and
+streams know no connection, and protocols know no call. Here stand, once, the
+rules of all protocols: bounds of waits, 100 (Continue), early responses,
+content in memory and bit by bit. `H1Exchange` does the rest.
+
+After an error the state of the connection is unknown: the caller discards it.
 """
 
 from flare.core import PointerTo
-from flare.message import HeaderMap
+from flare.message import FieldSection, HeaderMap
 from flare.net import NetError
-from flare.proto.h1 import BodyKind, BodyLength, H1Event
+from flare.proto.h1 import BodyLength, H1Event
+from flare.tls import TlsSession
 
-from flare.proto.h1.state import SideState
-from flare.runtime.socket_exchange import SentAndReceived
-from flare.sys.errno import EAGAIN
+from std.memory import unsafe_memcpy
 
-from ..received import ReceivedState
-from .config import ClientTimeouts
-from .connection import ClientConnection, Clock, now
+from ..received import Received, ReceivedState
+from .clock import now
 from .error import ClientError, Phase, raised
+from .exchange_state import ClientExchangeState
+from .h1_exchange import H1Exchange
 
-comptime _COPIED_OCTETS_MAX = 16 * 1024
 comptime _ANNOUNCED_OCTETS_MAX = 256 * 1024
 comptime _DIRECT_READ_OCTETS = 64 * 1024
+comptime _DROPPED_OCTETS_MAX = 64 * 1024
+comptime _CONTINUE = 100
 
 
 @fieldwise_init
 struct ClientExchange(TrivialRegisterPassable):
-    """Names a connection, and how long what is done on it may take."""
+    """Handles one exchange; it has a connection from `Pool.lend` until
+    `Pool.release` or `Pool.discard`."""
 
-    var connection: ClientConnection
-    """The connection."""
-    var clock: Clock
-    """Until when."""
-    var timeouts: ClientTimeouts
-    """How long each wait may last."""
+    var state: PointerTo[ClientExchangeState]
+    """The exchange, in the block of its call."""
 
-    def begin(self, body_octets_max: Int):
-        """Forgets the last exchange of the connection.
+    def begin(self, content_octets_max: Int):
+        """Begins an exchange on the connection.
 
         Args:
-            body_octets_max: The longest content that may come.
+            content_octets_max: The longest content that may come.
         """
-        ref c = self.connection.state[]
-        c.exchanges += 1
-        c.has_heard = False
-        c.must_close = False
-        c.head_octets = 0
-        c.is_send_due = False
-        c.h1.limits.body_octets_max = body_octets_max
+        ref s = self.state[]
+        s.head_octets = 0
+        s.content_octets = 0
+        s.has_heard = False
+        s.was_cut = False
+        s.is_send_due = False
+        if len(s.trailers) > 0:
+            s.trailers = HeaderMap()
+        self._protocol().begin(content_octets_max)
 
     def write_head(
         self,
@@ -57,7 +59,7 @@ struct ClientExchange(TrivialRegisterPassable):
         fields: HeaderMap,
         length: BodyLength,
     ) raises:
-        """Puts the head into the output; nothing is sent.
+        """Writes the head of the request; it goes out with what follows.
 
         Args:
             method: A token.
@@ -69,17 +71,12 @@ struct ClientExchange(TrivialRegisterPassable):
             ClientError: `client.bad_request prepare`; the connection is as it
                 was.
         """
-        try:
-            self.connection.machine().send_request_head(
-                method, target, fields, length, self.connection.output()
-            )
-        except e:
-            raise raised(ClientError.BAD_REQUEST, Phase.PREPARE, e.reason)
+        self._protocol().write_head(method, target, fields, length)
 
-    def send(self, content: Span[UInt8, _], expects_continue: Bool) raises:
-        """Sends the head that lies in the output, and a whole content.
+    def send(self, content: Span[UInt8, _], *, expects_continue: Bool) raises:
+        """Sends the head and a whole content.
 
-        Where it can be, what is short goes out with the wait for the response.
+        If possible, a short request goes out with the wait for the response.
 
         Args:
             content: The octets.
@@ -89,59 +86,98 @@ struct ClientExchange(TrivialRegisterPassable):
             ClientError: If neither the request could be sent nor a response
                 can be read.
         """
-        var c = self.connection
         if expects_continue and not self.may_go_on():
             return
-        try:
-            if len(content) <= _COPIED_OCTETS_MAX:
-                c.machine().send_data(content, c.output())
-                c.machine().send_end(c.output())
-            else:
-                c.machine().count_data(len(content))
-                c.machine().send_end(c.output())
-        except e:
-            raise raised(ClientError.BAD_REQUEST, Phase.PREPARE, e.reason)
-        if (
-            not expects_continue
-            and len(content) <= _COPIED_OCTETS_MAX
-            and c.can_send_and_fill()
-        ):
-            c.state[].is_send_due = True
-            return
-        try:
-            c.flush(self.clock, self.timeouts.write_ms)
-            if len(content) > _COPIED_OCTETS_MAX:
-                c.write_all(content, self.clock, self.timeouts.write_ms)
-        except e:
-            self.go_on_without_sending(e)
+        self._protocol().send(content, may_wait=not expects_continue)
 
-    def go_on_without_sending(self, cause: Error) raises:
-        """Lets a response be read that came before all was sent, because a
-        server need not read what it refuses.
-
-        Args:
-            cause: What sending failed with.
+    def flush(self) raises:
+        """Sends the head.
 
         Raises:
-            ClientError: What `cause` stands for, if there is no response.
+            What the transport raises.
         """
-        var c = self.connection
-        var failure = ClientError.because(Phase.SEND, cause)
-        c.end_sending(failure)
-        c.state[].output.clear()
-        if (
-            failure.kind != ClientError.RESET
-            and failure.kind != ClientError.CLOSED
-            and failure.kind != ClientError.TIMEOUT
-        ):
-            raise Error(failure)
-        if not self._has_answer():
-            raise Error(failure)
+        self._protocol().flush()
+
+    def may_go_on(self) raises -> Bool:
+        """Sends the head, and waits for 100 (Continue) for `continue_ms`.
+
+        Returns:
+            False if a final response has come instead: the content is not
+            sent, and the connection cannot be used again.
+
+        Raises:
+            ClientError: If there is neither.
+        """
+        var protocol = self._protocol()
+        try:
+            protocol.flush()
+        except e:
+            protocol.go_on_without_sending(e)
+            return False
+        var deadline_ms = now() + self.state[].timeouts.continue_ms
+        while True:
+            var kind = protocol.next(Phase.HEAD)
+            if kind == H1Event.RESPONSE_HEAD:
+                self.state[].was_cut = True
+                return False
+            if kind == H1Event.INFORMATIONAL_HEAD:
+                if self.status() == _CONTINUE:
+                    return True
+            elif kind != H1Event.NEED_OCTETS:
+                raise _closed_early()
+            elif not self._receive_until(deadline_ms):
+                return True
+
+    def write(self, octets: Span[UInt8, _]) raises:
+        """Sends octets of the content, after the head.
+
+        Args:
+            octets: The octets.
+
+        Raises:
+            ClientError: `client.bad_request send` if there are more than was
+                said; and what the transport raises.
+        """
+        self._protocol().write(octets)
+
+    def end(self, trailers: HeaderMap) raises:
+        """Ends the content.
+
+        Args:
+            trailers: The trailer section; dropped unless the content is
+                chunked.
+
+        Raises:
+            ClientError: `client.bad_request send` if the content is shorter
+                than was said; and what the transport raises.
+        """
+        self._protocol().end(trailers)
+
+    def stop_sending(self, failure: ClientError):
+        """Notes that the rest of the request is not sent, while a response may
+        still be read.
+
+        Args:
+            failure: What sending failed with.
+        """
+        self._protocol().stop_sending(failure)
 
     def receive_head(self) raises -> Int:
         """Waits for the head of the response.
 
-        It stays at the front of the window until `consume_head`.
+        Returns:
+            The status; the other parts are in place until `consume_head`.
+
+        Raises:
+            ClientError: If there is none, or if it is none.
+        """
+        return self.receive_head_within(self.state[].timeouts.first_octet_ms)
+
+    def receive_head_within(self, first_octet_ms: Int) raises -> Int:
+        """Waits for the head of the response.
+
+        Args:
+            first_octet_ms: The longest wait for its first octet.
 
         Returns:
             The status.
@@ -149,34 +185,85 @@ struct ClientExchange(TrivialRegisterPassable):
         Raises:
             ClientError: If there is none, or if it is none.
         """
-        var c = self.connection
-        if c.state[].head_octets > 0:
+        var protocol = self._protocol()
+        if self.state[].head_octets > 0:
             # It came instead of 100 (Continue).
-            return c.state[].head.status
-        if c.state[].is_send_due:
-            self._send_and_fill()
+            return self.status()
+        if self.state[].is_send_due:
+            protocol.send_due(first_octet_ms)
         while True:
-            var event = c.next_event(Phase.HEAD)
-            if event.kind == H1Event.RESPONSE_HEAD:
-                c.state[].head_octets = event.consumed
-                return c.state[].head.status
-            c.consume(event.consumed)
-            if event.kind == H1Event.NEED_OCTETS:
-                var most_ms = self.timeouts.read_ms
-                if not c.state[].has_heard:
-                    most_ms = self.timeouts.first_octet_ms
-                self._fill(Phase.HEAD, most_ms)
-            elif event.kind != H1Event.INFORMATIONAL_HEAD:
-                raise raised(
-                    ClientError.CLOSED,
-                    Phase.HEAD,
-                    "the peer closed before its response was there",
-                )
+            var kind = protocol.next(Phase.HEAD)
+            if kind == H1Event.RESPONSE_HEAD:
+                return self.status()
+            if kind == H1Event.NEED_OCTETS:
+                var most_ms = self.state[].timeouts.read_ms
+                if not self.state[].has_heard:
+                    most_ms = first_octet_ms
+                self._receive(Phase.HEAD, most_ms)
+            elif kind != H1Event.INFORMATIONAL_HEAD:
+                raise _closed_early()
+
+    @always_inline
+    def status(self) -> Int:
+        """Returns the status of the head that came last.
+
+        Returns:
+            The status.
+        """
+        return self.state[].head.status
+
+    def version_minor(self) -> Int:
+        """Returns the minor version of the response.
+
+        Returns:
+            The digit after `HTTP/1.`.
+        """
+        return self.state[].head.version_minor
+
+    def fields(self) -> FieldSection[ImmUntrackedOrigin]:
+        """Returns the header section of the response.
+
+        Returns:
+            A view, until `consume_head`.
+        """
+        return self.state[].head.fields(self._protocol().octets())
+
+    def has_content(self) -> Bool:
+        """Returns whether the response has content.
+
+        Returns:
+            False if its head says that there is none, or that it is empty.
+        """
+        return self._protocol().has_content()
 
     def consume_head(self):
-        """Drops the head from the window, when it was read."""
-        self.connection.consume(self.connection.state[].head_octets)
-        self.connection.state[].head_octets = 0
+        """Frees the head, after it was read; content follows."""
+        self._protocol().consume_head()
+
+    def read(self, into: Span[mut=True, UInt8, _]) raises -> Int:
+        """Reads content, and waits only while none is there.
+
+        Args:
+            into: Where to put it.
+
+        Returns:
+            How many octets came; 0 at the end of the content.
+
+        Raises:
+            ClientError: If it does not come whole.
+        """
+        var protocol = self._protocol()
+        while True:
+            if self.state[].content_octets > 0:
+                return self._take(into)
+            var direct = protocol.direct_octets()
+            if direct > 0:
+                var room = min(direct, len(into))
+                var count = protocol.receive_content(into[0:room])
+                if count > 0:
+                    return count
+            elif self._content_has_ended():
+                return 0
 
     def receive_content(self, into: PointerTo[ReceivedState]) raises:
         """Receives all of the content.
@@ -187,116 +274,154 @@ struct ClientExchange(TrivialRegisterPassable):
         Raises:
             ClientError: If it does not come whole, or exceeds the limit.
         """
-        var c = self.connection
-        var announced = c.state[].head.content_length
-        if c.state[].h1.receive_body == BodyKind.LENGTH:
+        var protocol = self._protocol()
+        var announced = protocol.announced_octets()
+        if announced > 0:
             _ = into[].content.reserve(min(announced, _ANNOUNCED_OCTETS_MAX))
         while True:
-            if self.receives_directly():
-                self._receive_into(into)
-                continue
-            var window = c.window()
-            var event = c.next_event(window, Phase.CONTENT)
-            if event.kind == H1Event.DATA:
-                into[].content.append(
-                    window[event.start : event.start + event.length]
-                )
-            elif event.kind == H1Event.TRAILERS:
-                _ = into[].trailers.unsafe_append_parsed(
-                    c.state[].head.trailer_fields(window)
-                )
-            c.consume(event.consumed)
-            if event.kind == H1Event.NEED_OCTETS:
-                self._fill(Phase.CONTENT, self.timeouts.read_ms)
-            elif event.kind == H1Event.END_OF_MESSAGE:
-                return
-            elif event.kind == H1Event.RESET:
-                raise broken_off()
-            elif (
-                event.kind == H1Event.PAUSED or event.kind >= H1Event.GOING_AWAY
-            ):
-                return
+            var direct = protocol.direct_octets()
+            if direct > 0:
+                self._receive_directly(direct, into)
+            elif self._content_has_ended():
+                break
+            var came = self.state[].content_octets
+            if came > 0:
+                into[].content.append(protocol.octets()[0:came])
+                protocol.take_content(came)
+        if len(self.state[].trailers) > 0:
+            swap(into[].trailers, self.state[].trailers)
 
-    def receives_directly(self) -> Bool:
-        """Tells whether what comes next is content as it stands.
+    def drop_content(self) -> Bool:
+        """Reads a short content of a response that is not wanted.
 
         Returns:
-            True where no octet of it needs to be looked at.
+            Whether it has ended; False if it is long, or did not come whole.
         """
-        ref c = self.connection.state[]
-        if len(c.received) != 0 or c.h1.has_ended:
+        var protocol = self._protocol()
+        protocol.limit_content(_DROPPED_OCTETS_MAX)
+        self.consume_head()
+        if protocol.announced_octets() > _DROPPED_OCTETS_MAX:
             return False
-        return c.h1.response == SideState.BODY and (
-            c.h1.receive_body == BodyKind.UNTIL_CLOSE
-            or (c.h1.receive_body == BodyKind.LENGTH and c.h1.receive_left > 0)
+        var received = Received()
+        var is_whole = True
+        try:
+            self.receive_content(received.state)
+        except:
+            is_whole = False
+        _ = received^
+        return is_whole
+
+    def take_trailers(self) -> HeaderMap:
+        """Returns the trailer section, once.
+
+        Returns:
+            The fields; none before the end of the content.
+        """
+        var trailers = HeaderMap()
+        swap(trailers, self.state[].trailers)
+        return trailers^
+
+    def has_received(self) -> Bool:
+        """Returns whether octets have come that were not read.
+
+        Returns:
+            True if reading goes on without a wait.
+        """
+        return len(self._protocol().octets()) > 0
+
+    def can_carry_another(self) -> Bool:
+        """Returns whether the connection may carry the next exchange.
+
+        Returns:
+            True if this one is whole on both sides, or was not begun, and
+            nothing came that none has asked for.
+        """
+        return self._protocol().can_carry_another()
+
+    def is_stale(self, failure: ClientError) -> Bool:
+        """Returns whether the server may have closed the connection before it
+        saw the request (RFC 9112 section 9.3.1).
+
+        Args:
+            failure: What the exchange failed with.
+
+        Returns:
+            True if a connection that had carried others broke off before an
+            octet of the response came.
+        """
+        ref s = self.state[]
+        return (
+            s.connection.unsafe_value().state[].exchanges > 1
+            and not s.has_heard
+            and failure.is_broken_off()
         )
 
-    def _receive_into(self, into: PointerTo[ReceivedState]) raises:
-        # Straight into the content, no copy in between. What is asked for is
-        # never more than is due, so that nothing else can come along.
-        var c = self.connection
-        var room = _DIRECT_READ_OCTETS
-        if c.state[].h1.receive_body == BodyKind.LENGTH:
-            room = min(room, c.state[].h1.receive_left)
+    def take_session(self) -> Optional[TlsSession]:
+        """Returns the session that shortens the next handshake.
+
+        Returns:
+            The session; none without TLS.
+        """
+        ref c = self.state[].connection.unsafe_value().state[]
+        if not c.transport.tls:
+            return None
+        return c.transport.tls.value().take_session()
+
+    def close(self):
+        """Closes the connection: a fiber that waits on it gets an error."""
+        self.state[].connection.unsafe_value().close()
+
+    @always_inline
+    def _protocol(self) -> H1Exchange:
+        return H1Exchange(self.state)
+
+    @always_inline
+    def _content_has_ended(self) raises -> Bool:
+        # Looks at what came; waits if that is not enough.
+        var kind = self._protocol().next(Phase.CONTENT)
+        if kind == H1Event.NEED_OCTETS:
+            self._receive(Phase.CONTENT, self.state[].timeouts.read_ms)
+        elif kind == H1Event.END_OF_MESSAGE or kind == H1Event.UPGRADED:
+            return True
+        elif kind != H1Event.DATA and kind != H1Event.TRAILERS:
+            raise _broken_off()
+        return False
+
+    def _take(self, into: Span[mut=True, UInt8, _]) -> Int:
+        var protocol = self._protocol()
+        var count = min(self.state[].content_octets, len(into))
+        unsafe_memcpy(
+            dest=into.unsafe_ptr(),
+            src=protocol.octets().unsafe_ptr(),
+            count=count,
+        )
+        protocol.take_content(count)
+        return count
+
+    def _receive_directly(
+        self, direct: Int, into: PointerTo[ReceivedState]
+    ) raises:
+        # Straight into the content, no copy in between.
+        var room = min(direct, _DIRECT_READ_OCTETS)
         var target = into[].content.reserve(room)
         var count: Int
         try:
-            count = c.read(
-                Span(unsafe_ptr=target, length=room),
-                self.clock.left(self.timeouts.read_ms),
+            count = self._protocol().receive_content(
+                Span(unsafe_ptr=target, length=room)
             )
         except e:
             raise Error(ClientError.because(Phase.CONTENT, e))
-        if count == 0:
-            return
-        var octets = Span(unsafe_ptr=target, length=count)
-        var event = c.next_event(octets, Phase.CONTENT)
-        into[].content.advance(event.length)
-        if event.length < count:
-            # The limit lies within what came: the next event says so.
-            _ = c.next_event(octets[event.length :], Phase.CONTENT)
+        into[].content.advance(count)
 
-    def may_go_on(self) raises -> Bool:
-        """Sends the head, and waits for 100 (Continue) for a while.
-
-        Returns:
-            False where a final response has come instead: the content is not
-            sent, and the connection cannot be used again.
-
-        Raises:
-            ClientError: If there is neither.
-        """
-        var c = self.connection
+    def _receive(self, phase: StaticString, most_ms: Int) raises:
         try:
-            c.flush(self.clock, self.timeouts.write_ms)
+            self._protocol().receive(most_ms)
         except e:
-            self.go_on_without_sending(e)
-            return False
-        var deadline_ms = now() + self.timeouts.continue_ms
-        while True:
-            var event = c.next_event(Phase.HEAD)
-            if event.kind == H1Event.RESPONSE_HEAD:
-                c.state[].head_octets = event.consumed
-                c.state[].must_close = True
-                return False
-            var status = c.state[].head.status
-            c.consume(event.consumed)
-            if event.kind == H1Event.INFORMATIONAL_HEAD:
-                if status == 100:
-                    return True
-            elif event.kind != H1Event.NEED_OCTETS:
-                raise raised(
-                    ClientError.CLOSED,
-                    Phase.HEAD,
-                    "the peer closed before its response was there",
-                )
-            elif not self._fill_until(deadline_ms):
-                return True
+            raise Error(ClientError.because(phase, e))
 
-    def _fill_until(self, deadline_ms: Int) raises -> Bool:
-        var left_ms = self.clock.left(max(deadline_ms - now(), 0))
+    def _receive_until(self, deadline_ms: Int) raises -> Bool:
         try:
-            self.connection.fill(left_ms)
+            self._protocol().receive(max(deadline_ms - now(), 0))
         except e:
             var net = NetError.of(e)
             if net and net.value().kind == NetError.TIMEOUT:
@@ -304,79 +429,9 @@ struct ClientExchange(TrivialRegisterPassable):
             raise Error(ClientError.because(Phase.HEAD, e))
         return True
 
-    def _has_answer(self) -> Bool:
-        # What the kernel has received is there although sending has failed.
-        try:
-            if len(self.connection.state[].received) == 0:
-                self.connection.fill(_ANSWER_TIMEOUT_MS)
-            return len(self.connection.state[].received) > 0
-        except:
-            return False
-
-    def _send_and_fill(self) raises:
-        var c = self.connection
-        c.state[].is_send_due = False
-        var done: SentAndReceived
-        try:
-            done = c.send_and_fill(
-                self.clock.left(self.timeouts.first_octet_ms)
-            )
-        except e:
-            raise Error(ClientError.because(Phase.SEND, e))
-        if done.came_first and done.received > 0 and c.state[].exchanges > 1:
-            raise raised(
-                ClientError.CLOSED,
-                Phase.HEAD,
-                "the peer has spoken before it was asked",
-            )
-        if done.received < 0 and done.received != -EAGAIN:
-            var phase = Phase.HEAD
-            if len(c.state[].output) > 0:
-                phase = Phase.SEND
-            raise Error(
-                ClientError.because(phase, self._failure("read", done.received))
-            )
-        if done.sent < 0:
-            var cause = self._failure("write", done.sent)
-            if done.received == 0:
-                raise Error(ClientError.because(Phase.SEND, cause))
-            self.go_on_without_sending(cause)
-            return
-        # Where not all was taken, the rest goes out as it would have alone.
-        try:
-            c.flush(self.clock, self.timeouts.write_ms)
-        except e:
-            self.go_on_without_sending(e)
-
-    def _failure(self, operation: StaticString, errno: Int) -> Error:
-        var address = self.connection.state[].socket.value().address()
-        return Error(NetError.from_errno(operation, errno, address))
-
-    def _fill(self, phase: StaticString, most_ms: Int) raises:
-        try:
-            self.connection.fill(self.clock.left(most_ms))
-        except e:
-            raise Error(ClientError.because(phase, e))
-
-
-comptime _ANSWER_TIMEOUT_MS = 100
-
-
-def broken_off() -> Error:
-    """Makes the error of a content that did not come whole.
-
-    Returns:
-        The error.
-    """
-    return raised(
-        ClientError.CLOSED,
-        Phase.CONTENT,
-        "the peer closed before the content was whole",
-    )
-
 
 def exceeds_limit() -> Error:
-    """Makes the error of a content that is longer than who reads it allows.
+    """Makes the error of a content that is longer than its reader allows.
 
     Returns:
         The error.
@@ -385,4 +440,20 @@ def exceeds_limit() -> Error:
         ClientError.TOO_LARGE,
         Phase.CONTENT,
         "content exceeds the limit of its reader",
+    )
+
+
+def _broken_off() -> Error:
+    return raised(
+        ClientError.CLOSED,
+        Phase.CONTENT,
+        "the peer closed before the content was whole",
+    )
+
+
+def _closed_early() -> Error:
+    return raised(
+        ClientError.CLOSED,
+        Phase.HEAD,
+        "the peer closed before its response was there",
     )

@@ -24,7 +24,7 @@ def get(
     Args:
         url: An absolute URL of http or https.
         headers: Fields of the request.
-        query: Parameters that are put behind the URL, escaped.
+        query: Parameters to append to the URL, escaped.
         timeout_ms: How long the call may last; two minutes by default.
 
     Returns:

@@ -11,12 +11,12 @@ from ..received import Received
 from ..response import Response
 from .call import Call
 from .client_state import ClientState
-from .connection import ClientConnection, Clock
+from .clock import Clock
 from .error import ClientError, Phase
 from .exchange import ClientExchange, exceeds_limit
+from .lending import lent
 from .perform import (
     answered,
-    connected,
     decoding_of,
     fields_of,
     goes_on,
@@ -63,10 +63,10 @@ def opened(
         call[].headers = headers.copy()
         if expects_continue:
             call[].headers.set("Expect", "100-continue")
-        var connection = connected(state, call)
+        var exchange = lent(state, call)
         # The connection stands: from here on each wait counts for itself.
-        call[].clock = Clock(NO_DEADLINE)
-        return _begun(state, call, connection, length)
+        exchange.state[].clock = Clock(NO_DEADLINE)
+        return _begun(state, call, exchange, length)
     except e:
         raise _given_up(state, call, e)
 
@@ -102,7 +102,7 @@ def streamed(
         call[].headers = headers.copy()
         while True:
             var exchange = answered(state, call, _UNBOUNDED)
-            if not goes_on(state, call, exchange):
+            if not goes_on(state, call):
                 return ClientStream(
                     unsafe_state=heap_create(_answered(state, call, exchange))
                 )
@@ -206,29 +206,26 @@ def _answered(
         )
     except e:
         var pool = ClientState.pool_of(state)
-        pool.discard(call[].origin.value(), exchange.connection)
+        pool.discard(call[].origin.value(), exchange)
         raise e^
 
 
 def _begun(
     state: PointerTo[ClientState],
     call: Call,
-    connection: ClientConnection,
+    exchange: ClientExchange,
     length: BodyLength,
 ) raises -> ClientStream:
-    var exchange = ClientExchange(
-        connection, call[].clock, state[].config.timeouts
-    )
     exchange.begin(_UNBOUNDED)
     call[].attempts = 1
     _ = call[].next_phase_us()
     var fields: PointerTo[HeaderMap]
     try:
         fields = fields_of(state, call, length)
-        put_head(call, exchange, fields, length)
+        put_head(call, fields, length)
     except e:
         var pool = ClientState.pool_of(state)
-        pool.discard(call[].origin.value(), connection)
+        pool.discard(call[].origin.value(), exchange)
         raise e^
     var expects = (
         length.octets != BodyLength.NONE.octets

@@ -15,7 +15,7 @@ struct WaiterState(Movable):
     var fiber: Fiber
     """Who waits."""
     var next: Optional[PointerTo[WaiterState]]
-    """Who comes behind it."""
+    """The next fiber in the queue."""
     var connection: Optional[ClientConnection]
     """The connection that was handed over."""
     var may_open: Bool

@@ -2,21 +2,18 @@
 
 from flare.core import PointerTo
 from flare.message import FieldName, HeaderMap
-from flare.proto.h1 import BodyKind, BodyLength
+from flare.proto.h1 import BodyLength
 from flare.runtime.wait import sleep
 from flare.sys.clock import monotonic_ns, unix_seconds
-from flare.tls import TlsContext
 
 from ..body import Body
 from ..content import Content
 from ..encoding.limits import DecodingLimits
 from ..received import Received
 from ..response import Response
-from .call import Call
+from .call import Call, exchange_of
 from .challenges import proof_for, takes_challenge
 from .client_state import ClientState
-from .connect import open_connection
-from .connection import ClientConnection
 from .cookies import cookies_for, keep_cookies
 from .decoding import (
     decode_whole,
@@ -26,14 +23,13 @@ from .decoding import (
 )
 from .error import ClientError, Phase, raised
 from .exchange import ClientExchange
-from .pool import Origin
+from .lending import lent
 from .redirect import drop_fields, is_redirection, redirection
 from .reference import aim_at
 from .retry import retry_delay, seconds_to_wait, status_delay
 
 comptime _UNAUTHORIZED = 401
 comptime _EXPECTATION_FAILED = 417
-comptime _DROPPED_OCTETS_MAX = 64 * 1024
 
 
 def perform(state: PointerTo[ClientState], call: Call) raises -> Response:
@@ -44,7 +40,7 @@ def perform(state: PointerTo[ClientState], call: Call) raises -> Response:
         call: The call; it has an aim.
 
     Returns:
-        The response behind all redirections.
+        The response after all redirections.
 
     Raises:
         ClientError: Whatever it fails with.
@@ -54,7 +50,7 @@ def perform(state: PointerTo[ClientState], call: Call) raises -> Response:
             var exchange = answered(
                 state, call, state[].config.limits.body_octets_max
             )
-            if not goes_on(state, call, exchange):
+            if not goes_on(state, call):
                 return _received(state, call, exchange)
     except e:
         call[].fail(e, Phase.PREPARE)
@@ -72,7 +68,7 @@ def answered(
         octets_max: The longest content that may come.
 
     Returns:
-        The exchange; the head lies at the front of its window.
+        The exchange; the head of the response has come.
 
     Raises:
         ClientError: Whatever it fails with.
@@ -89,28 +85,18 @@ def answered(
                 call[].method.is_idempotent()
                 and len(call[].content.body.octets()) == 0
             )
-            var connection = connected(state, call, can_repeat, wants_new)
+            var exchange = lent(state, call, can_repeat, wants_new)
             call[].attempts += 1
             state[].statistics.requests += 1
-            var exchange = ClientExchange(
-                connection, call[].clock, state[].config.timeouts
-            )
             exchange.begin(octets_max)
             try:
                 _exchange_heads(state, call, exchange)
                 return exchange
             except e:
                 failure = ClientError.because(Phase.HEAD, e)
-            var is_stale = (
-                connection.state[].exchanges > 1
-                and not connection.state[].has_heard
-                and failure.is_broken_off()
-            )
-            if connection.can_carry_another():
-                # Nothing of the request was sent.
-                pool.release(origin, connection)
-            else:
-                pool.discard(origin, connection)
+            var is_stale = exchange.is_stale(failure)
+            # If nothing of the request was sent, the connection is kept.
+            pool.release(origin, exchange)
             # The server has closed a connection that idled, before it saw the
             # request: RFC 9112 section 9.3.1.
             if is_stale and call[].method.is_idempotent():
@@ -133,15 +119,12 @@ def answered(
         sleep(delay_ms.value())
 
 
-def goes_on(
-    state: PointerTo[ClientState], call: Call, exchange: ClientExchange
-) raises -> Bool:
+def goes_on(state: PointerTo[ClientState], call: Call) raises -> Bool:
     """Follows a redirection, and waits before a request is repeated.
 
     Args:
         state: The client.
-        call: The call.
-        exchange: The head of a response.
+        call: The call; the head of a response has come.
 
     Returns:
         True if the content was dropped, and another request is due; the call
@@ -151,24 +134,24 @@ def goes_on(
         ClientError: `client.bad_redirect redirect`, `client.too_many_redirects
             redirect` and the like.
     """
-    keep_cookies(state, call, exchange)
-    var connection = exchange.connection
-    var status = connection.head()[].status
+    keep_cookies(state, call)
+    var exchange = exchange_of(call)
+    var status = exchange.status()
     call[].status = status
-    var fields = connection.head()[].fields(connection.window())
+    var fields = exchange.fields()
     if status == _UNAUTHORIZED and takes_challenge(call, fields):
-        drop_content(state, call, exchange)
+        drop_content(state, call)
         return True
     if status == _EXPECTATION_FAILED and call[].headers.remove("Expect") > 0:
         # Who does not know the expectation may take the request without it
         # (RFC 9110 section 10.1.1).
-        drop_content(state, call, exchange)
+        drop_content(state, call)
         return True
     if is_redirection(status) and state[].config.redirects_max > 0:
         var found = fields.get("location")
         if found:
             var location = List[UInt8](found.value().as_bytes())
-            drop_content(state, call, exchange)
+            drop_content(state, call)
             follow(
                 state,
                 call,
@@ -191,7 +174,7 @@ def goes_on(
     )
     if not delay_ms or not _fits(call, delay_ms.value()):
         return False
-    drop_content(state, call, exchange)
+    drop_content(state, call)
     call[].retries += 1
     state[].statistics.retries += 1
     sleep(delay_ms.value())
@@ -199,16 +182,12 @@ def goes_on(
 
 
 def put_head(
-    call: Call,
-    exchange: ClientExchange,
-    fields: PointerTo[HeaderMap],
-    length: BodyLength,
+    call: Call, fields: PointerTo[HeaderMap], length: BodyLength
 ) raises:
-    """Puts the head of the present request into the output.
+    """Writes the head of the present request; it goes out with what follows.
 
     Args:
         call: The call.
-        exchange: The connection.
         fields: The fields of the request.
         length: How long the content is.
 
@@ -225,7 +204,7 @@ def put_head(
         ]()
         target[].clear()
         call[].write_url(target)
-    exchange.write_head(
+    exchange_of(call).write_head(
         StringSlice(unsafe_from_utf8=call[].method_text.span()),
         StringSlice(unsafe_from_utf8=target[].span()),
         fields[],
@@ -233,39 +212,20 @@ def put_head(
     )
 
 
-def drop_content(
-    state: PointerTo[ClientState], call: Call, exchange: ClientExchange
-):
-    """Ends an exchange whose content nobody wants; a long one costs its
+def drop_content(state: PointerTo[ClientState], call: Call):
+    """Ends an exchange whose content is not wanted; a long one costs its
     connection.
 
     Args:
         state: The client.
-        call: The call.
-        exchange: The exchange; its head is read.
+        call: The call; the head of a response has come, and was read.
     """
     var pool = ClientState.pool_of(state)
-    var origin = call[].origin.value()
-    var connection = exchange.connection
-    connection.state[].h1.limits.body_octets_max = _DROPPED_OCTETS_MAX
-    var received = Received()
-    exchange.consume_head()
-    var is_whole = True
-    if (
-        connection.state[].h1.receive_body == BodyKind.LENGTH
-        and connection.state[].head.content_length > _DROPPED_OCTETS_MAX
-    ):
-        is_whole = False
+    var exchange = exchange_of(call)
+    if exchange.drop_content():
+        pool.release(call[].origin.value(), exchange)
     else:
-        try:
-            exchange.receive_content(received.state)
-        except:
-            is_whole = False
-    _ = received^
-    if is_whole:
-        pool.release(origin, connection)
-    else:
-        pool.discard(origin, connection)
+        pool.discard(call[].origin.value(), exchange)
 
 
 def follow(
@@ -377,56 +337,6 @@ def fields_of(
     return Pointer(to=call[].fields).unsafe_origin_cast[MutUntrackedOrigin]()
 
 
-def connected(
-    state: PointerTo[ClientState],
-    call: Call,
-    can_repeat: Bool = False,
-    wants_new: Bool = False,
-) raises -> ClientConnection:
-    """Takes or opens a connection for the present request.
-
-    Args:
-        state: The client.
-        call: The call; it has an aim.
-        can_repeat: As in `Pool.acquire`.
-        wants_new: As in `Pool.acquire`.
-
-    Returns:
-        The connection; it goes back to the pool.
-
-    Raises:
-        ClientError: If there is none to be had.
-    """
-    var origin = call[].origin.value()
-    var pool = ClientState.pool_of(state)
-    var began_ns = monotonic_ns()
-    var kept = pool.acquire(origin, call[].clock, can_repeat, wants_new)
-    var now_ns = monotonic_ns()
-    call[].timings.queue_us += (now_ns - began_ns) // 1000
-    call[].timings.reused = Bool(kept)
-    if kept:
-        return kept.value()
-    try:
-        if origin[].is_secure and not state[].tls:
-            state[].tls = _context(state)
-        var connection = open_connection(
-            Pointer(to=state[].config).unsafe_origin_cast[MutUntrackedOrigin](),
-            state[].tls,
-            origin,
-            call[].clock,
-        )
-        state[].statistics.connects += 1
-        var handshake_us = connection.state[].handshake_us
-        call[].timings.handshake_us += handshake_us
-        call[].timings.connect_us += (
-            monotonic_ns() - now_ns
-        ) // 1000 - handshake_us
-        return connection
-    except e:
-        pool.give_room_up(origin)
-        raise e^
-
-
 def _exchange_heads(
     state: PointerTo[ClientState], call: Call, exchange: ClientExchange
 ) raises:
@@ -436,9 +346,11 @@ def _exchange_heads(
         length = BodyLength.known(len(octets))
     var fields = fields_of(state, call, length)
     var began_ns = monotonic_ns()
-    put_head(call, exchange, fields, length)
+    put_head(call, fields, length)
     exchange.send(
-        octets, len(octets) > 0 and fields[].has_known(FieldName.EXPECT)
+        octets,
+        expects_continue=len(octets) > 0
+        and fields[].has_known(FieldName.EXPECT),
     )
     var sent_ns = monotonic_ns()
     call[].timings.send_us += (sent_ns - began_ns) // 1000
@@ -452,19 +364,16 @@ def _received(
     var began_ns = monotonic_ns()
     var pool = ClientState.pool_of(state)
     var origin = call[].origin.value()
-    var connection = exchange.connection
-    var response = Response(connection.head()[].status)
-    _ = response.headers.unsafe_append_parsed(
-        connection.head()[].fields(connection.window())
-    )
+    var response = Response(exchange.status())
+    _ = response.headers.unsafe_append_parsed(exchange.fields())
     var received = Received()
     var r = received.state
-    r[].version_minor = connection.head()[].version_minor
+    r[].version_minor = exchange.version_minor()
     try:
         var limits = decoding_of(state, call)
         var decoder = decoder_for(
             response.status,
-            connection.state[].h1.receive_body,
+            exchange.has_content(),
             response.headers.view(),
             limits,
             octets_max_of(limits, state[].config.limits.body_octets_max),
@@ -480,11 +389,13 @@ def _received(
             )
             r[].codings.append(take_codings_out(response.headers).as_bytes())
     except e:
-        pool.discard(origin, connection)
+        pool.discard(origin, exchange)
         state[].statistics.failures += 1
         raise e^
-    _keep_session(origin, connection)
-    pool.release(origin, connection)
+    var session = exchange.take_session()
+    if session:
+        origin[].session = session^
+    pool.release(origin, exchange)
     call[].timings.content_us += (monotonic_ns() - began_ns) // 1000
     call[].write_url(
         Pointer(to=r[].url).unsafe_origin_cast[MutUntrackedOrigin]()
@@ -519,22 +430,4 @@ def decoding_of(
 
 def _fits(call: Call, delay_ms: Int) -> Bool:
     # To wait longer than the call may last helps nobody.
-    return call[].clock.left(delay_ms + 1) > delay_ms
-
-
-def _keep_session(origin: Origin, connection: ClientConnection):
-    if not connection.state[].tls:
-        return
-    var session = connection.state[].tls.value().take_session()
-    if session:
-        origin[].session = session^
-
-
-def _context(state: PointerTo[ClientState]) raises -> TlsContext:
-    try:
-        var config = state[].config.tls.copy()
-        if len(config.application_protocols) == 0:
-            config.application_protocols = ["http/1.1"]
-        return TlsContext.for_clients(config)
-    except e:
-        raise Error(ClientError.because(Phase.HANDSHAKE, e))
+    return call[].exchange.clock.left(delay_ms + 1) > delay_ms

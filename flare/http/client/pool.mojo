@@ -1,8 +1,8 @@
-"""Keeps connections for later, and lets requests wait in order for one.
+"""Lends connections to exchanges, and lets requests wait in order for one.
 
-An origin has a bounded number of connections. Who finds none waits behind those
-who came before; a connection that becomes free is handed to the first of them,
-so that nobody overtakes.
+An origin has a bounded number of connections. Requests that find none wait in
+a queue. A connection that becomes free is handed to the first of them, so that
+no request overtakes another.
 """
 
 from flare.core import PointerTo, heap_create, heap_destroy
@@ -10,9 +10,11 @@ from flare.net import NetError
 from flare.runtime.operation import CANCELLED
 from flare.runtime.wait import waiting_fiber
 
+from .clock import Clock, now
 from .config import PoolLimits
-from .connection import ClientConnection, Clock, now
+from .connection import ClientConnection
 from .error import ClientError, Phase, raised
+from .exchange import ClientExchange
 from .origin import OriginState, WaiterState
 
 comptime _SWEEP_EVERY_MS = 1_000
@@ -88,26 +90,26 @@ struct Pool(TrivialRegisterPassable):
         self.state[].origins.append(added)
         return added
 
-    def acquire(
+    def lend(
         self,
         origin: Origin,
-        clock: Clock,
+        exchange: ClientExchange,
         can_repeat: Bool = False,
         wants_new: Bool = False,
-    ) raises -> Optional[ClientConnection]:
-        """Takes a connection, or room for one more; waits while there is
-        neither.
+    ) raises -> Bool:
+        """Lends a connection, or room for one more, to an exchange. Waits while
+        there is neither.
 
         Args:
-            origin: Where it shall lead to.
-            clock: How long this may wait.
-            can_repeat: The request is short, and sent again where the
+            origin: The origin of the request.
+            exchange: The exchange; its clock bounds the wait.
+            can_repeat: The request is short, and is sent again if the
                 connection turns out to have ended.
             wants_new: Only room will do.
 
         Returns:
-            A connection that carries another request, or none: then the caller
-            may open one.
+            True if the exchange has a connection; False if the caller may open
+            one for it.
 
         Raises:
             ClientError: `client.timeout queue`, `client.cancelled queue` or
@@ -118,7 +120,8 @@ struct Pool(TrivialRegisterPassable):
             if not wants_new:
                 var kept = self._take_idle(origin, can_repeat)
                 if kept:
-                    return kept
+                    exchange.state[].connection = kept
+                    return True
             elif (
                 len(origin[].idle) > 0
                 and origin[].open
@@ -127,58 +130,39 @@ struct Pool(TrivialRegisterPassable):
                 self._drop_idle(origin)
             if origin[].open < self.state[].limits.connections_per_origin_max:
                 origin[].open += 1
-                return None
-        var handed = self._wait(origin, clock)
+                return False
+        var handed = self._wait(origin, exchange.state[].clock)
         if handed and (wants_new or not _is_fit(handed.value(), can_repeat)):
             # Its room stays with the caller.
             handed.value().destroy()
-            return None
-        return handed
+            return False
+        exchange.state[].connection = handed
+        return Bool(handed)
 
-    def release(self, origin: Origin, connection: ClientConnection):
-        """Gives a connection back whose exchange is over.
-
-        Args:
-            origin: Where it leads to.
-            connection: The connection.
-        """
-        var now_ms = now()
-        if (
-            self.state[].is_over
-            or not connection.can_carry_another()
-            or now_ms - connection.state[].made_ms
-            >= self.state[].limits.age_max_ms
-        ):
-            self.discard(origin, connection)
-            return
-        connection.rest(now_ms)
-        var waiter = self._next_waiter(origin)
-        if waiter:
-            waiter.value()[].connection = connection
-            waiter.value()[].fiber.wake()
-            return
-        if self.state[].limits.idle_connections_max == 0:
-            self.discard(origin, connection)
-            return
-        origin[].idle.append(connection)
-        self.state[].idle += 1
-        if now_ms - self.state[].swept_ms >= _SWEEP_EVERY_MS:
-            self._sweep(now_ms)
-        if self.state[].idle > self.state[].limits.idle_connections_max:
-            self._drop_oldest()
-
-    def discard(self, origin: Origin, connection: ClientConnection):
-        """Closes a connection of which nobody knows where it stands.
+    def release(self, origin: Origin, exchange: ClientExchange):
+        """Takes the connection of an exchange back that is over.
 
         Args:
-            origin: Where it led to.
-            connection: The connection.
+            origin: The origin of the request.
+            exchange: The exchange; it has no connection afterwards.
         """
-        self.give_room_up(origin)
-        connection.destroy()
+        if not exchange.can_carry_another():
+            self.discard(origin, exchange)
+            return
+        self._keep(origin, exchange.state[].connection.take())
+
+    def discard(self, origin: Origin, exchange: ClientExchange):
+        """Closes the connection of an exchange that has failed, or was given
+        up.
+
+        Args:
+            origin: The origin of the request.
+            exchange: The exchange; it has no connection afterwards.
+        """
+        self._close(origin, exchange.state[].connection.take())
 
     def give_room_up(self, origin: Origin):
-        """Lets somebody else open a connection.
+        """Lets another request open a connection.
 
         Args:
             origin: Where it would have led to.
@@ -197,11 +181,40 @@ struct Pool(TrivialRegisterPassable):
                 self._drop_idle(origin)
 
     def destroy(self):
-        """Closes and forgets everything; nobody waits any more."""
+        """Closes and forgets everything, when no exchange is left."""
         self.close_idle()
         for origin in self.state[].origins:
             heap_destroy(origin)
         self.state[].origins.clear()
+
+    def _keep(self, origin: Origin, connection: ClientConnection):
+        var now_ms = now()
+        if (
+            self.state[].is_over
+            or now_ms - connection.state[].made_ms
+            >= self.state[].limits.age_max_ms
+        ):
+            self._close(origin, connection)
+            return
+        connection.rest(now_ms)
+        var waiter = self._next_waiter(origin)
+        if waiter:
+            waiter.value()[].connection = connection
+            waiter.value()[].fiber.wake()
+            return
+        if self.state[].limits.idle_connections_max == 0:
+            self._close(origin, connection)
+            return
+        origin[].idle.append(connection)
+        self.state[].idle += 1
+        if now_ms - self.state[].swept_ms >= _SWEEP_EVERY_MS:
+            self._sweep(now_ms)
+        if self.state[].idle > self.state[].limits.idle_connections_max:
+            self._drop_oldest()
+
+    def _close(self, origin: Origin, connection: ClientConnection):
+        self.give_room_up(origin)
+        connection.destroy()
 
     def _take_idle(
         self, origin: Origin, can_repeat: Bool
@@ -245,7 +258,7 @@ struct Pool(TrivialRegisterPassable):
             heap_destroy(waiter)
             if result == CANCELLED:
                 if connection:
-                    self.release(origin, connection.value())
+                    self._keep(origin, connection.value())
                 else:
                     self.give_room_up(origin)
                 raise Error(

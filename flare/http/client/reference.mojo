@@ -32,7 +32,7 @@ def aim(
         state: The client.
         call: The call; it has no aim yet.
         url: An absolute URL, or what is joined to the base URL.
-        query: Parameters that are put behind it.
+        query: Parameters to append to it, escaped.
 
     Raises:
         ClientError: `client.bad_url prepare`.
@@ -85,7 +85,7 @@ def full_url(
     Args:
         base: The base URL, if there is one.
         text: An absolute URL, or what is joined to the base.
-        query: Parameters that are put behind it.
+        query: Parameters to append to it, escaped.
 
     Returns:
         The URL.

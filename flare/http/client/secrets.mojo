@@ -72,9 +72,9 @@ def is_secret(name: StringSlice, more: List[String]) -> Bool:
         more: Further names that the program has listed.
 
     Returns:
-        True if the program lists the name, or if it ends in a word such as
-        `Authorization`, `Cookie`, `Token` or `Key`, but for `Idempotency-Key`.
-        `_` counts as `-`.
+        True if the program lists the name, or if its last word is one such as
+        `Authorization`, `Cookie`, `Token` or `Key`. `Idempotency-Key` is no
+        secret, and `_` counts as `-`.
     """
     for listed in more:
         if listed.byte_length() == name.byte_length() and _ends_with(

@@ -5,19 +5,16 @@ from flare.core import OctetBlock, PointerTo, heap_destroy
 from flare.io import Reader, Writer
 from flare.message import HeaderMap
 from flare.net import NetError
-from flare.proto.h1 import BodyKind, H1Event
 from flare.sys.errno import EBUSY
-
-from std.memory import unsafe_memcpy
 
 from ..timings import ExchangeTimings
 from ..version import HttpVersion
 from .client_state import ClientState
-from .connection import now
+from .clock import now
 from .cookies import keep_cookies
 from .decoding import CodedPieces
 from .error import ClientError, Phase, raised
-from .exchange import broken_off, exceeds_limit
+from .exchange import exceeds_limit
 from .stream_state import ClientStreamState, Stage
 
 
@@ -96,7 +93,7 @@ struct ClientStream(Movable, Reader, Writer):
         self._enter_write()
         var failure = Optional[Error](None)
         try:
-            self._write(octets)
+            self._state[].exchange.write(octets)
         except e:
             failure = Error(ClientError.because(Phase.SEND, e))
         self._leave_write(failure)
@@ -125,7 +122,7 @@ struct ClientStream(Movable, Reader, Writer):
             if self._state[].expects_continue:
                 goes_on = self._state[].exchange.may_go_on()
             else:
-                self._flush()
+                self._state[].exchange.flush()
         except e:
             failure = Error(ClientError.because(Phase.SEND, e))
         self._state[].is_refused = not goes_on
@@ -158,7 +155,7 @@ struct ClientStream(Movable, Reader, Writer):
         var failure = Optional[Error](None)
         try:
             if not self._state[].is_refused:
-                self._end()
+                self._state[].exchange.end(self._state[].sent_trailers)
         except e:
             failure = Error(ClientError.because(Phase.SEND, e))
         self._state[].is_head_due = False
@@ -284,8 +281,7 @@ struct ClientStream(Movable, Reader, Writer):
         if failure:
             self._fail(failure.take())
         if count == 0:
-            self._state[].is_whole = True
-            self._leave(is_whole=True)
+            self._end_content()
         return count
 
     def has_received(self) -> Bool:
@@ -299,7 +295,7 @@ struct ClientStream(Movable, Reader, Writer):
             return True
         if self._state[].status == 0:
             return False
-        return len(self._state[].exchange.connection.window()) > 0
+        return self._state[].exchange.has_received()
 
     def read_all(self, octets_max: Int) raises -> List[UInt8]:
         """Reads the rest of the content.
@@ -323,39 +319,6 @@ struct ClientStream(Movable, Reader, Writer):
                 self._fail(exceeds_limit())
             all.extend(piece.span()[0:count])
 
-    def _write(self, octets: Span[UInt8, _]) raises:
-        var x = self._state[].exchange
-        var c = x.connection
-        if c.state[].h1.send_body == BodyKind.CHUNKED:
-            try:
-                c.machine().send_data(octets, c.output())
-            except e:
-                raise raised(ClientError.BAD_REQUEST, Phase.SEND, e.reason)
-            self._flush()
-            return
-        try:
-            c.machine().count_data(len(octets))
-        except e:
-            raise raised(ClientError.BAD_REQUEST, Phase.SEND, e.reason)
-        self._flush()
-        c.write_all(octets, x.clock, x.timeouts.write_ms)
-
-    def _end(self) raises:
-        var c = self._state[].exchange.connection
-        try:
-            if len(self._state[].sent_trailers) > 0:
-                c.machine().send_trailers(
-                    self._state[].sent_trailers, c.output()
-                )
-            c.machine().send_end(c.output())
-        except e:
-            raise raised(ClientError.BAD_REQUEST, Phase.SEND, e.reason)
-        self._flush()
-
-    def _flush(self) raises:
-        var x = self._state[].exchange
-        x.connection.flush(x.clock, x.timeouts.write_ms)
-
     def _receive_head(self) raises:
         if self._state[].status != 0:
             return
@@ -368,10 +331,9 @@ struct ClientStream(Movable, Reader, Writer):
             raise Error(NetError.from_errno("read", EBUSY))
         self._state[].is_reading = True
         var failure = Optional[Error](None)
-        var x = self._state[].exchange
         try:
             self._await_head()
-            keep_cookies(self._state[].client, self._state[].call, x)
+            keep_cookies(self._state[].client, self._state[].call)
             ref call = self._state[].call[]
             call.timings.head_us += call.next_phase_us()
             self._state[].take_head()
@@ -383,36 +345,39 @@ struct ClientStream(Movable, Reader, Writer):
         self._leave_without_content()
 
     def _leave_without_content(self):
-        # Nobody needs to read where nothing comes.
-        var c = self._state[].exchange.connection
+        # A program need not read if nothing comes.
         if (
             self._state[].stage != Stage.SENT
-            or c.state[].h1.receive_body != BodyKind.NONE
+            or self._state[].exchange.has_content()
         ):
             return
         self._state[].is_whole = True
         var nothing = List[UInt8]()
         var is_whole: Bool
         try:
-            is_whole = self._read_as_it_comes(Span(nothing)) == 0
+            is_whole = self._state[].exchange.read(Span(nothing)) == 0
         except:
             is_whole = False
         self._leave(is_whole=is_whole)
+
+    def _end_content(self):
+        self._state[].is_whole = True
+        self._state[].trailers = self._state[].exchange.take_trailers()
+        self._leave(is_whole=True)
 
     def _await_head(self) raises:
         # The time of the server begins behind the last octet sent, and another
         # fiber may be sending still.
         var x = self._state[].exchange
-        var bound_ms = x.timeouts.first_octet_ms
+        var bound_ms = x.state[].timeouts.first_octet_ms
+        var left_ms = bound_ms
         while True:
             var began_ms = now()
             try:
-                _ = x.receive_head()
+                _ = x.receive_head_within(left_ms)
                 return
             except e:
-                var least_ms = min(
-                    x.timeouts.first_octet_ms, x.timeouts.read_ms
-                )
+                var least_ms = min(left_ms, x.state[].timeouts.read_ms)
                 if (
                     ClientError.because(Phase.HEAD, e).kind
                     != ClientError.TIMEOUT
@@ -424,15 +389,13 @@ struct ClientStream(Movable, Reader, Writer):
                     )
                 ):
                     raise e^
-            x.timeouts.first_octet_ms = bound_ms
+            left_ms = bound_ms
             if not self._state[].is_writing:
-                x.timeouts.first_octet_ms = max(
-                    bound_ms - (now() - self._state[].sent_ms), 1
-                )
+                left_ms = max(bound_ms - (now() - self._state[].sent_ms), 1)
 
     def _read(self, into: Span[mut=True, UInt8, _]) raises -> Int:
         if not self._state[].coded:
-            return self._read_as_it_comes(into)
+            return self._state[].exchange.read(into)
         var pieces = CodedPieces(
             Pointer(to=self._state[].coded.value()).unsafe_origin_cast[
                 MutUntrackedOrigin
@@ -442,61 +405,7 @@ struct ClientStream(Movable, Reader, Writer):
             var count = pieces.take(into)
             if count > 0 or pieces.has_ended():
                 return count
-            pieces.add(self._read_as_it_comes(pieces.room()))
-
-    def _read_as_it_comes(self, into: Span[mut=True, UInt8, _]) raises -> Int:
-        var x = self._state[].exchange
-        var c = x.connection
-        while True:
-            if self._state[].pending > 0:
-                return self._take(into)
-            if x.receives_directly():
-                var count = self._read_directly(into)
-                if count > 0:
-                    return count
-                continue
-            var window = c.window()
-            var event = c.next_event(window, Phase.CONTENT)
-            if event.kind == H1Event.DATA:
-                c.consume(event.start)
-                self._state[].pending = event.length
-                continue
-            if event.kind == H1Event.TRAILERS:
-                _ = self._state[].trailers.unsafe_append_parsed(
-                    c.head()[].trailer_fields(window)
-                )
-            c.consume(event.consumed)
-            if event.kind == H1Event.NEED_OCTETS:
-                c.fill(x.clock.left(x.timeouts.read_ms))
-            elif (
-                event.kind == H1Event.END_OF_MESSAGE
-                or event.kind == H1Event.UPGRADED
-            ):
-                return 0
-            elif event.kind != H1Event.TRAILERS:
-                raise broken_off()
-
-    def _take(self, into: Span[mut=True, UInt8, _]) -> Int:
-        var c = self._state[].exchange.connection
-        var count = min(self._state[].pending, len(into))
-        unsafe_memcpy(
-            dest=into.unsafe_ptr(), src=c.window().unsafe_ptr(), count=count
-        )
-        c.consume(count)
-        self._state[].pending -= count
-        return count
-
-    def _read_directly(self, into: Span[mut=True, UInt8, _]) raises -> Int:
-        var x = self._state[].exchange
-        var room = len(into)
-        if x.connection.state[].h1.receive_body == BodyKind.LENGTH:
-            room = min(room, x.connection.state[].h1.receive_left)
-        var count = x.connection.read(
-            into[0:room], x.clock.left(x.timeouts.read_ms)
-        )
-        if count > 0:
-            _ = x.connection.next_event(into[0:count], Phase.CONTENT)
-        return count
+            pieces.add(self._state[].exchange.read(pieces.room()))
 
     def _check(self, most: UInt8) raises:
         if self._state[].stage > most:
@@ -521,7 +430,7 @@ struct ClientStream(Movable, Reader, Writer):
         if failure:
             # The answer may be there nevertheless.
             self._state[].call[].fail(failure.value(), Phase.SEND)
-            self._state[].exchange.connection.end_sending(
+            self._state[].exchange.stop_sending(
                 ClientError.because(Phase.SEND, failure.value())
             )
             self._state[].is_refused = True
@@ -553,7 +462,7 @@ struct ClientStream(Movable, Reader, Writer):
         if self._state[].is_writing or self._state[].is_reading:
             # Who waits there leaves first.
             self._state[].is_left = True
-            self._state[].exchange.connection.close()
+            self._state[].exchange.close()
             return
         self._give_back(is_whole=is_whole and is_sent)
 
@@ -561,8 +470,7 @@ struct ClientStream(Movable, Reader, Writer):
         self._state[].is_left = False
         var pool = ClientState.pool_of(self._state[].client)
         var origin = self._state[].call[].origin.value()
-        var connection = self._state[].exchange.connection
         if is_whole:
-            pool.release(origin, connection)
+            pool.release(origin, self._state[].exchange)
         else:
-            pool.discard(origin, connection)
+            pool.discard(origin, self._state[].exchange)

@@ -7,7 +7,7 @@ from flare.runtime.fiber import NO_DEADLINE
 from ..encoding.limits import DecodingLimits
 from .call import Call
 from .client_state import ClientState
-from .connection import Clock
+from .clock import Clock
 from .decoding import CodedContent, decoder_for, take_codings_out
 from .exchange import ClientExchange
 
@@ -34,7 +34,7 @@ struct ClientStreamState(Movable):
     var call: Call
     """What was asked for."""
     var exchange: ClientExchange
-    """The connection."""
+    """The exchange of the call."""
     var stage: UInt8
     """What is due next, one of `Stage`."""
     var is_head_due: Bool
@@ -53,8 +53,6 @@ struct ClientStreamState(Movable):
     """The content of the response was read to its end."""
     var sent_ms: Int
     """When octets were last sent."""
-    var pending: Int
-    """Octets of content at the front of the window."""
     var status: Int
     """The status of the response, once it is known."""
     var version_minor: Int
@@ -85,7 +83,7 @@ struct ClientStreamState(Movable):
         Args:
             client: Whose connection it is.
             call: What is asked for.
-            exchange: The connection.
+            exchange: The exchange.
             expects_continue: The head asks for 100 (Continue).
             decoding: What decoding may make of the response.
         """
@@ -101,7 +99,6 @@ struct ClientStreamState(Movable):
         self.is_left = False
         self.is_whole = False
         self.sent_ms = 0
-        self.pending = 0
         self.status = 0
         self.version_minor = 0
         self.headers = HeaderMap()
@@ -123,7 +120,7 @@ struct ClientStreamState(Movable):
         Args:
             client: Whose connection it is.
             call: What was asked for.
-            exchange: The connection; the head lies at the front of its window.
+            exchange: The exchange; the head of its response has come.
             decoding: What decoding may make of it.
 
         Returns:
@@ -140,29 +137,26 @@ struct ClientStreamState(Movable):
         return made^
 
     def take_head(mut self) raises:
-        """Copies the head at the front of the window.
+        """Copies the head of the response.
 
         Raises:
             ClientError: `client.encoding head`.
         """
-        var connection = self.exchange.connection
-        self.call[].status = connection.head()[].status
+        self.call[].status = self.exchange.status()
         self.call[].failure = None
         var decoder = decoder_for(
-            connection.head()[].status,
-            connection.state[].h1.receive_body,
-            connection.head()[].fields(connection.window()),
+            self.exchange.status(),
+            self.exchange.has_content(),
+            self.exchange.fields(),
             self.decoding,
             _UNBOUNDED,
         )
-        self.status = connection.head()[].status
-        self.version_minor = connection.head()[].version_minor
-        _ = self.headers.unsafe_append_parsed(
-            connection.head()[].fields(connection.window())
-        )
+        self.status = self.exchange.status()
+        self.version_minor = self.exchange.version_minor()
+        _ = self.headers.unsafe_append_parsed(self.exchange.fields())
         if decoder:
             self.coded = CodedContent(decoder.take())
             self.codings = take_codings_out(self.headers)
         self.exchange.consume_head()
         # From here on each wait counts for itself.
-        self.exchange.clock = Clock(NO_DEADLINE)
+        self.exchange.state[].clock = Clock(NO_DEADLINE)

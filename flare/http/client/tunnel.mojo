@@ -5,16 +5,16 @@ The host is named, not looked up: the proxy may know names that we do not. The
 caller bounds how long all of it may take.
 """
 
+from flare.core import heap_create, heap_destroy
 from flare.message import HeaderMap
 from flare.net import IpAddr
 from flare.proto.h1 import BodyLength, H1Limits
-from flare.runtime.fiber import NO_DEADLINE
 from flare.tcp import TcpStream
 
-from .config import ClientTimeouts
-from .connection import ClientConnection, Clock
+from .connection import ClientConnection
 from .error import ClientError, Phase, raised
 from .exchange import ClientExchange
+from .exchange_state import ClientExchangeState
 from .pool import Origin
 from .proxy import Proxy
 
@@ -67,6 +67,8 @@ def _ask_http(
 ) raises -> TcpStream:
     var connection = ClientConnection.create(limits)
     connection.carry_over(tcp^)
+    var exchange = ClientExchange(heap_create(ClientExchangeState()))
+    exchange.state[].connection = connection
     try:
         var host = origin[].host
         if ":" in host:
@@ -76,12 +78,10 @@ def _ask_http(
         fields.append("Host", target)
         if proof:
             fields.append("Proxy-Authorization", proof.value())
-        var timeouts = ClientTimeouts()
-        var exchange = ClientExchange(connection, Clock(NO_DEADLINE), timeouts)
         # No limit on the content of a refusal: it is never read.
         exchange.begin(_UNREAD_OCTETS_MAX)
         exchange.write_head("CONNECT", target, fields, BodyLength.NONE)
-        connection.flush(exchange.clock, timeouts.write_ms)
+        exchange.flush()
         var status = exchange.receive_head()
         if status < 200 or status > 299:
             raise raised(
@@ -91,20 +91,19 @@ def _ask_http(
                 status=status,
             )
         exchange.consume_head()
-        if len(connection.window()) > 0:
-            # Whoever begins to speak in a tunnel of ours, it is not the host.
+        if exchange.has_received():
+            # The host cannot speak first in a tunnel of ours.
             raise raised(
                 ClientError.PROXY,
                 Phase.HANDSHAKE,
                 "the proxy says more than its answer",
             )
-        var tunnel = connection.state[].tcp.take()
-        connection.state[].socket = None
-        connection.destroy()
+        var tunnel = connection.state[].transport.tcp.take()
+        connection.state[].transport.socket = None
         return tunnel^
-    except e:
+    finally:
+        heap_destroy(exchange.state)
         connection.destroy()
-        raise e^
 
 
 def _ask_socks(
