@@ -287,11 +287,13 @@ struct HttpServer(Movable):
     def notify(mut self, socket: NotifySocket):
         """Sends systemd notifications about the server; before `serve`.
 
-        READY=1 is sent when all workers serve, and STOPPING=1 when the server
-        begins to stop. If the unit has a `WatchdogSec=`, WATCHDOG=1 is sent as
-        long as every worker turns its loop at least once in three quarters of
-        that time; a supervised worker that does not is replaced. `hand_over`
-        sends MAINPID with the process that goes on.
+        The server sends READY=1 when all workers serve, and STOPPING=1 when it
+        begins to stop. `hand_over` sends MAINPID with the process that goes on.
+
+        If the unit has a `WatchdogSec=`, the server sends WATCHDOG=1 four times
+        in that time while every worker turns its loop. A worker that does not
+        turn for three quarters of it keeps the server from doing so. Under
+        `supervise` the server ends such a worker and starts another one.
 
         Args:
             socket: The socket, from `NotifySocket.from_systemd`.

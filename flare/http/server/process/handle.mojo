@@ -94,7 +94,7 @@ struct ServerHandle(Copyable, Movable):
     var listening: Listening
     """Where the server listens."""
     var service: Service
-    """What systemd hears of the server."""
+    """Speaks to systemd for the server."""
     var _shared: ArcPointer[ServerShared]
 
     def __init__(out self):
@@ -129,9 +129,9 @@ struct ServerHandle(Copyable, Movable):
         """Starts a program that listens at the same sockets, and stops this
         server once that one serves.
 
-        The program gets the sockets by `Listener.from_systemd`. Nobody who
-        connects meanwhile is refused: both servers accept for a moment, and
-        this one finishes what it has accepted. If the program ends before it
+        The program gets the sockets by `Listener.from_systemd`. No client
+        that connects meanwhile is refused: both servers accept for a moment,
+        and this one finishes the connections that it has accepted. If the program ends before it
         serves, or takes too long, this server goes on as if nothing had been.
 
         The call blocks its thread until the program serves: use a thread that

@@ -1,4 +1,4 @@
-"""Tells systemd how the service is: ready, stopping, alive (sd_notify(3)).
+"""Sends systemd the state of a service: ready, stopping, alive (sd_notify(3)).
 
 A notification is one datagram to a Unix socket whose address systemd puts into
 the environment. The environment is read by one call of the program, never
@@ -24,8 +24,8 @@ from flare.sys.socket_constants import MSG_DONTWAIT, SOCK_DGRAM
 from flare.unix import UnixAddr
 
 comptime WATCHDOG_PARTS = 4
-"""How many signs of life fit between two that systemd insists on: a worker may
-be busy for three of these parts before it counts as dead."""
+"""How many signs of life are sent in the time in which systemd wants one. A
+worker may be busy for three of these parts before it counts as dead."""
 
 comptime _BAD: StaticString = "http.bad_activation "
 comptime _WATCHDOG_USEC_MAX = 1 << 50
@@ -68,7 +68,7 @@ struct NotifySocket(Copyable, Movable):
     var _state: Optional[ArcPointer[_NotifyState]]
 
     def __init__(out self):
-        """Creates a socket without a receiver: nothing is sent."""
+        """Creates a socket without a receiver, whose methods do nothing."""
         self._state = None
 
     @staticmethod

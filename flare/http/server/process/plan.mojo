@@ -110,7 +110,7 @@ struct ServePlan(Movable):
     var listeners: List[PlannedListener]
     """Where the workers accept."""
     var parts: ProcessParts
-    """What the workers of this process use together while they run."""
+    """Parts that the workers of this process share while they run."""
     var orders: Int32
     """Where orders to stop are read; -1 if there are none."""
     var first_worker: Int

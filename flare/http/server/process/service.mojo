@@ -24,7 +24,7 @@ struct _ServiceState(Movable):
 
 
 struct Service(Copyable, Movable):
-    """Tells systemd about a server, from any thread; copies share one state."""
+    """Speaks to systemd for a server, on any thread; copies share one state."""
 
     var _state: ArcPointer[_ServiceState]
 
@@ -67,12 +67,11 @@ struct Service(Copyable, Movable):
         state[].lock.release()
 
     def say_ready(self):
-        """Tells systemd that all workers serve."""
+        """Sends READY=1: all workers serve."""
         _ = self.socket().try_send("READY=1")
 
     def say_stopping(self):
-        """Tells systemd that the server stops, and how long requests in flight
-        may take."""
+        """Sends STOPPING=1, and how long requests in flight may take."""
         var state = self._state
         state[].lock.acquire()
         var stop_ms = state[].stop_ms
@@ -83,7 +82,7 @@ struct Service(Copyable, Movable):
         _ = self.socket().try_send(text)
 
     def say_who_goes_on(self, process: Int):
-        """Tells systemd that another process is the service from now on.
+        """Sends MAINPID: another process is the service from now on.
 
         Args:
             process: Its id.

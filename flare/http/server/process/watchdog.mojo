@@ -1,11 +1,11 @@
-"""Gives systemd signs of life, as long as all workers turn their loops.
+"""Sends systemd signs of life while all workers turn their loops.
 
 The first worker asks all workers by their mailboxes, itself too, and the last
-one to answer sends the sign. A worker answers between two turns of its loop, so
-that one whose handler computes without end, or waits for a lock, keeps the sign
-from being sent. A question stays open until everybody has answered it: a
-mailbox holds one of them at most. What an answer touches lies on the heap until
-all workers have ended.
+one to answer sends the sign. A worker answers in a turn of its loop. If its
+handler computes without end, or waits for a lock, no sign is sent. A question
+stays open until all workers have answered it, so a mailbox holds at most one of
+them. Answers touch the state of the watchdog, which therefore lies on the heap
+until all workers have ended.
 """
 
 from flare.core import Erased, PointerTo, heap_create, heap_destroy
@@ -19,7 +19,7 @@ from .notify_socket import WATCHDOG_PARTS, NotifySocket
 from ..transport.worker_state import WorkerState
 
 comptime SIGN_OF_LIFE: StaticString = "WATCHDOG=1"
-"""What systemd waits for."""
+"""The notification that systemd waits for."""
 
 
 struct _Question(Movable):
@@ -62,7 +62,7 @@ struct _WatchdogState(Movable):
 
 @fieldwise_init
 struct Watchdog(TrivialRegisterPassable):
-    """Is a handle to what asks the workers of one process."""
+    """Refers to the state, on the heap, that asks the workers of a process."""
 
     var _state: PointerTo[_WatchdogState]
 

@@ -11,7 +11,7 @@ struct WorkerQuestions(Movable):
 
     var due_ms: Int
     """When to ask next; `Int.MAX` before `begin`."""
-    # 0 if nobody is asked at all.
+    # 0 if systemd wants no signs of life.
     var _period_ms: Int
     # By worker; 0 while it owes no answer.
     var _asked_ms: List[Int]
