@@ -1,4 +1,4 @@
-"""Serves HTTP requests, and sends them."""
+"""HTTP servers and clients."""
 
 from flare.message import (
     Cookie,

@@ -1,7 +1,7 @@
-"""Gives handlers a state that lives as long as the worker.
+"""Provides handlers with a state that lives as long as the worker.
 
-An `App` is copied once per worker, with its state, so that handlers change the
-state of their worker without a lock.
+Each worker has a copy of the `App` and of its state. So handlers change their
+worker's state without a lock.
 """
 
 from flare.core import PointerTo, heap_create, heap_destroy
@@ -33,10 +33,10 @@ struct _AppState[S: Deinitable & Movable](Movable):
 
 
 struct App[S: Deinitable & Movable, H: Handler](Handler):
-    """Holds a state and the handler that uses it through `State[S]`.
+    """A handler together with the state that it uses through `State[S]`.
 
     `App(state=Counters(), handler=router^)` gives each worker a copy of the
-    state; `App.per_worker[make](router^)` lets each worker build its own.
+    state. `App.per_worker[make](router^)` lets each worker create its own.
 
     Parameters:
         S: The type of the state.
@@ -49,11 +49,11 @@ struct App[S: Deinitable & Movable, H: Handler](Handler):
     def __init__(
         out self, *, var state: Self.S, var handler: Self.H
     ) where conforms_to(Self.S, Copyable):
-        """Takes the state that each worker gets a copy of.
+        """Creates an app whose state is copied for each worker.
 
         Args:
             state: The state.
-            handler: What answers.
+            handler: The handler.
         """
         _check_expected_state[Self.S, Self.H]()
         self._state = heap_create(_AppState[Self.S](state^, None))
@@ -65,20 +65,20 @@ struct App[S: Deinitable & Movable, H: Handler](Handler):
         make: def(Int) raises thin -> Self.S,
         var handler: Self.H,
     ):
-        """Takes the function that builds the state of a worker.
+        """Creates an app whose state each worker creates for itself.
 
         Args:
-            make: Called with the worker's index, on its thread, at the first
-                request; if it raises, that request is answered 500 and the
-                next one tries again.
-            handler: What answers.
+            make: Creates the state. It is called on the worker's thread with
+                the worker's index, at the first request. If it raises, that
+                request is answered 500 and the next request calls it again.
+            handler: The handler.
         """
         _check_expected_state[Self.S, Self.H]()
         self._state = heap_create(_AppState[Self.S](None, make))
         self._handler = handler^
 
     def __init__(out self, *, copy: Self):
-        """Copies the state for another worker, or leaves it to be built.
+        """Copies the app for another worker, with its state if there is one.
 
         Args:
             copy: The app to copy.
@@ -107,16 +107,16 @@ struct App[S: Deinitable & Movable, H: Handler](Handler):
     def per_worker[
         make: def(Int) raises thin -> Self.S
     ](var handler: Self.H) -> Self:
-        """Makes an app whose state each worker builds for itself.
+        """Creates an app whose state each worker creates for itself.
 
-        The state need not be copyable: a connection, a file.
+        The state need not be copyable: it may be a connection or a file.
 
         Parameters:
-            make: Called with the worker's index, on its thread, at the first
-                request.
+            make: Creates the state. It is called on the worker's thread with
+                the worker's index, at the first request.
 
         Args:
-            handler: What answers.
+            handler: The handler.
 
         Returns:
             The app.
@@ -124,16 +124,16 @@ struct App[S: Deinitable & Movable, H: Handler](Handler):
         return Self(make=make, handler=handler^)
 
     def serve(self, req: Request) raises -> Response:
-        """Lets the handler answer, with the state at hand.
+        """Answers a request through the handler, which can use the state.
 
         Args:
             req: The request.
 
         Returns:
-            What the handler answered.
+            The handler's response.
 
         Raises:
-            What the handler raises, or what `make` raised.
+            The error of the handler or of `make`.
         """
         var exchange = req.unsafe_exchange()
         if not self._state[].value:
@@ -167,10 +167,10 @@ struct App[S: Deinitable & Movable, H: Handler](Handler):
         exchange[].app_state_type = reflect[Self.S].name()
 
     def state(self) -> ref[MutUntrackedOrigin] Self.S:
-        """Gives this copy's own state, for tests.
+        """Returns this copy's own state, for tests.
 
         Returns:
-            The state; it was given or built already.
+            The state; it must exist already.
         """
         return self._state[].value.value()
 
@@ -179,7 +179,7 @@ struct App[S: Deinitable & Movable, H: Handler](Handler):
 def _build[
     S: Deinitable & Movable
 ](state: PointerTo[_AppState[S]], worker: Int) raises:
-    # Building may wait; what comes meanwhile waits too.
+    # Creating the state may wait; further requests then wait too.
     while state[].is_building:
         sleep(_BUILD_WAIT_MS)
     if state[].value:

@@ -1,4 +1,4 @@
-"""Holds the content of a message that is being built."""
+"""Stores the content of a message that is being built."""
 
 from std.sys.info import size_of
 
@@ -19,15 +19,16 @@ from .sealed_content import SealedContent
 from .stream_function import StreamFunction
 
 comptime COPY_OCTETS_MAX = 32 * 1024
-"""Content up to this size is copied behind its head, so that one send carries
-both; a longer one is sent from where it lies."""
+"""The largest content that is copied after its head, so that one send carries
+both. Larger content is sent from where it is.
+"""
 comptime _KEPT_OCTETS_MAX = 64 * 1024
 
 
 @fieldwise_init
 struct _Storage(Movable):
-    # Has the size of the largest kind of content, which lies where these
-    # fields are. They are typed because constant content may be a default
+    # This is as large as the largest kind of content, which occupies these
+    # fields. The fields are typed because constant content may be a default
     # argument, and the compiler keeps no address that is stored as a number.
     var constant: StaticString
     var rest: UInt64
@@ -45,7 +46,7 @@ struct _Kind:
 
 
 struct _Copy(Movable):
-    """Owns octets that were copied, in memory that is used again."""
+    """Owns copied octets, in recycled memory."""
 
     var buffer: PointerTo[Buffer]
 
@@ -79,9 +80,9 @@ def _destroy_buffer(block: Erased):
 
 
 struct Body(Movable, Sized):
-    """Owns the octets of a content, however they came.
+    """The content of a message.
 
-    A literal or a `String` is taken over without a copy; a view is copied.
+    Literals and `String`s are used without a copy; views are copied.
     """
 
     var _storage: _Storage
@@ -89,23 +90,23 @@ struct Body(Movable, Sized):
 
     @always_inline
     def __init__(out self):
-        """Makes an empty content, which allocates nothing."""
+        """Creates an empty content, without memory."""
         self = Self(constant="")
 
     @always_inline
     @implicit
     def __init__(out self, text: StringLiteral):
-        """Takes a constant text.
+        """Uses a constant text, without a copy.
 
         Args:
-            text: The text; nothing is copied.
+            text: The text.
         """
         self = Self(constant=text)
 
     @always_inline
     @implicit
     def __init__(out self, var text: String):
-        """Takes a text over.
+        """Takes ownership of a text.
 
         Args:
             text: The text.
@@ -123,7 +124,7 @@ struct Body(Movable, Sized):
 
     @implicit
     def __init__(out self, var octets: List[UInt8]):
-        """Takes octets over.
+        """Takes ownership of octets.
 
         Args:
             octets: The octets.
@@ -141,15 +142,16 @@ struct Body(Movable, Sized):
 
     @implicit
     def __init__(out self, var content: SealedContent):
-        """Refers to content that never changes.
+        """Refers to content that never changes, without a copy.
 
         Args:
-            content: The content; nothing is copied.
+            content: The content.
         """
         self = Self._of(content^, _Kind.SEALED)
 
     def __init__(out self, *, var stream: StreamFunction):
-        """Takes over a function that writes the content bit by bit.
+        """Takes ownership of a function that writes the content piece by
+        piece.
 
         Args:
             stream: The function.
@@ -157,19 +159,19 @@ struct Body(Movable, Sized):
         self = Self._of(stream^, _Kind.STREAM)
 
     def __init__(out self, *, var received: Received):
-        """Takes over what a client has received.
+        """Takes ownership of a content that a client has received.
 
         Args:
-            received: The content, and what came with it.
+            received: The content, its trailers and details.
         """
         self = Self._of(received^, _Kind.RECEIVED)
 
     @always_inline
     def __init__(out self, *, constant: StaticString):
-        """Views octets that are never freed.
+        """Refers to octets that are never freed, without a copy.
 
         Args:
-            constant: The text; nothing is copied.
+            constant: The text.
         """
         self._storage = _Storage(constant, 0)
         self._kind = _Kind.CONSTANT
@@ -185,7 +187,7 @@ struct Body(Movable, Sized):
 
     @always_inline
     def __deinit__(deinit self):
-        """Gives the memory back."""
+        """Frees or recycles the memory."""
         if self._kind != _Kind.CONSTANT:
             _destroy(self._storage, self._kind)
 
@@ -200,8 +202,7 @@ struct Body(Movable, Sized):
 
     @always_inline
     def is_sealed(self) -> Bool:
-        """Returns whether the octets lie in pages that are never written
-        again.
+        """Returns whether the octets lie in pages that never change.
 
         Returns:
             True if the kernel may send them without a copy.
@@ -209,58 +210,59 @@ struct Body(Movable, Sized):
         return self._kind == _Kind.SEALED
 
     def unsafe_give_pages_back(self):
-        """Gives the pages of a list of octets back to the kernel.
+        """Returns the pages of a list of octets to the kernel.
 
-        The caller frees the content next. Mojo's allocator, from which the
-        handler has the list, would keep the pages.
+        The caller frees the content next. Mojo's allocator, which made the
+        list, would keep the pages.
 
         Safety:
-            The caller never reads the content again.
+            The caller does not read the content again.
         """
         if self._kind == _Kind.OCTETS:
             ref octets = self._as[List[UInt8]]()
             _ = give_pages_back(Int(octets.unsafe_ptr()), octets.capacity())
 
     def received(self) -> Optional[PointerTo[ReceivedState]]:
-        """Names what came with a content that a client has received.
+        """Returns the trailers and details of a content that a client has
+        received.
 
         Returns:
-            It, while the content lives; none of any other content.
+            They live as long as the content; `None` for other content.
         """
         if self._kind != _Kind.RECEIVED:
             return None
         return self._as[Received]().state
 
     def held_octets(self) -> Int:
-        """Returns how much a function that writes the content keeps meanwhile.
+        """Returns how much memory a streaming function retains while it runs.
 
         Returns:
-            Octets; `is_stream` is true.
+            The number of octets; requires `is_stream`.
         """
         return self._as[StreamFunction]().held_octets()
 
     def run_stream(self, exchange: Exchange) raises:
-        """Calls the function that writes the content; it may wait.
+        """Calls the function that writes the content. It may wait.
 
         Args:
-            exchange: The exchange; `is_stream` is true.
+            exchange: The exchange; requires `is_stream`.
 
         Raises:
-            What the function raises.
+            The error of the function.
         """
         self._as[StreamFunction]().run(exchange)
 
     def __len__(self) -> Int:
-        """Counts the octets; a streamed content has none yet.
+        """Returns the number of octets; 0 for streamed content.
 
         Returns:
-            The count.
+            The number.
         """
         return len(self.octets())
 
     @always_inline
     def octets(self) -> Span[UInt8, origin_of(self)]:
-        """Views the octets.
+        """Returns a view of the octets.
 
         Returns:
             A view that lives as long as the content.
@@ -299,7 +301,7 @@ struct Body(Movable, Sized):
         return Pointer(to=self._storage).unsafe_bitcast[T]()[]
 
     def text(self) raises -> StringSlice[origin_of(self)]:
-        """Views the content as text.
+        """Returns a view of the content as text.
 
         Returns:
             A view that lives as long as the content.

@@ -1,4 +1,4 @@
-"""Builds the responses that handlers return most."""
+"""Functions that return common responses."""
 
 from flare.core import OctetSet
 from flare.message import (
@@ -39,7 +39,7 @@ def _typed[type: StaticString = _TEXT](status: Int, var body: Body) -> Response:
 
 
 def ok(var body: Body = Body()) -> Response:
-    """Answers 200 with a text.
+    """Returns a 200 response with a text.
 
     Args:
         body: The content.
@@ -51,10 +51,10 @@ def ok(var body: Body = Body()) -> Response:
 
 
 def ok_json(var body: Body) -> Response:
-    """Answers 200 with a JSON text.
+    """Returns a 200 response with a JSON text.
 
     Args:
-        body: The JSON text; sent as it is.
+        body: The JSON text, sent as it is.
 
     Returns:
         The response, of type `application/json`.
@@ -63,10 +63,11 @@ def ok_json(var body: Body) -> Response:
 
 
 def ok_html(var body: Body) -> Response:
-    """Answers 200 with a page.
+    """Returns a 200 response with an HTML page.
 
     Args:
-        body: The HTML text; sent as it is, so escape what came from a client.
+        body: The HTML text, sent as it is. Escape any text that came from a
+            client.
 
     Returns:
         The response, of type `text/html; charset=utf-8`.
@@ -77,12 +78,12 @@ def ok_html(var body: Body) -> Response:
 def created(
     var body: Body = Body(), location: StringSlice = ""
 ) raises -> Response:
-    """Answers 201.
+    """Returns a 201 response.
 
     Args:
         body: The content.
-        location: Where the new resource lies, escaped as that of `redirect`;
-            left out if empty.
+        location: The URL or path of the new resource, escaped as for
+            `redirect`; no Location field if empty.
 
     Returns:
         The response.
@@ -95,12 +96,12 @@ def created(
 
 
 def created_json(var body: Body, location: StringSlice = "") raises -> Response:
-    """Answers 201 with a JSON text, such as `dumps(value)`.
+    """Returns a 201 response with a JSON text, such as `dumps(value)`.
 
     Args:
-        body: The JSON text; sent as it is.
-        location: Where the new resource lies, escaped as that of `redirect`;
-            left out if empty.
+        body: The JSON text, sent as it is.
+        location: The URL or path of the new resource, escaped as for
+            `redirect`; no Location field if empty.
 
     Returns:
         The response, of type `application/json`.
@@ -122,7 +123,7 @@ def _created[
 
 
 def accepted(var body: Body = Body()) -> Response:
-    """Answers 202: the work is not done yet.
+    """Returns a 202 response: the work is not finished.
 
     Args:
         body: The content.
@@ -134,7 +135,7 @@ def accepted(var body: Body = Body()) -> Response:
 
 
 def no_content() -> Response:
-    """Answers 204 without content.
+    """Returns a 204 response, without content.
 
     Returns:
         The response.
@@ -145,12 +146,12 @@ def no_content() -> Response:
 def redirect(
     location: StringSlice, status: Int = Status.FOUND
 ) raises -> Response:
-    """Sends the client somewhere else.
+    """Returns a redirect.
 
     Args:
-        location: Where to, a URL or a path. Octets that no URI may have, such
-            as a blank or `é`, are escaped; escapes stay. Do not take it from a
-            request unchecked.
+        location: The target, a URL or a path. Octets that no URI may contain,
+            such as a blank or `é`, are escaped; escapes are kept. Do not take
+            it from a request unchecked.
         status: 301, 302, 303, 307 or 308.
 
     Returns:
@@ -166,10 +167,10 @@ def redirect(
 
 
 def bad_request(var body: Body = Body("bad request")) -> Response:
-    """Answers 400.
+    """Returns a 400 response.
 
     Args:
-        body: What is wrong, for the client to read.
+        body: The content: the reason, for the client's author.
 
     Returns:
         The response.
@@ -178,7 +179,7 @@ def bad_request(var body: Body = Body("bad request")) -> Response:
 
 
 def unauthorized(challenge: StringSlice) raises -> Response:
-    """Answers 401 with a challenge (RFC 9110 section 11.6.1).
+    """Returns a 401 response with a challenge (RFC 9110 section 11.6.1).
 
     Args:
         challenge: The value of WWW-Authenticate, such as `Bearer`.
@@ -196,7 +197,7 @@ def unauthorized(challenge: StringSlice) raises -> Response:
 
 
 def forbidden(var body: Body = Body("forbidden")) -> Response:
-    """Answers 403.
+    """Returns a 403 response.
 
     Args:
         body: The content.
@@ -208,10 +209,10 @@ def forbidden(var body: Body = Body("forbidden")) -> Response:
 
 
 def not_found(what: StringSlice = "") -> Response:
-    """Answers 404.
+    """Returns a 404 response.
 
     Args:
-        what: What was asked for; sent back as text, cut to 256 octets.
+        what: The thing that was not found; sent as text, cut to 256 octets.
 
     Returns:
         The response.
@@ -224,7 +225,7 @@ def not_found(what: StringSlice = "") -> Response:
 
 
 def method_not_allowed(allow: StringSlice) raises -> Response:
-    """Answers 405 with the methods that the resource has.
+    """Returns a 405 response with the methods that the resource supports.
 
     Args:
         allow: The value of Allow, such as `GET, HEAD`.
@@ -241,7 +242,7 @@ def method_not_allowed(allow: StringSlice) raises -> Response:
 
 
 def conflict(var body: Body = Body("conflict")) -> Response:
-    """Answers 409.
+    """Returns a 409 response.
 
     Args:
         body: The content.
@@ -253,7 +254,7 @@ def conflict(var body: Body = Body("conflict")) -> Response:
 
 
 def unprocessable(var body: Body = Body("unprocessable content")) -> Response:
-    """Answers 422.
+    """Returns a 422 response.
 
     Args:
         body: The content.
@@ -265,7 +266,7 @@ def unprocessable(var body: Body = Body("unprocessable content")) -> Response:
 
 
 def internal_error() -> Response:
-    """Answers 500 without saying why.
+    """Returns a 500 response, without the reason.
 
     Returns:
         The response.
@@ -274,7 +275,7 @@ def internal_error() -> Response:
 
 
 def not_implemented() -> Response:
-    """Answers 501.
+    """Returns a 501 response.
 
     Returns:
         The response.
@@ -283,7 +284,7 @@ def not_implemented() -> Response:
 
 
 def service_unavailable(retry_after_s: Int = 1) -> Response:
-    """Answers 503 and says when to try again.
+    """Returns a 503 response with a Retry-After field.
 
     Args:
         retry_after_s: The value of Retry-After, in seconds.
@@ -300,7 +301,7 @@ def service_unavailable(retry_after_s: Int = 1) -> Response:
 
 
 def error_response(status: Int) -> Response:
-    """Answers with a status and its reason phrase as content.
+    """Returns a response with a status, and its reason phrase as content.
 
     Args:
         status: The status code, 400 to 599.
@@ -312,15 +313,15 @@ def error_response(status: Int) -> Response:
 
 
 def refusal(status: Int, rule: H1Rule) -> Response:
-    """Answers a peer that broke a rule of HTTP/1.1.
+    """Returns the answer to a peer that broke a rule of HTTP/1.1.
 
     Args:
         status: The status code, 400 to 599.
         rule: The rule.
 
     Returns:
-        The response: its content is the phrase of the rule, or the reason
-        phrase of the status if there is no rule. A 503 says when to try again.
+        The response. Its content is the phrase of the rule; without one, the
+        reason phrase of the status. A 503 has a Retry-After field.
     """
     if rule != H1Rule.NONE:
         return _typed(status, rule.phrase())

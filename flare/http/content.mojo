@@ -1,4 +1,4 @@
-"""Holds the content of a request and what type it has."""
+"""Defines the content of a client's request, with its type."""
 
 from flare.message import FormFields
 from flare.message.form import FORM_CONTENT_TYPE
@@ -6,42 +6,42 @@ from flare.message.form import FORM_CONTENT_TYPE
 from .body import Body
 
 comptime JSON_TYPE: StaticString = "application/json"
-"""The type of a text that a request carries, unless it says otherwise."""
+"""The type of a text content, unless the program says otherwise."""
 comptime OCTETS_TYPE: StaticString = "application/octet-stream"
-"""The type of octets about which nothing is said."""
+"""The type of octets, unless the program says otherwise."""
 
 
 struct Content(Movable):
-    """Owns what a request carries: octets, and the value of Content-Type.
+    """The content of a request to send: octets, and the value of Content-Type.
 
-    A text is taken for JSON, which is what most programs post; octets are
-    octets, and `FormFields` are sent as a form. `Content(text, "text/plain")`
-    says otherwise.
+    A text counts as JSON, which most programs post. Octets are sent as octets,
+    and `FormFields` as a form. `Content(text, "text/plain")` states another
+    type.
     """
 
     var body: Body
     """The octets."""
     var media_type: String
-    """The value of Content-Type; none is sent where it is empty."""
+    """The value of Content-Type; if empty, the field is not sent."""
 
     def __init__(out self):
-        """Makes no content."""
+        """Creates an empty content."""
         self.body = Body()
         self.media_type = String()
 
     @implicit
     def __init__(out self, text: StringLiteral):
-        """Takes a constant text as JSON.
+        """Uses a constant JSON text, without a copy.
 
         Args:
-            text: The text; nothing is copied.
+            text: The text.
         """
         self.body = Body(text)
         self.media_type = String(JSON_TYPE)
 
     @implicit
     def __init__(out self, var text: String):
-        """Takes a text over as JSON.
+        """Takes ownership of a JSON text.
 
         Args:
             text: The text.
@@ -51,7 +51,7 @@ struct Content(Movable):
 
     @implicit
     def __init__(out self, text: StringSlice):
-        """Copies a text as JSON.
+        """Copies a JSON text.
 
         Args:
             text: A view of the text.
@@ -61,7 +61,7 @@ struct Content(Movable):
 
     @implicit
     def __init__(out self, var octets: List[UInt8]):
-        """Takes octets over.
+        """Takes ownership of octets.
 
         Args:
             octets: The octets.
@@ -81,7 +81,7 @@ struct Content(Movable):
 
     @implicit
     def __init__(out self, form: FormFields):
-        """Writes the fields of a form.
+        """Encodes the fields of a form.
 
         Args:
             form: The fields.
@@ -90,17 +90,18 @@ struct Content(Movable):
         self.media_type = String(FORM_CONTENT_TYPE)
 
     def __init__(out self, var body: Body, media_type: StringSlice):
-        """Takes octets of a type.
+        """Uses octets of a given type.
 
         Args:
             body: The octets.
-            media_type: The value of Content-Type, or nothing.
+            media_type: The value of Content-Type; if empty, the field is not
+                sent.
         """
         self.body = body^
         self.media_type = String(media_type)
 
     def into_body(deinit self) -> Body:
-        """Takes the octets out.
+        """Returns the octets and their ownership.
 
         Returns:
             The octets.

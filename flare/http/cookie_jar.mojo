@@ -1,4 +1,4 @@
-"""Keeps cookies for a program that asks servers, by the wall clock."""
+"""Stores the cookies of a client, by the wall clock."""
 
 from flare.message import FieldSection, Url
 from flare.message.cookie import Cookie
@@ -9,9 +9,9 @@ from flare.sys.clock import unix_seconds
 
 
 struct CookieJar(Copyable, Movable, Sized):
-    """Keeps the cookies of servers, and those that the program sets.
+    """Stores the cookies of servers and of the program.
 
-    It is plain data for one thread, and waits for nothing.
+    It is plain data for one thread and never waits.
     """
 
     var store: CookieStore
@@ -22,25 +22,24 @@ struct CookieJar(Copyable, Movable, Sized):
         limits: CookieLimits = CookieLimits(),
         var suffixes: PublicSuffixes = PublicSuffixes(),
     ):
-        """Makes an empty jar.
+        """Creates an empty jar.
 
         Args:
-            limits: What is kept and sent at most.
-            suffixes: The domains that no cookie may be for; by default those
-                of a single label.
+            limits: Bounds on the stored and sent cookies.
+            suffixes: The domains for which no cookie is accepted; by default,
+                those of one label.
         """
         self.store = CookieStore(limits, suffixes^)
 
     def set(mut self, var cookie: Cookie) raises:
-        """Keeps a cookie of the program's own.
+        """Stores a cookie of the program.
 
         Args:
-            cookie: The cookie. Its `domain` says for which hosts it is; one
-                without belongs to no host, and only `to_request_header` gives
-                it.
+            cookie: The cookie. Its `domain` selects the hosts it is sent to.
+                Without a domain, only `to_request_header` returns it.
 
         Raises:
-            Error: `message.bad_cookie` if name or value would divide a Cookie
+            Error: `message.bad_cookie` if name or value would break the Cookie
                 field.
         """
         try:
@@ -49,15 +48,15 @@ struct CookieJar(Copyable, Movable, Sized):
             raise Error("message.bad_cookie ", e)
 
     def set(mut self, url: Url, var cookie: Cookie) raises:
-        """Keeps a cookie as if a server had set it.
+        """Stores a cookie as if a server had set it.
 
         Args:
-            url: What was asked for.
+            url: The URL of the request.
             cookie: The cookie.
 
         Raises:
-            Error: `message.bad_cookie`, with the part and the reason, if the
-                server could not have set it.
+            Error: `message.bad_cookie`, with the part and the reason, if that
+                server could not set it.
         """
         try:
             self.store.insert(url, cookie^, unix_seconds())
@@ -70,16 +69,17 @@ struct CookieJar(Copyable, Movable, Sized):
         headers: FieldSection,
         context: CookieContext = CookieContext.SAME_SITE,
     ) -> Int:
-        """Keeps the cookies of a response.
+        """Stores the cookies of a response.
 
         Args:
-            url: What was asked for.
-            headers: The fields of the response; each Set-Cookie is read.
-            context: On whose behalf it was asked for.
+            url: The URL of the request.
+            headers: The header fields of the response; all Set-Cookie fields
+                are read.
+            context: The site that caused the request.
 
         Returns:
-            How many were ignored, because they are malformed, for a foreign
-            domain, or break a rule of RFC 6265bis.
+            How many cookies were ignored, because they are malformed, for
+            another domain, or break a rule of RFC 6265bis.
         """
         var ignored = 0
         var now_seconds = unix_seconds()
@@ -95,25 +95,24 @@ struct CookieJar(Copyable, Movable, Sized):
         url: Url,
         context: CookieContext = CookieContext.SAME_SITE,
     ) -> String:
-        """Writes the Cookie field of a request.
+        """Returns the value of the Cookie field for a request.
 
         Args:
-            url: What is asked for.
-            context: On whose behalf.
+            url: The URL of the request.
+            context: The site that causes the request.
 
         Returns:
-            The value of the field; empty if there is no cookie for it.
+            The value; empty if no cookie applies.
         """
         return self.store.header(url, unix_seconds(), context)
 
     def to_request_header(self) -> String:
-        """Writes a Cookie field of every cookie, whatever host it is for.
+        """Returns the value of a Cookie field with all cookies, for any host.
 
-        Use it where the jar is for one host only; `header_for` sends each
-        cookie where it belongs.
+        Use it if the jar is for one host only; otherwise use `header_for`.
 
         Returns:
-            The value of the field, the oldest first.
+            The value, the oldest cookie first.
         """
         var text = String()
         for cookie in self.cookies():
@@ -125,7 +124,7 @@ struct CookieJar(Copyable, Movable, Sized):
         return text^
 
     def cookies(self) -> List[Cookie]:
-        """Copies every cookie whose time is not over.
+        """Returns copies of all cookies that have not expired.
 
         Returns:
             The cookies, the oldest first.
@@ -133,11 +132,10 @@ struct CookieJar(Copyable, Movable, Sized):
         return self.store.all(unix_seconds())
 
     def __len__(self) -> Int:
-        """Counts the cookies.
+        """Returns the number of cookies.
 
         Returns:
-            The count, of those included whose time is over and that nobody has
-            removed.
+            The number, including expired cookies that were not removed yet.
         """
         return len(self.store)
 

@@ -9,11 +9,11 @@ from .request import Request
 from .response import Response
 
 comptime ServeFunction = def(Erased, Exchange) raises thin -> Response
-"""Answers the request of an exchange; the first argument is `object`."""
+"""A function that answers the request of an exchange, given `object`."""
 
 
 struct Endpoint(Copyable, Movable):
-    """Owns a handler whose type only its functions know."""
+    """A handler of any type."""
 
     # Of a handler its heap address; of a function the function.
     var _object: Erased
@@ -22,13 +22,13 @@ struct Endpoint(Copyable, Movable):
     var _destroy: def(Erased) thin -> None
 
     def __init__[H: Handler](out self, var handler: H):
-        """Takes a handler over.
+        """Takes ownership of a handler.
 
         Parameters:
             H: The type of the handler.
 
         Args:
-            handler: What answers.
+            handler: The handler.
         """
         self._object = heap_create(handler^).unsafe_bitcast[NoneType]()
         self._serve = _serve_handler[H]
@@ -36,11 +36,11 @@ struct Endpoint(Copyable, Movable):
         self._destroy = _destroy_handler[H]
 
     def __init__(out self, *, object: Erased, serve: ServeFunction):
-        """Holds a function that needs no owner.
+        """Uses a function that needs no owner.
 
         Args:
-            object: What `serve` gets; not freed.
-            serve: What answers.
+            object: The first argument of `serve`; it is not freed.
+            serve: The function.
         """
         self._object = object
         self._serve = serve
@@ -48,7 +48,7 @@ struct Endpoint(Copyable, Movable):
         self._destroy = _destroy_nothing
 
     def __init__(out self, *, copy: Self):
-        """Copies the handler too.
+        """Copies the handler.
 
         Args:
             copy: The endpoint to copy.
@@ -67,13 +67,13 @@ struct Endpoint(Copyable, Movable):
         """Answers a request.
 
         Args:
-            exchange: The block of the request.
+            exchange: The exchange of the request.
 
         Returns:
             The response.
 
         Raises:
-            What the handler raises.
+            The error of the handler.
         """
         return self._serve(self._object, exchange)
 

@@ -1,7 +1,7 @@
-"""Builds the answers that the server makes in the place of a handler.
+"""Builds the answers that the server gives in place of a handler.
 
-Middleware adds its fields to what the handler inside returns. If that raises,
-or if the server discards what it returned, the fields are taken from
+Middleware adds its fields to the response of its handler. If the handler
+raises, or if the server discards the response, the fields come from
 `req.error_headers()`.
 """
 
@@ -16,8 +16,10 @@ from .response import Response
 
 
 def error_answer(x: Exchange, status: Int) -> Response:
-    """Answers with a status, the fields of middleware, and the reason phrase or,
-    if the content of the request breaks a rule of HTTP/1.1, that of the rule.
+    """Returns the answer for a failed request, with the fields of middleware.
+
+    The content is the reason phrase. If the content of the request breaks a
+    rule of HTTP/1.1, it is the phrase of that rule.
 
     Args:
         x: The exchange.
@@ -51,16 +53,15 @@ def _add_error_headers(x: Exchange, mut response: Response):
 
 
 def may_be_discarded(req: Request, response: Response) -> Bool:
-    """Returns whether the server may answer in the place of a response.
+    """Returns whether the server may discard a response and answer itself.
 
     Args:
         req: The request.
-        response: What its handler returned.
+        response: The response of the handler.
 
     Returns:
-        True if a function has still to write the content, if the content of the
-        request is to blame, if status or framing may be refused, or if there
-        may be no room for the content.
+        True if the content is streamed, if the request's content is malformed,
+        if status or framing may be refused, or if memory may be short.
     """
     return (
         response.body.is_stream()

@@ -1,9 +1,9 @@
-"""Holds one request while it lives, and what its answer needs.
+"""Stores one request while it lives, with the context of its answer.
 
-The block belongs to a worker's pool and is used again, so that a request
-allocates nothing. Whoever makes an exchange (a connection, a test) says through
-`Carrier` how the content of the request is waited for and how a response that
-is written bit by bit gets away.
+The block belongs to a worker's pool and is reused, so that a request allocates
+no memory. The creator of an exchange, a connection or a test, supplies a
+`Carrier`: functions that wait for request content and send a streamed
+response.
 """
 
 from flare.core import Buffer, Erased, OctetPointer, PointerTo, SlotHandle
@@ -19,120 +19,127 @@ from .stream_address import StreamAddr
 from std.memory import unsafe_memcpy
 
 comptime NOT_UTF8: StaticString = "http.not_utf8"
-"""How the error begins that reports octets of a peer which are no text."""
+"""The start of the error for octets of a peer that are not text."""
 comptime BAD_JSON: StaticString = "json."
-"""How the error begins that reports octets of a peer which are no JSON."""
+"""The start of the error for octets of a peer that are not JSON."""
 
 
 comptime BAD_FORM: StaticString = "http.bad_form"
-"""How the error begins that reports a form which breaks a rule or a limit."""
+"""The start of the error for a form that breaks a rule or a limit."""
 
 
 comptime OVER: StaticString = "http.stream_over the request has ended"
-"""The error of who uses the content of a request, or the stream of its
-response, when the request is over."""
+"""The error of using a request's content, or its response's stream, after the
+request is over.
+"""
 
 
 comptime CUT_OFF: StaticString = "http.content cut off"
-"""How the error begins that reports a peer which left too early."""
+"""The start of the error for a peer that left too early."""
 
 
 comptime STOPPING: StaticString = "http.stopping the server stops"
-"""The error of a stream without an end of its own when its server stops."""
+"""The error of an endless stream when its server stops."""
 
 
 @fieldwise_init
 struct CarrierFunctions(TrivialRegisterPassable):
-    """Holds what carries the octets of an exchange; `owner` comes first."""
+    """The functions of a carrier; the first argument is its `owner`."""
 
     var demand: def(Erased) thin -> None
-    """Called when a handler wants content: it may have to be asked for."""
+    """Called when a handler wants content, which may have to be requested."""
     var peer_address: def(Erased) raises thin -> StreamAddr
-    """Finds the address of the peer."""
+    """Returns the address of the peer."""
     var peer_credentials: def(Erased) raises thin -> PeerCredentials
-    """Finds which process is at the other end of a Unix socket."""
+    """Returns the process at the other end of a Unix socket."""
     var tls: def(Erased) thin -> Optional[PointerTo[TlsMachine]]
-    """Finds the TLS machine of the connection; none without TLS."""
+    """Returns the TLS machine of the connection; `None` without TLS."""
     var inform: def(Erased, Int, PointerTo[HeaderMap]) raises thin -> None
     """Sends an interim response with these fields."""
     var write: def(Erased, OctetPointer, Int) raises thin -> Int
-    """Takes octets of a streamed response, and parks while there is no room;
-    the head goes first. Without octets it only lets the head go."""
+    """Takes octets of a streamed response, and parks while there is no room.
+    The head is sent first. Without octets, only the head is sent.
+    """
     var read_upgraded: def(Erased, OctetPointer, Int) raises thin -> Int
-    """Reads octets behind an upgrade, and parks while there are none."""
+    """Reads octets after an upgrade, and parks while there are none."""
     var write_upgraded: def(Erased, OctetPointer, Int) raises thin -> Int
-    """Takes octets behind an upgrade, and parks while there is no room."""
+    """Takes octets after an upgrade, and parks while there is no room."""
 
 
 @fieldwise_init
 struct Carrier(TrivialRegisterPassable):
-    """Says how the octets of a request and its response get here and away."""
+    """Moves the octets of a request in and those of its response out."""
 
     var owner: Erased
     """The connection."""
     var functions: PointerTo[CarrierFunctions]
-    """What it does."""
+    """The carrier's functions."""
 
 
 @fieldwise_init
 struct StreamFilter(TrivialRegisterPassable):
-    """Changes the octets of a streamed response before the carrier gets them.
+    """Transforms the octets of a streamed response before the carrier gets
+    them.
     """
 
     var owner: Erased
-    """What the functions are called with."""
+    """The first argument of the functions."""
     var write: def(Erased, Erased, OctetPointer, Int) raises thin -> Int
     """Takes octets for an exchange, and parks as the carrier does. Without
-    octets it only lets the head go."""
+    octets, only the head is sent.
+    """
     var release: def(Erased) thin -> None
     """Called once, when the response is over."""
 
 
 struct StreamState(Movable):
-    """Holds a response that is written bit by bit while it lasts."""
+    """The state of a streamed response."""
 
     var held_octets: Int
-    """How much the worker counts for its function until the end. The field
-    stands first, beside the buffers that are counted with it."""
+    """How much memory its function retains until the end. The field is first,
+    next to the buffers that are counted with it.
+    """
     var status: Int
     """The status of the head."""
     var headers: HeaderMap
     """The fields of the head."""
     var length: Int
-    """The length of the content, or -1 if only its end will show it."""
+    """The length of the content; -1 if it is unknown."""
     var trailers: HeaderMap
-    """The fields behind the content."""
+    """The trailer fields, which follow the content."""
     var is_head_due: Bool
-    """The head was not written yet."""
+    """Whether the head is still to be written."""
     var is_open: Bool
-    """The function that writes the response, or speaks the other protocol,
-    runs."""
+    """Whether the function that writes the response, or speaks the other
+    protocol, is running.
+    """
     var written: Int
-    """Octets of content that were taken."""
+    """The number of octets of content taken."""
     var waiter: Optional[Fiber]
     """The fiber that waits for room."""
     var filter: Optional[StreamFilter]
-    """What changes the octets, if something does."""
+    """The filter of the octets, if any."""
     var filtered_octets: Int
     """Octets that `filter` has taken."""
     var read_timeout_ms: Int
-    """The longest wait of one read behind an upgrade."""
+    """The longest wait of one read after an upgrade."""
     var is_endless: Bool
-    """It has no end of its own: a server that stops asks it to end at once."""
+    """Whether the stream is endless: a stopping server ends it at once."""
     var is_stopping: Bool
-    """The server stops."""
+    """Whether the server is stopping."""
     var has_read: Bool
-    """Its function has read behind an upgrade."""
+    """Whether the function has read after an upgrade."""
     var write_tells: Bool
-    """A write tells its function that the server stops, though there is room:
-    it may never read."""
+    """Whether a write informs the function of the stop although there is room:
+    the function may never read.
+    """
     var was_told: Bool
-    """Its function was told that the server stops."""
+    """Whether the function was informed of the stop."""
     var was_told_idle: Bool
-    """It was told when it had read all that had come."""
+    """Whether it was informed after it had read all that had arrived."""
 
     def __init__(out self):
-        """Makes the state of a response that is not streamed."""
+        """Creates the state of a response that is not streamed."""
         self.status = 0
         self.headers = HeaderMap()
         self.length = -1
@@ -153,16 +160,15 @@ struct StreamState(Movable):
         self.was_told_idle = False
 
     def owes_notice(self) -> Bool:
-        """Returns whether the function is still to learn that the server
-        stops.
+        """Returns whether the function must still be informed of the stop.
 
         Returns:
-            True for a stream without an end of its own, until it was told.
+            True for an endless stream until it was informed.
         """
         return self.is_stopping and self.is_endless and not self.was_told
 
     def end(mut self):
-        """Forgets the response: what still holds the stream finds it over."""
+        """Resets the state. Handles to the stream find that it is over."""
         self.is_head_due = False
         self.is_open = False
         self.is_endless = False
@@ -182,16 +188,17 @@ struct StreamState(Movable):
 
 
 struct ExchangeState(Movable):
-    """Holds a request and its answer's context. `Request` is the view of it."""
+    """A request and the context of its answer. `Request` is the view of it."""
 
     var head: Head
     """The head, as offsets into `octets`."""
     var octets: OctetPointer
-    """The window in which the head was reported; in place while this lives."""
+    """The window in which the head was reported; it stays in place meanwhile.
+    """
     var octet_count: Int
     """The length of the head."""
     var parameters: PathParameters
-    """What the route's parameters matched."""
+    """The values of the route's parameters."""
     var content: Buffer
     """The content that was copied here."""
     var trailers: Buffer
@@ -199,73 +206,82 @@ struct ExchangeState(Movable):
     var gathered: Buffer
     """The octets of the head, if they came in several pieces."""
     var stream: StreamState
-    """The response, where it is written bit by bit."""
+    """The state of a streamed response."""
     var worker: Int
     """The index of the worker."""
     var handler: Erased
-    """The handler, whose type the function that runs it knows."""
+    """The handler; the function that runs it knows its type."""
     var app_state_type: StaticString
     """The name of the state's type, checked by `State[T]`."""
     var route: StaticString
-    """The pattern that matched, for logs; empty before routing."""
+    """The route's pattern, for logs; empty before routing."""
     var content_octets_max: Int
-    """How much content the request may carry."""
+    """The limit of the request's content, in octets."""
     var carrier: Optional[Carrier]
-    """The connection; none where the content is complete and nobody listens
-    before the response is whole."""
-    # What a new request empties stands together, so that a few stores do it.
+    """The connection; `None` if the content is complete and no peer receives
+    the response piece by piece.
+    """
+    # The fields that a new request resets are neighbours, so that a few stores
+    # suffice.
     var content_view: Optional[OctetPointer]
-    """The whole content, where it lies behind the head already."""
+    """The whole content, if it directly follows the head."""
     var content_view_octets: Int
     """The length of that view."""
     var content_taken: Int
-    """Octets of `content`, or of the view, that were read as a stream."""
+    """How many octets of `content`, or of the view, were read as a stream."""
     var content_received: Int
-    """Octets of content that came, those included that were read."""
+    """How many octets of content have arrived, including those already read."""
     var content_budget_ms: Int
     """How long the content may still be waited for; arrivals add to it."""
     var content_budget_rest: Int
-    """What came and adds no whole millisecond to it: thousandths of octets, as
-    it were, below the rate."""
+    """Arrivals that make no whole millisecond yet: thousandths of octets below
+    the rate.
+    """
     var content_awaited_ms: Int
     """When the present wait for content began."""
     var content_status: Int
-    """What to answer because the content is bad, or 0."""
+    """The status that answers malformed content, or 0."""
     var rejected_status: Int
-    """What to answer if the error reaches the server that was raised because
-    the peer sent something else than the handler asked for, or 0."""
+    """The status that answers an uncaught error caused by the peer's octets,
+    or 0.
+    """
     var waiter: Optional[Fiber]
     """The fiber that waits for content."""
     var fiber: Optional[Fiber]
     """The fiber that runs the handler."""
     var request_id: Int
-    """Counted by the worker from 1; 0 until the head is complete, and when the
-    request is over: what still holds the block sees that it is not its own."""
+    """The number of the request, from 1, counted by the worker. It is 0 until
+    the head is complete, and after the request is over. Old handles thus find
+    that the block is no longer theirs.
+    """
     var started_ms: Int
-    """When the head was complete, by the reactor's clock; 0 until then."""
+    """When the head was complete, by the reactor's clock; 0 before."""
     var app_state: Optional[Erased]
     """The state of the `App` around the handler; `State[T]` reads it."""
     var read_buffer: Optional[OctetPointer]
     """The receive buffer that holds the head, if it lies in one."""
     var content_rule: H1Rule
-    """The rule of HTTP/1.1 that the content breaks, if it is bad."""
+    """The rule of HTTP/1.1 that the content breaks, if any."""
     var content_complete: Bool
-    """All of the content has come."""
+    """Whether all content has arrived."""
     var content_whole: Bool
-    """The handler has asked for all of it at once, so that it is kept."""
+    """Whether the handler has asked for the whole content, so that it is kept.
+    """
     var content_streamed: Bool
-    """The handler reads it bit by bit, so that what was read is dropped."""
+    """Whether the handler reads piece by piece, so that octets are dropped
+    after reading.
+    """
     var error_headers: HeaderMap
-    """The fields of the answer that the server makes if the handler fails."""
+    """The fields for the answer that the server gives if the handler fails."""
     var peer_ended: Bool
-    """The peer has ended its side, which counts as leaving."""
+    """Whether the peer has ended its side, which counts as leaving."""
     var peer_gone: Bool
-    """The peer left before the answer was sent."""
+    """Whether the peer left before the answer was sent."""
     var slot: SlotHandle
-    """Its slot in the slab of the worker, if it comes from one."""
+    """Its slot in the slab of the worker, if it has one."""
 
     def __init__(out self):
-        """Makes an empty block."""
+        """Creates an empty block."""
         self.head = Head()
         self.octets = OctetPointer(unsafe_from_address=64)
         self.octet_count = 0
@@ -306,8 +322,7 @@ struct ExchangeState(Movable):
 
     @always_inline
     def begin(mut self):
-        """Forgets the last request; memory stays for the next one, and so does
-        the carrier."""
+        """Resets the block for a new request. Memory and carrier are kept."""
         self.parameters.clear()
         self.content.clear()
         self.trailers.clear()
@@ -339,7 +354,7 @@ struct ExchangeState(Movable):
 
     @always_inline
     def end(mut self):
-        """Says that the request is over, and wakes who still waits for it."""
+        """Ends the request, and wakes fibers that still wait for it."""
         self.request_id = 0
         if self.waiter:
             self.waiter.unsafe_value().wake()
@@ -349,14 +364,15 @@ struct ExchangeState(Movable):
         self.stream.waiter = None
 
     def status_of(self, error: Error) -> Int:
-        """Tells how an error is answered that the handler did not catch.
+        """Returns the status that answers an error which the handler did not
+        catch.
 
         Args:
             error: The error.
 
         Returns:
-            400 to 499 if the peer's octets are no text, no JSON or no form, which
-            is no fault of the handler; else 500.
+            400 to 499 if the peer's octets are not the text, JSON or form that
+            the handler expected; otherwise 500.
         """
         # The text tells the error from a later one of another cause.
         if self.rejected_status != 0:
@@ -371,10 +387,10 @@ struct ExchangeState(Movable):
 
     @always_inline
     def window(self) -> Span[UInt8, ImmUntrackedOrigin]:
-        """Views the octets of the head.
+        """Returns a view of the head's octets.
 
         Returns:
-            The view; valid while the exchange lives.
+            A view, valid while the exchange lives.
         """
         return Span[UInt8, ImmUntrackedOrigin](
             unsafe_ptr=self.octets.unsafe_mut_cast[False]().unsafe_origin_cast[
@@ -385,7 +401,7 @@ struct ExchangeState(Movable):
 
     @always_inline
     def check_content(self) raises:
-        """Raises if the content was refused.
+        """Raises an error if the content was refused.
 
         Raises:
             An error `http.content …` with the status that answers it.
@@ -394,11 +410,11 @@ struct ExchangeState(Movable):
             raise Error("http.content bad, status ", self.content_status)
 
     def is_content_too_large(self) -> Bool:
-        """Returns whether more content came, or was announced, than may be
-        read.
+        """Returns whether the content exceeds its limit, as received or
+        announced.
 
         Returns:
-            True if it must not be handed over.
+            True if it must not be passed to the handler.
         """
         return (
             max(self.head.content_length, self.content_received)
@@ -406,24 +422,23 @@ struct ExchangeState(Movable):
         )
 
     def content_octets_bound(self) -> Int:
-        """Tells how long the content may become.
+        """Returns an upper bound of the content's length.
 
         Returns:
-            What Content-Length says, or what the request may carry, if that is
-            less.
+            The Content-Length, or the content limit if that is lower.
         """
         if self.head.content_length < 0:
             return self.content_octets_max
         return min(self.head.content_length, self.content_octets_max)
 
     def take_content(mut self, into: Span[mut=True, UInt8, _]) -> Int:
-        """Moves content that has come into memory of the reader.
+        """Moves content that has arrived into the reader's memory.
 
         Args:
-            into: Where to put it.
+            into: The destination.
 
         Returns:
-            How many octets; 0 if none is there.
+            The number of octets; 0 if there are none.
         """
         var source = self.content_octets()[self.content_taken :]
         var count = min(len(source), len(into))
@@ -440,18 +455,18 @@ struct ExchangeState(Movable):
         return count
 
     def trailer_octets(self) -> Span[UInt8, ImmUntrackedOrigin]:
-        """Views the trailer section.
+        """Returns a view of the trailer section.
 
         Returns:
-            The view; valid while the exchange lives.
+            A view, valid while the exchange lives.
         """
         return _untracked(self.trailers)
 
     def content_octets(self) -> Span[UInt8, ImmUntrackedOrigin]:
-        """Views the content that has come so far.
+        """Returns a view of the content that has arrived.
 
         Returns:
-            The view; valid while nothing more is appended.
+            A view, valid until more content is appended.
         """
         if self.content_view:
             return Span[UInt8, ImmUntrackedOrigin](
@@ -472,4 +487,4 @@ def _untracked(buffer: Buffer) -> Span[UInt8, ImmUntrackedOrigin]:
 
 
 comptime Exchange = PointerTo[ExchangeState]
-"""Names the block of one request."""
+"""A pointer to the block of one request."""

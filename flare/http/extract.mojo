@@ -1,25 +1,25 @@
-"""Turns parts of a request into the parameters of a user's function."""
+"""Converts parts of a request into the parameters of handler functions."""
 
 from .request import Request
 from .text_value import value_of
 
 
 trait Extractor(Deinitable, Movable):
-    """Is a type that a handler's parameter can have."""
+    """A type that a handler function's parameter can have."""
 
     comptime PATH_PARAMETERS: Int
-    """How many parameters of the route it takes."""
+    """How many route parameters it uses."""
 
     @staticmethod
     def extract[
         RouterState: AnyType, first_parameter: Int
     ](req: Request) raises -> Self:
-        """Takes the value out of a request.
+        """Returns the value for a parameter, from a request.
 
         Parameters:
-            RouterState: The state that the router was declared with.
-            first_parameter: The index of the first parameter of the route that
-                nobody to the left has taken.
+            RouterState: The state type of the router.
+            first_parameter: The index of the first route parameter that no
+                parameter to the left uses.
 
         Args:
             req: The request.
@@ -28,17 +28,17 @@ trait Extractor(Deinitable, Movable):
             The value.
 
         Raises:
-            A `Rejection` that becomes the answer, or anything else, which
-            becomes a 500.
+            A `Rejection`, which becomes the answer. Any other error becomes a
+            500.
         """
         ...
 
 
 struct Path[T: Deinitable & Movable](Extractor):
-    """Is the value of a route's parameter, found by its place.
+    """The value of a route parameter, by position.
 
-    The first `Path` of a function takes the first parameter of the pattern,
-    the second one the second.
+    The first `Path` of a function is the first parameter of the pattern, the
+    second one the second.
 
     Parameters:
         T: `Int`, `UInt64`, `Float64`, `Bool`, `String`, or a type that conforms
@@ -46,13 +46,13 @@ struct Path[T: Deinitable & Movable](Extractor):
     """
 
     comptime PATH_PARAMETERS: Int = 1
-    """It takes one parameter."""
+    """A `Path` uses one parameter of the route."""
 
     var value: Self.T
     """The value."""
 
     def __init__(out self, var value: Self.T):
-        """Holds a value, so that tests can call the function.
+        """Wraps a value, so that tests can call the handler function.
 
         Args:
             value: The value.
@@ -63,11 +63,11 @@ struct Path[T: Deinitable & Movable](Extractor):
     def extract[
         RouterState: AnyType, first_parameter: Int
     ](req: Request) raises -> Self:
-        """Reads the parameter.
+        """Parses the route parameter.
 
         Parameters:
             RouterState: Not used.
-            first_parameter: The index of the parameter.
+            first_parameter: The index of the route parameter.
 
         Args:
             req: The request.
@@ -76,7 +76,7 @@ struct Path[T: Deinitable & Movable](Extractor):
             The value.
 
         Raises:
-            A `Rejection` with status 400 if the text is no such value: `id:
+            A `Rejection` with status 400 if the text is not such a value: `id:
             expected a number, got 'abc'`.
         """
         ref parameters = req.unsafe_exchange()[].parameters
@@ -91,25 +91,25 @@ struct Path[T: Deinitable & Movable](Extractor):
 
 
 struct Query[name: StaticString, T: Deinitable & Movable](Extractor):
-    """Is the value of the first query parameter of a name, if there is one.
+    """The value of the first query parameter of a name, if there is one.
 
     Parameters:
-        name: The name, without escapes.
+        name: The name, decoded.
         T: `Int`, `UInt64`, `Float64`, `Bool`, `String`, or a type that conforms
             to `FromText`.
     """
 
     comptime PATH_PARAMETERS: Int = 0
-    """It takes no parameter of the route."""
+    """A `Query` uses no parameter of the route."""
 
     var value: Optional[Self.T]
-    """The value, or none if the query has no such parameter."""
+    """The value; `None` if the query has no such parameter."""
 
     def __init__(out self, var value: Optional[Self.T]):
-        """Holds a value, so that tests can call the function.
+        """Wraps a value, so that tests can call the handler function.
 
         Args:
-            value: The value, or none.
+            value: The value, or `None`.
         """
         self.value = value^
 
@@ -117,7 +117,7 @@ struct Query[name: StaticString, T: Deinitable & Movable](Extractor):
     def extract[
         RouterState: AnyType, first_parameter: Int
     ](req: Request) raises -> Self:
-        """Reads the parameter.
+        """Parses the query parameter.
 
         Parameters:
             RouterState: Not used.
@@ -130,7 +130,7 @@ struct Query[name: StaticString, T: Deinitable & Movable](Extractor):
             The value.
 
         Raises:
-            A `Rejection` with status 400 if the text is no such value: `id:
+            A `Rejection` with status 400 if the text is not such a value: `id:
             expected a number, got 'abc'`.
         """
         var text = req.query_parameters().get(Self.name)

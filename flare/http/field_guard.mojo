@@ -1,7 +1,7 @@
-"""Knows the request fields by which proxies tell servers what to believe.
+"""Lists the request fields by which proxies inform servers about the client.
 
-Servers behind a proxy act on such fields: they log an address, choose another
-method, or serve another path. Any client can write them, so a proxy sends on
+Servers behind a proxy trust such fields: they log an address, choose another
+method, or serve another path. Any client can send them, so a proxy forwards
 only those that it has written itself.
 """
 
@@ -81,19 +81,20 @@ comptime FIELDS_DROPPED: List[StaticString] = [
     "X-HTTP-Method",
     "X-HTTP-Method-Override",
     "X-Method-Override",
-    # Where files lie that the server behind hands out.
+    # The place of files that the upstream server serves.
     "X-Sendfile-Type",
     "X-Accel-*",
 ]
-"""Names that `ReverseProxy` drops from requests unless the program keeps them.
-A star at the end stands for any octets."""
+"""Names that `ReverseProxy` drops from requests, unless the program keeps
+them. A star at the end stands for any octets.
+"""
 
 comptime _STAR: UInt8 = 42
 comptime _HYPHEN: UInt8 = 45
 
 
 struct FieldGuard(Copyable, Movable):
-    """Knows which fields of a request a proxy does not send on."""
+    """The set of request fields that a proxy does not forward."""
 
     var _always: List[String]
     var _dropped: List[String]
@@ -106,17 +107,18 @@ struct FieldGuard(Copyable, Movable):
         kept: List[String],
         own: HeaderMap,
     ) raises:
-        """Gathers the names.
+        """Collects the names.
 
         Args:
-            dropped: Names beside `FIELDS_DROPPED`.
-            kept: Names of `FIELDS_DROPPED` that are sent on.
+            dropped: Further names to drop, besides `FIELDS_DROPPED`.
+            kept: Names of `FIELDS_DROPPED` to forward.
             own: Fields that the proxy adds to each request; a client cannot
                 replace them.
 
         Raises:
             ClientError: `client.bad_config prepare` if a name is not a token,
-                or if a kept one would not be dropped, or always is.
+                or if a kept name is not in `FIELDS_DROPPED` or is always
+                dropped.
         """
         self._always = []
         self._dropped = []
@@ -144,14 +146,14 @@ struct FieldGuard(Copyable, Movable):
             self._first_octets |= _bit(name.as_bytes())
 
     def has(self, name: StringSlice) -> Bool:
-        """Returns whether a field of a request is dropped.
+        """Returns whether a request field is dropped.
 
         Args:
-            name: The name of the field, not empty.
+            name: The field's name, not empty.
 
         Returns:
-            True if the server behind could take it for one that the proxy or
-            the program has named.
+            True if the upstream server could take it for a field that the
+            proxy or the program sets.
         """
         var octets = name.as_bytes()
         # Most fields begin as none of the names does.
@@ -168,7 +170,7 @@ def names_alike(a: Span[UInt8, _], b: Span[UInt8, _]) -> Bool:
     """Returns whether programs could take two field names for the same.
 
     Programs that see fields as variables, as in CGI (RFC 3875 section 4.1.18),
-    know neither case nor octets other than letters and digits.
+    ignore case and treat all octets except letters and digits alike.
 
     Args:
         a: A name.

@@ -1,4 +1,4 @@
-"""Hands the fields of a form to a user's function."""
+"""Passes the fields of a form to a handler function."""
 
 from flare.message import FormFields, FromForm
 
@@ -11,21 +11,21 @@ from .text_value import value_of
 
 
 struct Form[T: FromForm = FormFields](Extractor):
-    """Is the form that a request carries, as a handler's parameter.
+    """The form in a request's content, as a handler's parameter.
 
     Parameters:
-        T: What the form is read as: `FormFields`, or a type of the user's that
-            conforms to `FromForm` and takes its fields with `form_value`.
+        T: `FormFields`, or a type of the program that conforms to `FromForm`
+            and takes its fields with `form_value`.
     """
 
     comptime PATH_PARAMETERS: Int = 0
-    """It takes no parameter of the route."""
+    """A `Form` uses no parameter of the route."""
 
     var value: Self.T
     """The form."""
 
     def __init__(out self, var value: Self.T):
-        """Holds a form, so that tests can call the function.
+        """Wraps a form, so that tests can call the handler function.
 
         Args:
             value: The form.
@@ -36,7 +36,7 @@ struct Form[T: FromForm = FormFields](Extractor):
     def extract[
         RouterState: AnyType, first_parameter: Int
     ](req: Request) raises -> Self:
-        """Reads the form.
+        """Waits for the content and parses the form.
 
         Parameters:
             RouterState: Not used.
@@ -49,8 +49,8 @@ struct Form[T: FromForm = FormFields](Extractor):
             The form.
 
         Raises:
-            A `Rejection` with status 400, 413 or 415 if it is none, and what
-            reading the content raises.
+            A `Rejection` with status 400, 413 or 415 if the content is not
+            such a form, and the errors of reading the content.
         """
         var fields: FormFields
         try:
@@ -72,7 +72,7 @@ struct Form[T: FromForm = FormFields](Extractor):
 def form_value[
     T: Deinitable & Movable
 ](fields: FormFields, name: StringSlice) raises -> T:
-    """Reads the first field of a name as a value.
+    """Parses the first field of a name as a value.
 
     Parameters:
         T: `Int`, `UInt64`, `Float64`, `Bool`, `String`, or a type that conforms
@@ -87,7 +87,7 @@ def form_value[
 
     Raises:
         A `Rejection` with status 400 if there is no such field, or its text is
-        no such value; it says the name.
+        not such a value. It states the name.
     """
     var text = fields.get(name)
     if not text:

@@ -1,4 +1,6 @@
-"""Says which fields of a message go on with it (RFC 9110 section 7.6.1)."""
+"""Selects the fields of a message that an intermediary forwards (RFC 9110
+section 7.6.1).
+"""
 
 from flare.core import equals_ignoring_case, find_octet
 from flare.message import FieldSection, HeaderMap
@@ -7,8 +9,9 @@ from flare.proto.h1.grammar import trim_blanks
 from .field_guard import names_alike
 
 comptime CONNECTION_OPTIONS_MAX = 32
-"""How many options the Connection fields of one message may list. Messages in
-use have three at most; each one is compared with every field."""
+"""The most options that the Connection fields of one message may list. Usual
+messages have three at most; each option is compared with every field.
+"""
 
 comptime _COMMA: UInt8 = 44
 
@@ -31,20 +34,20 @@ comptime _OF_ONE_CONNECTION: List[StaticString] = [
 
 
 def forwarded_fields(section: FieldSection) raises -> HeaderMap:
-    """Copies the fields that an intermediary sends on.
+    """Returns the fields that an intermediary forwards.
 
-    Left out are the fields of one connection: those that Connection lists, and
-    those of that kind that older senders do not list. So are credentials for a
-    proxy, Host, Expect, Trailer, and the fields that state the length of the
-    content: the sender of the next message decides them anew. A name that
-    differs from these in other octets than letters and digits is left out too,
-    because programs that see fields as variables cannot tell them apart.
+    It omits the fields of one connection: those that Connection lists, and
+    those of that kind that older senders do not list. It also omits proxy
+    credentials, Host, Expect, Trailer, and fields about the length of the
+    content: the sender of the next message sets them. Names that differ from
+    these only in octets other than letters and digits are omitted too.
+    Programs that see fields as variables cannot tell them apart.
 
     Args:
         section: The header section of a request or a response.
 
     Returns:
-        The fields in order.
+        The fields, in order.
 
     Raises:
         Error: `http.bad_connection` if Connection lists more than 32 options
@@ -60,16 +63,16 @@ def forwarded_fields(section: FieldSection) raises -> HeaderMap:
 
 
 struct ConnectionFields[origin: ImmOrigin](Movable):
-    """Holds which fields of a message concern one connection only.
+    """The set of a message's fields that concern one connection only.
 
     Parameters:
-        origin: What keeps the octets of the message alive.
+        origin: The origin of the message's octets.
     """
 
     var _options: List[Span[UInt8, Self.origin]]
 
     def __init__(out self, section: FieldSection[Self.origin]) raises:
-        """Reads the Connection fields of a message, once.
+        """Reads the Connection fields of a message.
 
         Args:
             section: The header section.
@@ -93,13 +96,13 @@ struct ConnectionFields[origin: ImmOrigin](Movable):
                 self._options.append(option)
 
     def has(self, name: StringSlice) -> Bool:
-        """Returns whether a field is not sent on.
+        """Returns whether a field is not forwarded.
 
         Args:
-            name: The name of the field.
+            name: The field's name.
 
         Returns:
-            True if it concerns the connection, or is decided anew.
+            True if it concerns the connection, or is set anew.
         """
         var octets = name.as_bytes()
         comptime for i in range(len(_OF_ONE_CONNECTION)):

@@ -1,7 +1,7 @@
-"""Lets functions answer whose parameters are extractors.
+"""Calls handler functions, whose parameters are extractors.
 
-There is one overload for each number of parameters, as a list of types cannot
-stand in the type of a function.
+There is one overload for each number of parameters: Mojo has no list of types
+in the type of a function.
 """
 
 from flare.core import Erased
@@ -20,11 +20,11 @@ comptime _Type = Deinitable & Movable
 def endpoint_of[
     S: AnyType, R: _Type
 ](function: def() raises thin -> R) -> Endpoint:
-    """Makes an endpoint of a function with no parameters.
+    """Returns the endpoint of a function with no parameters.
 
     Parameters:
-        S: The state that the router was declared with.
-        R: What the function returns; see `response_of`.
+        S: The state type of the router.
+        R: The type of the result; see `response_of`.
 
     Args:
         function: The function.
@@ -42,12 +42,12 @@ def endpoint_of[
 def endpoint_of[
     S: AnyType, A: Extractor, R: _Type
 ](function: def(A) raises thin -> R) -> Endpoint:
-    """Makes an endpoint of a function with 1 parameter.
+    """Returns the endpoint of a function with 1 parameter.
 
     Parameters:
-        S: The state that the router was declared with.
+        S: The state type of the router.
         A: The type of the first parameter.
-        R: What the function returns; see `response_of`.
+        R: The type of the result; see `response_of`.
 
     Args:
         function: The function.
@@ -65,13 +65,13 @@ def endpoint_of[
 def endpoint_of[
     S: AnyType, A: Extractor, B: Extractor, R: _Type
 ](function: def(A, B) raises thin -> R) -> Endpoint:
-    """Makes an endpoint of a function with 2 parameters.
+    """Returns the endpoint of a function with 2 parameters.
 
     Parameters:
-        S: The state that the router was declared with.
+        S: The state type of the router.
         A: The type of the first parameter.
         B: The type of the second parameter.
-        R: What the function returns; see `response_of`.
+        R: The type of the result; see `response_of`.
 
     Args:
         function: The function.
@@ -89,14 +89,14 @@ def endpoint_of[
 def endpoint_of[
     S: AnyType, A: Extractor, B: Extractor, C: Extractor, R: _Type
 ](function: def(A, B, C) raises thin -> R) -> Endpoint:
-    """Makes an endpoint of a function with 3 parameters.
+    """Returns the endpoint of a function with 3 parameters.
 
     Parameters:
-        S: The state that the router was declared with.
+        S: The state type of the router.
         A: The type of the first parameter.
         B: The type of the second parameter.
         C: The type of the third parameter.
-        R: What the function returns; see `response_of`.
+        R: The type of the result; see `response_of`.
 
     Args:
         function: The function.
@@ -114,15 +114,15 @@ def endpoint_of[
 def endpoint_of[
     S: AnyType, A: Extractor, B: Extractor, C: Extractor, D: Extractor, R: _Type
 ](function: def(A, B, C, D) raises thin -> R) -> Endpoint:
-    """Makes an endpoint of a function with 4 parameters.
+    """Returns the endpoint of a function with 4 parameters.
 
     Parameters:
-        S: The state that the router was declared with.
+        S: The state type of the router.
         A: The type of the first parameter.
         B: The type of the second parameter.
         C: The type of the third parameter.
         D: The type of the fourth parameter.
-        R: What the function returns; see `response_of`.
+        R: The type of the result; see `response_of`.
 
     Args:
         function: The function.
@@ -146,16 +146,16 @@ def endpoint_of[
     E: Extractor,
     R: _Type,
 ](function: def(A, B, C, D, E) raises thin -> R) -> Endpoint:
-    """Makes an endpoint of a function with 5 parameters.
+    """Returns the endpoint of a function with 5 parameters.
 
     Parameters:
-        S: The state that the router was declared with.
+        S: The state type of the router.
         A: The type of the first parameter.
         B: The type of the second parameter.
         C: The type of the third parameter.
         D: The type of the fourth parameter.
         E: The type of the fifth parameter.
-        R: What the function returns; see `response_of`.
+        R: The type of the result; see `response_of`.
 
     Args:
         function: The function.

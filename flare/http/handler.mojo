@@ -1,41 +1,42 @@
-"""Says what answers requests."""
+"""Defines what a handler is."""
 
 from .request import Request
 from .response import Response
 
 comptime HandlerFunction = def(Request) raises thin -> Response
-"""A plain function that answers requests."""
+"""A plain handler function."""
 
 
 trait Handler(Copyable, Deinitable, Movable):
-    """Answers requests; middleware is a handler that holds a handler.
+    """A type that answers requests. Middleware is a handler that contains a
+    handler.
 
     A handler runs on a fiber of the worker that received the request. Each
-    worker has a copy of its own, so a handler is never shared by threads. It
-    does not change: `State[T]` holds what does.
+    worker has its own copy, so threads never share a handler. A handler does
+    not change; use `State[T]` for what does.
     """
 
     def serve(self, req: Request) raises -> Response:
         """Answers one request.
 
         Args:
-            req: The request; it lives until the response is sent.
+            req: The request, which lives until the response is sent.
 
         Returns:
             The response.
 
         Raises:
-            Anything: it becomes a 500 whose text the peer does not see.
+            Any error; the answer is then a 500, without the error's text.
         """
         ...
 
 
 @fieldwise_init
 struct FnHandler(Handler, ImplicitlyCopyable):
-    """Makes a handler of a function."""
+    """A handler that calls a function."""
 
     var function: HandlerFunction
-    """What answers."""
+    """The function."""
 
     def serve(self, req: Request) raises -> Response:
         """Calls the function.
@@ -44,9 +45,9 @@ struct FnHandler(Handler, ImplicitlyCopyable):
             req: The request.
 
         Returns:
-            What the function returned.
+            The function's response.
 
         Raises:
-            What the function raised.
+            The function's error.
         """
         return self.function(req)

@@ -1,27 +1,27 @@
-"""Makes responses of what users' functions return."""
+"""Converts the results of handler functions into responses."""
 
 from .builders import ok
 from .response import Response
 
 
 trait IntoResponse(Deinitable, Movable):
-    """Is a type that a handler can return in the place of a response."""
+    """A type that a handler function can return in place of a `Response`."""
 
     def into_response(var self) raises -> Response:
-        """Makes the response.
+        """Converts the value into a response.
 
         Returns:
             The response.
 
         Raises:
-            Anything: it becomes a 500 whose text the peer does not see.
+            Any error; the answer is then a 500, without the error's text.
         """
         ...
 
 
 @always_inline
 def response_of[R: Deinitable & Movable](var result: R) raises -> Response:
-    """Makes a response of a handler's result.
+    """Converts the result of a handler function into a response.
 
     Parameters:
         R: `Response`, `String` or `StaticString` (200 with a text), or a type
@@ -34,7 +34,7 @@ def response_of[R: Deinitable & Movable](var result: R) raises -> Response:
         The response.
 
     Raises:
-        What `into_response` of the user's type raises.
+        The error of the type's `into_response`.
     """
     comptime if R == Response:
         return rebind_var[Response](result^)

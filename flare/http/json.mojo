@@ -1,4 +1,4 @@
-"""Lets functions take and return structs that stand for JSON."""
+"""Passes JSON to and from handler functions, as structs."""
 
 from flare.core import equals_ignoring_case
 from flare.json import FromJson, JsonError, ToJson, decode, dumps
@@ -16,27 +16,27 @@ comptime _SUFFIX: StaticString = "+json"
 
 
 struct Json[T: Deinitable & Movable](Extractor, IntoResponse):
-    """Is the content of a request, or of a response, as JSON.
+    """The content of a request or a response, as JSON.
 
-    A function that takes a `Json[T]` is called with the value that the request
-    carries. One that returns a `Json[T]` answers with its value:
+    A handler with a parameter `Json[T]` gets the value in the request's
+    content. A handler that returns a `Json[T]` answers with its value:
     `Json(value, status=201)`.
 
     Parameters:
-        T: A type that conforms to `FromJson` where it is taken, and to `ToJson`
-            where it is returned.
+        T: A type that conforms to `FromJson` as a parameter, and to `ToJson`
+            as a result.
     """
 
     comptime PATH_PARAMETERS: Int = 0
-    """It takes no parameter of the route."""
+    """A `Json` parameter uses no parameter of the route."""
 
     var value: Self.T
     """The value."""
     var status: Int
-    """The status of the response; 200 by default, and not used in a request."""
+    """The status of the response; 200 by default. Unused in a parameter."""
 
     def __init__(out self, var value: Self.T, *, status: Int = Status.OK):
-        """Holds a value.
+        """Wraps a value.
 
         Args:
             value: The value.
@@ -49,7 +49,7 @@ struct Json[T: Deinitable & Movable](Extractor, IntoResponse):
     def extract[
         RouterState: AnyType, first_parameter: Int
     ](req: Request) raises -> Self:
-        """Waits for the whole content and reads it.
+        """Waits for the whole content and parses it.
 
         Parameters:
             RouterState: Not used.
@@ -62,9 +62,10 @@ struct Json[T: Deinitable & Movable](Extractor, IntoResponse):
             The value.
 
         Raises:
-            A `Rejection` with status 415, which says which type came, if the
-            content is of another type than `application/json` or `…+json`, 400 if it is no JSON and 422 if it is no such
-            value, with the path and the place of what is wrong.
+            A `Rejection`. The status is 415 if the content is neither
+            `application/json` nor `…+json`; the text says which type came. It
+            is 400 for malformed JSON, and 422 if the JSON is not such a value;
+            the text says what is wrong and where.
         """
         comptime assert conforms_to(Self.T, FromJson), String(
             reflect[Self.T].name(),
@@ -83,13 +84,13 @@ struct Json[T: Deinitable & Movable](Extractor, IntoResponse):
             raise Error(REJECTED, _rejection_of(found.value()))
 
     def into_response(var self) raises -> Response:
-        """Answers with the value, and with the status that stands beside it.
+        """Returns a response with the value as JSON.
 
         Returns:
             The response, of type `application/json`.
 
         Raises:
-            The text of a `JsonError` if the value has no form in JSON.
+            The text of a `JsonError` if JSON cannot represent the value.
         """
         comptime assert conforms_to(Self.T, ToJson), String(
             reflect[Self.T].name(), " is not written as JSON: conform to ToJson"
@@ -111,7 +112,7 @@ def _is_json(octets: Span[UInt8, _]) -> Bool:
 
 
 def _rejection_of(found: JsonError) -> String:
-    # What is no JSON is 400; JSON that is no such value is 422.
+    # Malformed JSON is 400; JSON of another shape is 422.
     var error = found
     var status = 422
     if error.kind == JsonError.FAILED:

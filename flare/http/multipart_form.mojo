@@ -1,4 +1,4 @@
-"""Builds a form with files that is sent bit by bit."""
+"""Builds a form with files, which is sent piece by piece."""
 
 from std.memory import unsafe_memcpy
 from std.os import stat
@@ -26,10 +26,11 @@ struct _Part(Copyable, Movable):
 
 
 struct MultipartForm(Copyable, Movable):
-    """Holds the parts of a form; of files on disk their paths alone.
+    """A form with fields and files. Of files on disk, it stores the paths
+    only.
 
-    It is sent with `content_type` and `content_length`, and its octets come
-    from `reader`, or at once from `octets`.
+    Send it with `content_type` and `content_length`. `reader` returns its
+    octets piece by piece, `octets` all at once.
     """
 
     var _writer: MultipartWriter
@@ -37,10 +38,11 @@ struct MultipartForm(Copyable, Movable):
     var _octets: Int
 
     def __init__(out self) raises:
-        """Makes a form without parts, and a boundary that nobody can guess.
+        """Creates an empty form, with a random boundary that no content
+        contains.
 
         Raises:
-            Error: `http.multipart` if the kernel gives no random octets.
+            Error: `http.multipart` if the kernel has no random octets.
         """
         var random = List[UInt8](length=16, fill=0)
         if fill_random(Span(random)) != len(random):
@@ -48,13 +50,13 @@ struct MultipartForm(Copyable, Movable):
         self = Self(boundary=boundary_of(Span(random)))
 
     def __init__(out self, *, boundary: StringSlice) raises:
-        """Makes a form without parts.
+        """Creates an empty form.
 
         Args:
-            boundary: A text that no content has.
+            boundary: A text that occurs in no content.
 
         Raises:
-            Error: `http.multipart` if it is no boundary.
+            Error: `http.multipart` if it is not a valid boundary.
         """
         try:
             self._writer = MultipartWriter(boundary)
@@ -67,8 +69,8 @@ struct MultipartForm(Copyable, Movable):
         """Adds a field.
 
         Args:
-            name: Its name, any text.
-            value: Its value.
+            name: The field's name, any text.
+            value: The field's value.
 
         Raises:
             Error: Never.
@@ -93,9 +95,9 @@ struct MultipartForm(Copyable, Movable):
         """Adds a file whose content is in memory.
 
         Args:
-            name: The name of its field, any text.
+            name: The field's name, any text.
             octets: The content.
-            file_name: The name of the file, any text.
+            file_name: The file's name, any text.
             content_type: Its media type.
 
         Raises:
@@ -119,20 +121,21 @@ struct MultipartForm(Copyable, Movable):
         var file_name: String = String(),
         var content_type: String = "application/octet-stream",
     ) raises:
-        """Adds a file that is read while the form is sent; asks for its length
-        now, on a helper thread.
+        """Adds a file on disk, which is read while the form is sent.
+
+        Its length is determined now, on a helper thread.
 
         Args:
-            name: The name of its field, any text.
-            path: Where it lies. It must keep its length until it was sent.
-            file_name: The name to send; by default what follows the last slash
-                of the path.
+            name: The field's name, any text.
+            path: The file's path. Its length must not change until it is sent.
+            file_name: The name to send; by default, the part of the path after
+                the last slash.
             content_type: Its media type.
 
         Raises:
-            Error: `http.multipart` if the media type is malformed, what the
-                library raises if there is no such file, and what `blocking`
-                raises where the caller may not wait.
+            Error: `http.multipart` if the media type is malformed; the
+                library's error if there is no such file; the error of
+                `blocking` if the caller may not wait.
         """
 
         def octets_of_file() raises {var path} -> Int:
@@ -152,7 +155,7 @@ struct MultipartForm(Copyable, Movable):
         )
 
     def content_type(self) -> String:
-        """Writes the value of Content-Type.
+        """Returns the value of Content-Type.
 
         Returns:
             `multipart/form-data` with the boundary.
@@ -160,16 +163,17 @@ struct MultipartForm(Copyable, Movable):
         return self._writer.content_type()
 
     def content_length(self) -> Int:
-        """Tells how long the whole form is.
+        """Returns the length of the whole form.
 
         Returns:
-            Octets.
+            The number of octets.
         """
         return self._octets
 
     def reader(self) -> MultipartFormReader:
-        """Returns the octets of the form from its begin; copies what lies in
-        memory, so that the form may be sent again.
+        """Returns a reader of the form's octets.
+
+        It copies the content in memory, so that the form can be sent again.
 
         Returns:
             A reader of exactly `content_length` octets.
@@ -177,13 +181,13 @@ struct MultipartForm(Copyable, Movable):
         return MultipartFormReader(self.copy())
 
     def octets(self) raises -> List[UInt8]:
-        """Reads the whole form into memory.
+        """Returns the octets of the whole form.
 
         Returns:
             The octets.
 
         Raises:
-            What the reader raises.
+            The errors of the reader.
         """
         var reader = self.reader()
         var octets = List[UInt8](length=self._octets, fill=0)
@@ -204,7 +208,7 @@ struct MultipartForm(Copyable, Movable):
 
 struct _FormReaderState(Movable):
     var form: MultipartForm
-    # What is to be given before the next part begins.
+    # The octets to return before the next part begins.
     var pending: Buffer
     var next_part: Int
     var file: Optional[FileHandle]
@@ -222,7 +226,7 @@ struct _FormReaderState(Movable):
         self.is_filled = False
 
     def needs_file(self) -> Bool:
-        """Returns whether a disk decides how long `fill` takes."""
+        """Returns whether `fill` may have to wait for a disk."""
         if self.file:
             return True
         return self.next_part < len(self.form._parts) and Bool(
@@ -230,8 +234,9 @@ struct _FormReaderState(Movable):
         )
 
     def fill(mut self) raises:
-        """Makes something pending; runs on a helper thread where files are
-        opened and read."""
+        """Makes the next octets available. Runs on a helper thread if it opens
+        or reads files.
+        """
         if self.file:
             return self._read_file()
         if self.next_part == len(self.form._parts):
@@ -240,7 +245,7 @@ struct _FormReaderState(Movable):
             return
         ref part = self.form._parts[self.next_part]
         if part.path:
-            # What cannot be opened is tried again by whoever reads on.
+            # If a file cannot be opened, the next read tries again.
             self.file = open(part.path.value(), "r")
             self.file_octets_left = part.content_octets
         self.next_part += 1
@@ -268,13 +273,14 @@ struct _FormReaderState(Movable):
 
 
 struct MultipartFormReader(Movable, Reader):
-    """Gives the octets of a form; files are opened and read on a helper thread.
+    """Reads the octets of a form. Files are opened and read on a helper
+    thread.
     """
 
     var _state: PointerTo[_FormReaderState]
 
     def __init__(out self, var form: MultipartForm):
-        """Begins with the first octet.
+        """Starts at the first octet.
 
         Args:
             form: The form.
@@ -286,17 +292,17 @@ struct MultipartFormReader(Movable, Reader):
         heap_destroy(self._state)
 
     def read(self, into: Span[mut=True, UInt8, _]) raises -> Int:
-        """Returns the next octets.
+        """Reads the next octets.
 
         Args:
-            into: Where to put them.
+            into: The destination.
 
         Returns:
-            How many there were; 0 at the end.
+            The number of octets; 0 at the end.
 
         Raises:
-            Error: `http.multipart` if a file has become shorter, and what the
-                library raises if it cannot be read.
+            Error: `http.multipart` if a file has become shorter, and the
+                library's error if it cannot be read.
         """
         var s = self._state
         if len(into) == 0:
@@ -308,7 +314,8 @@ struct MultipartFormReader(Movable, Reader):
                 s[].fill()
                 continue
 
-            # Another thread: what it touches is the state on the heap.
+            # This runs on another thread: it touches only the state on the
+            # heap.
             def fill() raises {var s}:
                 s[].fill()
 

@@ -1,4 +1,4 @@
-"""Lets a program read the parts of a form one by one, files bit by bit."""
+"""Reads the parts of a form one by one, and files piece by piece."""
 
 from std.memory import unsafe_memcpy
 
@@ -37,10 +37,10 @@ struct _ReaderState[R: Reader & Movable & Deinitable](Movable):
 
 
 struct MultipartReader[R: Reader & Movable & Deinitable](Movable, Reader):
-    """Reads the parts of a form from a reader of its octets.
+    """Reads the parts of a form.
 
     Parameters:
-        R: The type of that reader, such as a `RequestBody`.
+        R: The type of the reader of its octets, such as a `RequestBody`.
     """
 
     # Methods wait, so what they change lies elsewhere.
@@ -57,13 +57,13 @@ struct MultipartReader[R: Reader & Movable & Deinitable](Movable, Reader):
         *,
         exchange: Optional[Exchange] = None,
     ):
-        """Begins before the first part.
+        """Starts before the first part.
 
         Args:
-            source: Gives the octets of the form.
+            source: The reader of the form's octets.
             boundary: The boundary of its Content-Type.
-            limits: What is read at most.
-            exchange: The request that the form came with, if it is one.
+            limits: Bounds on the form.
+            exchange: The request that has the form, if any.
         """
         self._exchange = exchange
         self._request_id = exchange.value()[].request_id if exchange else 0
@@ -72,19 +72,19 @@ struct MultipartReader[R: Reader & Movable & Deinitable](Movable, Reader):
         )
 
     def __deinit__(deinit self):
-        """Ends the reader; what was not read stays in its source."""
+        """Ends the reader. Unread octets stay in its source."""
         heap_destroy(self._state)
 
     def next_part(self) raises -> Optional[MultipartPart]:
-        """Waits for the next part, and passes over what is left of the last.
+        """Waits for the next part, and skips the rest of the present one.
 
         Returns:
-            The part, or none behind the last one.
+            The part; `None` after the last one.
 
         Raises:
-            An error `http.bad_form …` if the form is malformed, cut off or
-            passes a limit, answered 400 or 413 where nobody catches it, and
-            what the source raises.
+            An error `http.bad_form …` if the form is malformed, truncated or
+            exceeds a limit; unless caught, it is answered 400 or 413. And the
+            errors of the source.
         """
         var s = self._state
         while s[].is_in_part:
@@ -97,16 +97,17 @@ struct MultipartReader[R: Reader & Movable & Deinitable](Movable, Reader):
         return None
 
     def read(self, into: Span[mut=True, UInt8, _]) raises -> Int:
-        """Reads content of the part, and waits only while there is none.
+        """Reads content of the part; waits for its first octet.
 
         Args:
-            into: Where to put the octets.
+            into: The destination.
 
         Returns:
-            How many came; 0 at the end of the part, or if `into` is empty.
+            The number of octets; 0 at the end of the part, or if `into` is
+            empty.
 
         Raises:
-            What `next_part` raises.
+            The errors of `next_part`.
         """
         var s = self._state
         if len(into) == 0:
@@ -124,16 +125,16 @@ struct MultipartReader[R: Reader & Movable & Deinitable](Movable, Reader):
         return count
 
     def octets(self, octets_max: Int = 1 << 20) raises -> List[UInt8]:
-        """Waits for the rest of the part.
+        """Waits for the rest of the part and returns its octets.
 
         Args:
-            octets_max: The most there may be.
+            octets_max: The most octets there may be.
 
         Returns:
             The octets.
 
         Raises:
-            What `next_part` raises, also if there are more.
+            The errors of `next_part`, also if there are more octets.
         """
         var s = self._state
         var content = List[UInt8]()
@@ -148,16 +149,16 @@ struct MultipartReader[R: Reader & Movable & Deinitable](Movable, Reader):
             s[].data_octets = 0
 
     def text(self, octets_max: Int = 1 << 20) raises -> String:
-        """Waits for the rest of the part.
+        """Waits for the rest of the part and returns it as text.
 
         Args:
-            octets_max: The most there may be.
+            octets_max: The most octets there may be.
 
         Returns:
-            Its text.
+            The text.
 
         Raises:
-            What `octets` raises, also if it is not UTF-8.
+            The errors of `octets`, also if the content is not UTF-8.
         """
         var content = self.octets(octets_max)
         try:
@@ -226,12 +227,12 @@ struct MultipartReader[R: Reader & Movable & Deinitable](Movable, Reader):
 def form_error(
     exchange: Optional[Exchange], status: Int, reason: StringSlice
 ) -> Error:
-    """Makes the error of a form that breaks a rule or a limit.
+    """Returns the error for a form that breaks a rule or a limit.
 
     Args:
-        exchange: The request that the form came with, if it is one.
-        status: What a server answers where nobody catches the error.
-        reason: What is wrong; octets of the peer are escaped in it.
+        exchange: The request that has the form, if any.
+        status: The status that answers the error, unless it is caught.
+        reason: The reason; octets of the peer are escaped in it.
 
     Returns:
         An error `http.bad_form …`.

@@ -1,6 +1,6 @@
-"""Holds a request that a program makes, in the shape of one that was received.
+"""Stores a request for sending, in the form of a received one.
 
-So one type reads both: whoever has a `Request` need not know which it is.
+So a `Request` can be read without knowing which of the two it is.
 """
 
 from flare.core import PointerTo, heap_create
@@ -12,14 +12,16 @@ from .exchange import Exchange, ExchangeState
 
 
 struct OutgoingRequest(Movable):
-    """Owns the octets of a request that is to be sent."""
+    """Owns the octets of a request to send."""
 
     var exchange: ExchangeState
-    """The request as others see it; first, so that its address is ours."""
+    """The request as `Request` views it. The field is first, so that both have
+    one address.
+    """
     var method: String
     """The method."""
     var url: String
-    """What is asked for."""
+    """The URL."""
     var fields: HeaderMap
     """The header fields."""
     var body: Body
@@ -28,15 +30,16 @@ struct OutgoingRequest(Movable):
     def __init__(
         out self, var method: String, var url: String, var content: Content
     ) raises:
-        """Takes the parts of a request over.
+        """Takes ownership of the parts of a request.
 
         Args:
             method: The method.
-            url: What is asked for.
+            url: The URL.
             content: The content and its type.
 
         Raises:
-            An error `message.bad_header_value` if the type is none.
+            An error `message.bad_header_value` if the type is not a field
+            value.
         """
         self.exchange = ExchangeState()
         self.method = method^
@@ -50,18 +53,19 @@ struct OutgoingRequest(Movable):
     def create(
         var method: String, var url: String, var content: Content
     ) raises -> Exchange:
-        """Makes a request on the heap.
+        """Creates a request on the heap.
 
         Args:
             method: The method.
-            url: What is asked for.
+            url: The URL.
             content: The content and its type.
 
         Returns:
-            The exchange that views it, which is also its address.
+            The exchange that views it; both have the same address.
 
         Raises:
-            An error `message.bad_header_value` if the type is none.
+            An error `message.bad_header_value` if the type is not a field
+            value.
         """
         var made = heap_create(Self(method^, url^, content^))
         var octets = made[].body.octets()
@@ -80,7 +84,7 @@ struct OutgoingRequest(Movable):
 
 
 def refresh(request: PointerTo[OutgoingRequest]):
-    """Writes the head anew, after a field has changed.
+    """Writes the head again, after a field was changed.
 
     Args:
         request: The request.
@@ -107,7 +111,7 @@ def refresh(request: PointerTo[OutgoingRequest]):
     try:
         head.target = RequestTarget.parse(r.url.as_bytes(), head.method)
     except:
-        # What is not absolute is joined to a base URL when it is sent.
+        # A reference is joined to a base URL when the request is sent.
         head.target = RequestTarget()
     for line in r.fields.view().lines:
         head.lines.append(

@@ -1,4 +1,4 @@
-"""Holds what a route's parameters matched."""
+"""Stores the values of a route's parameters."""
 
 from flare.core import Buffer, OctetPointer, equals
 
@@ -6,7 +6,7 @@ from .routing import Captures
 from .routing.path import decode_escape
 
 comptime PATH_PARAMETERS_MAX = 16
-"""How many parameters a route may have."""
+"""The most parameters of a route."""
 
 
 @fieldwise_init
@@ -18,22 +18,24 @@ struct _PathParameter(TrivialRegisterPassable):
 
 
 struct PathParameters(Movable):
-    """Remembers names and decoded values; reused, so it does not allocate."""
+    """The names and decoded values of a route's parameters. The memory is
+    reused.
+    """
 
     var captures: Captures
-    """What the route table found; a router reads it and appends."""
+    """The result of the route table; a router reads it and appends."""
     var _entries: List[_PathParameter]
     var _decoded: Buffer
 
     def __init__(out self):
-        """Holds nothing."""
+        """Creates an empty list."""
         self.captures = Captures()
         self._entries = List[_PathParameter](capacity=PATH_PARAMETERS_MAX)
         self._decoded = Buffer()
 
     @always_inline
     def clear(mut self):
-        """Forgets everything; the memory stays."""
+        """Drops all parameters and keeps the memory."""
         self._entries.clear()
         self._decoded.clear()
 
@@ -63,8 +65,9 @@ struct PathParameters(Movable):
         Args:
             name: The name, in a table that outlives the request.
             value: The value as received; its escapes are well-formed.
-            path_octets: The length of the whole path: room for all values is
-                made at once, so that later ones do not move earlier ones.
+            path_octets: The length of the whole path. Memory for all values is
+                reserved at once, so that later values do not move earlier
+                ones.
         """
         if len(self._decoded) == 0:
             _ = self._decoded.reserve(path_octets)
@@ -85,30 +88,30 @@ struct PathParameters(Movable):
         )
 
     def swap_decoded(mut self, mut octets: Buffer):
-        """Exchanges the memory that holds values which had escapes.
+        """Swaps the memory of decoded values for another buffer.
 
         Args:
-            octets: Other memory.
+            octets: The other buffer.
         """
         swap(self._decoded, octets)
 
     def __len__(self) -> Int:
-        """Counts the parameters.
+        """Returns the number of parameters.
 
         Returns:
-            The count.
+            The number.
         """
         return len(self._entries)
 
     @always_inline
     def value_at(self, index: Int) -> Optional[Span[UInt8, origin_of(self)]]:
-        """Returns a parameter by its place in the pattern.
+        """Returns the value of a parameter, by its place in the pattern.
 
         Args:
-            index: From 0.
+            index: The place, from 0.
 
         Returns:
-            Its decoded value, or none if the route has fewer parameters.
+            The decoded value; `None` if the route has fewer parameters.
         """
         if index < 0 or index >= len(self._entries):
             return None
@@ -118,10 +121,10 @@ struct PathParameters(Movable):
         """Returns the name of a parameter by its place in the pattern.
 
         Args:
-            index: From 0; below the count.
+            index: The place, from 0; less than the number of parameters.
 
         Returns:
-            Its name: an identifier, or `*`.
+            The name: an identifier, or `*`.
         """
         var entry = self._entries[index]
         return StringSlice[origin_of(self)](
@@ -136,13 +139,13 @@ struct PathParameters(Movable):
     def find(
         self, name: Span[UInt8, _]
     ) -> Optional[Span[UInt8, origin_of(self)]]:
-        """Looks a parameter up.
+        """Returns the value of a parameter, by its name.
 
         Args:
-            name: Its name.
+            name: The name.
 
         Returns:
-            Its decoded value, or none.
+            The decoded value, or `None`.
         """
         for entry in self._entries:
             if equals(

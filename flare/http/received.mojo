@@ -1,7 +1,7 @@
-"""Holds what a client has received besides the status and the header fields.
+"""Stores what a client has received besides status and header fields.
 
-The block comes from the thread's recycler and goes back there, so that a client
-which drops its responses allocates nothing once it runs.
+The block comes from the thread's recycler and returns to it. So a client that
+drops its responses allocates no memory once warm.
 """
 
 from flare.core import (
@@ -21,27 +21,27 @@ comptime _KEPT_OCTETS_MAX = 64 * 1024
 
 
 struct ReceivedState(Movable):
-    """Holds a content that came, and what is known about it."""
+    """A received content and its details."""
 
     var content: Buffer
     """The octets."""
     var trailers: HeaderMap
-    """The fields behind the content."""
+    """The trailer fields, which followed the content."""
     var url: Buffer
-    """The URL that was answered, behind all redirections."""
+    """The URL that was answered, after all redirects."""
     var codings: Buffer
-    """The codings that were undone, as Content-Encoding had them."""
+    """The codings that were decoded, as in Content-Encoding."""
     var version_minor: Int
-    """The digit behind `HTTP/1.`."""
+    """The digit after `HTTP/1.`."""
     var redirects: Int
-    """How many redirections were followed."""
+    """How many redirects were followed."""
     var attempts: Int
     """How often the last request was sent."""
     var timings: ExchangeTimings
     """How long each phase took."""
 
     def __init__(out self):
-        """Makes a block that has received nothing."""
+        """Creates an empty block."""
         self.content = Buffer()
         self.trailers = HeaderMap()
         self.url = Buffer()
@@ -59,7 +59,7 @@ struct Received(Movable):
     """The block."""
 
     def __init__(out self):
-        """Takes a block of the thread, or makes one."""
+        """Takes a block of the thread, or creates one."""
         var recycler = thread_recycler()
         var block = Optional[Erased](None)
         if recycler:
@@ -70,7 +70,7 @@ struct Received(Movable):
             self.state = heap_create(ReceivedState())
 
     def __deinit__(deinit self):
-        """Gives the block back."""
+        """Returns the block to the thread."""
         ref s = self.state[]
         var recycler = thread_recycler()
         if recycler and s.content.capacity() <= _KEPT_OCTETS_MAX:

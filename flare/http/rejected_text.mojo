@@ -1,14 +1,14 @@
-"""Says to the author of a client which part of a request is refused, and why.
+"""Explains to a client's author which part of a request is refused, and why.
 
-What a client has sent is shown escaped and cut, so that neither a log nor a
-terminal nor a page is changed by it.
+Texts of the client are escaped and shortened, so that they are safe in logs,
+terminals and pages.
 """
 
 from flare.core import write_escaped
 from flare.message import Status
 
 comptime REJECTED: StaticString = "http.rejected "
-"""The start of the error that a `Rejection` is; a status follows."""
+"""The start of a `Rejection`'s text; a status follows."""
 comptime _SHOWN_OCTETS_MAX = 64
 
 
@@ -16,12 +16,12 @@ comptime _SHOWN_OCTETS_MAX = 64
 def rejected_value(
     name: StringSlice, octets: Span[UInt8, _], problem: StringSlice
 ) -> Error:
-    """Makes the rejection of a value that a client sent.
+    """Returns the error that refuses a value of a client.
 
     Args:
-        name: The parameter or field that has the value; shown escaped.
-        octets: The value; shown escaped, and cut if it is long.
-        problem: What is wrong with it: a fixed phrase.
+        name: The parameter or field; shown escaped.
+        octets: The value; shown escaped, and shortened if it is long.
+        problem: The reason: a fixed phrase.
 
     Returns:
         An error that is answered 400, such as
@@ -36,11 +36,11 @@ def rejected_value(
 
 @no_inline
 def rejected_field(name: StringSlice, problem: StringSlice) -> Error:
-    """Makes the rejection of a field whose value is not to be shown.
+    """Returns the error that refuses a field without showing its value.
 
     Args:
         name: The field; shown escaped.
-        problem: What is wrong with it: a fixed phrase.
+        problem: The reason: a fixed phrase.
 
     Returns:
         An error that is answered 400, such as `age: the field is missing`.
@@ -55,18 +55,18 @@ def rejected_field(name: StringSlice, problem: StringSlice) -> Error:
 def expected_type[
     origin: ImmOrigin
 ](wanted: StringSlice, sent: Optional[StringSlice[origin]]) -> String:
-    """Says that content is of another type than a handler reads.
+    """Returns a sentence about content of another type than a handler reads.
 
     Parameters:
-        origin: What keeps the received type alive.
+        origin: The origin of the received type.
 
     Args:
         wanted: The type that the handler reads.
-        sent: What the client says in Content-Type; shown escaped, and cut if it
-            is long.
+        sent: The client's Content-Type; shown escaped, and shortened if it is
+            long.
 
     Returns:
-        A sentence for the author of the client.
+        The sentence, for the author of the client.
     """
     var text = String("expected content of type ", wanted)
     if not sent:

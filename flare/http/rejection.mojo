@@ -1,4 +1,4 @@
-"""Says why a request was not handed to the user's function."""
+"""Defines the error by which an extractor refuses a request."""
 
 from flare.message import Status
 
@@ -10,15 +10,15 @@ from .response import Response
 
 @fieldwise_init
 struct Rejection(ImplicitlyCopyable, Writable):
-    """Reports that an extractor found no value; the router answers with it."""
+    """A refusal by an extractor, which the router turns into the answer."""
 
     var status: Int
-    """The status to answer with, 400 to 499."""
+    """The status of the answer, 400 to 499."""
     var reason: StaticString
-    """A fixed phrase, which is the content of the answer."""
+    """A fixed phrase: the content of the answer."""
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the text of the error, from which `status_of` reads.
+        """Writes the error's text, which `status_of` reads.
 
         Args:
             writer: The destination.
@@ -27,13 +27,13 @@ struct Rejection(ImplicitlyCopyable, Writable):
 
     @staticmethod
     def status_of(error: Error) -> Optional[Int]:
-        """Tells whether an error is a rejection.
+        """Returns the status of a rejection.
 
         Args:
             error: Any error.
 
         Returns:
-            The status to answer with, or none if it is something else.
+            The status of the answer; `None` if the error is not a rejection.
         """
         var text = String(error)
         if not text.startswith(REJECTED):
@@ -53,13 +53,13 @@ struct Rejection(ImplicitlyCopyable, Writable):
 
     @staticmethod
     def response_of(error: Error) -> Optional[Response]:
-        """Makes the answer to a request that was rejected.
+        """Returns the answer for a rejection.
 
         Args:
             error: Any error.
 
         Returns:
-            The response, or none if the error is something else.
+            The response; `None` if the error is not a rejection.
         """
         var status = Self.status_of(error)
         if not status:

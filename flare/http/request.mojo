@@ -1,7 +1,8 @@
-"""Lets a handler read the request that it answers.
+"""Defines requests: those that a handler answers, and those that a client
+sends.
 
-A request is one handle. Every member reads through it, and every view carries
-the request's origin, so that none outlives it.
+A request is one handle. All members read through it. Every view carries the
+request's origin, so that no view outlives the request.
 """
 
 from flare.core import PointerTo, equals_lower, heap_create, heap_destroy
@@ -35,14 +36,14 @@ from .version import HttpVersion
 
 
 struct Request(Extractor, Movable):
-    """Is the request that a handler answers, or one that a client sends.
+    """A request that a handler answers, or that a client sends.
 
-    Members are read like fields: `req.method`, `req.url`, `req.path`,
+    Read its members like fields: `req.method`, `req.url`, `req.path`,
     `req.query`, `req.version`, `req.headers`, `req.body`.
     """
 
     comptime PATH_PARAMETERS: Int = 0
-    """It takes no parameter of the route from other extractors."""
+    """A request as a handler's parameter uses no parameter of the route."""
 
     var _exchange: Exchange
     var _is_own: Bool
@@ -53,16 +54,18 @@ struct Request(Extractor, Movable):
         url: StringSlice,
         var content: Content = Content(),
     ) raises:
-        """Makes a request that a client can send.
+        """Creates a request for a client to send.
 
         Args:
-            method: The method, a token.
-            url: An absolute URL, or what the client joins to its base URL.
-            content: A text, which is sent as JSON, or octets, or
+            method: The method (RFC 9110 section 9).
+            url: An absolute URL, or a reference that the client joins to its
+                base URL.
+            content: A text, which is sent as JSON; or octets; or
                 `Content(text, type)`.
 
         Raises:
-            An error `message.bad_header_value` if the type is none.
+            An error `message.bad_header_value` if the type is not a field
+            value.
         """
         self._exchange = OutgoingRequest.create(
             String(method), String(url), content^
@@ -70,7 +73,7 @@ struct Request(Extractor, Movable):
         self._is_own = True
 
     def __init__(out self, *, unsafe_exchange: Exchange):
-        """Views an exchange.
+        """Creates a view of an exchange.
 
         Args:
             unsafe_exchange: The exchange.
@@ -83,31 +86,32 @@ struct Request(Extractor, Movable):
 
     @always_inline
     def __deinit__(deinit self):
-        """Frees a request that was made to be sent."""
+        """Frees a request that was created for sending."""
         if self._is_own:
             heap_destroy(self._exchange.unsafe_bitcast[OutgoingRequest]())
 
     @always_inline
     def __getattr__(self, member: type_of("method")) -> Method:
-        """Returns the method; `method_text` has the text of an extension.
+        """Returns the method. `method_text` returns the text of an extension
+        method.
 
         Args:
             member: The name `method`.
 
         Returns:
-            The method; it compares with text: `req.method == "GET"`.
+            The method, comparable with text: `req.method == "GET"`.
         """
         return self._exchange[].head.method
 
     @always_inline
     def __getattr__(self, member: type_of("version")) -> HttpVersion:
-        """Returns the version of HTTP that the peer speaks.
+        """Returns the peer's version of HTTP.
 
         Args:
             member: The name `version`.
 
         Returns:
-            1.0 or 1.1.
+            The version, 1.0 or 1.1.
         """
         return HttpVersion(1, self._exchange[].head.version_minor)
 
@@ -131,7 +135,7 @@ struct Request(Extractor, Movable):
     def __getattr__(
         self, member: type_of("body")
     ) -> RequestBody[origin_of(self)]:
-        """Returns the content, which may still be on its way.
+        """Returns the content, which may still be arriving.
 
         Args:
             member: The name `body`.
@@ -147,8 +151,8 @@ struct Request(Extractor, Movable):
     def __getattr__(
         self, member: type_of("url")
     ) -> StringSlice[origin_of(self)]:
-        """Returns the request target as received, but with an escape for each
-        octet over 127.
+        """Returns the request target as received, with octets over 127
+        escaped.
 
         Args:
             member: The name `url`.
@@ -164,7 +168,7 @@ struct Request(Extractor, Movable):
     def __getattr__(
         self, member: type_of("path")
     ) -> StringSlice[origin_of(self)]:
-        """Returns the path of the request target, escapes included.
+        """Returns the path of the request target, with its escapes.
 
         Args:
             member: The name `path`.
@@ -182,13 +186,13 @@ struct Request(Extractor, Movable):
     def __getattr__(
         self, member: type_of("query")
     ) -> StringSlice[origin_of(self)]:
-        """Gives what follows the `?` in the request target.
+        """Returns the query: the part of the request target after the `?`.
 
         Args:
             member: The name `query`.
 
         Returns:
-            A view that lives as long as the request; escapes are included.
+            A view that lives as long as the request, with its escapes.
         """
         return StringSlice(
             unsafe_from_utf8=self._exchange[].head.target.query(
@@ -200,10 +204,10 @@ struct Request(Extractor, Movable):
     def __getattr__(
         self, member: type_of("authority")
     ) -> StringSlice[origin_of(self)]:
-        """Returns host and port that the request is for.
+        """Returns the host and port that the request is for.
 
-        They are those of the request target if it is an absolute URL, and else
-        those of Host (RFC 9112 section 3.2.2). The client chooses them: compare
+        They come from the request target if it is an absolute URL, otherwise
+        from Host (RFC 9112 section 3.2.2). The client chooses them. Compare
         them with the names that the server knows before you build a link.
 
         Args:
@@ -218,28 +222,28 @@ struct Request(Extractor, Movable):
         )
 
     def method_text(self) -> StringSlice[origin_of(self)]:
-        """Returns the method as received, also where it is an extension.
+        """Returns the method as received, including extension methods.
 
         Returns:
-            A token.
+            The method's text.
         """
         return rebind[StringSlice[origin_of(self)]](
             self._exchange[].head.method_text(self._exchange[].window())
         )
 
     def param(self, name: StringSlice) raises -> StringSlice[origin_of(self)]:
-        """Gives what a parameter of the route matched, escapes decoded.
+        """Returns the value of a route parameter, decoded.
 
         Args:
-            name: The name in the route's pattern.
+            name: The parameter's name in the route's pattern.
 
         Returns:
             A view that lives as long as the request.
 
         Raises:
             An error `http.no_such_parameter` if the route has no parameter of
-            that name, and `http.not_utf8 …`, answered 400 where nobody catches
-            it, if the value is not UTF-8.
+            that name. An error `http.not_utf8 …` if the value is not UTF-8;
+            unless caught, it is answered 400.
         """
         return text_of(
             self._exchange, self.param_octets(name), "a parameter of the path"
@@ -248,13 +252,13 @@ struct Request(Extractor, Movable):
     def param_octets(
         self, name: StringSlice
     ) raises -> Span[UInt8, origin_of(self)]:
-        """Gives what a parameter of the route matched, text or not.
+        """Returns the octets of a route parameter, decoded, UTF-8 or not.
 
         Args:
-            name: The name in the route's pattern.
+            name: The parameter's name in the route's pattern.
 
         Returns:
-            A view that lives as long as the request; escapes are decoded.
+            A view that lives as long as the request.
 
         Raises:
             An error `http.no_such_parameter` if the route has no parameter of
@@ -266,7 +270,7 @@ struct Request(Extractor, Movable):
         return rebind[Span[UInt8, origin_of(self)]](found.value())
 
     def query_parameters(self) -> QueryParameters[origin_of(self)]:
-        """Reads the query as `name=value` pairs.
+        """Returns the query as `name=value` pairs.
 
         Returns:
             A view: `req.query_parameters().get("page")`.
@@ -274,68 +278,68 @@ struct Request(Extractor, Movable):
         return QueryParameters[origin_of(self)](self.query)
 
     def cookies(self) -> RequestCookies[origin_of(self)]:
-        """Reads the cookies of the request.
+        """Returns the cookies of the request.
 
         Returns:
-            A view to walk over: `for cookie in req.cookies()`.
+            A view to iterate over: `for cookie in req.cookies()`.
         """
         return RequestCookies[origin_of(self)](self.headers)
 
     def cookie(
         self, name: StringSlice
     ) -> Optional[StringSlice[origin_of(self)]]:
-        """Finds the first cookie of a name.
+        """Returns the first cookie of a name.
 
-        Whoever sends a request chooses its cookies: a value proves nothing
-        unless it is signed, or names a session that the server knows.
+        A client can send any cookie. Trust a value only if it is signed, or if
+        it identifies a session that the server knows.
 
         Args:
-            name: The name; its case counts.
+            name: The name; upper and lower case differ.
 
         Returns:
-            A view of the value as it was sent, or none.
+            A view of the value as sent; `None` without such a cookie.
         """
         return self.cookies().get(name)
 
     def text(self) raises -> StringSlice[origin_of(self)]:
-        """Waits for the whole content.
+        """Waits for the whole content and returns it as text.
 
         Returns:
-            A view of it as text.
+            A view of the text.
 
         Raises:
-            An error `http.content …` if the peer leaves, sends bad octets or
-            sends more than the limit, and `http.not_utf8 …`, answered 400
-            where nobody catches it, if the content is not UTF-8.
+            An error `http.content …` if the peer leaves, sends malformed
+            octets or exceeds the limit. An error `http.not_utf8 …` if the
+            content is not UTF-8; unless caught, it is answered 400.
         """
         return self.body.text()
 
     def json(self) raises -> Value:
-        """Waits for the whole content and reads it as JSON.
+        """Waits for the whole content and parses it as JSON.
 
         Returns:
-            Its value, which outlives the request; the type that the request
-            says it has is not asked for.
+            The value, which may outlive the request. The Content-Type is not
+            checked.
 
         Raises:
-            What `body.octets` raises, and the text of a `JsonError`, answered
-            400 where nobody catches it, if the content is no JSON.
+            The errors of `body.octets`, and the text of a `JsonError` if the
+            content is not JSON; unless caught, that is answered 400.
         """
         return json_of(self._exchange, self.body.octets())
 
     def form(self, limits: FormLimits = FormLimits()) raises -> FormFields:
-        """Waits for the content and reads it as the fields of a form.
+        """Waits for the whole content and parses it as the fields of a form.
 
         Args:
-            limits: What is read at most.
+            limits: Bounds on the form.
 
         Returns:
             The fields of an `application/x-www-form-urlencoded` content.
 
         Raises:
-            What `req.body.octets` raises, and an error `http.bad_form …`,
-            answered 415 where the content is of another type, and 413 where it
-            passes a limit, if nobody catches it.
+            The errors of `req.body.octets`, and an error `http.bad_form …`.
+            Unless caught, it is answered 415 if the content has another type,
+            and 413 if it exceeds a limit.
         """
         var type = self.headers.get("Content-Type")
         if not type or not equals_lower(
@@ -357,19 +361,19 @@ struct Request(Extractor, Movable):
     def multipart(
         self, limits: MultipartLimits = MultipartLimits()
     ) raises -> MultipartReader[RequestBody[origin_of(self)]]:
-        """Reads the content as the parts of a form, as they come.
+        """Returns a reader of the parts of a form, as they arrive.
 
         Args:
-            limits: What is read at most; `req.body.set_octets_max` bounds the
-                whole.
+            limits: Bounds on the form; `req.body.set_octets_max` bounds the
+                whole content.
 
         Returns:
-            A reader: `next_part`, then `read`, `octets` or `text`.
+            The reader: call `next_part`, then `read`, `octets` or `text`.
 
         Raises:
-            An error `http.bad_form …`, answered 415 where the content is not
-            `multipart/form-data`, and 400 where it has no boundary, if nobody
-            catches it.
+            An error `http.bad_form …`. Unless caught, it is answered 415 if
+            the content is not `multipart/form-data`, and 400 if it has no
+            boundary.
         """
         var type = self.headers.get("Content-Type")
         var boundary = Optional[List[UInt8]](None)
@@ -392,7 +396,7 @@ struct Request(Extractor, Movable):
     def set_header(self, name: StringSlice, value: StringSlice) raises:
         """Replaces all header fields of a name by one.
 
-        Views of the request that were taken before are void.
+        Earlier views of the request become invalid.
 
         Args:
             name: The name, a token.
@@ -410,12 +414,11 @@ struct Request(Extractor, Movable):
         refresh(own)
 
     def peer(self) raises -> StreamAddr:
-        """Finds the address of the peer; asks the kernel at each call.
+        """Returns the address of the peer. Each call asks the kernel.
 
         Returns:
-            The address: that of the client which a trusted proxy has named, if
-            it has. Mostly one without a name where the peer came to a Unix
-            socket.
+            The address. If a trusted proxy reported its client, that client's
+            address. At a Unix socket, mostly an address without a name.
 
         Raises:
             NetError: If the connection is gone, or the request did not come
@@ -427,11 +430,12 @@ struct Request(Extractor, Movable):
         return carrier.value().functions[].peer_address(carrier.value().owner)
 
     def tls(self) -> Optional[TlsDetails]:
-        """Tells what TLS knows of the connection; read anew at each call.
+        """Returns the details of the TLS connection. Each call reads them
+        anew.
 
         Returns:
-            Protocol version, names and the like, also whom the certificate of
-            the client is for; none if the request came without TLS.
+            The protocol version, names, the subject of the client's
+            certificate and so on; `None` if the request came without TLS.
         """
         var machine = self._tls_machine()
         if not machine:
@@ -439,7 +443,7 @@ struct Request(Extractor, Movable):
         return TlsDetails(machine.value()[])
 
     def is_secure(self) -> Bool:
-        """Returns whether the request came inside of TLS.
+        """Returns whether the request came over TLS.
 
         Returns:
             True if it did.
@@ -453,15 +457,15 @@ struct Request(Extractor, Movable):
         return carrier.value().functions[].tls(carrier.value().owner)
 
     def peer_credentials(self) raises -> PeerCredentials:
-        """Finds which process is at the other end of a Unix socket; asks the
-        kernel at each call.
+        """Returns the process at the other end of a Unix socket. Each call
+        asks the kernel.
 
         Returns:
-            Its number, user and group.
+            The process number, the user and the group.
 
         Raises:
-            NetError: `net.unsupported peer_credentials` where the peer came
-                over TCP, or as `peer` does.
+            NetError: `net.unsupported peer_credentials` if the peer came over
+                TCP, or as `peer` does.
         """
         var carrier = self._exchange[].carrier
         if not carrier:
@@ -471,16 +475,17 @@ struct Request(Extractor, Movable):
         )
 
     def inform(self, status: Int, headers: HeaderMap = HeaderMap()) raises:
-        """Sends an interim response, such as 103 (Early Hints) with Link
-        fields; an HTTP/1.0 client gets nothing.
+        """Sends an interim response, such as 103 (Early Hints). HTTP/1.0
+        clients get none.
 
         Args:
-            status: 102 to 199. A 100 goes out by itself when content is read.
-            headers: Its fields.
+            status: The status, 102 to 199. A 100 is sent automatically when
+                content is read.
+            headers: The header fields.
 
         Raises:
-            An error `http.bad_inform …` if it is none or comes too late, and
-            `http.content cut off` if the peer left.
+            An error `http.bad_inform …` if the status is not interim or the
+            response has begun, and `http.content cut off` if the peer left.
         """
         var carrier = self._exchange[].carrier
         if not carrier:
@@ -495,19 +500,20 @@ struct Request(Extractor, Movable):
             heap_destroy(fields)
 
     def error_headers(self) -> ref[MutUntrackedOrigin] HeaderMap:
-        """Returns the fields of the answer that the server makes if the handler
-        raises: middleware adds its own here before it passes an error on.
+        """Returns header fields for the answer that the server makes if the
+        handler raises. Middleware adds its fields here before it passes an
+        error on.
 
         Returns:
-            The fields, at first none.
+            The fields, initially none.
         """
         return self._exchange[].error_headers
 
     def id(self) -> Int:
-        """Tells the number under which the log knows the request.
+        """Returns the number by which the log identifies the request.
 
         Returns:
-            A number that is unique in its worker.
+            The number, unique in its worker.
         """
         return self._exchange[].request_id
 
@@ -515,7 +521,7 @@ struct Request(Extractor, Movable):
     def extract[
         RouterState: AnyType, first_parameter: Int
     ](req: Request) raises -> Self:
-        """Hands the whole request to a function that has other parameters too.
+        """Passes the whole request to a handler function.
 
         Parameters:
             RouterState: Not used.
@@ -528,17 +534,17 @@ struct Request(Extractor, Movable):
             The same request.
 
         Raises:
-            Nothing.
+            Never.
         """
         return Self(unsafe_exchange=req._exchange)
 
     def unsafe_exchange(self) -> Exchange:
-        """Names the block behind the request.
+        """Returns the exchange of the request.
 
         Returns:
-            The block.
+            The exchange.
 
         Safety:
-            It is used again when the response has been sent.
+            Its memory is reused after the response is sent.
         """
         return self._exchange

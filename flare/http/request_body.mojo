@@ -1,8 +1,8 @@
-"""Lets a handler read the content of its request, whole or bit by bit.
+"""Reads the content of a handler's request, whole or piece by piece.
 
-Content that is read bit by bit is dropped behind the reader, and the peer is
-held back while the handler does not read: a request may carry more than there
-is memory.
+Content that is read piece by piece is dropped after reading, and the client
+must wait while the handler does not read. So a request may carry more than
+fits in memory.
 """
 
 from flare.io import Reader
@@ -22,10 +22,10 @@ comptime _CONTENT_TOO_LARGE = 413
 
 @fieldwise_init
 struct RequestBody[origin: ImmOrigin](ImplicitlyCopyable, Reader):
-    """Reads the content of a request; made by `req.body`.
+    """The content of a request: `req.body`.
 
     Parameters:
-        origin: The request that keeps the octets alive.
+        origin: The origin of the request, which keeps the octets alive.
     """
 
     var _exchange: Exchange
@@ -33,21 +33,22 @@ struct RequestBody[origin: ImmOrigin](ImplicitlyCopyable, Reader):
     var _request_id: Int
 
     def read(self, into: Span[mut=True, UInt8, _]) raises -> Int:
-        """Reads content that has come, and waits only while there is none.
+        """Reads content that has arrived; waits for its first octet.
 
-        What was read is dropped: `octets` and `text` cannot follow.
+        The octets are dropped, so `octets` and `text` cannot be called
+        afterwards.
 
         Args:
-            into: Where to put the octets.
+            into: The destination.
 
         Returns:
-            How many came, at most the length of `into`; 0 at the end of the
-            content, or if `into` is empty.
+            The number of octets, at most the length of `into`; 0 at the end of
+            the content, or if `into` is empty.
 
         Raises:
-            An error `http.content …` if the peer leaves, sends bad octets or
-            sends more than the limit, and `http.stream_over` if the request has
-            ended.
+            An error `http.content …` if the peer leaves, sends malformed
+            octets or exceeds the limit, and `http.stream_over` if the request
+            has ended.
         """
         var x = self._exchange
         self._check()
@@ -64,14 +65,14 @@ struct RequestBody[origin: ImmOrigin](ImplicitlyCopyable, Reader):
             _await_more(x)
 
     def octets(self) raises -> Span[UInt8, Self.origin]:
-        """Waits for the whole content.
+        """Waits for the whole content and returns its octets.
 
         Returns:
             A view that lives as long as the request.
 
         Raises:
-            An error `http.content …` if the peer leaves, sends bad octets or
-            sends more than the limit, or if content was taken by `read`.
+            An error `http.content …` if the peer leaves, sends malformed
+            octets or exceeds the limit, or if `read` took content before.
         """
         var x = self._exchange
         self._check()
@@ -84,27 +85,28 @@ struct RequestBody[origin: ImmOrigin](ImplicitlyCopyable, Reader):
         return rebind[Span[UInt8, Self.origin]](x[].content_octets())
 
     def text(self) raises -> StringSlice[Self.origin]:
-        """Waits for the whole content.
+        """Waits for the whole content and returns it as text.
 
         Returns:
-            A view of it as text.
+            A view of the text.
 
         Raises:
-            What `octets` raises, and an error `http.not_utf8 …`, answered 400
-            where nobody catches it, if the content is not UTF-8.
+            The errors of `octets`, and an error `http.not_utf8 …` if the
+            content is not UTF-8; unless caught, that is answered 400.
         """
         return text_of(self._exchange, self.octets(), "the content")
 
     def trailers(self) raises -> FieldSection[Self.origin]:
-        """Waits for the fields that follow the content (RFC 9110 section 6.5).
+        """Waits for the trailer fields, which follow the content (RFC 9110
+        section 6.5).
 
         Returns:
             A view that lives as long as the request; mostly empty, and always
-            where the content is not chunked.
+            empty unless the content is chunked.
 
         Raises:
-            What `octets` raises, and an error `http.content …` if `read` has
-            begun and has not come to the end.
+            The errors of `octets`, and an error `http.content …` if `read` was
+            called but has not reached the end.
         """
         var x = self._exchange
         self._check()
@@ -122,11 +124,11 @@ struct RequestBody[origin: ImmOrigin](ImplicitlyCopyable, Reader):
         )
 
     def declared_octets(self) -> Optional[Int]:
-        """Tells what Content-Length says.
+        """Returns the value of Content-Length.
 
         Returns:
-            The length, or none if there is no Content-Length, or if the request
-            has ended.
+            The length; `None` without a Content-Length, or if the request has
+            ended.
         """
         var length = self._exchange[].head.content_length
         if length < 0 or self._exchange[].request_id != self._request_id:
@@ -134,12 +136,12 @@ struct RequestBody[origin: ImmOrigin](ImplicitlyCopyable, Reader):
         return length
 
     def set_octets_max(self, octets_max: Int):
-        """Says how much content this request may carry, before it is read.
+        """Sets the limit of this request's content. Call it before reading.
 
         Args:
-            octets_max: The bound, instead of the server's `max_body_size`. What
-                `octets` and `text` read is held in memory, what `read` reads
-                is not.
+            octets_max: The limit, in place of the server's `max_body_size`.
+                Content that `octets` and `text` return is held in memory;
+                content from `read` is not.
         """
         if self._exchange[].request_id == self._request_id:
             self._exchange[].content_octets_max = max(octets_max, 0)
@@ -155,15 +157,15 @@ def text_of[
 ](
     exchange: Exchange, octets: Span[UInt8, origin], what: StaticString
 ) raises -> StringSlice[origin]:
-    """Views octets of the peer as text, or lets the answer be 400.
+    """Returns octets of the peer as text, or makes the answer 400.
 
     Parameters:
-        origin: What keeps the octets alive.
+        origin: The origin of the octets.
 
     Args:
         exchange: The request.
         octets: The octets.
-        what: What they are, for the error.
+        what: The name of the octets, for the error.
 
     Returns:
         The text.
@@ -179,7 +181,7 @@ def text_of[
 
 
 def json_of(exchange: Exchange, octets: Span[UInt8, _]) raises -> Value:
-    """Reads octets of the peer as JSON, or lets the answer be 400.
+    """Parses octets of the peer as JSON, or makes the answer 400.
 
     Args:
         exchange: The request.
@@ -241,7 +243,7 @@ def _await_more(x: Exchange) raises:
     x[].waiter = None
     x[].check_content()
     if x[].content_received > received or x[].content_complete:
-        # What came in front of the end of the peer counts.
+        # Content that arrived before the peer's end counts.
         return
     if result == CANCELLED:
         raise Error(CUT_OFF, ": the request was cancelled")
@@ -250,8 +252,8 @@ def _await_more(x: Exchange) raises:
 
 
 def _wait(x: Exchange, fiber: Fiber) -> Int:
-    # The peer has deadlines of its own: its time does not count as the
-    # handler's. What the program has set around the call counts.
+    # The peer has deadlines of its own, so the handler's does not run during
+    # this wait. A deadline that the program has set around the call does.
     var run_deadline_ms = fiber.state[].run_deadline_ms
     if run_deadline_ms == NO_DEADLINE:
         return fiber.wait()

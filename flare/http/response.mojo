@@ -1,7 +1,8 @@
-"""Holds a response that is being built, or that was received.
+"""Defines responses: those that a handler builds, and those that a client
+receives.
 
 A response is small and moves for free: its header map is two pointers, and its
-content is taken over, not copied, where it can be.
+content is moved, not copied, if possible.
 """
 
 from flare.json import Value, loads
@@ -17,17 +18,17 @@ from .upgraded_stream import UpgradedConnection, UpgradedStream
 
 
 struct Response(Movable):
-    """Answers a request: status, header fields and content."""
+    """A response: status, header fields and content."""
 
     var status: Int
     """The status code (RFC 9110 section 15)."""
     var headers: HeaderMap
-    """The header fields; framing fields are added when it is sent."""
+    """The header fields. Framing fields are added when the response is sent."""
     var body: Body
     """The content."""
 
     def __init__(out self, status: Int = Status.OK, var body: Body = Body()):
-        """Makes a response without header fields.
+        """Creates a response without header fields.
 
         Args:
             status: The status code, 200 to 599.
@@ -47,30 +48,32 @@ struct Response(Movable):
         length: Optional[Int] = None,
         content_type: StringSlice = "application/octet-stream",
     ) raises -> Self:
-        """Makes a response whose content a function writes while it is sent.
+        """Creates a response whose content a function writes while it is sent.
 
-        The function runs on the handler's fiber after handler and middleware
-        have returned, with the request still alive, and at the pace of its
-        reader. The handler's deadline ends with the handler: from then on each
-        write has one. If it raises before the first octet, the answer is 500;
-        later it breaks the connection off, so that no peer takes what came for
-        the whole. It is not called in the answer to HEAD.
+        The function runs on the handler's fiber after the handler and its
+        middleware have returned, at the pace of the client. The request is
+        still alive. The handler's deadline no longer applies; each write has
+        its own. If the function raises before its first octet, the answer is
+        500. If it raises later, the connection is broken off, so that the
+        client notices the truncation. For HEAD, the function is not called.
 
         Parameters:
             F: The type of the function.
 
         Args:
-            function: Writes the content; a closure owns what it captures.
+            function: The function that writes the content; a closure owns its
+                captures.
             status: The status code, 200 to 599.
-            length: How much it will write, if that is known: it becomes the
-                Content-Length. Else the content is chunked.
+            length: The length of the content, if known: it becomes the
+                Content-Length. Otherwise, the content is chunked.
             content_type: The value of Content-Type.
 
         Returns:
             The response.
 
         Raises:
-            An error `message.bad_header_value` if the type is none.
+            An error `message.bad_header_value` if the type is not a field
+            value.
         """
         var response = Self(
             status,
@@ -85,24 +88,27 @@ struct Response(Movable):
     def upgrade[
         F: def(Request, UpgradedStream) raises -> None
     ](protocol: StringSlice, var function: F) raises -> Self:
-        """Makes a response that turns the connection over to another protocol.
+        """Creates a response that hands the connection over to another
+        protocol.
 
-        A request that does not offer the protocol, or carries content, is
-        answered 426 instead. The function runs on the handler's fiber after
-        the 101 and has no deadline but that of each read and write.
+        If the request does not offer the protocol, or has content, it is
+        answered 426 instead. After the 101, the function runs on the handler's
+        fiber. Only its reads and writes have deadlines.
 
         Parameters:
             F: The type of the function.
 
         Args:
-            protocol: The name in the field Upgrade.
-            function: Speaks the protocol; a closure owns what it captures.
+            protocol: The protocol's name in the field Upgrade.
+            function: The function that speaks the protocol; a closure owns its
+                captures.
 
         Returns:
             The response.
 
         Raises:
-            An error `message.bad_header_value` if the name is none.
+            An error `message.bad_header_value` if the name is not a field
+            value.
         """
         var response = Self(
             Status.SWITCHING_PROTOCOLS,
@@ -112,7 +118,7 @@ struct Response(Movable):
         return response^
 
     def ok(self) -> Bool:
-        """Returns whether the status stands for success.
+        """Returns whether the status is a success.
 
         Returns:
             True for 200 to 299.
@@ -120,11 +126,11 @@ struct Response(Movable):
         return Status.is_successful(self.status)
 
     def raise_for_status(self) raises:
-        """Does nothing if the status stands for success or a redirection.
+        """Raises an error if the status is 400 or above.
 
         Raises:
-            An error `client.status answer status=404: Not Found` and the like
-            (`ClientError.of`) for 400 and above.
+            An error `client.status answer status=404: Not Found` or similar
+            (`ClientError.of`).
         """
         if self.status >= 400:
             raise raised(
@@ -135,11 +141,11 @@ struct Response(Movable):
             )
 
     def url(self) -> StringSlice[origin_of(self)]:
-        """Tells which URL was answered, behind all redirections.
+        """Returns the URL that was answered, after all redirects.
 
         Returns:
-            A view that lives as long as the response; empty where it was not
-            received.
+            A view that lives as long as the response; empty if the response
+            was not received by a client.
         """
         var received = self.body.received()
         if not received:
@@ -151,15 +157,14 @@ struct Response(Movable):
         )
 
     def decoded_from(self) -> StringSlice[origin_of(self)]:
-        """Tells which content codings the client has undone.
+        """Returns the content codings that the client has decoded.
 
-        The fields Content-Encoding and Content-Length are gone then, because
-        they spoke of the coded content. Where the client undid nothing they
-        stand as they came.
+        If it has, the fields Content-Encoding and Content-Length are removed,
+        because they described the encoded content. Otherwise, they are kept.
 
         Returns:
-            What Content-Encoding said, `gzip` for one, as a view that lives as
-            long as the response; empty if the content is as it came.
+            The value of Content-Encoding, such as `gzip`, as a view that lives
+            as long as the response; empty if the content was not decoded.
         """
         var received = self.body.received()
         if not received:
@@ -171,28 +176,28 @@ struct Response(Movable):
         )
 
     def trailers(self) -> HeaderMap:
-        """Tells which fields came behind the content.
+        """Returns the trailer fields, which followed the content.
 
         Returns:
-            The fields; none where the response was not received.
+            The fields; none if the response was not received by a client.
         """
         var received = self.body.received()
         return received.value()[].trailers.copy() if received else HeaderMap()
 
     def redirects(self) -> Int:
-        """Tells how many redirections led here.
+        """Returns how many redirects were followed.
 
         Returns:
-            The count.
+            The number.
         """
         var received = self.body.received()
         return received.value()[].redirects if received else 0
 
     def timings(self) -> ExchangeTimings:
-        """Tells how long the phases of the call took.
+        """Returns how long each phase of the call took.
 
         Returns:
-            The timings; all 0 where the response was not received.
+            The timings; all 0 if the response was not received by a client.
         """
         var received = self.body.received()
         if not received:
@@ -200,7 +205,7 @@ struct Response(Movable):
         return received.value()[].timings
 
     def text(self) raises -> StringSlice[origin_of(self.body)]:
-        """Views the content as text.
+        """Returns a view of the content as text.
 
         Returns:
             A view that lives as long as the response.
@@ -211,20 +216,20 @@ struct Response(Movable):
         return self.body.text()
 
     def json(self) raises -> Value:
-        """Reads the content as JSON, whatever type the response says it has.
+        """Parses the content as JSON. The Content-Type is not checked.
 
         Returns:
-            Its value, which outlives the response.
+            The value, which may outlive the response.
 
         Raises:
-            The text of a `JsonError` if the content is no JSON.
+            The text of a `JsonError` if the content is not JSON.
         """
         return loads(self.body.octets())
 
     def with_header(
         var self, name: StringSlice, value: StringSlice
     ) raises -> Self:
-        """Adds a header field, for use in an expression.
+        """Returns the response with one more header field.
 
         Args:
             name: The name, a token.
@@ -241,7 +246,7 @@ struct Response(Movable):
         return self^
 
     def with_status(var self, status: Int) -> Self:
-        """Changes the status, for use in an expression.
+        """Returns the response with another status.
 
         Args:
             status: The status code, 200 to 599.
@@ -259,8 +264,8 @@ struct Response(Movable):
             cookie: The cookie.
 
         Raises:
-            An error `message.bad_cookie …` if it cannot be sent, or clients
-            would drop it, and `message.headers_too_large`.
+            An error `message.bad_cookie …` if the cookie cannot be sent or
+            clients would ignore it, and `message.headers_too_large`.
         """
         self.headers.append("Set-Cookie", cookie.to_set_cookie())
 
@@ -271,12 +276,12 @@ struct Response(Movable):
         path: StringSlice = "/",
         domain: StringSlice = "",
     ) raises:
-        """Adds a Set-Cookie field that lets the client drop a cookie.
+        """Adds a Set-Cookie field that makes the client delete a cookie.
 
         Args:
-            name: Its name.
-            path: The path that it was set with.
-            domain: The domain that it was set with.
+            name: The cookie's name.
+            path: The path with which it was set.
+            domain: The domain with which it was set.
 
         Raises:
             An error `message.bad_cookie …`, and `message.headers_too_large`.
@@ -293,7 +298,7 @@ struct Response(Movable):
         self.set_cookie(cookie)
 
     def into_body(deinit self) -> Body:
-        """Takes the content out.
+        """Returns the content and its ownership.
 
         Returns:
             The content.

@@ -1,4 +1,4 @@
-"""Lets a function write a response bit by bit, at the pace of its reader."""
+"""Writes a response piece by piece, at the pace of the client."""
 
 from flare.core import OctetPointer
 from flare.core import PointerTo
@@ -12,50 +12,51 @@ from .stream_function import ExchangeTask
 
 @fieldwise_init
 struct ResponseStream(TrivialRegisterPassable, Writer):
-    """Takes the content of a response while it is sent.
+    """Writes the content of a response while it is sent.
 
-    The head goes out with the first octets. What is written goes out at once
-    if nothing else is on its way, else together with what gathers meanwhile;
-    when 64 KiB have gathered, a write parks the fiber until the peer has taken
-    some. A stream ends when its function returns: used later, it raises.
+    The head is sent with the first octets. Writes are sent at once, or
+    collected if another send is under way. When 64 KiB have collected, a write
+    parks the fiber until the peer has taken some. The stream ends when its
+    function returns; later writes raise.
 
-    A server that stops lets a stream come to its end for
-    `shutdown_timeout_ms`. A stream without an end of its own ends at once: its
-    function is cancelled, its writes raise `http.stopping`, and the response
-    ends in order. Event streams (`text/event-stream`) are taken for such, and
-    `set_endless` says so of others.
+    When the server stops, it waits up to `shutdown_timeout_ms` for streams to
+    end. An endless stream ends at once: its function is cancelled, its writes
+    raise `http.stopping`, and the response ends properly. Event streams
+    (`text/event-stream`) count as endless; `set_endless` changes that.
     """
 
     var _exchange: Exchange
     var _request_id: Int
 
     def __init__(out self, *, unsafe_exchange: Exchange):
-        """Names the stream of an exchange whose response is streamed.
+        """Refers to the stream of an exchange whose response is streamed.
 
         Args:
             unsafe_exchange: The exchange.
 
         Safety:
-            The block of the exchange outlives the stream.
+            The exchange's memory outlives the stream.
         """
         self._exchange = unsafe_exchange
         self._request_id = unsafe_exchange[].request_id
 
     @no_inline
     def write(self, octets: Span[UInt8, _]) raises -> Int:
-        """Writes what there is room for, and waits only while there is none.
+        """Writes as many octets as there is room for; waits for room for the
+        first one.
 
         Args:
             octets: Octets of the content; dropped in the answer to HEAD.
 
         Returns:
-            How many were taken, at least 1 unless `octets` is empty.
+            The number of octets taken, at least 1 unless `octets` is empty.
 
         Raises:
-            An error `http.content cut off` if the peer left or does not read,
-            `http.stream_over` if the function has returned, `http.stopping` if
-            the stream is endless and the server stops, and `http.bad_content`
-            if there is more than Content-Length says.
+            An error `http.content cut off` if the peer left or does not read.
+            An error `http.stream_over` after the function has returned. An
+            error `http.stopping` if the stream is endless and the server
+            stops. An error `http.bad_content` if the content exceeds its
+            Content-Length.
         """
         self._check()
         if len(octets) == 0:
@@ -74,55 +75,56 @@ struct ResponseStream(TrivialRegisterPassable, Writer):
             text: The text.
 
         Raises:
-            What `write` raises.
+            The errors of `write`.
         """
         self.write_all(text.as_bytes())
 
     def flush(self) raises:
-        """Lets the head go where nothing was written yet.
+        """Sends the head if no octets were written yet.
 
-        Octets need no flush: they are never held back.
+        Octets are never held back, so they need no flush.
 
         Raises:
-            What `write` raises.
+            The errors of `write`.
         """
         self._check()
         _ = self._write(OctetPointer(unsafe_from_address=64), 0)
 
     def is_stopping(self) raises -> Bool:
-        """Returns whether the server stops.
+        """Returns whether the server is stopping.
 
         Returns:
-            True from the beginning of the shutdown on.
+            True from the start of the shutdown.
 
         Raises:
-            An error `http.stream_over` if the function has returned.
+            An error `http.stream_over` after the function has returned.
         """
         self._check()
         return self._exchange[].stream.is_stopping
 
     def set_endless(self, endless: Bool) raises:
-        """Says whether the stream has no end of its own, so that a server which
-        stops ends it at once.
+        """Sets whether the stream is endless, so that a stopping server ends
+        it at once.
 
         Args:
-            endless: True for a feed that goes on for ever; at first True for
-                `text/event-stream` and False for everything else.
+            endless: True for a feed that goes on for ever. The default is True
+                for `text/event-stream`, otherwise False.
 
         Raises:
-            An error `http.stream_over` if the function has returned.
+            An error `http.stream_over` after the function has returned.
         """
         self._check()
         self._exchange[].stream.is_endless = endless
 
     def set_trailer(self, name: StringSlice, value: StringSlice) raises:
-        """Sets a field that follows the content (RFC 9110 section 6.5).
+        """Sets a trailer field, which follows the content (RFC 9110 section
+        6.5).
 
-        It is sent where the content is chunked: not to an HTTP/1.0 client, and
-        not where the length was given.
+        Only chunked content can have trailers: they are dropped for an
+        HTTP/1.0 client, or if the length was given.
 
         Args:
-            name: The name, a token that may stand in a trailer section.
+            name: The name, a token that is allowed in trailers.
             value: The value.
 
         Raises:
@@ -153,19 +155,19 @@ struct ResponseStream(TrivialRegisterPassable, Writer):
 
 
 def carry(exchange: Exchange, octets: OctetPointer, count: Int) raises -> Int:
-    """Hands octets of a streamed response to whoever carries them.
+    """Passes octets of a streamed response to the exchange's carrier.
 
     Args:
         exchange: The exchange.
-        octets: The octets, not in a local.
-        count: How many; 0 only lets the head go.
+        octets: The octets; not in a local variable.
+        count: Their number; 0 sends only the head.
 
     Returns:
-        How many were taken.
+        The number of octets taken.
 
     Raises:
         An error `http.content cut off` if the peer left or does not read, and
-        `http.bad_content` if there is more than Content-Length says.
+        `http.bad_content` if the content exceeds its Content-Length.
     """
     var carrier = exchange[].carrier
     if not carrier:
@@ -188,7 +190,7 @@ struct StreamedResponse[F: def(Request, ResponseStream) raises -> None](
     """The function."""
 
     def __init__(out self, var function: Self.F):
-        """Takes a function over.
+        """Takes ownership of a function.
 
         Args:
             function: The function.
@@ -200,11 +202,11 @@ struct StreamedResponse[F: def(Request, ResponseStream) raises -> None](
         """Calls the function.
 
         Args:
-            task: What to call.
+            task: The function.
             exchange: The exchange.
 
         Raises:
-            What the function raises, and an error `http.bad_content` if the
+            The error of the function, and an error `http.bad_content` if the
             status is 101.
         """
         if exchange[].stream.status == Status.SWITCHING_PROTOCOLS:

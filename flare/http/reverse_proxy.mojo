@@ -1,4 +1,5 @@
-"""Hands requests on to another server, and its responses back, bit by bit."""
+"""Forwards requests to another server, and its responses back, piece by piece.
+"""
 
 from std.memory import ArcPointer
 
@@ -46,38 +47,38 @@ comptime _NAME_OCTETS = 8
 
 
 struct ReverseProxy(Handler):
-    """Stands before another server as its gateway (RFC 9110 section 3.7).
+    """A handler that forwards requests to an upstream server, as its gateway
+    (RFC 9110 section 3.7).
 
-    Contents go through in constant memory while they come, coded as they are,
-    and redirections go back to the client. What concerns one connection stays
-    there (`forwarded_fields`), and so do trailers. A request gets no field that
-    it does not have, such as User-Agent.
+    Contents pass through in constant memory as they arrive, without decoding.
+    Redirects go back to the client. Fields of one connection are not forwarded
+    (`forwarded_fields`), nor are trailers. The proxy adds no field that the
+    request lacks, such as User-Agent.
 
-    Forwarded (RFC 7239) and three fields of the X-Forwarded kind tell the
-    server behind whom it answers. They replace those of the request, and
-    fields that other proxies write for the same purpose are dropped, because
-    any client can write them: see `FIELDS_DROPPED`. Fields of
-    `ClientConfig.headers` replace those of the request too.
+    Forwarded (RFC 7239) and three X-Forwarded fields tell the upstream server
+    who the client is. They replace those of the request. Fields that other
+    proxies use for the same purpose are dropped, because any client can send
+    them: see `FIELDS_DROPPED`. Fields of `ClientConfig.headers` replace those
+    of the request too.
 
-    A path with a segment `.` or `..` is answered 400, also if its dots or the
-    slashes beside it are escaped: it could lead out of what the URL shows. So
-    is a path with an escaped control octet, which could end a name or a line
-    in the server behind. TRACE and `OPTIONS *` are answered 501: the server
-    behind would show a TRACE with the fields that the proxy adds. If a request
-    has passed this proxy before, the answer is 508.
+    A path with a segment `.` or `..`, even if escaped, is answered 400: it
+    could lead out of the forwarded URL. So is a path with an escaped control
+    octet, which could end a name or a line in the upstream server. TRACE and
+    `OPTIONS *` are answered 501: a TRACE would show the client the fields that
+    the proxy adds. A request that passed this proxy before is answered 508.
 
-    If the server behind cannot be reached, or fails before content, the answer
-    is 502, and 504 if it is late. If it fails later, or the length of its
-    content is unknown, the connection is broken off, so that no part is taken
-    for the whole. Content of a request goes on before the handler has an
-    answer, so that `ServerConfig.handler_timeout_ms` bounds long uploads.
+    If the upstream server cannot be reached or fails before content, the
+    answer is 502; if it is late, 504. If it fails later, or if the end of its
+    content is uncertain, the connection is broken off so that the client
+    notices. Request content is forwarded before there is an answer, so
+    `ServerConfig.handler_timeout_ms` limits long uploads.
     """
 
     var client: HttpClient
-    """The client that asks the server behind."""
+    """The client that sends requests to the upstream server."""
     var _guard: FieldGuard
-    # Drawn at random, so that no other proxy has it. It is shown to the server
-    # behind only: a client cannot have requests of others taken for a loop.
+    # A random name, so that no other proxy has it. Only the upstream server
+    # sees it: a client cannot make requests of others look like a loop.
     var _name: String
 
     def __init__(
@@ -88,21 +89,21 @@ struct ReverseProxy(Handler):
         fields_dropped: List[String] = List[String](),
         fields_kept: List[String] = List[String](),
     ) raises:
-        """Stands before a server.
+        """Creates a proxy for an upstream server.
 
         Args:
-            url: What the request targets are put behind.
-            config: What is decided about the way there. Redirections, contents
-                and cookies go through untouched, whatever it says of them. By
-                default there may be 8,192 connections to the server behind: a
-                client that reads slowly keeps one, and fewer would let a few
-                such clients keep out all others.
-            fields_dropped: Names of fields that no client may send to the
-                server behind, beside `FIELDS_DROPPED`. A star at the end of a
-                name stands for any octets. Name here what your program lets
-                the server believe, such as `Remote-User`.
-            fields_kept: Names of `FIELDS_DROPPED` that are sent on all the
-                same, for example because a network in front writes them.
+            url: The URL to which request targets are appended.
+            config: The configuration of the connections to the upstream
+                server. Its settings for redirects, decoding and cookies have
+                no effect. By default, up to 8,192 connections are opened. A
+                client that reads slowly occupies one; if there were fewer,
+                some slow clients could lock out all others.
+            fields_dropped: Further fields that no client may send to the
+                upstream server, besides `FIELDS_DROPPED`. A star at the end of
+                a name stands for any octets. List the fields by which your
+                program informs the upstream server, such as `Remote-User`.
+            fields_kept: Names of `FIELDS_DROPPED` to forward, for example
+                because a network in front of the proxy sets them.
 
         Raises:
             Error: `client.bad_url prepare` or `client.bad_config prepare`.
@@ -117,19 +118,19 @@ struct ReverseProxy(Handler):
         self.client = HttpClient(url, config=config^)
 
     def serve(self, req: Request) raises -> Response:
-        """Asks the server behind.
+        """Forwards a request and returns the upstream server's response.
 
         Args:
             req: The request.
 
         Returns:
-            Its response, or 400, 501, 502, 504 or 508.
+            The response, or 400, 501, 502, 504 or 508.
 
         Raises:
             ClientError: `client.cancelled` if the request is over.
         """
-        # The server behind would show what the proxy has added, and cookies
-        # and credentials of the client (RFC 9110 section 9.3.8).
+        # The upstream server would show the fields that the proxy has added,
+        # and the client's cookies and credentials (RFC 9110 section 9.3.8).
         if req.method == Method.TRACE:
             return Response(_NOT_IMPLEMENTED)
         # Both mean the whole server (RFC 9112 section 3.2.4).
@@ -140,7 +141,7 @@ struct ReverseProxy(Handler):
             return Response(_NOT_IMPLEMENTED)
         var forwards_left = _forwards_left(req)
         if forwards_left and forwards_left.value() < 0:
-            # It is for us, who have nothing to say of the way.
+            # This hop is the final recipient, and has no information to give.
             return Response(_NOT_IMPLEMENTED)
         var path = req.path.as_bytes()
         if _climbs(path) or _escapes_control(path):
@@ -202,7 +203,7 @@ def _config() -> ClientConfig:
 
 
 struct _Content(Movable):
-    """Holds the content of a response on its way from one stream to another."""
+    """The content of a response on its way from one stream to another."""
 
     var upstream: ArcPointer[ClientStream]
     var piece: OctetBlock
@@ -261,7 +262,7 @@ def _target_of(req: Request) -> String:
 
 
 def _forwards_left(req: Request) -> Optional[Int]:
-    # Of requests that look for who is on the way (RFC 9110 section 7.6.2).
+    # For requests that trace the intermediaries (RFC 9110 section 7.6.2).
     var said = req.headers.get("Max-Forwards")
     if (
         not said
@@ -292,7 +293,7 @@ def _ask(
         client.open(method, target, length=length, headers=fields)
     )
     if upstream[].begin_content():
-        # What bounds the content is decided behind.
+        # The limit of the content is checked later.
         req.body.set_octets_max(_UNBOUNDED)
         var body = req.body
 

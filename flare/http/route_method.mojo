@@ -1,4 +1,4 @@
-"""Registers handlers for one method: what `router.get` and its like are."""
+"""Registers handlers for one method: the type of `router.get` and the like."""
 
 from std.memory import ArcPointer
 
@@ -13,21 +13,23 @@ comptime _Type = Deinitable & Movable
 
 
 struct RouterState(Copyable, Movable):
-    """Holds the routes and endpoints of one router."""
+    """The routes and handlers of one router."""
 
     # Shared by the copies of a router, which only read it.
     var table: ArcPointer[RouteTable]
     """The routes; their endpoints are indices of `endpoints`."""
     var endpoints: List[Endpoint]
-    """What answers."""
+    """The handlers."""
 
     def __init__(out self):
-        """Makes a state without routes."""
+        """Creates a state without routes."""
         self.table = ArcPointer(RouteTable())
         self.endpoints = List[Endpoint]()
 
     def own_table(mut self):
-        """Makes sure that no other router sees what is registered next."""
+        """Copies the table if another router shares it, before a route is
+        added.
+        """
         if self.table.count() > 1:
             self.table = ArcPointer(self.table[].copy())
 
@@ -43,8 +45,9 @@ struct RouterState(Copyable, Movable):
         Args:
             method: The method.
             pattern: The pattern.
-            endpoint: What answers.
-            path_parameters: How many parameters it takes by place.
+            endpoint: The handler.
+            path_parameters: How many route parameters the handler uses by
+                position.
 
         Raises:
             Error: `http.bad_route` with the reason.
@@ -61,10 +64,10 @@ struct RouterState(Copyable, Movable):
 
 @fieldwise_init
 struct RouteMethod[S: AnyType, origin: MutOrigin](TrivialRegisterPassable):
-    """Registers what answers one method; `router.get` gives one.
+    """Registers handlers for one method; for example `router.get`.
 
     Parameters:
-        S: The state that the router was declared with.
+        S: The state type of the router.
         origin: The router, which must outlive this.
     """
 
@@ -72,14 +75,15 @@ struct RouteMethod[S: AnyType, origin: MutOrigin](TrivialRegisterPassable):
     var _method: StaticString
 
     def __call__[H: Handler](self, pattern: StringSlice, var handler: H) raises:
-        """Registers a handler: a router, middleware, a struct of the user's.
+        """Registers a handler: a router, middleware, or a struct of the
+        program.
 
         Parameters:
             H: The type of the handler.
 
         Args:
             pattern: The pattern of the path.
-            handler: What answers.
+            handler: The handler.
 
         Raises:
             Error: `http.bad_route` with the reason: the pattern is malformed,
@@ -93,11 +97,11 @@ struct RouteMethod[S: AnyType, origin: MutOrigin](TrivialRegisterPassable):
         """Registers a function with no parameters.
 
         Parameters:
-            R: What the function returns.
+            R: The type of the result.
 
         Args:
             pattern: The pattern of the path.
-            function: What answers.
+            function: The handler function.
 
         Raises:
             Error: `http.bad_route` with the reason.
@@ -117,8 +121,8 @@ struct RouteMethod[S: AnyType, origin: MutOrigin](TrivialRegisterPassable):
         """Registers a function with no parameters: `router.get[f](…)`.
 
         Parameters:
-            R: What the function returns.
-            function: What answers.
+            R: The type of the result.
+            function: The handler function.
 
         Args:
             pattern: The pattern of the path.
@@ -135,11 +139,11 @@ struct RouteMethod[S: AnyType, origin: MutOrigin](TrivialRegisterPassable):
 
         Parameters:
             A: The type of the first parameter.
-            R: What the function returns.
+            R: The type of the result.
 
         Args:
             pattern: The pattern of the path.
-            function: What answers.
+            function: The handler function.
 
         Raises:
             Error: `http.bad_route` with the reason.
@@ -161,8 +165,8 @@ struct RouteMethod[S: AnyType, origin: MutOrigin](TrivialRegisterPassable):
 
         Parameters:
             A: The type of the first parameter.
-            R: What the function returns.
-            function: What answers.
+            R: The type of the result.
+            function: The handler function.
 
         Args:
             pattern: The pattern of the path.
@@ -180,11 +184,11 @@ struct RouteMethod[S: AnyType, origin: MutOrigin](TrivialRegisterPassable):
         Parameters:
             A: The type of the first parameter.
             B: The type of the second parameter.
-            R: What the function returns.
+            R: The type of the result.
 
         Args:
             pattern: The pattern of the path.
-            function: What answers.
+            function: The handler function.
 
         Raises:
             Error: `http.bad_route` with the reason.
@@ -208,8 +212,8 @@ struct RouteMethod[S: AnyType, origin: MutOrigin](TrivialRegisterPassable):
         Parameters:
             A: The type of the first parameter.
             B: The type of the second parameter.
-            R: What the function returns.
-            function: What answers.
+            R: The type of the result.
+            function: The handler function.
 
         Args:
             pattern: The pattern of the path.
@@ -232,11 +236,11 @@ struct RouteMethod[S: AnyType, origin: MutOrigin](TrivialRegisterPassable):
             A: The type of the first parameter.
             B: The type of the second parameter.
             C: The type of the third parameter.
-            R: What the function returns.
+            R: The type of the result.
 
         Args:
             pattern: The pattern of the path.
-            function: What answers.
+            function: The handler function.
 
         Raises:
             Error: `http.bad_route` with the reason.
@@ -262,8 +266,8 @@ struct RouteMethod[S: AnyType, origin: MutOrigin](TrivialRegisterPassable):
             A: The type of the first parameter.
             B: The type of the second parameter.
             C: The type of the third parameter.
-            R: What the function returns.
-            function: What answers.
+            R: The type of the result.
+            function: The handler function.
 
         Args:
             pattern: The pattern of the path.
@@ -287,11 +291,11 @@ struct RouteMethod[S: AnyType, origin: MutOrigin](TrivialRegisterPassable):
             B: The type of the second parameter.
             C: The type of the third parameter.
             D: The type of the fourth parameter.
-            R: What the function returns.
+            R: The type of the result.
 
         Args:
             pattern: The pattern of the path.
-            function: What answers.
+            function: The handler function.
 
         Raises:
             Error: `http.bad_route` with the reason.
@@ -322,8 +326,8 @@ struct RouteMethod[S: AnyType, origin: MutOrigin](TrivialRegisterPassable):
             B: The type of the second parameter.
             C: The type of the third parameter.
             D: The type of the fourth parameter.
-            R: What the function returns.
-            function: What answers.
+            R: The type of the result.
+            function: The handler function.
 
         Args:
             pattern: The pattern of the path.
@@ -354,11 +358,11 @@ struct RouteMethod[S: AnyType, origin: MutOrigin](TrivialRegisterPassable):
             C: The type of the third parameter.
             D: The type of the fourth parameter.
             E: The type of the fifth parameter.
-            R: What the function returns.
+            R: The type of the result.
 
         Args:
             pattern: The pattern of the path.
-            function: What answers.
+            function: The handler function.
 
         Raises:
             Error: `http.bad_route` with the reason.
@@ -392,8 +396,8 @@ struct RouteMethod[S: AnyType, origin: MutOrigin](TrivialRegisterPassable):
             C: The type of the third parameter.
             D: The type of the fourth parameter.
             E: The type of the fifth parameter.
-            R: What the function returns.
-            function: What answers.
+            R: The type of the result.
+            function: The handler function.
 
         Args:
             pattern: The pattern of the path.

@@ -1,9 +1,9 @@
-"""Answers requests by method and path.
+"""Dispatches requests by method and path.
 
-The most specific pattern wins; the rules stand in `flare.http.routing`. What no
-route answers gets 404, 405 with Allow, 501 for a method that nobody knows, or
-400 for a path that servers read differently. HEAD is answered by the route of
-GET, OPTIONS by the table (RFC 9110 sections 9.3.2 and 9.3.7).
+The most specific pattern wins; `flare.http.routing` has the rules. A request
+without a route gets 404; 405 with Allow; 501 if the method is unknown; or 400
+if servers disagree about its path. HEAD uses the route of GET. OPTIONS is
+answered from the table of routes (RFC 9110 sections 9.3.2 and 9.3.7).
 """
 
 from flare.core import PointerTo, find_octet, heap_create, heap_destroy
@@ -32,25 +32,25 @@ comptime _SLASH: StaticString = "/"
 
 
 struct Router[S: AnyType = NoState](ExpectsState, Handler, Sized):
-    """Hands each request to the handler of its method and path.
+    """Passes each request to the handler for its method and path.
 
-    `router.get("/users/:id", handler)` takes a function or any `Handler`, and
-    so do `post`, `put`, `patch`, `delete`, `head` and `options`. The parameters
-    of a function may be extractors: `Path[T]`, `Query[name, T]`, `State[T]`,
-    `Request`. A copy answers as the original does and is changed apart from it.
+    `router.get("/users/:id", handler)` takes a function or any `Handler`. So
+    do `post`, `put`, `patch`, `delete`, `head` and `options`. A function's
+    parameters may be extractors: `Path[T]`, `Query[name, T]`, `State[T]`,
+    `Request`. Changing a copy does not change the original.
 
     Parameters:
-        S: The state that `State[S]` in a function's parameters refers to.
+        S: The state type for `State[S]` parameters of functions.
     """
 
     comptime ExpectedState: AnyType = Self.S
-    """The state that an `App` around the router must hold."""
+    """The state type that an `App` around the router must have."""
 
     # Behind a pointer so that `get` and its like can refer to it.
     var _state: PointerTo[RouterState]
 
     def __init__(out self):
-        """Makes a router without routes, which answers 404."""
+        """Creates a router without routes, which answers 404."""
         self._state = heap_create(RouterState())
 
     def __init__(out self, *, copy: Self):
@@ -76,91 +76,93 @@ struct Router[S: AnyType = NoState](ExpectsState, Handler, Sized):
     def __getattr__(
         mut self, member: type_of("get")
     ) -> RouteMethod[Self.S, origin_of(self)]:
-        """Registers what answers GET.
+        """Registers a handler for GET.
 
         Args:
             member: The name `get`.
 
         Returns:
-            What is called: `router.get("/path", handler)`.
+            The registration to call: `router.get("/path", handler)`.
         """
         return self._method("GET")
 
     def __getattr__(
         mut self, member: type_of("post")
     ) -> RouteMethod[Self.S, origin_of(self)]:
-        """Registers what answers POST.
+        """Registers a handler for POST.
 
         Args:
             member: The name `post`.
 
         Returns:
-            What is called: `router.post("/path", handler)`.
+            The registration to call: `router.post("/path", handler)`.
         """
         return self._method("POST")
 
     def __getattr__(
         mut self, member: type_of("put")
     ) -> RouteMethod[Self.S, origin_of(self)]:
-        """Registers what answers PUT.
+        """Registers a handler for PUT.
 
         Args:
             member: The name `put`.
 
         Returns:
-            What is called: `router.put("/path", handler)`.
+            The registration to call: `router.put("/path", handler)`.
         """
         return self._method("PUT")
 
     def __getattr__(
         mut self, member: type_of("patch")
     ) -> RouteMethod[Self.S, origin_of(self)]:
-        """Registers what answers PATCH.
+        """Registers a handler for PATCH.
 
         Args:
             member: The name `patch`.
 
         Returns:
-            What is called: `router.patch("/path", handler)`.
+            The registration to call: `router.patch("/path", handler)`.
         """
         return self._method("PATCH")
 
     def __getattr__(
         mut self, member: type_of("delete")
     ) -> RouteMethod[Self.S, origin_of(self)]:
-        """Registers what answers DELETE.
+        """Registers a handler for DELETE.
 
         Args:
             member: The name `delete`.
 
         Returns:
-            What is called: `router.delete("/path", handler)`.
+            The registration to call: `router.delete("/path", handler)`.
         """
         return self._method("DELETE")
 
     def __getattr__(
         mut self, member: type_of("head")
     ) -> RouteMethod[Self.S, origin_of(self)]:
-        """Registers what answers HEAD; without it HEAD is answered by GET.
+        """Registers a handler for HEAD. Without one, the handler of GET
+        answers.
 
         Args:
             member: The name `head`.
 
         Returns:
-            What is called: `router.head("/path", handler)`.
+            The registration to call: `router.head("/path", handler)`.
         """
         return self._method("HEAD")
 
     def __getattr__(
         mut self, member: type_of("options")
     ) -> RouteMethod[Self.S, origin_of(self)]:
-        """Registers what answers OPTIONS; the pattern `*` is the server itself.
+        """Registers a handler for OPTIONS. The pattern `*` is the server
+        itself.
 
         Args:
             member: The name `options`.
 
         Returns:
-            What is called: `router.options("/path", handler)`.
+            The registration to call: `router.options("/path", handler)`.
         """
         return self._method("OPTIONS")
 
@@ -169,15 +171,16 @@ struct Router[S: AnyType = NoState](ExpectsState, Handler, Sized):
     ](
         mut self, method: StringSlice, pattern: StringSlice, var handler: H
     ) raises:
-        """Registers a handler for any method, also one of the user's own.
+        """Registers a handler for any method, including extension methods.
 
         Parameters:
             H: The type of the handler.
 
         Args:
-            method: A token (RFC 9110 section 9.1), in the case it is sent.
+            method: The method, a token (RFC 9110 section 9.1); upper and lower
+                case differ.
             pattern: The pattern of the path.
-            handler: What answers.
+            handler: The handler.
 
         Raises:
             Error: `http.bad_route` with the reason.
@@ -192,16 +195,17 @@ struct Router[S: AnyType = NoState](ExpectsState, Handler, Sized):
         pattern: StringSlice,
         function: def(A) raises thin -> R,
     ) raises:
-        """Registers a function for any method, also one of the user's own.
+        """Registers a function for any method, including extension methods.
 
         Parameters:
             A: The type of the parameter, such as `Request`.
-            R: What the function returns.
+            R: The type of the result.
 
         Args:
-            method: A token (RFC 9110 section 9.1), in the case it is sent.
+            method: The method, a token (RFC 9110 section 9.1); upper and lower
+                case differ.
             pattern: The pattern of the path.
-            function: What answers.
+            function: The handler function.
 
         Raises:
             Error: `http.bad_route` with the reason.
@@ -214,18 +218,18 @@ struct Router[S: AnyType = NoState](ExpectsState, Handler, Sized):
         )
 
     def mount(mut self, prefix: StringSlice, other: Self) raises:
-        """Adds all routes of another router behind a prefix.
+        """Adds all routes of another router under a prefix.
 
-        The pattern `/` of the other router becomes the prefix itself. Its
-        functions count `Path` parameters from the start of the joined pattern.
+        The other router's pattern `/` becomes the prefix itself. Its functions
+        count `Path` parameters from the start of the joined pattern.
 
         Args:
             prefix: A pattern without `*`, such as `/api`.
             other: The router; its handlers are copied.
 
         Raises:
-            Error: `http.bad_route` with the reason; this router then holds the
-                routes up to the one that was refused.
+            Error: `http.bad_route` with the reason. The routes before the
+                refused one are then added.
         """
         ref state = self._state[]
         state.own_table()
@@ -235,10 +239,10 @@ struct Router[S: AnyType = NoState](ExpectsState, Handler, Sized):
         state.table[].mount(prefix, other._state[].table[], first_endpoint)
 
     def __len__(self) -> Int:
-        """Counts the routes.
+        """Returns the number of routes.
 
         Returns:
-            The count.
+            The number.
         """
         return len(self._state[].table[])
 
@@ -250,7 +254,7 @@ struct Router[S: AnyType = NoState](ExpectsState, Handler, Sized):
         )
 
     def serve(self, req: Request) raises -> Response:
-        """Finds the route of a request and lets its handler answer.
+        """Answers a request through the handler of its route.
 
         Args:
             req: The request.
@@ -259,7 +263,7 @@ struct Router[S: AnyType = NoState](ExpectsState, Handler, Sized):
             The handler's response, or the router's own.
 
         Raises:
-            What the handler raises.
+            The error of the handler.
         """
         return _serve(self._state, req.unsafe_exchange())
 

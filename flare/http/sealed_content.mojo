@@ -1,4 +1,4 @@
-"""Holds content that is sent over and over and never changes."""
+"""Stores content that is sent many times and never changes."""
 
 from std.builtin.builtin_slice import ContiguousSlice
 from std.memory import ArcPointer
@@ -7,20 +7,20 @@ from flare.sys.sealed_pages import SealedPages
 
 
 struct SealedContent(ImplicitlyCopyable, Sized):
-    """Refers to octets that are made once and sent without being copied.
+    """Immutable octets that are sent many times without being copied.
 
-    For what many answers carry: an asset, a rendered page, a catalogue. Over
-    32 KiB of it go from its own pages to the network, without TLS: a copy of
-    that length costs more than all the rest of an answer. What is shorter is
-    sent as any other content. Copies of this refer to the same octets, on any
-    thread; the last one gives them back, and an answer that is still under way
-    stays whole.
+    Use it for content that many answers share: an asset, a rendered page, a
+    catalogue. Without TLS, content over 32 KiB is sent from its own pages: a
+    copy of that length costs more than the rest of an answer. Shorter content
+    is sent like any other. Copies refer to the same octets, on any thread. The
+    last one frees them, after all answers that use them were sent.
 
-    Its octets are copied when it is made, into whole pages of a mapping of
-    their own, of which a process may have some tens of thousands (Linux,
-    `vm.max_map_count`): make one for each content, not one for each answer.
-    From 1 MiB on it lies in huge pages, where the system has them, and costs
-    less to send: make one of many contents, and answer with parts of it.
+    The octets are copied once, into whole pages of a mapping of their own. A
+    process may have some tens of thousands of mappings (Linux,
+    `vm.max_map_count`), so create one for each content, not one for each
+    answer. From 1 MiB on, the mapping uses huge pages if the system has them,
+    which makes sending cheaper: create one for many contents, and answer with
+    parts of it.
     """
 
     var _pages: ArcPointer[SealedPages]
@@ -34,7 +34,7 @@ struct SealedContent(ImplicitlyCopyable, Sized):
             octets: The octets.
 
         Raises:
-            An error `http.no_memory … errno=N` if there is none for them.
+            An error `http.no_memory … errno=N` if memory runs out.
         """
         var pages = SealedPages()
         var problem = pages.seal(octets)
@@ -51,26 +51,26 @@ struct SealedContent(ImplicitlyCopyable, Sized):
             text: The text.
 
         Raises:
-            An error `http.no_memory … errno=N` if there is none for it.
+            An error `http.no_memory … errno=N` if memory runs out.
         """
         self = Self(text.as_bytes())
 
     def __len__(self) -> Int:
-        """Counts the octets.
+        """Returns the number of octets.
 
         Returns:
-            The count.
+            The number.
         """
         return self._octet_count
 
     def __getitem__(self, slice: ContiguousSlice) -> Self:
-        """Takes a part.
+        """Returns a part of the content.
 
         Args:
-            slice: Which octets, as of a `Span`; without a step.
+            slice: The range, as for a `Span`; without a step.
 
         Returns:
-            What refers to these octets, and keeps all in memory.
+            A reference to the part, which keeps the whole content in memory.
         """
         var start, end = slice.indices(len(self))
         var part = self
@@ -79,7 +79,7 @@ struct SealedContent(ImplicitlyCopyable, Sized):
         return part^
 
     def octets(self) -> Span[UInt8, origin_of(self)]:
-        """Views the octets.
+        """Returns a view of the octets.
 
         Returns:
             A view that lives as long as this.

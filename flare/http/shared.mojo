@@ -31,7 +31,8 @@ struct _SharedState[T: Deinitable & Movable](Movable):
 
 
 struct Shared[T: Deinitable & Movable](ImplicitlyCopyable):
-    """Refers to one value for the whole process; copies refer to the same.
+    """A reference to one value for the whole process. Copies refer to the same
+    value.
 
     Parameters:
         T: The type of the value.
@@ -40,7 +41,7 @@ struct Shared[T: Deinitable & Movable](ImplicitlyCopyable):
     var _state: ArcPointer[_SharedState[Self.T]]
 
     def __init__(out self, var value: Self.T):
-        """Takes the value over.
+        """Takes ownership of the value.
 
         Args:
             value: The value.
@@ -50,24 +51,24 @@ struct Shared[T: Deinitable & Movable](ImplicitlyCopyable):
     def update[
         R: Deinitable & Movable, //, F: def(mut Self.T) raises -> R
     ](self, f: F) raises -> R:
-        """Calls a function with the value while no other thread has it.
+        """Calls a function with the value, under the lock.
 
-        The function may not wait, as that would hold up whole workers: every
-        wait in it raises, on every thread. It should be short.
+        Keep the function short. It may not wait, because that would block
+        whole workers: any wait in it raises.
 
         Parameters:
-            R: What the function returns.
+            R: The type of the result.
             F: The type of the function.
 
         Args:
-            f: Reads and changes the value.
+            f: The function that reads and changes the value.
 
         Returns:
-            What the function returned.
+            The result of the function.
 
         Raises:
-            An error `http.shared_again` if the function that runs under this
-            lock updates the same value, and what the function raises.
+            An error `http.shared_again` if the function itself updates the
+            same value, and the error of the function.
         """
         var state = self._state
         var outside = _acquire(state)
@@ -77,16 +78,16 @@ struct Shared[T: Deinitable & Movable](ImplicitlyCopyable):
             _release(state, outside)
 
     def update[F: def(mut Self.T) raises -> None](self, f: F) raises:
-        """Calls a function that returns nothing.
+        """Calls a function without a result with the value, under the lock.
 
         Parameters:
             F: The type of the function.
 
         Args:
-            f: Reads and changes the value.
+            f: The function that reads and changes the value.
 
         Raises:
-            What the other form of `update` raises.
+            The errors of the other form of `update`.
         """
         var state = self._state
         var outside = _acquire(state)
@@ -98,19 +99,19 @@ struct Shared[T: Deinitable & Movable](ImplicitlyCopyable):
     def update[
         R: Deinitable & Movable, //
     ](self, function: def(mut Self.T) raises thin -> R) raises -> R:
-        """Calls a function that captures nothing.
+        """Calls a function without captures with the value, under the lock.
 
         Parameters:
-            R: What the function returns.
+            R: The type of the result.
 
         Args:
-            function: Reads and changes the value.
+            function: The function that reads and changes the value.
 
         Returns:
-            What the function returned.
+            The result of the function.
 
         Raises:
-            What the other form of `update` raises.
+            The errors of the other form of `update`.
         """
         var state = self._state
         var outside = _acquire(state)
@@ -122,7 +123,7 @@ struct Shared[T: Deinitable & Movable](ImplicitlyCopyable):
 
 @fieldwise_init
 struct _Outside(ImplicitlyCopyable):
-    # What the thread may do again after an update.
+    # The permission to wait that the thread has again after an update.
     var fiber: Optional[Fiber]
     var may_begin_loop: Bool
 

@@ -1,4 +1,4 @@
-"""Hands the state of an `App` to handlers."""
+"""Passes the state of an `App` to handlers."""
 
 from flare.core import PointerTo
 
@@ -7,41 +7,41 @@ from .request import Request
 
 
 struct NoState:
-    """Stands for the state of a router that declares none."""
+    """The state type of a router that declares none."""
 
     pass
 
 
 trait ExpectsState:
-    """Is a handler that reads one state only; an `App` checks it."""
+    """A handler that expects a certain state type; an `App` checks it."""
 
     comptime ExpectedState: AnyType
-    """The state, or `NoState` for any."""
+    """The state type, or `NoState` for any."""
 
 
 struct State[T: Deinitable & Movable](Extractor, ImplicitlyCopyable):
-    """Refers to the state that the worker's copy of an `App` holds.
+    """A reference to the state in the worker's copy of an `App`.
 
-    All handlers of a worker see the same state; other workers have their own,
-    so no lock is needed. A handler that waits lets others change it meanwhile.
+    All handlers of a worker share the state. Each worker has its own, so no
+    lock is needed. While a handler waits, others may change the state.
 
     Parameters:
-        T: The type given to the `App`.
+        T: The state type of the `App`.
     """
 
     comptime PATH_PARAMETERS: Int = 0
-    """It takes no parameter of the route."""
+    """A `State` parameter uses no parameter of the route."""
 
     var _value: PointerTo[Self.T]
 
     def __init__(out self, *, unsafe_value: PointerTo[Self.T]):
-        """Refers to a value, so that tests can call the function.
+        """Refers to a value, so that tests can call the handler function.
 
         Args:
             unsafe_value: The value.
 
         Safety:
-            The value lives longer than the reference.
+            The value outlives the reference.
         """
         self._value = unsafe_value
 
@@ -50,13 +50,13 @@ struct State[T: Deinitable & Movable](Extractor, ImplicitlyCopyable):
         """Returns the state: `state[].hits += 1`.
 
         Returns:
-            The state; it lives as long as the worker.
+            The state, which lives as long as the worker.
         """
         return self._value[]
 
     @staticmethod
     def of(req: Request) raises -> Self:
-        """Finds the state from inside a plain handler.
+        """Returns the state, in a plain handler.
 
         Args:
             req: The request being answered.
@@ -65,8 +65,8 @@ struct State[T: Deinitable & Movable](Extractor, ImplicitlyCopyable):
             A reference to the state.
 
         Raises:
-            An error `http.no_state` if no `App` is around the handler, or if
-            it holds a state of another type.
+            An error `http.no_state` if no `App` encloses the handler, or if
+            its state has another type.
         """
         var exchange = req.unsafe_exchange()
         if not exchange[].app_state:
@@ -90,10 +90,11 @@ struct State[T: Deinitable & Movable](Extractor, ImplicitlyCopyable):
     def extract[
         RouterState: AnyType, first_parameter: Int
     ](req: Request) raises -> Self:
-        """Finds the state; the build fails if the router declares another.
+        """Returns the state. The build fails if the router declares another
+        state type.
 
         Parameters:
-            RouterState: The state that the router was declared with.
+            RouterState: The state type of the router.
             first_parameter: Not used.
 
         Args:
@@ -103,7 +104,8 @@ struct State[T: Deinitable & Movable](Extractor, ImplicitlyCopyable):
             A reference to the state.
 
         Raises:
-            An error `http.no_state` if no `App` with that state is around.
+            An error `http.no_state` if no `App` with that state encloses the
+            handler.
         """
         comptime assert RouterState == Self.T, String(
             "State[",

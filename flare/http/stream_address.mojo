@@ -1,4 +1,6 @@
-"""Names one end of a stream: an IP address with a port, or a Unix socket."""
+"""Defines the address of a stream's end: IP address and port, or a Unix
+socket.
+"""
 
 from flare.net import IpAddr, NetError, SocketAddr
 from flare.sys.socket_address import AF_UNIX, SocketAddressStorage
@@ -8,20 +10,20 @@ comptime _UNIX: StaticString = "unix:"
 
 
 struct StreamAddr(Copyable, Equatable, Movable, Writable):
-    """Names where a server listens, or who is at the other end of a connection.
+    """The address of one end of a stream.
 
-    The text is `127.0.0.1:80` or `[::1]:80`, or `unix:` in front of a path or
-    of `@` and an abstract name. The peer of a Unix socket mostly has no name:
-    its text is `unix:` alone.
+    Its text is `127.0.0.1:80`, `[::1]:80`, or `unix:` followed by a path or by
+    `@` and an abstract name. The peer of a Unix socket mostly has no name: its
+    text is `unix:` alone.
     """
 
-    # Without meaning where there is a name.
+    # Unused if there is a name.
     var _ip: SocketAddr
     var _name: Optional[UnixAddr]
 
     @implicit
     def __init__(out self, address: SocketAddr):
-        """Names an end of a TCP connection.
+        """Creates the address of a TCP connection's end.
 
         Args:
             address: The IP address and the port.
@@ -31,7 +33,7 @@ struct StreamAddr(Copyable, Equatable, Movable, Writable):
 
     @implicit
     def __init__(out self, var name: UnixAddr):
-        """Names an end of a connection between Unix sockets.
+        """Creates the address of a Unix socket.
 
         Args:
             name: The path or the abstract name.
@@ -59,13 +61,13 @@ struct StreamAddr(Copyable, Equatable, Movable, Writable):
 
     @staticmethod
     def from_storage(storage: SocketAddressStorage) -> Optional[Self]:
-        """Decodes an address that the kernel wrote.
+        """Returns the address in a structure that the kernel wrote.
 
         Args:
             storage: The kernel's layout.
 
         Returns:
-            The address, or none if it is neither IP nor of a Unix socket.
+            The address; `None` if it is neither IP nor that of a Unix socket.
         """
         if storage.family() == AF_UNIX:
             return Self(UnixAddr(storage=storage))
@@ -75,7 +77,7 @@ struct StreamAddr(Copyable, Equatable, Movable, Writable):
         return Self(address.value())
 
     def is_unix(self) -> Bool:
-        """Returns whether it names a Unix socket.
+        """Returns whether it is the address of a Unix socket.
 
         Returns:
             False for an IP address and a port.
@@ -86,7 +88,7 @@ struct StreamAddr(Copyable, Equatable, Movable, Writable):
         """Returns the IP address.
 
         Returns:
-            The address, or none for a Unix socket.
+            The address; `None` for a Unix socket.
         """
         if self._name:
             return None
@@ -106,7 +108,7 @@ struct StreamAddr(Copyable, Equatable, Movable, Writable):
         return self._ip
 
     def unix_address(self) raises -> UnixAddr:
-        """Returns the name of a Unix socket.
+        """Returns the address of a Unix socket.
 
         Returns:
             The path, the abstract name, or no name.
@@ -119,13 +121,13 @@ struct StreamAddr(Copyable, Equatable, Movable, Writable):
         return self._name.value().copy()
 
     def __eq__(self, other: Self) -> Bool:
-        """Compares addresses.
+        """Returns whether two addresses are equal.
 
         Args:
             other: Another address.
 
         Returns:
-            True for the same address and port, or the same name.
+            True for the same IP address and port, or the same name.
         """
         if Bool(self._name) != Bool(other._name):
             return False
@@ -134,7 +136,7 @@ struct StreamAddr(Copyable, Equatable, Movable, Writable):
         return self._ip == other._ip
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the text that `parse` reads, escaped where it must be.
+        """Writes the text that `parse` reads, escaped if needed.
 
         Args:
             writer: The destination.

@@ -1,7 +1,7 @@
-"""Erases the type of a function that writes a response bit by bit.
+"""Erases the type of a function that writes a response piece by piece.
 
-The function, a closure perhaps, lies on the heap. Whoever runs it hands it the
-exchange, in which the rest of the world is found.
+The function, often a closure, lies on the heap. Its caller passes the
+exchange, which gives access to everything else.
 """
 
 from flare.core import Erased, PointerTo, heap_create, heap_destroy
@@ -10,36 +10,36 @@ from .exchange import Exchange
 
 
 trait ExchangeTask(Deinitable, Movable):
-    """Does something with an exchange, on the fiber of its handler."""
+    """A task that works on an exchange, on the fiber of its handler."""
 
     @staticmethod
     def run(task: PointerTo[Self], exchange: Exchange) raises capturing:
-        """Does it.
+        """Runs the task.
 
         Args:
-            task: What to do.
+            task: The task.
             exchange: The exchange.
 
         Raises:
-            Anything: the response breaks off.
+            Any error; the response is then broken off.
         """
         ...
 
     @staticmethod
     def held_octets(task: PointerTo[Self]) -> Int:
-        """Returns how much the worker counts for the task until it ends.
+        """Returns how much memory the task retains until it ends.
 
         Args:
-            task: What to do.
+            task: The task.
 
         Returns:
-            Octets; 0 unless a type says otherwise.
+            The number of octets; 0 by default.
         """
         return 0
 
 
 struct StreamFunction(Movable):
-    """Owns an `ExchangeTask` whose type nobody needs to know."""
+    """An `ExchangeTask` of any type."""
 
     var _task: Erased
     var _run: def(Erased, Exchange) raises thin -> None
@@ -48,13 +48,13 @@ struct StreamFunction(Movable):
     var _end: def(Erased, Bool) thin -> Int
 
     def __init__[T: ExchangeTask](out self, var task: T):
-        """Takes a task over.
+        """Takes ownership of a task.
 
         Parameters:
             T: The type of the task.
 
         Args:
-            task: What to do.
+            task: The task.
         """
         self._task = heap_create(task^).unsafe_bitcast[NoneType]()
         self._run = _run[T]
@@ -65,21 +65,21 @@ struct StreamFunction(Movable):
         _ = self._end(self._task, True)
 
     def held_octets(self) -> Int:
-        """Returns how much the task keeps until it ends.
+        """Returns how much memory the task retains until it ends.
 
         Returns:
-            Octets.
+            The number of octets.
         """
         return self._end(self._task, False)
 
     def run(self, exchange: Exchange) raises:
-        """Runs the task; it may wait.
+        """Runs the task, which may wait.
 
         Args:
             exchange: The exchange.
 
         Raises:
-            What the task raises.
+            The error of the task.
         """
         self._run(self._task, exchange)
 

@@ -1,7 +1,7 @@
-"""Reads values from the texts of requests, strictly.
+"""Parses values from parts of a request, strictly.
 
-A peer chooses these texts. What is not exactly a value is refused: no blanks
-around a number, no sign but a minus before it, no underscores, and no overflow.
+A peer chooses these texts. Only exact values are accepted: no blanks around a
+number, no sign except a minus, no underscores, and no overflow.
 """
 
 from std.math import isinf
@@ -22,25 +22,25 @@ comptime _FLOAT_RANGE: StaticString = (
 
 @fieldwise_init
 struct _Problem(ImplicitlyCopyable):
-    # What is wrong, in words for the author of the client.
+    # The error's text is for the client's author.
     var words: StaticString
 
 
 trait FromText(Deinitable, Movable):
-    """Is a type that a path parameter or a query parameter can have."""
+    """A type that a path parameter or a query parameter can have."""
 
     @staticmethod
     def from_text(text: StringSlice) raises -> Self:
-        """Reads a value.
+        """Parses a value.
 
         Args:
-            text: The text, escapes decoded; it is valid UTF-8.
+            text: The text, decoded; it is valid UTF-8.
 
         Returns:
             The value.
 
         Raises:
-            Anything: the request is answered 400.
+            Any error; the request is then answered 400.
         """
         ...
 
@@ -48,22 +48,22 @@ trait FromText(Deinitable, Movable):
 def value_of[
     T: Deinitable & Movable
 ](octets: Span[UInt8, _], name: StringSlice) raises -> T:
-    """Reads a value of a type that the library or the user knows.
+    """Parses a value of a built-in type or of a type of the program.
 
     Parameters:
         T: `Int`, `UInt64`, `Float64`, `Bool`, `String`, or a type that
             conforms to `FromText`.
 
     Args:
-        octets: The text, escapes decoded.
-        name: The parameter or field that has the value, for the error.
+        octets: The text, decoded.
+        name: The name of the parameter or field, for the error.
 
     Returns:
         The value.
 
     Raises:
-        A `Rejection` with status 400 if the text is no such value: it says the
-        name, what is expected, and what came.
+        A `Rejection` with status 400 if the text is not such a value. It
+        states the name, the expected type and the text.
     """
     comptime if (
         T == Int or T == UInt64 or T == Float64 or T == Bool or T == String
@@ -160,7 +160,7 @@ def _magnitude_of[
 @no_inline
 def _no_integer(octets: Span[UInt8, _]) -> _Problem:
     if octets[0] == UInt8(ord("-")):
-        # Behind a sign.
+        # After a sign.
         return _Problem("expected a number")
     try:
         _ = _float_of(octets)

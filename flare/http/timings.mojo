@@ -1,38 +1,38 @@
-"""Says how long the phases of a client's exchange took."""
+"""Measures the phases of a client's exchange."""
 
 
 @fieldwise_init
 struct ExchangeTimings(ImplicitlyCopyable):
-    """Holds the phases of one exchange, in microseconds.
+    """The durations of an exchange's phases, in microseconds.
 
-    What did not happen took 0: a connection that is used again neither
-    connects nor shakes hands. Phases of redirections are added up.
+    A phase that did not happen took 0: a reused connection has no connect and
+    no handshake. The phases of redirects are added up.
     """
 
     var queue_us: Int
     """The wait for a connection of the pool."""
     var connect_us: Int
-    """The look-up of the host, and the connect."""
+    """The look-up of the host and the connect."""
     var handshake_us: Int
-    """The words with a proxy, and the handshake of TLS."""
+    """The request to a proxy and the TLS handshake."""
     var send_us: Int
-    """Sending head and content."""
+    """The sending of head and content."""
     var head_us: Int
-    """From the last octet sent to the whole head of the response."""
+    """From the last octet sent to the complete head of the response."""
     var content_us: Int
     """From the head of the response to its end."""
     var reused: Bool
-    """The connection had carried another exchange before."""
+    """Whether the connection had carried another exchange before."""
 
     def __init__(out self):
-        """Makes the timings of an exchange that has not begun."""
+        """Creates the timings of an exchange that has not begun."""
         self = Self(0, 0, 0, 0, 0, 0, False)
 
     def total_us(self) -> Int:
-        """Adds the phases up.
+        """Returns the sum of the phases.
 
         Returns:
-            Microseconds.
+            The sum, in microseconds.
         """
         return (
             self.queue_us

@@ -1,27 +1,29 @@
-"""Tells a handler what TLS knows of the connection of its request."""
+"""Describes the TLS connection of a request, for handlers."""
 
 from flare.tls import TlsMachine
 
 
 struct TlsDetails(Copyable, Movable):
-    """Holds what both ends have agreed on, and who the peer is."""
+    """The parameters of a TLS connection, and the identity of the peer."""
 
     var version: String
     """`TLSv1.2` or `TLSv1.3`."""
     var cipher: String
-    """The cipher suite, as the registry of IANA names it."""
+    """The cipher suite, by its IANA name."""
     var server_name: Optional[String]
-    """The name that the client has asked for, escaped where it is not
-    printable."""
+    """The server name that the client asked for, with unprintable octets
+    escaped.
+    """
     var peer_subject: Optional[String]
-    """Whom the certificate of the client is for, in the form of RFC 4514 and
-    whole, however long; none if it has shown none. An authority of the
-    configuration has vouched for it."""
+    """The subject of the client's certificate, in the form of RFC 4514 and of
+    any length; `None` without a certificate. An authority of the configuration
+    has signed the certificate.
+    """
     var is_resumed: Bool
-    """Whether the handshake was a short one."""
+    """Whether the handshake resumed a session."""
 
     def __init__(out self, machine: TlsMachine):
-        """Reads what a machine knows.
+        """Reads the details from a machine.
 
         Args:
             machine: The machine, whose handshake is complete.

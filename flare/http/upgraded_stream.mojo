@@ -1,4 +1,4 @@
-"""Lets a function speak another protocol on the connection of a request."""
+"""Speaks another protocol on the connection of a request."""
 
 from flare.core import PointerTo
 from flare.io import Reader, Writer
@@ -11,50 +11,50 @@ from .stream_function import ExchangeTask
 
 @fieldwise_init
 struct UpgradedStream(Reader, TrivialRegisterPassable, Writer):
-    """Is the connection behind a 101 (RFC 9110 section 7.8).
+    """A connection after a 101 response (RFC 9110 section 7.8).
 
-    Octets that came right behind the request are read first. The connection
-    ends when the function returns: what it wrote is sent before. One fiber may
-    read while another one writes.
+    Octets that the client sent right after the request are read first. When
+    the function returns, its output is sent and the connection ends. One fiber
+    may read while another writes.
 
-    When the server stops, the read or the write that waits raises
-    `http.stopping`, once, or else the next one that would have to wait; of a
-    function that has never read, the next write.
-    From then on both work as before until `shutdown_timeout_ms` has passed, so
-    that the function can say goodbye in its protocol. Where it lets the error
-    of a read out, the connection ends in order.
+    When the server stops, `http.stopping` is raised once: by the read or write
+    that waits, otherwise by the next one that has to wait. If the function has
+    never read, the next write raises it. Reads and writes then work until
+    `shutdown_timeout_ms` has passed, so that the function can say goodbye in
+    its protocol. If it does not catch the error of a read, the connection ends
+    properly.
     """
 
     var _exchange: Exchange
     var _request_id: Int
 
     def __init__(out self, *, unsafe_exchange: Exchange):
-        """Names the stream of an exchange whose connection was upgraded.
+        """Refers to the stream of an exchange whose connection was upgraded.
 
         Args:
             unsafe_exchange: The exchange.
 
         Safety:
-            The block of the exchange outlives the stream.
+            The exchange's memory outlives the stream.
         """
         self._exchange = unsafe_exchange
         self._request_id = unsafe_exchange[].request_id
 
     @no_inline
     def read(self, into: Span[mut=True, UInt8, _]) raises -> Int:
-        """Reads what is there, and waits only while nothing is.
+        """Reads the octets that are available; waits for the first one.
 
         Args:
-            into: Where to put the octets.
+            into: The destination.
 
         Returns:
-            How many came, at most the length of `into`; 0 when the peer has
-            ended its side, or if `into` is empty.
+            The number of octets, at most the length of `into`; 0 at the end of
+            the peer's stream, or if `into` is empty.
 
         Raises:
-            An error `net.timeout read` after the read timeout,
-            `http.stopping` once when the server stops, `http.content cut off`
-            if the connection broke, and `http.stream_over` if the function has
+            An error `net.timeout read` after the read timeout; `http.stopping`
+            once when the server stops; `http.content cut off` if the
+            connection broke; `http.stream_over` after the function has
             returned.
         """
         self._check()
@@ -69,18 +69,19 @@ struct UpgradedStream(Reader, TrivialRegisterPassable, Writer):
 
     @no_inline
     def write(self, octets: Span[UInt8, _]) raises -> Int:
-        """Writes what there is room for, and waits only while there is none.
+        """Writes as many octets as there is room for; waits for room for the
+        first one.
 
         Args:
-            octets: What to write.
+            octets: The octets.
 
         Returns:
-            How many were taken, at least 1 unless `octets` is empty.
+            The number of octets taken, at least 1 unless `octets` is empty.
 
         Raises:
-            An error `http.content cut off` if the peer left or does not read,
-            `http.stopping` once when the server stops, and `http.stream_over`
-            if the function has returned.
+            An error `http.content cut off` if the peer left or does not read;
+            `http.stopping` once when the server stops; `http.stream_over`
+            after the function has returned.
         """
         self._check()
         if len(octets) == 0:
@@ -95,26 +96,27 @@ struct UpgradedStream(Reader, TrivialRegisterPassable, Writer):
         )
 
     def is_stopping(self) raises -> Bool:
-        """Returns whether the server stops.
+        """Returns whether the server is stopping.
 
         Returns:
-            True from the beginning of the shutdown on.
+            True from the start of the shutdown.
 
         Raises:
-            An error `http.stream_over` if the function has returned.
+            An error `http.stream_over` after the function has returned.
         """
         self._check()
         return self._exchange[].stream.is_stopping
 
     def set_read_timeout_ms(self, timeout_ms: Optional[Int]) raises:
-        """Bounds each wait of `read`; the server's `idle_timeout_ms` at first.
+        """Sets the longest wait of a `read`; the server's `idle_timeout_ms` by
+        default.
 
         Args:
-            timeout_ms: The longest wait; none waits for ever, for a protocol
-                that asks its peer itself whether it is there.
+            timeout_ms: The longest wait; `None` waits for ever, for a protocol
+                that itself probes its peer.
 
         Raises:
-            An error `http.stream_over` if the function has returned.
+            An error `http.stream_over` after the function has returned.
         """
         self._check()
         self._exchange[].stream.read_timeout_ms = timeout_ms.or_else(Int.MAX)
@@ -142,7 +144,7 @@ struct UpgradedConnection[F: def(Request, UpgradedStream) raises -> None](
     """The function."""
 
     def __init__(out self, var function: Self.F):
-        """Takes a function over.
+        """Takes ownership of a function.
 
         Args:
             function: The function.
@@ -154,15 +156,16 @@ struct UpgradedConnection[F: def(Request, UpgradedStream) raises -> None](
         """Calls the function.
 
         Args:
-            task: What to call.
+            task: The function.
             exchange: The exchange.
 
         Raises:
-            What the function raises, and an error `http.bad_upgrade` if the
+            The error of the function, and an error `http.bad_upgrade` if the
             status was changed.
         """
         if exchange[].stream.status != Status.SWITCHING_PROTOCOLS:
-            # A middleware has changed it: there is no 101 to write behind.
+            # A middleware has changed the status, so there is no 101 to write
+            # after.
             raise Error("http.bad_upgrade the status is not 101")
         task[].function(
             Request(unsafe_exchange=exchange),

@@ -1,9 +1,9 @@
-"""Names versions of HTTP."""
+"""Defines versions of HTTP."""
 
 
 @fieldwise_init
 struct HttpVersion(Comparable, ImplicitlyCopyable, Writable):
-    """Names a version of HTTP."""
+    """A version of HTTP."""
 
     comptime HTTP_1_0 = Self(1, 0)
     """HTTP/1.0 (RFC 1945)."""
@@ -13,10 +13,10 @@ struct HttpVersion(Comparable, ImplicitlyCopyable, Writable):
     var major: Int
     """The digit before the dot."""
     var minor: Int
-    """The digit behind the dot."""
+    """The digit after the dot."""
 
     def __lt__(self, other: Self) -> Bool:
-        """Tells which version is older.
+        """Returns whether this version is older than another one.
 
         Args:
             other: Another version.
@@ -27,7 +27,7 @@ struct HttpVersion(Comparable, ImplicitlyCopyable, Writable):
         return (self.major, self.minor) < (other.major, other.minor)
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the version as a request line has it.
+        """Writes the version as in a request line.
 
         Args:
             writer: The destination.

@@ -1,5 +1,4 @@
-"""Wraps handlers in handlers: each type holds the handler that it goes around.
-"""
+"""Middleware: handlers that contain and extend another handler."""
 
 from .add_header import AddHeader
 from .catch_errors import CatchErrors, ErrorFunction

@@ -8,26 +8,26 @@ from flare.message import HeaderMap
 
 
 struct AddHeader[H: Handler](Handler):
-    """Adds one header field to responses that do not have it.
+    """Adds one header field to responses that lack it.
 
     Parameters:
-        H: The type of the handler inside.
+        H: The type of the inner handler.
     """
 
     var inner: Self.H
-    """The handler inside."""
+    """The inner handler."""
     var _name: String
     var _value: String
 
     def __init__(
         out self, var inner: Self.H, *, var name: String, var value: String
     ) raises:
-        """Goes around a handler.
+        """Wraps a handler.
 
         Args:
-            inner: The handler.
-            name: The name of the field, a token.
-            value: Its value.
+            inner: The inner handler.
+            name: The field's name, a token.
+            value: The field's value.
 
         Raises:
             An error `message.bad_header_name` or `message.bad_header_value`.
@@ -39,16 +39,16 @@ struct AddHeader[H: Handler](Handler):
         self._value = value^
 
     def serve(self, req: Request) raises -> Response:
-        """Lets the handler inside answer and adds the field.
+        """Returns the inner handler's response with the field.
 
         Args:
             req: The request.
 
         Returns:
-            The response with the field.
+            The response.
 
         Raises:
-            What the handler inside raises, and `message.headers_too_large`.
+            The error of the inner handler, and `message.headers_too_large`.
         """
         var response: Response
         try:

@@ -1,40 +1,41 @@
-"""Turns the errors of handlers into responses of the user's choice."""
+"""Converts the errors of handlers into responses of the program's choice."""
 
 from flare.http.handler import Handler
 from flare.http.request import Request
 from flare.http.response import Response
 
 comptime ErrorFunction = def(Request, Error) raises thin -> Response
-"""Answers a request whose handler raised."""
+"""A function that answers a request whose handler raised."""
 
 
 @fieldwise_init
 struct CatchErrors[H: Handler](Handler):
-    """Answers with a function of the user's where the handler inside raises.
+    """Answers with a function of the program if the inner handler raises.
 
-    The text of an error may hold what only the log should see: the function
-    decides what the peer learns.
+    The text of an error may contain details that belong in the log only. The
+    function decides what the client gets.
 
     Parameters:
-        H: The type of the handler inside.
+        H: The type of the inner handler.
     """
 
     var inner: Self.H
-    """The handler inside."""
+    """The inner handler."""
     var answer: ErrorFunction
-    """Answers instead of it."""
+    """The function that answers after an error."""
 
     def serve(self, req: Request) raises -> Response:
-        """Lets the handler inside answer, or the function.
+        """Returns the inner handler's response or, after an error, that of the
+        function.
 
         Args:
             req: The request.
 
         Returns:
-            The response of one of them.
+            The response.
 
         Raises:
-            What the function raises: it becomes a 500.
+            The error of the function; the answer is then a 500.
         """
         try:
             return self.inner.serve(req)

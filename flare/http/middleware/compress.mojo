@@ -1,4 +1,4 @@
-"""Compresses the content of responses as the client accepts it."""
+"""Compresses the content of responses, if the client accepts a coding."""
 
 from flare.core import PointerTo, heap_create, heap_destroy
 from flare.http.body import Body
@@ -22,32 +22,35 @@ from flare.sys.coding_step import CodingFlush
 
 
 struct Compress[H: Handler](Handler):
-    """Compresses responses whose type and length make that worth its time.
+    """Compresses responses whose type and length make it worthwhile.
 
-    - The coding is that of Accept-Encoding with the greatest weight, of several
-      the first one of the configuration. Where nothing suits, the content goes
-      as it is.
-    - What could have been compressed has `Vary: Accept-Encoding`, compressed
-      or not, and so has the answer to a request whose handler raised. A strong ETag becomes a weak one, as its octets are others; so
-      does that of a 304 to a client that accepts a coding.
-    - The content of a stream is flushed at each write. Long content is
-      compressed while it is sent, without Content-Length.
-    - Untouched: 1xx, 204, 205, 206, what has Content-Encoding or Content-Range
-      or a digest of its content, and what says `Cache-Control: no-transform`.
-    - The answer to HEAD has the fields of that to GET, without Content-Length.
+    - It chooses the coding to which Accept-Encoding gives the greatest weight;
+      of equal ones, the first of the configuration. If there is none, the
+      content is not compressed.
+    - Responses that could be compressed have `Vary: Accept-Encoding`,
+      compressed or not, as do answers to requests whose handler raised. A
+      strong ETag becomes a weak one, because the octets differ. So does that
+      of a 304, if the client accepts a coding.
+    - A stream is flushed at each write. Long content is compressed while it is
+      sent, without a Content-Length.
+    - It leaves unchanged: 1xx, 204, 205 and 206; responses with
+      Content-Encoding, Content-Range or a digest of the content; responses
+      with `Cache-Control: no-transform`.
+    - An answer to HEAD has the fields of the answer to GET, without
+      Content-Length.
 
-    A page that shows a secret beside what an attacker chose tells, by its
-    compressed length, whether the two are alike (BREACH): let it say
-    `no-transform`.
+    If a page contains both a secret and text that an attacker chose, its
+    compressed length reveals whether the two are alike (BREACH). Let such a
+    page say `no-transform`.
 
     Parameters:
-        H: The type of the handler inside.
+        H: The type of the inner handler.
     """
 
     var inner: Self.H
-    """The handler inside."""
+    """The inner handler."""
     var config: CompressionConfig
-    """What is compressed, and how."""
+    """The codings, types and lengths to compress."""
     var _codings: List[ContentCoding]
     var _encoder: _KeptEncoder
 
@@ -56,11 +59,11 @@ struct Compress[H: Handler](Handler):
         var inner: Self.H,
         var config: CompressionConfig = CompressionConfig(),
     ) raises:
-        """Goes around a handler.
+        """Wraps a handler.
 
         Args:
-            inner: The handler.
-            config: What is compressed, and how.
+            inner: The inner handler.
+            config: The codings, types and lengths to compress.
 
         Raises:
             EncodingError: If the machine lacks the library of a coding, or if
@@ -84,17 +87,17 @@ struct Compress[H: Handler](Handler):
         self._encoder = _KeptEncoder()
 
     def serve(self, req: Request) raises -> Response:
-        """Lets the handler inside answer, and compresses what it answered.
+        """Returns the inner handler's response, possibly compressed.
 
         Args:
             req: The request.
 
         Returns:
-            The response, perhaps compressed.
+            The response.
 
         Raises:
-            What the handler inside raises, `message.headers_too_large`, and an
-            EncodingError where there is no memory.
+            The error of the inner handler, `message.headers_too_large`, and an
+            EncodingError if memory runs out.
         """
         var response: Response
         try:
@@ -176,8 +179,10 @@ struct Compress[H: Handler](Handler):
 
 
 struct _KeptEncoder(Copyable, Movable):
-    """Keeps the last encoder, because making one costs more than a short
-    content. What is compressed whole never waits, so that one is enough."""
+    """Keeps the last encoder, because creating one costs more than coding a
+    short content. Whole contents are compressed without waiting, so one is
+    enough.
+    """
 
     var _encoder: PointerTo[Optional[ContentEncoder]]
 
@@ -268,8 +273,8 @@ def _vary(mut headers: HeaderMap) raises:
 
 
 def _asks_with_etag_of(req: Request, response: Response) -> Bool:
-    # Who shows the strong one got it with what was not compressed, such as an
-    # image, which would not be compressed now either.
+    # A client that sends the strong ETag got it with an uncompressed response,
+    # such as an image, which would not be compressed now either.
     var etag = response.headers.get("ETag")
     if not etag:
         return False

@@ -1,4 +1,4 @@
-"""Writes one line for each request."""
+"""Logs one line for each request."""
 
 from flare.core import write_escaped
 from flare.http.handler import Handler
@@ -11,43 +11,43 @@ from flare.sys.clock import monotonic_ns
 struct Logger[H: Handler](Handler):
     """Writes method, target, status and duration of each request to a sink.
 
-    The line is written on the worker's thread: for many requests a second,
-    `ServerConfig.access_log` is the cheaper way.
+    The line is written on the worker's thread. At high request rates,
+    `ServerConfig.access_log` is cheaper.
 
     Parameters:
-        H: The type of the handler inside.
+        H: The type of the inner handler.
     """
 
     var inner: Self.H
-    """The handler inside."""
+    """The inner handler."""
     var sink: LogSink
-    """Where the lines go."""
+    """The destination of the lines."""
 
     def __init__(
         out self,
         var inner: Self.H,
         sink: LogSink = LogSink.standard_error(),
     ):
-        """Goes around a handler.
+        """Wraps a handler.
 
         Args:
-            inner: The handler.
-            sink: Where the lines go.
+            inner: The inner handler.
+            sink: The destination of the lines.
         """
         self.inner = inner^
         self.sink = sink
 
     def serve(self, req: Request) raises -> Response:
-        """Lets the handler inside answer and writes what it did.
+        """Returns the inner handler's response, and logs the request.
 
         Args:
             req: The request.
 
         Returns:
-            What the handler inside answered.
+            The response.
 
         Raises:
-            What the handler inside raises, after the line was written.
+            The error of the inner handler, after the line was written.
         """
         var start_ns = monotonic_ns()
         try:

@@ -1,4 +1,4 @@
-"""Gives every response a number that logs can be searched for."""
+"""Adds an identifier to every response, by which logs can be searched."""
 
 from flare.core import is_token
 from flare.http.error_answer import may_be_discarded
@@ -15,42 +15,43 @@ comptime _INCOMING_OCTETS_MAX = 64
 struct RequestId[H: Handler](Handler):
     """Adds `X-Request-Id`: start of the process, worker, and request number.
 
-    Worker and number are those of the server's own log lines.
+    The server's own log lines have the same worker and number.
 
     Parameters:
-        H: The type of the handler inside.
+        H: The type of the inner handler.
     """
 
     var inner: Self.H
-    """The handler inside."""
+    """The inner handler."""
     var trusts_incoming: Bool
-    """Whether the request's own `X-Request-Id` is kept: only behind a proxy
-    that sets it."""
+    """Whether to keep the request's own `X-Request-Id`. Set it only behind a
+    proxy that sets the field.
+    """
     var _start: String
 
     def __init__(out self, var inner: Self.H, *, trusts_incoming: Bool = False):
-        """Goes around a handler.
+        """Wraps a handler.
 
         Args:
-            inner: The handler.
-            trusts_incoming: Whether a token of at most 64 octets that the
-                request has already is kept.
+            inner: The inner handler.
+            trusts_incoming: Whether to keep the request's own identifier, if
+                it is a token of at most 64 octets.
         """
         self.inner = inner^
         self.trusts_incoming = trusts_incoming
         self._start = hex(unix_ms(), prefix="")
 
     def serve(self, req: Request) raises -> Response:
-        """Lets the handler inside answer and adds the field.
+        """Returns the inner handler's response with the field.
 
         Args:
             req: The request.
 
         Returns:
-            The response with the field.
+            The response.
 
         Raises:
-            What the handler inside raises, and `message.headers_too_large`.
+            The error of the inner handler, and `message.headers_too_large`.
         """
         var response: Response
         try:

@@ -1,4 +1,4 @@
-"""Sends who came without TLS to the same page inside of it."""
+"""Redirects clients that came without TLS to the same page with TLS."""
 
 from flare.http.builders import bad_request, redirect
 from flare.http.handler import Handler
@@ -10,19 +10,19 @@ comptime _HTTPS_PORT = 443
 
 
 struct SecureOnly[H: Handler](Handler):
-    """Answers requests that came without TLS with a redirect (308), so that one
-    server may listen on a plain port for those who do not know better.
+    """Redirects requests that came without TLS to HTTPS (308).
 
-    Where several names lead to the server, each request is sent to the one
-    that it asks for. Caches in front of it may keep a redirect: they must tell
-    requests for different names apart, or `host` is to be given.
+    With it, one server can also listen on a plain port. If several names lead
+    to the server, each request is redirected to the name that it asked for. A
+    cache in front of the server may keep a redirect: it must distinguish the
+    names, otherwise set `host`.
 
     Parameters:
-        H: The type of the handler inside.
+        H: The type of the inner handler.
     """
 
     var inner: Self.H
-    """The handler inside."""
+    """The inner handler."""
     var _host: Optional[String]
     var _port: Int
 
@@ -33,29 +33,29 @@ struct SecureOnly[H: Handler](Handler):
         var host: Optional[String] = None,
         port: Int = _HTTPS_PORT,
     ):
-        """Goes around a handler.
+        """Wraps a handler.
 
         Args:
-            inner: The handler.
-            host: The name to send all to; by default the one that a request
+            inner: The inner handler.
+            host: The name to redirect to; by default, the one that the request
                 asks for.
-            port: The port at which the server speaks TLS.
+            port: The server's port for TLS.
         """
         self.inner = inner^
         self._host = host^
         self._port = port
 
     def serve(self, req: Request) raises -> Response:
-        """Lets the handler inside answer, or redirects.
+        """Returns the inner handler's response, or a redirect.
 
         Args:
             req: The request.
 
         Returns:
-            The response: 400 if there is no name to send the client to.
+            The response; 400 if the request has no name to redirect to.
 
         Raises:
-            What the handler inside raises.
+            The error of the inner handler.
         """
         if req.is_secure():
             return self.inner.serve(req)

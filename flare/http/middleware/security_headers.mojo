@@ -1,4 +1,4 @@
-"""Tells browsers to be careful with every response."""
+"""Adds header fields that make browsers more careful."""
 
 from flare.http.error_answer import may_be_discarded
 from flare.http.handler import Handler
@@ -13,31 +13,32 @@ comptime _REFERRER_POLICY: StaticString = "Referrer-Policy"
 
 @fieldwise_init
 struct SecurityHeaders[H: Handler](Handler):
-    """Adds the fields that suit every site, unless a response has its own.
+    """Adds security fields that suit every site, unless the response has its
+    own.
 
-    No guessing of types (`X-Content-Type-Options: nosniff`), no frames of
-    other sites (`X-Frame-Options: DENY`), no addresses for other sites
-    (`Referrer-Policy: no-referrer`). What depends on the site, such as a
-    Content-Security-Policy, is added with `AddHeader`.
+    They forbid guessing types (`X-Content-Type-Options: nosniff`), frames of
+    other sites (`X-Frame-Options: DENY`), and referrers (`Referrer-Policy:
+    no-referrer`). Add fields that depend on the site, such as
+    Content-Security-Policy, with `AddHeader`.
 
     Parameters:
-        H: The type of the handler inside.
+        H: The type of the inner handler.
     """
 
     var inner: Self.H
-    """The handler inside."""
+    """The inner handler."""
 
     def serve(self, req: Request) raises -> Response:
-        """Lets the handler inside answer and adds the fields.
+        """Returns the inner handler's response with the fields.
 
         Args:
             req: The request.
 
         Returns:
-            The response with the fields.
+            The response.
 
         Raises:
-            What the handler inside raises.
+            The error of the inner handler.
         """
         var response: Response
         try:

@@ -1,4 +1,4 @@
-"""Tells browsers to come inside of TLS only (RFC 6797)."""
+"""Makes browsers use TLS only (RFC 6797)."""
 
 from flare.http.error_answer import may_be_discarded
 from flare.http.handler import Handler
@@ -11,18 +11,18 @@ comptime _YEAR_SECONDS = 31_536_000
 
 
 struct StrictTransportSecurity[H: Handler](Handler):
-    """Adds the field to responses that leave inside of TLS; elsewhere it would
-    mean nothing (RFC 6797 section 7.2).
+    """Adds Strict-Transport-Security to responses that are sent over TLS.
 
-    A browser that has seen it cannot come without TLS until the time is over,
-    whatever becomes of the server: begin with a short time.
+    Without TLS, browsers ignore the field (RFC 6797 section 7.2). A browser
+    that has seen it uses only TLS until the time is over, whatever happens to
+    the server. So start with a short time.
 
     Parameters:
-        H: The type of the handler inside.
+        H: The type of the inner handler.
     """
 
     var inner: Self.H
-    """The handler inside."""
+    """The inner handler."""
     var _value: String
 
     def __init__(
@@ -33,14 +33,14 @@ struct StrictTransportSecurity[H: Handler](Handler):
         include_subdomains: Bool = False,
         preload: Bool = False,
     ):
-        """Goes around a handler.
+        """Wraps a handler.
 
         Args:
-            inner: The handler.
-            max_age_seconds: How long browsers keep to it; 0 lets them forget.
-            include_subdomains: Whether it holds for all names below too.
-            preload: Whether the site may be put into the lists that browsers
-                come with.
+            inner: The inner handler.
+            max_age_seconds: How long browsers use only TLS; 0 ends it.
+            include_subdomains: Whether it applies to all subdomains too.
+            preload: Whether browsers may ship the site in their built-in
+                lists.
         """
         self.inner = inner^
         self._value = String("max-age=", max(max_age_seconds, 0))
@@ -50,16 +50,16 @@ struct StrictTransportSecurity[H: Handler](Handler):
             self._value.write("; preload")
 
     def serve(self, req: Request) raises -> Response:
-        """Lets the handler inside answer and adds the field.
+        """Returns the inner handler's response with the field.
 
         Args:
             req: The request.
 
         Returns:
-            The response with the field.
+            The response.
 
         Raises:
-            What the handler inside raises, and `message.headers_too_large`.
+            The error of the inner handler, and `message.headers_too_large`.
         """
         var response: Response
         try:
