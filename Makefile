@@ -18,7 +18,7 @@ MINUTES ?= 60
 export MODULAR_CRASH_REPORTING_ENABLED := false
 export MODULAR_TELEMETRY_ENABLED := false
 
-.PHONY: help setup setup-peers serve test check format examples fuzz \
+.PHONY: help setup setup-peers serve docs test check format examples fuzz \
 	fuzz-planted test-asan simulate siege bench bench-full wheel clean
 
 help:
@@ -33,11 +33,15 @@ $(SETUP): tools/requirements.txt tools/setup.sh
 setup-peers: ## brings what tests let flare talk to: a browser, a scanner
 	@sh tools/setup.sh peers
 
-$(PEERS): tools/requirements.txt tools/scanner.txt tools/setup.sh
+$(PEERS): tools/requirements.txt tools/scanner.txt tools/site.txt tools/setup.sh
 	@sh tools/setup.sh peers
 
 serve: build/demo ## builds and starts examples/demo.mojo
 	@exec build/demo $(ARGS)
+
+docs: ## builds the site: guide, search and the API of every public name
+	@sh tools/setup.sh site
+	@$(PYTHON) tools/site.py
 
 build/demo: $(SOURCES) $(SETUP)
 	@mkdir -p build

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Makes .venv with the pinned Mojo compiler and brings what linking needs. With
-# the word `peers` it also brings the clients and servers of other makers that
-# the tests let flare talk to. Does nothing where everything is there already.
+# the word `site` it also brings the generator of the site, and with `peers` this
+# and the clients and servers of other makers that the tests let flare talk to.
+# Does nothing where everything is there already.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -110,7 +111,19 @@ if ! cmp -s tools/requirements.txt .venv/requirements.txt; then
 fi
 touch .venv/setup.stamp
 
+# Installs the packages that a list in tools/ pins into a folder of their own.
+install_apart() {
+    cmp -s "tools/$1.txt" ".venv/$1/$1.txt" && return 0
+    echo "setup: installing the $1"
+    rm -rf ".venv/$1"
+    .venv/bin/python3 -m pip install --quiet --disable-pip-version-check \
+        --target ".venv/$1" --requirement "tools/$1.txt"
+    cp "tools/$1.txt" ".venv/$1/$1.txt"
+}
+
+[ "${1:-}" != site ] || install_apart site
 [ "${1:-}" = peers ] || exit 0
+install_apart site
 missing=""
 # The folder of servers is not on the path of everybody.
 PATH=$PATH:/usr/sbin
@@ -125,12 +138,5 @@ command -v go >/dev/null 2>&1 || missing="$missing golang-go"
 command -v gdb >/dev/null 2>&1 || missing="$missing gdb"
 # shellcheck disable=SC2086
 [ -z "$missing" ] || install_packages $missing
-# The scanner has a folder of its own: nothing but one test needs it.
-if ! cmp -s tools/scanner.txt .venv/scanner/scanner.txt; then
-    echo "setup: installing the scanner"
-    rm -rf .venv/scanner
-    .venv/bin/python3 -m pip install --quiet --disable-pip-version-check \
-        --target .venv/scanner --requirement tools/scanner.txt
-    cp tools/scanner.txt .venv/scanner/scanner.txt
-fi
+install_apart scanner
 touch .venv/peers.stamp
