@@ -154,8 +154,11 @@ struct Resolver(Movable):
             return by_hand^
         var deadline_ms = _NO_DEADLINE_MS
         if timeout_ms:
-            var now_ms = waiting_fiber("resolve").reactor().refresh_now_ms()
-            deadline_ms = now_ms + timeout_ms.value()
+            deadline_ms = (
+                waiting_fiber("resolve")
+                .reactor()
+                .deadline_after(timeout_ms.value())
+            )
         var missing = DnsError.NOT_FOUND
         for name in whole_names(
             host, self._state[].config.search, self._state[].config.ndots
@@ -242,7 +245,7 @@ def _ask_server(
     timeout_ms: Int,
 ) raises:
     var reactor = waiting_fiber("resolve").reactor()
-    var deadline_ms = reactor.refresh_now_ms() + timeout_ms
+    var deadline_ms = reactor.deadline_after(timeout_ms)
     _ask_until(server, name, findings, deadline_ms, with_edns=True)
     for finding in findings:
         if finding.is_open() and finding.was_unreadable:

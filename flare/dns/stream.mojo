@@ -69,7 +69,7 @@ def _exchange(
     server: SocketAddr, query: List[UInt8], timeout_ms: Int
 ) raises -> List[UInt8]:
     var reactor = waiting_fiber("resolve").reactor()
-    var deadline_ms = reactor.refresh_now_ms() + timeout_ms
+    var deadline_ms = reactor.deadline_after(timeout_ms)
     var opened = checked(
         "resolve",
         open_socket(

@@ -16,12 +16,9 @@ from flare.sys.fiber_switch import StackContext, suspend_stack
 
 from .fiber_family import FiberFamily
 from .operation import CANCELLED, TIMED_OUT, Operation, OperationState
-from .reactor import Reactor
+from .reactor import NO_DEADLINE, NS_PER_MS, Reactor
 from .timer_task import TIMER_OF_FIBER
 from .timer_wheel import TimerEntry
-
-comptime NO_DEADLINE = Int.MAX
-"""The deadline of a wait that may last for ever."""
 
 comptime FiberFunction = def(Erased) thin -> None
 """What a fiber runs; nothing may leave it but a return."""
@@ -42,6 +39,19 @@ struct FiberPhase:
     """It waits."""
     comptime LEAKED: UInt8 = 4
     """It ignored being cancelled and is never resumed."""
+
+
+@fieldwise_init
+struct PresentWait(TrivialRegisterPassable):
+    """Holds how one wait of a fiber began and ended."""
+
+    var begun_part_ns: Int
+    """How far into its millisecond it began. Its timer is early until the
+    millisecond of the deadline has got as far."""
+    var expired: Bool
+    """The timer ended it."""
+    var came_first: Bool
+    """The fiber's operation was complete before the one beside it."""
 
 
 struct FiberState(Movable):
@@ -79,10 +89,8 @@ struct FiberState(Movable):
     """True for the thread's main context, which has no stack here."""
     var cancelled: Bool
     """Its next wait reports `CANCELLED`."""
-    var expired: Bool
-    """The timer ended the present wait."""
-    var came_first: Bool
-    """The fiber's operation was complete before the one beside it."""
+    var present: PresentWait
+    """The present wait, or the last one."""
     var generation: UInt32
     """Grows each time the block is used again."""
     var cancelled_waits: Int
@@ -117,8 +125,7 @@ struct FiberState(Movable):
         self.phase = FiberPhase.IDLE
         self.is_main = octets == 0
         self.cancelled = False
-        self.expired = False
-        self.came_first = False
+        self.present = PresentWait(0, False, False)
         self.generation = 0
         self.cancelled_waits = 0
         self.family = None
@@ -203,7 +210,7 @@ struct Fiber(Equatable, TrivialRegisterPassable):
             self.suspend()
         self._disarm()
         var result = operation.result()
-        if result == CANCELLED and self.state[].expired:
+        if result == CANCELLED and self.state[].present.expired:
             return TIMED_OUT
         return result
 
@@ -235,7 +242,7 @@ struct Fiber(Equatable, TrivialRegisterPassable):
         """
         var other = self.beside()
         other.state[].result = Int32(CANCELLED)
-        self.state[].came_first = False
+        self.state[].present.came_first = False
         if self.state[].cancelled:
             self._refuse_to_wait()
             return CANCELLED
@@ -258,7 +265,7 @@ struct Fiber(Equatable, TrivialRegisterPassable):
             self.suspend()
         self._disarm()
         var result = operation.result()
-        if result == CANCELLED and self.state[].expired:
+        if result == CANCELLED and self.state[].present.expired:
             return TIMED_OUT
         return result
 
@@ -281,7 +288,7 @@ struct Fiber(Equatable, TrivialRegisterPassable):
         self._disarm()
         if self.state[].cancelled:
             return CANCELLED
-        return TIMED_OUT if self.state[].expired else 0
+        return TIMED_OUT if self.state[].present.expired else 0
 
     def yield_turn(self):
         """Lets everything else that is ready run first."""
@@ -313,7 +320,7 @@ struct Fiber(Equatable, TrivialRegisterPassable):
         A fiber that was woken in the same turn has not waited too long.
         """
         if self.state[].phase == FiberPhase.PARKED:
-            self.state[].expired = True
+            self.state[].present.expired = True
             self._end_wait()
 
     def suspend(self):
@@ -371,13 +378,16 @@ struct Fiber(Equatable, TrivialRegisterPassable):
     def _arm(self, timeout_ms: Int) -> Bool:
         # Where it is too late already the caller yields: a body that tries
         # again and again must not keep the loop from everything else.
-        self.state[].expired = False
+        self.state[].present.expired = False
         var deadline = self.state[].deadline_ms
         if timeout_ms == NO_DEADLINE and deadline == NO_DEADLINE:
             return True
-        var now = self.reactor().refresh_now_ms()
-        if timeout_ms < NO_DEADLINE - now:
-            deadline = min(deadline, now + timeout_ms)
+        var now_ns = self.reactor().refresh_now_ns()
+        var now = self.reactor().now_ms()
+        self.state[].present.begun_part_ns = 0
+        if deadline > now and timeout_ms < deadline - now:
+            deadline = now + timeout_ms
+            self.state[].present.begun_part_ns = now_ns - now * NS_PER_MS
         if deadline <= now:
             return False
         self.state[].timer.owner = self.state.unsafe_bitcast[NoneType]()
@@ -430,7 +440,7 @@ def _on_beside_complete(operation: Operation):
     var own = fiber.operation()
     # What may have come first counts as if it had.
     if own.is_idle() or own.state[].tried_again:
-        fiber.state[].came_first = True
+        fiber.state[].present.came_first = True
     if own.is_idle():
         if fiber.state[].phase == FiberPhase.PARKED:
             fiber.reactor().state[].fibers.resume(fiber)

@@ -41,6 +41,9 @@ comptime _ENDING_TURNS_MAX = 4000
 comptime NS_PER_MS = 1_000_000
 """How many nanoseconds of a backend's clock make one of the reactor's."""
 
+comptime NO_DEADLINE = Int.MAX
+"""The deadline of a wait that lasts until it is ended."""
+
 comptime SLOW_TURN_MS = 100
 """A turn that takes so long keeps everybody else waiting: nothing it runs may."""
 
@@ -373,9 +376,41 @@ struct Reactor(Equatable, TrivialRegisterPassable):
         Returns:
             Milliseconds of a clock that never goes back.
         """
+        _ = self.refresh_now_ns()
+        return self.state[].now_ms
+
+    @always_inline
+    def refresh_now_ns(self) -> Int:
+        """Reads the clock, also for `now_ms`.
+
+        Returns:
+            Nanoseconds of a clock that never goes back.
+        """
         var now_ns = self.state[].functions.now_ns(self.state[].backend)
         self.state[].now_ms = now_ns // NS_PER_MS
-        return self.state[].now_ms
+        return now_ns
+
+    def deadline_after(self, timeout_ms: Int) -> Int:
+        """Reads the clock and returns when a wait that begins now is over.
+
+        Timers fire at whole milliseconds. The present one counts only from its
+        end, so that no wait is shorter than its timeout.
+
+        Args:
+            timeout_ms: The timeout.
+
+        Returns:
+            The first millisecond at which all of the timeout has passed. It is
+            the present one if the timeout is 0 or less, and `NO_DEADLINE` if no
+            number can say it.
+        """
+        var now_ns = self.refresh_now_ns()
+        if timeout_ms <= 0:
+            return self.state[].now_ms
+        var begun_ms = (now_ns + (NS_PER_MS - 1)) // NS_PER_MS
+        if timeout_ms >= NO_DEADLINE - begun_ms:
+            return NO_DEADLINE
+        return begun_ms + timeout_ms
 
     @always_inline
     def now_ms(self) -> Int:

@@ -317,7 +317,7 @@ struct FiberSocket(TrivialRegisterPassable):
             if result == -EINTR:
                 # io_uring waits for a Unix socket in a thread of the kernel,
                 # which a cancel interrupts.
-                if fiber.state[].expired:
+                if fiber.state[].present.expired:
                     result = TIMED_OUT
                 if fiber.is_cancelled():
                     result = CANCELLED
@@ -423,22 +423,20 @@ struct FiberSocket(TrivialRegisterPassable):
             0, or a negated errno.
         """
         direction[].unwaited = 0
-        var now_ms = fiber.reactor().refresh_now_ms()
+        var left_ms = direction[].timeout_ms
         if deadline_ms == NOT_WAITED:
-            deadline_ms = NO_DEADLINE
-            if direction[].timeout_ms < NO_DEADLINE - now_ms:
-                deadline_ms = max(
-                    now_ms + direction[].timeout_ms, NOT_WAITED + 1
-                )
+            deadline_ms = max(
+                fiber.reactor().deadline_after(left_ms), NOT_WAITED + 1
+            )
+        elif deadline_ms != NO_DEADLINE:
+            left_ms = deadline_ms - fiber.reactor().refresh_now_ms()
         var operation = fiber.operation()
         operation.state[].kind = OperationKind.POLL
         operation.state[].address = None
         operation.state[].length = (
             POLL_IN if direction == self.receiving() else POLL_OUT
         )
-        var result = fiber.perform(
-            NO_DEADLINE if deadline_ms == NO_DEADLINE else deadline_ms - now_ms
-        )
+        var result = fiber.perform(left_ms)
         return min(result, 0) if self.is_open() else -EBADF
 
     def pause(self, fiber: Fiber, mut left_ms: Int) -> Int:

@@ -110,4 +110,4 @@ def send_and_receive(
     if sent == CANCELLED and not fiber.is_cancelled():
         sent = 0
     _ = socket.finish(socket.receiving(), "read", 0)
-    return SentAndReceived(sent, received, fiber.state[].came_first)
+    return SentAndReceived(sent, received, fiber.state[].present.came_first)

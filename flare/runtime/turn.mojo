@@ -47,7 +47,7 @@ def run_turn[B: Backend](reactor: Reactor, wait_ms: Int):
     reactor.state[].busy_since_ms = reactor.state[].now_ms
     reactor.state[].wall_seconds = backend.wall_seconds()
     _dispatch(reactor, backend, now_ns)
-    _fire_timers(reactor)
+    _fire_timers(reactor, now_ns)
     if reactor.state[].mailbox.has_mail():
         reactor.state[].mailbox.deliver()
     reactor.state[].fibers.run_ready()
@@ -147,16 +147,28 @@ def _keep_behind(reactor: Reactor, count: Int):
     completions.shrink(kept)
 
 
-def _fire_timers(reactor: Reactor):
+def _fire_timers(reactor: Reactor, now_ns: Int):
     var timers = reactor.state[].timers
-    timers.advance(reactor.state[].now_ms)
+    var now_ms = reactor.state[].now_ms
+    timers.advance(now_ms)
+    # Negative if the clock was read again since.
+    var part_ns = now_ns - now_ms * NS_PER_MS
     while True:
         var due = timers.next_due()
         if not due:
             return
         var entry = due.value()
         if entry[].tag == TIMER_OF_FIBER:
-            Fiber.from_timer(entry).expire()
+            var fiber = Fiber.from_timer(entry)
+            if (
+                entry[].deadline_ms == now_ms
+                and fiber.state[].present.begun_part_ns > part_ns
+            ):
+                # By then the whole wait has passed.
+                fiber.state[].present.begun_part_ns = 0
+                timers.arm(entry, now_ms + 1)
+            else:
+                fiber.expire()
         else:
             var task = entry[].owner.value().unsafe_bitcast[TimerTask]()
             task[].fire(task[].owner)

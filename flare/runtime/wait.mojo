@@ -88,12 +88,12 @@ struct DeadlineScope(ImplicitlyCopyable):
         """
         var fiber = waiting_fiber("wait")
         self.outer_ms = fiber.state[].scope_deadline_ms
-        var now_ms = fiber.reactor().refresh_now_ms()
-        # A deadline that no number can say is none.
-        if self.duration_ms < NO_DEADLINE - now_ms:
-            set_scope_deadline(
-                fiber, min(self.outer_ms, now_ms + self.duration_ms)
-            )
+        set_scope_deadline(
+            fiber,
+            min(
+                self.outer_ms, fiber.reactor().deadline_after(self.duration_ms)
+            ),
+        )
 
     def __exit__(mut self):
         """Restores the deadline around the block."""

@@ -126,10 +126,10 @@ def _run(
     # 0 when there is a winner or all have failed; or why the wait has ended.
     var fiber = race[].waiter
     var reactor = fiber.reactor()
-    var now_ms = reactor.refresh_now_ms()
-    var deadline_ms = fiber.state[].deadline_ms
-    if timeout_ms < NO_DEADLINE - now_ms:
-        deadline_ms = min(deadline_ms, now_ms + timeout_ms)
+    var deadline_ms = min(
+        fiber.state[].deadline_ms, reactor.deadline_after(timeout_ms)
+    )
+    var now_ms = reactor.now_ms()
     var count = min(len(addresses), ATTEMPTS_MAX)
     var next_ms = now_ms
     var failed = 0

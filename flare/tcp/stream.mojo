@@ -114,12 +114,13 @@ struct TcpStream(Movable, StreamSocket):
                 first address.
         """
         var reactor = waiting_fiber("connect").reactor()
-        var began_ms = reactor.refresh_now_ms()
+        var deadline_ms = reactor.deadline_after(
+            timeout_ms.or_else(NO_DEADLINE)
+        )
         var addresses = host_addresses(host, port, timeout_ms)
         var left_ms = NO_DEADLINE
         if timeout_ms:
-            var spent_ms = reactor.refresh_now_ms() - began_ms
-            left_ms = max(timeout_ms.value() - spent_ms, 0)
+            left_ms = max(deadline_ms - reactor.refresh_now_ms(), 0)
         return Self(unsafe_socket=connect_to_first(addresses, left_ms))
 
     def unsafe_socket(self) -> FiberSocket:

@@ -11,7 +11,7 @@ from flare.runtime.fiber import NO_DEADLINE
 from flare.runtime.reactor import ReactorConfig
 from flare.runtime.task import spawn
 from flare.runtime.wait import deadline_in, sleep
-from flare.sys.clock import monotonic_ms
+from flare.sys.clock import monotonic_ms, monotonic_ns
 from tests.runtime.loop import Log, Loop
 
 
@@ -23,6 +23,32 @@ def test_a_script_sleeps_at_least_as_long_as_it_asks() raises:
         assert_true(
             slept >= duration_ms and slept < duration_ms + 2_000, String(slept)
         )
+
+
+def test_no_wait_is_shorter_than_its_time_however_often_the_loop_turns() raises:
+    for kind in [BackendKind.EPOLL, BackendKind.IO_URING]:
+        var loop = Loop(ReactorConfig(backend=kind))
+        var log = Log()
+
+        def body() raises {var log}:
+            for duration_ms in range(1, 8):
+                var begun = monotonic_ns()
+                sleep(duration_ms)
+                _note(log, "sleep", duration_ms, begun)
+                begun = monotonic_ns()
+                try:
+                    with deadline_in(duration_ms):
+                        sleep(60_000)
+                except:
+                    _note(log, "deadline", duration_ms, begun)
+                # Other code may have read the clock within a millisecond.
+                pause(0.0003)
+
+        spawn(body).detach()
+        while loop.busy() > 0:
+            loop.turn(0)
+        loop.close()
+        assert_equal(log.take(), List[String]())
 
 
 def test_fibers_wake_in_the_order_of_their_sleeps() raises:
@@ -223,6 +249,12 @@ def test_a_script_that_turns_its_loop_itself_can_still_wait() raises:
     assert_true(handle.is_done())
     sleep(1)
     assert_equal(handle^.join(), 7)
+
+
+def _note(log: Log, what: StringSlice, duration_ms: Int, begun_ns: Int):
+    var passed_ns = monotonic_ns() - begun_ns
+    if passed_ns < duration_ms * 1_000_000:
+        log.add(String(what, " of ", duration_ms, " ms took ", passed_ns))
 
 
 @no_inline

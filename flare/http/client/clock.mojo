@@ -1,7 +1,6 @@
 """Bounds how long an exchange may last, by the clock of the loop."""
 
 from flare.runtime.current import current_reactor
-from flare.runtime.fiber import NO_DEADLINE
 
 
 @fieldwise_init
@@ -23,10 +22,9 @@ struct Clock(TrivialRegisterPassable):
         """
         # A program may have computed for long since its loop last turned.
         var reactor = current_reactor()
-        var now_ms = reactor.value().refresh_now_ms() if reactor else 0
-        if total_ms >= NO_DEADLINE - now_ms:
-            return Self(NO_DEADLINE)
-        return Self(now_ms + total_ms)
+        if not reactor:
+            return Self(total_ms)
+        return Self(reactor.value().deadline_after(total_ms))
 
     def left(self, most_ms: Int) -> Int:
         """Returns how long the next wait may last.
