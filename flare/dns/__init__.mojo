@@ -1,4 +1,4 @@
-"""Finds the addresses of hosts."""
+"""Looks up the addresses of hosts."""
 
 from .config import ResolverConfig
 from .error import DnsError

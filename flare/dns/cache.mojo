@@ -1,4 +1,4 @@
-"""Keeps what servers have answered, for as long as they said."""
+"""Caches the answers of name servers, for as long as these allow."""
 
 from .finding import Finding
 
@@ -11,44 +11,44 @@ struct _Entry(Copyable, Movable):
 
 
 struct DnsCache(Movable, Sized):
-    """Keeps answers, bounded in number and in time.
+    """A cache of answers, bounded in number and in time.
 
     Plain data: no call waits. A look-up compares with each entry, which is
-    nothing beside a server's answer.
+    fast compared with asking a server.
     """
 
     var _entries: List[_Entry]
     var _entries_max: Int
 
     def __init__(out self, entries_max: Int):
-        """Keeps nothing.
+        """Creates an empty cache.
 
         Args:
-            entries_max: How many answers it keeps; at least 1.
+            entries_max: The most answers it stores; at least 1.
         """
         self._entries = []
         self._entries_max = entries_max
 
     def __len__(self) -> Int:
-        """Counts the entries, those that have ended included.
+        """Returns the number of entries, including expired ones.
 
         Returns:
-            The count.
+            The number.
         """
         return len(self._entries)
 
     def find(
         self, name: StringSlice, type: UInt16, now_ms: Int
     ) -> Optional[Finding]:
-        """Finds an answer that still holds.
+        """Returns an answer that is still valid.
 
         Args:
-            name: The whole name in small letters.
+            name: The whole name in lower case.
             type: The type of record.
-            now_ms: The present moment.
+            now_ms: The current time.
 
         Returns:
-            The answer, or none.
+            The answer, or `None`.
         """
         for i in range(len(self._entries)):
             ref entry = self._entries[i]
@@ -61,13 +61,14 @@ struct DnsCache(Movable, Sized):
     def keep(
         mut self, name: StringSlice, finding: Finding, end_ms: Int, now_ms: Int
     ):
-        """Keeps an answer; the one that would end first makes room.
+        """Stores an answer. If the cache is full, it replaces the one that
+        expires first.
 
         Args:
-            name: The whole name in small letters.
+            name: The whole name in lower case.
             finding: The answer.
-            end_ms: When it ends.
-            now_ms: The present moment.
+            end_ms: When the answer expires.
+            now_ms: The current time.
         """
         if end_ms <= now_ms:
             return
@@ -89,5 +90,5 @@ struct DnsCache(Movable, Sized):
             self._entries[soonest] = entry^
 
     def clear(mut self):
-        """Forgets everything."""
+        """Removes all entries."""
         self._entries.clear()

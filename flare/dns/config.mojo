@@ -1,4 +1,4 @@
-"""Says whom a resolver asks, how long it waits and how much it keeps."""
+"""Configures a resolver: servers, timeouts, cache."""
 
 from flare.net import IpAddr, SocketAddr
 from flare.runtime.blocking import blocking
@@ -8,7 +8,7 @@ from .hosts_file import HostsFile
 from .resolv_conf import NDOTS_MAX, SEARCH_MAX, ResolvConf
 
 comptime FILE_OCTETS_MAX = 4 * 1024 * 1024
-"""What is read of a file of the system; the rest is left."""
+"""How much of a system file is read; the rest is ignored."""
 
 comptime _DNS_PORT: UInt16 = 53
 comptime _HOSTS: StaticString = "/etc/hosts"
@@ -27,36 +27,43 @@ struct ResolverConfig(Copyable, Movable):
     comptime CACHE_ENTRIES_MAX = 65_536
     """The bound of `cache_entries_max`."""
     comptime CACHE_SECONDS_MAX = 604_800
-    """The bound of `cache_seconds_max` and `negative_cache_seconds_max`: a week
-    (RFC 8767 section 4)."""
+    """The bound of `cache_seconds_max` and `negative_cache_seconds_max`: one
+    week (RFC 8767 section 4).
+    """
 
     var servers: List[SocketAddr]
-    """Whom to ask, in this order; at least one. By default the server on this
-    machine."""
+    """The servers to ask, in this order; at least one. The default is the
+    server on this machine.
+    """
     var hosts: HostsFile
-    """Hosts that are known without asking; none by default."""
+    """Hosts with fixed addresses; none by default."""
     var search: List[String]
-    """Domains that are put behind short names, each a host name; none by
-    default."""
+    """Domains that are appended to short names, each a host name; none by
+    default.
+    """
     var ndots: Int
-    """A name with so many dots is asked as it is before it is made longer; 1 by
-    default."""
+    """A name with at least this many dots is first looked up as it is; 1 by
+    default.
+    """
     var server_timeout_ms: Int
-    """How long one server is waited for, 5 s by default."""
+    """How long to wait for one server; 5 s by default."""
     var attempts: Int
-    """How often each server is asked, twice by default."""
+    """How often to ask each server; twice by default."""
     var cache_entries_max: Int
-    """How many answers are kept, 1,024 by default; the one that would end first
-    makes room."""
+    """The most cached answers; 1,024 by default. If the cache is full, the
+    answer that expires first is replaced.
+    """
     var cache_seconds_max: Int
-    """How long addresses are kept at most, whatever their server says: a day by
-    default."""
+    """The longest time to cache addresses, whatever the server says; one day
+    by default.
+    """
     var negative_cache_seconds_max: Int
-    """How long it is kept at most that there is no address: an hour by default
-    (RFC 2308 section 5 advises one to three)."""
+    """The longest time to cache that there is no address; one hour by default
+    (RFC 2308 section 5 advises one to three).
+    """
 
     def __init__(out self):
-        """Has the default values."""
+        """Creates a configuration with the defaults."""
         self.servers = [SocketAddr.localhost(_DNS_PORT)]
         self.hosts = HostsFile()
         self.search = []
@@ -72,11 +79,11 @@ struct ResolverConfig(Copyable, Movable):
         hosts: Span[mut=False, UInt8, _],
         resolv_conf: Span[mut=False, UInt8, _],
     ) -> Self:
-        """Takes over what the files of the system say.
+        """Creates a configuration from the contents of system files.
 
         Args:
-            hosts: The octets of a file like hosts(5).
-            resolv_conf: The octets of a file like resolv.conf(5).
+            hosts: The content of a file like hosts(5).
+            resolv_conf: The content of a file like resolv.conf(5).
 
         Returns:
             The configuration.
@@ -96,7 +103,8 @@ struct ResolverConfig(Copyable, Movable):
 
     @staticmethod
     def from_system() raises -> Self:
-        """Reads `/etc/hosts` and `/etc/resolv.conf`; a missing one is empty.
+        """Reads `/etc/hosts` and `/etc/resolv.conf`; a missing file counts as
+        empty.
 
         Later changes of the files need another call.
 
@@ -114,10 +122,10 @@ struct ResolverConfig(Copyable, Movable):
         return Self.from_files(Span(contents[0]), Span(contents[1]))
 
     def first_problem(self) -> Optional[StaticString]:
-        """Judges the values.
+        """Returns the first invalid value.
 
         Returns:
-            The first problem, or none.
+            The problem, or `None`.
         """
         if len(self.servers) < 1 or len(self.servers) > Self.SERVERS_MAX:
             return StaticString("servers must be 1 to 8")
@@ -153,11 +161,11 @@ struct ResolverConfig(Copyable, Movable):
         return None
 
     def check_search(self) raises:
-        """Judges the search list as the names are judged that are asked for.
+        """Checks the search domains by the rules for names to look up.
 
         Raises:
-            Error: `dns.bad_name resolve` for the first domain that is no host
-                name; `DnsError.of` reads it.
+            Error: `dns.bad_name resolve` for the first domain that is not a
+                host name (`DnsError.of`).
         """
         for domain in self.search:
             try:

@@ -1,9 +1,9 @@
 """Asks one server by datagrams (RFC 1035 section 4.2.1).
 
-Each exchange has a socket of its own, connected to the server, with a port and
-ids that nobody can foresee (RFC 5452 section 9.2): the kernel drops what comes
-from elsewhere. What comes from there and answers another question is passed
-over, a bounded number of times.
+Each exchange has its own socket, connected to the server, with an
+unpredictable port and unpredictable ids (RFC 5452 section 9.2). So the kernel
+drops datagrams from elsewhere. Datagrams of the server that answer another
+question are ignored, up to a bound.
 """
 
 from flare.core import PointerTo, heap_create, heap_destroy
@@ -35,7 +35,8 @@ from .error import DnsError
 from .finding import Finding
 
 comptime FOREIGN_MAX = 64
-"""How many datagrams may answer other questions before a server is given up."""
+"""How many datagrams may answer other questions before the server is given up.
+"""
 
 comptime _DATAGRAM_OCTETS_MAX = 4096
 comptime _PORT_TRIES = 8
@@ -43,7 +44,7 @@ comptime _PORT_MIN = 1024
 
 
 struct _Query(Copyable, Movable):
-    # Which finding it is for, what is sent, and whether the answer has come.
+    # The index of the question, the query, and whether its answer has arrived.
     var index: Int
     var message: List[UInt8]
     var is_answered: Bool
@@ -55,8 +56,9 @@ struct _Query(Copyable, Movable):
 
 
 struct DatagramExchange(Movable):
-    """Owns queries that were sent to one server, and the socket on which their
-    answers come."""
+    """The queries that were sent to one server, and the socket for their
+    answers.
+    """
 
     # On the heap, because a fiber is parked in what asks for it.
     var _state: PointerTo[_ExchangeState]
@@ -69,16 +71,16 @@ struct DatagramExchange(Movable):
         *,
         with_edns: Bool,
     ) raises:
-        """Asks for everything that is open.
+        """Sends a query for each open question.
 
         Args:
-            server: Whom to ask.
+            server: The server.
             name: The whole name.
             findings: The questions.
-            with_edns: Whether to say that we take larger datagrams.
+            with_edns: Whether to offer to receive larger datagrams.
 
         Raises:
-            Error: If no socket can be had.
+            Error: If no socket can be opened.
         """
         var queries = _write_queries(name, findings, with_edns)
         var socket = _Socket(
@@ -114,15 +116,15 @@ struct DatagramExchange(Movable):
     ) raises -> Optional[Int]:
         """Waits for answers, until one does not fit a datagram.
 
-        Others may come while that one is asked for over TCP: they are there
-        when this is called again.
+        Call it again after asking that question over TCP; other answers may
+        have arrived meanwhile.
 
         Args:
-            findings: The questions; what is answered is noted in them.
-            deadline_ms: Until when to wait.
+            findings: The questions; answers are recorded in them.
+            deadline_ms: How long to wait.
 
         Returns:
-            Which finding that is; none where no more is to come.
+            The index of the question; `None` if no further answer is expected.
 
         Raises:
             Error: If the fiber is cancelled.
@@ -143,7 +145,7 @@ struct DatagramExchange(Movable):
                     self._fail(findings, DnsError.BAD_ANSWER)
                 continue
             if count != -EAGAIN:
-                # Nobody listens there, or no route leads there.
+                # No server listens there, or no route leads there.
                 self._fail(findings, DnsError.TRY_AGAIN)
                 continue
             var left_ms = deadline_ms - fiber.reactor().refresh_now_ms()
@@ -187,13 +189,13 @@ struct _Socket(Movable):
 
 
 def random_number() raises -> UInt16:
-    """Draws a number that nobody can foresee.
+    """Returns an unpredictable number.
 
     Returns:
         Any number of 16 bits.
 
     Raises:
-        NetError: If the kernel has no generator.
+        NetError: If the kernel has no random generator.
     """
     var octets = List[UInt8](length=2, fill=0)
     _ = checked("resolve", fill_random(Span(octets)))
@@ -203,19 +205,19 @@ def random_number() raises -> UInt16:
 def query_for(
     name: String, type: UInt16, id: UInt16, with_edns: Bool
 ) raises -> List[UInt8]:
-    """Writes a query for a name that was judged before.
+    """Returns a query for a name that was checked.
 
     Args:
         name: The whole name.
         type: The type of record.
         id: The id.
-        with_edns: Whether to say that we take larger datagrams.
+        with_edns: Whether to offer to receive larger datagrams.
 
     Returns:
         The message.
 
     Raises:
-        Error: `dns.bad_name resolve` if the name has no form on the wire.
+        Error: `dns.bad_name resolve` if the name has no wire form.
     """
     try:
         return write_query(name, type, id, with_edns=with_edns)
@@ -226,11 +228,11 @@ def query_for(
 def take_answer(
     message: Span[UInt8, _], query: Span[UInt8, _], mut finding: Finding
 ) -> Bool:
-    """Notes what a message says about a question.
+    """Records the answer of a message to a question.
 
     Args:
-        message: What has come.
-        query: What was sent.
+        message: The received message.
+        query: The query that was sent.
         finding: The question.
 
     Returns:

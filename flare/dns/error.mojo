@@ -3,8 +3,8 @@
     dns.<kind> <operation>[ <host>[ code=<number>]]
     dns.bad_name <operation>: <detail>
 
-A user gets the text only, as with `NetError`; `DnsError.of` reads it back. What
-stands behind the colon is for people; it is escaped.
+Callers receive the text only, as with `NetError`; `DnsError.of` reads the
+fields back. The detail after the colon is for people; it is escaped.
 """
 
 from flare.core import equals, write_escaped
@@ -35,10 +35,10 @@ comptime _MINUS: UInt8 = 45
 
 @fieldwise_init
 struct DnsError(ImplicitlyCopyable, Writable):
-    """Says which look-up failed, and why."""
+    """Describes a failed look-up."""
 
     comptime OTHER = 0
-    """A failure without a kind of its own; `code` tells more."""
+    """A failure without a kind of its own; see `code`."""
     comptime NOT_FOUND = 1
     """The name does not exist."""
     comptime NO_ADDRESS = 2
@@ -46,39 +46,40 @@ struct DnsError(ImplicitlyCopyable, Writable):
     comptime TIMEOUT = 3
     """No server answered in time, or the deadline passed."""
     comptime TRY_AGAIN = 4
-    """No server could be reached, or they failed for now."""
+    """No server could be reached, or the servers failed temporarily."""
     comptime SERVER_FAILURE = 5
     """The servers could not find the answer."""
     comptime REFUSED = 6
-    """The servers do not answer us."""
+    """The servers refuse to answer this machine."""
     comptime BAD_NAME = 7
-    """The text is no host name; nobody was asked."""
+    """The text is not a host name; no server was asked."""
     comptime BAD_ANSWER = 8
-    """What the servers answered cannot be read."""
+    """The answer of the servers is malformed."""
     comptime CANCELLED = 9
-    """Whoever waited for the look-up was cancelled."""
+    """The fiber that waited for the look-up was cancelled."""
     comptime NO_MEMORY = 10
     """Memory, or room for one more look-up, has run out."""
 
     var kind: Int
     """One of the constants above."""
     var operation: StaticString
-    """What was tried: `"resolve"`."""
+    """The operation: `"resolve"`."""
     var host: String
-    """The name, an address, or nothing where the text is no name."""
+    """The name or address; empty if the text is not a name."""
     var code: Int
-    """The code of a server (RFC 1035 section 4.1.1); of the system's look-up
-    the negative number of C; 0 where there is none."""
+    """The server's code (RFC 1035 section 4.1.1). For the system's look-up,
+    the negative number of the C library; 0 without a code.
+    """
 
     @staticmethod
     def of(e: Error) -> Optional[Self]:
-        """Reads the fields back out of an error that a function raised.
+        """Returns the fields of an error that a look-up raised.
 
         Args:
             e: Any error.
 
         Returns:
-            The fields, or none if it is not an error of a look-up.
+            The fields; `None` if the error has another origin.
         """
         var text = String(e)
         if not text.startswith(_PREFIX):
@@ -115,7 +116,7 @@ struct DnsError(ImplicitlyCopyable, Writable):
         """Returns whether the same look-up may succeed later.
 
         Returns:
-            True where the servers failed, False where they said no.
+            True if the servers failed; False if they gave a definite answer.
         """
         return self.kind in (
             Self.TIMEOUT,
@@ -140,7 +141,7 @@ struct DnsError(ImplicitlyCopyable, Writable):
 
 @fieldwise_init
 struct HostNameError(ImplicitlyCopyable, Writable):
-    """Says why a text is no host name."""
+    """Describes why a text is not a host name."""
 
     var reason: StaticString
     """A fixed phrase, never octets of the text."""
@@ -154,14 +155,14 @@ struct HostNameError(ImplicitlyCopyable, Writable):
         writer.write(self.reason)
 
     def about(self, octets: Span[UInt8, _]) -> Error:
-        """Makes the error that whoever asked for the name sees.
+        """Returns the error that the caller of the look-up gets.
 
         Args:
             octets: The refused text; it may come from a peer.
 
         Returns:
-            An error whose text starts with `dns.bad_name resolve` and shows the
-            text escaped, and cut where it is long.
+            An error whose text starts with `dns.bad_name resolve`, and shows
+            the text escaped, cut off if it is long.
         """
         var text = String("dns.bad_name resolve: ", self.reason, ': "')
         var shown = min(len(octets), _SHOWN_OCTETS_MAX)

@@ -1,4 +1,4 @@
-"""Holds what is known about the addresses of one family of one name."""
+"""Collects the answers of servers to one question."""
 
 from flare.net import IpAddr
 from flare.proto.dns import (
@@ -12,10 +12,10 @@ from .error import DnsError
 
 
 struct Finding(Copyable, Movable):
-    """Says what servers have answered to one question."""
+    """The state of one question: the addresses of one family of a name."""
 
     comptime OPEN: UInt8 = 0
-    """No server has said yes or no; `failure` is the last reason."""
+    """No server has given a definite answer; `failure` is the last reason."""
     comptime ADDRESSES: UInt8 = 1
     """There are addresses."""
     comptime NO_ADDRESS: UInt8 = 2
@@ -28,20 +28,20 @@ struct Finding(Copyable, Movable):
     var status: UInt8
     """One of the constants above."""
     var addresses: List[IpAddr]
-    """What was found."""
+    """The addresses."""
     var ttl_seconds: Optional[Int]
-    """How long it holds."""
+    """How long the answer is valid."""
     var failure: Int
     """A kind of `DnsError`, while the question is open."""
     var code: Int
     """The code of the server that failed last."""
     var was_truncated: Bool
-    """The last answer did not fit a datagram."""
+    """Whether the last answer did not fit a datagram."""
     var was_unreadable: Bool
-    """The last server could not read the query."""
+    """Whether the last server could not parse the query."""
 
     def __init__(out self, type: UInt16):
-        """Makes a question that nobody has answered.
+        """Creates an open question.
 
         Args:
             type: `RecordType.A` or `RecordType.AAAA`.
@@ -59,17 +59,17 @@ struct Finding(Copyable, Movable):
         """Returns whether another server should be asked.
 
         Returns:
-            True until one has said yes or no.
+            True until a server has given a definite answer.
         """
         return self.status == Self.OPEN
 
     def begin(mut self):
-        """Forgets how the last server failed."""
+        """Clears the failure of the last server."""
         self.was_truncated = False
         self.was_unreadable = False
 
     def fail(mut self, failure: Int, code: Int = 0):
-        """Notes why a server has not answered.
+        """Records why a server has not answered.
 
         Args:
             failure: A kind of `DnsError`.
@@ -79,7 +79,7 @@ struct Finding(Copyable, Movable):
         self.code = code
 
     def take(mut self, answer: DnsAnswer):
-        """Notes what a server has answered.
+        """Records the answer of a server.
 
         Args:
             answer: The answer to this question.

@@ -1,10 +1,10 @@
-"""Judges host names before anybody is asked for them.
+"""Checks host names before they are looked up.
 
-Letters, digits, hyphens and underscores in labels (RFC 1123 section 2.1, and
-what is in use), nothing else: a name travels into logs, Host fields and queries
-of others. A name that ends in a number is refused, because libraries of C read
-forms like `127.1` and `0x7f000001` as addresses, which whoever checks addresses
-would not see.
+A label consists of letters, digits, hyphens and underscores (RFC 1123 section
+2.1, and usual practice). Other octets are refused, because a name appears in
+logs, Host fields and queries of others. A name that ends in a number is
+refused too: C libraries read forms such as `127.1` and `0x7f000001` as
+addresses, which a check of addresses would miss.
 """
 
 from flare.core import OctetSet, equals_lower
@@ -13,7 +13,7 @@ from flare.proto.dns import LABEL_OCTETS_MAX
 from .error import HostNameError
 
 comptime HOST_NAME_OCTETS_MAX = 253
-"""The longest name, the dot of the root not counted (RFC 1035 section 2.3.4)."""
+"""The longest name, without the root's dot (RFC 1035 section 2.3.4)."""
 
 comptime _MEMBERS = OctetSet.of(
     "-_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -24,10 +24,10 @@ comptime _LOCALHOST: StaticString = "localhost"
 
 
 def check_host_name(octets: Span[UInt8, _]) raises HostNameError:
-    """Refuses what is no host name.
+    """Raises an error if octets are not a host name.
 
     Args:
-        octets: The name, with or without the dot of the root.
+        octets: The name, with or without the root's dot.
 
     Raises:
         HostNameError: If it breaks a rule.
@@ -55,7 +55,7 @@ def check_host_name(octets: Span[UInt8, _]) raises HostNameError:
 
 
 def length_without_root(octets: Span[UInt8, _]) -> Int:
-    """Counts the octets before the dot of the root.
+    """Returns the length of a name without the root's dot.
 
     Args:
         octets: A name.
@@ -68,7 +68,8 @@ def length_without_root(octets: Span[UInt8, _]) -> Int:
 
 
 def is_localhost(octets: Span[UInt8, _]) -> Bool:
-    """Returns whether a name always means this machine (RFC 6761 section 6.3).
+    """Returns whether a name always refers to this machine (RFC 6761 section
+    6.3).
 
     Args:
         octets: A name.

@@ -1,7 +1,7 @@
-"""Reads the file that gives hosts their addresses by hand (hosts(5)).
+"""Parses the file with the fixed addresses of hosts (hosts(5)).
 
-A pure function over octets: an address and names on each line, `#` begins a
-comment. A line that is not so is passed over, as is all that a limit forbids.
+A pure function over octets. Each line has an address and names; `#` starts a
+comment. Malformed lines, and lines beyond a limit, are ignored.
 """
 
 from flare.core import lower_octet
@@ -11,13 +11,13 @@ from .host_name import check_host_name, length_without_root
 from .lines import Fields, Lines
 
 comptime HOSTS_PAIRS_MAX = 65_536
-"""The most pairs of a name and an address; those behind are not read."""
+"""The most pairs of a name and an address; further ones are ignored."""
 comptime HOST_ADDRESSES_MAX = 64
-"""The most addresses of one name; those behind are not read."""
+"""The most addresses of one name; further ones are ignored."""
 
 
 struct HostsFile(Copyable, Movable):
-    """Knows the addresses of a few hosts."""
+    """The fixed addresses of a few hosts."""
 
     # Each pair leads to the next one of its name; 0 ends, as no pair leads to
     # the first.
@@ -26,20 +26,20 @@ struct HostsFile(Copyable, Movable):
     var _next: List[Int]
 
     def __init__(out self):
-        """Knows no host."""
+        """Creates an empty table."""
         self._first = {}
         self._addresses = []
         self._next = []
 
     @staticmethod
     def parse(octets: Span[UInt8, _]) -> Self:
-        """Reads a file.
+        """Parses a file.
 
         Args:
-            octets: All of it; any octets.
+            octets: The whole content, unchecked.
 
         Returns:
-            What the file says.
+            The table.
         """
         var file = Self()
         var lines = Lines(0)
@@ -67,10 +67,10 @@ struct HostsFile(Copyable, Movable):
                 )
 
     def addresses_of(self, name: StringSlice) -> List[IpAddr]:
-        """Finds the addresses of a host.
+        """Returns the addresses of a host.
 
         Args:
-            name: The name, in any case, with or without the dot of the root.
+            name: The name, in any case, with or without the root's dot.
 
         Returns:
             The addresses in the order of the file; none for an unknown name.

@@ -1,38 +1,38 @@
-"""Cuts the text files of the system into lines, and lines into fields."""
+"""Splits the system's text files into lines, and lines into fields."""
 
 from flare.core import find_octet
 
 comptime LINE_OCTETS_MAX = 4096
-"""The longest line; a longer one is passed over."""
+"""The longest line; longer ones are ignored."""
 
 comptime _LF: UInt8 = 10
 
 
 @fieldwise_init
 struct Piece(TrivialRegisterPassable):
-    """Says where a line or a field stands in its file."""
+    """The place of a line or a field in its file."""
 
     var start: Int
     """Its first octet."""
     var end: Int
-    """The octet behind it."""
+    """The octet after it."""
 
 
 @fieldwise_init
 struct Lines(ImplicitlyCopyable):
-    """Goes through the lines of a file."""
+    """Iterates over the lines of a file."""
 
     var at: Int
-    """Where the next line begins."""
+    """The start of the next line."""
 
     def next(mut self, octets: Span[UInt8, _]) -> Optional[Piece]:
-        """Goes to the next line that is not too long.
+        """Returns the next line that is not too long.
 
         Args:
             octets: The file.
 
         Returns:
-            The line without its end, or none behind the last.
+            The line without its end; `None` after the last one.
         """
         while self.at < len(octets):
             var start = self.at
@@ -45,21 +45,21 @@ struct Lines(ImplicitlyCopyable):
 
 @fieldwise_init
 struct Fields(ImplicitlyCopyable):
-    """Goes through the fields of a line; white space divides them."""
+    """Iterates over the fields of a line, which white space separates."""
 
     var line: Piece
-    """What is left of the line."""
+    """The rest of the line."""
     var comment: UInt8
-    """The octet that ends the line wherever it stands; a line feed for none."""
+    """The octet that starts a comment anywhere; a line feed for none."""
 
     def next(mut self, octets: Span[UInt8, _]) -> Optional[Piece]:
-        """Goes to the next field.
+        """Returns the next field.
 
         Args:
             octets: The file.
 
         Returns:
-            The field, or none behind the last.
+            The field; `None` after the last one.
         """
         var at = self.line.start
         var end = self.line.end
@@ -81,5 +81,5 @@ struct Fields(ImplicitlyCopyable):
 
 
 def _is_blank(octet: UInt8) -> Bool:
-    # Space, tab, vertical tab, form feed, carriage return: what C calls space.
+    # Space, tab, vertical tab, form feed, carriage return: white space in C.
     return octet == 32 or (octet >= 9 and octet <= 13)

@@ -1,8 +1,8 @@
-"""Reads the file that names the servers to ask (resolv.conf(5)).
+"""Parses the file that lists the name servers (resolv.conf(5)).
 
-A pure function over octets. A line that is not understood is passed over; a
-value beyond its bound is cut to it. `domain` and `search` replace one another:
-the last one counts. Of the options `ndots`, `timeout` and `attempts` are read.
+A pure function over octets. Unknown lines are ignored, and values are limited
+to their bounds. The last one of `domain` and `search` applies. Of the options,
+`ndots`, `timeout` and `attempts` are read.
 """
 
 from flare.core import equals
@@ -12,9 +12,9 @@ from .host_name import check_host_name
 from .lines import Fields, Lines
 
 comptime SERVERS_MAX = 3
-"""The most servers; those behind are not read (resolv.conf(5), MAXNS)."""
+"""The most servers; further ones are ignored (resolv.conf(5), MAXNS)."""
 comptime SEARCH_MAX = 32
-"""The most domains of a search list; those behind are not read."""
+"""The most search domains; further ones are ignored."""
 comptime NDOTS_MAX = 15
 """The bound of `ndots`."""
 comptime TIMEOUT_SECONDS_MAX = 30
@@ -28,22 +28,21 @@ comptime _NO_COMMENT: UInt8 = 10
 
 
 struct ResolvConf(Copyable, Movable):
-    """Says whom to ask, and how."""
+    """The settings of a resolv.conf file."""
 
     var servers: List[IpAddr]
-    """The servers in the order in which they are asked; none means the one on
-    this machine."""
+    """The servers, in order; if empty, the one on this machine."""
     var search: List[String]
-    """The domains that are put behind short names, in this order."""
+    """The domains that are appended to short names, in this order."""
     var ndots: Int
-    """A name with so many dots is asked as it is before it is made longer."""
+    """A name with at least this many dots is first looked up as it is."""
     var timeout_seconds: Int
-    """How long one server is waited for."""
+    """How long to wait for one server."""
     var attempts: Int
-    """How often each server is asked."""
+    """How often to ask each server."""
 
     def __init__(out self):
-        """Has the values that hold without a file."""
+        """Creates the settings that apply without a file."""
         self.servers = []
         self.search = []
         self.ndots = 1
@@ -52,13 +51,13 @@ struct ResolvConf(Copyable, Movable):
 
     @staticmethod
     def parse(octets: Span[UInt8, _]) -> Self:
-        """Reads a file.
+        """Parses a file.
 
         Args:
-            octets: All of it; any octets.
+            octets: The whole content, unchecked.
 
         Returns:
-            What the file says.
+            The settings.
         """
         var conf = Self()
         var lines = Lines(0)

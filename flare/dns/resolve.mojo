@@ -1,7 +1,7 @@
-"""Finds the addresses of a host by the means of the system.
+"""Looks up the addresses of a host with the system's resolver.
 
-Numeric addresses and `localhost` are known without asking anybody; what is no
-host name is refused without asking anybody.
+Numeric addresses and `localhost` need no query. A text that is not a host name
+is refused without a query.
 """
 
 from flare.net import IpAddr
@@ -12,27 +12,27 @@ from .host_name import check_host_name, is_localhost
 from .system_lookup import look_up
 
 comptime RESOLVE_TIMEOUT_MS = 30_000
-"""The longest look-up unless the program chooses another."""
+"""The default limit of a look-up."""
 
 
 def resolve(
     host: StringSlice, *, timeout_ms: Optional[Int] = RESOLVE_TIMEOUT_MS
 ) raises -> List[IpAddr]:
-    """Finds the addresses of a host, of both versions.
+    """Returns the addresses of a host, of both versions.
 
-    The calling fiber, or the script, waits; no worker does.
+    The calling fiber waits, or the script; the worker does not.
 
     Args:
-        host: A host name, `localhost`, or an address without port and brackets,
-            which is given back.
-        timeout_ms: The longest wait; none leaves it to `deadline_in`.
+        host: A host name, `localhost`, or an address without port and
+            brackets, which is returned as it is.
+        timeout_ms: The longest wait; `None` leaves it to `deadline_in`.
 
     Returns:
         At least one address, in the order in which they should be tried.
 
     Raises:
-        Error: `dns.not_found resolve`, `dns.timeout resolve`,
-            `dns.bad_name resolve` and the like; `DnsError.of` reads it.
+        Error: `dns.not_found resolve`, `dns.timeout resolve`, `dns.bad_name
+            resolve` and others (`DnsError.of`).
     """
     return _resolve(host, AF_UNSPEC, timeout_ms)
 
@@ -40,11 +40,11 @@ def resolve(
 def resolve_v4(
     host: StringSlice, *, timeout_ms: Optional[Int] = RESOLVE_TIMEOUT_MS
 ) raises -> List[IpAddr]:
-    """Finds the IPv4 addresses of a host.
+    """Returns the IPv4 addresses of a host.
 
     Args:
         host: As for `resolve`.
-        timeout_ms: The longest wait; none leaves it to `deadline_in`.
+        timeout_ms: The longest wait; `None` leaves it to `deadline_in`.
 
     Returns:
         At least one address.
@@ -58,11 +58,11 @@ def resolve_v4(
 def resolve_v6(
     host: StringSlice, *, timeout_ms: Optional[Int] = RESOLVE_TIMEOUT_MS
 ) raises -> List[IpAddr]:
-    """Finds the IPv6 addresses of a host.
+    """Returns the IPv6 addresses of a host.
 
     Args:
         host: As for `resolve`.
-        timeout_ms: The longest wait; none leaves it to `deadline_in`.
+        timeout_ms: The longest wait; `None` leaves it to `deadline_in`.
 
     Returns:
         At least one address.
@@ -76,18 +76,18 @@ def resolve_v6(
 def known_addresses(
     host: StringSlice, family: Int
 ) raises -> Optional[List[IpAddr]]:
-    """Finds the addresses for which nobody need be asked.
+    """Returns the addresses of a host for which no query is needed.
 
     Args:
-        host: What a program gave as a host.
+        host: The host as the program gave it.
         family: `AF_INET`, `AF_INET6`, or `AF_UNSPEC` for both.
 
     Returns:
-        The addresses of a numeric address or of `localhost`; none for other
+        The addresses of a numeric address or of `localhost`; `None` for other
         names.
 
     Raises:
-        Error: `dns.bad_name resolve` for what is no name either, or
+        Error: `dns.bad_name resolve` if the text is not a name either, or
             `dns.no_address resolve` for an address of the other family.
     """
     var address = _numeric(host)

@@ -1,8 +1,8 @@
-"""Asks name servers itself, without the system's look-up.
+"""Queries name servers directly, without the system's resolver.
 
-For programs that choose their servers, or that look up more names than helper
-threads could: a look-up costs a fiber, not a thread. Hosts that were given by
-hand come first, then the cache, then the servers in turn.
+Use it to choose the servers, or to look up more names at once than helper
+threads could: a look-up costs a fiber, not a thread. Fixed hosts come first,
+then the cache, then the servers in order.
 """
 
 from flare.core import PointerTo, heap_create, heap_destroy
@@ -36,9 +36,10 @@ struct _ResolverState(Movable):
 
 
 struct Resolver(Movable):
-    """Finds addresses by asking name servers; keeps what they answered.
+    """A resolver that queries name servers and caches their answers.
 
-    It belongs to one thread, and any number of its fibers may ask at once.
+    It belongs to one thread. Any number of that thread's fibers may use it at
+    once.
     """
 
     var _state: PointerTo[_ResolverState]
@@ -46,14 +47,14 @@ struct Resolver(Movable):
     def __init__(
         out self, var config: ResolverConfig = ResolverConfig()
     ) raises:
-        """Makes a resolver that has asked nothing yet.
+        """Creates a resolver with an empty cache.
 
         Args:
-            config: Whom to ask, and the limits.
+            config: The servers and the limits.
 
         Raises:
-            Error: `dns.bad_name resolve` if a search domain is no host name,
-                `dns.bad_config` if a value is out of its bounds.
+            Error: `dns.bad_name resolve` if a search domain is not a host
+                name, `dns.bad_config` if a value is out of its bounds.
         """
         config.check_search()
         var problem = config.first_problem()
@@ -62,7 +63,7 @@ struct Resolver(Movable):
         self._state = heap_create(_ResolverState(config^))
 
     def __deinit__(deinit self):
-        """Forgets what was answered."""
+        """Frees the cache."""
         heap_destroy(self._state)
 
     def resolve(
@@ -71,11 +72,11 @@ struct Resolver(Movable):
         *,
         timeout_ms: Optional[Int] = RESOLVE_TIMEOUT_MS,
     ) raises -> List[IpAddr]:
-        """Finds the addresses of a host, of both versions.
+        """Returns the addresses of a host, of both versions.
 
         Args:
             host: A host name, `localhost`, or an address without port and
-                brackets, which is given back.
+                brackets, which is returned as it is.
             timeout_ms: The longest wait; none leaves it to `deadline_in`.
 
         Returns:
@@ -84,7 +85,7 @@ struct Resolver(Movable):
 
         Raises:
             Error: `dns.not_found resolve`, `dns.timeout resolve`,
-                `dns.bad_name resolve` and the like; `DnsError.of` reads it.
+                `dns.bad_name resolve` and others (`DnsError.of`).
                 `net.cancelled resolve` if the fiber is cancelled.
         """
         return self._resolve(host, AF_UNSPEC, timeout_ms)
@@ -95,7 +96,7 @@ struct Resolver(Movable):
         *,
         timeout_ms: Optional[Int] = RESOLVE_TIMEOUT_MS,
     ) raises -> List[IpAddr]:
-        """Finds the IPv4 addresses of a host.
+        """Returns the IPv4 addresses of a host.
 
         Args:
             host: As for `resolve`.
@@ -115,7 +116,7 @@ struct Resolver(Movable):
         *,
         timeout_ms: Optional[Int] = RESOLVE_TIMEOUT_MS,
     ) raises -> List[IpAddr]:
-        """Finds the IPv6 addresses of a host.
+        """Returns the IPv6 addresses of a host.
 
         Args:
             host: As for `resolve`.
@@ -130,15 +131,15 @@ struct Resolver(Movable):
         return self._resolve(host, AF_INET6, timeout_ms)
 
     def cached_answers(self) -> Int:
-        """Counts the answers that are kept.
+        """Returns the number of cached answers.
 
         Returns:
-            The count, those that have ended included.
+            The number, including expired answers.
         """
         return len(self._state[].cache)
 
     def clear_cache(self):
-        """Forgets what was answered."""
+        """Removes all cached answers."""
         self._state[].cache.clear()
 
     def _resolve(
@@ -231,7 +232,7 @@ struct Resolver(Movable):
             if finding.status == Finding.ADDRESSES:
                 seconds_max = config.cache_seconds_max
             var seconds = min(finding.ttl_seconds.value(), seconds_max)
-            # What comes out of the cache is not kept once more.
+            # Answers from the cache are not cached again.
             finding.ttl_seconds = None
             self._state[].cache.keep(
                 name, finding, now_ms + seconds * 1000, now_ms

@@ -1,8 +1,8 @@
-"""Decides which whole names stand for what a program asks for.
+"""Expands a host name by the search domains.
 
-A name with enough dots is tried as it is first, a shorter one with the domains
-of the search list behind it first (resolv.conf(5)). A dot at the end says that
-a name is whole.
+A name with enough dots is first tried as it is. A shorter name is first tried
+with each search domain appended (resolv.conf(5)). A final dot marks a name as
+whole.
 """
 
 from flare.core import lower_octet
@@ -15,16 +15,16 @@ comptime _DOT: UInt8 = 46
 def whole_names(
     host: StringSlice, search: List[String], ndots: Int
 ) -> List[String]:
-    """Lists the names to ask for, in this order.
+    """Returns the whole names to look up, in order.
 
     Args:
         host: A name that `check_host_name` accepts.
-        search: The domains that are put behind it.
-        ndots: With so many dots it is tried as it is first.
+        search: The domains that are appended.
+        ndots: A name with at least this many dots is first tried as it is.
 
     Returns:
-        At least one name, in small letters and without the dot of the root;
-        those that would be too long are left out.
+        At least one name, in lower case and without the root's dot; names that
+        would be too long are left out.
     """
     var octets = host.as_bytes()
     var end = length_without_root(octets)

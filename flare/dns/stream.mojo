@@ -1,5 +1,5 @@
-"""Asks one server over TCP, where an answer does not fit a datagram
-(RFC 1035 section 4.2.2, RFC 7766).
+"""Asks one server over TCP, if an answer does not fit a datagram (RFC 1035
+section 4.2.2, RFC 7766).
 """
 
 from flare.net import NetError, SocketAddr
@@ -25,17 +25,17 @@ def ask_by_stream(
     *,
     with_edns: Bool,
 ) raises:
-    """Asks one question over a connection of its own.
+    """Asks one question over a new connection.
 
     Args:
-        server: Whom to ask.
+        server: The server.
         name: The whole name.
-        finding: The question; the answer is noted in it.
-        timeout_ms: The longest wait for connection and answer.
+        finding: The question; the answer is recorded in it.
+        timeout_ms: The longest wait for connection and answer together.
         with_edns: Whether the query has an OPT record.
 
     Raises:
-        Error: If the fiber is cancelled or no socket can be had.
+        Error: If the fiber is cancelled or no socket can be opened.
     """
     var query = query_for(name, finding.type, random_number(), with_edns)
     finding.begin()

@@ -1,8 +1,8 @@
-"""Asks the system for addresses on a helper thread, so that no loop waits.
+"""Calls the system's resolver on a helper thread, so that no loop waits.
 
-The look-up of the system cannot be interrupted. A fiber that gives up leaves
-the state to the thread, and whoever of the two is last frees it; both ends run
-on the thread of the reactor, so no lock is needed.
+The call cannot be interrupted. A fiber that gives up leaves the state to the
+thread, and the last of the two frees it. Both finish on the reactor's thread,
+so no lock is needed.
 """
 
 from flare.core import Erased, heap_create, heap_destroy
@@ -51,15 +51,15 @@ struct _LookUpState(Movable):
 def look_up(
     host: StringSlice, family: Int, timeout_ms: Optional[Int]
 ) raises -> List[IpAddr]:
-    """Looks a host up by the means of the system.
+    """Looks up a host with the system's resolver.
 
     Args:
         host: A name that `check_host_name` accepts.
         family: `AF_INET`, `AF_INET6`, or `AF_UNSPEC` for both.
-        timeout_ms: The longest wait; none leaves it to the fiber's deadline.
+        timeout_ms: The longest wait; `None` leaves it to the fiber's deadline.
 
     Returns:
-        At least one address, best first, none twice.
+        At least one address, best first, without duplicates.
 
     Raises:
         Error: The text of a `DnsError`, or `net.…` if the caller may not wait.

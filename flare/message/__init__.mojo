@@ -1,4 +1,6 @@
-"""Holds the vocabulary of HTTP messages."""
+"""The vocabulary of HTTP messages: header fields, methods, status codes, URLs,
+cookies.
+"""
 
 from .cookie import COOKIE_OCTETS_MAX, Cookie, CookiePrefix, SameSite
 from .cookie_date import parse_cookie_date

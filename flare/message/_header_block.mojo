@@ -1,7 +1,7 @@
-"""Stores the lines of one header map: the octets, the table, the known names.
+"""Stores the lines of one header map: octets, table, set of known names.
 
-A block is made at the first insertion and lies on the heap, so that a map is
-small. What enters was checked by the map.
+A block is created at the first insertion. It lies on the heap, so that a map
+is small. The map has checked all lines.
 """
 
 from std.builtin.globals import global_constant
@@ -37,7 +37,7 @@ comptime _KEPT_LINES_MAX = 256
 
 @fieldwise_init
 struct ConstantLine(Copyable, Movable):
-    """Holds a line that is known when building, as a section of one line."""
+    """A section of one line that is known at compile time."""
 
     var wire: StaticString
     var line: FieldLine
@@ -60,7 +60,7 @@ def constant_line[
 
 
 struct HeaderBlock(Movable):
-    """Holds what a non-empty `HeaderMap` points to."""
+    """The memory of a non-empty `HeaderMap`."""
 
     var octets: Buffer
     var lines: List[FieldLine]
@@ -153,7 +153,7 @@ struct HeaderBlock(Movable):
         return removed
 
     def _truncate(mut self, length: Int):
-        # Nothing is ever consumed, so that the octets begin at the front.
+        # No octets are ever consumed, so they start at the front.
         self.octets.clear()
         self.octets.advance(length)
 

@@ -1,7 +1,7 @@
 """Scans the parts that URLs, request targets and Host fields share.
 
-Everything works on offsets into the caller's octets and allocates nothing.
-Grammar: RFC 3986 appendix A, with the paths and queries that browsers send.
+All functions work on offsets into the caller's octets and need no memory. The
+grammar is RFC 3986 appendix A, with the paths and queries that browsers send.
 """
 
 from flare.core import COLON, OctetSet, equals_lower, find_member, find_octet
@@ -22,8 +22,8 @@ comptime _NAME: StaticString = (
     "!$&'()*+,;="
 )
 comptime HOST_OCTETS = OctetSet.of(_NAME)
-# Browsers leave brackets, braces, `|`, `^` and the grave accent as they are in
-# paths, and nearly everything in queries (URL Standard); refusing them would
+# Browsers do not escape brackets, braces, `|`, `^` and the grave accent in
+# paths, and nearly no octet in queries (URL Standard). Refusing them would
 # refuse `?id[]=1`. None of them ends or divides a path.
 comptime PATH_OCTETS = _set_of(":@/[]{}|^`")
 comptime QUERY_OCTETS = _set_of(':@/[]{}|^`?"<>\\')
@@ -38,7 +38,7 @@ def _set_of(more: StaticString) -> OctetSet:
 
 @fieldwise_init
 struct Authority(TrivialRegisterPassable):
-    """Says where the host lies in `uri-host [":" port]`."""
+    """The place of the host in `uri-host [":" port]`."""
 
     comptime NO_PORT = -1
 
@@ -49,13 +49,13 @@ struct Authority(TrivialRegisterPassable):
     var port: Int
 
     def end(self) -> Int:
-        """Finds the end of the host, its bracket included."""
+        """Returns the end of the host, with its bracket."""
         return self.host_start + self.host_octets + Int(self.has_brackets)
 
 
 @fieldwise_init
 struct Scheme(TrivialRegisterPassable):
-    """Says what the scheme in front of `//` is."""
+    """The scheme before `//`."""
 
     var octets: Int
     var is_secure: Bool
@@ -86,7 +86,9 @@ def parse_scheme(octets: Span[UInt8, _]) raises SyntaxError -> Scheme:
 
 
 def find_authority_end(octets: Span[UInt8, _], start: Int) -> Int:
-    """Finds where the authority ends: at a path, a query or a fragment."""
+    """Returns the end of the authority: the start of the path, query or
+    fragment.
+    """
     for i in range(start, len(octets)):
         var b = octets[i]
         if b == SLASH or b == QUESTION_MARK or b == NUMBER_SIGN:
@@ -98,7 +100,7 @@ def find_authority_end(octets: Span[UInt8, _], start: Int) -> Int:
 def scan_escaped[
     set: OctetSet, part: StaticString
 ](octets: Span[UInt8, _], start: Int) raises SyntaxError -> Int:
-    """Finds the first octet that is neither in the set nor in an escape."""
+    """Returns the first octet that is neither in the set nor in an escape."""
     var i = find_member[set, False](octets, start)
     while i < len(octets) and octets.unsafe_get(i) == PERCENT:
         if (
@@ -179,8 +181,8 @@ def is_ipv6(octets: Span[UInt8, _]) -> Bool:
     """Returns whether octets are an IPv6 address without a zone.
 
     The grammar is IPv6address of RFC 3986 section 3.2.2: eight groups, or
-    fewer with one `::` in the place of at least one; the last two groups may
-    be written as an IPv4 address.
+    fewer with one `::` in place of at least one. The last two groups may be
+    written as an IPv4 address.
     """
     var n = len(octets)
     var groups = 0

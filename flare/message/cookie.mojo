@@ -1,8 +1,8 @@
-"""Holds one cookie and writes it as a Set-Cookie field (RFC 6265bis).
+"""Defines a cookie, and writes it as a Set-Cookie field (RFC 6265bis).
 
-What is written is checked octet by octet, so that no value can smuggle an
-attribute or a field, and what every client would drop is refused: whoever sends
-a cookie learns at once that it would never come back.
+Every octet is checked, so that no value can smuggle in an attribute or a
+field. Cookies that all clients would ignore are refused, so that the sender
+learns it at once.
 """
 
 from flare.core import (
@@ -17,47 +17,47 @@ from .date import HttpDate
 from .syntax_error import SyntaxError
 
 comptime COOKIE_OCTETS_MAX = 4096
-"""The bound on name and value of a cookie together (RFC 6265bis section
-5.6)."""
+"""The bound on name and value of a cookie together (RFC 6265bis section 5.6).
+"""
 comptime COOKIE_ATTRIBUTE_OCTETS_MAX = 1024
 """The bound on the value of an attribute (RFC 6265bis section 5.6)."""
 
 
 @fieldwise_init
 struct SameSite(Equatable, TrivialRegisterPassable, Writable):
-    """Says to which requests a cookie is added when another site makes them."""
+    """The requests from other sites with which a cookie is sent."""
 
     comptime DEFAULT = Self(0)
-    """The attribute is left out; clients treat it much as `LAX`."""
+    """No attribute; clients treat it much like `LAX`."""
     comptime STRICT = Self(1)
-    """To none."""
+    """No requests from other sites."""
     comptime LAX = Self(2)
-    """To navigations with a safe method."""
+    """Navigations from other sites, with a safe method."""
     comptime NONE = Self(3)
-    """To all; wants `secure`."""
+    """All requests; requires `secure`."""
 
     var _value: UInt8
 
     def __eq__(self, other: Self) -> Bool:
-        """Compares two rules.
+        """Returns whether two rules are equal.
 
         Args:
             other: The other rule.
 
         Returns:
-            True if they are the same.
+            True if they are.
         """
         return self._value == other._value
 
     @staticmethod
     def of(octets: Span[UInt8, _]) -> Self:
-        """Reads the value of the attribute SameSite.
+        """Parses the value of the attribute SameSite.
 
         Args:
             octets: The value, in any case.
 
         Returns:
-            The rule; `DEFAULT` for what is none.
+            The rule; `DEFAULT` for an unknown value.
         """
         if equals_ignoring_case(octets, "strict".as_bytes()):
             return Self.STRICT
@@ -84,30 +84,35 @@ struct SameSite(Equatable, TrivialRegisterPassable, Writable):
 
 
 struct Cookie(Copyable, Movable, Writable):
-    """Holds name, value and attributes of a cookie.
+    """A cookie: name, value and attributes.
 
-    Its fields may hold anything; they are checked where the cookie is sent.
+    The fields may have any content; it is checked when the cookie is sent.
     """
 
     var name: String
     """The name."""
     var value: String
-    """The value; quotation marks around it are part of it. Escape what is no
-    visible ASCII with `percent_encoded`."""
+    """The value; quotation marks around it are part of it. Encode octets that
+    are not visible ASCII with `percent_encoded`.
+    """
     var domain: String
-    """The attribute Domain: the host and its subdomains; empty where the
-    cookie is for the host alone."""
+    """The attribute Domain: the host and its subdomains. If empty, the cookie
+    is for the host alone.
+    """
     var path: String
-    """The attribute Path; empty where it is left out."""
+    """The attribute Path; left out if empty."""
     var max_age: Optional[Int]
-    """The attribute Max-Age: how many seconds it lives, and at once no more if
-    that is not positive; it goes before `expires`."""
+    """The attribute Max-Age, in seconds; the cookie expires at once if it is
+    not positive. It takes precedence over `expires`.
+    """
     var expires: Optional[HttpDate]
     """The attribute Expires."""
     var secure: Bool
-    """The attribute Secure: over TLS only."""
+    """Whether the cookie has the attribute Secure: for TLS only."""
     var http_only: Bool
-    """The attribute HttpOnly: not for the scripts of a page."""
+    """Whether the cookie has the attribute HttpOnly: hidden from the scripts
+    of a page.
+    """
     var same_site: SameSite
     """The attribute SameSite."""
 
@@ -124,7 +129,7 @@ struct Cookie(Copyable, Movable, Writable):
         http_only: Bool = False,
         same_site: SameSite = SameSite.DEFAULT,
     ):
-        """Makes a cookie.
+        """Creates a cookie.
 
         Args:
             name: The name.
@@ -148,10 +153,10 @@ struct Cookie(Copyable, Movable, Writable):
         self.same_site = same_site
 
     def to_set_cookie(self) raises -> String:
-        """Writes the value of a Set-Cookie field.
+        """Returns the value of a Set-Cookie field.
 
         Returns:
-            Name, value and attributes.
+            The name, the value and the attributes.
 
         Raises:
             Error: `message.bad_cookie`, with the part, the offset and the
@@ -179,10 +184,11 @@ struct Cookie(Copyable, Movable, Writable):
         return text^
 
     def check(self) raises SyntaxError:
-        """Refuses what cannot be sent, or what clients would drop.
+        """Raises an error if the cookie cannot be sent or clients would ignore
+        it.
 
         Raises:
-            SyntaxError: Where it is wrong, and why.
+            SyntaxError: With the place and the reason.
         """
         var name = self.name.as_bytes()
         if not is_token(name):
@@ -206,8 +212,8 @@ struct Cookie(Copyable, Movable, Writable):
             raise SyntaxError("cookie name", 0, "its prefix wants Path=/ alone")
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the cookie as a request has it, octets that a terminal might
-        take for orders escaped.
+        """Writes the cookie as in a request, with octets escaped that are
+        unsafe for a terminal.
 
         Args:
             writer: The destination.
@@ -219,38 +225,40 @@ struct Cookie(Copyable, Movable, Writable):
 
 @fieldwise_init
 struct CookiePrefix(Equatable, TrivialRegisterPassable):
-    """Says what the name of a cookie promises (RFC 6265bis section 4.1.3)."""
+    """The requirements of a cookie name's prefix (RFC 6265bis section 4.1.3).
+    """
 
     comptime NO_PREFIX = Self(0)
-    """Nothing."""
+    """No requirements."""
     comptime SECURE = Self(1)
-    """`__Secure-`: the attribute Secure."""
+    """`__Secure-` requires the attribute Secure."""
     comptime HOST = Self(2)
-    """`__Host-`: Secure, Path=/ and no Domain."""
+    """`__Host-` requires Secure, Path=/ and no Domain."""
 
     var _value: UInt8
 
     def __eq__(self, other: Self) -> Bool:
-        """Compares two promises.
+        """Returns whether two prefixes are equal.
 
         Args:
             other: The other promise.
 
         Returns:
-            True if they are the same.
+            True if they are.
         """
         return self._value == other._value
 
     @staticmethod
     def of(name: Span[UInt8, _]) -> Self:
-        """Reads the prefix of a name; servers may compare it without case, so
-        that clients do too.
+        """Returns the prefix of a name, without regard to case: servers may
+        ignore it, so clients do too.
 
         Args:
-            name: The name of a cookie, or the value of one without a name.
+            name: The name of a cookie, or the value of a cookie without a
+                name.
 
         Returns:
-            The promise.
+            The prefix.
         """
         if _has_prefix(name, "__secure-"):
             return Self.SECURE

@@ -1,8 +1,8 @@
-"""Reads the dates of cookies, in whatever order and dress they come.
+"""Parses the dates of cookies, in any order and format.
 
-The algorithm is that of RFC 6265 section 5.1.1, which every client shares: the
-text is cut into tokens, and the first one that looks like a time, a day, a
-month or a year is it. Nothing here asks a clock.
+The algorithm is that of RFC 6265 section 5.1.1, which all clients share. The
+text is split into tokens. The first token that looks like a time, a day, a
+month or a year is used. No function here asks a clock.
 """
 
 from flare.core import COLON, OctetSet, find_member, lower_octet
@@ -14,13 +14,13 @@ comptime _YEAR_MIN = 1601
 
 
 def parse_cookie_date(octets: Span[UInt8, _]) -> Optional[HttpDate]:
-    """Reads a date as the attribute Expires has it.
+    """Parses a date as in the attribute Expires.
 
     Args:
-        octets: The value of the attribute, any octets.
+        octets: The value of the attribute, unchecked.
 
     Returns:
-        The moment, or none if a part is missing or there is no such moment.
+        The time; `None` if a part is missing or there is no such time.
     """
     var second_of_day = -1
     var day = -1
@@ -56,7 +56,7 @@ def parse_cookie_date(octets: Span[UInt8, _]) -> Optional[HttpDate]:
         year += 2000
     if year < _YEAR_MIN:
         return None
-    # What was not found is below its least value.
+    # A part that was not found is below its smallest value.
     return HttpDate.of_civil(year, month, day, second_of_day)
 
 
@@ -74,8 +74,8 @@ def _delimiters() -> OctetSet:
 
 
 comptime _DELIMITERS = _delimiters()
-# A time has this form, and its hour, minute or second is out of range: the
-# first token of the form decides, and the date fails.
+# A time of this form whose hour, minute or second is out of range: the first
+# token of the form decides, so the date is invalid.
 comptime _NO_SUCH_TIME = 86400
 
 

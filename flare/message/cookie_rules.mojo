@@ -1,6 +1,6 @@
-"""Holds the rules by which cookies are kept and sent (RFC 6265bis).
+"""Defines the rules for storing and sending cookies (RFC 6265bis).
 
-They look at one cookie alone; what depends on others is decided by the store.
+They concern one cookie alone. The store decides rules that involve others.
 """
 
 from flare.core import OctetSet, find_member
@@ -9,14 +9,14 @@ from .cookie import Cookie, CookiePrefix, SameSite
 from .syntax_error import SyntaxError
 
 comptime COOKIE_SECONDS_MAX = 400 * 86400
-"""How long a cookie lives at most (RFC 6265bis section 5.5)."""
+"""The longest life of a cookie (RFC 6265bis section 5.5)."""
 comptime NEVER = Int.MAX
-"""The end of a cookie that has none."""
+"""The end of a cookie that never expires."""
 
 
 @fieldwise_init
 struct CookieLimits(ImplicitlyCopyable):
-    """Bounds what a store keeps and sends."""
+    """Bounds on the stored and sent cookies."""
 
     var cookies_per_domain_max: Int
     """The most cookies of one domain; at least 1."""
@@ -26,8 +26,9 @@ struct CookieLimits(ImplicitlyCopyable):
     """The longest Cookie field; cookies that do not fit are left out."""
 
     def __init__(out self):
-        """Takes the least that a client should offer (RFC 6265bis section
-        6.1), and a field that header sections have room for."""
+        """Creates limits with the least that a client should offer (RFC
+        6265bis section 6.1), and a field that fits usual header sections.
+        """
         self.cookies_per_domain_max = 50
         self.cookies_max = 3000
         self.header_octets_max = 32768
@@ -35,39 +36,40 @@ struct CookieLimits(ImplicitlyCopyable):
 
 @fieldwise_init
 struct CookieContext(ImplicitlyCopyable):
-    """Says on whose behalf a request is made (RFC 6265bis section 5.2)."""
+    """The site that causes a request (RFC 6265bis section 5.2)."""
 
     comptime SAME_SITE = Self(True, False)
-    """The site itself, or the program alone."""
+    """The site itself, or the program."""
     comptime NAVIGATION = Self(False, True)
-    """Another site, whose link was followed with a safe method."""
+    """Another site, through a link that was followed with a safe method."""
     comptime CROSS_SITE = Self(False, False)
     """Another site, in any other way."""
 
     var is_same_site: Bool
-    """The request comes from the site that it goes to."""
+    """Whether the request goes to the site that causes it."""
     var is_navigation: Bool
-    """It replaces the page, and its method is safe."""
+    """Whether the request replaces the page and its method is safe."""
 
 
 @fieldwise_init
 struct StoredCookie(Copyable, Movable):
-    """Holds a cookie and what the store knows of it."""
+    """A cookie with the store's information about it."""
 
     var cookie: Cookie
-    """The cookie; its domain and path are those that count, neither empty but
-    for a cookie that belongs to no host."""
+    """The cookie. Its domain and path are those that apply. They are not
+    empty, except for a cookie without a host.
+    """
     var is_host_only: Bool
-    """It is not for subdomains."""
+    """Whether the cookie excludes subdomains."""
     var expires_at: Int
-    """The second of its end; `Int.MAX` for one that has none."""
+    """The second at which it expires; `Int.MAX` if never."""
     var created: Int
-    """Orders the cookies by their age; no two have the same."""
+    """Orders cookies by age; unique."""
     var used: Int
-    """Orders the cookies by when they were last sent or set."""
+    """Orders cookies by when they were last sent or set."""
 
     def is_same(self, other: Self) -> Bool:
-        """Returns whether a cookie takes the place of another one.
+        """Returns whether a cookie replaces another one.
 
         Args:
             other: The other cookie, of the same domain.
@@ -82,26 +84,26 @@ struct StoredCookie(Copyable, Movable):
         )
 
     def goes_before(self, other: Self) -> Bool:
-        """Tells which of two cookies goes first where there is no room.
+        """Returns whether this cookie is evicted before another one.
 
         Args:
             other: The other cookie.
 
         Returns:
-            True if this one does: it lacks Secure, or was used earlier.
+            True if it lacks Secure, or was used earlier.
         """
         if self.cookie.secure != other.cookie.secure:
             return other.cookie.secure
         return self.is_staler(other)
 
     def is_staler(self, other: Self) -> Bool:
-        """Tells which of two cookies was not used for longer.
+        """Returns whether this cookie was unused for longer than another one.
 
         Args:
             other: The other cookie.
 
         Returns:
-            True if this one was; of two sent together, if it is older.
+            True if it was; of two sent together, if it is older.
         """
         if self.used != other.used:
             return self.used < other.used
@@ -109,13 +111,14 @@ struct StoredCookie(Copyable, Movable):
 
 
 def check_octets(cookie: Cookie) raises SyntaxError:
-    """Refuses a cookie that a request would have as several, or as none.
+    """Raises an error if a cookie would appear as several in a request, or as
+    none.
 
     Args:
-        cookie: The cookie, perhaps of the program's own making.
+        cookie: The cookie, possibly made by the program.
 
     Raises:
-        SyntaxError: Where a divider or a control octet stands.
+        SyntaxError: At a separator or a control octet.
     """
     var name = cookie.name.as_bytes()
     var wrong = find_member[_NAME_DIVIDERS](name)
@@ -142,11 +145,12 @@ comptime _NAME_DIVIDERS = _dividers(";=")
 
 
 def expires_at(cookie: Cookie, now_seconds: Int) -> Int:
-    """Finds the end of a cookie (section 5.7 steps 6 and 7).
+    """Returns the second at which a cookie expires (section 5.7 steps 6 and
+    7).
 
     Args:
         cookie: The cookie.
-        now_seconds: The present, as seconds since 1970.
+        now_seconds: The current time, in seconds since 1970.
 
     Returns:
         The second; at most 400 days ahead, or `NEVER`.
@@ -164,11 +168,11 @@ def expires_at(cookie: Cookie, now_seconds: Int) -> Int:
 
 
 def is_sent(cookie: Cookie, context: CookieContext) -> Bool:
-    """Returns whether SameSite lets a request have a cookie (section 5.8.3).
+    """Returns whether SameSite allows sending a cookie (section 5.8.3).
 
     Args:
         cookie: The cookie.
-        context: On whose behalf the request is made.
+        context: The site that causes the request.
 
     Returns:
         True if it does.
@@ -179,14 +183,15 @@ def is_sent(cookie: Cookie, context: CookieContext) -> Bool:
 
 
 def check_same_site(cookie: Cookie, context: CookieContext) raises SyntaxError:
-    """Refuses what SameSite forbids to keep (section 5.7 steps 18 and 19).
+    """Raises an error if SameSite forbids storing a cookie (section 5.7 steps
+    18 and 19).
 
     Args:
         cookie: The cookie.
-        context: On whose behalf it was asked for.
+        context: The site that caused the request.
 
     Raises:
-        SyntaxError: If the cookie has to be ignored.
+        SyntaxError: If the cookie must be ignored.
     """
     if cookie.same_site == SameSite.NONE:
         if not cookie.secure:
@@ -196,15 +201,16 @@ def check_same_site(cookie: Cookie, context: CookieContext) raises SyntaxError:
 
 
 def check_prefix(cookie: Cookie, is_for_whole_host: Bool) raises SyntaxError:
-    """Refuses a cookie that its name promises to be another (section 5.7
-    steps 20 to 22).
+    """Raises an error if a cookie breaks its name's prefix (section 5.7 steps
+    20 to 22).
 
     Args:
         cookie: The cookie.
-        is_for_whole_host: It has no domain, and its path is `/` by attribute.
+        is_for_whole_host: Whether it has no domain and the attribute Path is
+            `/`.
 
     Raises:
-        SyntaxError: If the cookie has to be ignored.
+        SyntaxError: If the cookie must be ignored.
     """
     if not cookie.name:
         # Servers that split at the first `=` would read a name.

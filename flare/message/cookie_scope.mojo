@@ -1,4 +1,4 @@
-"""Decides for which hosts and paths a cookie is (RFC 6265bis section 5.1)."""
+"""Matches cookies with hosts and paths (RFC 6265bis section 5.1)."""
 
 from flare.core import COLON, equals, find_octet
 
@@ -8,15 +8,15 @@ comptime _DOT: UInt8 = 46
 
 
 def domain_matches(host: Span[UInt8, _], domain: Span[UInt8, _]) -> Bool:
-    """Returns whether a host is a domain or lies in it (section 5.1.3).
+    """Returns whether a host is in a domain (section 5.1.3).
 
     Args:
-        host: The host of a request, in small letters, an IPv6 address without
-            its brackets.
-        domain: The domain of a cookie, in small letters.
+        host: The host of a request, in lower case; an IPv6 address without its
+            brackets.
+        domain: The domain of a cookie, in lower case.
 
     Returns:
-        True if it does; an address is in no domain but itself.
+        True if it is; an address is only in itself.
     """
     if equals(host, domain):
         return True
@@ -37,8 +37,8 @@ def is_address(host: Span[UInt8, _]) -> Bool:
         host: The host, an IPv6 address without its brackets.
 
     Returns:
-        True if it has a colon or its last label is a number: `127.1` and
-        `0x7f.1` are addresses to some programs (URL Standard, section 3.5).
+        True if it has a colon or its last label is a number: some programs
+        treat `127.1` and `0x7f.1` as addresses (URL Standard, section 3.5).
     """
     if find_octet(host, COLON) != len(host):
         return True
@@ -63,17 +63,16 @@ def is_address(host: Span[UInt8, _]) -> Bool:
 def default_path[
     origin: ImmOrigin
 ](path: Span[UInt8, origin]) -> Span[UInt8, origin]:
-    """Finds the path of a cookie that names none (section 5.1.4).
+    """Returns the path of a cookie without the attribute Path (section 5.1.4).
 
     Parameters:
-        origin: What keeps the path alive.
+        origin: The origin of the path.
 
     Args:
         path: The path of the request, which begins with a slash.
 
     Returns:
-        What stands before its last slash; nothing, for `/`, where that is the
-        only one.
+        The part before the last slash; empty if that is the only slash.
     """
     var end = len(path)
     while end > 0 and path[end - 1] != SLASH:
@@ -82,7 +81,7 @@ def default_path[
 
 
 def path_matches(path: Span[UInt8, _], prefix: Span[UInt8, _]) -> Bool:
-    """Returns whether a path is the one of a cookie or lies below it.
+    """Returns whether a path equals a cookie's path or lies below it.
 
     Args:
         path: The path of a request.

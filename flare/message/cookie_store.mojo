@@ -1,16 +1,16 @@
-"""Keeps the cookies that servers have set (RFC 6265bis sections 5.7 and 5.8).
+"""Stores the cookies that servers set (RFC 6265bis sections 5.7 and 5.8).
 
-There is no clock here: the present is an argument. Cookies lie in one list for
-each domain, so that a request looks at the lists of its host and of the domains
-above it alone.
+The current time is an argument; the store asks no clock. Each domain has its
+own list of cookies, so a request only looks at the lists of its host and of
+the domains above it.
 
-A server may set cookies as fast as it likes, so a full store must not cost more
-than an empty one. Three things keep the cost of one cookie from growing with the
-store. All lists are searched for expired cookies only if one has expired since
-the last search (`_next_end`). The cookies that were not used for longest are
-lined up for all evictions that follow (`_stalest`): a cookie that is used later
-only moves behind all of the line, so that the line stays right. And `SecureCookies`
-knows which Secure cookie a new one would hide.
+A server may set cookies as fast as it likes, so a full store must not cost
+more than an empty one. Three measures keep the cost of one cookie constant.
+All lists are searched for expired cookies only if one has expired since the
+last search (`_next_end`). The least recently used cookies are queued for all
+coming evictions (`_stalest`); a cookie that is used later only moves to the
+end, so the queue stays right. And `SecureCookies` finds the Secure cookies
+that a new one would hide.
 """
 
 from flare.core import equals, find_octet
@@ -40,17 +40,17 @@ from .syntax_error import SyntaxError
 from .url import Url
 
 comptime _DOT: UInt8 = 46
-# What is looked at of a URL that gives a cookie its path.
+# The part of a URL from which a cookie takes its path.
 comptime _PATH_OCTETS_MAX = 8 * 1024
 
 
 struct CookieStore(Copyable, Movable, Sized):
-    """Keeps cookies within limits."""
+    """Stores cookies within limits."""
 
     var limits: CookieLimits
-    """What is kept and sent at most."""
+    """Bounds on the stored and sent cookies."""
     var suffixes: PublicSuffixes
-    """The domains that no cookie may be for."""
+    """The domains for which no cookie is accepted."""
     var _domains: Dict[String, List[StoredCookie]]
     var _count: Int
     # Counts what happens, so that order does not depend on the clock.
@@ -67,11 +67,11 @@ struct CookieStore(Copyable, Movable, Sized):
         limits: CookieLimits = CookieLimits(),
         var suffixes: PublicSuffixes = PublicSuffixes(),
     ):
-        """Makes an empty store.
+        """Creates an empty store.
 
         Args:
-            limits: What is kept and sent at most.
-            suffixes: The domains that no cookie may be for.
+            limits: Bounds on the stored and sent cookies.
+            suffixes: The domains for which no cookie is accepted.
         """
         self.limits = limits
         self.suffixes = suffixes^
@@ -83,11 +83,11 @@ struct CookieStore(Copyable, Movable, Sized):
         self._secure = SecureCookies()
 
     def __len__(self) -> Int:
-        """Counts the cookies, those included whose time is over and that
-        nobody has removed.
+        """Returns the number of cookies, including expired ones that were not
+        removed yet.
 
         Returns:
-            The count.
+            The number.
         """
         return self._count
 
@@ -98,16 +98,16 @@ struct CookieStore(Copyable, Movable, Sized):
         now_seconds: Int,
         context: CookieContext = CookieContext.SAME_SITE,
     ) raises SyntaxError:
-        """Keeps the cookie that a server has set, or removes it.
+        """Stores the cookie that a server sets, or removes it.
 
         Args:
-            url: What was asked for.
+            url: The URL of the request.
             set_cookie: The value of one Set-Cookie field.
-            now_seconds: The present, as seconds since 1970.
-            context: On whose behalf it was asked for.
+            now_seconds: The current time, in seconds since 1970.
+            context: The site that caused the request.
 
         Raises:
-            SyntaxError: If the cookie has to be ignored.
+            SyntaxError: If the cookie must be ignored.
         """
         self.insert(url, read_set_cookie(set_cookie), now_seconds, context)
 
@@ -118,16 +118,16 @@ struct CookieStore(Copyable, Movable, Sized):
         now_seconds: Int,
         context: CookieContext = CookieContext.SAME_SITE,
     ) raises SyntaxError:
-        """Keeps a cookie as if a server had set it (section 5.7).
+        """Stores a cookie as if a server had set it (section 5.7).
 
         Args:
-            url: What was asked for.
-            cookie: What the server has set.
-            now_seconds: The present, as seconds since 1970.
-            context: On whose behalf it was asked for.
+            url: The URL of the request.
+            cookie: The cookie.
+            now_seconds: The current time, in seconds since 1970.
+            context: The site that caused the request.
 
         Raises:
-            SyntaxError: If the cookie has to be ignored.
+            SyntaxError: If the cookie must be ignored.
         """
         check_octets(cookie)
         var host = url.host().as_bytes()
@@ -136,8 +136,8 @@ struct CookieStore(Copyable, Movable, Sized):
             cookie.domain = String(url.host())
         var has_root_path = cookie.path == "/"
         if not cookie.path:
-            # What Path may not say a long URL may not either: each front of a
-            # path is looked up. And no cookie costs a look at all of a URL.
+            # The bound on Path applies to a long URL too: each prefix of a
+            # path is looked up. And no cookie causes a scan of the whole URL.
             var front = url.path().as_bytes()
             if len(front) <= _PATH_OCTETS_MAX:
                 front = default_path(front)
@@ -161,15 +161,14 @@ struct CookieStore(Copyable, Movable, Sized):
         self._keep(cookie^, is_host_only, now_seconds)
 
     def set(mut self, var cookie: Cookie, now_seconds: Int) raises SyntaxError:
-        """Keeps a cookie of the program's own, whose word counts.
+        """Stores a cookie of the program, without the checks for servers.
 
         Args:
-            cookie: The cookie. One without a domain belongs to no host: only
-                `all` gives it.
-            now_seconds: The present, as seconds since 1970.
+            cookie: The cookie. Without a domain, only `all` returns it.
+            now_seconds: The current time, in seconds since 1970.
 
         Raises:
-            SyntaxError: If name or value would divide a Cookie field.
+            SyntaxError: If name or value would break the Cookie field.
         """
         check_octets(cookie)
         if not cookie.path:
@@ -186,16 +185,16 @@ struct CookieStore(Copyable, Movable, Sized):
         now_seconds: Int,
         context: CookieContext = CookieContext.SAME_SITE,
     ) -> String:
-        """Writes the Cookie field of a request (section 5.8.3).
+        """Returns the value of the Cookie field for a request (section 5.8.3).
 
         Args:
-            url: What is asked for.
-            now_seconds: The present, as seconds since 1970.
-            context: On whose behalf.
+            url: The URL of the request.
+            now_seconds: The current time, in seconds since 1970.
+            context: The site that causes the request.
 
         Returns:
-            The value: longer paths first, then older cookies; empty if there is
-            no cookie for the request.
+            The value: longer paths first, then older cookies; empty if no
+            cookie applies.
         """
         self._clock += 1
         var found = List[_Found]()
@@ -233,13 +232,13 @@ struct CookieStore(Copyable, Movable, Sized):
         return _joined(found, self.limits.header_octets_max)
 
     def all(self, now_seconds: Int) -> List[Cookie]:
-        """Copies every cookie, whatever host it is for.
+        """Returns copies of all cookies, for any host.
 
         Args:
-            now_seconds: The present, as seconds since 1970.
+            now_seconds: The current time, in seconds since 1970.
 
         Returns:
-            The cookies whose time is not over, the oldest first.
+            The cookies that have not expired, the oldest first.
         """
         var found = List[StoredCookie]()
         for cookies in self._domains.values():
@@ -253,10 +252,10 @@ struct CookieStore(Copyable, Movable, Sized):
         return copies^
 
     def remove_expired(mut self, now_seconds: Int):
-        """Removes the cookies whose time is over.
+        """Removes the expired cookies.
 
         Args:
-            now_seconds: The present, as seconds since 1970.
+            now_seconds: The current time, in seconds since 1970.
         """
         if now_seconds < self._next_end:
             return
@@ -321,8 +320,9 @@ struct CookieStore(Copyable, Movable, Sized):
         self._make_room(domain, now_seconds)
 
     def _make_room(mut self, domain: String, now_seconds: Int):
-        # The order of section 5.7: what has expired, then where a domain has
-        # too many those without Secure, then what was not used for longest.
+        # The order of section 5.7: first expired cookies; then, in a domain
+        # with too many, those without Secure; then the least recently used
+        # ones.
         if self._count_of(domain) > self.limits.cookies_per_domain_max:
             _ = self._sweep(domain, now_seconds)
             var bound = max(self.limits.cookies_per_domain_max, 1)
@@ -352,8 +352,8 @@ struct CookieStore(Copyable, Movable, Sized):
             debug_assert(False, "a domain without cookies has too many")
 
     def _evict_one_of_all(mut self):
-        # Each place is looked at once, and passed over only if its cookie was
-        # used or removed since: so an eviction costs no search of the store.
+        # Each place is visited once, and skipped only if its cookie was used
+        # or removed since. So an eviction needs no search of the store.
         while self._count > 0:
             if len(self._stalest) == 0:
                 self._line_up()
@@ -417,7 +417,7 @@ struct CookieStore(Copyable, Movable, Sized):
 
 @fieldwise_init
 struct _Place(Copyable, Movable):
-    """Says where a cookie lies, and when it was used."""
+    """The place of a cookie, and when it was used."""
 
     var domain: String
     var created: Int
@@ -426,7 +426,7 @@ struct _Place(Copyable, Movable):
 
 @fieldwise_init
 struct _Found(Copyable, Movable):
-    """Holds a cookie as a request has it, and its place among the others."""
+    """A cookie as in a request, and its place among the others."""
 
     var text: String
     var path_octets: Int

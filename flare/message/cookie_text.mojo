@@ -1,7 +1,8 @@
-"""Reads the fields Cookie and Set-Cookie as RFC 6265bis section 5 tells.
+"""Parses the fields Cookie and Set-Cookie (RFC 6265bis section 5).
 
-Clients and servers must read what others write, so that reading is more lenient
-than writing. What is no UTF-8 is passed over: it could not be held as text.
+Parsing is more lenient than writing, because clients and servers must accept
+what others send. Octets that are not UTF-8 are skipped: they cannot be stored
+as text.
 """
 
 from flare.core import (
@@ -25,24 +26,24 @@ from .field_line import FieldSection
 from .syntax_error import SyntaxError
 
 comptime COOKIES_MAX = 512
-"""The bound on the cookies that `parse_cookie_header` gives."""
+"""The most cookies that `parse_cookie_header` returns."""
 comptime _SEMICOLON: UInt8 = 59
 comptime _EQUALS_SIGN: UInt8 = 61
 
 
 def parse_set_cookie_header(text: StringSlice) raises -> Cookie:
-    """Reads the value of a Set-Cookie field.
+    """Parses the value of a Set-Cookie field.
 
     Args:
         text: The value of one field; Set-Cookie fields are never joined.
 
     Returns:
-        The cookie. An attribute that is malformed is left out, a `domain` has
-        small letters and no dot in front.
+        The cookie. A malformed attribute is left out; a `domain` is in lower
+        case, without a dot in front.
 
     Raises:
         Error: `message.bad_cookie`, with the part, the offset and the reason,
-            if clients have to ignore it.
+            if clients must ignore it.
     """
     try:
         return read_set_cookie(text.as_bytes())
@@ -53,10 +54,10 @@ def parse_set_cookie_header(text: StringSlice) raises -> Cookie:
 def read_set_cookie[
     origin: ImmOrigin
 ](octets: Span[UInt8, origin]) raises SyntaxError -> Cookie:
-    """Reads the value of a Set-Cookie field given as octets.
+    """Parses the value of a Set-Cookie field given as octets.
 
     Parameters:
-        origin: What keeps the octets alive.
+        origin: The origin of the octets.
 
     Args:
         octets: The value.
@@ -65,7 +66,7 @@ def read_set_cookie[
         The cookie.
 
     Raises:
-        SyntaxError: If clients have to ignore it.
+        SyntaxError: If clients must ignore it.
     """
     var wrong = find_member[_CONTROL_OCTETS](octets)
     if wrong != len(octets):
@@ -85,14 +86,14 @@ def read_set_cookie[
 
 
 def parse_cookie_header(text: StringSlice) raises -> List[Cookie]:
-    """Reads the value of a Cookie field.
+    """Parses the value of a Cookie field.
 
     Args:
         text: The value of the field.
 
     Returns:
-        Names and values in order. Two may have the same name: the first one
-        has the longer path.
+        Names and values in order. Of two with the same name, the first has the
+        longer path.
 
     Raises:
         Error: `message.bad_cookie` if there are more than `COOKIES_MAX`.
@@ -107,27 +108,27 @@ def parse_cookie_header(text: StringSlice) raises -> List[Cookie]:
 
 @fieldwise_init
 struct CookiePair[origin: ImmOrigin](ImplicitlyCopyable):
-    """Views name and value of a cookie as a request has it.
+    """A view of the name and the value of a cookie in a request.
 
     Parameters:
-        origin: What keeps the octets alive.
+        origin: The origin of the octets.
     """
 
     var name: StringSlice[Self.origin]
-    """The name; empty where the pair has no `=`."""
+    """The name; empty if the pair has no `=`."""
     var value: StringSlice[Self.origin]
     """The value, quotation marks included."""
 
 
 struct CookiePairs[origin: ImmOrigin](ImplicitlyCopyable, Iterable, Iterator):
-    """Walks over the cookies of a Cookie field without copying them.
+    """Iterates over the cookies of a Cookie field without copying them.
 
     Parameters:
-        origin: What keeps the octets alive.
+        origin: The origin of the octets.
     """
 
     comptime Element = CookiePair[Self.origin]
-    """What each step gives."""
+    """The type of each element."""
     comptime IteratorType[
         mut: Bool, //, view_origin: Origin[mut=mut]
     ]: Iterator = Self
@@ -135,7 +136,7 @@ struct CookiePairs[origin: ImmOrigin](ImplicitlyCopyable, Iterable, Iterator):
 
     Parameters:
         mut: Whether the view may be changed.
-        view_origin: Where the view lies.
+        view_origin: The origin of the view.
     """
 
     var _rest: Span[UInt8, Self.origin]
@@ -152,7 +153,7 @@ struct CookiePairs[origin: ImmOrigin](ImplicitlyCopyable, Iterable, Iterator):
         """Returns the view for a `for` loop.
 
         Returns:
-            A copy that stands where this one stands.
+            A copy at the same position.
         """
         return self
 
@@ -184,17 +185,17 @@ struct CookiePairs[origin: ImmOrigin](ImplicitlyCopyable, Iterable, Iterator):
 struct RequestCookies[origin: ImmOrigin](
     ImplicitlyCopyable, Iterable, Iterator
 ):
-    """Walks over the cookies of a request without copying them.
+    """Iterates over the cookies of a request without copying them.
 
-    HTTP/2 lets a client divide them into several fields (RFC 9113 section
+    An HTTP/2 client may split them into several fields (RFC 9113 section
     8.2.3); they are read as one.
 
     Parameters:
-        origin: What keeps the request alive.
+        origin: The origin of the request.
     """
 
     comptime Element = CookiePair[Self.origin]
-    """What each step gives."""
+    """The type of each element."""
     comptime IteratorType[
         mut: Bool, //, view_origin: Origin[mut=mut]
     ]: Iterator = Self
@@ -202,7 +203,7 @@ struct RequestCookies[origin: ImmOrigin](
 
     Parameters:
         mut: Whether the view may be changed.
-        view_origin: Where the view lies.
+        view_origin: The origin of the view.
     """
 
     var _section: FieldSection[Self.origin]
@@ -223,7 +224,7 @@ struct RequestCookies[origin: ImmOrigin](
         """Returns the view for a `for` loop.
 
         Returns:
-            A copy that stands where this one stands.
+            A copy at the same position.
         """
         return self
 
@@ -247,13 +248,13 @@ struct RequestCookies[origin: ImmOrigin](
                 self._pairs = CookiePairs(self._section.value(line).as_bytes())
 
     def get(self, name: StringSlice) -> Optional[StringSlice[Self.origin]]:
-        """Finds the first cookie of a name.
+        """Returns the value of the first cookie of a name.
 
         Args:
-            name: The name; its case counts.
+            name: The name; upper and lower case differ.
 
         Returns:
-            A view of the value, or none.
+            A view of the value, or `None`.
         """
         for pair in self:
             if equals(pair.name.as_bytes(), name.as_bytes()):
@@ -264,10 +265,10 @@ struct RequestCookies[origin: ImmOrigin](
         """Returns whether there is a cookie of a name.
 
         Args:
-            name: The name; its case counts.
+            name: The name; upper and lower case differ.
 
         Returns:
-            True if there is one, be its value empty.
+            True if there is one, even with an empty value.
         """
         return Bool(self.get(name))
 
@@ -290,7 +291,7 @@ struct _Pair[origin: ImmOrigin](ImplicitlyCopyable):
 
     @staticmethod
     def of(octets: Span[UInt8, Self.origin]) -> Self:
-        # What has no `=` is a value without a name.
+        # A pair without `=` is a value without a name.
         var equals_sign = find_octet(octets, _EQUALS_SIGN)
         if equals_sign == len(octets):
             return Self(octets[:0], _trimmed(octets))
@@ -337,7 +338,8 @@ def _set_attribute(
     elif equals_lower(name, "domain".as_bytes()):
         cookie.domain = _domain_of(value)
     elif equals_lower(name, "path".as_bytes()):
-        # What is no path means the default one, also behind one that is.
+        # A value that is not a path selects the default path, even after a
+        # valid one.
         var is_path = len(value) > 0 and value[0] == UInt8(ord("/"))
         cookie.path = _text(value[: len(value) if is_path else 0])
     elif equals_lower(name, "secure".as_bytes()):

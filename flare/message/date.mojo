@@ -1,7 +1,7 @@
-"""Writes and reads the dates of HTTP (RFC 9110 section 5.6.7).
+"""Parses and writes the dates of HTTP (RFC 9110 section 5.6.7).
 
-A date is a count of seconds since 1970-01-01 00:00 UTC without leap seconds.
-Nothing here asks a clock: now is an argument.
+A date is a number of seconds since 1970-01-01 00:00 UTC, without leap seconds.
+No function here asks a clock: the current time is an argument.
 """
 
 from std.builtin.globals import global_constant
@@ -14,10 +14,10 @@ comptime HTTP_DATE_OCTETS = 29
 
 @fieldwise_init
 struct HttpDate(Comparable, TrivialRegisterPassable, Writable):
-    """Holds a moment with a resolution of one second."""
+    """A point in time with a resolution of one second."""
 
     comptime SECONDS_MIN = -62135596800
-    """0001-01-01 00:00:00; earlier years are not written."""
+    """0001-01-01 00:00:00; earlier years cannot be written."""
     comptime SECONDS_MAX = 253402300799
     """9999-12-31 23:59:59, the last second with four digits of year."""
 
@@ -26,19 +26,18 @@ struct HttpDate(Comparable, TrivialRegisterPassable, Writable):
 
     @staticmethod
     def parse(octets: Span[UInt8, _], now_seconds: Int) -> Optional[Self]:
-        """Parses any of the three formats, by the letter.
+        """Parses any of the three formats, strictly.
 
         Args:
             octets: The whole field value.
-            now_seconds: The present, as seconds since 1970. It decides the
-                century of a two-digit year: a date that would lie more than
-                50 years ahead is in the past.
+            now_seconds: The current time, in seconds since 1970. It decides
+                the century of a two-digit year: a date more than 50 years
+                ahead counts as past.
 
         Returns:
-            The moment, or none if the octets are no date or name a day or
-            time that does not exist. The name of the day must be the name of
-            a day; whether it is that day's name is not checked, as nothing
-            depends on it.
+            The time; `None` if the octets are not a date, or their day or time
+            does not exist. The day's name must be valid, but need not match
+            the date, because it has no effect.
         """
         var seconds = _parse_date(octets, now_seconds)
         if not seconds:
@@ -49,7 +48,7 @@ struct HttpDate(Comparable, TrivialRegisterPassable, Writable):
     def of_civil(
         year: Int, month: Int, day: Int, second_of_day: Int
     ) -> Optional[Self]:
-        """Finds the moment of a day of the calendar.
+        """Returns the time of a calendar day.
 
         Args:
             year: The year, 1 to 9999.
@@ -58,7 +57,7 @@ struct HttpDate(Comparable, TrivialRegisterPassable, Writable):
             second_of_day: Seconds since midnight UTC, below 86400.
 
         Returns:
-            The moment, or none if there is no such day or second.
+            The time; `None` if there is no such day or second.
         """
         if year < 1 or year > 9999 or month < 1 or month > 12:
             return None
@@ -71,7 +70,7 @@ struct HttpDate(Comparable, TrivialRegisterPassable, Writable):
 
     @always_inline
     def __eq__(self, other: Self) -> Bool:
-        """Compares two moments.
+        """Returns whether two times are equal.
 
         Args:
             other: The other moment.
@@ -83,7 +82,7 @@ struct HttpDate(Comparable, TrivialRegisterPassable, Writable):
 
     @always_inline
     def __lt__(self, other: Self) -> Bool:
-        """Compares two moments.
+        """Returns whether this time is earlier than another one.
 
         Args:
             other: The other moment.
@@ -117,9 +116,10 @@ def write_http_date(seconds: Int, into: Span[mut=True, UInt8, _]):
     """Writes an IMF-fixdate.
 
     Args:
-        seconds: Seconds since 1970-01-01 00:00:00 UTC; what lies outside
-            `HttpDate.SECONDS_MIN` and `SECONDS_MAX` is moved to that bound.
-        into: Where the 29 octets go; nothing is written if it is shorter.
+        seconds: Seconds since 1970-01-01 00:00:00 UTC, limited to
+            `HttpDate.SECONDS_MIN` and `SECONDS_MAX`.
+        into: The destination of the 29 octets; if it is shorter, no octet is
+            written.
     """
     if len(into) < HTTP_DATE_OCTETS:
         return
@@ -180,7 +180,7 @@ def _write_three(
 
 
 def _parse_date(octets: Span[UInt8, _], now_seconds: Int) -> Optional[Int]:
-    # The first octet behind the short name of the day tells the formats apart.
+    # The octet after the day's short name distinguishes the formats.
     if len(octets) < _ASCTIME_OCTETS:
         return None
     if octets[3] == _COMMA:
@@ -316,7 +316,7 @@ def _has(octets: Span[UInt8, _], at: Int, text: StaticString) -> Bool:
 
 @fieldwise_init
 struct _CivilDate(TrivialRegisterPassable):
-    """Holds a day of the Gregorian calendar."""
+    """A day of the Gregorian calendar."""
 
     var year: Int
     var month: Int
@@ -324,9 +324,9 @@ struct _CivilDate(TrivialRegisterPassable):
 
     @staticmethod
     def of_days(days: Int) -> Self:
-        # Years begin in March here, so that the leap day is a year's last;
-        # 146097 days are 400 years, and 719468 days lead from 0000-03-01 to
-        # 1970-01-01.
+        # Years start in March here, so that the leap day is a year's last day.
+        # 400 years have 146097 days, and 719468 days lie between 0000-03-01
+        # and 1970-01-01.
         var shifted = days + 719468
         var era = shifted // 146097
         var day_of_era = shifted - era * 146097

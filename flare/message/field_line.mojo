@@ -1,7 +1,7 @@
 """Views the field lines of one section without owning or copying them.
 
-A parsed head and a `HeaderMap` have the same shape: octets in one place, and a
-table that says where each name and each value lies (RFC 9110 section 5).
+A parsed head and a `HeaderMap` have the same form: octets, and a table with
+the places of each name and value (RFC 9110 section 5).
 """
 
 from flare.core import equals_ignoring_case
@@ -9,7 +9,7 @@ from flare.core import equals_ignoring_case
 
 @fieldwise_init
 struct FieldLine(TrivialRegisterPassable):
-    """Says where the name and the value of one field line lie."""
+    """The places of the name and the value of one field line."""
 
     var name_start: UInt32
     """The offset of the name from the start of the section's octets."""
@@ -23,10 +23,10 @@ struct FieldLine(TrivialRegisterPassable):
 
 @fieldwise_init
 struct FieldView[origin: ImmOrigin](ImplicitlyCopyable):
-    """Views the name and the value of one field line.
+    """A view of the name and the value of one field line.
 
     Parameters:
-        origin: What keeps the octets alive.
+        origin: The origin of the octets.
     """
 
     var name: StringSlice[Self.origin]
@@ -36,10 +36,10 @@ struct FieldView[origin: ImmOrigin](ImplicitlyCopyable):
 
 
 struct FieldSection[origin: ImmOrigin](ImplicitlyCopyable, Iterable, Sized):
-    """Views a field section: the octets and the table that divides them.
+    """A view of a field section: its octets, and the table that divides them.
 
     Parameters:
-        origin: What keeps the octets and the table alive.
+        origin: The origin of the octets and the table.
     """
 
     comptime IteratorType[
@@ -49,7 +49,7 @@ struct FieldSection[origin: ImmOrigin](ImplicitlyCopyable, Iterable, Sized):
 
     Parameters:
         mut: Whether the section may be changed.
-        section_origin: Where the section lies.
+        section_origin: The origin of the section.
     """
 
     var octets: Span[UInt8, Self.origin]
@@ -62,20 +62,20 @@ struct FieldSection[origin: ImmOrigin](ImplicitlyCopyable, Iterable, Sized):
         octets: Span[UInt8, Self.origin],
         lines: Span[FieldLine, Self.origin],
     ):
-        """Views a section.
+        """Creates a view of a section.
 
         Args:
-            octets: The octets that the table refers to.
+            octets: The octets to which the table refers.
             lines: The table.
         """
         self.octets = octets
         self.lines = lines
 
     def __len__(self) -> Int:
-        """Counts the field lines.
+        """Returns the number of field lines.
 
         Returns:
-            The count; a repeated field counts once per line.
+            The number; a repeated field counts once per line.
         """
         return len(self.lines)
 
@@ -98,12 +98,13 @@ struct FieldSection[origin: ImmOrigin](ImplicitlyCopyable, Iterable, Sized):
 
     @always_inline
     def value(self, index: Int) -> StringSlice[Self.origin]:
-        """Returns the value of one field line without the space around it.
+        """Returns the value of one field line, without the white space around
+        it.
 
-        A value may hold octets above 0x7F (obs-text, RFC 9110 section 5.5) and
-        need not be UTF-8: check it with `StringSlice(from_utf8=…)` before it
-        is read by code points. In what a parser has read, CR LF follows it in
-        the same buffer, so that a cut sequence ends there.
+        A value may contain octets above 0x7F (obs-text, RFC 9110 section 5.5)
+        and need not be UTF-8. Check it with `StringSlice(from_utf8=…)` before
+        you read code points. After a value that a parser has read, CR LF
+        follows in the same buffer, so that a truncated sequence ends there.
 
         Args:
             index: The line, from 0.
@@ -121,7 +122,7 @@ struct FieldSection[origin: ImmOrigin](ImplicitlyCopyable, Iterable, Sized):
         )
 
     def __iter__(ref self) -> FieldIterator[Self.origin]:
-        """Walks over the field lines in order.
+        """Returns an iterator over the field lines, in order.
 
         Returns:
             An iterator of `FieldView`.
@@ -129,14 +130,14 @@ struct FieldSection[origin: ImmOrigin](ImplicitlyCopyable, Iterable, Sized):
         return FieldIterator[Self.origin](self)
 
     def find(self, name: StringSlice, start: Int = 0) -> Int:
-        """Finds the next field line of a name.
+        """Returns the index of the next field line of a name.
 
         Args:
             name: The name, in any case.
-            start: The line to begin at.
+            start: The first line to look at.
 
         Returns:
-            The index of the line, or the count of lines if there is none.
+            The index; the number of lines if there is none.
         """
         var wanted = name.as_bytes()
         for i in range(start, len(self.lines)):
@@ -153,7 +154,7 @@ struct FieldSection[origin: ImmOrigin](ImplicitlyCopyable, Iterable, Sized):
             name: The name, in any case.
 
         Returns:
-            A view of the value, or none.
+            A view of the value, or `None`.
         """
         var i = self.find(name)
         if i == len(self.lines):
@@ -165,27 +166,27 @@ struct FieldSection[origin: ImmOrigin](ImplicitlyCopyable, Iterable, Sized):
     ](self, name: StringSlice[name_origin]) -> FieldValues[
         Self.origin, name_origin
     ]:
-        """Walks over the values of all field lines of a name.
+        """Returns an iterator over the values of all field lines of a name.
 
         Parameters:
-            name_origin: What keeps the name alive.
+            name_origin: The origin of the name.
 
         Args:
             name: The name, in any case.
 
         Returns:
-            An iterator of views of the values, in order.
+            An iterator of views, in order.
         """
         return FieldValues(self, name)
 
     def count(self, name: StringSlice) -> Int:
-        """Counts the field lines of a name.
+        """Returns the number of field lines of a name.
 
         Args:
             name: The name, in any case.
 
         Returns:
-            The count.
+            The number.
         """
         var found = 0
         var i = self.find(name)
@@ -207,23 +208,23 @@ struct FieldSection[origin: ImmOrigin](ImplicitlyCopyable, Iterable, Sized):
 
 
 struct FieldIterator[origin: ImmOrigin](ImplicitlyCopyable, Iterator):
-    """Walks over the field lines of a section in order.
+    """Iterates over the field lines of a section, in order.
 
     Parameters:
-        origin: What keeps the section alive.
+        origin: The origin of the section.
     """
 
     comptime Element = FieldView[Self.origin]
-    """What each step gives."""
+    """The type of each element."""
 
     var _section: FieldSection[Self.origin]
     var _next: Int
 
     def __init__(out self, section: FieldSection[Self.origin]):
-        """Begins at the first line.
+        """Starts at the first line.
 
         Args:
-            section: What to walk over.
+            section: The section.
         """
         self._section = section
         self._next = 0
@@ -247,15 +248,15 @@ struct FieldIterator[origin: ImmOrigin](ImplicitlyCopyable, Iterator):
 struct FieldValues[origin: ImmOrigin, name_origin: ImmOrigin](
     ImplicitlyCopyable, Iterable, Iterator
 ):
-    """Walks over the values of one name in a section.
+    """Iterates over the values of one name in a section.
 
     Parameters:
-        origin: What keeps the section alive.
-        name_origin: What keeps the name alive.
+        origin: The origin of the section.
+        name_origin: The origin of the name.
     """
 
     comptime Element = StringSlice[Self.origin]
-    """What each step gives."""
+    """The type of each element."""
     comptime IteratorType[
         mut: Bool, //, values_origin: Origin[mut=mut]
     ]: Iterator = Self
@@ -263,7 +264,7 @@ struct FieldValues[origin: ImmOrigin, name_origin: ImmOrigin](
 
     Parameters:
         mut: Whether the iterator may be changed.
-        values_origin: Where the iterator lies.
+        values_origin: The origin of the iterator.
     """
 
     var _section: FieldSection[Self.origin]
@@ -275,10 +276,10 @@ struct FieldValues[origin: ImmOrigin, name_origin: ImmOrigin](
         section: FieldSection[Self.origin],
         name: StringSlice[Self.name_origin],
     ):
-        """Begins at the first line.
+        """Starts at the first line.
 
         Args:
-            section: What to walk over.
+            section: The section.
             name: The name, in any case.
         """
         self._section = section
@@ -289,7 +290,7 @@ struct FieldValues[origin: ImmOrigin, name_origin: ImmOrigin](
         """Returns the iterator for a `for` loop.
 
         Returns:
-            A copy that stands where this one stands.
+            A copy at the same position.
         """
         return self
 

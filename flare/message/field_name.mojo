@@ -1,17 +1,17 @@
-"""Numbers the field names that framing, routing and the library care about.
+"""Numbers the field names that framing, routing and the library use.
 
-The name of a received field becomes a small number once, where it is parsed;
-everything later compares numbers. A set of numbers is one `UInt64`.
+A received field's name is converted to a small number once, by the parser. All
+later code compares numbers. A set of names is one `UInt64`.
 """
 
 from std.builtin.globals import global_constant
 
 
 struct FieldName:
-    """Names the known fields: each constant is the id of one name."""
+    """The numbers of known field names."""
 
     comptime UNKNOWN: UInt8 = 0
-    """Any name that has no id."""
+    """A name without a number."""
     comptime HOST: UInt8 = 1
     """`Host` (RFC 9110 section 7.2)."""
     comptime CONTENT_LENGTH: UInt8 = 2
@@ -135,7 +135,8 @@ struct FieldName:
     comptime ALT_SVC: UInt8 = 61
     """`Alt-Svc` (RFC 7838 section 3)."""
     comptime COUNT = 62
-    """One more than the greatest id; at most 64, so that a set fits a word."""
+    """One more than the largest number; at most 64, so that a set fits a word.
+    """
 
     @staticmethod
     def text(id: UInt8) -> StaticString:
@@ -145,7 +146,7 @@ struct FieldName:
             id: One of the constants.
 
         Returns:
-            The name; empty for `UNKNOWN` and for what is no id.
+            The name; empty for `UNKNOWN` and for invalid numbers.
         """
         if id >= UInt8(Self.COUNT):
             return ""
@@ -154,7 +155,7 @@ struct FieldName:
     @staticmethod
     @always_inline
     def bit(id: UInt8) -> UInt64:
-        """Returns the member that stands for a name in a set of names.
+        """Returns the set that contains one name only.
 
         Args:
             id: One of the constants.

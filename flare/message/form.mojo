@@ -1,7 +1,7 @@
-"""Holds the fields of an HTML form, and writes them as such a form is sent.
+"""Defines the fields of an HTML form, and encodes them for sending.
 
-The coding is `application/x-www-form-urlencoded` of the URL Standard (section
-5), which queries have too.
+The encoding is `application/x-www-form-urlencoded` (URL Standard, section 5),
+as in queries.
 """
 
 from flare.core import OctetSet, equals
@@ -10,7 +10,7 @@ from .percent import percent_encode
 from .query import QueryParameters
 
 comptime FORM_CONTENT_TYPE: StaticString = "application/x-www-form-urlencoded"
-"""The media type of the coding."""
+"""The media type of the encoding."""
 
 comptime _KEPT = OctetSet.of(
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789*-._"
@@ -19,15 +19,15 @@ comptime _KEPT = OctetSet.of(
 
 @fieldwise_init
 struct FormLimits(ImplicitlyCopyable):
-    """Bounds what is read of a form."""
+    """Bounds on a form that is read."""
 
     var octets_max: Int
-    """The longest coded form."""
+    """The longest encoded form."""
     var fields_max: Int
-    """The most fields: each costs more memory than it has octets."""
+    """The most fields: a field needs more memory than it has octets."""
 
     def __init__(out self):
-        """Allows 1 MiB and 1,000 fields."""
+        """Creates limits of 1 MiB and 1,000 fields."""
         self.octets_max = 1 << 20
         self.fields_max = 1000
 
@@ -43,7 +43,7 @@ struct FormField(Copyable, Movable):
 
 
 trait FromForm(Deinitable, Movable):
-    """Is a type that can be read out of the fields of a form."""
+    """A type that can be read from the fields of a form."""
 
     @staticmethod
     def from_form(fields: FormFields) raises -> Self:
@@ -56,13 +56,13 @@ trait FromForm(Deinitable, Movable):
             The value.
 
         Raises:
-            Anything: the request is answered 400.
+            Any error; the request is then answered 400.
         """
         ...
 
 
 struct FormFields(Copyable, FromForm, Movable, Sized):
-    """Holds names and values in order; a name may stand more than once."""
+    """The fields of a form, in order; names may repeat."""
 
     var fields: List[FormField]
     """The fields."""
@@ -88,7 +88,7 @@ struct FormFields(Copyable, FromForm, Movable, Sized):
         var values: List[String],
         __dict_literal__: NoneType,
     ):
-        """Takes over the fields of a literal; a name may stand more than once.
+        """Creates a form from a dictionary literal; names may repeat.
 
         Args:
             names: The names.
@@ -104,18 +104,18 @@ struct FormFields(Copyable, FromForm, Movable, Sized):
     def parse(
         octets: Span[UInt8, _], limits: FormLimits = FormLimits()
     ) raises -> Self:
-        """Reads a coded form. Any octets are one; what is not UTF-8 when
-        decoded becomes U+FFFD.
+        """Parses an encoded form. Any octets are valid; decoded octets that
+        are not UTF-8 become U+FFFD.
 
         Args:
-            octets: The coded form, without a `?`.
-            limits: What is read at most.
+            octets: The encoded form, without a `?`.
+            limits: Bounds on the form.
 
         Returns:
             The fields in order.
 
         Raises:
-            Error: `message.bad_form` if it is larger than a limit.
+            Error: `message.bad_form` if it exceeds a limit.
         """
         if len(octets) > limits.octets_max:
             raise Error("message.bad_form too long")
@@ -128,7 +128,8 @@ struct FormFields(Copyable, FromForm, Movable, Sized):
 
     @staticmethod
     def from_form(fields: FormFields) raises -> Self:
-        """Copies the fields, so that a handler can have them as they are.
+        """Returns a copy of the fields, for a handler that takes them as they
+        are.
 
         Args:
             fields: The fields.
@@ -137,12 +138,12 @@ struct FormFields(Copyable, FromForm, Movable, Sized):
             The same fields.
 
         Raises:
-            Nothing.
+            Never.
         """
         return fields.copy()
 
     def append(mut self, var name: String, var value: String):
-        """Adds a field behind the others; those of the same name stay.
+        """Adds a field after all others; those of the same name stay.
 
         Args:
             name: The name, any text.
@@ -151,13 +152,13 @@ struct FormFields(Copyable, FromForm, Movable, Sized):
         self.fields.append(FormField(name^, value^))
 
     def get(self, name: StringSlice) -> Optional[String]:
-        """Finds the value of the first field of a name.
+        """Returns the value of the first field of a name.
 
         Args:
-            name: The name; its case counts.
+            name: The name; upper and lower case differ.
 
         Returns:
-            The value, or none.
+            The value, or `None`.
         """
         for field in self.fields:
             if equals(field.name.as_bytes(), name.as_bytes()):
@@ -165,10 +166,10 @@ struct FormFields(Copyable, FromForm, Movable, Sized):
         return None
 
     def values(self, name: StringSlice) -> List[String]:
-        """Finds the values of all fields of a name.
+        """Returns the values of all fields of a name.
 
         Args:
-            name: The name; its case counts.
+            name: The name; upper and lower case differ.
 
         Returns:
             The values in order.
@@ -183,23 +184,23 @@ struct FormFields(Copyable, FromForm, Movable, Sized):
         """Returns whether there is a field of a name.
 
         Args:
-            name: The name; its case counts.
+            name: The name; upper and lower case differ.
 
         Returns:
-            True if there is one, be its value empty.
+            True if there is one, even with an empty value.
         """
         return Bool(self.get(name))
 
     def __len__(self) -> Int:
-        """Counts the fields.
+        """Returns the number of fields.
 
         Returns:
-            The count.
+            The number.
         """
         return len(self.fields)
 
     def encoded(self) -> String:
-        """Writes the form as it is sent, or as a query.
+        """Returns the encoded form, for a content or a query.
 
         Returns:
             ASCII, without a `?`.

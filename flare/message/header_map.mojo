@@ -1,8 +1,8 @@
-"""Keeps the field lines of a message that is being built, ready to be sent.
+"""Stores the field lines of a message that is being built, ready to be sent.
 
-The octets lie in wire form (`Name: value CR LF`, line after line), so that
-sending a section is one copy, and a table of offsets finds each line. What is
-inserted is checked at once: no line can smuggle another one (RFC 9110
+The octets are in wire form (`Name: value CR LF`, line after line), so sending
+a section is one copy. A table of offsets finds each line. Lines are checked
+when they are inserted, so that no value can smuggle in another line (RFC 9110
 sections 5.1 and 5.5).
 """
 
@@ -31,29 +31,30 @@ from .field_name import FieldName
 
 @fieldwise_init
 struct WireSection[origin: ImmOrigin](TrivialRegisterPassable):
-    """Views lines as they are sent, and says which known ones are among them.
+    """A view of field lines in wire form, and the set of known fields among
+    them.
 
     Parameters:
-        origin: Where they lie.
+        origin: The origin of the lines.
     """
 
     var octets: Span[UInt8, Self.origin]
     """Each line with its CR LF."""
     var known: UInt64
-    """The `FieldName.bit` of each known field, together."""
+    """The union of the `FieldName.bit` of each known field."""
 
 
 struct HeaderMap(Copyable, Iterable, Movable, Sized, Writable):
-    """Holds field lines in order; names compare without regard to case.
+    """Field lines in order; names are compared without regard to case.
 
-    An empty map is two null pointers: it allocates nothing and moves for free.
-    So does one of a single line that is known when building.
+    An empty map is two null pointers: it needs no memory and moves for free.
+    So does a map whose single line is known at compile time.
     """
 
     comptime OCTETS_MAX = 1 << 20
-    """The bound on the wire form of all lines together."""
+    """The bound on the total length of all lines in wire form."""
     comptime LINES_MAX = 4096
-    """The bound on the count of lines."""
+    """The bound on the number of lines."""
     comptime IteratorType[
         mut: Bool, //, map_origin: Origin[mut=mut]
     ]: Iterator = FieldIterator[ImmOrigin(map_origin)]
@@ -61,16 +62,17 @@ struct HeaderMap(Copyable, Iterable, Movable, Sized, Writable):
 
     Parameters:
         mut: Whether the map may be changed.
-        map_origin: Where the map lies.
+        map_origin: The origin of the map.
     """
 
-    # One of them at most: a block, or the only line, which nobody owns.
+    # At most one of them is set: a block, or the only line, which is not
+    # owned.
     var _block: Optional[PointerTo[HeaderBlock]]
     var _constant: Optional[ConstantLinePointer]
 
     @always_inline
     def __init__(out self):
-        """Makes an empty map that holds no memory."""
+        """Creates an empty map, without memory."""
         self._block = None
         self._constant = None
 
@@ -89,16 +91,16 @@ struct HeaderMap(Copyable, Iterable, Movable, Sized, Writable):
 
     @always_inline
     def __deinit__(deinit self):
-        """Gives the memory back."""
+        """Frees or recycles the memory."""
         if self._block:
             give_block(self._block.unsafe_value())
 
     def append(mut self, name: StringSlice, value: StringSlice) raises:
-        """Adds a line behind the others; lines of the same name stay.
+        """Adds a line after all others; lines of the same name stay.
 
         Args:
             name: The name, a token.
-            value: The value; blanks around it are not part of it.
+            value: The value; blanks around it are removed.
 
         Raises:
             An error `message.bad_header_name`, `message.bad_header_value` or
@@ -109,7 +111,7 @@ struct HeaderMap(Copyable, Iterable, Movable, Sized, Writable):
 
     @always_inline
     def append_constant[name: StaticString, value: StaticString](mut self):
-        """Adds a line that is known at compile time, where it is checked.
+        """Adds a line that is known and checked at compile time.
 
         Parameters:
             name: The name, a token.
@@ -122,25 +124,26 @@ struct HeaderMap(Copyable, Iterable, Movable, Sized, Writable):
             self._append(constant_line[name, value]())
 
     def append_all(mut self, section: FieldSection) raises:
-        """Adds every line of a section behind the others.
+        """Adds all lines of a section.
 
         Args:
             section: The lines; not a view of this map.
 
         Raises:
-            What `append` raises; the lines before the refused one stay added.
+            The errors of `append`; the lines before the refused one are then
+            added.
         """
         for i in range(len(section)):
             self.append(section.name(i), section.value(i))
 
     def unsafe_append_parsed(mut self, section: FieldSection) -> Bool:
-        """Adds every line of a section that a parser has read, unchecked.
+        """Adds all lines of a section that a parser has checked.
 
         Args:
             section: The lines; not a view of this map.
 
         Returns:
-            False if they are more than fit; then nothing was added.
+            False if they do not fit; then none was added.
 
         Safety:
             Each name is a token, and no value has a control octet.
@@ -163,7 +166,7 @@ struct HeaderMap(Copyable, Iterable, Movable, Sized, Writable):
 
         Args:
             name: The name, a token.
-            value: The value; blanks around it are not part of it.
+            value: The value; blanks around it are removed.
 
         Raises:
             An error `message.bad_header_name`, `message.bad_header_value` or
@@ -203,10 +206,10 @@ struct HeaderMap(Copyable, Iterable, Movable, Sized, Writable):
 
     @always_inline
     def __len__(self) -> Int:
-        """Counts the field lines.
+        """Returns the number of field lines.
 
         Returns:
-            The count; a repeated field counts once per line.
+            The number; a repeated field counts once per line.
         """
         if self._block:
             return len(self._block.unsafe_value()[].lines)
@@ -224,7 +227,7 @@ struct HeaderMap(Copyable, Iterable, Movable, Sized, Writable):
         return name in self.view()
 
     def __iter__(ref self) -> FieldIterator[origin_of(self)]:
-        """Walks over the field lines in order.
+        """Returns an iterator over the field lines, in order.
 
         Returns:
             An iterator of `FieldView`.
@@ -256,10 +259,10 @@ struct HeaderMap(Copyable, Iterable, Movable, Sized, Writable):
 
     @always_inline
     def known(self) -> UInt64:
-        """Tells which known fields are present.
+        """Returns the set of known fields that are present.
 
         Returns:
-            The `FieldName.bit` of each, together.
+            The union of their `FieldName.bit`.
         """
         if self._block:
             return self._block.unsafe_value()[].known
@@ -274,7 +277,7 @@ struct HeaderMap(Copyable, Iterable, Movable, Sized, Writable):
             name: The name, in any case.
 
         Returns:
-            A view that changing the map invalidates, or none.
+            A view that is valid until the map changes, or `None`.
         """
         return self.view().get(name)
 
@@ -283,27 +286,27 @@ struct HeaderMap(Copyable, Iterable, Movable, Sized, Writable):
     ](self, name: StringSlice[name_origin]) -> FieldValues[
         origin_of(self), name_origin
     ]:
-        """Walks over the values of all lines of a name.
+        """Returns an iterator over the values of all lines of a name.
 
         Parameters:
-            name_origin: What keeps the name alive.
+            name_origin: The origin of the name.
 
         Args:
             name: The name, in any case.
 
         Returns:
-            An iterator of views of the values, in order.
+            An iterator of views, in order.
         """
         return self.view().values(name)
 
     def count(self, name: StringSlice) -> Int:
-        """Counts the lines of a name.
+        """Returns the number of lines of a name.
 
         Args:
             name: The name, in any case.
 
         Returns:
-            The count.
+            The number.
         """
         return self.view().count(name)
 
@@ -314,7 +317,7 @@ struct HeaderMap(Copyable, Iterable, Movable, Sized, Writable):
             index: The line, from 0; below `len`.
 
         Returns:
-            A view that changing the map invalidates.
+            A view that is valid until the map changes.
         """
         return self.view().name(index)
 
@@ -325,15 +328,15 @@ struct HeaderMap(Copyable, Iterable, Movable, Sized, Writable):
             index: The line, from 0; below `len`.
 
         Returns:
-            A view that changing the map invalidates.
+            A view that is valid until the map changes.
         """
         return self.view().value(index)
 
     def view(self) -> FieldSection[origin_of(self)]:
-        """Views all lines.
+        """Returns a view of all lines.
 
         Returns:
-            A view that changing the map invalidates.
+            A view that is valid until the map changes.
         """
         if not self._block:
             return FieldSection[origin_of(self)](
@@ -352,11 +355,11 @@ struct HeaderMap(Copyable, Iterable, Movable, Sized, Writable):
 
     @always_inline
     def wire(self) -> Span[UInt8, origin_of(self)]:
-        """Views the lines as they are sent (RFC 9112 section 5).
+        """Returns the lines in wire form (RFC 9112 section 5).
 
         Returns:
-            Each line with its CR LF, without the empty line that ends the
-            section; changing the map invalidates the view.
+            A view of each line with its CR LF, without the empty line that
+            ends the section. It is valid until the map changes.
         """
         if not self._block:
             if not self._constant:
@@ -374,10 +377,11 @@ struct HeaderMap(Copyable, Iterable, Movable, Sized, Writable):
 
     @always_inline
     def wire_section(self) -> WireSection[origin_of(self)]:
-        """Views the lines as they are sent, and says which known ones they are.
+        """Returns the lines in wire form together with the set of known
+        fields.
 
         Returns:
-            What `wire` and `known` return, at the cost of one of them.
+            The results of `wire` and `known`, at the cost of one of them.
         """
         if self._block:
             return WireSection[origin_of(self)](

@@ -1,7 +1,7 @@
-"""Recognises the known field names, by themselves or where they were received.
+"""Finds the numbers of field names, given alone or inside a received head.
 
-The length and the last eight octets of a name pick the one candidate, which is
-then compared whole, so that the answer is always right.
+The length and the last eight octets of a name select one candidate, which is
+then compared as a whole.
 """
 
 from std.builtin.globals import global_constant
@@ -13,18 +13,18 @@ from flare.core import equals_ignoring_case, equals_lower, lower_octet
 from .field_name import FIELD_NAMES, FieldName
 
 comptime OCTETS_BEFORE_COLON = 16
-"""How many octets of the window must lie in front of a colon."""
+"""How many octets of the window must precede a colon."""
 
 
 @always_inline
 def known_field(name: Span[UInt8, _]) -> UInt8:
-    """Finds the id of a field name, in any case.
+    """Returns the number of a field name, in any case.
 
     Args:
-        name: The name; any octets.
+        name: The name, unchecked.
 
     Returns:
-        The id, or `FieldName.UNKNOWN`.
+        The number, or `FieldName.UNKNOWN`.
     """
     comptime assert _slots_are_distinct(), "two known names share a slot"
     var n = len(name)
@@ -54,13 +54,13 @@ def known_field(name: Span[UInt8, _]) -> UInt8:
 
 
 def constant_field[name: StaticString]() -> UInt8:
-    """Finds the id of a field name at compile time.
+    """Returns the number of a field name, at compile time.
 
     Parameters:
         name: The name, in any case.
 
     Returns:
-        What `known_field` returns.
+        The number, or `FieldName.UNKNOWN`.
     """
     for id in range(1, FieldName.COUNT):
         var text = materialize[FIELD_NAMES]()[id]
@@ -73,18 +73,18 @@ def constant_field[name: StaticString]() -> UInt8:
 def known_received_field(
     p: Pointer[mut=False, UInt8, _], start: Int, colon: Int
 ) -> UInt8:
-    """Finds the id of a name that stands in a head, in any case.
+    """Returns the number of a field name inside a head, in any case.
 
-    A name there has octets in front of it, so that vectors which end at its
-    colon never leave the head, however near its end the name is.
+    Octets precede the name there, so vectors that end at its colon never leave
+    the head, however close to the end the name is.
 
     Args:
         p: The front of the window.
-        start: Where the name begins; all its octets are token octets.
-        colon: Where it ends; at least `OCTETS_BEFORE_COLON`.
+        start: The start of the name; all its octets are token octets.
+        colon: The end of the name; at least `OCTETS_BEFORE_COLON`.
 
     Returns:
-        The id, or `FieldName.UNKNOWN`.
+        The number, or `FieldName.UNKNOWN`.
     """
     comptime assert _slots_are_distinct(), "two known names share a slot"
     var n = colon - start
@@ -105,7 +105,7 @@ def known_received_field(
     if Int(row[]) != n:
         return FieldName.UNKNOWN
     # Setting bit 5 makes a token octet equal to a letter, a digit or a hyphen
-    # only where it is that octet, in either case.
+    # only if it is that octet, in either case.
     var differs = pack_bits(
         (p.unsafe_load[width=16](colon - 16) | 32).ne(
             row.unsafe_load[width=16](_ROW_OCTETS - 16)

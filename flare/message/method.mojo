@@ -1,14 +1,13 @@
-"""Names the request methods and says what each promises (RFC 9110 section 9).
-"""
+"""Defines the request methods and their properties (RFC 9110 section 9)."""
 
 from std.builtin.globals import global_constant
 
 
 struct Method(Equatable, Hashable, TrivialRegisterPassable, Writable):
-    """Names a request method in one octet.
+    """A request method, as one octet.
 
-    Methods are case-sensitive (RFC 9110 section 9.1): `get` is not `GET`. The
-    text of an extension method stays with whoever holds the request line.
+    Methods are case-sensitive (RFC 9110 section 9.1): `get` is not `GET`. Of
+    an extension method, only the request line has the text.
     """
 
     comptime OTHER = Self(0)
@@ -16,9 +15,9 @@ struct Method(Equatable, Hashable, TrivialRegisterPassable, Writable):
     comptime GET = Self(1)
     """Asks for a representation (RFC 9110 section 9.3.1)."""
     comptime HEAD = Self(2)
-    """Is GET without the content (RFC 9110 section 9.3.2)."""
+    """Asks as GET does, without the content (RFC 9110 section 9.3.2)."""
     comptime POST = Self(3)
-    """Hands content to the resource (RFC 9110 section 9.3.3)."""
+    """Sends content to the resource (RFC 9110 section 9.3.3)."""
     comptime PUT = Self(4)
     """Replaces the representation (RFC 9110 section 9.3.4)."""
     comptime DELETE = Self(5)
@@ -26,30 +25,30 @@ struct Method(Equatable, Hashable, TrivialRegisterPassable, Writable):
     comptime CONNECT = Self(6)
     """Asks for a tunnel (RFC 9110 section 9.3.6)."""
     comptime OPTIONS = Self(7)
-    """Asks what is possible (RFC 9110 section 9.3.7)."""
+    """Asks for the supported options (RFC 9110 section 9.3.7)."""
     comptime TRACE = Self(8)
     """Asks for the request as received (RFC 9110 section 9.3.8)."""
     comptime PATCH = Self(9)
     """Changes a part of the resource (RFC 5789 section 2)."""
     comptime COUNT = 10
-    """One more than the greatest id, for tables indexed by method."""
+    """One more than the largest number, for tables indexed by method."""
 
     var id: UInt8
     """The number of the method, below `COUNT`; 0 for `OTHER`."""
 
     @always_inline
     def __init__(out self, id: UInt8):
-        """Makes the method of an id.
+        """Creates a method from its number.
 
         Args:
-            id: The id; what is not below `COUNT` means `OTHER`.
+            id: The number; numbers from `COUNT` on mean `OTHER`.
         """
         self.id = id if id < 10 else 0
 
     @staticmethod
     @always_inline
     def from_octets(octets: Span[UInt8, _]) -> Self:
-        """Finds the method that octets name, in exactly this case.
+        """Returns the method of a name; upper and lower case differ.
 
         Args:
             octets: The method as received.
@@ -92,49 +91,50 @@ struct Method(Equatable, Hashable, TrivialRegisterPassable, Writable):
 
     @always_inline
     def __eq__(self, other: Self) -> Bool:
-        """Compares two methods.
+        """Returns whether two methods are equal.
 
         Args:
             other: The other method.
 
         Returns:
-            True if they have the same id; so `OTHER` equals `OTHER`.
+            True if they have the same number, so `OTHER` equals `OTHER`.
         """
         return self.id == other.id
 
     def __eq__(self, text: StringSlice) -> Bool:
-        """Compares with a text, in exactly this case.
+        """Returns whether the method has a name; upper and lower case differ.
 
         Args:
-            text: The name of a method.
+            text: The name.
 
         Returns:
-            True if the text names this method; an extension method, whose
-            name is not kept here, equals no text.
+            True if it has. False for an extension method, whose name is not
+            stored.
         """
         var other = Self.from_octets(text.as_bytes())
         return self.id == other.id and other.id != 0
 
     @always_inline
     def __ne__(self, other: Self) -> Bool:
-        """Compares two methods.
+        """Returns whether two methods differ.
 
         Args:
             other: The other method.
 
         Returns:
-            True if they have different ids.
+            True if they have different numbers.
         """
         return self.id != other.id
 
     def __ne__(self, text: StringSlice) -> Bool:
-        """Compares with a text, in exactly this case.
+        """Returns whether the method has another name; upper and lower case
+        differ.
 
         Args:
-            text: The name of a method.
+            text: The name.
 
         Returns:
-            True if the text does not name this method.
+            True if the text is not the method's name.
         """
         return not self == text
 
@@ -148,7 +148,8 @@ struct Method(Equatable, Hashable, TrivialRegisterPassable, Writable):
 
     @always_inline
     def is_safe(self) -> Bool:
-        """Returns whether a client asks for no change of state.
+        """Returns whether the method is safe: the client asks for no change of
+        state.
 
         Returns:
             True for the safe methods of RFC 9110 section 9.2.1.
@@ -162,7 +163,8 @@ struct Method(Equatable, Hashable, TrivialRegisterPassable, Writable):
 
     @always_inline
     def is_idempotent(self) -> Bool:
-        """Returns whether sending a request twice means the same as once.
+        """Returns whether the method is idempotent: sent twice, it has the
+        effect of one.
 
         A client may repeat such a request after a broken connection.
 
@@ -175,7 +177,7 @@ struct Method(Equatable, Hashable, TrivialRegisterPassable, Writable):
 
     @always_inline
     def bit(self) -> UInt16:
-        """Returns the member that stands for this method in a set of methods.
+        """Returns the set that contains this method only.
 
         Returns:
             A word with one bit set.

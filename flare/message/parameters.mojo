@@ -1,7 +1,7 @@
-"""Reads the parameters of a field value: `text/html; charset="utf-8"`.
+"""Parses the parameters of a field value: `text/html; charset="utf-8"`.
 
-The grammar is that of RFC 9110 section 5.6.6, with blanks around the semicolon.
-Content-Type and Content-Disposition have this form.
+The grammar is that of RFC 9110 section 5.6.6, with blanks around the
+semicolon. Content-Type and Content-Disposition have this form.
 """
 
 from flare.core import (
@@ -22,24 +22,24 @@ comptime _BACKSLASH: UInt8 = 92
 
 @fieldwise_init
 struct FieldParameter[origin: ImmOrigin](ImplicitlyCopyable):
-    """Views one parameter as it was received.
+    """A view of one parameter as received.
 
     Parameters:
-        origin: What keeps the octets alive.
+        origin: The origin of the octets.
     """
 
     var name: Span[UInt8, Self.origin]
     """The name, a token in any case."""
     var raw_value: Span[UInt8, Self.origin]
-    """The value; of a quoted one what stands between the quotation marks."""
+    """The value; if quoted, the part between the quotation marks."""
     var is_quoted: Bool
-    """The value stood in quotation marks."""
+    """Whether the value is quoted."""
 
     def value(self) -> List[UInt8]:
-        """Takes the backslashes out of the value.
+        """Returns the value without its escapes.
 
-        A backslash escapes a quotation mark or another backslash; elsewhere it
-        stays, because some clients send the path of a file.
+        A backslash escapes a quotation mark or another backslash. Other
+        backslashes stay, because some clients send the path of a file.
 
         Returns:
             The octets.
@@ -65,10 +65,10 @@ struct FieldParameter[origin: ImmOrigin](ImplicitlyCopyable):
 
 
 struct FieldParameters[origin: ImmOrigin](ImplicitlyCopyable):
-    """Walks over the parameters behind the first part of a field value.
+    """Iterates over the parameters after the first part of a field value.
 
     Parameters:
-        origin: What keeps the octets alive.
+        origin: The origin of the octets.
     """
 
     var _octets: Span[UInt8, Self.origin]
@@ -91,10 +91,10 @@ struct FieldParameters[origin: ImmOrigin](ImplicitlyCopyable):
         self._first_octets = end
 
     def first(self) -> Span[UInt8, Self.origin]:
-        """Views what stands before the parameters.
+        """Returns the part before the parameters.
 
         Returns:
-            The first part without blanks behind it, such as a media type.
+            The first part, without blanks after it, such as a media type.
         """
         return self._octets[: self._first_octets]
 
@@ -104,11 +104,11 @@ struct FieldParameters[origin: ImmOrigin](ImplicitlyCopyable):
         """Returns the next parameter.
 
         Returns:
-            Views of its name and value, or none after the last one. An empty
-            parameter (`a;;b=c`) is passed over.
+            Views of its name and value; `None` after the last one. An empty
+            parameter (`a;;b=c`) is skipped.
 
         Raises:
-            SyntaxError: If what follows is no parameter.
+            SyntaxError: If a parameter is malformed.
         """
         var i = self._next
         var is_divided = False
@@ -144,16 +144,16 @@ struct FieldParameters[origin: ImmOrigin](ImplicitlyCopyable):
     def find(
         self, name: StaticString
     ) raises SyntaxError -> Optional[FieldParameter[Self.origin]]:
-        """Finds a parameter and reads the others.
+        """Returns a parameter, by its name.
 
         Args:
-            name: The name in small letters.
+            name: The name in lower case.
 
         Returns:
-            The parameter, or none.
+            The parameter, or `None`.
 
         Raises:
-            SyntaxError: If there are two of the name, or one is malformed.
+            SyntaxError: If there are two of that name, or one is malformed.
         """
         var found = Optional[FieldParameter[Self.origin]](None)
         var rest = self

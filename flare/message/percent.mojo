@@ -1,7 +1,7 @@
 """Decodes and encodes percent escapes (RFC 3986 section 2.1).
 
-Decoding is total: what is no whole escape stays as it is. Whoever must refuse
-such octets has done so when the URL or the target was parsed.
+Decoding never fails: an incomplete escape stays as it is. Parsers of URLs and
+targets refuse such octets earlier.
 """
 
 from flare.core import OctetSet
@@ -19,16 +19,15 @@ comptime _UNRESERVED = OctetSet.of(
 def percent_decode[
     *, plus_is_blank: Bool = False
 ](octets: Span[UInt8, _], mut decoded: List[UInt8]):
-    """Decodes escapes behind what a list already holds.
+    """Decodes escapes and appends the result to a list.
 
     Parameters:
-        plus_is_blank: True turns `+` into a blank, as in a query made by an
-            HTML form.
+        plus_is_blank: Whether `+` is a blank, as in the query of an HTML form.
 
     Args:
         octets: The octets with escapes.
-        decoded: Grows by at most as many octets as there are; they can be any
-            octets, NUL and invalid UTF-8 included.
+        decoded: The list. It grows by at most the number of octets. The result
+            may be any octets, including NUL and invalid UTF-8.
     """
     decoded.reserve(len(decoded) + len(octets))
     var i = 0
@@ -41,11 +40,10 @@ def percent_decode[
 def percent_decoded[
     *, plus_is_blank: Bool = False
 ](text: StringSlice) -> String:
-    """Decodes escapes to a text.
+    """Returns a text with its escapes decoded.
 
     Parameters:
-        plus_is_blank: True turns `+` into a blank, as in a query made by an
-            HTML form.
+        plus_is_blank: Whether `+` is a blank, as in the query of an HTML form.
 
     Args:
         text: The text with escapes.
@@ -59,14 +57,15 @@ def percent_decoded[
 
 
 def percent_encoded(text: StringSlice) -> String:
-    """Escapes all but the unreserved octets (RFC 3986 section 2.3).
+    """Returns a text with all but the unreserved octets escaped (RFC 3986
+    section 2.3).
 
     Args:
         text: Any text.
 
     Returns:
-        A text that is safe as one segment of a path, or as one name or value
-        of a query.
+        A text that is safe as a segment of a path, or as a name or value of a
+        query.
     """
     var encoded = List[UInt8](capacity=text.byte_length())
     percent_encode[_UNRESERVED](text.as_bytes(), encoded)
@@ -74,8 +73,9 @@ def percent_encoded(text: StringSlice) -> String:
 
 
 def escaped_percents(text: StringSlice) -> String:
-    """Escapes each percent sign that begins no escape, so that no reader can
-    refuse the text or take it for something else.
+    """Returns a text with each percent sign escaped that starts no escape.
+
+    No recipient then refuses the text or misreads it.
 
     Args:
         text: A text with escapes, such as a query as received.
@@ -95,15 +95,15 @@ def escaped_percents(text: StringSlice) -> String:
 def percent_encode[
     kept: OctetSet, *, blank_is_plus: Bool = False
 ](octets: Span[UInt8, _], mut encoded: List[UInt8]):
-    """Escapes octets behind what a list already holds.
+    """Escapes octets and appends the result to a list.
 
     Parameters:
-        kept: The octets that stay as they are; not the percent sign.
-        blank_is_plus: True turns a blank into `+`, as in an HTML form.
+        kept: The octets that are not escaped; not the percent sign.
+        blank_is_plus: Whether a blank becomes `+`, as in an HTML form.
 
     Args:
         octets: Any octets.
-        encoded: Grows by at most three octets for each.
+        encoded: The list. It grows by at most three octets for each.
     """
     var digits = StaticString(_DIGITS).as_bytes()
     for b in octets:
@@ -122,14 +122,16 @@ def percent_encode[
 def equals_decoded[
     *, plus_is_blank: Bool = False
 ](octets: Span[UInt8, _], wanted: Span[UInt8, _]) -> Bool:
-    """Compares octets with escapes with octets without, copying nothing.
+    """Returns whether octets, once decoded, equal other octets.
+
+    It compares in place, without a copy.
 
     Parameters:
-        plus_is_blank: True turns `+` into a blank first.
+        plus_is_blank: Whether `+` is a blank.
 
     Args:
         octets: The octets with escapes.
-        wanted: What they may decode to.
+        wanted: The decoded octets to compare with.
 
     Returns:
         True if they do.

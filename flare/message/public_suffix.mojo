@@ -1,8 +1,9 @@
-"""Knows below which domains anybody may have a name: `com`, `co.uk`.
+"""Lists the public suffixes, such as `com` and `co.uk`: domains below which
+anyone can register a name.
 
-A cookie for such a domain would reach the sites of strangers. The rules are a
-text of the form that publicsuffix.org describes; without one, domains of a
-single label are known alone.
+A cookie for such a domain would be sent to the sites of strangers. The rules
+are a text as described at publicsuffix.org. Without rules, only domains of a
+single label count.
 """
 
 from flare.core import LF, find_octet
@@ -14,27 +15,27 @@ comptime _DOT: UInt8 = 46
 
 
 struct PublicSuffixes(Copyable, Movable, Sized):
-    """Holds rules about public suffixes."""
+    """A set of rules about public suffixes."""
 
     comptime RULES_MAX = 65536
-    """The bound on the rules that are read."""
+    """The most rules that are read."""
 
     # The forms of rules that a domain has, together.
     var _rules: Dict[String, UInt8]
 
     def __init__(out self):
-        """Holds the rule for domains of a single label alone."""
+        """Creates the set with only the rule for domains of a single label."""
         self._rules = Dict[String, UInt8]()
 
     @staticmethod
     def parse(text: StringSlice) raises -> Self:
-        """Reads rules, one a line.
+        """Parses rules, one per line.
 
         Args:
-            text: Lines of a domain such as `co.uk`, `*.ck` or `!www.ck`; empty
-                lines and those that begin with `//` are passed over, and so are
-                rules that are not ASCII: the names of requests are in the form
-                of IDNA (`xn--…`), and so must be those of rules.
+            text: Lines with a domain such as `co.uk`, `*.ck` or `!www.ck`.
+                Empty lines and lines that start with `//` are skipped. So are
+                rules that are not ASCII: names in requests have the form of
+                IDNA (`xn--…`), and rules must have it too.
 
         Returns:
             The rules.
@@ -54,10 +55,10 @@ struct PublicSuffixes(Copyable, Movable, Sized):
         return suffixes^
 
     def __len__(self) -> Int:
-        """Counts the domains that rules name.
+        """Returns the number of domains with rules.
 
         Returns:
-            The count.
+            The number.
         """
         return len(self._rules)
 
@@ -65,10 +66,10 @@ struct PublicSuffixes(Copyable, Movable, Sized):
         """Returns whether a domain is a public suffix.
 
         Args:
-            domain: A domain in small letters; a dot at its end does not count.
+            domain: A domain in lower case; a final dot is ignored.
 
         Returns:
-            True if anybody may have a name below it.
+            True if anyone can register a name below it.
         """
         var name = domain.as_bytes()
         if len(name) > 0 and name[len(name) - 1] == _DOT:

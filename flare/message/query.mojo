@@ -1,7 +1,7 @@
-"""Reads the parameters of a query such as `name=value&flag`.
+"""Parses the parameters of a query such as `name=value&flag`.
 
-The syntax is that of HTML forms (URL Standard, section 5.1): parameters are
-divided by `&`, names and values by the first `=`, and `+` is a blank.
+The syntax is that of HTML forms (URL Standard, section 5.1): `&` separates
+parameters, the first `=` separates name and value, and `+` is a blank.
 """
 
 from flare.core import find_octet
@@ -14,32 +14,32 @@ comptime _EQUALS_SIGN: UInt8 = 61
 
 @fieldwise_init
 struct QueryParameter[origin: ImmOrigin](ImplicitlyCopyable):
-    """Views one parameter as it was received.
+    """A view of one parameter as received.
 
     Parameters:
-        origin: What keeps the octets alive.
+        origin: The origin of the octets.
     """
 
     var raw_name: StringSlice[Self.origin]
-    """The name, escapes included."""
+    """The name, with its escapes."""
     var raw_value: StringSlice[Self.origin]
-    """The value, escapes included; empty if there is no `=`."""
+    """The value, with its escapes; empty if there is no `=`."""
 
     def has_name(self, name: StringSlice) -> Bool:
-        """Compares the decoded name, without copying it.
+        """Returns whether the decoded name equals a text, without copying it.
 
         Args:
-            name: The name, without escapes.
+            name: The text; upper and lower case differ.
 
         Returns:
-            True if it is the name, case included.
+            True if it does.
         """
         return equals_decoded[plus_is_blank=True](
             self.raw_name.as_bytes(), name.as_bytes()
         )
 
     def name(self) -> String:
-        """Decodes the name.
+        """Returns the name, decoded.
 
         Returns:
             The name; octets that are not UTF-8 become U+FFFD.
@@ -47,7 +47,7 @@ struct QueryParameter[origin: ImmOrigin](ImplicitlyCopyable):
         return percent_decoded[plus_is_blank=True](self.raw_name)
 
     def value(self) -> String:
-        """Decodes the value.
+        """Returns the value, decoded.
 
         Returns:
             The value; octets that are not UTF-8 become U+FFFD.
@@ -58,17 +58,16 @@ struct QueryParameter[origin: ImmOrigin](ImplicitlyCopyable):
 struct QueryParameters[origin: ImmOrigin](
     ImplicitlyCopyable, Iterable, Iterator
 ):
-    """Walks over the parameters of a query and finds them by name.
+    """Iterates over the parameters of a query, and finds them by name.
 
-    Nothing is copied until a value is decoded. Empty parameters (`a&&b`) are
-    passed over.
+    Only decoding copies octets. Empty parameters (`a&&b`) are skipped.
 
     Parameters:
-        origin: What keeps the octets alive.
+        origin: The origin of the octets.
     """
 
     comptime Element = QueryParameter[Self.origin]
-    """What each step gives."""
+    """The type of each element."""
     comptime IteratorType[
         mut: Bool, //, view_origin: Origin[mut=mut]
     ]: Iterator = Self
@@ -76,7 +75,7 @@ struct QueryParameters[origin: ImmOrigin](
 
     Parameters:
         mut: Whether the view may be changed.
-        view_origin: Where the view lies.
+        view_origin: The origin of the view.
     """
 
     var _rest: Span[UInt8, Self.origin]
@@ -101,7 +100,7 @@ struct QueryParameters[origin: ImmOrigin](
         """Returns the view for a `for` loop.
 
         Returns:
-            A copy that stands where this one stands.
+            A copy at the same position.
         """
         return self
 
@@ -133,13 +132,13 @@ struct QueryParameters[origin: ImmOrigin](
         raise StopIteration()
 
     def get(self, name: StringSlice) -> Optional[String]:
-        """Decodes the value of the first parameter of a name.
+        """Returns the decoded value of the first parameter of a name.
 
         Args:
-            name: The name, without escapes.
+            name: The name, decoded.
 
         Returns:
-            The value, or none.
+            The value, or `None`.
         """
         for parameter in self:
             if parameter.has_name(name):
@@ -147,10 +146,10 @@ struct QueryParameters[origin: ImmOrigin](
         return None
 
     def values(self, name: StringSlice) -> List[String]:
-        """Decodes the values of all parameters of a name.
+        """Returns the decoded values of all parameters of a name.
 
         Args:
-            name: The name, without escapes.
+            name: The name, decoded.
 
         Returns:
             The values in order.
@@ -165,10 +164,10 @@ struct QueryParameters[origin: ImmOrigin](
         """Returns whether there is a parameter of a name.
 
         Args:
-            name: The name, without escapes.
+            name: The name, decoded.
 
         Returns:
-            True if there is one, be its value empty.
+            True if there is one, even with an empty value.
         """
         for parameter in self:
             if parameter.has_name(name):

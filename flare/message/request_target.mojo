@@ -1,7 +1,7 @@
 """Divides the target of a request into its parts, without copying it.
 
-The four forms are those of RFC 9112 section 3.2. A parsed target holds offsets
-only: the octets stay with whoever received them.
+The four forms are those of RFC 9112 section 3.2. A parsed target contains only
+offsets; the caller keeps the octets.
 """
 
 from flare.core import OctetSet, find_member
@@ -26,22 +26,23 @@ comptime _QUERY_OCTETS = _query_octets()
 
 
 def _query_octets() -> OctetSet:
-    # A percent sign that begins no escape stands for itself: browsers and forms
-    # written by hand send it so, and no octet of a query divides it again.
+    # A percent sign that starts no escape stands for itself: browsers, and
+    # forms written by hand, send it so. No later step divides a query at its
+    # octets.
     var set = materialize[QUERY_OCTETS]()
     set.add(PERCENT)
     return set
 
 
 struct RequestTarget(TrivialRegisterPassable):
-    """Says where path, query and host lie in a request target.
+    """The places of path, query and host in a request target.
 
-    Offsets count from the first octet of the target. A part that is not there
-    has start 0 and length 0.
+    Offsets count from the first octet of the target. An absent part has start
+    0 and length 0.
     """
 
     comptime NONE: UInt8 = 0
-    """Nothing was parsed."""
+    """No target was parsed."""
     comptime ORIGIN_FORM: UInt8 = 1
     """`/path?query` (RFC 9112 section 3.2.1)."""
     comptime ABSOLUTE_FORM: UInt8 = 2
@@ -51,22 +52,22 @@ struct RequestTarget(TrivialRegisterPassable):
     comptime ASTERISK_FORM: UInt8 = 4
     """`*` of OPTIONS (RFC 9112 section 3.2.4)."""
     comptime NO_PORT: Int32 = -1
-    """The port of a target that names none."""
+    """The port of a target without a port."""
     comptime OCTETS_MAX = 65535
-    """The bound on the length of a target, whatever the caller's limit is."""
+    """The bound on the length of a target, even if the caller allows more."""
 
     var form: UInt8
-    """Which of the four forms it is."""
+    """The form, one of the constants above."""
     var is_secure: Bool
     """Whether the absolute form has the scheme `https` or `wss`."""
     var port: Int32
-    """The port that the target names, or `NO_PORT`."""
+    """The port in the target, or `NO_PORT`."""
     var path_start: UInt32
     """The offset of the path."""
     var path_octets: UInt32
     """The length of the path; 0 in an absolute form that ends at the host."""
     var query_start: UInt32
-    """The offset of the query, behind the `?`; 0 if there is no `?`."""
+    """The offset of the query, after the `?`; 0 if there is no `?`."""
     var query_octets: UInt32
     """The length of the query."""
     var host_start: UInt32
@@ -80,7 +81,7 @@ struct RequestTarget(TrivialRegisterPassable):
 
     @always_inline
     def __init__(out self):
-        """Makes a target of which nothing is known."""
+        """Creates a target that was not parsed yet."""
         self.form = Self.NONE
         self.is_secure = False
         self.port = Self.NO_PORT
@@ -102,13 +103,13 @@ struct RequestTarget(TrivialRegisterPassable):
 
         Args:
             octets: The whole target.
-            method: The method, which decides what forms are allowed.
+            method: The method, which decides which forms are allowed.
 
         Returns:
             The offsets of its parts.
 
         Raises:
-            SyntaxError: If it is not a target that the method may have.
+            SyntaxError: If the method may not have such a target.
         """
         if len(octets) == 0:
             raise SyntaxError("target", 0, "empty")
@@ -124,42 +125,42 @@ struct RequestTarget(TrivialRegisterPassable):
     def path[
         origin: Origin
     ](self, octets: Span[UInt8, origin]) -> Span[UInt8, origin]:
-        """Views the path.
+        """Returns the path.
 
         Parameters:
-            origin: What keeps the octets alive.
+            origin: The origin of the octets.
 
         Args:
             octets: The octets that were parsed.
 
         Returns:
-            The path, escapes included; it may be empty.
+            The path, with its escapes; it may be empty.
         """
         return octets[Int(self.path_start) :][: Int(self.path_octets)]
 
     def query[
         origin: Origin
     ](self, octets: Span[UInt8, origin]) -> Span[UInt8, origin]:
-        """Views the query.
+        """Returns the query.
 
         Parameters:
-            origin: What keeps the octets alive.
+            origin: The origin of the octets.
 
         Args:
             octets: The octets that were parsed.
 
         Returns:
-            What follows the `?`, escapes included; it may be empty.
+            The part after the `?`, with its escapes; it may be empty.
         """
         return octets[Int(self.query_start) :][: Int(self.query_octets)]
 
     def host[
         origin: Origin
     ](self, octets: Span[UInt8, origin]) -> Span[UInt8, origin]:
-        """Views the host that the target names.
+        """Returns the host in the target.
 
         Parameters:
-            origin: What keeps the octets alive.
+            origin: The origin of the octets.
 
         Args:
             octets: The octets that were parsed.
@@ -172,13 +173,13 @@ struct RequestTarget(TrivialRegisterPassable):
     def authority[
         origin: Origin
     ](self, octets: Span[UInt8, origin]) -> Span[UInt8, origin]:
-        """Views host and port that the target names.
+        """Returns host and port in the target.
 
-        In the absolute form they replace the Host field (RFC 9112 section
+        In the absolute form, they replace the Host field (RFC 9112 section
         3.2.2).
 
         Parameters:
-            origin: What keeps the octets alive.
+            origin: The origin of the octets.
 
         Args:
             octets: The octets that were parsed.
@@ -190,7 +191,7 @@ struct RequestTarget(TrivialRegisterPassable):
 
     @always_inline
     def has_query(self) -> Bool:
-        """Returns whether there is a query, be it empty.
+        """Returns whether the target has a query, even an empty one.
 
         Returns:
             True if the target has a `?`.
@@ -223,9 +224,9 @@ struct RequestTarget(TrivialRegisterPassable):
 
 
 def valid_host(octets: Span[UInt8, _]) -> Bool:
-    """Returns whether octets are a value that a Host field may have.
+    """Returns whether octets are a valid value of a Host field.
 
-    An empty value is none: no http URL has an empty host (RFC 9110 sections
+    An empty value is not: no http URL has an empty host (RFC 9110 sections
     4.2.1 and 7.2).
 
     Args:

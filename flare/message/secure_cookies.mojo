@@ -1,9 +1,9 @@
 """Finds the Secure cookies that another cookie would hide.
 
-An attacker on the way to a server could set a cookie over an open connection in
-the place of one that only TLS has carried (RFC 6265bis section 5.7 step 16). The
-cookies are found by their name and by each front of the new cookie's path, so
-that the cost grows with that path and not with the number of cookies.
+Without this, an attacker on the network could replace a cookie that only TLS
+has carried, by setting one over a plain connection (RFC 6265bis section 5.7
+step 16). Cookies are looked up by name and by each prefix of the new cookie's
+path. So the cost grows with that path, not with the number of cookies.
 """
 
 from flare.core import equals
@@ -14,7 +14,7 @@ from .cookie_scope import domain_matches
 
 
 struct SecureCookies(Copyable, Movable):
-    """Holds the places of Secure cookies: name, path and domain."""
+    """An index of Secure cookies, by name, path and domain."""
 
     # By what `_key` makes of name and path.
     var _places: Dict[UInt64, List[_Place]]
@@ -22,15 +22,15 @@ struct SecureCookies(Copyable, Movable):
     var _names: Dict[UInt64, Int]
 
     def __init__(out self):
-        """Holds no cookie."""
+        """Creates an empty index."""
         self._places = Dict[UInt64, List[_Place]]()
         self._names = Dict[UInt64, Int]()
 
     def add(mut self, cookie: Cookie):
-        """Adds a cookie; one that is not Secure does not count.
+        """Adds a cookie, if it is Secure.
 
         Args:
-            cookie: The cookie, whose path and domain are those that count.
+            cookie: The cookie, with the path and domain that apply.
         """
         if not cookie.secure:
             return
@@ -40,8 +40,7 @@ struct SecureCookies(Copyable, Movable):
         self._names.setdefault(_key(cookie.name.as_bytes()), 0) += 1
 
     def remove(mut self, cookie: Cookie):
-        """Removes a cookie that was added; one that is not Secure does not
-        count.
+        """Removes a cookie, if it is Secure.
 
         Args:
             cookie: The cookie, as it was added.
@@ -69,11 +68,11 @@ struct SecureCookies(Copyable, Movable):
         """Returns whether a cookie would hide one of these.
 
         Args:
-            cookie: The cookie, whose path and domain are those that count.
+            cookie: The cookie, with the path and domain that apply.
 
         Returns:
-            True if one has the same name, a path at or above that of the
-            cookie, and a domain that is the cookie's, above it or below it.
+            True if one has the same name, the same path or one above it, and a
+            domain that equals the cookie's, contains it or lies in it.
         """
         var path = cookie.path.as_bytes()
         var key = _key(cookie.name.as_bytes())

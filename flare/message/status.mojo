@@ -1,14 +1,10 @@
-"""Names the status codes of the registry (RFC 9110 section 15).
-
-A status is a plain number, because the set is open (section 15.1): unknown
-codes are sent, received and classed like any other.
-"""
+"""Defines the registered status codes (RFC 9110 section 15)."""
 
 from std.builtin.globals import global_constant
 
 
 struct Status:
-    """Names the registered status codes and tells their classes."""
+    """The registered status codes and their classes."""
 
     comptime CONTINUE = 100
     """Continue (RFC 9110 section 15.2.1)."""

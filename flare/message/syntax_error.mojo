@@ -1,14 +1,16 @@
-"""Reports octets that do not follow the grammar of a URL or a target."""
+"""Defines the error for malformed URLs and request targets."""
 
 
 @fieldwise_init
 struct SyntaxError(ImplicitlyCopyable, Writable):
-    """Says which part is wrong, where and why; holds no octet of the input."""
+    """Describes a syntax error: the part, the place, the reason. It contains
+    no octets of the input.
+    """
 
     var part: StaticString
     """The part at fault: `scheme`, `host`, `port`, `path`, `query` …."""
     var offset: Int
-    """The offset of the fault from the start of the octets parsed."""
+    """The offset of the error from the start of the parsed octets."""
     var reason: StaticString
     """A fixed phrase for logs."""
 

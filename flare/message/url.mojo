@@ -1,7 +1,7 @@
-"""Holds absolute URLs of the schemes http, https, ws and wss.
+"""Defines absolute URLs with the schemes http, https, ws and wss.
 
-The text is kept in the normal form of RFC 9110 section 4.2.3: scheme and host
-in small letters, no default port, no empty path. Every part is a view of it.
+The text is stored in the normal form of RFC 9110 section 4.2.3: scheme and
+host in lower case, no default port, no empty path. All parts are views of it.
 """
 
 from flare.core import OctetSet, find_member, lower_octet
@@ -23,10 +23,10 @@ from .syntax_error import SyntaxError
 
 
 struct Url(Copyable, Equatable, Movable, Writable):
-    """Holds one absolute URL and says where its parts lie."""
+    """An absolute URL and its parts."""
 
     comptime OCTETS_MAX = 65535
-    """The bound on the length of the text that is parsed."""
+    """The bound on the length of the parsed text."""
 
     # A list and not a `String`, whose short texts lie inside the value: views
     # must outlive the copies of `self` that calls make.
@@ -63,7 +63,7 @@ struct Url(Copyable, Equatable, Movable, Writable):
         """Parses an absolute URL given as octets.
 
         User information (`user@host`), a zone in an IPv6 address, an empty
-        host, octets that are not visible ASCII and incomplete escapes are
+        host, octets that are not visible ASCII, and incomplete escapes are
         refused (RFC 9110 section 4.2).
 
         Args:
@@ -81,8 +81,8 @@ struct Url(Copyable, Equatable, Movable, Writable):
     def parse_lenient(octets: Span[UInt8, _]) raises SyntaxError -> Self:
         """Parses an absolute URL that a server has written.
 
-        Browsers keep a percent sign that begins no escape, and number signs
-        within a fragment (WHATWG URL Standard). All else is as in
+        Like browsers, it keeps a percent sign that starts no escape, and
+        number signs in a fragment (WHATWG URL Standard). Otherwise it is like
         `parse_octets`.
 
         Args:
@@ -99,12 +99,12 @@ struct Url(Copyable, Equatable, Movable, Writable):
     def __init__(
         out self, *, octets: Span[UInt8, _], is_lenient: Bool = False
     ) raises SyntaxError:
-        """Parses an absolute URL and puts it into its normal form.
+        """Parses an absolute URL and normalizes it.
 
         Args:
             octets: The whole text.
-            is_lenient: Whether lone percent signs behind the host and number
-                signs in the fragment are kept.
+            is_lenient: Whether to keep lone percent signs after the host and
+                number signs in the fragment.
 
         Raises:
             SyntaxError: If it is not a URL that `parse_octets` accepts, or
@@ -149,18 +149,18 @@ struct Url(Copyable, Equatable, Movable, Writable):
         self._text = text^
 
     def __eq__(self, other: Self) -> Bool:
-        """Compares the normal forms.
+        """Returns whether the normal forms are equal.
 
         Args:
             other: The other URL.
 
         Returns:
-            True if the texts are equal, fragments included.
+            True if they are, fragments included.
         """
         return self.text() == other.text()
 
     def scheme(self) -> StringSlice[origin_of(self)]:
-        """Views the scheme.
+        """Returns the scheme.
 
         Returns:
             `http`, `https`, `ws` or `wss`.
@@ -176,11 +176,11 @@ struct Url(Copyable, Equatable, Movable, Writable):
         return self._scheme.is_secure
 
     def host(self) -> StringSlice[origin_of(self)]:
-        """Views the host.
+        """Returns the host.
 
         Returns:
-            A name or an address in small letters, an IPv6 address without
-            its brackets.
+            A name or an address in lower case; an IPv6 address without its
+            brackets.
         """
         return self._slice(
             self._host_start, self._host_start + self._host_octets
@@ -190,12 +190,12 @@ struct Url(Copyable, Equatable, Movable, Writable):
         """Returns the port to connect to.
 
         Returns:
-            The port that is written, else the default port of the scheme.
+            The port in the URL, otherwise the default port of the scheme.
         """
         return self._port
 
     def authority(self) -> StringSlice[origin_of(self)]:
-        """Views host and port, as the Host field has them.
+        """Returns host and port, as in the Host field.
 
         Returns:
             The host, in brackets if it is an IPv6 address, with the port
@@ -204,27 +204,27 @@ struct Url(Copyable, Equatable, Movable, Writable):
         return self._slice(self._scheme.authority_start(), self._authority_end)
 
     def path(self) -> StringSlice[origin_of(self)]:
-        """Views the path.
+        """Returns the path.
 
         Returns:
-            The path, escapes included; at least `/`.
+            The path, with its escapes; at least `/`.
         """
         if self._query_start != 0:
             return self._slice(self._authority_end, self._query_start - 1)
         return self._slice(self._authority_end, self._target_end)
 
     def query(self) -> Optional[StringSlice[origin_of(self)]]:
-        """Views the query.
+        """Returns the query.
 
         Returns:
-            What follows the `?`, escapes included, or none without a `?`.
+            The part after the `?`, with its escapes; `None` without a `?`.
         """
         if self._query_start == 0:
             return None
         return self._slice(self._query_start, self._target_end)
 
     def query_parameters(self) -> QueryParameters[origin_of(self)]:
-        """Views the parameters of the query.
+        """Returns the parameters of the query.
 
         Returns:
             The parameters; there are none without a query.
@@ -234,17 +234,17 @@ struct Url(Copyable, Equatable, Movable, Writable):
         return QueryParameters(self._slice(self._query_start, self._target_end))
 
     def fragment(self) -> Optional[StringSlice[origin_of(self)]]:
-        """Views the fragment, which is never sent.
+        """Returns the fragment, which is never sent.
 
         Returns:
-            What follows the `#`, escapes included, or none without a `#`.
+            The part after the `#`, with its escapes; `None` without a `#`.
         """
         if self._target_end == len(self._text):
             return None
         return self._slice(self._target_end + 1, len(self._text))
 
     def target(self) -> StringSlice[origin_of(self)]:
-        """Views path and query, as a request line has them.
+        """Returns path and query, as in a request line.
 
         Returns:
             The origin form (RFC 9112 section 3.2.1).
@@ -254,7 +254,7 @@ struct Url(Copyable, Equatable, Movable, Writable):
     def has_origin_of(self, other: Self) -> Bool:
         """Returns whether another URL has the same origin.
 
-        Credentials must not follow a redirection elsewhere.
+        Credentials must not follow a redirect to another origin.
 
         Args:
             other: The other URL.
@@ -268,10 +268,10 @@ struct Url(Copyable, Equatable, Movable, Writable):
         )
 
     def text(self) -> StringSlice[origin_of(self)]:
-        """Views the whole URL.
+        """Returns the whole URL in its normal form.
 
         Returns:
-            The normal form.
+            The text.
         """
         return self._slice(0, len(self._text))
 

@@ -1,10 +1,11 @@
-"""Reads the value of a Location field as browsers do (WHATWG URL Standard).
+"""Parses the value of a Location field as browsers do (WHATWG URL Standard).
 
-Servers send what browsers follow, not what RFC 3986 allows: `/a b`, `/100%`,
-`\\x`. The basic URL parser of the standard (section 4.4) reads all of it; the
-functions here are that parser for the schemes http, https, ws and wss. They are
-stricter in the host, which decides who is asked: no user information, no
-letters beyond ASCII (IDNA), and none of the octets that no name in DNS has.
+Servers send what browsers accept, not what RFC 3986 allows: `/a b`, `/100%`,
+`\\x`. The basic URL parser of the standard (section 4.4) accepts all of it.
+The functions here are that parser for the schemes http, https, ws and wss.
+They are stricter about the host, which decides where the request goes: no user
+information, no letters beyond ASCII (IDNA), and no octets that DNS names
+cannot have.
 """
 
 from flare.core import (
@@ -44,7 +45,7 @@ comptime _ALPHANUMERIC: StaticString = (
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 )
 comptime _SCHEME_OCTETS = _set_of("+-.")
-# What the percent-encode sets of section 1.3 leave as it is.
+# The octets that the percent-encode sets of section 1.3 do not contain.
 comptime _PATH_KEPT = _set_of("!$%&'()*+,-./:;=@[]_|~")
 comptime _QUERY_KEPT = _set_of("!$%&()*+,-./:;=?@[\\]^_`{|}~")
 comptime _FRAGMENT_KEPT = _set_of("!#$%&'()*+,-./:;=?@[\\]^_{|}~")
@@ -62,21 +63,21 @@ def _set_of(more: StaticString) -> OctetSet:
 def resolve_location(
     base: Url, location: Span[UInt8, _]
 ) raises SyntaxError -> Url:
-    """Returns the URL that a browser would follow a Location to.
+    """Returns the URL to which a browser would follow a Location.
 
     Args:
         base: The URL whose response has the Location.
-        location: Any octets. Blanks and control octets around them do not
-            count, nor do tabs and line ends anywhere. Octets that a URL cannot
-            hold are escaped behind the host, one by one.
+        location: Any octets. Blanks and control octets around them are
+            ignored, as are tabs and line ends anywhere. Octets that a URL
+            cannot contain are escaped, if they follow the host.
 
     Returns:
-        The URL in its normal form, without `.` and `..` segments. It may hold
-        lone percent signs: `Url.parse_lenient` reads its text.
+        The URL in its normal form, without `.` and `..` segments. It may
+        contain lone percent signs: `Url.parse_lenient` parses its text.
 
     Raises:
-        SyntaxError: If the scheme is another than http, https, ws and wss, or
-            if the host is none that `Url` accepts.
+        SyntaxError: If the scheme is not http, https, ws or wss, or if `Url`
+            does not accept the host.
     """
     var octets = _stripped(location)
     var rest = Span(octets)

@@ -12,20 +12,21 @@ comptime _SCHEME_OCTETS = OctetSet.of(
 
 
 def resolve_reference(base: Url, reference: StringSlice) raises -> Url:
-    """Finds the URL that a reference means on a page of another URL.
+    """Returns the URL to which a reference on a page leads.
 
-    It is as strict as `Url.parse`; `resolve_location` reads what servers send.
+    It is as strict as `Url.parse`; `resolve_location` parses references of
+    servers.
 
     Args:
-        base: The URL that the reference was found under.
-        reference: An absolute URL, or what may be left out of one.
+        base: The URL of the page.
+        reference: An absolute URL, or a part of one.
 
     Returns:
         The URL, without `.` and `..` segments; the fragment is that of the
         reference.
 
     Raises:
-        Error: `message.bad_url`, if the result is none that `Url` accepts.
+        Error: `message.bad_url` if `Url` does not accept the result.
     """
     var r = reference.as_bytes()
     if len(r) > Url.OCTETS_MAX:
@@ -46,7 +47,8 @@ def resolve_reference(base: Url, reference: StringSlice) raises -> Url:
     )
     var rest = r[path_octets:]
     if path_octets != 0:
-        # Parsed before `..` takes segments away: what is in them is judged.
+        # It is parsed before `..` removes segments, so that these are checked
+        # too.
         text.extend(Span(_merged(base, r[:path_octets])))
         text.extend(rest)
         return _without_dots(Url.parse(_text_of(text)))

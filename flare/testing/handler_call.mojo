@@ -1,7 +1,7 @@
-"""Carries one request to a handler and its response back, in memory.
+"""Passes one request to a handler, and its response back, in memory.
 
-The server's end of the HTTP/1.1 machine reads the request and checks what is
-streamed in answer, so that a handler meets the same rules as behind a server.
+The server's end of the HTTP/1.1 machine parses the request and checks a
+streamed response, so a handler meets the same rules as in a server.
 """
 
 from flare.core import (
@@ -34,24 +34,24 @@ from flare.proto.h1 import (
 from flare.tls import TlsMachine
 
 comptime BROKEN_OFF: StaticString = "http.broken_off"
-"""How the error begins that reports a response which broke off midway."""
+"""The start of the error for a response that was broken off."""
 
 
 struct HandlerCallState(Movable):
-    """Holds one request and its response."""
+    """One request and its response."""
 
     var received: Buffer
-    """The octets of the request, and what follows it."""
+    """The octets of the request, and those after it."""
     var received_taken: Int
     """How many of them were read."""
     var machine: H1Machine
-    """The server's end."""
+    """The server's end of the machine."""
     var exchange: Exchange
-    """The request as the handler sees it; it belongs to the caller."""
+    """The request as the handler sees it; the caller owns it."""
     var functions: CarrierFunctions
-    """What the exchange calls."""
+    """The carrier's functions."""
     var sent: Buffer
-    """What the machine wrote last; only its rules matter here."""
+    """The latest output of the machine; only its checks matter here."""
     var content: List[UInt8]
     """The content of a streamed response, as its function wrote it."""
 
@@ -62,7 +62,7 @@ struct HandlerCallState(Movable):
 
         Args:
             octets: The octets of the request.
-            limits: What the machine takes.
+            limits: Bounds on the request.
             exchange: An empty block for the request.
         """
         self.received = Buffer(capacity=max(len(octets), 1))
@@ -96,7 +96,7 @@ struct HandlerCallState(Movable):
 
 @fieldwise_init
 struct HandlerCall(TrivialRegisterPassable):
-    """Names one request to a handler."""
+    """One call of a handler."""
 
     var state: PointerTo[HandlerCallState]
     """The heap state."""
@@ -105,12 +105,12 @@ struct HandlerCall(TrivialRegisterPassable):
     def begin(
         octets: Span[UInt8, _], limits: H1Limits, exchange: Exchange
     ) -> Self:
-        """Takes a request, to be ended by `end`.
+        """Takes a request. Call `end` afterwards.
 
         Args:
-            octets: The octets of one whole request; behind one that offers an
-                upgrade, what its peer says in the other protocol.
-            limits: What the machine takes.
+            octets: One whole request. If it offers an upgrade, the peer's
+                octets in the other protocol follow.
+            limits: Bounds on the request.
             exchange: An empty block for the request, with its number.
 
         Returns:
@@ -125,7 +125,7 @@ struct HandlerCall(TrivialRegisterPassable):
         return call
 
     def end(self):
-        """Frees the call; its block may serve another one."""
+        """Frees the call. Its block can be used again."""
         var x = self.state[].exchange
         x[].end()
         x[].carrier = None
@@ -133,7 +133,7 @@ struct HandlerCall(TrivialRegisterPassable):
         heap_destroy(self.state)
 
     def request(self) -> Request:
-        """Returns the request to hand to a handler.
+        """Returns the request for the handler.
 
         Returns:
             The request, which lives as long as the call.
@@ -141,10 +141,10 @@ struct HandlerCall(TrivialRegisterPassable):
         return Request(unsafe_exchange=self.state[].exchange)
 
     def read_request(self) -> Int:
-        """Reads the request.
+        """Parses the request.
 
         Returns:
-            The status of the refusal, or 200.
+            200, or the status of the refusal.
         """
         ref s = self.state[]
         var x = s.exchange
@@ -178,24 +178,25 @@ struct HandlerCall(TrivialRegisterPassable):
                 return 408
 
     def refused(self, status: Int) -> Response:
-        """Answers a request that a server refuses.
+        """Returns the server's answer to a refused request.
 
         Args:
             status: The status.
 
         Returns:
-            The response of a server.
+            The response.
         """
         return refusal(status, self.state[].exchange[].content_rule)
 
     def error_answer(self, error: Error) -> Response:
-        """Answers a request whose handler raised; says so on standard output.
+        """Returns the server's answer if the handler raised, and prints the
+        error.
 
         Args:
-            error: What it raised.
+            error: The handler's error.
 
         Returns:
-            The response of a server.
+            The response.
         """
         var x = self.state[].exchange
         if x[].content_status != 0:
@@ -208,18 +209,18 @@ struct HandlerCall(TrivialRegisterPassable):
     def answer(
         self, var response: Response, trailers: PointerTo[HeaderMap]
     ) raises -> Response:
-        """Turns what a handler returned into what its peer gets.
+        """Returns the response that the peer gets for the handler's response.
 
         Args:
             response: The response of the handler.
-            trailers: Where the trailers go.
+            trailers: The destination of the trailer fields.
 
         Returns:
             The response; a streamed one has its whole content.
 
         Raises:
-            An error `http.broken_off …` if the function of a streamed response
-            fails when its head is out.
+            An error `http.broken_off …` if the streaming function fails after
+            the head was sent.
         """
         var x = self.state[].exchange
         if x[].content_status != 0:
@@ -241,7 +242,7 @@ struct HandlerCall(TrivialRegisterPassable):
             if x[].stream.is_head_due:
                 return self.error_answer(e)
             raise Error(BROKEN_OFF, " ", e)
-        # What its function holds dies before the stream is over.
+        # The function's captures are destroyed before the stream is over.
         _ = function^
         var content = List[UInt8]()
         swap(content, self.state[].content)

@@ -1,8 +1,8 @@
-"""Asks a handler for responses without a socket.
+"""Sends requests to a handler without a socket.
 
-A request is written by the client's end of the HTTP/1.1 machine and read by the
-server's end, so that a handler sees exactly what it would see behind a server;
-what the machine refuses is answered as a server answers it.
+The client's end of the HTTP/1.1 machine writes a request and the server's end
+parses it, so a handler sees exactly what it would see in a server. A request
+that the machine refuses is answered as a server does.
 """
 
 from flare.core import Buffer, PointerTo, heap_create, heap_destroy
@@ -53,14 +53,14 @@ struct _ClientState(Movable):
 struct TestClient[H: Handler](Movable):
     """Sends requests to a handler on the calling thread.
 
-    A handler that waits parks the calling thread, as in a script.
+    A handler that waits blocks the calling thread, as in a script.
 
-    The function of a streamed response runs to its end, and the response has
-    the whole content. Where it raises, or contradicts its length, before the
-    head is out, the answer is 500; later the request raises `http.broken_off`.
-    An upgrade gives a response of 101: its function finds a peer that has said
-    what stands behind the request and no more, and what it writes is the
-    content. Interim responses (`req.inform`) are checked and dropped.
+    A streaming function runs to its end, and the response has the whole
+    content. If the function raises or contradicts its length before the head
+    is sent, the answer is 500; afterwards, the request raises
+    `http.broken_off`. An upgrade returns a 101 response. Its function reads
+    the octets that follow the request, then the end of the stream; its output
+    is the content. Interim responses (`req.inform`) are checked and dropped.
 
     Parameters:
         H: The type of the handler.
@@ -72,27 +72,27 @@ struct TestClient[H: Handler](Movable):
     var _state: PointerTo[_ClientState]
 
     def __init__(out self, var handler: Self.H):
-        """Makes a client of a handler: a router, an `App`, middleware.
+        """Creates a client of a handler: a router, an `App`, middleware.
 
         Args:
-            handler: What answers.
+            handler: The handler.
         """
         self._handler = handler^
         self._limits = H1Limits()
         self._state = heap_create(_ClientState())
 
     def __init__(out self: TestClient[FnHandler], function: HandlerFunction):
-        """Makes a client of a plain function.
+        """Creates a client of a plain function.
 
         Args:
-            function: What answers.
+            function: The handler function.
         """
         self._handler = FnHandler(function)
         self._limits = H1Limits()
         self._state = heap_create(_ClientState())
 
     def __deinit__(deinit self):
-        """Ends the client."""
+        """Destroys the handler."""
         heap_destroy(self._state)
 
     def get(
@@ -101,15 +101,15 @@ struct TestClient[H: Handler](Movable):
         """Sends a GET request.
 
         Args:
-            target: The path, perhaps with a query.
-            headers: Its header fields; Host is added if there is none.
+            target: The path, optionally with a query.
+            headers: The header fields; Host is added if it is missing.
 
         Returns:
-            What the handler answered.
+            The handler's response.
 
         Raises:
-            H1Error: If the arguments cannot be a request; and an error
-                `http.broken_off …` if the response broke off midway.
+            H1Error: If the arguments do not form a valid request; and an error
+                `http.broken_off …` if the response was broken off.
         """
         return self.request("GET", target, Body(), headers)
 
@@ -119,15 +119,15 @@ struct TestClient[H: Handler](Movable):
         """Sends a DELETE request.
 
         Args:
-            target: The path, perhaps with a query.
-            headers: Its header fields; Host is added if there is none.
+            target: The path, optionally with a query.
+            headers: The header fields; Host is added if it is missing.
 
         Returns:
-            What the handler answered.
+            The handler's response.
 
         Raises:
-            H1Error: If the arguments cannot be a request; and an error
-                `http.broken_off …` if the response broke off midway.
+            H1Error: If the arguments do not form a valid request; and an error
+                `http.broken_off …` if the response was broken off.
         """
         return self.request("DELETE", target, Body(), headers)
 
@@ -140,16 +140,16 @@ struct TestClient[H: Handler](Movable):
         """Sends a POST request.
 
         Args:
-            target: The path, perhaps with a query.
+            target: The path, optionally with a query.
             body: The content.
-            headers: Its header fields; Host is added if there is none.
+            headers: The header fields; Host is added if it is missing.
 
         Returns:
-            What the handler answered.
+            The handler's response.
 
         Raises:
-            H1Error: If the arguments cannot be a request; and an error
-                `http.broken_off …` if the response broke off midway.
+            H1Error: If the arguments do not form a valid request; and an error
+                `http.broken_off …` if the response was broken off.
         """
         return self.request("POST", target, body, headers)
 
@@ -162,16 +162,16 @@ struct TestClient[H: Handler](Movable):
         """Sends a PUT request.
 
         Args:
-            target: The path, perhaps with a query.
+            target: The path, optionally with a query.
             body: The content.
-            headers: Its header fields; Host is added if there is none.
+            headers: The header fields; Host is added if it is missing.
 
         Returns:
-            What the handler answered.
+            The handler's response.
 
         Raises:
-            H1Error: If the arguments cannot be a request; and an error
-                `http.broken_off …` if the response broke off midway.
+            H1Error: If the arguments do not form a valid request; and an error
+                `http.broken_off …` if the response was broken off.
         """
         return self.request("PUT", target, body, headers)
 
@@ -188,32 +188,32 @@ struct TestClient[H: Handler](Movable):
             method: The method, a token.
             target: The request target.
             body: The content.
-            headers: Its header fields; Host is added if there is none.
+            headers: The header fields; Host is added if it is missing.
 
         Returns:
-            What the handler answered; 500 if it raised, and the status of the
-            refusal if a server would not have called it.
+            The handler's response; 500 if it raised; the status of the refusal
+            if a server would not have called the handler.
 
         Raises:
-            H1Error: If the arguments cannot be a request; and an error
-                `http.broken_off …` if the response broke off midway.
+            H1Error: If the arguments do not form a valid request; and an error
+                `http.broken_off …` if the response was broken off.
         """
         var octets = request_octets(method, target, body, headers)
         return self.request_octets(octets.span())
 
     def request_octets(self, octets: Span[UInt8, _]) raises -> Response:
-        """Sends a request as its octets stand, good or bad.
+        """Sends a request given as octets, valid or not.
 
         Args:
-            octets: One whole request; behind one that offers an upgrade, what
-                its peer says in the other protocol before it ends its side.
+            octets: One whole request. If it offers an upgrade, the peer's
+                octets in the other protocol follow.
 
         Returns:
-            What the handler answered; 500 if it raised, and the status of the
-            refusal if a server would not have called it.
+            The handler's response; 500 if it raised; the status of the refusal
+            if a server would not have called the handler.
 
         Raises:
-            An error `http.broken_off …` if the response broke off midway.
+            An error `http.broken_off …` if the response was broken off.
         """
         self._state[].trailers = HeaderMap()
         var exchange = self._state[].take_exchange()
@@ -225,11 +225,11 @@ struct TestClient[H: Handler](Movable):
             self._state[].free_exchanges.append(exchange)
 
     def trailers(self) -> HeaderMap:
-        """Tells which fields followed the content of the last response.
+        """Returns the trailer fields of the last response, which followed its
+        content.
 
         Returns:
-            The fields; none where the response was not streamed, or its length
-            was given.
+            The fields; none unless the response was streamed without a length.
         """
         return self._state[].trailers.copy()
 
@@ -256,19 +256,19 @@ def request_octets(
     body: Body = Body(),
     headers: HeaderMap = HeaderMap(),
 ) raises -> Buffer:
-    """Writes a request as a client sends it.
+    """Returns the octets of a request as a client sends it.
 
     Args:
         method: The method, a token.
         target: The request target.
         body: The content.
-        headers: Its header fields; Host is added if there is none.
+        headers: The header fields; Host is added if it is missing.
 
     Returns:
         The octets.
 
     Raises:
-        H1Error: If the arguments cannot be a request.
+        H1Error: If the arguments do not form a valid request.
     """
     var fields = headers.copy()
     if not fields.get("host"):

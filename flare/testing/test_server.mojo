@@ -1,8 +1,8 @@
-"""Runs a whole server on a simulated network: octets in, octets out.
+"""Runs a whole server on a simulated network.
 
-The server is the real one, driver and all; only the kernel is missing. Nothing
-runs but in the calls below, on the calling thread, and the clock stands still
-unless something waits for it, so a test of timeouts takes no time.
+The server is the real one with its driver; only the kernel is simulated. It
+runs only during the calls below, on the calling thread. Time passes only while
+code waits for it, so tests of timeouts are instantaneous.
 """
 
 from flare.core import PointerTo, heap_create, heap_destroy
@@ -31,7 +31,7 @@ comptime _TURNS_MAX = 1_000_000
 
 
 struct TestServer[H: Handler](Movable):
-    """Serves a handler on a simulated network.
+    """A server for a handler, on a simulated network.
 
     Parameters:
         H: The type of the handler.
@@ -42,7 +42,7 @@ struct TestServer[H: Handler](Movable):
     var worker: Worker
     """The one worker of the server."""
     var listener: Int32
-    """Where it accepts connections."""
+    """The listening descriptor."""
     var _handler: PointerTo[Self.H]
     var _statistics: PointerTo[WorkerStatistics]
 
@@ -56,15 +56,15 @@ struct TestServer[H: Handler](Movable):
         reactor: ReactorConfig = ReactorConfig(fibers_max=1024),
         var tls: Optional[TlsContext] = None,
     ):
-        """Begins to serve.
+        """Starts a server.
 
         Args:
-            handler: What answers.
-            seed: Decides what the network leaves to chance.
-            faults: What goes wrong on the network; nothing by default.
-            config: The limits of the server; its log goes nowhere by default.
+            handler: The handler.
+            seed: Decides all random events of the network.
+            faults: The faults of the network; none by default.
+            config: The limits of the server; by default, its log is dropped.
             reactor: The bounds of its reactor.
-            tls: What connections encrypt with, if they do.
+            tls: The TLS context of its connections, if they are encrypted.
         """
         self.network = SimulatedNetwork.create(seed, faults)
         self.listener = self.network.listen()
@@ -97,10 +97,10 @@ struct TestServer[H: Handler](Movable):
 
     @staticmethod
     def of(function: HandlerFunction) -> TestServer[FnHandler]:
-        """Begins to serve a plain function on a network without faults.
+        """Starts a server for a plain function, on a network without faults.
 
         Args:
-            function: What answers.
+            function: The handler function.
 
         Returns:
             The server.
@@ -116,22 +116,23 @@ struct TestServer[H: Handler](Movable):
         heap_destroy(self._statistics)
 
     def connect(self) -> Peer:
-        """Connects to the server.
+        """Returns a client's connection to the server.
 
         Returns:
-            The client's end. It does not keep the server alive: let a test end
+            The client's end. It does not keep the server alive: end a test
             with `stop`.
         """
         return self.network.connect(self.listener)
 
     def exchange(self, octets: Span[UInt8, _]) -> List[UInt8]:
-        """Sends octets on a connection of their own.
+        """Sends octets on a new connection, and returns the server's output.
 
         Args:
-            octets: What the server receives: one request, many, or none.
+            octets: The octets for the server: one request, several, or none.
 
         Returns:
-            All that the server sent until nothing more was to come.
+            All octets that the server sends before it only waits for the
+            client.
         """
         var peer = self.connect()
         peer.send(octets)
@@ -141,29 +142,30 @@ struct TestServer[H: Handler](Movable):
         return answer^
 
     def exchange(self, text: StringSlice) -> String:
-        """Sends text on a connection of its own.
+        """Sends a text on a new connection, and returns the server's output.
 
         Args:
-            text: What the server receives.
+            text: The text for the server.
 
         Returns:
-            All that the server sent until nothing more was to come.
+            All that the server sends before it only waits for the client.
         """
         var answer = self.exchange(text.as_bytes())
         return String(StringSlice(unsafe_from_utf8=Span(answer)))
 
     def receive(self, peer: Peer) -> List[UInt8]:
-        """Lets the server do all it can, and collects what a client gets.
+        """Runs the server as far as possible, and returns a client's received
+        octets.
 
-        Time passes while a request is being answered, accepting pauses after
-        an error or the network delays something, so a handler that sleeps is
-        waited for; an idle connection is not.
+        Time passes while a request is answered, while accepting pauses after
+        an error, and while the network delays octets. So the call waits for a
+        handler that sleeps, but not for an idle connection.
 
         Args:
             peer: The client's end.
 
         Returns:
-            What has arrived since the last call.
+            The octets that arrived since the last call.
         """
         var octets = List[UInt8]()
         for _ in range(_TURNS_MAX):
@@ -177,7 +179,7 @@ struct TestServer[H: Handler](Movable):
         return octets^
 
     def settle(self):
-        """Lets the server do all it can while time stands still."""
+        """Runs the server as far as possible without time passing."""
         self.network.limit_clock(self.network.now_ms())
         var quiet = 0
         for _ in range(_TURNS_MAX):
@@ -192,16 +194,16 @@ struct TestServer[H: Handler](Movable):
                 quiet = 0
                 continue
             quiet += 1
-            # What a turn cancels completes in the next one.
+            # Operations that a turn cancels complete in the next one.
             if quiet == 3:
                 break
         self.network.limit_clock(Int.MAX)
 
     def advance(self, duration_ms: Int):
-        """Lets time pass, and the server do what is due.
+        """Advances the clock, and runs the server's due work.
 
         Args:
-            duration_ms: How much time.
+            duration_ms: The time.
         """
         var until = self.network.now_ms() + duration_ms
         self.settle()
@@ -210,16 +212,16 @@ struct TestServer[H: Handler](Movable):
             var before = self.network.now_ms()
             self.turn()
             if self.network.now_ms() == before:
-                # Nothing waits for any time before the end.
+                # No code waits for a time before the end.
                 self.network.state[].now_ms = until
             self.settle()
 
     def turn(self):
-        """Runs one turn of the worker, which may let time pass."""
+        """Runs one turn of the worker, during which time may pass."""
         _turn(self.worker)
 
     def turn_now(self):
-        """Runs one turn of the worker while time stands still."""
+        """Runs one turn of the worker without time passing."""
         self.network.limit_clock(self.network.now_ms())
         _turn(self.worker)
         self.network.limit_clock(Int.MAX)
@@ -227,26 +229,27 @@ struct TestServer[H: Handler](Movable):
     def stop(self):
         """Stops the server and waits for its end, as `shutdown` does.
 
-        Connections that nobody has accepted break, as they do when the
-        listener is closed.
+        Connections that were not accepted break, as when a listener is closed.
         """
         _stop(self.worker)
         self.network.break_waiting(self.listener)
 
     def begin_stop(self):
-        """Asks the server to stop, and returns at once."""
+        """Starts to stop the server, without waiting."""
         self.worker.stop()
 
     def abort(self):
-        """Cuts everything off, as the second signal does; after
-        `begin_stop`."""
+        """Breaks all connections off, as the second signal does. Call
+        `begin_stop` first.
+        """
         self.worker.abort_all()
 
     def remains(self) -> String:
-        """Lists what the server still holds; call it after `stop`.
+        """Returns a list of all that the server still holds. Call it after
+        `stop`.
 
         Returns:
-            An empty text if nothing is left.
+            The list; empty if the server has freed everything.
         """
         ref w = self.worker.state[]
         var text = String()
@@ -276,7 +279,7 @@ struct TestServer[H: Handler](Movable):
         return text^
 
     def statistics(self) -> WorkerStatistics:
-        """Reads the counters of the worker.
+        """Returns the counters of the worker.
 
         Returns:
             The counters.
@@ -284,7 +287,7 @@ struct TestServer[H: Handler](Movable):
         return WorkerStatistics.snapshot(self._statistics)
 
     def _let_time_pass(self) -> Bool:
-        # False if nobody waits for anything but a client.
+        # False if all waits are for clients.
         ref w = self.worker.state[]
         var delay = self.network.next_delay_ms()
         if delay:

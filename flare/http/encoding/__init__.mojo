@@ -1,4 +1,4 @@
-"""Compresses and decompresses content, and negotiates how."""
+"""Compresses and decompresses content, and negotiates codings."""
 
 from .accept_encoding import (
     AcceptEncoding,

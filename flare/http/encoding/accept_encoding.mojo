@@ -16,34 +16,34 @@ comptime _WEIGHT_MAX = 1000
 
 
 struct AcceptEncoding(Copyable, Movable):
-    """Holds which codings a peer accepts, and which it prefers.
+    """The codings that a peer accepts, with their weights.
 
-    - No field at all accepts every coding, and prefers none.
+    - Without the field, every coding is accepted and none is preferred.
     - `identity` is accepted unless it has the weight 0, by its name or by `*`.
-    - Where a coding is listed twice, the smaller weight counts.
-    - A member that is not of the grammar counts as not listed.
+    - If a coding is listed twice, the smaller weight counts.
+    - A malformed list member is ignored.
     """
 
     var is_present: Bool
-    """Whether there was a field."""
+    """Whether the request has the field."""
     var _weights: Array[Int, ContentCoding.COUNT]
     var _others: Int
 
     def __init__(out self):
-        """Holds what a request without the field accepts."""
+        """Creates the preferences of a request without the field."""
         self.is_present = False
         self._weights = Array[Int, ContentCoding.COUNT](fill=_UNLISTED)
         self._others = _UNLISTED
 
     @staticmethod
     def of(fields: FieldSection) -> Self:
-        """Reads all lines of the field of a request.
+        """Parses all lines of the field of a request.
 
         Args:
             fields: The header section.
 
         Returns:
-            What the request accepts.
+            The preferences.
         """
         var accepted = Self()
         for value in fields.values("Accept-Encoding"):
@@ -52,23 +52,23 @@ struct AcceptEncoding(Copyable, Movable):
 
     @staticmethod
     def parse(value: StringSlice) -> Self:
-        """Reads the value of one field line.
+        """Parses the value of one field line.
 
         Args:
             value: The value; it may be empty.
 
         Returns:
-            What it accepts.
+            The preferences.
         """
         var accepted = Self()
         accepted.add(value.as_bytes())
         return accepted^
 
     def add(mut self, value: Span[UInt8, _]):
-        """Reads another line of the field.
+        """Adds another line of the field.
 
         Args:
-            value: Its value; its octets need no checking before.
+            value: The line's value, unchecked.
         """
         self.is_present = True
         var start = 0
@@ -78,13 +78,13 @@ struct AcceptEncoding(Copyable, Movable):
             start = end + 1
 
     def weight(self, coding: ContentCoding) -> Int:
-        """Tells how much a coding is wanted.
+        """Returns the weight of a coding.
 
         Args:
             coding: The coding.
 
         Returns:
-            From 0, refused, to 1,000.
+            The weight, from 0 (refused) to 1,000.
         """
         if not self.is_present:
             return _WEIGHT_MAX
@@ -108,17 +108,17 @@ struct AcceptEncoding(Copyable, Movable):
         return self.weight(coding) > 0
 
     def best(self, offered: List[ContentCoding]) -> Optional[ContentCoding]:
-        """Chooses among codings.
+        """Returns the coding to use.
 
         Args:
-            offered: The codings, those that the sender prefers first;
-                `IDENTITY` need not be among them.
+            offered: The codings of the sender, the preferred ones first;
+                `IDENTITY` may be omitted.
 
         Returns:
-            The coding of the greatest weight, of several the first, and
-            `IDENTITY` only behind them; none if not even that is accepted.
-            Where there was no field, `IDENTITY`: any coding would be accepted,
-            but who says nothing may know none.
+            The coding of the greatest weight; of several, the first;
+            `IDENTITY` last. `None` if none is accepted, not even that. Without
+            the field `IDENTITY`: every coding would be accepted, but such a
+            peer may not know any.
         """
         if not self.is_present:
             return ContentCoding.IDENTITY
@@ -152,10 +152,10 @@ struct AcceptEncoding(Copyable, Movable):
 
 
 def decodable_codings() -> List[ContentCoding]:
-    """Lists the codings that this machine has the libraries to decode.
+    """Returns the codings for which this machine has a decoding library.
 
     Returns:
-        The codings, `IDENTITY` not among them.
+        The codings, without `IDENTITY`.
     """
     var codings = List[ContentCoding]()
     if zlib():
@@ -169,14 +169,14 @@ def decodable_codings() -> List[ContentCoding]:
 
 
 def accept_encoding_of(codings: List[ContentCoding]) -> String:
-    """Writes the value of the field for a request.
+    """Returns the value of the field for a request.
 
     Args:
-        codings: What is accepted.
+        codings: The accepted codings.
 
     Returns:
-        The value: `identity` where nothing else is accepted, because a request
-        without the field accepts everything.
+        The value; `identity` if the list is empty, because a request without
+        the field accepts everything.
     """
     var value = String()
     for coding in codings:

@@ -1,4 +1,5 @@
-"""Names the content codings (RFC 9110 section 8.4.1) and reads lists of them.
+"""Defines the content codings (RFC 9110 section 8.4.1), and parses lists of
+them.
 """
 
 from flare.core import equals_ignoring_case, find_octet
@@ -19,10 +20,10 @@ comptime _NAMES: List[StaticString] = [
 
 @fieldwise_init
 struct ContentCoding(Equatable, ImplicitlyCopyable, Writable):
-    """Names one way to code content."""
+    """A content coding."""
 
     comptime IDENTITY = Self(0)
-    """Not coded."""
+    """No coding."""
     comptime GZIP = Self(1)
     """RFC 1952."""
     comptime DEFLATE = Self(2)
@@ -32,21 +33,21 @@ struct ContentCoding(Equatable, ImplicitlyCopyable, Writable):
     comptime ZSTD = Self(4)
     """RFC 8878, with windows of at most 8 MiB (RFC 9659)."""
     comptime COUNT = 5
-    """How many there are."""
+    """The number of codings."""
 
     var number: Int
-    """Tells it from the others; below `COUNT`."""
+    """The coding's number, below `COUNT`."""
 
     @staticmethod
     def of(token: StringSlice) -> Optional[Self]:
-        """Finds a coding by its name.
+        """Returns the coding of a name.
 
         Args:
             token: The name, in any case; `x-gzip` is `gzip` (RFC 9110 section
                 8.4.1.3).
 
         Returns:
-            The coding, or none if it is not known here.
+            The coding; `None` if it is unknown.
         """
         var octets = token.as_bytes()
         comptime for i in range(Self.COUNT):
@@ -80,18 +81,18 @@ struct ContentCoding(Equatable, ImplicitlyCopyable, Writable):
 def codings_of(
     fields: FieldSection, codings_max: Int
 ) raises -> List[ContentCoding]:
-    """Reads all lines of Content-Encoding of a message.
+    """Parses all lines of Content-Encoding of a message.
 
     Args:
         fields: The header section.
-        codings_max: How many codings there may be.
+        codings_max: The most codings there may be.
 
     Returns:
-        The codings in the order in which they were applied. `identity`, which
-        a sender should not name, leaves nothing behind.
+        The codings in the order in which they were applied, without
+        `identity`, which a sender should not list.
 
     Raises:
-        EncodingError: If one is not known, or if they are too many.
+        EncodingError: If a coding is unknown, or if there are too many.
     """
     var codings = List[ContentCoding]()
     var members = 0
@@ -106,16 +107,16 @@ def append_codings(
     mut members: Int,
     codings_max: Int,
 ) raises:
-    """Reads one line of Content-Encoding.
+    """Parses one line of Content-Encoding.
 
     Args:
         value: The value of the field.
-        codings: Where the codings go.
-        members: How many members the lines before had, `identity` included.
-        codings_max: How many there may be.
+        codings: The list to append to.
+        members: The number of list members so far, `identity` included.
+        codings_max: The most codings there may be.
 
     Raises:
-        EncodingError: If one is not known, or if they are too many.
+        EncodingError: If a coding is unknown, or if there are too many.
     """
     var start = 0
     while start < len(value):

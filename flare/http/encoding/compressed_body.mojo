@@ -1,8 +1,8 @@
 """Compresses the content of a response while it is sent.
 
-What a function writes is compressed and flushed write by write, so that its
-reader has it as soon as without compression. Content that is whole already but
-long is compressed in pieces, and between two pieces other fibers run.
+A streamed content is compressed and flushed at each write, so that it arrives
+as early as without compression. A long content that is complete is compressed
+in pieces; other fibers run in between.
 """
 
 from flare.core import (
@@ -29,24 +29,24 @@ comptime _ENCODER_OCTETS = 2 * 1024 * 1024
 
 
 struct CompressedBody(ExchangeTask):
-    """Writes a content compressed."""
+    """Writes a content in compressed form."""
 
     var content: Body
     """The content, whole or a stream."""
     var coding: ContentCoding
-    """How it is compressed."""
+    """The coding."""
     var level: Int
-    """How much work is done."""
+    """The compression level."""
 
     def __init__(
         out self, var content: Body, coding: ContentCoding, level: Int
     ):
-        """Takes a content over.
+        """Takes ownership of a content.
 
         Args:
             content: The content, whole or a stream.
-            coding: How it is compressed.
-            level: How much work is done.
+            coding: The coding.
+            level: The compression level.
         """
         self.content = content^
         self.coding = coding
@@ -54,15 +54,15 @@ struct CompressedBody(ExchangeTask):
 
     @staticmethod
     def run(task: PointerTo[Self], exchange: Exchange) raises capturing:
-        """Writes the content.
+        """Writes the compressed content.
 
         Args:
             task: The content.
             exchange: The exchange.
 
         Raises:
-            What the function of the content raises, what writing raises, and
-            an EncodingError.
+            The errors of the streaming function and of writing, and an
+            EncodingError.
         """
         var filter = heap_create(
             _FilterState(ContentEncoder(task[].coding, task[].level))
@@ -86,13 +86,13 @@ struct CompressedBody(ExchangeTask):
 
     @staticmethod
     def held_octets(task: PointerTo[Self]) -> Int:
-        """Returns how much the content and its encoder take.
+        """Returns how much memory the content and its encoder need.
 
         Args:
             task: The content.
 
         Returns:
-            Octets.
+            The number of octets.
         """
         ref content = task[].content
         var held = _ENCODER_OCTETS
@@ -102,7 +102,7 @@ struct CompressedBody(ExchangeTask):
             held = _ZLIB_OCTETS
         if content.is_stream():
             return held + content.held_octets()
-        # What is sealed belongs to the program and serves many.
+        # Sealed content belongs to the program, and many answers share it.
         return held if content.is_sealed() else held + len(content)
 
 
@@ -153,7 +153,7 @@ def _write(
 
 def _release(owner: Erased):
     var filter = owner.unsafe_bitcast[_FilterState]()
-    # Who is in the middle of a write frees it on the way out.
+    # A fiber in the middle of a write frees it afterwards.
     filter[].is_released = True
     if not filter[].is_writing:
         heap_destroy(filter)

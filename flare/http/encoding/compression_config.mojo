@@ -1,4 +1,4 @@
-"""Says which responses are compressed, and how."""
+"""Configures the compression of responses."""
 
 from flare.core import equals_ignoring_case, find_octet
 from flare.proto.h1.grammar import trim_blanks
@@ -15,12 +15,12 @@ comptime _STAR: UInt8 = 42
 
 
 def compressible_types() -> List[String]:
-    """Names the content types that get much smaller.
+    """Returns the content types that compress well.
 
-    Images, sound, films and archives are compressed in themselves.
+    Images, sound, films and archives are compressed already.
 
     Returns:
-        Types: whole ones, `text/*`, or the end of one behind a `*`.
+        Types: whole ones, `text/*`, or a `*` and the end of a type.
     """
     return [
         "text/*",
@@ -51,24 +51,29 @@ def compressible_types() -> List[String]:
 
 
 struct CompressionConfig(Copyable, Movable):
-    """Holds what `Compress` goes by; every field has a default."""
+    """Configures `Compress`. Every field has a default."""
 
     var codings: Optional[List[ContentCoding]]
-    """The codings, those that are preferred first. By default none are named:
-    Zstandard, Brotli and gzip, as far as the machine has their libraries."""
+    """The codings, the preferred ones first. The default is Zstandard, Brotli
+    and gzip, if the machine has their libraries.
+    """
     var content_types: List[String]
-    """The types that are compressed: `compressible_types()` by default."""
+    """The types to compress; `compressible_types()` by default."""
     var content_octets_min: Int
-    """Shorter content is sent as it is; 1,024 by default: what fits a packet
-    anyway is not sent faster."""
+    """The shortest content that is compressed; 1,024 by default. A response
+    that fits one packet arrives no earlier if it is smaller.
+    """
     var whole_octets_max: Int
-    """Longer content is compressed in pieces while it is sent, so that other
-    requests need not wait, and without Content-Length; 128 KiB by default."""
+    """The longest content that is compressed at once; 128 KiB by default.
+    Longer content is compressed in pieces while it is sent, without
+    Content-Length, so that other requests need not wait.
+    """
     var gzip_level: Int
     """From 1 to 9; 6 by default."""
     var brotli_level: Optional[Int]
-    """From 0 to 11, for every content. By default 3 for contents of up to
-    16 KiB, and 4 for longer ones and for streams."""
+    """From 0 to 11, for every content. By default, 3 for content of up to 16
+    KiB, and 4 for longer content and for streams.
+    """
     var zstd_level: Int
     """From 1 to 19; 3 by default."""
 
@@ -83,16 +88,16 @@ struct CompressionConfig(Copyable, Movable):
         brotli_level: Optional[Int] = None,
         zstd_level: Int = EncodingLevel.ZSTD,
     ):
-        """Sets the fields.
+        """Creates a configuration.
 
         Args:
-            codings: The codings, those that are preferred first.
-            content_types: The types that are compressed.
-            content_octets_min: Shorter content is sent as it is.
-            whole_octets_max: Longer content is compressed while it is sent.
+            codings: The codings, the preferred ones first.
+            content_types: The types to compress.
+            content_octets_min: The shortest content that is compressed.
+            whole_octets_max: The longest content that is compressed at once.
             gzip_level: The level of gzip and deflate.
-            brotli_level: The level of Brotli, or none for the one that suits
-                the length of the content.
+            brotli_level: The level of Brotli; `None` chooses by the length of
+                the content.
             zstd_level: The level of Zstandard.
         """
         self.codings = codings^
@@ -104,10 +109,10 @@ struct CompressionConfig(Copyable, Movable):
         self.zstd_level = zstd_level
 
     def first_problem(self) -> Optional[StaticString]:
-        """Finds a value that cannot work.
+        """Returns the name of the first invalid field.
 
         Returns:
-            The name of the first such field, or none.
+            The name, or `None`.
         """
         if self.codings and (
             ContentCoding.IDENTITY in self.codings.value()
@@ -131,11 +136,11 @@ struct CompressionConfig(Copyable, Movable):
     def level_of(
         self, coding: ContentCoding, content_octets: Optional[Int] = None
     ) -> Int:
-        """Returns how much work a coding does.
+        """Returns the compression level of a coding.
 
         Args:
             coding: The coding.
-            content_octets: The length of the content, or none if it is
+            content_octets: The length of the content; `None` if it is
                 compressed while it is sent.
 
         Returns:
@@ -161,9 +166,9 @@ struct CompressionConfig(Copyable, Movable):
             content_type: The value of Content-Type.
 
         Returns:
-            True if its type is among those that are. `text/event-stream` only
-            is if it is named whole: each open one would keep an encoder of up
-            to 4 MiB.
+            True if the configuration includes the type. `text/event-stream`
+            must be listed in full: each open stream would keep an encoder of
+            up to 4 MiB.
         """
         var octets = content_type.as_bytes()
         var type_octets = trim_blanks(
@@ -179,7 +184,8 @@ struct CompressionConfig(Copyable, Movable):
 
 
 def available_codings() -> List[ContentCoding]:
-    """Lists the codings that compress well and whose libraries are here.
+    """Returns the codings that compress well and whose libraries are
+    installed.
 
     Returns:
         Of Zstandard, Brotli and gzip, in this order.

@@ -1,8 +1,8 @@
-"""Decodes content through all the codings that were applied to it.
+"""Decodes content through all codings that were applied to it.
 
-The codings are stages with a small buffer between each two, so that a decoder
-needs the same memory whatever it decodes. The limits are looked at behind each
-stage: what an inner coding swallows counts too.
+The codings are stages with a small buffer between each two, so a decoder needs
+the same memory for any content. The limits are checked after each stage, so
+the output of an inner coding counts too.
 """
 
 from flare.core import (
@@ -28,7 +28,7 @@ comptime _STEP_OCTETS_MAX = 64 * 1024
 
 @fieldwise_init
 struct CodingProgress(TrivialRegisterPassable):
-    """Counts what one call took and gave."""
+    """How many octets one call consumed and produced."""
 
     var consumed: Int
     """Octets of the input that were taken."""
@@ -86,10 +86,10 @@ struct _DecoderState(Movable):
 
 
 struct ContentDecoder(Movable):
-    """Decodes content as it comes, in pieces of any size.
+    """Decodes content as it arrives, in pieces of any size.
 
-    No octet at all is taken for no content, whatever the codings: servers send
-    that. After an error the same error comes again.
+    If no octets arrive at all, the content is empty, whatever the codings:
+    servers send that. After an error, further calls raise the same error.
     """
 
     var _state: PointerTo[_DecoderState]
@@ -99,15 +99,15 @@ struct ContentDecoder(Movable):
         codings: List[ContentCoding],
         limits: DecodingLimits = DecodingLimits(),
     ) raises:
-        """Begins to decode.
+        """Creates a decoder for a list of codings.
 
         Args:
             codings: The codings in the order in which they were applied.
-            limits: How much the content may become.
+            limits: Bounds on the decoded content.
 
         Raises:
-            EncodingError: If a library is missing, if they are too many, or if
-                a limit is out of its bounds.
+            EncodingError: If a library is missing, if there are too many
+                codings, or if a limit is out of its bounds.
         """
         if limits.first_problem():
             raise EncodingError(
@@ -122,7 +122,7 @@ struct ContentDecoder(Movable):
                     limits.codings_max,
                 )
             )
-        # What was opened is closed with this value if a later coding fails.
+        # If a later coding fails, this value closes those that were opened.
         var state = _DecoderState(limits)
         try:
             for i in range(len(codings) - 1, -1, -1):
@@ -138,14 +138,14 @@ struct ContentDecoder(Movable):
         content_encoding: StringSlice,
         limits: DecodingLimits = DecodingLimits(),
     ) raises:
-        """Begins to decode content as one Content-Encoding says.
+        """Creates a decoder for the value of a Content-Encoding field.
 
         Args:
             content_encoding: The value of the field.
-            limits: How much the content may become.
+            limits: Bounds on the decoded content.
 
         Raises:
-            EncodingError: If a coding is not known, if they are too many, if a
+            EncodingError: If a coding is unknown, if there are too many, if a
                 library is missing, or if a limit is out of its bounds.
         """
         var codings = List[ContentCoding]()
@@ -161,14 +161,14 @@ struct ContentDecoder(Movable):
         fields: FieldSection,
         limits: DecodingLimits = DecodingLimits(),
     ) raises:
-        """Begins to decode the content of a message.
+        """Creates a decoder for the content of a message.
 
         Args:
-            fields: Its header section.
-            limits: How much the content may become.
+            fields: The message's header section.
+            limits: Bounds on the decoded content.
 
         Raises:
-            EncodingError: If a coding is not known, if they are too many, if a
+            EncodingError: If a coding is unknown, if there are too many, if a
                 library is missing, or if a limit is out of its bounds.
         """
         self = Self(codings_of(fields, limits.codings_max), limits)
@@ -178,15 +178,15 @@ struct ContentDecoder(Movable):
         heap_destroy(self._state)
 
     def is_identity(self) -> Bool:
-        """Returns whether there is nothing to decode.
+        """Returns whether no coding was applied.
 
         Returns:
-            True if no coding was applied.
+            True if the octets are the content.
         """
         return len(self._state[].links) == 0
 
     def decoded_octets(self) -> Int:
-        """Tells how much content there was so far.
+        """Returns the length of the content decoded so far.
 
         Returns:
             Octets.
@@ -197,20 +197,19 @@ struct ContentDecoder(Movable):
     def decode(
         self, input: Span[UInt8, _], into: Span[mut=True, UInt8, _]
     ) raises -> CodingProgress:
-        """Decodes until the input is read, or there is no more room.
+        """Decodes until the input is consumed or the output is full.
 
         Args:
-            input: The next octets as received; what is not consumed is passed
-                again.
-            into: Where the content goes; not empty.
+            input: The next received octets; pass those not consumed again.
+            into: The destination of the content; not empty.
 
         Returns:
-            What was read and written. If all of the input was consumed and
-            there is still room, nothing more comes without more input.
+            The numbers consumed and produced. If all input was consumed and
+            there is room left, further content needs further input.
 
         Raises:
-            EncodingError: If the octets are not coded so, go on behind their
-                end, or become too large.
+            EncodingError: If the octets are malformed, continue after the end
+                of the coded content, or exceed a limit.
         """
         try:
             return self._decode(input, into)
@@ -219,10 +218,10 @@ struct ContentDecoder(Movable):
             raise Error(e)
 
     def end(self) raises:
-        """Says that no more octets come, once all content was taken.
+        """Reports that all coded octets were passed.
 
         Raises:
-            EncodingError: If they end too early.
+            EncodingError: If the coded content is incomplete.
         """
         var s = self._state
         if s[].failure:

@@ -1,4 +1,4 @@
-"""Codes content as it is written, whatever the library."""
+"""Encodes content as it is written, with any library."""
 
 from flare.core import PointerTo, heap_create, heap_destroy
 from flare.sys.brotli import BrotliResult, BrotliWriter, brotli_encoder
@@ -10,23 +10,23 @@ from .coding import ContentCoding
 from .content_decoder import CodingProgress
 from .error import EncodingError
 
-# What an encoder looks back to is most of its memory. Half a MiB is enough
-# for what is compressed while it is sent.
+# Most memory of an encoder is its window. Half a MiB is enough for content
+# that is compressed while it is sent.
 comptime _WINDOW_BITS = 19
 comptime _GROWTH_OCTETS = 4096
 
 
 struct EncodingLevel:
-    """Says how much work each coding does by default, and at most.
+    """The default and the largest compression level of each coding.
 
-    A higher level makes less of more work; the default ones cost about as much
-    time as sending does.
+    A higher level makes the content smaller and takes more work. The defaults
+    cost about as much time as sending does.
     """
 
     comptime GZIP = 6
-    """From 1 to 9; of `deflate` too."""
+    """From 1 to 9; also for `deflate`."""
     comptime BROTLI = 4
-    """From 0 to 11; over 9 it takes a hundred times as long."""
+    """From 0 to 11; levels over 9 take a hundred times as long."""
     comptime BROTLI_SHORT = 3
     """The default for contents of up to `SHORT_OCTETS_MAX`: two thirds of the
     work of `BROTLI` for hardly more octets."""
@@ -37,13 +37,13 @@ struct EncodingLevel:
 
     @staticmethod
     def default_of(coding: ContentCoding) -> Int:
-        """Tells the default level.
+        """Returns the default level of a coding.
 
         Args:
             coding: The coding.
 
         Returns:
-            A level; 0 for `IDENTITY`.
+            The level; 0 for `IDENTITY`.
         """
         if coding == ContentCoding.BROTLI:
             return Self.BROTLI
@@ -128,10 +128,10 @@ struct _EncoderState(Movable):
 
 
 struct ContentEncoder(Movable):
-    """Codes content with one coding, in pieces of any size.
+    """Encodes content with one coding, in pieces of any size.
 
-    It holds about 300 KiB for gzip and deflate, and 1 to 4 MiB for Brotli and
-    Zstandard, until it ends.
+    Until its end, it holds about 300 KiB for gzip and deflate, and 1 to 4 MiB
+    for Brotli and Zstandard.
     """
 
     var _state: PointerTo[_EncoderState]
@@ -139,15 +139,16 @@ struct ContentEncoder(Movable):
     def __init__(
         out self, coding: ContentCoding, level: Optional[Int] = None
     ) raises:
-        """Begins to code.
+        """Creates an encoder.
 
         Args:
             coding: The coding, not `IDENTITY`.
-            level: How much work to do (`EncodingLevel`); its default if none.
+            level: The compression level (`EncodingLevel`); by default that of
+                the coding.
 
         Raises:
-            EncodingError: If the coding is none or has no such level, or if
-                there is no library or no memory.
+            EncodingError: If there is no such coding or level, if a library is
+                missing, or if memory runs out.
         """
         var chosen = EncodingLevel.default_of(coding)
         if level:
@@ -172,7 +173,7 @@ struct ContentEncoder(Movable):
         heap_destroy(self._state)
 
     def coding(self) -> ContentCoding:
-        """Tells what it makes.
+        """Returns the coding.
 
         Returns:
             The coding.
@@ -180,7 +181,7 @@ struct ContentEncoder(Movable):
         return self._state[].coding
 
     def level(self) -> Int:
-        """Returns how much work it does (`EncodingLevel`).
+        """Returns the compression level (`EncodingLevel`).
 
         Returns:
             The level.
@@ -194,18 +195,17 @@ struct ContentEncoder(Movable):
         into: Span[mut=True, UInt8, _],
         flush: Int = CodingFlush.NONE,
     ) raises -> CodingProgress:
-        """Codes until the input is read, or there is no more room.
+        """Encodes until the input is consumed or the output is full.
 
         Args:
-            input: The next octets of the content; what is not consumed is
-                passed again.
-            into: Where the coded octets go; not empty.
-            flush: One of the constants of `CodingFlush`, which goes for the
-                whole input.
+            input: The next octets of the content; pass those not consumed
+                again.
+            into: The destination of the coded octets; not empty.
+            flush: One of the constants of `CodingFlush`, for the whole input.
 
         Returns:
-            What was read and written. If all of the input was consumed and
-            there is still room, all that was asked for is done.
+            The numbers consumed and produced. If all input was consumed and
+            there is room left, the call, with its flush, is complete.
 
         Raises:
             EncodingError: If the library fails, or the content has ended.
@@ -239,11 +239,11 @@ struct ContentEncoder(Movable):
         mut into: List[UInt8],
         flush: Int = CodingFlush.NONE,
     ) raises:
-        """Codes a whole piece of the content.
+        """Encodes a whole piece of the content.
 
         Args:
             input: The next octets of the content.
-            into: What the coded octets are appended to.
+            into: The list to append the coded octets to.
             flush: One of the constants of `CodingFlush`.
 
         Raises:
@@ -266,10 +266,10 @@ struct ContentEncoder(Movable):
                 return
 
     def reset(self) raises:
-        """Forgets the content, so that another one can be coded.
+        """Drops the content, so that another one can be encoded.
 
         Raises:
-            EncodingError: If there is no memory.
+            EncodingError: If memory runs out.
         """
         var s = self._state
         s[].has_ended = False

@@ -1,16 +1,16 @@
-"""Decodes one content coding, whatever its library.
+"""Decodes one content coding, with any library.
 
-A stage takes octets as they come and gives content as there is room. It lies
-on the heap, because the libraries keep addresses of what they work on.
+A stage consumes octets as they arrive, and produces content as there is room.
+It lies on the heap, because the libraries keep addresses of their memory.
 
-- gzip: members one behind the other are one content (RFC 1952 section 2.2).
-- deflate: the zlib format, and the raw one where the first two octets are no
-  header of zlib, because servers send that too.
-- zstd: frames one behind the other are one content, and so are frames to be
-  skipped (RFC 8878 section 3.1).
+- gzip: consecutive members are one content (RFC 1952 section 2.2).
+- deflate: the zlib format. If the first two octets are no zlib header, the raw
+  format, because servers send that too.
+- zstd: consecutive frames are one content, skippable frames included (RFC 8878
+  section 3.1).
 
-Whatever follows and is none of that is an error, also where others ignore it:
-what one recipient reads and another does not is how messages are smuggled.
+Any other octets after the end are an error, even if other recipients ignore
+them: request smuggling exploits octets that recipients treat differently.
 """
 
 from flare.core import (
@@ -50,7 +50,7 @@ struct _StageState(Movable):
     var held_count: Int
     var held_taken: Int
     var members: Int
-    # What was read is written: without more input nothing more comes.
+    # All output was produced: there is no more without further input.
     var is_drained: Bool
     var zlib: Optional[ZlibStream]
     var brotli: Optional[BrotliReader]
@@ -96,7 +96,7 @@ struct _StageState(Movable):
             if not self.zstd:
                 raise self.failure(EncodingError.NO_MEMORY)
         elif not zlib():
-            # What kind of stream it is, the first octets say.
+            # The first octets determine the kind of stream.
             raise self.failure(EncodingError.NO_LIBRARY)
 
     def front_octets(self) -> Int:
@@ -104,9 +104,9 @@ struct _StageState(Movable):
             return 0
         if self.coding != ContentCoding.ZSTD:
             return 2
-        # The header of a frame goes to the library in one piece: it looks for a
-        # whole frame where a call begins, and would find one in the content
-        # behind a header that a call before has brought.
+        # A frame header is passed to the library in one piece. The library
+        # looks for a whole frame at the start of each call, and would find a
+        # false one in the content if an earlier call had passed the header.
         if self.held_count < 5:
             return 5
         if self.held[] & 0xF0 == 0x50:
@@ -193,13 +193,13 @@ struct _StageState(Movable):
 
 @fieldwise_init
 struct DecodingStage(TrivialRegisterPassable):
-    """Names what decodes one coding."""
+    """The decoder of one coding."""
 
     var _state: PointerTo[_StageState]
 
     @staticmethod
     def open(coding: ContentCoding) raises EncodingError -> Self:
-        """Begins to decode.
+        """Starts to decode.
 
         Args:
             coding: The coding, not `IDENTITY`.
@@ -208,7 +208,7 @@ struct DecodingStage(TrivialRegisterPassable):
             The stage, which the caller closes.
 
         Raises:
-            EncodingError: If there is no library or no memory.
+            EncodingError: If a library is missing, or memory runs out.
         """
         var stage = Self(heap_create(_StageState(coding)))
         try:
@@ -219,28 +219,25 @@ struct DecodingStage(TrivialRegisterPassable):
         return stage
 
     def close(self):
-        """Frees the stage.
-
-        It is not used afterwards.
-        """
+        """Frees the stage. Do not use it afterwards."""
         heap_destroy(self._state)
 
     @no_inline
     def step(
         self, input: Span[UInt8, _], output: Span[mut=True, UInt8, _]
     ) raises EncodingError -> CodingStep:
-        """Decodes until the input is read, or the output is full.
+        """Decodes until the input is consumed or the output is full.
 
         Args:
             input: Coded octets.
-            output: Where the content goes.
+            output: The destination of the content.
 
         Returns:
-            What was read and written.
+            The numbers consumed and produced.
 
         Raises:
-            EncodingError: If the octets are not coded so, or if octets follow
-                the end.
+            EncodingError: If the octets are malformed, or continue after the
+                end.
         """
         var s = self._state
         var consumed = 0
@@ -277,10 +274,10 @@ struct DecodingStage(TrivialRegisterPassable):
                 return CodingStep(0, consumed, produced)
 
     def has_ended(self) -> Bool:
-        """Returns whether the octets may end here.
+        """Returns whether the coded octets may end here.
 
         Returns:
-            True behind a whole content.
+            True after a whole content.
         """
         var s = self._state
         return s[].phase == _Phase.DONE or (
@@ -290,11 +287,11 @@ struct DecodingStage(TrivialRegisterPassable):
         )
 
     def failure(self, kind: Int, limit: Int = 0) -> EncodingError:
-        """Makes an error of this coding.
+        """Returns an error of this coding.
 
         Args:
             kind: One of the constants of `EncodingError`.
-            limit: The limit that was passed.
+            limit: The limit that was exceeded.
 
         Returns:
             The error.

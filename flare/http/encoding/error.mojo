@@ -1,9 +1,9 @@
 """Defines the error of content codings and its text form.
 
-    encoding.<kind> <operation>[ <coding>][ limit=<number>]: <detail>
+ encoding.<kind> <operation>[ <coding>][ limit=<number>]: <detail>
 
-A user gets the text only, as with `NetError`; `EncodingError.of` reads it back.
-The detail is for people; nothing is read from it.
+Callers receive the text only, as with `NetError`; `EncodingError.of` reads the
+fields back. The detail is for people and is not parsed.
 """
 
 from flare.core import equals, write_escaped
@@ -70,18 +70,18 @@ comptime _ABOUT_OCTETS_MAX = 64
 
 @fieldwise_init
 struct EncodingError(Equatable, ImplicitlyCopyable, Writable):
-    """Says why content could not be coded or decoded."""
+    """Describes why content could not be encoded or decoded."""
 
     comptime OTHER = 0
-    """The library failed where it should not."""
+    """An unexpected failure of the library."""
     comptime NO_LIBRARY = 1
     """The machine has no library for the coding."""
     comptime UNKNOWN_CODING = 2
-    """Content-Encoding names a coding that is not known here."""
+    """Content-Encoding has an unknown coding."""
     comptime TOO_MANY_CODINGS = 3
-    """Content-Encoding names more codings than are allowed."""
+    """Content-Encoding has more codings than are allowed."""
     comptime BAD_DATA = 4
-    """The octets are not what the coding makes, or a checksum is wrong."""
+    """The octets are malformed, or a checksum is wrong."""
     comptime TRUNCATED = 5
     """The octets end before the coded content does."""
     comptime TRAILING_OCTETS = 6
@@ -89,33 +89,33 @@ struct EncodingError(Equatable, ImplicitlyCopyable, Writable):
     comptime TOO_LARGE = 7
     """The decoded content is larger than allowed."""
     comptime RATIO = 8
-    """The decoded content is larger, compared with the octets that it came
-    in, than allowed."""
+    """The ratio of decoded to coded octets is higher than allowed."""
     comptime NO_MEMORY = 9
-    """The library got no memory."""
+    """The library could not allocate memory."""
     comptime BAD_CONFIG = 10
     """A level or a limit is out of its bounds."""
     comptime ENDED = 11
-    """Content was added behind its end."""
+    """Content was added after the end."""
 
     var kind: Int
     """One of the constants above."""
     var operation: StaticString
-    """What was tried: `"encode"`, `"decode"` or `"configure"`."""
+    """The operation: `"encode"`, `"decode"` or `"configure"`."""
     var coding: StaticString
-    """The name of the coding, or nothing where none is at fault."""
+    """The name of the coding; empty if none is at fault."""
     var limit: Int
-    """The limit that was passed; 0 where there is none."""
+    """The limit that was exceeded; 0 if there is none."""
 
     @staticmethod
     def of(e: Error) -> Optional[Self]:
-        """Reads the fields back out of an error that a function raised.
+        """Returns the fields of an error that a function of this package
+        raised.
 
         Args:
             e: Any error.
 
         Returns:
-            The fields, or none if it is not an error of content codings.
+            The fields; `None` if the error has another origin.
         """
         var text = String(e)
         if not text.startswith(_PREFIX):
@@ -151,10 +151,11 @@ struct EncodingError(Equatable, ImplicitlyCopyable, Writable):
         return error
 
     def status(self) -> Int:
-        """Tells what to answer to a request whose content raised this.
+        """Returns the status that answers a request whose content caused the
+        error.
 
         Returns:
-            415, 413 or 400; 500 where the sender is not at fault.
+            The status: 415, 413 or 400; 500 if the sender is not at fault.
         """
         if (
             self.kind == Self.UNKNOWN_CODING
@@ -168,7 +169,7 @@ struct EncodingError(Equatable, ImplicitlyCopyable, Writable):
         return 500
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes the text that `of` reads, and what it means.
+        """Writes the text that `of` reads, with an explanation.
 
         Args:
             writer: The destination.
@@ -185,7 +186,7 @@ struct EncodingError(Equatable, ImplicitlyCopyable, Writable):
             writer.write(": ", _text_at[_DETAILS](self.kind))
 
     def about(self, octets: Span[UInt8, _]) -> Error:
-        """Makes an error that names what it is about.
+        """Returns the error with the name it is about.
 
         Args:
             octets: A name, escaped and cut in the text.

@@ -1,24 +1,26 @@
-"""Bounds what decoding may make of the octets of a peer."""
+"""Bounds the content that is decoded from the octets of a peer."""
 
 
 struct DecodingLimits(ImplicitlyCopyable):
-    """Says how much content coded octets may become.
+    """Bounds the length of decoded content, absolutely and relatively.
 
-    A megabyte can be made to decode to gigabytes. Both bounds hold at each
-    coding of several, and they are looked at after each step, so that no more
-    than one step passes them.
+    A megabyte can decode to gigabytes. Both bounds apply to each of several
+    codings. They are checked after each step, so at most one step exceeds
+    them.
     """
 
     var decoded_octets_max: Int
-    """How much content there may be; 64 MiB by default."""
+    """The longest content; 64 MiB by default."""
     var ratio_max: Int
-    """How many octets one coded octet may stand for, on average; 200 by
-    default. What people and programs write stays below 50; deflate can reach
-    1,032, and the other codings more."""
+    """The highest ratio of decoded to coded octets; 200 by default. Usual
+    texts and data stay below 50; deflate can reach 1,032, and the other
+    codings more.
+    """
     var ratio_free_octets: Int
-    """So much content may have any ratio; 1 MiB by default."""
+    """The length up to which any ratio is allowed; 1 MiB by default."""
     var codings_max: Int
-    """How many codings may lie around each other; 4 by default."""
+    """The most codings that may be applied one after the other; 4 by default.
+    """
 
     def __init__(
         out self,
@@ -28,13 +30,13 @@ struct DecodingLimits(ImplicitlyCopyable):
         ratio_free_octets: Int = 1 << 20,
         codings_max: Int = 4,
     ):
-        """Sets the limits.
+        """Creates limits.
 
         Args:
-            decoded_octets_max: How much content there may be.
-            ratio_max: How many octets one coded octet may stand for.
-            ratio_free_octets: How much content may have any ratio.
-            codings_max: How many codings may lie around each other.
+            decoded_octets_max: The longest content.
+            ratio_max: The highest ratio of decoded to coded octets.
+            ratio_free_octets: The length up to which any ratio is allowed.
+            codings_max: The most codings that may be applied.
         """
         self.decoded_octets_max = decoded_octets_max
         self.ratio_max = ratio_max
@@ -42,10 +44,10 @@ struct DecodingLimits(ImplicitlyCopyable):
         self.codings_max = codings_max
 
     def first_problem(self) -> Optional[StaticString]:
-        """Finds a value that cannot work.
+        """Returns the name of the first invalid field.
 
         Returns:
-            The name of the first such field, or none.
+            The name, or `None`.
         """
         if self.decoded_octets_max < 0:
             return StaticString("decoded_octets_max")
@@ -61,11 +63,11 @@ struct DecodingLimits(ImplicitlyCopyable):
         """Returns whether the ratio of two lengths is allowed.
 
         Args:
-            decoded: The content so far.
-            coded: The octets that it came in.
+            decoded: The length of the content so far.
+            coded: The number of coded octets.
 
         Returns:
-            False if it is too large.
+            False if the ratio is too high.
         """
         # Divided, not multiplied: no length makes this overflow.
         return (

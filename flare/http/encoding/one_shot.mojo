@@ -1,4 +1,4 @@
-"""Compresses and decompresses content that is whole."""
+"""Compresses and decompresses complete content."""
 
 from flare.sys.coding_step import CodingFlush
 
@@ -20,16 +20,17 @@ def compress(
     """Compresses octets.
 
     Args:
-        octets: What to compress.
-        coding: How, not `IDENTITY`.
-        level: How much work to do (`EncodingLevel`); its default if none.
+        octets: The octets.
+        coding: The coding, not `IDENTITY`.
+        level: The compression level (`EncodingLevel`); by default that of the
+            coding.
 
     Returns:
         The compressed octets.
 
     Raises:
-        EncodingError: If the coding is none or has no such level, or if there
-            is no library or no memory.
+        EncodingError: If there is no such coding or level, if a library is
+            missing, or if memory runs out.
     """
     var encoder = ContentEncoder(coding, level)
     var coded = List[UInt8](capacity=max(len(octets) // 3, 64))
@@ -45,16 +46,16 @@ def decompress(
     """Decompresses octets.
 
     Args:
-        octets: Compressed octets, all of them.
-        coding: How they were compressed.
-        limits: How much they may become.
+        octets: The complete compressed octets.
+        coding: The coding.
+        limits: Bounds on the decoded content.
 
     Returns:
         The content.
 
     Raises:
-        EncodingError: If they are not compressed so, end too early, go on
-            behind their end or become too large, or if there is no library.
+        EncodingError: If the octets are malformed, incomplete, continue after
+            the end or exceed a limit, or if a library is missing.
     """
     if len(octets) == 0 and coding != ContentCoding.IDENTITY:
         raise Error(
@@ -71,18 +72,18 @@ def decode_content(
     """Decodes the content of a message.
 
     Args:
-        octets: The content as received, all of it; if there is none, none
-            comes out.
+        octets: The complete content as received; if empty, the result is
+            empty.
         content_encoding: The value of Content-Encoding: codings in the order
-            in which they were applied, or nothing.
-        limits: How much the content may become.
+            in which they were applied; may be empty.
+        limits: Bounds on the decoded content.
 
     Returns:
         The content.
 
     Raises:
-        EncodingError: If a coding is not known or not kept to, if they are too
-            many, if the content becomes too large, or if there is no library.
+        EncodingError: If a coding is unknown, if there are too many, if the
+            octets are malformed or exceed a limit, or if a library is missing.
     """
     return decode_all(
         ContentDecoder(content_encoding=content_encoding, limits=limits), octets
@@ -95,14 +96,14 @@ def decode_all(
     """Decodes the rest of a content.
 
     Args:
-        decoder: What decodes it.
+        decoder: The decoder.
         octets: The rest of the coded octets.
 
     Returns:
         The content.
 
     Raises:
-        EncodingError: What `ContentDecoder` raises.
+        EncodingError: As `ContentDecoder` does.
     """
     var content = List[UInt8]()
     var rest = octets

@@ -1,4 +1,4 @@
-"""Decodes what is read, and codes what is written."""
+"""A reader that decodes, and a writer that encodes."""
 
 from flare.core import OctetBlock, PointerTo, heap_create, heap_destroy
 from flare.io import Reader, Writer
@@ -31,7 +31,7 @@ struct _ReaderState[R: Reader & Movable & Deinitable](Movable):
 
 
 struct DecodingReader[R: Reader & Movable & Deinitable](Movable, Reader):
-    """Reads the content behind a reader of coded octets.
+    """Reads the content from a reader of coded octets.
 
     Parameters:
         R: The type of the reader.
@@ -40,32 +40,31 @@ struct DecodingReader[R: Reader & Movable & Deinitable](Movable, Reader):
     var _state: PointerTo[_ReaderState[Self.R]]
 
     def __init__(out self, var reader: Self.R, var decoder: ContentDecoder):
-        """Begins in front of the first octet.
+        """Starts before the first octet.
 
         Args:
-            reader: Gives the coded octets.
-            decoder: What decodes them.
+            reader: The reader of the coded octets.
+            decoder: The decoder.
         """
         self._state = heap_create(_ReaderState(reader^, decoder^))
 
     def __deinit__(deinit self):
-        """Ends both."""
+        """Destroys both."""
         heap_destroy(self._state)
 
     @no_inline
     def read(self, into: Span[mut=True, UInt8, _]) raises -> Int:
-        """Reads content.
+        """Reads and decodes content.
 
         Args:
-            into: Where to put it.
+            into: The destination.
 
         Returns:
-            How many octets came; 0 at the end, or if `into` is empty.
+            The number of octets; 0 at the end, or if `into` is empty.
 
         Raises:
-            EncodingError: If the octets are not coded so, end too early, go on
-                behind their end, or become too large; and what the reader
-                raises.
+            EncodingError: If the octets are malformed, incomplete, continue
+                after the end, or exceed a limit; and the errors of the reader.
         """
         if len(into) == 0:
             return 0
@@ -101,11 +100,11 @@ struct _WriterState[W: Writer & Movable & Deinitable](Movable):
 
 
 struct EncodingWriter[W: Writer & Movable & Deinitable](Movable, Writer):
-    """Codes what is written to it and writes that on.
+    """Encodes octets and writes them to another writer.
 
-    What is written may be held back until more comes: `flush` lets it go.
-    `close` ends the content; without it the content is cut off. One fiber at a
-    time writes.
+    Octets may be held back until more are written; `flush` sends them. `close`
+    ends the content; without it, the content is truncated. One fiber writes at
+    a time.
 
     Parameters:
         W: The type of the writer.
@@ -119,36 +118,37 @@ struct EncodingWriter[W: Writer & Movable & Deinitable](Movable, Writer):
         coding: ContentCoding = ContentCoding.GZIP,
         level: Optional[Int] = None,
     ) raises:
-        """Begins a content.
+        """Starts a content.
 
         Args:
-            writer: Takes the coded octets.
-            coding: How to code, not `IDENTITY`.
-            level: How much work to do (`EncodingLevel`); its default if none.
+            writer: The writer of the coded octets.
+            coding: The coding, not `IDENTITY`.
+            level: The compression level (`EncodingLevel`); by default that of
+                the coding.
 
         Raises:
-            EncodingError: What `ContentEncoder` raises.
+            EncodingError: As `ContentEncoder` does.
         """
         var encoder = ContentEncoder(coding, level)
         self._state = heap_create(_WriterState(writer^, encoder^))
 
     def __deinit__(deinit self):
-        """Ends both."""
+        """Destroys both."""
         heap_destroy(self._state)
 
     def write(self, octets: Span[UInt8, _]) raises -> Int:
-        """Codes octets.
+        """Encodes octets.
 
         Args:
             octets: The next octets of the content.
 
         Returns:
-            How many were taken, at most 64 KiB; at least 1 unless `octets` is
-            empty.
+            The number of octets taken, at most 64 KiB; at least 1 unless
+            `octets` is empty.
 
         Raises:
             EncodingError: If the library fails, or the content has ended; and
-                what the writer raises.
+                the errors of the writer.
         """
         var taken = min(len(octets), _WRITE_OCTETS_MAX)
         if taken > 0:
@@ -156,24 +156,25 @@ struct EncodingWriter[W: Writer & Movable & Deinitable](Movable, Writer):
         return taken
 
     def flush(self) raises:
-        """Lets all that was written go, so that it can be decoded.
+        """Sends all octets written so far, so that the recipient can decode
+        them.
 
         Raises:
             EncodingError: If the library fails, or the content has ended; and
-                what the writer raises.
+                the errors of the writer.
         """
         self._write(Span[UInt8, ImmUntrackedOrigin](), CodingFlush.SYNC)
 
     def close(self) raises:
-        """Ends the content; once it has ended this does nothing.
+        """Ends the content. Further calls have no effect.
 
         Raises:
-            EncodingError: If the library fails; and what the writer raises.
+            EncodingError: If the library fails; and the errors of the writer.
         """
         self._write(Span[UInt8, ImmUntrackedOrigin](), CodingFlush.FINISH)
 
     def writer(self) -> ref[self] Self.W:
-        """Gives what the coded octets are written to.
+        """Returns the writer of the coded octets.
 
         Returns:
             The writer, which lives as long as this one.

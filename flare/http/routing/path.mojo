@@ -1,9 +1,9 @@
 """Checks request paths and finds their segments.
 
-A path is split at each `/` as received: nothing is decoded first, merged or
-resolved. `%2F` is therefore part of a segment, `//` encloses an empty segment,
-and a path with a dot segment, plain or encoded, is refused: what stands in
-front of us and what stands behind us may resolve it differently.
+A path is split at each `/` as received: it is not decoded, merged or resolved
+first. So `%2F` is part of a segment, and `//` encloses an empty segment. A
+path with a dot segment, plain or encoded, is refused: a proxy in front of the
+server or a program after it may resolve it differently.
 """
 
 from std.bit import count_trailing_zeros
@@ -19,14 +19,14 @@ comptime _WINDOW = 64
 
 @fieldwise_init
 struct PathScan(TrivialRegisterPassable):
-    """Says what one pass over a path found."""
+    """The result of one pass over a path."""
 
     var slashes: UInt64
     """One bit per `/` among the first 64 octets."""
     var has_escapes: Bool
     """Whether an octet is `%`."""
     var is_bad: Bool
-    """Whether the path is to be refused."""
+    """Whether the path must be refused."""
 
 
 @fieldwise_init
@@ -60,14 +60,14 @@ struct _Masks(TrivialRegisterPassable):
 def scan_path(path: Span[UInt8, _]) -> PathScan:
     """Checks a path and finds its slashes.
 
-    A path is bad if it does not start with `/`, has a malformed escape, a NUL
-    (plain or encoded) or a segment that decodes to `.` or `..`.
+    A path is refused if it does not start with `/`, or has a malformed escape,
+    a NUL (plain or encoded) or a segment that decodes to `.` or `..`.
 
     Args:
         path: The path as received, without query.
 
     Returns:
-        What was found.
+        The result.
     """
     var n = len(path)
     if n == 0 or path.unsafe_get(0) != _SLASH or n > Int(UInt32.MAX):
@@ -91,12 +91,12 @@ def scan_path(path: Span[UInt8, _]) -> PathScan:
 
 @always_inline
 def segment_end(path: Span[UInt8, _], scan: PathScan, start: Int) -> Int:
-    """Finds the end of the segment that starts at an index.
+    """Returns the end of a segment.
 
     Args:
         path: The path.
-        scan: What `scan_path` found in it.
-        start: Where the segment starts; at most the length.
+        scan: The result of `scan_path`.
+        start: The start of the segment; at most the length.
 
     Returns:
         The index of the next `/`, or the length.
@@ -111,11 +111,11 @@ def segment_end(path: Span[UInt8, _], scan: PathScan, start: Int) -> Int:
 
 
 def decode_escape(octets: Span[UInt8, _], index: Int) -> Int:
-    """Decodes one percent escape.
+    """Returns the octet of a percent escape.
 
     Args:
-        octets: What holds the escape.
-        index: Where its `%` is.
+        octets: The octets that contain the escape.
+        index: The index of its `%`.
 
     Returns:
         The octet, or -1 if two hexadecimal digits do not follow.

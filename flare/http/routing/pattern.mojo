@@ -1,9 +1,9 @@
-"""Parses route patterns, once, when a route is registered.
+"""Parses route patterns, when a route is registered.
 
-A pattern is `/` and segments between slashes: literal text, a parameter
-(`:name` or `{name}`), or as the last one the rest of the path (`*` or
-`*name`). Escapes in literal text stand for the octets they encode, so a colon
-at the front of a literal segment is written `%3A`. The pattern `*` alone is
+A pattern is `/` and segments between slashes. A segment is literal text, a
+parameter (`:name` or `{name}`), or, as the last one, the rest of the path (`*`
+or `*name`). Escapes in literal text stand for the octets they encode, so write
+a colon at the start of a literal segment as `%3A`. The pattern `*` alone is
 the request target of a server-wide OPTIONS (RFC 9112 section 3.2.4).
 """
 
@@ -31,47 +31,47 @@ comptime _CLOSING: UInt8 = 125
 
 @fieldwise_init
 struct SegmentKind(Equatable, TrivialRegisterPassable):
-    """Says what a segment of a pattern matches."""
+    """The kinds of segments."""
 
     comptime LITERAL = Self(0)
     """One segment that equals the text after decoding."""
     comptime PARAMETER = Self(1)
-    """Any one segment that is not empty."""
+    """Any one segment, except an empty one."""
     comptime REST = Self(2)
-    """All that is left of the path, which may be empty."""
+    """The rest of the path, which may be empty."""
 
     var value: UInt8
     """The number of the kind."""
 
     def __eq__(self, other: Self) -> Bool:
-        """Compares two kinds.
+        """Returns whether two kinds are equal.
 
         Args:
             other: The other kind.
 
         Returns:
-            True if they are the same.
+            True if they are.
         """
         return self.value == other.value
 
 
 @fieldwise_init
 struct PatternSegment(Copyable, Movable):
-    """Holds one segment of a pattern."""
+    """One segment of a pattern."""
 
     var kind: SegmentKind
-    """What it matches."""
+    """Its kind."""
     var text: List[UInt8]
-    """The decoded text of a literal; else the name, `*` if it has none."""
+    """The decoded text of a literal; otherwise the name, `*` if it has none."""
 
 
 struct RoutePattern(Copyable, Movable):
-    """Holds the segments of a pattern that was found to be valid."""
+    """The segments of a valid pattern."""
 
     var segments: List[PatternSegment]
     """The segments; none for the pattern `*`."""
     var is_asterisk: Bool
-    """Whether it is the pattern `*`, which is no path."""
+    """Whether it is the pattern `*`, which is not a path."""
 
     def __init__(out self, text: StringSlice) raises:
         """Parses a pattern.
@@ -104,7 +104,7 @@ struct RoutePattern(Copyable, Movable):
         self._check_counts(text)
 
     def parameter_count(self) -> Int:
-        """Counts what a match captures.
+        """Returns how many parameters a match captures.
 
         Returns:
             The number of parameters, the rest included.
@@ -187,10 +187,10 @@ struct RoutePattern(Copyable, Movable):
 
 
 def bad_route(reason: StaticString, pattern: StringSlice) -> Error:
-    """Makes the error that refuses a route.
+    """Returns the error that refuses a route.
 
     Args:
-        reason: What is wrong.
+        reason: The reason.
         pattern: The pattern, which is escaped in the text.
 
     Returns:

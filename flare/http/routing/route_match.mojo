@@ -1,9 +1,9 @@
-"""Says what a route table found for a request."""
+"""Describes the result of looking up a request's route."""
 
 
 @fieldwise_init
 struct MatchKind(Equatable, TrivialRegisterPassable, Writable):
-    """Says how a request is to be answered."""
+    """How a request is to be answered."""
 
     comptime FOUND = Self(0)
     """By the endpoint of a route."""
@@ -22,13 +22,13 @@ struct MatchKind(Equatable, TrivialRegisterPassable, Writable):
     """The number of the kind."""
 
     def __eq__(self, other: Self) -> Bool:
-        """Compares two kinds.
+        """Returns whether two kinds are equal.
 
         Args:
             other: The other kind.
 
         Returns:
-            True if they are the same.
+            True if they are.
         """
         return self.value == other.value
 
@@ -54,7 +54,7 @@ struct MatchKind(Equatable, TrivialRegisterPassable, Writable):
 
 @fieldwise_init
 struct RouteMatch(TrivialRegisterPassable):
-    """Says what a table found."""
+    """The result of looking up a request's route."""
 
     var kind: MatchKind
     """How the request is to be answered."""
@@ -69,7 +69,7 @@ struct RouteMatch(TrivialRegisterPassable):
 
 @fieldwise_init
 struct PlainRoute(TrivialRegisterPassable):
-    """Names a route whose pattern is the path."""
+    """A route whose pattern equals the path."""
 
     var route: Int
     """The number of the route, or -1."""

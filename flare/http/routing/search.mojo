@@ -1,4 +1,4 @@
-"""Walks a segment tree along one path."""
+"""Walks the segment tree along one path."""
 
 from flare.core import PointerTo
 
@@ -8,15 +8,15 @@ from .pattern import LITERAL_OCTETS_MAX
 from .tree import SegmentTree
 
 comptime NOT_FOUND = -1
-"""Says that no pattern with the method matches."""
+"""The result if no pattern with the method matches."""
 
 
 @fieldwise_init
 struct Search[origin: ImmOrigin](TrivialRegisterPassable):
-    """Looks for the most specific pattern with one method.
+    """A search for the most specific pattern with one method.
 
     Parameters:
-        origin: What keeps the path alive.
+        origin: The origin of the path.
     """
 
     var tree: PointerTo[SegmentTree]
@@ -24,21 +24,21 @@ struct Search[origin: ImmOrigin](TrivialRegisterPassable):
     var path: Span[UInt8, Self.origin]
     """A path that `scan_path` found to be good."""
     var scan: PathScan
-    """What it found."""
+    """The result of `scan_path`."""
     var captures: PointerTo[Captures]
-    """Where the places of parameters go."""
+    """The destination of the parameters' places."""
     var method: Int
     """The id of the method."""
 
     def descend(self, start_node: Int, start: Int, captured: Int) -> Int:
         """Matches the rest of the path below a node.
 
-        It recurses only where a node leaves a choice, so at most once per
+        It recurses only at nodes that leave a choice, so at most once per
         segment of the longest pattern.
 
         Args:
             start_node: The node.
-            start: Where the next segment starts.
+            start: The start of the next segment.
             captured: The number of parameters captured above the node.
 
         Returns:

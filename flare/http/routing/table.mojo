@@ -1,12 +1,12 @@
-"""Finds the route of a method and a path.
+"""Looks up the route for a method and a path.
 
-The most specific pattern wins: segment by segment from the left, literal text
-goes before a parameter and a parameter before the rest of the path. A pattern
-whose routes lack the method does not stop the search: `POST /files/upload`
-leaves `GET /files/upload` to `GET /files/*`. HEAD is answered by the route of
-GET where it has none of its own, and OPTIONS by the table (RFC 9110 sections
-9.3.2 and 9.3.7). The path rules stand in `path.mojo`; trailing slashes count:
-`/a` and `/a/` are two routes.
+The most specific pattern wins: from left to right, literal text is preferred
+to a parameter, and a parameter to the rest of the path. If a pattern's routes
+lack the method, the search continues: `POST /files/upload` leaves `GET
+/files/upload` to `GET /files/*`. HEAD uses the route of GET unless it has its
+own. The table itself answers OPTIONS (RFC 9110 sections 9.3.2 and 9.3.7).
+`path.mojo` has the rules for paths. Trailing slashes count: `/a` and `/a/` are
+two routes.
 """
 
 from flare.core import (
@@ -78,17 +78,17 @@ struct _TableState(Copyable, Movable):
 
 
 struct RouteTable(Copyable, Movable, Sized):
-    """Owns routes and finds them.
+    """Stores routes and looks them up.
 
-    Once routes are no longer added, threads may share it: finding changes
-    nothing but the captures and allocates nothing.
+    Threads may share it once no more routes are added: a look-up changes only
+    the captures and allocates no memory.
     """
 
     # Behind a pointer so that a call copies one word, not every array.
     var _state: PointerTo[_TableState]
 
     def __init__(out self):
-        """Makes an empty table."""
+        """Creates an empty table."""
         self._state = heap_create(_TableState())
 
     def __init__(out self, *, copy: Self):
@@ -109,9 +109,10 @@ struct RouteTable(Copyable, Movable, Sized):
         """Adds a route.
 
         Args:
-            method: Any token (RFC 9110 section 9.1), in the case it is sent.
-            pattern: The pattern; `*` goes with OPTIONS only.
-            endpoint: What a match reports; not negative.
+            method: The method, a token (RFC 9110 section 9.1); upper and lower
+                case differ.
+            pattern: The pattern; `*` is for OPTIONS only.
+            endpoint: The number that a match reports; not negative.
 
         Raises:
             Error: `http.bad_route` with the reason: the pattern or the method
@@ -158,19 +159,19 @@ struct RouteTable(Copyable, Movable, Sized):
     def mount(
         mut self, prefix: StringSlice, other: RouteTable, first_endpoint: Int
     ) raises:
-        """Adds all routes of another table behind a prefix.
+        """Adds all routes of another table under a prefix.
 
-        The prefix may have parameters. The pattern `/` of the other table
-        becomes the prefix itself: `/` mounted at `/api` is `/api`.
+        The prefix may have parameters. The other table's pattern `/` becomes
+        the prefix itself: `/` mounted at `/api` is `/api`.
 
         Args:
             prefix: A pattern without `*`; a slash at its end is ignored.
-            other: Where the routes are copied from.
+            other: The table whose routes are copied.
             first_endpoint: Added to the endpoints of the other table.
 
         Raises:
-            Error: `http.bad_route` with the reason; the table then holds the
-                routes up to the one that was refused.
+            Error: `http.bad_route` with the reason. The routes before the
+                refused one are then added.
         """
         var front = String(prefix.removesuffix("/"))
         for i in range(len(other)):
@@ -187,10 +188,10 @@ struct RouteTable(Copyable, Movable, Sized):
             )
 
     def __len__(self) -> Int:
-        """Counts the routes.
+        """Returns the number of routes.
 
         Returns:
-            The count.
+            The number.
         """
         return len(self._state[].routes)
 
@@ -201,20 +202,20 @@ struct RouteTable(Copyable, Movable, Sized):
         path: Span[UInt8, _],
         captures: PointerTo[Captures],
     ) -> RouteMatch:
-        """Finds the route of a request.
+        """Looks up the route of a request.
 
         The search visits each node of the pattern tree at most once. Captured
-        octets lie within the path, their escapes are well-formed and encode no
-        NUL; they need not decode to UTF-8.
+        octets lie within the path. Their escapes are well-formed and encode no
+        NUL, but may decode to octets that are not UTF-8.
 
         Args:
             method: The method.
             method_name: Its octets, read if it is `Method.OTHER`.
             path: The path as received, without query; or `*`.
-            captures: Where the parameters of the route go; emptied first.
+            captures: The destination of the route's parameters; cleared first.
 
         Returns:
-            What was found.
+            The result.
         """
         var plain = self.find_plain(method, path)
         if plain.endpoint >= 0:
@@ -224,14 +225,13 @@ struct RouteTable(Copyable, Movable, Sized):
 
     @always_inline
     def find_plain(self, method: Method, path: Span[UInt8, _]) -> PlainRoute:
-        """Finds the route of a request whose path is a pattern itself.
+        """Looks up the route of a request whose path equals a pattern.
 
-        A path that equals a pattern without parameters, octet by octet, has
-        only literal segments on its way through the tree, each of which goes
-        before every other choice, so that the search would end there as well.
-        It is a good path too, as no pattern holds a dot segment, a NUL or a
-        malformed escape. Other ways to write the same path, and methods that
-        the pattern lacks, are left to the search.
+        If a path equals a pattern without parameters, octet by octet, the
+        search would end there too: it has only literal segments, which are
+        preferred to every other choice. The path is also valid, because no
+        pattern has a dot segment, a NUL or a malformed escape. Other spellings
+        of the path, and methods that the pattern lacks, need the search.
 
         Args:
             method: The method.
@@ -256,16 +256,16 @@ struct RouteTable(Copyable, Movable, Sized):
         path: Span[UInt8, _],
         captures: PointerTo[Captures],
     ) -> RouteMatch:
-        """Finds the route of any request in the pattern tree.
+        """Looks up the route of any request in the pattern tree.
 
         Args:
             method: The method.
             method_name: Its octets, read if it is `Method.OTHER`.
             path: The path as received, without query; or `*`.
-            captures: Where the parameters of the route go; emptied first.
+            captures: The destination of the route's parameters; cleared first.
 
         Returns:
-            What was found; the same as `find` finds.
+            The result, the same as that of `find`.
         """
         captures[]._count = 0
         captures[]._allowed = 0
@@ -308,12 +308,12 @@ struct RouteTable(Copyable, Movable, Sized):
         path: Span[UInt8, _],
         captures: PointerTo[Captures],
     ) -> Bool:
-        """Returns whether a path that was not found is found with the slash at
-        its end removed, or with one added.
+        """Returns whether a path is found with its final slash removed or one
+        added.
 
-        A path that begins with two slashes never is, nor with a slash and a
-        backslash, which browsers take for one: a redirect to it would name
-        another host (RFC 3986 section 4.2).
+        The answer is False for a path that starts with two slashes, or with a
+        slash and a backslash, which browsers treat alike: a redirect to it
+        would lead to another host (RFC 3986 section 4.2).
 
         Args:
             method: The method.
@@ -353,11 +353,11 @@ struct RouteTable(Copyable, Movable, Sized):
         )
 
     def parameter_index(self, route: Int, name: StringSlice) -> Int:
-        """Finds a parameter of a route by its name.
+        """Returns the index of a route parameter, by its name.
 
         Args:
             route: The number of the route, as in `RouteMatch`.
-            name: The name; `*` is a rest without name.
+            name: The name; `*` is a rest without a name.
 
         Returns:
             The index of its capture, or -1 if the route has no such parameter.

@@ -1,9 +1,9 @@
-"""Holds texts of patterns in a hash table, each under a number.
+"""Stores texts of patterns in a hash table, each with a number.
 
-One table has the literal children of all nodes of a tree, under the number of
-the parent, another the paths that are patterns themselves, under that of the
-method. The hash is no secret: one that a peer chooses well costs at most the
-longest run of occupied places, which the patterns alone decide.
+One table has the literal children of all tree nodes, keyed by the parent's
+number. Another has the paths that are patterns, keyed by the method's number.
+The hash is not secret. A peer that chooses texts well causes at most one scan
+of the longest run of occupied places, and only the patterns determine that.
 """
 
 from flare.core import equals
@@ -18,7 +18,7 @@ comptime _FREE = UInt64.MAX
 
 @fieldwise_init
 struct FoundText(TrivialRegisterPassable):
-    """Says what a table has for a text."""
+    """The value of a text."""
 
     var value: Int
     """The value, or 0 if the text is not there."""
@@ -35,7 +35,7 @@ struct _Place(TrivialRegisterPassable):
 
 
 struct TextTable(Copyable, Movable):
-    """Finds values by number and text."""
+    """Maps numbers and texts to values."""
 
     var _places: List[_Place]
     # The upper bits of a hash choose the place: 64 less their count.
@@ -45,7 +45,7 @@ struct TextTable(Copyable, Movable):
     var _texts: List[UInt8]
 
     def __init__(out self):
-        """Makes an empty table."""
+        """Creates an empty table."""
         self._places = _free_places(16)
         self._shift = 60
         self._octets_max = 0
@@ -53,7 +53,7 @@ struct TextTable(Copyable, Movable):
         self._texts = List[UInt8](capacity=256)
 
     def add(mut self, number: Int, text: Span[UInt8, _], value: Int):
-        """Adds a text that is not there under this number.
+        """Adds a text that the number does not have yet.
 
         Args:
             number: The number, below 2^48 - 1.
@@ -75,14 +75,14 @@ struct TextTable(Copyable, Movable):
 
     @always_inline
     def find(self, number: Int, text: Span[UInt8, _]) -> FoundText:
-        """Looks for a text.
+        """Returns the value of a text.
 
         Args:
             number: The number.
             text: The text.
 
         Returns:
-            What there is.
+            The value, 0 if the text is not there.
         """
         if len(text) > self._octets_max:
             return FoundText(0, "")

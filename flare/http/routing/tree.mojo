@@ -1,23 +1,23 @@
-"""Holds the segments of all patterns as one tree, in flat arrays.
+"""Stores the segments of all patterns as one tree, in flat arrays.
 
-A node is reached by one sequence of segments. Its literal children lie in a
-hash table that all nodes share, keyed by node and text; a parameter child and
-a rest child have an index in the node. A search tries the literal child, then
-the parameter, then the rest, and goes back to the last node where another
-choice is left. As nodes form a tree, each is visited at most once, so the work
-is bounded by the number of nodes, whatever the path.
+A node stands for one sequence of segments. Its literal children are in a hash
+table that all nodes share, keyed by node and text. A parameter child and a
+rest child have an index in the node. A search tries the literal child, then
+the parameter, then the rest, and returns to the last node with another choice.
+It visits each node at most once, so the number of nodes bounds the work for
+any path.
 """
 
 from .pattern import PatternSegment, SegmentKind
 from .text_table import TextTable
 
 comptime NO_ROUTE = -1
-"""Stands for the absence of a route."""
+"""The value of `first_route` without a route."""
 
 
 @fieldwise_init
 struct Node(TrivialRegisterPassable):
-    """Holds what can follow one sequence of segments."""
+    """A node: the possible continuations of one sequence of segments."""
 
     var methods: UInt64
     """The methods with a route that ends here, one bit per method id."""
@@ -26,13 +26,13 @@ struct Node(TrivialRegisterPassable):
     var literals: UInt32
     """The number of literal children."""
     var parameter: UInt32
-    """The parameter child, or 0: the root is nobody's child."""
+    """The parameter child, or 0: the root is never a child."""
     var rest: UInt32
-    """The child that takes the rest of the path, or 0."""
+    """The child for the rest of the path, or 0."""
 
     @staticmethod
     def empty() -> Self:
-        """Makes a node without routes and children.
+        """Returns a node without routes and children.
 
         Returns:
             The node.
@@ -41,7 +41,7 @@ struct Node(TrivialRegisterPassable):
 
     @always_inline
     def has_choice(self) -> Bool:
-        """Returns whether something is left to try after the literal child.
+        """Returns whether another choice is left after the literal child.
 
         Returns:
             True if there is a parameter or a rest child.
@@ -50,19 +50,19 @@ struct Node(TrivialRegisterPassable):
 
 
 struct SegmentTree(Copyable, Movable):
-    """Holds nodes and the table of their literal children."""
+    """All nodes, and the table of their literal children."""
 
     var nodes: List[Node]
     """All nodes; the root is the first."""
     var _literals: TextTable
 
     def __init__(out self):
-        """Makes a tree of one node."""
+        """Creates a tree of one node."""
         self.nodes = [Node.empty()]
         self._literals = TextTable()
 
     def add(mut self, segments: List[PatternSegment]) -> Int:
-        """Adds the nodes of a pattern as far as they are missing.
+        """Adds the missing nodes of a pattern.
 
         Args:
             segments: The segments of the pattern.
@@ -88,7 +88,7 @@ struct SegmentTree(Copyable, Movable):
 
     @always_inline
     def literal_child(self, node: Int, text: Span[UInt8, _]) -> Int:
-        """Finds a literal child.
+        """Returns a literal child.
 
         Args:
             node: The parent.

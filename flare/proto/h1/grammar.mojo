@@ -47,7 +47,7 @@ def trim_blanks[
     """Cuts the optional white space off both ends.
 
     Parameters:
-        origin: What keeps the octets alive.
+        origin: The origin of the octets.
 
     Args:
         octets: Any octets.

@@ -216,7 +216,7 @@ struct Head(Movable):
         """Views the field section.
 
         Parameters:
-            origin: What keeps the octets alive.
+            origin: The origin of the octets.
 
         Args:
             octets: The window in which the head was reported.
@@ -234,7 +234,7 @@ struct Head(Movable):
         """Views the trailers.
 
         Parameters:
-            origin: What keeps the octets alive.
+            origin: The origin of the octets.
 
         Args:
             octets: The window in which the trailers were reported.
@@ -253,7 +253,7 @@ struct Head(Movable):
         """Views the method.
 
         Parameters:
-            origin: What keeps the octets alive.
+            origin: The origin of the octets.
 
         Args:
             octets: The window in which the head was reported.
@@ -274,7 +274,7 @@ struct Head(Movable):
         """Views the request target.
 
         Parameters:
-            origin: What keeps the octets alive.
+            origin: The origin of the octets.
 
         Args:
             octets: The window in which the head was reported.
@@ -297,7 +297,7 @@ struct Head(Movable):
         """Views the path of the request target.
 
         Parameters:
-            origin: What keeps the octets alive.
+            origin: The origin of the octets.
 
         Args:
             octets: The window in which the head was reported.
@@ -321,7 +321,7 @@ struct Head(Movable):
         target if it names them, else those of Host (RFC 9112 section 3.2.2).
 
         Parameters:
-            origin: What keeps the octets alive.
+            origin: The origin of the octets.
 
         Args:
             octets: The window in which the head was reported.
@@ -350,7 +350,7 @@ struct Head(Movable):
         """Views the reason phrase of a response (RFC 9112 section 4).
 
         Parameters:
-            origin: What keeps the octets alive.
+            origin: The origin of the octets.
 
         Args:
             octets: The window in which the head was reported.

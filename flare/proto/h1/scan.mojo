@@ -31,7 +31,7 @@ def window_of[
     """Views octets that nobody changes during the call.
 
     Parameters:
-        origin: What keeps the octets alive.
+        origin: The origin of the octets.
 
     Args:
         octets: Any octets.

@@ -45,7 +45,7 @@ def boundary_in[
     """Finds the boundary in the value of a Content-Type field.
 
     Parameters:
-        origin: What keeps the octets alive.
+        origin: The origin of the octets.
 
     Args:
         content_type: The value.
