@@ -15,6 +15,7 @@ LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 GUIDE = ROOT / "docs" / "guide"
 PAGE_LINES_MAX = 249
+PROGRAM_LINE_MAX = 8
 
 
 def documents():
@@ -80,8 +81,14 @@ class DocumentTest(unittest.TestCase):
         self.assertEqual(sorted(listed), sorted(pages))
         self.assertGreater(len(pages), 30)
 
-    def test_a_page_of_the_guide_is_short(self):
+    def test_a_page_of_the_guide_is_short_and_begins_with_a_program(self):
         for page in GUIDE.glob("*.md"):
             with self.subTest(page=page.name):
-                count = len(page.read_text().splitlines())
-                self.assertLessEqual(count, PAGE_LINES_MAX)
+                lines = page.read_text().splitlines()
+                self.assertLessEqual(len(lines), PAGE_LINES_MAX)
+                if page.name != "README.md":
+                    blocks = [x for x in lines if x.startswith("```")]
+                    self.assertIn(blocks[0], ("```mojo", "```sh"))
+                    start = lines.index(blocks[0])
+                    self.assertLess(start, PROGRAM_LINE_MAX)
+                    self.assertNotIn("## ", "\n".join(lines[1:start]))
