@@ -14,6 +14,19 @@ FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 GUIDE = ROOT / "docs" / "guide"
+# What a source defines: types, functions, fields, arguments and members.
+KNOWN = re.compile(
+    r"\b(?:struct|trait|def|comptime|var|out|mut|owned) +(\w+)"
+    r"|^ +(\w+): |\[\"(\w+)\"\]",
+    re.MULTILINE,
+)
+NAME = re.compile(r"[A-Za-z_]\w*")
+# Values that the programs of the guide call so.
+EXAMPLES = {
+    "T", "a", "body", "client", "f", "handle", "id", "name", "q", "req",
+    "response", "router", "status", "url", "value", "raises", "def",
+    "Bool", "Int", "String", "SIGTERM",
+}
 PAGE_LINES_MAX = 249
 PROGRAM_LINE_MAX = 8
 
@@ -73,6 +86,26 @@ class DocumentTest(unittest.TestCase):
                     self.assertTrue(file.exists())
                     if anchor:
                         self.assertIn(anchor, anchors(file))
+
+    def test_tables_for_newcomers_name_what_there_is(self):
+        sources = [*(ROOT / "flare").rglob("*.mojo")]
+        known = set()
+        for source in sources:
+            for groups in KNOWN.findall(source.read_text()):
+                known.update(groups)
+        for name in ("server", "client"):
+            text = (GUIDE / f"{name}.md").read_text()
+            table = text.partition("## Coming from")[2].partition("\nNext:")[0]
+            rows = [row for row in table.splitlines() if row.startswith("| ")]
+            self.assertGreater(len(rows), 15)
+            for row in rows[1:]:
+                ours = row.rstrip("| ").rpartition(" | ")[2]
+                for span in re.findall(r"`([^`]+)`", ours):
+                    with self.subTest(page=name, span=span):
+                        # The patterns of routes are no names.
+                        names = NAME.findall(re.sub(r"[/:*{][/\w}]*", "", span))
+                        wanted = set(names) - EXAMPLES
+                        self.assertEqual(wanted - known, set())
 
     def test_the_index_of_the_guide_lists_each_page_once(self):
         index = (GUIDE / "README.md").read_text()
