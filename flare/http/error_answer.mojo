@@ -29,8 +29,8 @@ def error_answer(x: Exchange, status: Int) -> Response:
         The response.
     """
     var rule = H1Rule.NONE
-    if status == x[].content_status:
-        rule = x[].content_rule
+    if status == x[].content.status:
+        rule = x[].content.rule
     var response = refusal(status, rule)
     _add_error_headers(x, response)
     return response^
@@ -65,7 +65,7 @@ def may_be_discarded(req: Request, response: Response) -> Bool:
     """
     return (
         response.body.is_stream()
-        or req.unsafe_exchange()[].content_status != 0
+        or req.unsafe_exchange()[].content.status != 0
         or response.status < 200
         or response.status > 599
         or response.headers.has_known(FieldName.CONTENT_LENGTH)

@@ -8,11 +8,12 @@ response.
 
 from flare.core import Buffer, Erased, OctetPointer, PointerTo, SlotHandle
 from flare.message import HeaderMap
-from flare.proto.h1 import H1Rule, Head
+from flare.proto.h1 import Head
 from flare.runtime.fiber import Fiber
 from flare.tls import TlsMachine
 from flare.unix import PeerCredentials
 
+from .content_state import ContentState, ContentWait, untracked
 from .path_parameters import PathParameters
 from .stream_address import StreamAddr
 
@@ -44,7 +45,7 @@ comptime STOPPING: StaticString = "http.stopping the server stops"
 
 @fieldwise_init
 struct CarrierFunctions(TrivialRegisterPassable):
-    """The functions of a carrier; the first argument is its `owner`."""
+    """The functions of a carrier; the exchange is the first argument."""
 
     var demand: def(Erased) thin -> None
     """Called when a handler wants content, which may have to be requested."""
@@ -74,6 +75,19 @@ struct Carrier(TrivialRegisterPassable):
     """The connection."""
     var functions: PointerTo[CarrierFunctions]
     """The carrier's functions."""
+
+
+struct ExchangeStage:
+    """The stages of an exchange, from its head to its end."""
+
+    comptime HEAD: UInt8 = 0
+    """Its head is still being read."""
+    comptime STARTING: UInt8 = 1
+    """The head is complete, and the handler is about to start."""
+    comptime RUNNING: UInt8 = 2
+    """The handler runs."""
+    comptime UPGRADED: UInt8 = 3
+    """The handler runs and speaks another protocol."""
 
 
 @fieldwise_init
@@ -199,10 +213,10 @@ struct ExchangeState(Movable):
     """The length of the head."""
     var parameters: PathParameters
     """The values of the route's parameters."""
-    var content: Buffer
-    """The content that was copied here."""
-    var trailers: Buffer
-    """The octets of the trailer section, to which `head.trailers` refers."""
+    var content: ContentState
+    """The content, as far as it has come."""
+    var content_wait: ContentWait
+    """The deadline of a wait for it."""
     var gathered: Buffer
     """The octets of the head, if they came in several pieces."""
     var stream: StreamState
@@ -215,32 +229,12 @@ struct ExchangeState(Movable):
     """The name of the state's type, checked by `State[T]`."""
     var route: StaticString
     """The route's pattern, for logs; empty before routing."""
-    var content_octets_max: Int
-    """The limit of the request's content, in octets."""
     var carrier: Optional[Carrier]
     """The connection; `None` if the content is complete and no peer receives
     the response piece by piece.
     """
     # The fields that a new request resets are neighbours, so that a few stores
     # suffice.
-    var content_view: Optional[OctetPointer]
-    """The whole content, if it directly follows the head."""
-    var content_view_octets: Int
-    """The length of that view."""
-    var content_taken: Int
-    """How many octets of `content`, or of the view, were read as a stream."""
-    var content_received: Int
-    """How many octets of content have arrived, including those already read."""
-    var content_budget_ms: Int
-    """How long the content may still be waited for; arrivals add to it."""
-    var content_budget_rest: Int
-    """Arrivals that make no whole millisecond yet: thousandths of octets below
-    the rate.
-    """
-    var content_awaited_ms: Int
-    """When the present wait for content began."""
-    var content_status: Int
-    """The status that answers malformed content, or 0."""
     var rejected_status: Int
     """The status that answers an uncaught error caused by the peer's octets,
     or 0.
@@ -260,23 +254,14 @@ struct ExchangeState(Movable):
     """The state of the `App` around the handler; `State[T]` reads it."""
     var read_buffer: Optional[OctetPointer]
     """The receive buffer that holds the head, if it lies in one."""
-    var content_rule: H1Rule
-    """The rule of HTTP/1.1 that the content breaks, if any."""
-    var content_complete: Bool
-    """Whether all content has arrived."""
-    var content_whole: Bool
-    """Whether the handler has asked for the whole content, so that it is kept.
-    """
-    var content_streamed: Bool
-    """Whether the handler reads piece by piece, so that octets are dropped
-    after reading.
-    """
     var error_headers: HeaderMap
     """The fields for the answer that the server gives if the handler fails."""
     var peer_ended: Bool
     """Whether the peer has ended its side, which counts as leaving."""
     var peer_gone: Bool
     """Whether the peer left before the answer was sent."""
+    var stage: UInt8
+    """How far it is, one of `ExchangeStage`."""
     var slot: SlotHandle
     """Its slot in the slab of the worker, if it has one."""
 
@@ -286,22 +271,9 @@ struct ExchangeState(Movable):
         self.octets = OctetPointer(unsafe_from_address=64)
         self.octet_count = 0
         self.parameters = PathParameters()
-        self.content = Buffer()
-        self.trailers = Buffer()
+        self.content = ContentState()
+        self.content_wait = ContentWait()
         self.stream = StreamState()
-        self.content_view = None
-        self.content_view_octets = 0
-        self.content_taken = 0
-        self.content_received = 0
-        self.content_octets_max = Int.MAX
-        self.content_rule = H1Rule.NONE
-        self.content_complete = False
-        self.content_whole = False
-        self.content_streamed = False
-        self.content_budget_ms = 0
-        self.content_budget_rest = 0
-        self.content_awaited_ms = 0
-        self.content_status = 0
         self.rejected_status = 0
         self.carrier = None
         self.waiter = None
@@ -319,23 +291,14 @@ struct ExchangeState(Movable):
         self.peer_gone = False
         self.slot = SlotHandle(0, 0)
         self.started_ms = 0
+        self.stage = ExchangeStage.HEAD
 
     @always_inline
     def begin(mut self):
         """Resets the block for a new request. Memory and carrier are kept."""
         self.parameters.clear()
-        self.content.clear()
-        self.trailers.clear()
+        self.content.begin()
         self.route = ""
-        self.content_octets_max = Int.MAX
-        self.content_view = None
-        self.content_view_octets = 0
-        self.content_taken = 0
-        self.content_received = 0
-        self.content_budget_ms = 0
-        self.content_budget_rest = 0
-        self.content_awaited_ms = 0
-        self.content_status = 0
         self.rejected_status = 0
         self.waiter = None
         self.fiber = None
@@ -343,14 +306,42 @@ struct ExchangeState(Movable):
         self.started_ms = 0
         self.app_state = None
         self.read_buffer = None
-        self.content_rule = H1Rule.NONE
-        self.content_complete = False
-        self.content_whole = False
-        self.content_streamed = False
         if len(self.error_headers) > 0:
             self.error_headers = HeaderMap()
         self.peer_ended = False
         self.peer_gone = False
+        self.stage = ExchangeStage.HEAD
+
+    @always_inline
+    def is_running(self) -> Bool:
+        """Returns whether the handler runs.
+
+        Returns:
+            True from its start until its response is written.
+        """
+        return self.stage >= ExchangeStage.RUNNING
+
+    @always_inline
+    def is_upgraded(self) -> Bool:
+        """Returns whether the handler speaks another protocol.
+
+        Returns:
+            True from the 101 on.
+        """
+        return self.stage == ExchangeStage.UPGRADED
+
+    @always_inline
+    def awaits_content(self) -> Bool:
+        """Returns whether a fiber waits for content that may still come.
+
+        Returns:
+            True if the wait has a deadline.
+        """
+        return (
+            Bool(self.waiter)
+            and self.content.status == 0
+            and self.stage == ExchangeStage.RUNNING
+        )
 
     @always_inline
     def end(mut self):
@@ -406,8 +397,8 @@ struct ExchangeState(Movable):
         Raises:
             An error `http.content …` with the status that answers it.
         """
-        if self.content_status != 0:
-            raise Error("http.content bad, status ", self.content_status)
+        if self.content.status != 0:
+            raise Error("http.content bad, status ", self.content.status)
 
     def is_content_too_large(self) -> Bool:
         """Returns whether the content exceeds its limit, as received or
@@ -417,8 +408,8 @@ struct ExchangeState(Movable):
             True if it must not be passed to the handler.
         """
         return (
-            max(self.head.content_length, self.content_received)
-            > self.content_octets_max
+            max(self.head.content_length, self.content.received)
+            > self.content.octets_max
         )
 
     def content_octets_bound(self) -> Int:
@@ -428,8 +419,8 @@ struct ExchangeState(Movable):
             The Content-Length, or the content limit if that is lower.
         """
         if self.head.content_length < 0:
-            return self.content_octets_max
-        return min(self.head.content_length, self.content_octets_max)
+            return self.content.octets_max
+        return min(self.head.content_length, self.content.octets_max)
 
     def take_content(mut self, into: Span[mut=True, UInt8, _]) -> Int:
         """Moves content that has arrived into the reader's memory.
@@ -440,18 +431,18 @@ struct ExchangeState(Movable):
         Returns:
             The number of octets; 0 if there are none.
         """
-        var source = self.content_octets()[self.content_taken :]
+        var source = self.content_octets()[self.content.taken :]
         var count = min(len(source), len(into))
         if count == 0:
             return 0
         unsafe_memcpy(
             dest=into.unsafe_ptr(), src=source.unsafe_ptr(), count=count
         )
-        self.content_taken += count
-        if count == len(source) and not self.content_whole:
-            self.content.clear()
-            if not self.content_view:
-                self.content_taken = 0
+        self.content.taken += count
+        if count == len(source) and not self.content.is_whole:
+            self.content.octets.clear()
+            if not self.content.view:
+                self.content.taken = 0
         return count
 
     def trailer_octets(self) -> Span[UInt8, ImmUntrackedOrigin]:
@@ -460,7 +451,7 @@ struct ExchangeState(Movable):
         Returns:
             A view, valid while the exchange lives.
         """
-        return _untracked(self.trailers)
+        return untracked(self.content.trailers)
 
     def content_octets(self) -> Span[UInt8, ImmUntrackedOrigin]:
         """Returns a view of the content that has arrived.
@@ -468,22 +459,7 @@ struct ExchangeState(Movable):
         Returns:
             A view, valid until more content is appended.
         """
-        if self.content_view:
-            return Span[UInt8, ImmUntrackedOrigin](
-                unsafe_ptr=self.content_view.unsafe_value()
-                .unsafe_mut_cast[False]()
-                .unsafe_origin_cast[ImmUntrackedOrigin](),
-                length=self.content_view_octets,
-            )
-        return _untracked(self.content)
-
-
-def _untracked(buffer: Buffer) -> Span[UInt8, ImmUntrackedOrigin]:
-    var octets = buffer.span()
-    return Span[UInt8, ImmUntrackedOrigin](
-        unsafe_ptr=octets.unsafe_ptr().unsafe_origin_cast[ImmUntrackedOrigin](),
-        length=len(octets),
-    )
+        return self.content.span()
 
 
 comptime Exchange = PointerTo[ExchangeState]

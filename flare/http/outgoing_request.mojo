@@ -70,14 +70,14 @@ struct OutgoingRequest(Movable):
         var made = heap_create(Self(method^, url^, content^))
         var octets = made[].body.octets()
         ref x = made[].exchange
-        x.content_view = (
+        x.content.view = (
             octets.unsafe_ptr()
             .unsafe_mut_cast[True]()
             .unsafe_origin_cast[MutUntrackedOrigin]()
         )
-        x.content_view_octets = len(octets)
-        x.content_received = len(octets)
-        x.content_complete = True
+        x.content.view_octets = len(octets)
+        x.content.received = len(octets)
+        x.content.is_complete = True
         x.request_id = 1
         refresh(made)
         return made.unsafe_bitcast[ExchangeState]()
@@ -107,7 +107,7 @@ def refresh(request: PointerTo[OutgoingRequest]):
     head.target_start = head.method_octets + 1
     head.target_octets = r.url.byte_length()
     head.known = r.fields.known()
-    head.content_length = x.content_view_octets
+    head.content_length = x.content.view_octets
     try:
         head.target = RequestTarget.parse(r.url.as_bytes(), head.method)
     except:

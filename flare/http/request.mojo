@@ -427,7 +427,11 @@ struct Request(Extractor, Movable):
         var carrier = self._exchange[].carrier
         if not carrier:
             raise Error(NetError(NetError.CLOSED, "peer_address"))
-        return carrier.value().functions[].peer_address(carrier.value().owner)
+        return (
+            carrier.value()
+            .functions[]
+            .peer_address(self._exchange.unsafe_bitcast[NoneType]())
+        )
 
     def tls(self) -> Optional[TlsDetails]:
         """Returns the details of the TLS connection. Each call reads them
@@ -454,7 +458,11 @@ struct Request(Extractor, Movable):
         var carrier = self._exchange[].carrier
         if not carrier:
             return None
-        return carrier.value().functions[].tls(carrier.value().owner)
+        return (
+            carrier.value()
+            .functions[]
+            .tls(self._exchange.unsafe_bitcast[NoneType]())
+        )
 
     def peer_credentials(self) raises -> PeerCredentials:
         """Returns the process at the other end of a Unix socket. Each call
@@ -471,7 +479,9 @@ struct Request(Extractor, Movable):
         if not carrier:
             raise Error(NetError(NetError.CLOSED, "peer_credentials"))
         return (
-            carrier.value().functions[].peer_credentials(carrier.value().owner)
+            carrier.value()
+            .functions[]
+            .peer_credentials(self._exchange.unsafe_bitcast[NoneType]())
         )
 
     def inform(self, status: Int, headers: HeaderMap = HeaderMap()) raises:
@@ -494,7 +504,7 @@ struct Request(Extractor, Movable):
         var fields = heap_create(headers.copy())
         try:
             carrier.value().functions[].inform(
-                carrier.value().owner, status, fields
+                self._exchange.unsafe_bitcast[NoneType](), status, fields
             )
         finally:
             heap_destroy(fields)

@@ -55,12 +55,12 @@ struct RequestBody[origin: ImmOrigin](ImplicitlyCopyable, Reader):
         _check_thread(x)
         if len(into) == 0:
             return 0
-        if not x[].content_whole:
-            x[].content_streamed = True
+        if not x[].content.is_whole:
+            x[].content.is_streamed = True
         _check_size(x)
         while True:
             var count = x[].take_content(into)
-            if count > 0 or x[].content_complete:
+            if count > 0 or x[].content.is_complete:
                 return count
             _await_more(x)
 
@@ -76,11 +76,11 @@ struct RequestBody[origin: ImmOrigin](ImplicitlyCopyable, Reader):
         """
         var x = self._exchange
         self._check()
-        if x[].content_streamed:
+        if x[].content.is_streamed:
             raise Error("http.content was read as a stream")
-        x[].content_whole = True
+        x[].content.is_whole = True
         _check_size(x)
-        while not x[].content_complete:
+        while not x[].content.is_complete:
             _await_more(x)
         return rebind[Span[UInt8, Self.origin]](x[].content_octets())
 
@@ -110,11 +110,11 @@ struct RequestBody[origin: ImmOrigin](ImplicitlyCopyable, Reader):
         """
         var x = self._exchange
         self._check()
-        if not x[].content_complete:
-            if x[].content_streamed:
+        if not x[].content.is_complete:
+            if x[].content.is_streamed:
                 raise Error("http.content is not read to its end")
             _ = self.octets()
-        if len(x[].trailers) == 0:
+        if len(x[].content.trailers) == 0:
             # The table may still hold the lines of an earlier request.
             return FieldSection[Self.origin](
                 Span[UInt8, Self.origin](), Span[FieldLine, Self.origin]()
@@ -144,7 +144,7 @@ struct RequestBody[origin: ImmOrigin](ImplicitlyCopyable, Reader):
                 content from `read` is not.
         """
         if self._exchange[].request_id == self._request_id:
-            self._exchange[].content_octets_max = max(octets_max, 0)
+            self._exchange[].content.octets_max = max(octets_max, 0)
 
     @always_inline
     def _check(self) raises:
@@ -203,10 +203,10 @@ def json_of(exchange: Exchange, octets: Span[UInt8, _]) raises -> Value:
 def _check_size(x: Exchange) raises:
     if not x[].is_content_too_large():
         return
-    if x[].carrier and not x[].content_complete:
+    if x[].carrier and not x[].content.is_complete:
         # The connection gives up on the rest.
-        x[].carrier.value().functions[].demand(x[].carrier.value().owner)
-    x[].content_status = _CONTENT_TOO_LARGE
+        x[].carrier.value().functions[].demand(x.unsafe_bitcast[NoneType]())
+    x[].content.status = _CONTENT_TOO_LARGE
     x[].check_content()
 
 
@@ -220,16 +220,16 @@ def _await_more(x: Exchange) raises:
     _check_thread(x)
     var fiber = waiting_fiber("read")
     var request_id = x[].request_id
-    var received = x[].content_received
+    var received = x[].content.received
     var carrier = x[].carrier.value()
     # The connection sees who waits, and so which deadline applies.
     x[].waiter = fiber
-    carrier.functions[].demand(carrier.owner)
+    carrier.functions[].demand(x.unsafe_bitcast[NoneType]())
     var result = 0
     if (
-        x[].content_received == received
-        and not x[].content_complete
-        and x[].content_status == 0
+        x[].content.received == received
+        and not x[].content.is_complete
+        and x[].content.status == 0
         and not x[].peer_gone
     ):
         var began_ms = fiber.reactor().now_ms()
@@ -237,12 +237,14 @@ def _await_more(x: Exchange) raises:
         if x[].request_id != request_id:
             # The handler has ended, and this fiber has outlived it.
             raise Error(OVER)
-        if x[].content_received == received:
+        if x[].content.received == received:
             # Waits that end by themselves use the peer's time up all the same.
-            x[].content_budget_ms -= fiber.reactor().now_ms() - began_ms
+            x[].content_wait.budget.left_ms -= (
+                fiber.reactor().now_ms() - began_ms
+            )
     x[].waiter = None
     x[].check_content()
-    if x[].content_received > received or x[].content_complete:
+    if x[].content.received > received or x[].content.is_complete:
         # Content that arrived before the peer's end counts.
         return
     if result == CANCELLED:

@@ -173,7 +173,9 @@ def carry(exchange: Exchange, octets: OctetPointer, count: Int) raises -> Int:
     if not carrier:
         raise Error(CUT_OFF, ": there is no connection")
     return (
-        carrier.value().functions[].write(carrier.value().owner, octets, count)
+        carrier.value()
+        .functions[]
+        .write(exchange.unsafe_bitcast[NoneType](), octets, count)
     )
 
 

@@ -62,7 +62,7 @@ struct UpgradedStream(Reader, TrivialRegisterPassable, Writer):
             return 0
         var carrier = self._exchange[].carrier.value()
         return carrier.functions[].read_upgraded(
-            carrier.owner,
+            self._exchange.unsafe_bitcast[NoneType](),
             into.unsafe_ptr().unsafe_origin_cast[MutUntrackedOrigin](),
             len(into),
         )
@@ -88,7 +88,7 @@ struct UpgradedStream(Reader, TrivialRegisterPassable, Writer):
             return 0
         var carrier = self._exchange[].carrier.value()
         return carrier.functions[].write_upgraded(
-            carrier.owner,
+            self._exchange.unsafe_bitcast[NoneType](),
             octets.unsafe_ptr()
             .unsafe_mut_cast[True]()
             .unsafe_origin_cast[MutUntrackedOrigin](),

@@ -15,7 +15,12 @@ from flare.core import (
 from flare.http.body import Body
 from flare.http.builders import refusal
 from flare.http.error_answer import error_answer
-from flare.http.exchange import Carrier, CarrierFunctions, Exchange
+from flare.http.exchange import (
+    Carrier,
+    CarrierFunctions,
+    Exchange,
+    ExchangeState,
+)
 from flare.http.request import Request
 from flare.http.response import Response
 from flare.http.server.exchange.stream import can_upgrade, upgrade_required
@@ -75,7 +80,7 @@ struct HandlerCallState(Movable):
             heap_create(H1State(Role.SERVER, machine_limits))
         )
         self.exchange = exchange
-        exchange[].content_octets_max = limits.body_octets_max
+        exchange[].content.octets_max = limits.body_octets_max
         self.functions = CarrierFunctions(
             _demand,
             _peer_address,
@@ -156,21 +161,21 @@ struct HandlerCall(TrivialRegisterPassable):
             try:
                 event = s.machine.next_event(octets[at:], head)
             except e:
-                x[].content_rule = e.rule
+                x[].content.rule = e.rule
                 return e.status if e.status >= 400 else 400
             s.received_taken += event.consumed
             if event.kind == H1Event.REQUEST_HEAD:
                 x[].octets = s.received.unsafe_front().unsafe_offset(at)
                 x[].octet_count = event.consumed
             elif event.kind == H1Event.DATA:
-                x[].content_received += event.length
-                x[].content.append(
+                x[].content.received += event.length
+                x[].content.octets.append(
                     octets[at + event.start : at + event.start + event.length]
                 )
             elif event.kind == H1Event.TRAILERS:
-                x[].trailers.append(octets[at : at + event.consumed])
+                x[].content.trailers.append(octets[at : at + event.consumed])
             elif event.kind == H1Event.END_OF_MESSAGE:
-                x[].content_complete = True
+                x[].content.is_complete = True
                 return 200
             else:
                 # A whole request was promised: a server would wait, then
@@ -186,7 +191,7 @@ struct HandlerCall(TrivialRegisterPassable):
         Returns:
             The response.
         """
-        return refusal(status, self.state[].exchange[].content_rule)
+        return refusal(status, self.state[].exchange[].content.rule)
 
     def error_answer(self, error: Error) -> Response:
         """Returns the server's answer if the handler raised, and prints the
@@ -199,8 +204,8 @@ struct HandlerCall(TrivialRegisterPassable):
             The response.
         """
         var x = self.state[].exchange
-        if x[].content_status != 0:
-            return error_answer(x, x[].content_status)
+        if x[].content.status != 0:
+            return error_answer(x, x[].content.status)
         var status = x[].status_of(error)
         if status == 500:
             print("flare: the handler raised:", error)
@@ -223,8 +228,8 @@ struct HandlerCall(TrivialRegisterPassable):
             the head was sent.
         """
         var x = self.state[].exchange
-        if x[].content_status != 0:
-            return error_answer(x, x[].content_status)
+        if x[].content.status != 0:
+            return error_answer(x, x[].content.status)
         if not response.body.is_stream():
             return response^
         var is_upgrade = response.status == Status.SWITCHING_PROTOCOLS
@@ -274,8 +279,9 @@ struct HandlerCall(TrivialRegisterPassable):
 
 
 @always_inline
-def _of(owner: Erased) -> PointerTo[HandlerCallState]:
-    return owner.unsafe_bitcast[HandlerCallState]()
+def _of(exchange: Erased) -> PointerTo[HandlerCallState]:
+    ref x = exchange.unsafe_bitcast[ExchangeState]()[]
+    return x.carrier.unsafe_value().owner.unsafe_bitcast[HandlerCallState]()
 
 
 def _cleared(s: PointerTo[HandlerCallState]) -> PointerTo[Buffer]:
@@ -298,33 +304,33 @@ def _write_head(s: PointerTo[HandlerCallState]) raises:
     stream.is_head_due = False
 
 
-def _demand(owner: Erased):
+def _demand(exchange: Erased):
     # All of the content is there before the handler is called.
     pass
 
 
-def _peer_address(owner: Erased) raises -> StreamAddr:
+def _peer_address(exchange: Erased) raises -> StreamAddr:
     raise Error(NetError(NetError.CLOSED, "peer_address"))
 
 
-def _no_tls(owner: Erased) -> Optional[PointerTo[TlsMachine]]:
+def _no_tls(exchange: Erased) -> Optional[PointerTo[TlsMachine]]:
     return None
 
 
-def _peer_credentials(owner: Erased) raises -> PeerCredentials:
+def _peer_credentials(exchange: Erased) raises -> PeerCredentials:
     raise Error(NetError(NetError.CLOSED, "peer_credentials"))
 
 
-def _inform(owner: Erased, status: Int, fields: PointerTo[HeaderMap]) raises:
-    var s = _of(owner)
+def _inform(exchange: Erased, status: Int, fields: PointerTo[HeaderMap]) raises:
+    var s = _of(exchange)
     try:
         s[].machine.send_informational(status, fields[], _cleared(s))
     except e:
         raise Error("http.bad_inform ", e.reason)
 
 
-def _write(owner: Erased, octets: OctetPointer, count: Int) raises -> Int:
-    var s = _of(owner)
+def _write(exchange: Erased, octets: OctetPointer, count: Int) raises -> Int:
+    var s = _of(exchange)
     if s[].exchange[].stream.is_head_due:
         _write_head(s)
     var content = Span(unsafe_ptr=octets, length=count)
@@ -336,8 +342,10 @@ def _write(owner: Erased, octets: OctetPointer, count: Int) raises -> Int:
     return count
 
 
-def _read_upgraded(owner: Erased, into: OctetPointer, count: Int) raises -> Int:
-    var s = _of(owner)
+def _read_upgraded(
+    exchange: Erased, into: OctetPointer, count: Int
+) raises -> Int:
+    var s = _of(exchange)
     var octets = s[].received.span()[s[].received_taken :]
     var taken = min(len(octets), count)
     Span(unsafe_ptr=into, length=taken).copy_from(octets[:taken])
@@ -346,7 +354,7 @@ def _read_upgraded(owner: Erased, into: OctetPointer, count: Int) raises -> Int:
 
 
 def _write_upgraded(
-    owner: Erased, octets: OctetPointer, count: Int
+    exchange: Erased, octets: OctetPointer, count: Int
 ) raises -> Int:
-    _of(owner)[].content.extend(Span(unsafe_ptr=octets, length=count))
+    _of(exchange)[].content.extend(Span(unsafe_ptr=octets, length=count))
     return count

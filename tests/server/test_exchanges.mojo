@@ -159,7 +159,7 @@ def test_requests_behind_a_head_stay_where_they_are() raises:
     for i in range(90):
         assert_equal(outcomes[].finished, 1 + i)
         for slot in w[].connections.handles():
-            ref gathered = w[].connections.find(slot).value()[].gathered
+            ref gathered = w[].connections.find(slot).value()[].window.gathered
             var at = Int(gathered.unsafe_front())
             if i > 0:
                 assert_equal(at - before, REQUEST.byte_length(), String(i))
@@ -252,8 +252,8 @@ def test_no_memory_for_long_content_is_kept_by_exchanges_at_rest() raises:
     assert_true(len(spares) > 0)
     for exchange in spares:
         assert_true(
-            exchange[].content.capacity() <= SPARE_CONTENT_OCTETS_MAX,
-            String(exchange[].content.capacity()),
+            exchange[].content.octets.capacity() <= SPARE_CONTENT_OCTETS_MAX,
+            String(exchange[].content.octets.capacity()),
         )
     _ = server^
     heap_destroy(outcomes)
@@ -292,7 +292,7 @@ def test_content_takes_memory_for_what_may_come_and_no_more() raises:
             server.settle()
             for slot in server.worker.state[].connections.handles():
                 var c = server.worker.state[].connections.find(slot).value()
-                ref content = c[].exchange.value()[].content
+                ref content = c[].h1.exchange.value()[].content.octets
                 moves += Int(content.capacity() != capacity)
                 octets = len(content)
                 capacity = content.capacity()

@@ -5,7 +5,7 @@ from std.testing import assert_equal, assert_false, assert_true
 from flare.core import SlotHandle, heap_create, heap_destroy
 from flare.http.server.config import ServerConfig
 from flare.http.server.records.log import LogSink
-from flare.http.server.transport.read_ahead import STARVED_SPARE, note_starved
+from flare.http.server.driver.starved import STARVED_SPARE, note_starved
 from flare.runtime.backends.simulated_faults import SimulatedFaults
 from flare.runtime.backends.simulated_network import Peer
 from flare.runtime.reactor import ReactorConfig
@@ -39,13 +39,13 @@ def test_connections_that_found_no_buffer_and_ended_are_forgotten() raises:
     assert_true(_text(server, peer).startswith("HTTP/1.1 200"))
     var w = server.worker.state
     var live = w[].connections.handles()[0]
-    w[].connections.find(live).value()[].starved = True
+    w[].connections.find(live).value()[].receiving.is_starved = True
     note_starved(w, live)
     for _ in range(10_000):
         note_starved(w, SlotHandle(live.index, live.generation + 2))
         assert_true(len(w[].starved) <= 2 + STARVED_SPARE)
     assert_true(w[].starved[0] == live, "one that waits stays in its place")
-    w[].connections.find(live).value()[].starved = False
+    w[].connections.find(live).value()[].receiving.is_starved = False
     w[].starved.clear()
     _end(server^, [peer])
     heap_destroy(outcomes)

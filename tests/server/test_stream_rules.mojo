@@ -303,7 +303,7 @@ def test_interim_responses_wait_for_their_reader() raises:
     ref w = server.worker.state[]
     for slot in w.connections.handles():
         ref c = w.connections.find(slot).value()[]
-        assert_true(len(c.output) < 70_000, String(len(c.output)))
+        assert_true(len(c.outbox.output) < 70_000, String(len(c.outbox.output)))
     var answer = _text(server.receive(peer))
     assert_equal(answer.count("HTTP/1.1 103 "), 20_000)
     assert_true(answer.endswith("\r\n\r\nhinted"))

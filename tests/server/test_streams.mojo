@@ -211,8 +211,12 @@ def test_slow_reader_holds_the_function_back() raises:
         # Nothing piles up but one send and one buffer behind it.
         for slot in w.connections.handles():
             ref c = w.connections.find(slot).value()[]
-            assert_true(len(c.output) < 70_000, String(len(c.output)))
-            assert_true(len(c.sending) < 70_000, String(len(c.sending)))
+            assert_true(
+                len(c.outbox.output) < 70_000, String(len(c.outbox.output))
+            )
+            assert_true(
+                len(c.outbox.sending) < 70_000, String(len(c.outbox.sending))
+            )
     count += len(server.receive(peer))
     assert_true(count > 7_000_000, String(count))
     _end(server^, peer)

@@ -9,7 +9,7 @@ from flare.http.builders import ok
 from flare.http.request import Request
 from flare.http.response import Response
 from flare.http.response_stream import ResponseStream
-from flare.http.server.transport.read_ahead import READ_AHEAD_OCTETS
+from flare.http.server.exchange.request_content import READ_AHEAD_OCTETS
 from flare.http.upgraded_stream import UpgradedStream
 
 from .ledger import Ledger, pause

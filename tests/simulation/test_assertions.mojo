@@ -7,7 +7,7 @@ from flare.http.builders import ok
 from flare.http.handler import Handler
 from flare.http.request import Request
 from flare.http.response import Response
-from flare.http.server.transport.poison import POISON
+from flare.http.server.exchange.poison import POISON
 from flare.runtime.operation import ADDRESS_BITS, Operation
 from flare.runtime.task import spawn
 from flare.runtime.wait import sleep

@@ -8,7 +8,6 @@ from flare.runtime.backend import BackendKind
 
 from .records.log import AccessLog, LogSink
 
-
 # Far from where sums overflow; in milliseconds 24 days.
 comptime _COUNT_MAX = (1 << 31) - 1
 

@@ -12,10 +12,11 @@ from flare.message import HeaderMap
 
 from .body_length import BodyLength
 from .body_writer import count_data, write_data, write_end, write_trailers
+from .chunk import ChunkPart
 from .connection import H1State, Phase, Role
 from .error import H1Error
 from .event import H1Event
-from .head import BodyKind, Head
+from .head import BodyKind, Head, HeadProgress
 from .plain_response import write_plain_response
 from .receive import (
     end_bodiless,
@@ -321,6 +322,91 @@ struct H1Machine(TrivialRegisterPassable):
         if s.role == Role.CLIENT:
             return s.request >= SideState.FAILED
         return s.response == SideState.DONE and not s.keep_alive
+
+    @always_inline
+    def is_upgraded(self) -> Bool:
+        """Returns whether the connection speaks another protocol.
+
+        Returns:
+            True from the 101, or the 2xx to CONNECT, on.
+        """
+        return self.state[].response == SideState.UPGRADED
+
+    @always_inline
+    def is_receiving_body(self) -> Bool:
+        """Returns whether a part of the request in progress is still to come.
+
+        Returns:
+            True between its head and its end.
+        """
+        return self.state[].request == SideState.BODY
+
+    @always_inline
+    def is_sending_body(self) -> Bool:
+        """Returns whether a response has begun and is not whole.
+
+        Returns:
+            True between its head and its end.
+        """
+        return self.state[].response == SideState.BODY
+
+    @always_inline
+    def has_answered(self) -> Bool:
+        """Returns whether the response to the request in progress is whole.
+
+        Returns:
+            True if only a rest of that request is still to come.
+        """
+        return self.state[].response == SideState.DONE
+
+    @always_inline
+    def ends_with_close(self) -> Bool:
+        """Returns whether the end of the connection is the only end of the
+        response in progress, or of the last one.
+
+        Returns:
+            True if its body has neither a length nor chunks.
+        """
+        return self.state[].send_body == BodyKind.UNTIL_CLOSE
+
+    @always_inline
+    def announced_octets(self) -> UInt64:
+        """Returns how much of a chunked body is announced and has not come.
+
+        Returns:
+            The rest of the present chunk.
+        """
+        ref s = self.state[]
+        if s.receive_body != BodyKind.CHUNKED or s.chunk.part != ChunkPart.DATA:
+            return 0
+        return s.chunk.remaining
+
+    @always_inline
+    def has_begun_head(self, window_octets: Int, head: Head) -> Bool:
+        """Returns whether a part of a head has come.
+
+        Args:
+            window_octets: The length of the window.
+            head: The head that is being read.
+
+        Returns:
+            False if no octets came, or only empty lines.
+        """
+        # Empty lines before a request line are skipped (RFC 9112 section 2.2):
+        # some clients send one after their content, and no request need follow.
+        return (
+            head.progress.part != HeadProgress.START_LINE
+            or Int(head.progress.part_start) < window_octets
+        )
+
+    @always_inline
+    def head_octets_max(self) -> Int:
+        """Returns how long a head may be.
+
+        Returns:
+            The octets.
+        """
+        return self.state[].limits.head_octets_max()
 
     def can_reuse(self) -> Bool:
         """Returns whether a next exchange may begin now.

@@ -1,20 +1,20 @@
 """Carries octets between an exchange and its connection.
 
-All of it but `_on_finished` and `_on_lost` runs on the fiber of a handler, so
+All of it but `_on_finished`, `_on_lost` and `_on_content_due` runs on the fiber of a handler, so
 that it may wait: for content, for room in the output, for an upgraded peer.
 """
 
-from flare.core import Buffer, Erased, OctetPointer, PointerTo
+from flare.core import Erased, OctetPointer, PointerTo
 from flare.http.exchange import (
     CUT_OFF,
-    OVER,
-    STOPPING,
     CarrierFunctions,
     Exchange,
     ExchangeState,
+    OVER,
+    STOPPING,
 )
-from flare.message import HeaderMap, Status
 from flare.http.stream_address import StreamAddr
+from flare.message import HeaderMap, Status
 from flare.net import NetError
 from flare.runtime.current import current_reactor
 from flare.runtime.operation import CANCELLED
@@ -23,30 +23,38 @@ from flare.sys.socket_address import AF_UNIX, SocketAddressStorage
 from flare.sys.socket_file import peer_credentials
 from flare.tls import TlsMachine
 from flare.unix import PeerCredentials
+
 from std.memory import unsafe_memcpy
 
-from ..transport.buffered import recount
-from .connection import Connection
-from ..transport.connection_state import ConnectionState, Stage
-from ..transport.deadline import begin_content_wait, choose_deadline
-from ..transport.window import announces_too_much, consume, window
-from ..transport.log_lines import log_line_of_peer
-from ..transport.output import (
+from ..exchange.request_content import (
+    CONTENT_TOO_LARGE,
+    begin_content_wait,
+    exceeds_limit,
+)
+from ..receiving.h1_requests import (
+    finish_exchange,
+    forget_exchange,
+    held_by_exchanges,
+    receive_wish,
+    refuse_content,
+)
+from ..records.statistics import WorkerStatistics
+from ..sending.h1_responses import (
     end_at_once,
-    flush,
     machine,
-    make_room,
-    output_of,
-    stream_room,
-    worker_of,
     write_continue,
+    write_stream_content,
     write_stream_head,
 )
+from ..transport.buffered import recount
+from ..transport.connection_state import ConnectionState, Stage, connection_of
+from ..transport.deadline import choose_deadline
+from ..transport.log_lines import log_line_of_peer
+from ..transport.outbox import flush, make_room, output_of, stream_room
 from ..transport.read_ahead import adjust_receive
-from ..records.statistics import WorkerStatistics
-from ..transport.worker_state import ExchangeFunctions
-
-comptime _CONTENT_TOO_LARGE = 413
+from ..transport.window import consume, window
+from ..transport.worker_state import ExchangeFunctions, worker_of
+from .connection import Connection, end_content_wait
 
 
 def exchange_functions() -> ExchangeFunctions:
@@ -71,35 +79,36 @@ def exchange_functions() -> ExchangeFunctions:
         ),
         _on_finished,
         _on_lost,
+        _on_content_due,
     )
 
 
 @always_inline
-def _of(owner: Erased) -> PointerTo[ConnectionState]:
-    return owner.unsafe_bitcast[ConnectionState]()
+def _of(exchange: Erased) -> Exchange:
+    return exchange.unsafe_bitcast[ExchangeState]()
 
 
-def _on_demand(owner: Erased):
-    var c = _of(owner)
-    var x = c[].exchange.value()
-    begin_content_wait(c)
-    if announces_too_much(c, x):
-        Connection(c).refuse_content(_CONTENT_TOO_LARGE)
+def _on_demand(exchange: Erased):
+    var x = _of(exchange)
+    var c = connection_of(x)
+    begin_content_wait(x)
+    if exceeds_limit(x, machine(c).announced_octets()):
+        refuse_content(c, CONTENT_TOO_LARGE)
     elif (
         x[].head.expects_continue
-        and len(x[].content) == 0
-        and not x[].content_view
+        and len(x[].content.octets) == 0
+        and not x[].content.view
     ):
         x[].head.expects_continue = False
-        write_continue(c)
+        write_continue(x)
     Connection(c).process()
 
 
-def _peer_address(owner: Erased) raises -> StreamAddr:
+def _peer_address(exchange: Erased) raises -> StreamAddr:
     var storage = SocketAddressStorage()
-    var c = _of(owner)
-    if c[].client:
-        return c[].client.value()
+    var c = connection_of(_of(exchange))
+    if c[].proxy.client:
+        return c[].proxy.client.value()
     var result = worker_of(c)[].reactor.peer_address(c[].descriptor, storage)
     if result < 0:
         raise Error(NetError.from_errno("peer_address", result))
@@ -109,8 +118,8 @@ def _peer_address(owner: Erased) raises -> StreamAddr:
     return address.value().copy()
 
 
-def _peer_credentials(owner: Erased) raises -> PeerCredentials:
-    var c = _of(owner)
+def _peer_credentials(exchange: Erased) raises -> PeerCredentials:
+    var c = connection_of(_of(exchange))
     var storage = SocketAddressStorage()
     var found = PeerCredentials(0, 0, 0)
     var result = worker_of(c)[].reactor.peer_address(c[].descriptor, storage)
@@ -124,8 +133,8 @@ def _peer_credentials(owner: Erased) raises -> PeerCredentials:
     return found
 
 
-def _tls(owner: Erased) -> Optional[PointerTo[TlsMachine]]:
-    var c = _of(owner)
+def _tls(exchange: Erased) -> Optional[PointerTo[TlsMachine]]:
+    var c = connection_of(_of(exchange))
     if not c[].tls:
         return None
     return Pointer(to=c[].tls.value()[].machine.value()).unsafe_origin_cast[
@@ -133,62 +142,61 @@ def _tls(owner: Erased) -> Optional[PointerTo[TlsMachine]]:
     ]()
 
 
-def _inform(owner: Erased, status: Int, fields: PointerTo[HeaderMap]) raises:
-    var c = _of(owner)
+def _inform(exchange: Erased, status: Int, fields: PointerTo[HeaderMap]) raises:
+    var x = _of(exchange)
+    var c = connection_of(x)
     _check_thread(c)
-    _await_room(c, c[].exchange.value())
+    _await_room(x)
     try:
         machine(c).send_informational(status, fields[], output_of(c))
     except e:
         raise Error("http.bad_inform ", e.reason)
-    _send(c)
+    _send(x)
 
 
 def _write_content(
-    owner: Erased, octets: OctetPointer, count: Int
+    exchange: Erased, octets: OctetPointer, count: Int
 ) raises -> Int:
-    var c = _of(owner)
+    var x = _of(exchange)
+    var c = connection_of(x)
     _check_thread(c)
-    var x = c[].exchange.value()
-    _await_room(c, x)
+    _await_room(x)
     # The answer says what was wrong with the content, if it can still be given.
     x[].check_content()
-    if x[].stream.is_head_due:
-        try:
-            write_stream_head(c, x)
-        except e:
-            raise Error("http.bad_content ", e.reason)
-    var output = output_of(c)
-    var taken = min(count, _room_left(c))
-    if taken > 0:
-        make_room(c, taken)
-        try:
-            machine(c).send_data(Span(unsafe_ptr=octets, length=taken), output)
-        except e:
-            raise Error("http.bad_content ", e.reason)
-        x[].stream.written += taken
-    _send(c)
+    var taken: Int
+    try:
+        if x[].stream.is_head_due:
+            write_stream_head(x)
+        taken = min(count, _room_left(c))
+        if taken > 0:
+            write_stream_content(x, Span(unsafe_ptr=octets, length=taken))
+    except e:
+        raise Error("http.bad_content ", e.reason)
+    _send(x)
     return taken
 
 
 def _write_upgraded(
-    owner: Erased, octets: OctetPointer, count: Int
+    exchange: Erased, octets: OctetPointer, count: Int
 ) raises -> Int:
-    var c = _of(owner)
+    var x = _of(exchange)
+    var c = connection_of(x)
     _check_thread(c)
-    _await_room(c, c[].exchange.value())
+    _await_room(x)
     var output = output_of(c)
     var taken = min(count, _room_left(c))
     make_room(c, taken)
     output[].append(Span(unsafe_ptr=octets, length=taken))
-    _send(c)
+    _send(x)
     return taken
 
 
-def _read_upgraded(owner: Erased, into: OctetPointer, count: Int) raises -> Int:
-    var c = _of(owner)
+def _read_upgraded(
+    exchange: Erased, into: OctetPointer, count: Int
+) raises -> Int:
+    var x = _of(exchange)
+    var c = connection_of(x)
     _check_thread(c)
-    var x = c[].exchange.value()
     var request_id = x[].request_id
     x[].stream.has_read = True
     while True:
@@ -197,12 +205,12 @@ def _read_upgraded(owner: Erased, into: OctetPointer, count: Int) raises -> Int:
             var taken = min(len(octets), count)
             unsafe_memcpy(dest=into, src=octets.unsafe_ptr(), count=taken)
             consume(c, worker_of(c)[].reactor.buffers(), taken)
-            c[].moved_octets += taken
-            if c[].receive_paused and c[].stage == Stage.OPEN:
-                adjust_receive(c)
+            c[].share.moved_octets += taken
+            if c[].receiving.is_paused and c[].stage == Stage.OPEN:
+                adjust_receive(c, receive_wish(c))
             return taken
-        _check_peer(c, x)
-        if c[].peer_ended:
+        _check_peer(x)
+        if c[].ending.peer_ended:
             _check_end(c)
             return 0
         if x[].stream.owes_notice():
@@ -222,12 +230,13 @@ def _read_upgraded(owner: Erased, into: OctetPointer, count: Int) raises -> Int:
             raise Error(NetError.from_errno("read", result))
 
 
-def _await_room(c: PointerTo[ConnectionState], x: Exchange) raises:
-    _check_peer(c, x)
+def _await_room(x: Exchange) raises:
+    var c = connection_of(x)
+    _check_peer(x)
     if x[].stream.write_tells:
         _tell_stop(x)
     var request_id = x[].request_id
-    while len(c[].output) >= stream_room(c):
+    while len(c[].outbox.output) >= stream_room(c):
         _tell_stop(x)
         if x[].stream.waiter:
             raise Error("http.busy another fiber writes")
@@ -241,13 +250,13 @@ def _await_room(c: PointerTo[ConnectionState], x: Exchange) raises:
             raise Error(CUT_OFF, ": the peer left or does not read")
         if result < 0:
             raise Error(NetError.from_errno("write", result))
-        _check_peer(c, x)
+        _check_peer(x)
 
 
 def _room_left(c: PointerTo[ConnectionState]) -> Int:
     # The head that was written since, or what others have buffered, may have
     # taken the room that was waited for: a write always gets on.
-    return max(stream_room(c) - len(c[].output), 1)
+    return max(stream_room(c) - len(c[].outbox.output), 1)
 
 
 @always_inline
@@ -265,8 +274,8 @@ def _check_not_over(x: Exchange, request_id: Int) raises:
         raise Error(OVER)
 
 
-def _check_peer(c: PointerTo[ConnectionState], x: Exchange) raises:
-    if x[].peer_gone or c[].stage != Stage.OPEN:
+def _check_peer(x: Exchange) raises:
+    if x[].peer_gone or connection_of(x)[].stage != Stage.OPEN:
         raise Error(CUT_OFF, ": the peer left")
 
 
@@ -286,19 +295,24 @@ def _check_end(c: PointerTo[ConnectionState]) raises:
         raise Error(CUT_OFF, ": the connection ended without a close_notify")
 
 
-def _send(c: PointerTo[ConnectionState]):
+def _send(x: Exchange):
+    var c = connection_of(x)
     flush(c)
-    recount(c)
+    recount(c, held_by_exchanges(c))
     # The loop does not look at the connection when its handler parks.
     choose_deadline(c)
 
 
 def _on_finished(task: Erased):
-    var x = task.unsafe_bitcast[ExchangeState]()
-    var connection = Connection(_of(x[].carrier.value().owner))
-    connection.finish_exchange(x)
+    var x = _of(task)
+    var connection = Connection(connection_of(x))
+    finish_exchange(connection.state, x)
     if not connection.state[].processing:
         connection.process()
+
+
+def _on_content_due(task: Erased):
+    end_content_wait(_of(task))
 
 
 def _on_lost(task: Erased):
@@ -309,8 +323,8 @@ def _on_lost(task: Erased):
     fiber that the handler has spawned may still view it; the connection, where
     the request can no longer be answered, does not.
     """
-    var x = task.unsafe_bitcast[ExchangeState]()
-    var c = _of(x[].carrier.value().owner)
+    var x = _of(task)
+    var c = connection_of(x)
     var w = worker_of(c)
     log_line_of_peer(
         w,
@@ -324,21 +338,13 @@ def _on_lost(task: Erased):
     )
     # What came next on it would be taken for the answer, and the half of a
     # streamed one for the whole.
-    c[].resets = c[].resets or x[].stream.is_open
+    c[].ending.resets = c[].ending.resets or x[].stream.is_open
     WorkerStatistics.add(Pointer(to=w[].statistics[].handlers_lost), 1)
     end_at_once(c)
-    c[].running = False
     if x[].stream.is_open:
         w[].streams -= 1
     else:
         w[].in_flight -= 1
-    c[].exchange = None
-    x[].end()
-    x[].carrier = None
-    if not (x[].content_whole and x[].content_complete):
-        x[].content = Buffer()
-    w[].lost_exchanges.append(x)
-    if c[].input_shared:
-        c[].input = None
-        c[].input_shared = False
+    forget_exchange(c, x)
+    w[].lose_exchange(x)
     Connection(c).settle()

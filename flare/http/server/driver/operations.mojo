@@ -12,25 +12,21 @@ from flare.runtime.operation import (
     OperationKind,
 )
 
-from .connection import Connection
+from ..exchange.departures import connection_lost, half_closed
+from ..sending.h1_responses import machine
 from ..transport.connection_state import ConnectionState, Stage, Wait
 from ..transport.deadline import begin_waiting, count_read_by_peer, set_deadline
-from ..transport.window import receive_octets
-from ..transport.output import (
+from ..transport.outbox import (
     STREAM_OCTETS_MAX,
     count_sent,
     flush,
-    machine,
     release_output,
-    worker_of,
 )
-from ..transport.read_ahead import (
-    has_ended,
-    has_left,
-    note_starved,
-    receive_operation,
-)
-from ..transport.worker_state import WorkerState
+from ..transport.read_ahead import has_half_closed, has_left, receive_operation
+from ..transport.window import receive_octets
+from ..transport.worker_state import WorkerState, worker_of
+from .connection import Connection
+from .starved import note_starved
 
 
 def begin_connection(
@@ -57,24 +53,26 @@ def begin_connection(
         return None
     var c = worker[].connections.find(taken.value()).value()
     c[].slot = taken.value()
-    c[].receive.descriptor = descriptor
-    c[].receive.multishot = True
-    c[].receive.owner = c.unsafe_bitcast[NoneType]()
-    c[].receive.complete = on_receive
-    c[].watch.descriptor = descriptor
-    c[].watch.owner = c.unsafe_bitcast[NoneType]()
-    c[].watch.complete = _on_peer_left
-    c[].send.descriptor = descriptor
-    c[].send.owner = c.unsafe_bitcast[NoneType]()
-    c[].send.complete = on_sent
-    c[].timer_task.owner = c.unsafe_bitcast[NoneType]()
-    c[].timer_task.fire = _on_timer
-    c[].timer.owner = (
-        Pointer(to=c[].timer_task)
+    c[].receiving.operation.descriptor = descriptor
+    c[].receiving.operation.multishot = True
+    c[].receiving.operation.owner = c.unsafe_bitcast[NoneType]()
+    c[].receiving.operation.complete = on_receive
+    c[].receiving.watch.descriptor = descriptor
+    c[].receiving.watch.owner = c.unsafe_bitcast[NoneType]()
+    c[].receiving.watch.complete = _on_peer_left
+    c[].outbox.operation.descriptor = descriptor
+    c[].outbox.operation.owner = c.unsafe_bitcast[NoneType]()
+    c[].outbox.operation.complete = on_sent
+    c[].deadline.task.owner = c.unsafe_bitcast[NoneType]()
+    c[].deadline.task.fire = _on_timer
+    c[].deadline.timer.owner = (
+        Pointer(to=c[].deadline.task)
         .unsafe_origin_cast[MutUntrackedOrigin]()
         .unsafe_bitcast[NoneType]()
     )
     worker[].reactor.submit(receive_operation(c))
+    if worker[].stopping:
+        machine(c).close_after_exchange()
     begin_waiting(c)
     return Connection(c)
 
@@ -105,19 +103,19 @@ def on_receive(operation: Operation):
         else:
             if not is_large:
                 w[].reactor.buffers().give(operation.state[].buffer.value())
-            if c[].stage == Stage.LINGERING and not c[].lingers:
+            if c[].stage == Stage.LINGERING and not c[].ending.lingers:
                 set_deadline(c, Wait.PEER_ENDS, w[].config.linger_timeout_ms)
-            c[].lingers = True
+            c[].ending.lingers = True
     elif result == 0:
-        c[].peer_ended = True
+        c[].ending.peer_ended = True
         machine(c).receive_end()
     elif result == NO_BUFFERS:
         if w[].reactor.buffers().is_exhausted():
-            c[].starved = True
+            c[].receiving.is_starved = True
             note_starved(w, c[].slot)
     elif result != CANCELLED:
-        connection.peer_is_gone()
-    if c[].stage == Stage.LINGERING and c[].peer_ended:
+        connection_lost(c)
+    if c[].stage == Stage.LINGERING and c[].ending.peer_ended:
         c[].stage = Stage.CLOSING
     connection.process()
 
@@ -132,7 +130,7 @@ def on_sent(operation: Operation):
     var c = connection.state
     if operation.result() <= 0:
         if c[].stage != Stage.CLOSING or operation.result() != CANCELLED:
-            connection.peer_is_gone()
+            connection_lost(c)
         connection.settle()
         return
     count_sent(c, operation.result())
@@ -141,8 +139,8 @@ def on_sent(operation: Operation):
         connection.settle()
         return
     flush(c)
-    if c[].running and len(c[].output) < STREAM_OCTETS_MAX:
-        var writer = c[].exchange.unsafe_value()[].stream.waiter
+    if c[].running > 0 and len(c[].outbox.output) < STREAM_OCTETS_MAX:
+        var writer = c[].h1.exchange.unsafe_value()[].stream.waiter
         if writer:
             writer.unsafe_value().wake()
     if operation.is_idle():
@@ -156,15 +154,15 @@ def _on_peer_left(operation: Operation):
     var connection = _of(operation.state[].owner.unsafe_value())
     var c = connection.state
     # Without a handler that waits, the end of what is received tells as much.
-    if c[].running:
+    if c[].running > 0:
         if has_left(c):
-            connection.peer_is_gone()
-        elif has_ended(c):
-            if c[].exchange.unsafe_value()[].content_complete:
-                connection.peer_has_ended()
-            elif c[].receive_paused:
-                # Nobody reads what may still lie in front of the end.
-                connection.peer_is_gone()
+            connection_lost(c)
+        elif has_half_closed(c) and not machine(c).is_upgraded():
+            if c[].h1.exchange.unsafe_value()[].content.is_complete:
+                half_closed(c)
+            elif c[].receiving.is_paused:
+                # What may still lie in front of the end is never read.
+                connection_lost(c)
     connection.settle()
 
 

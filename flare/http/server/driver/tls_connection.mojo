@@ -9,27 +9,21 @@ from flare.core import Buffer, Erased, PointerTo, SlotHandle, heap_create
 from flare.runtime.operation import Operation, OperationKind
 from flare.tls import TlsContext
 
-from .connection import Connection
-from .operations import on_receive, on_sent
+from ..exchange.departures import connection_lost
+from ..records.statistics import WorkerStatistics
+from ..sending.h1_responses import machine
 from ..transport.connection_state import ConnectionState, Stage, Wait
 from ..transport.deadline import await_handshake
 from ..transport.encryption import Decryption, decrypt, free_transport
-from ..transport.output import (
-    count_sent,
-    flush,
-    machine,
-    output_of,
-    release_output,
-    worker_of,
-)
+from ..transport.outbox import count_sent, flush, output_of, release_output
 from ..transport.proxy_header import take_proxy_header
-from ..records.statistics import WorkerStatistics
 from ..transport.tls_transport import TlsTransport
-from ..transport.worker_state import HANDSHAKE_STEPS_MAX, WorkerState
+from ..transport.worker_state import HANDSHAKE_STEPS_MAX, WorkerState, worker_of
+from .connection import Connection
+from .operations import on_receive, on_sent
 
 # What a handshake that waits for its turn may keep; then it waits no longer.
 comptime _WAITING_OCTETS_MAX = 32 * 1024
-
 # What the answer to plain HTTP says in front of the date, and behind it.
 comptime _PLAIN_HTTP_BEFORE_DATE: StaticString = (
     "HTTP/1.1 400 Bad Request\r\nDate: "
@@ -52,8 +46,8 @@ def begin_tls(connection: Connection, context: TlsContext):
     """
     var c = connection.state
     c[].tls = heap_create(TlsTransport(context))
-    c[].receive.complete = _on_receive
-    c[].send.complete = _on_sent
+    c[].receiving.operation.complete = _on_receive
+    c[].outbox.operation.complete = _on_sent
     c[].stage = Stage.SHAKING_HANDS
     await_handshake(c, c[].tls.value()[].handshake_timeout_ms)
 
@@ -84,8 +78,8 @@ def go_on_shaking_hands(w: PointerTo[WorkerState]):
             c.value()[].tls.value()[].is_queued = False
             var connection = Connection(c.value())
             _take_waiting(connection)
-            if c.value()[].peer_ended and _shakes_hands(c):
-                connection.peer_is_gone()
+            if c.value()[].ending.peer_ended and _shakes_hands(c):
+                connection_lost(connection.state)
             connection.process()
 
 
@@ -109,7 +103,7 @@ def _on_receive(operation: Operation):
         unsafe_ptr=buffer, length=count
     )
     var behind_header = Buffer()
-    if c[].proxy_header_due:
+    if c[].proxy.is_header_due:
         # A proxy says for whom it connects before the first record.
         behind_header = _take_proxy_header(c, octets)
         octets = Span[UInt8, MutUntrackedOrigin](unsafe_ptr=buffer, length=0)
@@ -119,7 +113,7 @@ def _on_receive(operation: Operation):
                 length=len(behind_header),
             )
     # What lies behind the word that nothing follows has no meaning.
-    if not c[].peer_ended and len(octets) > 0:
+    if not c[].ending.peer_ended and len(octets) > 0:
         if _is_first(c) and _is_text(octets[0]):
             _answer_plain_http(c)
         elif c[].stage == Stage.OPEN or _may_go_on(connection, octets):
@@ -141,9 +135,9 @@ def _take_proxy_header(
         What lies behind it.
     """
     var rest = Buffer()
-    c[].gathered.append(octets)
+    c[].window.gathered.append(octets)
     if take_proxy_header(c):
-        swap(rest, c[].gathered)
+        swap(rest, c[].window.gathered)
     return rest^
 
 
@@ -196,11 +190,11 @@ def _go_on(connection: Connection, decryption: Decryption):
     var c = connection.state
     if decryption == Decryption.FAILED:
         WorkerStatistics.add(Pointer(to=worker_of(c)[].statistics[].refused), 1)
-        if c[].running:
-            connection.peer_is_gone()
+        if c[].running > 0:
+            connection_lost(connection.state)
             return
         # An alert may say why.
-        c[].lingers = True
+        c[].ending.lingers = True
         c[].stage = Stage.LAST_SEND
         return
     if c[].stage == Stage.SHAKING_HANDS:
@@ -208,11 +202,11 @@ def _go_on(connection: Connection, decryption: Decryption):
             flush(c)
             return
         c[].stage = Stage.OPEN
-        c[].wait = Wait.NOTHING
+        c[].deadline.wait = Wait.NOTHING
         _count_handshake(c)
     if decryption == Decryption.ENDED:
         c[].tls.unsafe_value()[].was_cut = False
-        c[].peer_ended = True
+        c[].ending.peer_ended = True
         machine(c).receive_end()
 
 
@@ -227,7 +221,7 @@ def _note_end(connection: Connection):
     """Tells an end of the transport from the end of what the peer says."""
     var c = connection.state
     var t = c[].tls.unsafe_value()
-    if c[].peer_ended:
+    if c[].ending.peer_ended:
         return
     t[].was_cut = True
     if c[].stage != Stage.SHAKING_HANDS:
@@ -235,7 +229,7 @@ def _note_end(connection: Connection):
     # What may complete the handshake counts when it is its turn; who has not
     # heard of us cannot complete it.
     if not t[].machine or len(t[].waiting) == 0:
-        connection.peer_is_gone()
+        connection_lost(connection.state)
 
 
 def _is_first(c: PointerTo[ConnectionState]) -> Bool:
@@ -254,14 +248,14 @@ def _answer_plain_http(c: PointerTo[ConnectionState]):
     var w = worker_of(c)
     WorkerStatistics.add(Pointer(to=w[].statistics[].refused), 1)
     free_transport(c)
-    c[].receive.complete = on_receive
-    c[].send.complete = on_sent
+    c[].receiving.operation.complete = on_receive
+    c[].outbox.operation.complete = on_sent
     w[].refresh_date()
     var output = output_of(c)
     output[].append(_PLAIN_HTTP_BEFORE_DATE)
     output[].append(Span(w[].date))
     output[].append(_PLAIN_HTTP_BEHIND_DATE)
-    c[].lingers = True
+    c[].ending.lingers = True
     c[].stage = Stage.LAST_SEND
 
 

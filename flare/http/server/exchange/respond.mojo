@@ -1,14 +1,14 @@
 """Runs a handler on a fiber and writes what it returns."""
 
-from flare.core import Erased, PointerTo
+from flare.core import Erased
 from flare.http.error_answer import error_answer
 from flare.http.exchange import Exchange, ExchangeState
 from flare.http.handler import Handler
 from flare.http.request import Request
 from flare.http.response import Response
 
-from ..transport.connection_state import ConnectionState
-from ..transport.output import cut_off, write_response
+from .departures import cut_off
+from .record import answer
 from .stream import answer_with_stream, report_error
 
 
@@ -53,34 +53,29 @@ def run_comptime_handler[H: Handler, //, handler: H](task: Erased):
 
 
 @always_inline
-def _connection(x: Exchange) -> PointerTo[ConnectionState]:
-    return x[].carrier.unsafe_value().owner.unsafe_bitcast[ConnectionState]()
-
-
-@always_inline
 def _answer(x: Exchange, var response: Response):
-    if x[].peer_gone or x[].content_status != 0 or response.body.is_stream():
+    if x[].peer_gone or x[].content.status != 0 or response.body.is_stream():
         _answer_otherwise(x, response^)
     else:
-        write_response(_connection(x), response^)
+        answer(x, response^)
 
 
 @no_inline
 def _answer_otherwise(x: Exchange, var response: Response):
     if x[].peer_gone:
         return
-    if x[].content_status != 0:
-        write_response(_connection(x), error_answer(x, x[].content_status))
+    if x[].content.status != 0:
+        answer(x, error_answer(x, x[].content.status))
     else:
-        answer_with_stream(_connection(x), x, response^)
+        answer_with_stream(x, response^)
 
 
 @no_inline
 def _answer_error(x: Exchange, error: Error):
     if x[].peer_ended:
-        cut_off(_connection(x), x)
+        cut_off(x)
     var status = x[].status_of(error)
     # A handler that was cut off fails by no fault of its own.
-    if status == 500 and not x[].peer_gone and x[].content_status == 0:
+    if status == 500 and not x[].peer_gone and x[].content.status == 0:
         report_error(x, error)
     _answer(x, error_answer(x, status))

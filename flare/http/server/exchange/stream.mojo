@@ -7,52 +7,42 @@ and while the request still lives.
 from flare.core import PointerTo, equals_ignoring_case, write_escaped
 from flare.http.body import Body
 from flare.http.error_answer import error_answer
-from flare.http.exchange import STOPPING, Exchange
+from flare.http.exchange import Exchange, ExchangeStage, STOPPING
 from flare.http.response import Response
 from flare.message import HeaderMap, Method, Status
 from flare.proto.h1.grammar import lists_member
 from flare.proto.h1.head import BodyKind
 from flare.runtime.deadline import set_run_deadline
-from flare.runtime.fiber import NO_DEADLINE, Fiber
+from flare.runtime.fiber import NO_DEADLINE
 from flare.sys.errno import ENOTCONN
 from flare.sys.socket_address import SocketAddressStorage
 
+from ..records.statistics import WorkerStatistics
+from ..sending.h1_responses import Sent, end_stream, machine, write_stream_head
 from ..transport.buffered import is_full
-from ..driver.connection import Connection
-from ..transport.connection_state import ConnectionState, Stage
+from ..transport.connection_state import ConnectionState, Stage, connection_of
 from ..transport.deadline import choose_deadline
 from ..transport.log_lines import log_line_of_peer
-from ..transport.output import (
-    cut_off,
-    end_stream,
-    flush,
-    machine,
-    record_access,
-    worker_of,
-    write_response,
-    write_stream_head,
-)
-from ..records.statistics import WorkerStatistics
-from ..transport.worker_state import WorkerState
+from ..transport.outbox import flush
+from ..transport.worker_state import WorkerState, worker_of
+from .departures import connection_lost, cut_off
+from .record import answer, record_access
 
 # A stream that keeps less than that is no long answer.
 comptime _HELD_OCTETS_MIN = 256 * 1024
 
 
-def answer_with_stream(
-    c: PointerTo[ConnectionState], x: Exchange, var response: Response
-):
+def answer_with_stream(x: Exchange, var response: Response):
     """Answers a request with a response whose content a function writes.
 
     Args:
-        c: The connection.
         x: The exchange.
         response: The response; its content is a stream.
     """
-    var w = worker_of(c)
+    var w = worker_of(connection_of(x))
     var is_upgrade = response.status == Status.SWITCHING_PROTOCOLS
     if is_upgrade and not can_upgrade(x, response):
-        write_response(c, upgrade_required(x, response))
+        answer(x, upgrade_required(x, response))
         return
     var held = response.body.held_octets()
     if w[].streams >= w[].config.max_streams or (
@@ -61,7 +51,7 @@ def answer_with_stream(
         and x[].head.method == Method.GET
     ):
         WorkerStatistics.add(Pointer(to=w[].statistics[].refused), 1)
-        write_response(c, error_answer(x, Status.SERVICE_UNAVAILABLE))
+        answer(x, error_answer(x, Status.SERVICE_UNAVAILABLE))
         return
     _count_stream(x, w, 1)
     ref stream = x[].stream
@@ -79,36 +69,17 @@ def answer_with_stream(
     var content = response^.into_body()
     try:
         if is_upgrade:
-            _upgrade(c, x, content)
+            _upgrade(x, content)
         else:
-            _write(c, x, content)
-        record_access(c, x[].stream.status, x[].stream.written)
+            _write(x, content)
+        _record(x)
     except e:
-        _break_off(c, x, e)
+        _break_off(x, e)
     # What its function holds dies on the fiber, before the stream is over: its
     # end may wait.
     _ = content^
     x[].stream.end()
     _count_stream(x, w, -1)
-
-
-def stop_stream(x: Exchange):
-    """Tells the function of an open stream that the server stops.
-
-    Args:
-        x: The exchange, whose stream is open.
-    """
-    ref stream = x[].stream
-    stream.is_stopping = True
-    if not stream.is_endless:
-        return
-    if stream.status == Status.SWITCHING_PROTOCOLS:
-        # It may want to say goodbye, so its waits go on.
-        stream.write_tells = not stream.has_read
-        _wake(x[].waiter)
-    else:
-        x[].fiber.value().cancel()
-    _wake(stream.waiter)
 
 
 def report_error(x: Exchange, error: Error):
@@ -121,10 +92,10 @@ def report_error(x: Exchange, error: Error):
         x: The exchange.
         error: The error.
     """
-    var c = x[].carrier.value().owner.unsafe_bitcast[ConnectionState]()
+    var c = connection_of(x)
     var w = worker_of(c)
     if _has_no_peer(c):
-        Connection(c).peer_is_gone()
+        connection_lost(c)
         return
     WorkerStatistics.add(Pointer(to=w[].statistics[].handler_errors), 1)
     var text = String(error)
@@ -185,26 +156,27 @@ def upgrade_required(x: Exchange, response: Response) -> Response:
     return answer^
 
 
-def _write(c: PointerTo[ConnectionState], x: Exchange, content: Body) raises:
+def _write(x: Exchange, content: Body) raises:
     _lift_deadline(x)
-    if machine(c).response_allows_body(x[].stream.status):
+    if machine(connection_of(x)).response_allows_body(x[].stream.status):
         content.run_stream(x)
         if x[].peer_gone:
             return
         # Who reads content in the function may have swallowed its error.
         x[].check_content()
     try:
-        end_stream(c, x)
+        end_stream(x)
     except e:
         raise Error("http.bad_content ", e.reason)
 
 
-def _upgrade(c: PointerTo[ConnectionState], x: Exchange, content: Body) raises:
+def _upgrade(x: Exchange, content: Body) raises:
     try:
-        write_stream_head(c, x)
+        write_stream_head(x)
     except e:
         raise Error("http.bad_upgrade ", e.reason)
-    c[].upgraded = True
+    x[].stage = ExchangeStage.UPGRADED
+    var c = connection_of(x)
     # Both peers may wait for the other to speak first, and nobody looks at the
     # connection of a handler that has waited before.
     flush(c)
@@ -238,40 +210,34 @@ def _is_event_stream(headers: HeaderMap) -> Bool:
     )
 
 
-def _wake(fiber: Optional[Fiber]):
-    if fiber:
-        fiber.value().wake()
-
-
 @no_inline
-def _break_off(c: PointerTo[ConnectionState], x: Exchange, error: Error):
-    if x[].peer_gone or _ends_for_stop(c, x, error):
+def _break_off(x: Exchange, error: Error):
+    if x[].peer_gone or _ends_for_stop(x, error):
         return
+    var c = connection_of(x)
     # Where the content is at fault its own status says so.
-    var status = x[].content_status
+    var status = x[].content.status
     if status == 0 and x[].peer_ended:
-        c[].resets = True
-        cut_off(c, x)
+        c[].ending.resets = True
+        cut_off(x)
         return
     if status == 0:
         status = x[].status_of(error)
-        if not (c[].upgraded and _says_stopping(error)):
+        if not (x[].is_upgraded() and _says_stopping(error)):
             report_error(x, error)
             if x[].peer_gone:
                 return
     if x[].stream.is_head_due:
-        write_response(c, error_answer(x, status))
+        answer(x, error_answer(x, status))
         return
-    record_access(c, x[].stream.status, x[].stream.written)
+    _record(x)
     # The reset tells the peer that the answer is not whole. The output goes out
     # before it: earlier answers may be part of it.
-    c[].resets = True
+    c[].ending.resets = True
     c[].stage = Stage.LAST_SEND
 
 
-def _ends_for_stop(
-    c: PointerTo[ConnectionState], x: Exchange, error: Error
-) -> Bool:
+def _ends_for_stop(x: Exchange, error: Error) -> Bool:
     """Ends a stream in order that has no end of its own, for a stop.
 
     Returns:
@@ -280,21 +246,25 @@ def _ends_for_stop(
     ref stream = x[].stream
     if not stream.is_stopping or not stream.is_endless:
         return False
-    if c[].upgraded:
+    if x[].is_upgraded():
         if not stream.was_told_idle or not _says_stopping(error):
             return False
-        record_access(c, stream.status, stream.written)
+        _record(x)
         return True
-    if x[].content_status != 0 or x[].peer_ended or stream.filter:
+    if x[].content.status != 0 or x[].peer_ended or stream.filter:
         # What a filter still owes cannot be had any more.
         return False
     try:
-        end_stream(c, x)
+        end_stream(x)
     except:
         return False
-    record_access(c, stream.status, stream.written)
+    _record(x)
     return True
 
 
 def _says_stopping(error: Error) -> Bool:
     return String(error).startswith(STOPPING)
+
+
+def _record(x: Exchange):
+    record_access(x, Sent(x[].stream.status, x[].stream.written))

@@ -8,7 +8,7 @@ from flare.unix.listener import listen_at
 from flare.unix.socket_file import MODE_DEFAULT, SocketFile
 from flare.unix.stream import open_stream
 
-from .taken_listeners import take_listeners
+from .taken_listeners import TakenListener, take_listeners
 
 comptime BACKLOG_DEFAULT = 4096
 """Connections that may wait to be accepted, unless `bind` says otherwise."""
@@ -37,9 +37,6 @@ struct Listener(Movable):
         var address: StreamAddr,
         var file: Optional[SocketFile],
         mode: Int,
-        name: String = String(),
-        is_taken: Bool = False,
-        is_lent: Bool = False,
     ):
         """Joins the parts; `bind` is the way to make a listener.
 
@@ -48,17 +45,31 @@ struct Listener(Movable):
             address: Its address.
             file: What to remove when it is closed.
             mode: The permissions of the file.
-            name: The name with which it was passed to this process.
-            is_taken: Whether another process has opened it.
-            is_lent: Whether another process goes on to hold it.
         """
         self._socket = socket^
         self._address = address^
         self._file = file^
         self._mode = mode
-        self._name = name.copy()
-        self._is_taken = is_taken
-        self._is_lent = is_lent
+        self._name = String()
+        self._is_taken = False
+        self._is_lent = False
+        self._ready = -1
+
+    def __init__(out self, mut taken: TakenListener):
+        """Takes over a socket that another process has opened.
+
+        Args:
+            taken: The socket, which belongs to the listener afterwards.
+        """
+        var socket = RawSocket(unsafe_descriptor=-1)
+        swap(socket, taken.socket)
+        self._socket = socket^
+        self._address = taken.address.copy()
+        self._file = taken.file.copy()
+        self._mode = taken.mode
+        self._name = taken.name.copy()
+        self._is_taken = True
+        self._is_lent = taken.is_lent
         self._ready = -1
 
     def __deinit__(deinit self):
@@ -146,7 +157,13 @@ struct Listener(Movable):
             An error `http.bad_activation` if a descriptor is no listening
             socket of streams.
         """
-        return take_listeners()
+        var taken = take_listeners()
+        var listeners = List[Listener]()
+        for ref found in taken.listeners:
+            listeners.append(Listener(found))
+        if taken.ready >= 0 and len(listeners) > 0:
+            listeners[0].set_ready(taken.ready)
+        return listeners^
 
     def address(self) -> StreamAddr:
         """Tells where it listens.

@@ -28,31 +28,75 @@ from flare.sys.socket_file import FileIdentity, identify_file
 from flare.unix import UnixAddr
 from flare.unix.socket_file import MODE_DEFAULT, SocketFile
 
-from .listener import Listener
 
 comptime OWN_NAME: StaticString = "flare.own."
 """How the name of a listener begins that a server passes on for good; the
 permissions of its path follow."""
 comptime READY_NAME: StaticString = "flare.ready"
 """The name of the socket that is told once the new server serves."""
-
 comptime _BAD: StaticString = "http.bad_activation "
 
 
-def take_listeners() raises -> List[Listener]:
+struct TakenListener(Movable):
+    """A listening socket that another process has opened."""
+
+    var socket: RawSocket
+    """The socket."""
+    var address: StreamAddr
+    """Its address."""
+    var file: Optional[SocketFile]
+    """What to remove when it is closed."""
+    var mode: Int
+    """The permissions of the file."""
+    var name: String
+    """The name with which it was passed."""
+    var is_lent: Bool
+    """The other process goes on to hold it."""
+
+    def __init__(out self, var socket: RawSocket, var address: StreamAddr):
+        """Describes a socket without a file that the other process goes on to
+        hold.
+
+        Args:
+            socket: The socket.
+            address: Its address.
+        """
+        self.socket = socket^
+        self.address = address^
+        self.file = None
+        self.mode = MODE_DEFAULT
+        self.name = String()
+        self.is_lent = True
+
+
+struct TakenListeners(Movable):
+    """The listening sockets that were passed to this process."""
+
+    var listeners: List[TakenListener]
+    """The sockets, in their order."""
+    var ready: Int32
+    """A socket that is told when a server serves, or -1."""
+
+    def __init__(out self):
+        """Describes a process to which no socket was passed."""
+        self.listeners = List[TakenListener]()
+        self.ready = -1
+
+
+def take_listeners() raises -> TakenListeners:
     """Takes over what was passed to this process.
 
     Returns:
-        The listeners in their order; none if nothing was passed to it.
+        The listeners; none if no socket was passed to it.
 
     Raises:
         An error `http.bad_activation` if a descriptor is no listening socket of
         streams.
     """
-    var listeners = List[Listener]()
+    var taken = TakenListeners()
     var passed = take_passed_descriptors()
     if passed.process != String(process_id()):
-        return listeners^
+        return taken^
     var count: Int
     try:
         count = Int(passed.count)
@@ -75,13 +119,12 @@ def take_listeners() raises -> List[Listener]:
         if names[i] == READY_NAME:
             ready = descriptor
         else:
-            listeners.append(_take(descriptor, names[i]))
-    if ready >= 0 and len(listeners) > 0:
-        listeners[0].set_ready(ready)
-    return listeners^
+            taken.listeners.append(_take(descriptor, names[i]))
+    taken.ready = ready
+    return taken^
 
 
-def _take(descriptor: Int32, name: String) raises -> Listener:
+def _take(descriptor: Int32, name: String) raises -> TakenListener:
     var listens = 0
     var type = 0
     _ = socket_option(descriptor, SOL_SOCKET, SO_ACCEPTCONN, listens)
@@ -99,26 +142,18 @@ def _take(descriptor: Int32, name: String) raises -> Listener:
     if not address.value().is_unix():
         # Accepted sockets inherit it.
         socket.set_no_delay(True)
-    var is_own = name.startswith(OWN_NAME)
-    var file = Optional[SocketFile](None)
-    var mode = MODE_DEFAULT
-    if is_own and address.value().is_unix():
-        file = _file_of(address.value().unix_address())
+    var taken = TakenListener(socket^, address.value().copy())
+    taken.name = name.copy()
+    taken.is_lent = not name.startswith(OWN_NAME)
+    if not taken.is_lent and taken.address.is_unix():
+        taken.file = _file_of(taken.address.unix_address())
         try:
-            mode = Int(name[byte = OWN_NAME.byte_length() :])
+            taken.mode = Int(name[byte = OWN_NAME.byte_length() :])
         except:
             raise Error(
                 _BAD, "descriptor ", descriptor, " has a name without a mode"
             )
-    return Listener(
-        socket=socket^,
-        address=address.value().copy(),
-        file=file^,
-        mode=mode,
-        name=name,
-        is_taken=True,
-        is_lent=not is_own,
-    )
+    return taken^
 
 
 def _file_of(name: UnixAddr) -> Optional[SocketFile]:

@@ -6,18 +6,15 @@ forgotten. Most connections hold nothing then but an output buffer of the usual
 size, which the worker counts when it lends it.
 """
 
-from std.sys.intrinsics import unlikely
-
 from flare.core import Buffer, PointerTo
 from flare.runtime.reactor import LARGE_BUFFER_OCTETS
 from flare.runtime.timer_wheel import TimerEntry
 
 from .connection_state import ConnectionState
-from .worker_state import OUTPUT_OCTETS, WorkerState
+from .worker_state import OUTPUT_OCTETS, WorkerState, worker_of
 
 comptime TICK_MS = 100
 """How often it is looked whether who waits for room has waited too long."""
-
 # The worker gives the pages of such contents back. Shorter ones are soon used
 # again, and each call of the kernel costs time.
 comptime _LONG_MS = 1000
@@ -26,26 +23,31 @@ comptime _MUCH_OCTETS = 4 * 1024 * 1024
 
 
 @always_inline
-def recount(c: PointerTo[ConnectionState]):
+def recount(c: PointerTo[ConnectionState], held_by_exchanges: Int):
     """Charges what a connection holds now, instead of what it held.
 
     Args:
         c: The connection.
+        held_by_exchanges: What its requests hold.
     """
-    var held = _held_octets(c)
-    if held > 0 and c[].gathered.capacity() > 0 and len(c[].gathered) == 0:
+    var held = _held_octets(c) + held_by_exchanges
+    if (
+        held > 0
+        and c[].window.gathered.capacity() > 0
+        and len(c[].window.gathered) == 0
+    ):
         # Behind an upgrade no end of a request frees it.
-        c[].gathered = Buffer()
-        _worker_of(c)[].has_freed = True
-        held = _held_octets(c)
-    if held != c[].charged:
-        _worker_of(c)[].budget.charged += held - c[].charged
-        c[].charged = held
+        c[].window.gathered = Buffer()
+        worker_of(c)[].has_freed = True
+        held = _held_octets(c) + held_by_exchanges
+    if held != c[].share.charged:
+        worker_of(c)[].budget.charged += held - c[].share.charged
+        c[].share.charged = held
 
 
 @always_inline
 def buffered_octets(w: PointerTo[WorkerState]) -> Int:
-    """Tells what the connections of a worker hold.
+    """Returns what the connections of a worker hold.
 
     Args:
         w: The worker.
@@ -58,7 +60,7 @@ def buffered_octets(w: PointerTo[WorkerState]) -> Int:
 
 @always_inline
 def is_short_of_room(w: PointerTo[WorkerState]) -> Bool:
-    """Tells whether contents must wait.
+    """Returns whether contents must wait.
 
     Args:
         w: The worker.
@@ -71,7 +73,7 @@ def is_short_of_room(w: PointerTo[WorkerState]) -> Bool:
 
 @always_inline
 def is_full(w: PointerTo[WorkerState]) -> Bool:
-    """Tells whether the budget is used up, so that the worker begins no long
+    """Returns whether the budget is used up, so that the worker begins no long
     answer.
 
     Args:
@@ -84,7 +86,7 @@ def is_full(w: PointerTo[WorkerState]) -> Bool:
 
 
 def is_overfull(w: PointerTo[WorkerState]) -> Bool:
-    """Tells whether the worker refuses every new request. Short answers may use
+    """Returns whether the worker refuses every new request. Short answers may use
     a quarter more than the budget.
 
     Args:
@@ -104,72 +106,17 @@ def drop_large(c: PointerTo[ConnectionState]):
     Args:
         c: The connection.
     """
-    if not c[].large:
+    if not c[].outbox.large:
         return
-    var octets = len(c[].large.value())
-    ref w = _worker_of(c)[]
+    var octets = len(c[].outbox.large.value())
+    ref w = worker_of(c)[]
     if octets >= LARGE_BUFFER_OCTETS and (
-        w.reactor.now_ms() - c[].large_since_ms >= _LONG_MS
+        w.reactor.now_ms() - c[].outbox.large_since_ms >= _LONG_MS
         or (octets >= _LONG_OCTETS and w.budget.charged >= _MUCH_OCTETS)
     ):
-        c[].large.value().unsafe_give_pages_back()
-    c[].large = None
+        c[].outbox.large.value().unsafe_give_pages_back()
+    c[].outbox.large = None
     w.has_freed = True
-
-
-def may_take_content(c: PointerTo[ConnectionState]) -> Bool:
-    """Tells whether a running request may take more content; if not, the
-    connection waits for room.
-
-    Args:
-        c: The connection.
-
-    Returns:
-        True if there is room, or if the request goes on without.
-    """
-    var w = _worker_of(c)
-    if not is_short_of_room(w) or is_favoured(c):
-        return True
-    if not c[].exchange.unsafe_value()[].content_whole and not is_full(w):
-        # It takes no more than is read ahead, and the handler sets the pace.
-        return True
-    await_room(c)
-    return False
-
-
-def gathers_content(c: PointerTo[ConnectionState]) -> Bool:
-    """Returns whether a handler waits for its whole content, which the worker
-    keeps until the end has come.
-
-    Args:
-        c: The connection.
-
-    Returns:
-        False too if the handler reads bit by bit, or has not asked yet.
-    """
-    if not c[].running or c[].upgraded:
-        return False
-    ref x = c[].exchange.unsafe_value()[]
-    return x.content_whole and not x.content_complete and x.content_status == 0
-
-
-def is_favoured(c: PointerTo[ConnectionState]) -> Bool:
-    """Tells whether the request of a connection goes on though there is no
-    room.
-
-    Args:
-        c: The connection.
-
-    Returns:
-        True for one request of a worker at most.
-    """
-    ref budget = _worker_of(c)[].budget
-    return (
-        budget.favoured_request != 0
-        and budget.favoured == c[].slot
-        and c[].running
-        and c[].exchange.unsafe_value()[].request_id == budget.favoured_request
-    )
 
 
 def await_room(c: PointerTo[ConnectionState]):
@@ -178,14 +125,14 @@ def await_room(c: PointerTo[ConnectionState]):
     Args:
         c: The connection; nothing is received for it meanwhile.
     """
-    if c[].awaits_room:
+    if c[].share.awaits_room:
         return
-    c[].awaits_room = True
-    var w = _worker_of(c)
+    c[].share.awaits_room = True
+    var w = worker_of(c)
     if len(w[].budget.waiting) == 0:
         w[].budget.stuck_since_ms = w[].reactor.now_ms()
-    if not c[].stands_in_line:
-        c[].stands_in_line = True
+    if not c[].share.stands_in_line:
+        c[].share.stands_in_line = True
         w[].budget.waiting.append(c[].slot)
     arm_tick(w)
 
@@ -224,16 +171,12 @@ def tick_timer(w: PointerTo[WorkerState]) -> PointerTo[TimerEntry]:
 
 @always_inline
 def _held_octets(c: PointerTo[ConnectionState]) -> Int:
-    var held = _over(c[].output) + _over(c[].sending) + c[].gathered.capacity()
-    if c[].exchange:
-        ref x = c[].exchange.unsafe_value()[]
-        held += (
-            x.content.capacity() + x.gathered.capacity() + x.trailers.capacity()
-        )
-        if unlikely(x.head.has_mended_target):
-            held += x.head.mended.capacity()
-        held += x.stream.held_octets
-    if c[].large or c[].tls:
+    var held = (
+        _over(c[].outbox.output)
+        + _over(c[].outbox.sending)
+        + c[].window.gathered.capacity()
+    )
+    if c[].outbox.large or c[].tls:
         held += _held_by_few(c)
     return held
 
@@ -242,8 +185,8 @@ def _held_octets(c: PointerTo[ConnectionState]) -> Int:
 def _held_by_few(c: PointerTo[ConnectionState]) -> Int:
     var held = 0
     # What is sealed belongs to the program and serves many.
-    if c[].large and not c[].large.value().is_sealed():
-        held += len(c[].large.value())
+    if c[].outbox.large and not c[].outbox.large.value().is_sealed():
+        held += len(c[].outbox.large.value())
     if c[].tls:
         ref transport = c[].tls.unsafe_value()[]
         held += transport.waiting.capacity()
@@ -257,8 +200,3 @@ def _held_by_few(c: PointerTo[ConnectionState]) -> Int:
 @always_inline
 def _over(buffer: Buffer) -> Int:
     return max(buffer.capacity() - OUTPUT_OCTETS, 0)
-
-
-@always_inline
-def _worker_of(c: PointerTo[ConnectionState]) -> PointerTo[WorkerState]:
-    return c[].worker.unsafe_bitcast[WorkerState]()

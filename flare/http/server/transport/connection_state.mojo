@@ -1,8 +1,9 @@
-"""Holds what a server remembers of one connection."""
+"""The state of one connection of a server."""
 
 from flare.core import Buffer, Erased, OctetPointer, PointerTo, SlotHandle
 from flare.http.body import Body
 from flare.http.exchange import Exchange
+from flare.http.rate_budget import RateBudget
 from flare.net import SocketAddr
 from flare.proto.h1 import H1Limits, H1State, Role
 from flare.runtime.operation import OperationKind, OperationState
@@ -13,7 +14,7 @@ from .tls_transport import TlsTransport
 
 
 struct Stage:
-    """Names how far a connection is from its end."""
+    """The stages of a connection, from its first request to its end."""
 
     comptime OPEN: UInt8 = 0
     """Requests are read and answered."""
@@ -28,7 +29,7 @@ struct Stage:
 
 
 struct Wait:
-    """Names what a connection's deadline is for."""
+    """What a connection's deadline is for."""
 
     comptime NOTHING: UInt8 = 0
     """No deadline."""
@@ -36,32 +37,219 @@ struct Wait:
     """The first octet of a request."""
     comptime HEAD: UInt8 = 2
     """The rest of a head."""
-    comptime CONTENT: UInt8 = 3
-    """More content for a handler that waits for it."""
-    comptime PEER_READS: UInt8 = 4
+    comptime PEER_READS: UInt8 = 3
     """The peer takes octets."""
-    comptime PEER_ENDS: UInt8 = 5
+    comptime PEER_ENDS: UInt8 = 4
     """The peer ends its side."""
-    comptime HANDSHAKE: UInt8 = 6
+    comptime HANDSHAKE: UInt8 = 5
     """The handshake of TLS is complete."""
-    comptime PROXY_HEADER: UInt8 = 7
+    comptime PROXY_HEADER: UInt8 = 6
     """The proxy says for whom it connects."""
 
 
+struct Receiving(Movable):
+    """How a connection receives."""
+
+    var operation: OperationState
+    """The multishot receive."""
+    var watch: OperationState
+    """The poll that notices a peer's departure while receiving is paused."""
+    var is_paused: Bool
+    """Enough is read ahead, so that receiving is paused."""
+    var is_starved: Bool
+    """The pool of receive buffers was empty."""
+    var watch_spent: Bool
+    """A poll would only report that the peer has ended its side."""
+
+    def __init__(out self):
+        """Makes the operations of a connection that does not receive yet."""
+        self.operation = OperationState(OperationKind.RECEIVE)
+        self.watch = OperationState(OperationKind.POLL)
+        self.is_paused = False
+        self.is_starved = False
+        self.watch_spent = False
+
+
+struct Window(Movable):
+    """The octets that a connection has received and not yet consumed."""
+
+    var buffer: Optional[OctetPointer]
+    """The receive buffer that holds them, if one does."""
+    var is_shared: Bool
+    """The exchange uses that buffer too."""
+    var is_large: Bool
+    """It is one of the large buffers."""
+    var start: Int
+    """Where the octets begin in it."""
+    var end: Int
+    """Where they end in it."""
+    var gathered: Buffer
+    """The octets, if they came in several pieces."""
+
+    def __init__(out self):
+        """Makes an empty window."""
+        self.buffer = None
+        self.is_shared = False
+        self.is_large = False
+        self.start = 0
+        self.end = 0
+        self.gathered = Buffer()
+
+
+struct H1Exchanges(Movable):
+    """What HTTP/1.1 keeps of a connection between two events."""
+
+    var state: H1State
+    """The state of the protocol."""
+    var exchange: Optional[Exchange]
+    """The request whose head is being read, or that is being answered. Only
+    the rooms of HTTP/1.1 and what ends a connection look here."""
+    var has_begun_head: Bool
+    """A part of a head has come, and the rest is due."""
+    var drained: Int
+    """Octets of the last request's content that were dropped."""
+
+    def __init__(out self, limits: H1Limits):
+        """Begins before the first request.
+
+        Args:
+            limits: What a peer may make it read.
+        """
+        self.state = H1State(Role.SERVER, limits)
+        self.exchange = None
+        self.has_begun_head = False
+        self.drained = 0
+
+
+struct Outbox(Movable):
+    """The octets that a connection is to send."""
+
+    var operation: OperationState
+    """The one send in flight."""
+    var output: Buffer
+    """Octets that are to be sent next."""
+    var sending: Buffer
+    """Octets that a send in flight uses; records, inside of TLS."""
+    var large: Optional[Body]
+    """Content that is sent from where it lies, after `output`."""
+    var large_sent: Int
+    """How much of it was sent."""
+    var large_since_ms: Int
+    """Since when it has been here."""
+    var budget: RateBudget
+    """How long the peer may still take for what is sent."""
+
+    def __init__(out self):
+        """Makes an empty outbox."""
+        self.operation = OperationState(OperationKind.SEND)
+        self.output = Buffer()
+        self.sending = Buffer()
+        self.large = None
+        self.large_sent = 0
+        self.large_since_ms = 0
+        self.budget = RateBudget(0)
+
+
+struct Ending(Movable):
+    """How a connection will end."""
+
+    var peer_ended: Bool
+    """The peer will send no more."""
+    var lingers: Bool
+    """The last answer goes to a peer that may still be sending."""
+    var may_send_more: Bool
+    """The peer did not ask for the end: it may have sent a request that was not
+    received."""
+    var resets: Bool
+    """It ends with a reset: what was sent is not the whole."""
+
+    def __init__(out self):
+        """Makes the end of a connection that closes in order."""
+        self.peer_ended = False
+        self.lingers = False
+        self.may_send_more = False
+        self.resets = False
+
+
+struct BudgetShare(Movable):
+    """What a connection has of the budget of its worker."""
+
+    var charged: Int
+    """What it holds of the budget."""
+    var awaits_room: Bool
+    """The budget of the worker is used up, so that receiving is paused."""
+    var stands_in_line: Bool
+    """The budget lists the connection among those that wait for room. It may do
+    so for a while after `awaits_room` has ended."""
+    var moved_octets: Int
+    """How many octets the peer has taken, and sent as content."""
+    var noted_octets: Int
+    """How many those were at `noted_ms`."""
+    var noted_ms: Int
+    """When it was looked at how fast octets move; 0 if never."""
+
+    def __init__(out self):
+        """Makes the share of an empty connection."""
+        self.charged = 0
+        self.awaits_room = False
+        self.stands_in_line = False
+        self.moved_octets = 0
+        self.noted_octets = 0
+        self.noted_ms = 0
+
+
+struct Deadline(Movable):
+    """What a connection waits for, and until when."""
+
+    var wait: UInt8
+    """What it waits for, one of `Wait`."""
+    var at_ms: Int
+    """When the present wait is over."""
+    var timer: TimerEntry
+    """Armed at `at_ms` or earlier: a later deadline does not touch it."""
+    var task: TimerTask
+    """What the timer calls."""
+
+    def __init__(out self, owner: Erased):
+        """Makes the deadline of a connection that does not wait.
+
+        Args:
+            owner: Any address; the connection sets its own when it begins.
+        """
+        self.wait = Wait.NOTHING
+        self.at_ms = 0
+        self.timer = TimerEntry(None, TIMER_OF_TASK)
+        self.task = TimerTask(owner, _nothing)
+
+
+struct ProxiedClient(Movable):
+    """The client on whose behalf a proxy has connected."""
+
+    var is_header_due: Bool
+    """The proxy has still to say for whom it connects."""
+    var client: Optional[SocketAddr]
+    """The client that a proxy has named."""
+
+    def __init__(out self):
+        """Describes a connection without a proxy."""
+        self.is_header_due = False
+        self.client = None
+
+
 struct ConnectionState(Movable):
-    """Holds one connection. Only `Connection` touches it.
+    """Holds one connection. Only the driver and the rooms below it touch it.
 
     An idle connection holds no buffer and no exchange: only this.
     """
 
-    var receive: OperationState
-    """The multishot receive."""
-    var watch: OperationState
-    """Notices that the peer has left while nothing is received."""
-    var send: OperationState
-    """The one send in flight."""
-    var h1: H1State
-    """The state of the protocol."""
+    var receiving: Receiving
+    """How it receives."""
+    var outbox: Outbox
+    """What it sends."""
+    var window: Window
+    """What it has received."""
+    var h1: H1Exchanges
+    """What HTTP/1.1 keeps."""
     var worker: Erased
     """The worker it belongs to."""
     var slot: SlotHandle
@@ -70,92 +258,22 @@ struct ConnectionState(Movable):
     """The socket."""
     var stage: UInt8
     """How far it is from its end, one of `Stage`."""
-    var wait: UInt8
-    """What `deadline_ms` is for, one of `Wait`."""
     var processing: Bool
     """The loop is inside `process`."""
-    var starting: Bool
-    """A head is complete and its handler is about to start."""
-    var running: Bool
-    """A fiber runs the handler of `exchange`."""
-    var receive_paused: Bool
-    """Enough is read ahead: nothing more is received for now."""
-    var starved: Bool
-    """The pool of receive buffers was empty."""
-    var awaits_room: Bool
-    """The worker has buffered so much that nothing is received for now."""
-    var stands_in_line: Bool
-    """The budget lists the connection among those that wait for room. It may do
-    so for a while after `awaits_room` has ended."""
-    var peer_ended: Bool
-    """The peer will send no more."""
-    var watch_spent: Bool
-    """A poll would only report that the peer has ended its side."""
-    var lingers: Bool
-    """The last answer goes to a peer that may still be sending."""
-    var may_send_more: Bool
-    """The peer did not ask for the end: it may have sent a request that nobody
-    has received."""
-    var resets: Bool
-    """It ends with a reset: what was sent is not the whole."""
-    var upgraded: Bool
-    """It belongs to another protocol, which a handler speaks."""
-    var proxy_header_due: Bool
-    """The proxy has still to say for whom it connects."""
-    var client: Optional[SocketAddr]
-    """Whom a proxy has named."""
-    var input_shared: Bool
-    """The exchange uses the buffer at `input` too."""
-    var input: Optional[OctetPointer]
-    """The receive buffer that holds the window, if one does."""
-    var input_large: Bool
-    """It is one of the large buffers."""
-    var input_start: Int
-    """Where the window begins in it."""
-    var input_end: Int
-    """Where the window ends in it."""
-    var gathered: Buffer
-    """The window, where it came in several pieces."""
-    var output: Buffer
-    """Octets that are to be sent next."""
-    var sending: Buffer
-    """Octets that a send in flight uses."""
-    var large: Optional[Body]
-    """Content that is sent from where it lies, behind `output`."""
-    var large_sent: Int
-    """How much of it was sent."""
-    var large_since_ms: Int
-    """Since when it has been here."""
-    var tls: Optional[PointerTo[TlsTransport]]
-    """What encrypts, if anything does: then `sending` holds records."""
-    var exchange: Optional[Exchange]
-    """The request whose head is being read, or that is being answered."""
-    var charged: Int
-    """What it holds of the budget of its worker."""
-    var drained: Int
-    """Octets of the last request's content that were dropped."""
+    var running: Int
+    """How many of its requests a handler answers."""
     var requests: Int
     """How many requests the connection has carried."""
-    var deadline_ms: Int
-    """When the present wait is over."""
-    var send_budget_ms: Int
-    """How long the peer may still take for what is sent; what it takes adds to
-    it."""
-    var send_budget_rest: Int
-    """What it took and adds no whole millisecond to it: thousandths of octets,
-    as it were, below the rate."""
-    var send_began_ms: Int
-    """When the present wait for the peer to read began."""
-    var moved_octets: Int
-    """How many octets the peer has taken, and sent as content."""
-    var noted_octets: Int
-    """How many those were at `noted_ms`."""
-    var noted_ms: Int
-    """When it was looked at how fast octets move; 0 if never."""
-    var timer: TimerEntry
-    """Armed at `deadline_ms` or earlier: a later deadline does not touch it."""
-    var timer_task: TimerTask
-    """What the timer calls."""
+    var ending: Ending
+    """How it will end."""
+    var share: BudgetShare
+    """What it has of the budget of its worker."""
+    var deadline: Deadline
+    """What it waits for."""
+    var tls: Optional[PointerTo[TlsTransport]]
+    """What encrypts, if the connection speaks TLS."""
+    var proxy: ProxiedClient
+    """On whose behalf it was opened."""
 
     def __init__(out self, worker: Erased, descriptor: Int32, limits: H1Limits):
         """Begins before the first request.
@@ -165,55 +283,35 @@ struct ConnectionState(Movable):
             descriptor: The socket.
             limits: What a peer may make it read.
         """
-        self.receive = OperationState(OperationKind.RECEIVE)
-        self.watch = OperationState(OperationKind.POLL)
-        self.send = OperationState(OperationKind.SEND)
-        self.h1 = H1State(Role.SERVER, limits)
+        self.receiving = Receiving()
+        self.outbox = Outbox()
+        self.window = Window()
+        self.h1 = H1Exchanges(limits)
         self.worker = worker
         self.slot = SlotHandle(0, 0)
         self.descriptor = descriptor
         self.stage = Stage.OPEN
-        self.wait = Wait.NOTHING
         self.processing = False
-        self.starting = False
-        self.running = False
-        self.receive_paused = False
-        self.starved = False
-        self.awaits_room = False
-        self.stands_in_line = False
-        self.peer_ended = False
-        self.watch_spent = False
-        self.lingers = False
-        self.may_send_more = False
-        self.resets = False
-        self.upgraded = False
-        self.proxy_header_due = False
-        self.client = None
-        self.input_shared = False
-        self.input = None
-        self.input_large = False
-        self.input_start = 0
-        self.input_end = 0
-        self.gathered = Buffer()
-        self.output = Buffer()
-        self.sending = Buffer()
-        self.large = None
-        self.large_sent = 0
-        self.large_since_ms = 0
-        self.tls = None
-        self.exchange = None
-        self.charged = 0
-        self.drained = 0
+        self.running = 0
         self.requests = 0
-        self.deadline_ms = 0
-        self.send_budget_ms = 0
-        self.send_budget_rest = 0
-        self.send_began_ms = 0
-        self.moved_octets = 0
-        self.noted_octets = 0
-        self.noted_ms = 0
-        self.timer = TimerEntry(None, TIMER_OF_TASK)
-        self.timer_task = TimerTask(worker, _nothing)
+        self.ending = Ending()
+        self.share = BudgetShare()
+        self.deadline = Deadline(worker)
+        self.tls = None
+        self.proxy = ProxiedClient()
+
+
+@always_inline
+def connection_of(x: Exchange) -> PointerTo[ConnectionState]:
+    """Returns the connection of a request.
+
+    Args:
+        x: The request, which is not over.
+
+    Returns:
+        The connection.
+    """
+    return x[].carrier.unsafe_value().owner.unsafe_bitcast[ConnectionState]()
 
 
 def _nothing(owner: Erased):

@@ -13,12 +13,11 @@ from flare.tls import TlsError, TlsMachine, TlsStep
 from .buffered import drop_large
 from .connection_state import ConnectionState, Stage
 from .window import extend_window, room_behind_window
-from .worker_state import WorkerState
+from .worker_state import worker_of
 
 comptime RECORD_OCTETS_MAX = 16 * 1024 + 512
 """What a record takes on its way, its header and what authenticates it
 included (RFC 8446 section 5.2)."""
-
 # What encryption adds to one send: to each of its five records a header, a tag
 # and the type or the nonce, and a close_notify behind them.
 comptime _ADDED_OCTETS_MAX = 256
@@ -61,7 +60,7 @@ def decrypt(
     ref machine = t[].machine.value()
     # Whatever is read may be answered: a handshake, a request for new keys.
     if machine.output_capacity() == 0:
-        machine.lend_output(_worker_of(c)[].take_output())
+        machine.lend_output(worker_of(c)[].take_output())
     var result: Decryption
     try:
         var consumed = _shake_hands(machine, octets)
@@ -87,9 +86,9 @@ def encrypt(c: PointerTo[ConnectionState]):
     ref machine = t[].machine.value()
     if machine.failure():
         # Only the alert may still go out.
-        c[].output.clear()
+        c[].outbox.output.clear()
         drop_large(c)
-    var wanted = len(c[].output) + _large_octets_left(c)
+    var wanted = len(c[].outbox.output) + _large_octets_left(c)
     if wanted == 0 and machine.pending() == 0 and not _says_end(c, machine):
         return
     t[].sends_its_own = wanted == 0
@@ -98,7 +97,7 @@ def encrypt(c: PointerTo[ConnectionState]):
         try:
             _write(c, machine)
         except:
-            c[].output.clear()
+            c[].outbox.output.clear()
             drop_large(c)
         if _says_end(c, machine):
             machine.close()
@@ -116,7 +115,7 @@ def free_transport(c: PointerTo[ConnectionState]):
     """
     var t = c[].tls.unsafe_value()
     if t[].machine and t[].machine.value().output_capacity() > 0:
-        _worker_of(c)[].give_output(t[].machine.value().take_output())
+        worker_of(c)[].give_output(t[].machine.value().take_output())
     c[].tls = None
     heap_destroy(t)
 
@@ -147,7 +146,7 @@ def _read(
 ) raises TlsError -> Decryption:
     if not machine.is_open():
         return Decryption.GOES_ON
-    var pool = _worker_of(c)[].reactor.buffers()
+    var pool = worker_of(c)[].reactor.buffers()
     var consumed = 0
     while True:
         var room = room_behind_window(c, pool, is_large)
@@ -170,27 +169,28 @@ def _make_room(c: PointerTo[ConnectionState], machine: TlsMachine, wanted: Int):
     if machine.output_capacity() > 0:
         # What it has gathered by itself comes first.
         machine.exchange_output(_sending_of(c))
-    elif c[].sending.capacity() == 0:
-        c[].sending = _worker_of(c)[].take_output()
-    _worker_of(c)[].make_room(
-        c[].sending,
-        min(wanted + _ADDED_OCTETS_MAX, LARGE_BUFFER_OCTETS) - len(c[].sending),
+    elif c[].outbox.sending.capacity() == 0:
+        c[].outbox.sending = worker_of(c)[].take_output()
+    worker_of(c)[].make_room(
+        c[].outbox.sending,
+        min(wanted + _ADDED_OCTETS_MAX, LARGE_BUFFER_OCTETS)
+        - len(c[].outbox.sending),
     )
     machine.exchange_output(_sending_of(c))
 
 
 def _write(c: PointerTo[ConnectionState], machine: TlsMachine) raises TlsError:
     var room = LARGE_BUFFER_OCTETS - _ADDED_OCTETS_MAX - machine.pending()
-    if len(c[].output) > 0 and room > 0:
+    if len(c[].outbox.output) > 0 and room > 0:
         var taken = machine.write(
-            c[].output.span()[: min(room, len(c[].output))]
+            c[].outbox.output.span()[: min(room, len(c[].outbox.output))]
         )
-        c[].output.consume(taken)
+        c[].outbox.output.consume(taken)
         room -= taken
-    if len(c[].output) > 0 or not c[].large or room <= 0:
+    if len(c[].outbox.output) > 0 or not c[].outbox.large or room <= 0:
         return
-    var octets = c[].large.value().octets()[c[].large_sent :]
-    c[].large_sent += machine.write(octets[: min(room, len(octets))])
+    var octets = c[].outbox.large.value().octets()[c[].outbox.large_sent :]
+    c[].outbox.large_sent += machine.write(octets[: min(room, len(octets))])
     if _large_octets_left(c) == 0:
         drop_large(c)
 
@@ -198,9 +198,9 @@ def _write(c: PointerTo[ConnectionState], machine: TlsMachine) raises TlsError:
 def _says_end(c: PointerTo[ConnectionState], machine: TlsMachine) -> Bool:
     return (
         c[].stage == Stage.LAST_SEND
-        and not c[].resets
-        and len(c[].output) == 0
-        and not c[].large
+        and not c[].ending.resets
+        and len(c[].outbox.output) == 0
+        and not c[].outbox.large
         and machine.is_open()
         and not machine.is_closed()
         and not machine.failure()
@@ -208,21 +208,18 @@ def _says_end(c: PointerTo[ConnectionState], machine: TlsMachine) -> Bool:
 
 
 def _large_octets_left(c: PointerTo[ConnectionState]) -> Int:
-    if not c[].large:
+    if not c[].outbox.large:
         return 0
-    return len(c[].large.value()) - c[].large_sent
+    return len(c[].outbox.large.value()) - c[].outbox.large_sent
 
 
 def _give_empty_output_back(c: PointerTo[ConnectionState], machine: TlsMachine):
     if machine.pending() == 0 and machine.output_capacity() > 0:
-        _worker_of(c)[].give_output(machine.take_output())
+        worker_of(c)[].give_output(machine.take_output())
 
 
 @always_inline
 def _sending_of(c: PointerTo[ConnectionState]) -> PointerTo[Buffer]:
-    return Pointer(to=c[].sending).unsafe_origin_cast[MutUntrackedOrigin]()
-
-
-@always_inline
-def _worker_of(c: PointerTo[ConnectionState]) -> PointerTo[WorkerState]:
-    return c[].worker.unsafe_bitcast[WorkerState]()
+    return Pointer(to=c[].outbox.sending).unsafe_origin_cast[
+        MutUntrackedOrigin
+    ]()

@@ -10,12 +10,11 @@ from flare.http.stream_address import StreamAddr
 from flare.net.proxy_header import parse_proxy_header
 from flare.sys.socket_address import SocketAddressStorage
 
-from .connection_state import ConnectionState, Stage, Wait
-from .window import consume, window
-from .log_lines import log_line
-from .output import worker_of
 from ..records.statistics import WorkerStatistics
-from .worker_state import WorkerState
+from .connection_state import ConnectionState, Stage, Wait
+from .log_lines import log_line
+from .window import consume, window
+from .worker_state import WorkerState, worker_of
 
 # How much of what is no header a line shows.
 comptime _SHOWN_OCTETS_MAX = 32
@@ -67,13 +66,13 @@ def take_proxy_header(c: PointerTo[ConnectionState]) -> Bool:
         var found = parse_proxy_header(octets)
         if found:
             ref header = found.value()
-            c[].client = header.source
-            c[].proxy_header_due = False
-            if c[].wait == Wait.PROXY_HEADER:
-                c[].wait = Wait.NOTHING
+            c[].proxy.client = header.source
+            c[].proxy.is_header_due = False
+            if c[].deadline.wait == Wait.PROXY_HEADER:
+                c[].deadline.wait = Wait.NOTHING
             consume(c, w[].reactor.buffers(), header.octets)
             return True
-        if c[].peer_ended:
+        if c[].ending.peer_ended:
             c[].stage = Stage.CLOSING
             # Who connects and leaves again only looks whether we are there.
             if len(octets) > 0:

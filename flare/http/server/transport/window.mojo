@@ -8,12 +8,10 @@ to the connection too while more octets lie behind the head.
 
 from flare.core import Buffer, OctetPointer, PointerTo
 from flare.http.exchange import Exchange
-from flare.proto.h1.chunk import ChunkPart
-from flare.proto.h1.head import BodyKind
 from flare.runtime.buffer_pool import BufferPool
 
 from .connection_state import ConnectionState
-from .worker_state import WorkerState
+from .worker_state import worker_of
 
 # What is lent behind octets that were gathered: the content of a record.
 comptime _GATHERED_OCTETS = 16 * 1024
@@ -29,44 +27,18 @@ def window(c: PointerTo[ConnectionState]) -> Span[UInt8, MutUntrackedOrigin]:
     Returns:
         The view; receiving and consuming invalidate it.
     """
-    if c[].input:
+    if c[].window.buffer:
         return Span[UInt8, MutUntrackedOrigin](
-            unsafe_ptr=c[].input.unsafe_value().unsafe_offset(c[].input_start),
-            length=c[].input_end - c[].input_start,
+            unsafe_ptr=c[]
+            .window.buffer.unsafe_value()
+            .unsafe_offset(c[].window.start),
+            length=c[].window.end - c[].window.start,
         )
-    if len(c[].gathered) == 0:
+    if len(c[].window.gathered) == 0:
         return Span[UInt8, MutUntrackedOrigin]()
     return Span[UInt8, MutUntrackedOrigin](
-        unsafe_ptr=c[].gathered.unsafe_front(), length=len(c[].gathered)
-    )
-
-
-@always_inline
-def announces_too_much(c: PointerTo[ConnectionState], x: Exchange) -> Bool:
-    """Tells whether a handler asks for more content than it may have.
-
-    Args:
-        c: The connection, whose handler runs.
-        x: The exchange.
-
-    Returns:
-        True if more came, or was announced, also by the line of a chunk.
-    """
-    if not (x[].content_whole or x[].content_streamed):
-        return False
-    ref chunk = c[].h1.chunk
-    if (
-        x[].content_whole
-        and max(x[].head.content_length, x[].content_received)
-        > _worker_of(c)[].budget.contents_max()
-    ):
-        # All that the worker may hold would be too little for it.
-        return True
-    return x[].is_content_too_large() or (
-        x[].head.body == BodyKind.CHUNKED
-        and chunk.part == ChunkPart.DATA
-        and chunk.remaining
-        > UInt64(x[].content_octets_max - x[].content_received)
+        unsafe_ptr=c[].window.gathered.unsafe_front(),
+        length=len(c[].window.gathered),
     )
 
 
@@ -81,11 +53,11 @@ def consume(c: PointerTo[ConnectionState], pool: BufferPool, count: Int):
     """
     if count == 0:
         return
-    if not c[].input:
-        c[].gathered.consume(count)
+    if not c[].window.buffer:
+        c[].window.gathered.consume(count)
         return
-    c[].input_start += count
-    if c[].input_start == c[].input_end:
+    c[].window.start += count
+    if c[].window.start == c[].window.end:
         drop_input(c, pool)
 
 
@@ -97,13 +69,13 @@ def drop_input(c: PointerTo[ConnectionState], pool: BufferPool):
         c: The connection.
         pool: Where receive buffers go.
     """
-    if c[].input:
-        if c[].input_large:
-            _large_buffers(c).give(c[].input.unsafe_value())
-        elif not c[].input_shared:
-            pool.give(c[].input.unsafe_value())
-        c[].input = None
-        c[].input_shared = False
+    if c[].window.buffer:
+        if c[].window.is_large:
+            _large_buffers(c).give(c[].window.buffer.unsafe_value())
+        elif not c[].window.is_shared:
+            pool.give(c[].window.buffer.unsafe_value())
+        c[].window.buffer = None
+        c[].window.is_shared = False
 
 
 @always_inline
@@ -123,16 +95,16 @@ def receive_octets(
         count: How many octets it holds.
         is_large: It is one of the large buffers.
     """
-    if not c[].input and len(c[].gathered) == 0:
-        c[].input = buffer
-        c[].input_large = is_large
-        c[].input_shared = False
-        c[].input_start = 0
-        c[].input_end = count
+    if not c[].window.buffer and len(c[].window.gathered) == 0:
+        c[].window.buffer = buffer
+        c[].window.is_large = is_large
+        c[].window.is_shared = False
+        c[].window.start = 0
+        c[].window.end = count
         return
     _gather(c, pool)
-    _worker_of(c)[].make_room(c[].gathered, count)
-    c[].gathered.append(Span(unsafe_ptr=buffer, length=count))
+    worker_of(c)[].make_room(c[].window.gathered, count)
+    c[].window.gathered.append(Span(unsafe_ptr=buffer, length=count))
     if is_large:
         _large_buffers(c).give(buffer)
     else:
@@ -152,25 +124,27 @@ def room_behind_window(
     Returns:
         The memory, not empty.
     """
-    if not c[].input and len(c[].gathered) == 0:
-        c[].input_large = is_large
-        c[].input_shared = False
-        c[].input_start = 0
-        c[].input_end = 0
-        c[].input = (_large_buffers(c) if is_large else pool).take()
-    if c[].input:
+    if not c[].window.buffer and len(c[].window.gathered) == 0:
+        c[].window.is_large = is_large
+        c[].window.is_shared = False
+        c[].window.start = 0
+        c[].window.end = 0
+        c[].window.buffer = (_large_buffers(c) if is_large else pool).take()
+    if c[].window.buffer:
         var size = (
-            _large_buffers(c) if c[].input_large else pool
+            _large_buffers(c) if c[].window.is_large else pool
         ).buffer_octets()
-        if c[].input_end < size:
+        if c[].window.end < size:
             return Span[UInt8, MutUntrackedOrigin](
-                unsafe_ptr=c[].input.value().unsafe_offset(c[].input_end),
-                length=size - c[].input_end,
+                unsafe_ptr=c[]
+                .window.buffer.value()
+                .unsafe_offset(c[].window.end),
+                length=size - c[].window.end,
             )
         _gather(c, pool)
-    _worker_of(c)[].make_room(c[].gathered, _GATHERED_OCTETS)
+    worker_of(c)[].make_room(c[].window.gathered, _GATHERED_OCTETS)
     return Span[UInt8, MutUntrackedOrigin](
-        unsafe_ptr=c[].gathered.reserve(_GATHERED_OCTETS),
+        unsafe_ptr=c[].window.gathered.reserve(_GATHERED_OCTETS),
         length=_GATHERED_OCTETS,
     )
 
@@ -183,28 +157,23 @@ def extend_window(c: PointerTo[ConnectionState], pool: BufferPool, count: Int):
         pool: Where receive buffers go.
         count: How many; at most what `room_behind_window` lent.
     """
-    if c[].input:
-        c[].input_end += count
-        if c[].input_start == c[].input_end:
+    if c[].window.buffer:
+        c[].window.end += count
+        if c[].window.start == c[].window.end:
             drop_input(c, pool)
         return
-    c[].gathered.advance(count)
-    if len(c[].gathered) == 0:
-        c[].gathered = Buffer()
-
-
-@always_inline
-def _worker_of(c: PointerTo[ConnectionState]) -> PointerTo[WorkerState]:
-    return c[].worker.unsafe_bitcast[WorkerState]()
+    c[].window.gathered.advance(count)
+    if len(c[].window.gathered) == 0:
+        c[].window.gathered = Buffer()
 
 
 def _large_buffers(c: PointerTo[ConnectionState]) -> BufferPool:
-    return _worker_of(c)[].reactor.large_buffers()
+    return worker_of(c)[].reactor.large_buffers()
 
 
 def _gather(c: PointerTo[ConnectionState], pool: BufferPool):
-    if c[].input:
-        c[].gathered.append(window(c))
+    if c[].window.buffer:
+        c[].window.gathered.append(window(c))
         drop_input(c, pool)
 
 
@@ -220,29 +189,31 @@ def hand_head_over(
         head_octets: The length of the head.
     """
     x[].octet_count = head_octets
-    if c[].input_large and c[].input:
+    if c[].window.is_large and c[].window.buffer:
         # Too dear to be kept for the length of a request.
         _gather(c, _large_buffers(c))
-    if c[].input:
+    if c[].window.buffer:
         if x[].head.wants_upgrade:
             _copy_head(c, x, head_octets)
             return
-        x[].octets = c[].input.unsafe_value().unsafe_offset(c[].input_start)
-        x[].read_buffer = c[].input
-        c[].input_shared = True
+        x[].octets = (
+            c[].window.buffer.unsafe_value().unsafe_offset(c[].window.start)
+        )
+        x[].read_buffer = c[].window.buffer
+        c[].window.is_shared = True
         return
     # The head came in pieces: the exchange takes the memory they were gathered
     # in, and what lies behind the head (rarely anything) moves on. The shorter
     # of the two is copied: to copy many requests that lie behind one another
     # once for each of them would cost their square.
     var copied = Buffer()
-    if len(c[].gathered) > 2 * head_octets:
+    if len(c[].window.gathered) > 2 * head_octets:
         copied.append(window(c)[:head_octets])
-        c[].gathered.consume(head_octets)
+        c[].window.gathered.consume(head_octets)
     else:
-        if len(c[].gathered) > head_octets:
+        if len(c[].window.gathered) > head_octets:
             copied.append(window(c)[head_octets:])
-        swap(copied, c[].gathered)
+        swap(copied, c[].window.gathered)
     x[].gathered = copied^
     x[].octets = x[].gathered.unsafe_front()
 
@@ -272,10 +243,10 @@ def take_head_back(
         var buffer = x[].read_buffer.unsafe_value()
         x[].read_buffer = None
         if (
-            c[].input_shared
-            and c[].input
-            and Int(c[].input.unsafe_value()) == Int(buffer)
+            c[].window.is_shared
+            and c[].window.buffer
+            and Int(c[].window.buffer.unsafe_value()) == Int(buffer)
         ):
-            c[].input_shared = False
+            c[].window.is_shared = False
         else:
             pool.give(buffer)

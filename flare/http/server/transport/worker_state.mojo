@@ -1,14 +1,12 @@
 """Holds what one worker of a server consists of."""
 
-from flare.core import (
-    Buffer,
-    Erased,
-    PointerTo,
-    Slab,
-    SlotHandle,
-    heap_destroy,
+from flare.core import Buffer, Erased, PointerTo, Slab, SlotHandle, heap_destroy
+from flare.http.exchange import (
+    Carrier,
+    CarrierFunctions,
+    Exchange,
+    ExchangeState,
 )
-from flare.http.exchange import CarrierFunctions, Exchange, ExchangeState
 from flare.message import HTTP_DATE_OCTETS, write_http_date
 from flare.runtime.buffer_pool import BufferPool
 from flare.runtime.fiber import FiberFunction
@@ -18,11 +16,11 @@ from flare.runtime.timer_task import TIMER_OF_TASK, TimerTask
 from flare.runtime.timer_wheel import TimerEntry
 from flare.tls import TlsContext
 
-from ..records.access_queue import AccessRing
 from ..config import ServerConfig
+from ..records.access_queue import AccessRing
+from ..records.statistics import WorkerStatistics
 from .connection_state import ConnectionState
 from .octet_budget import OctetBudget
-from ..records.statistics import WorkerStatistics
 
 comptime OUTPUT_OCTETS = 16384
 """The size that output buffers begin with."""
@@ -57,6 +55,8 @@ struct ExchangeFunctions(TrivialRegisterPassable):
     """Called when the handler has returned."""
     var lost: FiberFunction
     """Called when a cancelled handler goes on waiting for too long."""
+    var content_due: def(Erased) thin -> None
+    """Called with an exchange when its timer fires."""
 
 
 struct ListenerState(Movable):
@@ -283,8 +283,11 @@ struct WorkerState(Movable):
         self.statistics = statistics
         self.access_ring = None
 
-    def take_exchange(mut self) -> Exchange:
+    def take_exchange(mut self, connection: Erased) -> Exchange:
         """Lends a block for a request.
+
+        Args:
+            connection: The connection that it will come on.
 
         Returns:
             The block, ready for a new head.
@@ -296,6 +299,12 @@ struct WorkerState(Movable):
         else:
             exchange = self._make_exchange()
         exchange[].begin()
+        exchange[].carrier = Carrier(
+            connection,
+            Pointer(to=self.functions.carrier).unsafe_origin_cast[
+                MutUntrackedOrigin
+            ](),
+        )
         return exchange
 
     @always_inline
@@ -306,20 +315,21 @@ struct WorkerState(Movable):
             exchange: What `take_exchange` returned.
         """
         exchange[].end()
-        if exchange[].content.capacity() > SPARE_CONTENT_OCTETS_MAX:
+        self._cancel_timer(exchange)
+        if exchange[].content.octets.capacity() > SPARE_CONTENT_OCTETS_MAX:
             self._free_content(exchange)
         if exchange[].gathered.capacity() > 0:
             exchange[].gathered = Buffer()
             self.has_freed = True
-        if exchange[].trailers.capacity() > 0:
-            exchange[].trailers = Buffer()
+        if exchange[].content.trailers.capacity() > 0:
+            exchange[].content.trailers = Buffer()
             self.has_freed = True
         if exchange[].head.has_mended_target:
             exchange[].head.forget_mended()
 
     @no_inline
     def _free_content(mut self, exchange: Exchange):
-        exchange[].content = Buffer()
+        exchange[].content.octets = Buffer()
         self.has_freed = True
 
     def give_exchange(mut self, exchange: Exchange):
@@ -332,6 +342,28 @@ struct WorkerState(Movable):
         self.end_exchange(exchange)
         exchange[].carrier = None
         self.spare_exchanges.append(exchange)
+
+    def lose_exchange(mut self, exchange: Exchange):
+        """Keeps a block to which the stack of a lost fiber refers.
+
+        Args:
+            exchange: What `take_exchange` returned.
+        """
+        exchange[].end()
+        self._cancel_timer(exchange)
+        exchange[].carrier = None
+        if not (exchange[].content.is_whole and exchange[].content.is_complete):
+            exchange[].content.octets = Buffer()
+        self.lost_exchanges.append(exchange)
+
+    @always_inline
+    def _cancel_timer(mut self, exchange: Exchange):
+        if exchange[].content_wait.timer.is_armed():
+            self.reactor.timers().cancel(
+                Pointer(to=exchange[].content_wait.timer).unsafe_origin_cast[
+                    MutUntrackedOrigin
+                ]()
+            )
 
     @always_inline
     def take_output(mut self) -> Buffer:
@@ -370,10 +402,10 @@ struct WorkerState(Movable):
             x: The request whose content it is.
             count: The octets that are to be appended.
         """
-        var needed = len(x[].content) + count
-        if needed > max(x[].content.capacity(), _SHORT_OCTETS):
+        var needed = len(x[].content.octets) + count
+        if needed > max(x[].content.octets.capacity(), _SHORT_OCTETS):
             self._lengthen(
-                x[].content,
+                x[].content.octets,
                 needed,
                 max(
                     needed,
@@ -437,6 +469,16 @@ struct WorkerState(Movable):
         var slot = self.exchanges.take(ExchangeState()).value()
         var exchange = self.exchanges.find(slot).value()
         exchange[].slot = slot
+        exchange[].worker = self.index
+        exchange[].handler = self.handler
+        exchange[].content_wait.task = TimerTask(
+            exchange.unsafe_bitcast[NoneType](), self.functions.content_due
+        )
+        exchange[].content_wait.timer.owner = (
+            Pointer(to=exchange[].content_wait.task)
+            .unsafe_origin_cast[MutUntrackedOrigin]()
+            .unsafe_bitcast[NoneType]()
+        )
         return exchange
 
     def trim_exchanges(mut self, kept: Int) -> Bool:
@@ -463,3 +505,16 @@ def _nothing(owner: Erased):
 
 def _ask_nobody(peers: Erased, worker: Erased):
     pass
+
+
+@always_inline
+def worker_of(c: PointerTo[ConnectionState]) -> PointerTo[WorkerState]:
+    """Returns the worker of a connection.
+
+    Args:
+        c: The connection.
+
+    Returns:
+        The worker's state.
+    """
+    return c[].worker.unsafe_bitcast[WorkerState]()

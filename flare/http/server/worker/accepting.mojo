@@ -31,11 +31,11 @@ from flare.sys.file import close_descriptor, open_event_descriptor
 
 from ..driver.connection import Connection
 from ..driver.operations import begin_connection
-from ..transport.connection_state import ConnectionState, Stage, Wait
-from ..transport.output import machine
-from ..transport.proxy_header import is_welcome
-from ..records.statistics import WorkerStatistics
 from ..driver.tls_connection import begin_tls
+from ..records.statistics import WorkerStatistics
+from ..sending.h1_responses import machine
+from ..transport.connection_state import ConnectionState, Stage, Wait
+from ..transport.proxy_header import is_welcome
 from ..transport.worker_state import Accepted, ListenerState, WorkerState
 
 comptime _PAUSE_MS = 100
@@ -48,7 +48,6 @@ comptime _ACCEPTS_MAX = 1024
 comptime _AMPLE_ROOM_MIN = 1024
 # What `_accept_waiting` returns when no slot is free.
 comptime _NO_SLOT = 1
-
 comptime _ANSWER: StaticString = (
     "HTTP/1.1 503 Service Unavailable\r\n"
     "Retry-After: 1\r\n"
@@ -140,7 +139,7 @@ def give_up_accepting(w: PointerTo[WorkerState]):
     _cancel_timer(w)
 
 
-def has_ended(w: PointerTo[WorkerState]) -> Bool:
+def worker_has_ended(w: PointerTo[WorkerState]) -> Bool:
     """Tells whether a worker has stopped and nobody is left.
 
     Args:
@@ -193,7 +192,7 @@ def shed_connections(w: PointerTo[WorkerState]) -> Bool:
         var c = w[].connections.find(slots[i]).value()
         if _has_idled(w, c):
             # Sorts by time, and still tells which one it is.
-            idle.append((c[].deadline_ms << 24) | i)
+            idle.append((c[].deadline.at_ms << 24) | i)
         elif c[].stage == Stage.OPEN:
             machine(c).close_after_exchange()
     sort(idle)
@@ -344,7 +343,7 @@ def _try_again(w: PointerTo[WorkerState]):
 
 def _go_on_ending(w: PointerTo[WorkerState]):
     _accept_last(w)
-    if has_ended(w):
+    if worker_has_ended(w):
         # Nothing more may happen: the present turn must not wait.
         w[].reactor.post(_nothing, w.unsafe_bitcast[NoneType]())
 
@@ -390,10 +389,10 @@ def _accept_waiting(
 def _has_idled(
     w: PointerTo[WorkerState], c: PointerTo[ConnectionState]
 ) -> Bool:
-    var since_ms = c[].deadline_ms
+    var since_ms = c[].deadline.at_ms
     if c[].stage == Stage.SHAKING_HANDS:
         since_ms -= c[].tls.value()[].handshake_timeout_ms
-    elif c[].stage == Stage.OPEN and c[].wait == Wait.NEXT_REQUEST:
+    elif c[].stage == Stage.OPEN and c[].deadline.wait == Wait.NEXT_REQUEST:
         since_ms -= w[].config.idle_timeout_ms
     else:
         return False

@@ -9,18 +9,24 @@ there is room for the others.
 
 from flare.core import Erased, PointerTo, SlotHandle
 
+from ..driver.connection import Connection
+from ..exchange.departures import connection_lost
+from ..receiving.h1_requests import (
+    any_gathers_content,
+    any_is_favoured,
+    end_behind_answer,
+    refuse_content,
+)
+from ..sending.h1_responses import machine
 from ..transport.buffered import (
     arm_tick,
     buffered_octets,
-    gathers_content,
-    is_favoured,
     is_full,
     is_short_of_room,
     stop_tick,
 )
-from ..driver.connection import Connection
 from ..transport.connection_state import ConnectionState, Stage
-from ..transport.output import flush
+from ..transport.outbox import flush
 from ..transport.worker_state import OUTPUT_OCTETS, WorkerState
 
 # What goes on takes in what lies in its window: more in a turn would hold the
@@ -86,13 +92,13 @@ def _may_go_on(
     needs none."""
     if not is_short_of_room(w):
         return True
-    if not gathers_content(c):
+    if not any_gathers_content(c):
         # It waits only while the whole budget is used up.
         return not is_full(w)
     if _has_favoured(w):
         return False
     w[].budget.favoured = c[].slot
-    w[].budget.favoured_request = c[].exchange.unsafe_value()[].request_id
+    w[].budget.favoured_request = c[].h1.exchange.unsafe_value()[].request_id
     return True
 
 
@@ -102,7 +108,7 @@ def _go_on(w: PointerTo[WorkerState], slot: SlotHandle):
     _leave_line(c)
     Connection(c).process()
     var again = w[].connections.find(slot)
-    if not (again and again.value()[].awaits_room):
+    if not (again and again.value()[].share.awaits_room):
         stuck_since_ms = w[].reactor.now_ms()
     w[].budget.stuck_since_ms = stuck_since_ms
 
@@ -112,7 +118,7 @@ def _has_favoured(w: PointerTo[WorkerState]) -> Bool:
     if w[].budget.favoured_request == 0:
         return False
     var c = w[].connections.find(w[].budget.favoured)
-    if c and is_favoured(c.value()) and gathers_content(c.value()):
+    if c and any_gathers_content(c.value()) and any_is_favoured(c.value()):
         return True
     w[].budget.favoured_request = 0
     return False
@@ -163,7 +169,11 @@ def _heaviest(w: PointerTo[WorkerState]) -> Int:
 
 def _weight(c: PointerTo[ConnectionState]) -> Int:
     """Returns how much refusing a connection that waits frees."""
-    return c[].charged if gathers_content(c) else c[].gathered.capacity()
+    return (
+        c[]
+        .share.charged if any_gathers_content(c) else c[]
+        .window.gathered.capacity()
+    )
 
 
 def _drop_stale(w: PointerTo[WorkerState]):
@@ -185,14 +195,14 @@ def _refuse(w: PointerTo[WorkerState], slot: SlotHandle):
     if c.value()[].stage != Stage.OPEN:
         connection.settle()
         return
-    if not c.value()[].exchange or _only_answer_is_due(c.value()):
+    if not c.value()[].h1.exchange or _only_answer_is_due(c.value()):
         # What stands behind that request was not begun: nothing of it happens.
-        connection.end_behind_answer()
-    elif c.value()[].upgraded:
+        end_behind_answer(c.value())
+    elif machine(c.value()).is_upgraded():
         # No part of another protocol may be left out.
-        connection.peer_is_gone()
+        connection_lost(c.value())
     else:
-        connection.refuse_content(503)
+        refuse_content(c.value(), 503)
         flush(c.value())
     connection.settle()
 
@@ -200,23 +210,25 @@ def _refuse(w: PointerTo[WorkerState], slot: SlotHandle):
 def _stays_in_line(c: Optional[PointerTo[ConnectionState]]) -> Bool:
     """Takes a connection that no longer waits off the list, as far as it knows
     itself; the caller drops its entry."""
-    if c and not c.value()[].awaits_room:
+    if c and not c.value()[].share.awaits_room:
         _leave_line(c.value())
-    return Bool(c) and c.value()[].awaits_room
+    return Bool(c) and c.value()[].share.awaits_room
 
 
 def _leave_line(c: PointerTo[ConnectionState]):
-    c[].awaits_room = False
-    c[].stands_in_line = False
+    c[].share.awaits_room = False
+    c[].share.stands_in_line = False
 
 
 def _only_answer_is_due(c: PointerTo[ConnectionState]) -> Bool:
     """Tells whether a handler runs that has all it needs: it may have changed
     something, and its answer counts."""
-    if not c[].running or c[].upgraded:
+    if c[].running == 0:
         return False
-    ref x = c[].exchange.unsafe_value()[]
-    return x.content_complete and x.content_status == 0
+    ref x = c[].h1.exchange.unsafe_value()[]
+    return (
+        x.content.is_complete and x.content.status == 0 and not x.is_upgraded()
+    )
 
 
 def _nothing(owner: Erased):

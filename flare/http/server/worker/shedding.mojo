@@ -11,16 +11,17 @@ move at a fair rate are left alone.
 from flare.core import Buffer, PointerTo, SlotHandle
 from flare.sys.socket import unacknowledged_octets
 
-from ..transport.buffered import (
-    buffered_octets,
-    gathers_content,
-    is_favoured,
-    is_overfull,
-)
 from ..driver.connection import Connection
-from ..transport.connection_state import ConnectionState, Stage
-from ..transport.output import flush, has_output
+from ..exchange.departures import connection_lost
+from ..receiving.h1_requests import (
+    any_gathers_content,
+    any_is_favoured,
+    refuse_content,
+)
 from ..records.statistics import WorkerStatistics
+from ..transport.buffered import buffered_octets, is_overfull
+from ..transport.connection_state import ConnectionState, Stage
+from ..transport.outbox import flush, has_output
 from ..transport.worker_state import OUTPUT_OCTETS, WorkerState
 
 # Looking at all connections takes time, which the others lack.
@@ -103,11 +104,11 @@ def shed(w: PointerTo[WorkerState]):
 def _end(w: PointerTo[WorkerState], c: PointerTo[ConnectionState]):
     WorkerStatistics.add(Pointer(to=w[].statistics[].connections_shed), 1)
     var connection = Connection(c)
-    if gathers_content(c) and _surplus_octets(c, False) < OUTPUT_OCTETS:
-        connection.refuse_content(503)
+    if any_gathers_content(c) and _surplus_octets(c, False) < OUTPUT_OCTETS:
+        refuse_content(c, 503)
         flush(c)
     else:
-        connection.peer_is_gone()
+        connection_lost(c)
     connection.settle()
 
 
@@ -126,11 +127,11 @@ def _holders(w: PointerTo[WorkerState], now_ms: Int) -> List[_Holder]:
         var c = w[].connections.find(slot)
         if c:
             var surplus = _surplus_octets(c.value(), others_wait)
-            var favoured = is_favoured(c.value())
+            var favoured = any_is_favoured(c.value())
             if surplus < OUTPUT_OCTETS and not favoured:
-                c.value()[].noted_ms = 0
+                c.value()[].share.noted_ms = 0
             elif _is_slow(w, c.value(), surplus, now_ms):
-                var all = c.value()[].charged + _lent_octets(c.value())
+                var all = c.value()[].share.charged + _lent_octets(c.value())
                 holders.append(_Holder(slot, surplus, all, favoured))
     return holders^
 
@@ -143,24 +144,24 @@ def _surplus_octets(c: PointerTo[ConnectionState], others_wait: Bool) -> Int:
     """
     if c[].stage == Stage.CLOSING:
         return 0
-    var surplus = c[].charged + _lent_octets(c)
-    if c[].running:
-        ref x = c[].exchange.unsafe_value()[]
-        if c[].awaits_room and not x.content_complete:
+    var surplus = c[].share.charged + _lent_octets(c)
+    if c[].running > 0:
+        ref x = c[].h1.exchange.unsafe_value()[]
+        if c[].share.awaits_room and not x.content.is_complete:
             return 0
         if x.stream.is_open:
             return surplus
         # The handler needs its head, and its content if that is complete.
-        surplus -= x.gathered.capacity() + x.trailers.capacity()
+        surplus -= x.gathered.capacity() + x.content.trailers.capacity()
         if x.head.has_mended_target:
             surplus -= x.head.mended.capacity()
-        if not (others_wait and gathers_content(c)):
-            surplus -= x.content.capacity()
+        if not (others_wait and any_gathers_content(c)):
+            surplus -= x.content.octets.capacity()
     return surplus
 
 
 def _lent_octets(c: PointerTo[ConnectionState]) -> Int:
-    return _lent(c[].output) + _lent(c[].sending)
+    return _lent(c[].outbox.output) + _lent(c[].outbox.sending)
 
 
 def _lent(buffer: Buffer) -> Int:
@@ -175,12 +176,12 @@ def _is_slow(
 ) -> Bool:
     """Tells whether octets of a connection have moved at less than a fair rate
     since it was looked at first. A fast one is looked at anew."""
-    var looked_at_ms = now_ms - c[].noted_ms
+    var looked_at_ms = now_ms - c[].share.noted_ms
     # One that has taken all goes at the pace of its handler.
     var is_new = (
-        c[].noted_ms < w[].budget.shedding_since_ms
-        or c[].noted_ms == 0
-        or not (gathers_content(c) or has_output(c))
+        c[].share.noted_ms < w[].budget.shedding_since_ms
+        or c[].share.noted_ms == 0
+        or not (any_gathers_content(c) or has_output(c))
     )
     var least_ms = _LOOKED_AT_OVERFULL_MS if is_overfull(w) else _LOOKED_AT_MS
     if not is_new and looked_at_ms < least_ms:
@@ -188,13 +189,13 @@ def _is_slow(
     # The kernel takes much at once from a connection, and then nothing for long.
     # A simulated one takes all, and its descriptor is unknown here.
     var waiting = unacknowledged_octets(c[].descriptor)
-    var all_moved = c[].moved_octets - max(waiting, 0)
-    if c[].running:
-        all_moved += c[].exchange.unsafe_value()[].stream.filtered_octets
-    var moved = all_moved - c[].noted_octets
+    var all_moved = c[].share.moved_octets - max(waiting, 0)
+    if c[].running > 0:
+        all_moved += c[].h1.exchange.unsafe_value()[].stream.filtered_octets
+    var moved = all_moved - c[].share.noted_octets
     var fair = max(_FAIR_OCTETS_PER_SECOND, surplus_octets // _HELD_SECONDS_MAX)
     if not is_new and moved >= 0 and moved * 1000 < fair * looked_at_ms:
         return True
-    c[].noted_ms = now_ms
-    c[].noted_octets = all_moved
+    c[].share.noted_ms = now_ms
+    c[].share.noted_octets = all_moved
     return False

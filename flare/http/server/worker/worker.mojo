@@ -1,24 +1,13 @@
 """Runs one worker of a server: accepts, serves, and ends when told."""
 
-from flare.core import (
-    Erased,
-    PointerTo,
-    heap_create,
-    heap_destroy,
-)
+from flare.core import Erased, PointerTo, heap_create, heap_destroy
 from flare.runtime.current import current_reactor, set_current_reactor
 from flare.tls import TlsContext
 
-from .accepting import (
-    admit,
-    begin_accepting,
-    close_spare,
-    end_accepting,
-    give_up_accepting,
-    has_ended,
-    keep_spare,
-    shed_connections,
-)
+from ..driver.connection import Connection
+from ..driver.starved import feed_starved
+from ..driver.tls_connection import go_on_shaking_hands
+from ..records.statistics import WorkerStatistics
 from ..transport.buffered import (
     arm_tick,
     buffered_octets,
@@ -26,20 +15,26 @@ from ..transport.buffered import (
     is_short_of_room,
     stop_tick,
 )
-from ..driver.connection import Connection
-from .content_room import begin_budget, feed_waiting
 from ..transport.log_lines import log_line
-from ..transport.read_ahead import feed_starved
-from .shedding import shed
-from ..records.statistics import WorkerStatistics
-from ..driver.tls_connection import go_on_shaking_hands
-from .trimming import arm_trimming, begin_trimming, end_trimming
 from ..transport.worker_state import (
     HANDSHAKE_STEPS_MAX,
-    SLOW_TURN_LOG_MS,
     ListenerState,
+    SLOW_TURN_LOG_MS,
     WorkerState,
 )
+from .accepting import (
+    admit,
+    begin_accepting,
+    close_spare,
+    end_accepting,
+    give_up_accepting,
+    keep_spare,
+    shed_connections,
+    worker_has_ended,
+)
+from .content_room import begin_budget, feed_waiting
+from .shedding import shed
+from .trimming import arm_trimming, begin_trimming, end_trimming
 
 
 @fieldwise_init
@@ -194,7 +189,7 @@ struct Worker(TrivialRegisterPassable):
         Returns:
             True after `stop`, when no connection is left.
         """
-        return has_ended(self.state)
+        return worker_has_ended(self.state)
 
     def _turn_limit_ms(self) -> Int:
         var w = self.state

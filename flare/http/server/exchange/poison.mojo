@@ -5,17 +5,23 @@ may hold a view of it. The memory of the request is then filled with one octet
 that no text holds, and stays out of use until the last such fiber has ended.
 """
 
-from flare.core import Buffer, Erased, OctetPointer, PointerTo, heap_create
-from flare.core import heap_destroy
+from flare.core import (
+    Buffer,
+    Erased,
+    OctetPointer,
+    PointerTo,
+    heap_create,
+    heap_destroy,
+)
 from flare.http.exchange import Exchange
 from flare.runtime.fiber_family import TRACKS_FAMILIES
 from flare.runtime.reactor import RECEIVE_BUFFER_OCTETS, Reactor
 
 from std.memory import unsafe_memset
 
-from .connection_state import ConnectionState
-from .log_lines import log_line_of_peer
-from .output import worker_of
+from ..transport.connection_state import ConnectionState
+from ..transport.log_lines import log_line_of_peer
+from ..transport.worker_state import worker_of
 
 comptime POISON: UInt8 = 0xDB
 """What a view shows that has outlived its request."""
@@ -59,16 +65,16 @@ def _poison(c: PointerTo[ConnectionState], x: Exchange):
         return
     var kept = heap_create(_Kept(w[].reactor))
     _spoil(x[].octets, x[].octet_count)
-    if x[].content_view:
-        _spoil(x[].content_view.value(), x[].content_view_octets)
+    if x[].content.view:
+        _spoil(x[].content.view.value(), x[].content.view_octets)
     # A buffer with octets behind the request still serves its connection.
-    if x[].read_buffer and not (c[].input_shared and c[].input):
+    if x[].read_buffer and not (c[].window.is_shared and c[].window.buffer):
         kept[].head = x[].read_buffer
         x[].read_buffer = None
         _spoil(kept[].head.value(), RECEIVE_BUFFER_OCTETS)
     swap(kept[].gathered, x[].gathered)
-    swap(kept[].content, x[].content)
-    swap(kept[].trailers, x[].trailers)
+    swap(kept[].content, x[].content.octets)
+    swap(kept[].trailers, x[].content.trailers)
     x[].parameters.swap_decoded(kept[].decoded)
     _spoil_buffer(kept[].gathered)
     _spoil_buffer(kept[].content)

@@ -1,0 +1,56 @@
+"""Closes a connection and frees its slot."""
+
+from flare.core import PointerTo
+
+from ..receiving.h1_requests import drop_exchange
+from ..records.statistics import WorkerStatistics
+from ..transport.connection_state import ConnectionState
+from ..transport.deadline import forget_deadline
+from ..transport.encryption import free_transport
+from ..transport.outbox import drop_output, send_operation
+from ..transport.read_ahead import receive_operation, watch_operation
+from ..transport.window import drop_input
+from ..transport.worker_state import worker_of
+
+
+def close(c: PointerTo[ConnectionState]):
+    """Ends the operations, then closes and frees the slot; call it again while
+    something still uses the connection.
+
+    Args:
+        c: The connection, in the stage `CLOSING`.
+    """
+    var w = worker_of(c)
+    var reactor = w[].reactor
+    if not receive_operation(c).is_idle():
+        reactor.cancel(receive_operation(c))
+    if not send_operation(c).is_idle():
+        reactor.cancel(send_operation(c))
+    if not watch_operation(c).is_idle():
+        reactor.cancel(watch_operation(c))
+    if (
+        c[].running > 0
+        or c[].processing
+        or not receive_operation(c).is_idle()
+        or not send_operation(c).is_idle()
+        or not watch_operation(c).is_idle()
+    ):
+        return
+    drop_exchange(c)
+    drop_input(c, reactor.buffers())
+    drop_output(c)
+    if c[].tls:
+        free_transport(c)
+    forget_deadline(c)
+    if c[].ending.resets:
+        reactor.reset(c[].descriptor)
+    else:
+        reactor.close(c[].descriptor)
+    # What it still has dies with its slot.
+    w[].budget.charged -= c[].share.charged
+    w[].has_freed = True
+    _ = w[].connections.give(c[].slot)
+    WorkerStatistics.set(
+        Pointer(to=w[].statistics[].connections), w[].connections.lent()
+    )
+    w[].slot_freed(w.unsafe_bitcast[NoneType]())

@@ -1,0 +1,71 @@
+"""Resumes receiving on connections that found no free receive buffer."""
+
+from flare.core import Erased, PointerTo, SlotHandle
+
+from ..receiving.h1_requests import receive_wish
+from ..transport.connection_state import Stage
+from ..transport.read_ahead import (
+    adjust_receive,
+    receive_operation,
+    submit_receive,
+)
+from ..transport.worker_state import WorkerState
+
+comptime STARVED_SPARE = 64
+"""How many entries of connections that have ended may always stay in the list
+of those that found no buffer."""
+
+
+def note_starved(w: PointerTo[WorkerState], slot: SlotHandle):
+    """Remembers a connection that found no free buffer.
+
+    Connections that end meanwhile leave their entries behind. These are dropped
+    when they may outnumber the others.
+
+    Args:
+        w: The worker.
+        slot: The slot of the connection.
+    """
+    ref starved = w[].starved
+    if len(starved) >= 2 * w[].connections.lent() + STARVED_SPARE:
+        var kept = 0
+        for i in range(len(starved)):
+            var c = w[].connections.find(starved[i])
+            if c and c.value()[].receiving.is_starved:
+                starved[kept] = starved[i]
+                kept += 1
+        starved.shrink(kept)
+    starved.append(slot)
+
+
+def feed_starved(w: PointerTo[WorkerState]):
+    """Resumes receiving on connections that found no free buffer.
+
+    As many as there are buffers, the longest waiting first: to let all of them
+    try for one would cost their square.
+
+    Args:
+        w: The worker.
+    """
+    var count = min(w[].reactor.buffers().available(), len(w[].starved))
+    var waiting = List[SlotHandle](w[].starved[:count])
+    var rest = List[SlotHandle](w[].starved[count:])
+    w[].starved = rest^
+    if len(w[].starved) > 0:
+        # If no octets wait for them, it is the turn of the others.
+        w[].reactor.post(_nothing, w.unsafe_bitcast[NoneType]())
+    for slot in waiting:
+        var c = w[].connections.find(slot)
+        if c:
+            c.value()[].receiving.is_starved = False
+            if c.value()[].stage == Stage.OPEN:
+                adjust_receive(c.value(), receive_wish(c.value()))
+            elif (
+                c.value()[].stage in (Stage.LINGERING, Stage.SHAKING_HANDS)
+                and receive_operation(c.value()).is_idle()
+            ):
+                submit_receive(c.value())
+
+
+def _nothing(owner: Erased):
+    pass

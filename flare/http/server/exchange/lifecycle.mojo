@@ -1,0 +1,147 @@
+"""Begins, starts and ends requests, whatever protocol they came in."""
+
+from flare.core import PointerTo
+from flare.http.exchange import Exchange, ExchangeStage
+from flare.http.rate_budget import RateBudget
+from flare.message import Status
+from flare.runtime.fiber import Fiber
+
+from ..records.statistics import WorkerStatistics
+from ..transport.buffered import is_overfull
+from ..transport.connection_state import ConnectionState, connection_of
+from ..transport.worker_state import worker_of
+
+
+@always_inline
+def begin_exchange(x: Exchange):
+    """Numbers a request whose head is complete.
+
+    Args:
+        x: The request.
+    """
+    var c = connection_of(x)
+    var w = worker_of(c)
+    c[].requests += 1
+    x[].stage = ExchangeStage.STARTING
+    x[].request_id = w[].next_request_id
+    x[].started_ms = w[].reactor.now_ms()
+    x[].content.octets_max = w[].config.max_body_size
+    x[].content_wait.budget = RateBudget(w[].config.body_timeout_ms)
+    w[].next_request_id += 1
+    WorkerStatistics.add(Pointer(to=w[].statistics[].requests), 1)
+
+
+@always_inline
+def is_last_request(c: PointerTo[ConnectionState]) -> Bool:
+    """Returns whether a connection carries no further request.
+
+    Args:
+        c: The connection, which has just got one.
+
+    Returns:
+        True if it has carried as many as it may, or if the server stops.
+    """
+    var w = worker_of(c)
+    return c[].requests >= w[].config.max_keepalive_requests or w[].stopping
+
+
+@always_inline
+def start_handler(x: Exchange) -> Bool:
+    """Runs the handler on a fiber until it waits or returns.
+
+    Args:
+        x: The request.
+
+    Returns:
+        False if the worker has too much to do; the request counts as running
+        all the same, and is to be answered and finished.
+    """
+    var c = connection_of(x)
+    var w = worker_of(c)
+    x[].stage = ExchangeStage.RUNNING
+    c[].running += 1
+    w[].in_flight += 1
+    var fibers = w[].reactor.state[].fibers
+    if w[].in_flight <= w[].config.max_requests_in_flight and not is_overfull(
+        w
+    ):
+        var fiber = fibers.start(
+            w[].reactor,
+            w[].run,
+            x.unsafe_bitcast[NoneType](),
+            w[].functions.finished,
+            x[].started_ms + w[].config.handler_timeout_ms,
+            w[].functions.lost,
+        )
+        if fiber:
+            x[].fiber = fiber
+            fibers.resume(fiber.unsafe_value())
+            return True
+    WorkerStatistics.add(Pointer(to=w[].statistics[].refused), 1)
+    return False
+
+
+@always_inline
+def end_handler(x: Exchange):
+    """Counts a request no longer whose response is written.
+
+    Args:
+        x: The request.
+    """
+    var c = connection_of(x)
+    x[].stage = ExchangeStage.HEAD
+    c[].running -= 1
+    c[].share.awaits_room = False
+    worker_of(c)[].in_flight -= 1
+
+
+def cancel_handler(x: Exchange):
+    """Ends a request whose peer is gone: its handler is cancelled.
+
+    Args:
+        x: The request, whose handler runs.
+    """
+    x[].peer_gone = True
+    x[].fiber.value().cancel()
+    # Fibers that the handler has spawned may wait for the peer too.
+    _wake(x[].waiter)
+    _wake(x[].stream.waiter)
+
+
+def note_half_close(x: Exchange):
+    """Cancels the next wait of a handler, because its peer sends no more.
+
+    What came in front of the end counts, and an answer that needs no more
+    waiting is sent: the peer may still read.
+
+    Args:
+        x: The request, whose handler runs.
+    """
+    if not x[].peer_ended:
+        x[].peer_ended = True
+        x[].fiber.value().cancel()
+
+
+def stop_stream(x: Exchange):
+    """Notifies the function of an open stream that the server stops.
+
+    Args:
+        x: The exchange, whose stream is open.
+    """
+    ref stream = x[].stream
+    stream.is_stopping = True
+    if not stream.is_endless:
+        return
+    if stream.status == Status.SWITCHING_PROTOCOLS:
+        # It may want to say goodbye, so its waits go on.
+        stream.write_tells = not stream.has_read
+        _wake(x[].waiter)
+    else:
+        x[].fiber.value().cancel()
+    _wake(stream.waiter)
+
+
+@always_inline
+def _wake(fiber: Optional[Fiber]):
+    if fiber:
+        fiber.unsafe_value().wake()

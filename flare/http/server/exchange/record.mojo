@@ -1,0 +1,63 @@
+"""Writes a record of each answered request into the access log's ring."""
+
+from flare.http.exchange import Exchange
+from flare.http.response import Response
+from flare.message import Method
+
+from ..records.statistics import WorkerStatistics
+from ..sending.h1_responses import Sent, write_response
+from ..transport.connection_state import connection_of
+from ..transport.worker_state import worker_of
+
+
+@always_inline
+def answer(x: Exchange, var response: Response):
+    """Writes the response to a request, and its record.
+
+    Args:
+        x: The request.
+        response: The response.
+    """
+    record_access(x, write_response(x, response^))
+
+
+@always_inline
+def record_access(x: Exchange, sent: Sent):
+    """Hands a record of an answered request to the access log, if there is one.
+
+    Args:
+        x: The request.
+        sent: The response.
+    """
+    if worker_of(connection_of(x))[].access_ring and sent.status != 0:
+        _record(x, sent)
+
+
+@no_inline
+def _record(exchange: Exchange, sent: Sent):
+    var w = worker_of(connection_of(exchange))
+    ref x = exchange[]
+    var slot = w[].access_ring.value().next_slot()
+    if not slot:
+        WorkerStatistics.add(
+            Pointer(to=w[].statistics[].access_records_dropped), 1
+        )
+        return
+    ref record = slot.value()[]
+    record.unix_seconds = w[].reactor.wall_seconds()
+    record.worker = w[].index
+    record.request_id = x.request_id
+    record.status = sent.status
+    record.response_octets = sent.content_octets
+    record.duration_ms = 0
+    if x.started_ms != 0:
+        record.duration_ms = max(w[].reactor.now_ms() - x.started_ms, 0)
+    # What is refused before its handler runs is not named: its head may be cut
+    # off, and its octets are dropped already.
+    record.method = x.head.method if x.is_running() else Method.OTHER
+    record.set_target(
+        x.head.target_text(x.window()).as_bytes() if x.is_running() else Span[
+            UInt8, ImmUntrackedOrigin
+        ]()
+    )
+    w[].access_ring.value().publish()

@@ -1,0 +1,1 @@
+"""What a peer sends becomes requests: one module per protocol."""

@@ -1,0 +1,454 @@
+"""Turns what peers send in HTTP/1.1 into requests.
+
+A connection has one request at a time. The next head is read when the response
+is complete, so that requests are answered in the order in which they came.
+"""
+
+from flare.core import Buffer, PointerTo
+from flare.http.builders import refusal, service_unavailable
+from flare.http.exchange import Exchange, ExchangeStage
+from flare.proto.h1 import H1Error, H1Event
+from flare.runtime.fiber import Fiber
+
+from ..exchange.departures import connection_lost
+from ..exchange.request_content import (
+    CONTENT_TOO_LARGE,
+    READ_AHEAD_OCTETS,
+    append_content,
+    count_content,
+    exceeds_limit,
+    gathers_content,
+    has_read_ahead,
+    held_octets,
+    is_favoured,
+    may_take_content,
+    reads_in_large,
+)
+from ..exchange.lifecycle import (
+    begin_exchange,
+    end_handler,
+    is_last_request,
+    start_handler,
+)
+from ..exchange.poison import poison_views
+from ..exchange.record import answer
+from ..records.statistics import WorkerStatistics
+from ..sending.h1_responses import machine
+from ..transport.connection_state import ConnectionState, Stage, Wait
+from ..transport.outbox import has_room_for_answer
+from ..transport.proxy_header import take_proxy_header
+from ..transport.read_ahead import ReceiveWish
+from ..transport.window import (
+    consume,
+    drop_input,
+    hand_head_over,
+    take_head_back,
+    window,
+)
+from ..transport.worker_state import worker_of
+
+comptime _DRAINED_OCTETS_MAX = 256 * 1024
+
+
+@always_inline
+def advance(c: PointerTo[ConnectionState]) -> Bool:
+    """Handles one event of the protocol.
+
+    Args:
+        c: The connection.
+
+    Returns:
+        False if the connection waits for octets, for room or for its handler.
+    """
+    if c[].stage != Stage.OPEN:
+        return False
+    var octets = window(c)
+    if not c[].h1.exchange:
+        if len(octets) == 0 and not c[].ending.peer_ended:
+            return False
+        if c[].proxy.is_header_due:
+            return take_proxy_header(c)
+        # A client that has yet to send the rest of a request may read no answer
+        # before.
+        if not has_room_for_answer(c) and not machine(c).is_receiving_body():
+            return False
+        c[].h1.exchange = worker_of(c)[].take_exchange(
+            c.unsafe_bitcast[NoneType]()
+        )
+    var x = c[].h1.exchange.unsafe_value()
+    if x[].is_running():
+        if x[].is_upgraded():
+            # The octets belong to the handler.
+            if len(octets) > 0 or c[].ending.peer_ended:
+                _wake(x[].waiter)
+            return False
+        if (
+            x[].content.is_complete
+            or x[].content.status != 0
+            or has_read_ahead(x)
+            or not may_take_content(x)
+        ):
+            return False
+    try:
+        var event = machine(c).next_event(
+            octets,
+            Pointer(to=x[].head).unsafe_origin_cast[MutUntrackedOrigin](),
+        )
+        return _handle(c, x, event)
+    except e:
+        return refuse(c, e)
+
+
+@always_inline
+def _handle(c: PointerTo[ConnectionState], x: Exchange, event: H1Event) -> Bool:
+    var pool = worker_of(c)[].reactor.buffers()
+    if event.kind == H1Event.REQUEST_HEAD:
+        hand_head_over(c, x, event.consumed)
+        if c[].window.buffer:
+            consume(c, pool, event.consumed)
+        c[].h1.has_begun_head = False
+        begin_exchange(x)
+        if is_last_request(c):
+            machine(c).close_after_exchange()
+        if machine(c).end_bodiless():
+            x[].content.is_complete = True
+            return _start(c, x)
+        return True
+    if event.kind == H1Event.DATA:
+        if x[].stage == ExchangeStage.HEAD:
+            return _drain(c, event)
+        if not _add_content(c, x, event):
+            return False
+        consume(c, pool, event.consumed)
+        return True
+    return _handle_other(c, x, event)
+
+
+@always_inline
+def _handle_other(
+    c: PointerTo[ConnectionState], x: Exchange, event: H1Event
+) -> Bool:
+    var pool = worker_of(c)[].reactor.buffers()
+    # What follows a request that is answered belongs to none.
+    var is_dropped = x[].stage == ExchangeStage.HEAD
+    if event.kind == H1Event.TRAILERS and not is_dropped:
+        worker_of(c)[].make_room(x[].content.trailers, event.consumed)
+        x[].content.trailers.append(window(c)[: event.consumed])
+    consume(c, pool, event.consumed)
+    if event.kind == H1Event.END_OF_MESSAGE:
+        x[].content.is_complete = True
+        if x[].stage == ExchangeStage.STARTING:
+            return _start_behind(c, x)
+        if is_dropped:
+            drop_exchange(c)
+            return True
+        _wake(x[].waiter)
+        return False
+    if event.kind == H1Event.TRAILERS:
+        return True
+    if event.kind == H1Event.NEED_OCTETS:
+        if x[].is_running() and exceeds_limit(x, machine(c).announced_octets()):
+            refuse_content(c, CONTENT_TOO_LARGE)
+            return False
+        if x[].stage == ExchangeStage.STARTING:
+            return _start_behind(c, x)
+        if is_dropped:
+            var rest = len(window(c))
+            c[].h1.has_begun_head = machine(c).has_begun_head(rest, x[].head)
+            if rest == 0:
+                drop_exchange(c)
+        return event.consumed > 0
+    if event.kind == H1Event.GOING_AWAY:
+        drop_exchange(c)
+        end_behind_output(c)
+        return False
+    if event.kind == H1Event.RESET:
+        connection_lost(c)
+    return False
+
+
+@always_inline
+def _add_content(
+    c: PointerTo[ConnectionState], x: Exchange, event: H1Event
+) -> Bool:
+    """Takes content in.
+
+    Returns:
+        False if it is too much; then the window is dropped, and the exchange may
+        be over.
+    """
+    var octets = window(c)[event.start : event.start + event.length]
+    x[].content.received += event.length
+    if exceeds_limit(x, machine(c).announced_octets()):
+        refuse_content(c, CONTENT_TOO_LARGE)
+        return False
+    # Content that lies whole after its head is not copied.
+    if (
+        event.length == x[].head.content_length
+        and c[].window.is_shared
+        and x[].read_buffer
+    ):
+        x[].content.view = octets.unsafe_ptr()
+        x[].content.view_octets = event.length
+    else:
+        append_content(x, octets)
+    count_content(x, event.length)
+    return True
+
+
+def _drain(c: PointerTo[ConnectionState], event: H1Event) -> Bool:
+    """Drops content that came after its response was written."""
+    # Chunk sizes and extensions count too.
+    c[].h1.drained += event.consumed
+    consume(c, worker_of(c)[].reactor.buffers(), event.consumed)
+    # A peer that still sends is not idle, but holds no stop up.
+    if c[].deadline.wait == Wait.NEXT_REQUEST and not worker_of(c)[].stopping:
+        c[].deadline.wait = Wait.NOTHING
+    if c[].h1.drained <= _DRAINED_OCTETS_MAX:
+        return True
+    c[].ending.lingers = True
+    drop_exchange(c)
+    end_behind_output(c)
+    return False
+
+
+@no_inline
+def _start_behind(c: PointerTo[ConnectionState], x: Exchange) -> Bool:
+    """Starts a request that did not end with its head."""
+    return _start(c, x)
+
+
+@always_inline
+def _start(c: PointerTo[ConnectionState], x: Exchange) -> Bool:
+    if not start_handler(x):
+        answer(x, service_unavailable())
+        finish_exchange(c, x)
+    return True
+
+
+@always_inline
+def finish_exchange(c: PointerTo[ConnectionState], x: Exchange):
+    """Ends a request whose response is written.
+
+    Args:
+        c: The connection.
+        x: The request.
+    """
+    var was_upgraded = x[].is_upgraded()
+    var may_send_more = x[].head.keep_alive
+    end_handler(x)
+    c[].h1.drained = 0
+    if c[].stage != Stage.OPEN:
+        _give_exchange(c, x)
+    elif was_upgraded:
+        _give_exchange(c, x)
+        c[].ending.lingers = True
+        end_behind_output(c)
+    elif machine(c).wants_close():
+        _give_exchange(c, x)
+        if len(window(c)) > 0 or machine(c).is_receiving_body():
+            c[].ending.lingers = True
+        c[].ending.may_send_more = may_send_more
+        end_behind_output(c)
+    elif len(window(c)) > 0 and has_room_for_answer(c):
+        _renew_exchange(c, x)
+    else:
+        _give_exchange(c, x)
+
+
+def refuse(c: PointerTo[ConnectionState], error: H1Error) -> Bool:
+    """Answers a peer that broke the protocol or a limit.
+
+    Args:
+        c: The connection.
+        error: What the peer has done.
+
+    Returns:
+        False, as `advance` does, because no further request is read.
+    """
+    var w = worker_of(c)
+    var x = c[].h1.exchange.value()
+    var is_answered = not x[].is_running() and machine(c).has_answered()
+    if not is_answered and x[].content.status == 0:
+        WorkerStatistics.add(Pointer(to=w[].statistics[].refused), 1)
+    WorkerStatistics.count_rule(w[].statistics, error.rule)
+    c[].ending.lingers = True
+    drop_input(c, w[].reactor.buffers())
+    c[].window.gathered.clear()
+    var status = error.status if error.status >= 400 else 400
+    if x[].is_running():
+        # The handler has the content it will get; its answer is replaced,
+        # unless it has begun.
+        x[].content.status = status
+        x[].content.rule = error.rule
+        _wake(x[].waiter)
+        return False
+    c[].h1.has_begun_head = False
+    if not is_answered:
+        x[].stage = ExchangeStage.HEAD
+        answer(x, refusal(status, error.rule))
+    # Else only the rest of a request whose answer is written is at fault.
+    _give_exchange(c, x)
+    end_behind_output(c)
+    return False
+
+
+def refuse_content(c: PointerTo[ConnectionState], status: Int):
+    """Rejects the content that a handler waits for or was to get.
+
+    Args:
+        c: The connection.
+        status: What answers the request, whatever the handler returns.
+    """
+    machine(c).stop_receiving()
+    _ = refuse(c, H1Error.peer(status, "the content"))
+
+
+def end_behind_output(c: PointerTo[ConnectionState]):
+    """Closes a connection once all that was written is sent.
+
+    Args:
+        c: The connection.
+    """
+    if c[].stage == Stage.OPEN:
+        c[].stage = Stage.LAST_SEND
+
+
+def end_behind_answer(c: PointerTo[ConnectionState]):
+    """Drops all input after the request whose handler runs, or whose response
+    is being sent, and closes after that response.
+
+    Args:
+        c: The connection.
+    """
+    # Later octets may not be read as a request either.
+    machine(c).stop_receiving()
+    c[].ending.lingers = True
+    drop_input(c, worker_of(c)[].reactor.buffers())
+    c[].window.gathered.clear()
+    if c[].running == 0:
+        end_behind_output(c)
+
+
+@always_inline
+def receive_wish(c: PointerTo[ConnectionState]) -> ReceiveWish:
+    """Returns how a connection wants to receive now.
+
+    Args:
+        c: An open connection.
+
+    Returns:
+        What its window and its request ask for.
+    """
+    # The window is not consumed while earlier answers are unsent. A head may be
+    # longer: it is consumed when it is whole.
+    var is_full = len(window(c)) >= max(
+        READ_AHEAD_OCTETS, machine(c).head_octets_max()
+    )
+    if c[].running == 0:
+        return ReceiveWish(is_full, False, False, False)
+    var x = c[].h1.exchange.unsafe_value()
+    var in_large = reads_in_large(x)
+    return ReceiveWish(
+        is_full
+        or (in_large and not x[].waiter)
+        or (has_read_ahead(x) and not x[].content.is_complete),
+        in_large,
+        x[].is_upgraded(),
+        is_favoured(x),
+    )
+
+
+@always_inline
+def held_by_exchanges(c: PointerTo[ConnectionState]) -> Int:
+    """Returns what the requests of a connection hold of the budget.
+
+    Args:
+        c: The connection.
+
+    Returns:
+        The octets.
+    """
+    return held_octets(c[].h1.exchange.unsafe_value()) if c[].h1.exchange else 0
+
+
+def any_gathers_content(c: PointerTo[ConnectionState]) -> Bool:
+    """Returns whether a request of a connection gathers its whole content.
+
+    Args:
+        c: The connection.
+
+    Returns:
+        True if one does.
+    """
+    return Bool(c[].h1.exchange) and gathers_content(
+        c[].h1.exchange.unsafe_value()
+    )
+
+
+def any_is_favoured(c: PointerTo[ConnectionState]) -> Bool:
+    """Returns whether a request of a connection goes on though there is no
+    room.
+
+    Args:
+        c: The connection.
+
+    Returns:
+        True if one does.
+    """
+    return Bool(c[].h1.exchange) and is_favoured(c[].h1.exchange.unsafe_value())
+
+
+@always_inline
+def _give_exchange(c: PointerTo[ConnectionState], x: Exchange):
+    """Returns the block of a finished request to the pool."""
+    var w = worker_of(c)
+    c[].h1.exchange = None
+    poison_views(c, x)
+    take_head_back(c, w[].reactor.buffers(), x)
+    if c[].window.gathered.capacity() > 0 and len(c[].window.gathered) == 0:
+        c[].window.gathered = Buffer()
+    w[].give_exchange(x)
+
+
+@always_inline
+def _renew_exchange(c: PointerTo[ConnectionState], x: Exchange):
+    """Uses the block of a request that is over for the next one, of which
+    octets have come."""
+    var w = worker_of(c)
+    poison_views(c, x)
+    take_head_back(c, w[].reactor.buffers(), x)
+    w[].end_exchange(x)
+    x[].begin()
+
+
+def drop_exchange(c: PointerTo[ConnectionState]):
+    """Returns the block of a request that no handler answers to the pool.
+
+    Args:
+        c: The connection.
+    """
+    if c[].running == 0 and c[].h1.exchange:
+        c[].h1.has_begun_head = False
+        _give_exchange(c, c[].h1.exchange.value())
+
+
+def forget_exchange(c: PointerTo[ConnectionState], x: Exchange):
+    """Leaves the block of a request, and the buffer of its head, to a fiber that
+    is lost.
+
+    Args:
+        c: The connection, which ends.
+        x: The request.
+    """
+    c[].h1.exchange = None
+    c[].running -= 1
+    if c[].window.is_shared:
+        c[].window.buffer = None
+        c[].window.is_shared = False
+
+
+@always_inline
+def _wake(fiber: Optional[Fiber]):
+    if fiber:
+        fiber.unsafe_value().wake()

@@ -1,0 +1,1 @@
+"""What handlers answer becomes octets: one module per protocol."""

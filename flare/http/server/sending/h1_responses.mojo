@@ -1,0 +1,284 @@
+"""Turns what handlers answer into the octets of HTTP/1.1."""
+
+from flare.core import PointerTo
+from flare.http.body import COPY_OCTETS_MAX
+from flare.http.error_answer import error_answer
+from flare.http.exchange import Exchange
+from flare.http.response import Response
+from flare.message import Method, Status
+from flare.proto.h1 import BodyLength, H1Error, H1Machine
+
+from ..records.statistics import WorkerStatistics
+from ..transport.buffered import buffered_octets, is_full
+from ..transport.connection_state import ConnectionState, Stage, connection_of
+from ..transport.log_lines import log_line_of_peer
+from ..transport.outbox import (
+    flush,
+    has_output,
+    keep_large,
+    make_room,
+    output_of,
+)
+from ..transport.worker_state import worker_of
+
+# What most heads fit into; a longer one lets the buffer grow.
+comptime _HEAD_OCTETS = 512
+
+
+@fieldwise_init
+struct Sent(TrivialRegisterPassable):
+    """The response that was written."""
+
+    comptime NOTHING = Self(0, 0)
+    """None: the connection ends instead."""
+
+    var status: Int
+    """Its status."""
+    var content_octets: Int
+    """The length of its content."""
+
+
+@always_inline
+def machine(c: PointerTo[ConnectionState]) -> H1Machine:
+    """Returns the protocol machine of a connection.
+
+    Args:
+        c: The connection.
+
+    Returns:
+        The handle.
+    """
+    return H1Machine(
+        Pointer(to=c[].h1.state).unsafe_origin_cast[MutUntrackedOrigin]()
+    )
+
+
+@always_inline
+def write_response(x: Exchange, var response: Response) -> Sent:
+    """Writes a response to a request.
+
+    One that cannot be a final response (its status is not 200 to 599, or
+    framing fields of the handler's own contradict its content) becomes a 500.
+
+    A long answer becomes a 503 if the worker has buffered all that it may, and
+    one to another method than GET if it has buffered twice as much.
+
+    Args:
+        x: The request.
+        response: The response.
+
+    Returns:
+        What was written in the end.
+    """
+    _close_if_never_asked(x)
+    if len(response.body) > COPY_OCTETS_MAX and _must_do_without(x, response):
+        var c = connection_of(x)
+        WorkerStatistics.add(Pointer(to=worker_of(c)[].statistics[].refused), 1)
+        response = error_answer(x, Status.SERVICE_UNAVAILABLE)
+    if _write_plain(x, response):
+        var sent = Sent(response.status, len(response.body))
+        if sent.content_octets > COPY_OCTETS_MAX:
+            keep_large(connection_of(x), response^.into_body())
+        return sent
+    return _write_general(x, response^)
+
+
+@no_inline
+def _must_do_without(x: Exchange, response: Response) -> Bool:
+    """Returns whether the budget has no room to keep a long content until the
+    peer has read it. The answer to another method than GET is kept until twice
+    the budget is used: the handler may have changed something."""
+    var w = worker_of(connection_of(x))
+    if not is_full(w) or response.body.is_sealed() or not x[].is_running():
+        return False
+    return (
+        x[].head.method == Method.GET
+        or buffered_octets(w) > 2 * w[].budget.octets_max
+    )
+
+
+@no_inline
+def _write_general(x: Exchange, var response: Response) -> Sent:
+    var w = worker_of(connection_of(x))
+    if response.status < 200 or response.status > 599:
+        # An interim response is none, and 101 would hand the connection over.
+        log_line_of_peer(
+            w, "flare: a response was refused: its status is not 200 to 599"
+        )
+        response = error_answer(x, 500)
+    try:
+        return _write(x, response^)
+    except e:
+        log_line_of_peer(
+            w,
+            "flare: a response was refused: it contradicts its own framing",
+        )
+        try:
+            return _write(x, error_answer(x, 500))
+        except:
+            # The head is out already: only closing tells the peer.
+            end_at_once(connection_of(x))
+            return Sent.NOTHING
+
+
+@always_inline
+def _close_if_never_asked(x: Exchange):
+    if (
+        x[].head.expects_continue
+        and not x[].content.is_complete
+        and x[].is_running()
+    ):
+        # The client was not told to send its content: whether it will is not
+        # known, so that no request may follow (RFC 9110 section 10.1.1).
+        var c = connection_of(x)
+        machine(c).close_after_exchange()
+        c[].ending.lingers = True
+
+
+def end_at_once(c: PointerTo[ConnectionState]):
+    """Ends a connection without sending the rest. It is reset if an orderly end
+    would make what the peer got look whole.
+
+    Args:
+        c: The connection.
+    """
+    c[].ending.resets = c[].ending.resets or _ends_with_close(c)
+    c[].stage = Stage.CLOSING
+
+
+@always_inline
+def _ends_with_close(c: PointerTo[ConnectionState]) -> Bool:
+    var h1 = machine(c)
+    if h1.is_upgraded():
+        return c[].running > 0 or has_output(c)
+    # To a client of HTTP/1.0 an orderly end makes what came the whole.
+    return h1.ends_with_close() and (h1.is_sending_body() or has_output(c))
+
+
+def write_stream_head(x: Exchange) raises H1Error:
+    """Writes the head of a streamed response, or the 101 of an upgrade.
+
+    Args:
+        x: The exchange, which has the head.
+
+    Raises:
+        H1Error: If its fields contradict one another; the output is as before.
+    """
+    var c = connection_of(x)
+    var w = worker_of(c)
+    w[].refresh_date()
+    _close_if_never_asked(x)
+    machine(c).send_response_head(
+        x[].stream.status,
+        x[].stream.headers,
+        BodyLength.UNKNOWN,
+        Span(w[].date),
+        output_of(c),
+    )
+    x[].stream.is_head_due = False
+
+
+def write_stream_content(x: Exchange, octets: Span[UInt8, _]) raises H1Error:
+    """Writes content of a streamed response whose head is written.
+
+    Args:
+        x: The exchange.
+        octets: The content, for which there is room.
+
+    Raises:
+        H1Error: If it exceeds the Content-Length of the response.
+    """
+    var c = connection_of(x)
+    var output = output_of(c)
+    make_room(c, len(octets))
+    machine(c).send_data(octets, output)
+    x[].stream.written += len(octets)
+
+
+def end_stream(x: Exchange) raises H1Error:
+    """Ends a streamed response whose function has returned.
+
+    Args:
+        x: The exchange.
+
+    Raises:
+        H1Error: If the content falls short of its Content-Length, or a field
+            may not be a trailer.
+    """
+    var c = connection_of(x)
+    if x[].stream.is_head_due:
+        write_stream_head(x)
+    if len(x[].stream.trailers) > 0:
+        machine(c).send_trailers(x[].stream.trailers, output_of(c))
+    machine(c).send_end(output_of(c))
+
+
+@always_inline
+def _write_plain(x: Exchange, response: Response) -> Bool:
+    var c = connection_of(x)
+    var octets = response.body.octets()
+    var w = worker_of(c)
+    var output = output_of(c)
+    w[].refresh_date()
+    return machine(c).send_plain_response(
+        response.status,
+        response.headers,
+        octets,
+        Span(w[].date),
+        output,
+        copies=len(octets) <= COPY_OCTETS_MAX,
+    )
+
+
+def _write(x: Exchange, var response: Response) raises H1Error -> Sent:
+    var c = connection_of(x)
+    var output = output_of(c)
+    var w = worker_of(c)
+    w[].refresh_date()
+    var sent = Sent(response.status, len(response.body))
+    var length = sent.content_octets
+    var is_copied = length <= COPY_OCTETS_MAX
+    make_room(c, _HEAD_OCTETS + (length if is_copied else 0))
+    var h1 = machine(c)
+    h1.send_response_head(
+        response.status,
+        response.headers,
+        _length_of(h1, response.status, length),
+        Span(w[].date),
+        output,
+    )
+    if is_copied or not h1.response_allows_body(response.status):
+        h1.send_data(response.body.octets(), output)
+    else:
+        h1.count_data(length)
+        keep_large(c, response^.into_body())
+    h1.send_end(output)
+    return sent
+
+
+@always_inline
+def _length_of(h1: H1Machine, status: Int, length: Int) -> BodyLength:
+    # Where no content goes out, that there is none says nothing of the content
+    # that GET would have got (RFC 9110 section 8.6); the handler may know.
+    if (
+        length == 0
+        and status != Status.NO_CONTENT
+        and not h1.response_allows_body(status)
+    ):
+        return BodyLength.NONE
+    return BodyLength.known(length)
+
+
+def write_continue(x: Exchange):
+    """Writes 100 (Continue): the client that waits may send its content.
+
+    Args:
+        x: The request.
+    """
+    var c = connection_of(x)
+    try:
+        machine(c).send_informational(100, output_of(c))
+    except:
+        # Too late for it: the response has begun.
+        return
+    flush(c)

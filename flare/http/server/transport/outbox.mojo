@@ -1,0 +1,245 @@
+"""Sends what a connection has gathered: one send at a time, the rest waits."""
+
+from flare.core import Buffer, PointerTo
+from flare.http.body import COPY_OCTETS_MAX, Body
+from flare.runtime.operation import Operation
+from flare.runtime.reactor import LARGE_BUFFER_OCTETS
+
+from .buffered import drop_large, is_full
+from .connection_state import ConnectionState
+from .encryption import encrypt
+from .worker_state import OUTPUT_OCTETS, worker_of
+
+comptime STREAM_OCTETS_MAX = LARGE_BUFFER_OCTETS - 64
+"""How much of a streamed response may gather before its function waits. The
+rest of the buffer is for chunk sizes and line ends."""
+# While more than this is unsent no further request is read.
+comptime _UNSENT_OCTETS_MAX = 256 * 1024
+# A chunk size with its line ends, and the last chunk.
+comptime _AROUND_CONTENT_OCTETS = 32
+
+
+@always_inline
+def output_of(c: PointerTo[ConnectionState]) -> PointerTo[Buffer]:
+    """Returns the buffer in which a connection gathers its output.
+
+    Args:
+        c: The connection.
+
+    Returns:
+        The buffer; it has memory.
+    """
+    if c[].outbox.output.capacity() == 0:
+        c[].outbox.output = worker_of(c)[].take_output()
+    return Pointer(to=c[].outbox.output).unsafe_origin_cast[
+        MutUntrackedOrigin
+    ]()
+
+
+@always_inline
+def make_room(c: PointerTo[ConnectionState], count: Int):
+    """Makes room for content in the buffer of `output_of`.
+
+    Args:
+        c: The connection, which has such a buffer.
+        count: The octets, without those that are written around them.
+    """
+    worker_of(c)[].make_room(c[].outbox.output, count + _AROUND_CONTENT_OCTETS)
+
+
+def stream_room(c: PointerTo[ConnectionState]) -> Int:
+    """Returns how much of a stream may gather before its function waits.
+
+    Args:
+        c: The connection.
+
+    Returns:
+        64 KiB or so, or what fits a buffer of the usual size where the worker
+        has buffered all that it may.
+    """
+    return STREAM_OCTETS_MAX if not is_full(worker_of(c)) else OUTPUT_OCTETS
+
+
+@always_inline
+def has_output(c: PointerTo[ConnectionState]) -> Bool:
+    """Returns whether any output is still unsent.
+
+    Args:
+        c: The connection.
+
+    Returns:
+        True until the peer's kernel has taken all of it.
+    """
+    return (
+        len(c[].outbox.output) > 0
+        or len(c[].outbox.sending) > 0
+        or Bool(c[].outbox.large)
+        or not send_operation(c).is_idle()
+    )
+
+
+@always_inline
+def has_room_for_answer(c: PointerTo[ConnectionState]) -> Bool:
+    """Returns whether a further request may be read.
+
+    Args:
+        c: The connection.
+
+    Returns:
+        False while too much of earlier answers is unsent.
+    """
+    if c[].outbox.large:
+        return False
+    var unsent = len(c[].outbox.output)
+    return unsent <= OUTPUT_OCTETS or (
+        unsent <= _UNSENT_OCTETS_MAX and not is_full(worker_of(c))
+    )
+
+
+@always_inline
+def send_operation(c: PointerTo[ConnectionState]) -> Operation:
+    """Returns the send operation of a connection.
+
+    Args:
+        c: The connection.
+
+    Returns:
+        The operation.
+    """
+    return Operation(
+        Pointer(to=c[].outbox.operation).unsafe_origin_cast[
+            MutUntrackedOrigin
+        ]()
+    )
+
+
+@always_inline
+def flush(c: PointerTo[ConnectionState]):
+    """Sends what has gathered, unless a send is in flight.
+
+    Args:
+        c: The connection.
+    """
+    if not send_operation(c).is_idle():
+        return
+    if c[].tls:
+        _flush_encrypted(c)
+        return
+    if len(c[].outbox.sending) == 0:
+        if len(c[].outbox.output) == 0:
+            if c[].outbox.large:
+                _send_large(c)
+            return
+        swap(c[].outbox.sending, c[].outbox.output)
+    c[].outbox.operation.address = c[].outbox.sending.unsafe_front()
+    c[].outbox.operation.length = len(c[].outbox.sending)
+    c[].outbox.operation.second = None
+    if c[].outbox.large and len(c[].outbox.output) == 0:
+        _send_with_large(c)
+    else:
+        worker_of(c)[].reactor.submit(send_operation(c))
+
+
+@no_inline
+def _flush_encrypted(c: PointerTo[ConnectionState]):
+    if len(c[].outbox.sending) == 0:
+        encrypt(c)
+    if len(c[].outbox.sending) == 0:
+        return
+    c[].outbox.operation.address = c[].outbox.sending.unsafe_front()
+    c[].outbox.operation.length = len(c[].outbox.sending)
+    c[].outbox.operation.second = None
+    worker_of(c)[].reactor.submit(send_operation(c))
+
+
+@no_inline
+def _send_with_large(c: PointerTo[ConnectionState]):
+    var octets = _unsent_of_large(c)
+    c[].outbox.operation.second = octets.unsafe_ptr()
+    c[].outbox.operation.second_length = len(octets)
+    # A short rest is copied for less than what it takes not to copy it.
+    c[].outbox.operation.second_is_sealed = (
+        len(octets) > COPY_OCTETS_MAX and c[].outbox.large.value().is_sealed()
+    )
+    worker_of(c)[].reactor.submit_at_once(send_operation(c))
+
+
+@no_inline
+def _send_large(c: PointerTo[ConnectionState]):
+    # No output precedes it any more.
+    c[].outbox.operation.address = _unsent_of_large(c).unsafe_ptr()
+    c[].outbox.operation.length = 0
+    _send_with_large(c)
+
+
+def _unsent_of_large(
+    c: PointerTo[ConnectionState],
+) -> Span[UInt8, MutUntrackedOrigin]:
+    var octets = c[].outbox.large.value().octets()
+    return Span[UInt8, MutUntrackedOrigin](
+        unsafe_ptr=octets.unsafe_ptr()
+        .unsafe_mut_cast[True]()
+        .unsafe_origin_cast[MutUntrackedOrigin]()
+        .unsafe_offset(c[].outbox.large_sent),
+        length=len(octets) - c[].outbox.large_sent,
+    )
+
+
+@always_inline
+def count_sent(c: PointerTo[ConnectionState], count: Int):
+    """Drops what the kernel has taken.
+
+    Args:
+        c: The connection, whose send has just completed.
+        count: How many octets; at least 1.
+    """
+    var of_large = count - len(c[].outbox.sending)
+    if of_large <= 0:
+        c[].outbox.sending.consume(count)
+        return
+    c[].outbox.sending.clear()
+    c[].outbox.large_sent += of_large
+    if c[].outbox.large_sent >= len(c[].outbox.large.value()):
+        drop_large(c)
+
+
+@always_inline
+def release_output(c: PointerTo[ConnectionState]):
+    """Returns empty output buffers to the pool; no send is in flight.
+
+    Args:
+        c: The connection.
+    """
+    if c[].outbox.sending.capacity() > 0 and len(c[].outbox.sending) == 0:
+        var buffer = Buffer()
+        swap(buffer, c[].outbox.sending)
+        worker_of(c)[].give_output(buffer^)
+    if c[].outbox.output.capacity() > 0 and len(c[].outbox.output) == 0:
+        var buffer = Buffer()
+        swap(buffer, c[].outbox.output)
+        worker_of(c)[].give_output(buffer^)
+
+
+def drop_output(c: PointerTo[ConnectionState]):
+    """Drops all unsent output; no send is in flight.
+
+    Args:
+        c: The connection.
+    """
+    c[].outbox.sending.clear()
+    c[].outbox.output.clear()
+    drop_large(c)
+    release_output(c)
+
+
+@no_inline
+def keep_large(c: PointerTo[ConnectionState], var content: Body):
+    """Keeps long content where it lies until it is sent.
+
+    Args:
+        c: The connection, which keeps no other.
+        content: The content, sent after what has gathered.
+    """
+    c[].outbox.large = content^
+    c[].outbox.large_sent = 0
+    c[].outbox.large_since_ms = worker_of(c)[].reactor.now_ms()
