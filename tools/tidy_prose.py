@@ -19,7 +19,9 @@ BULLET = re.compile(r"^(?:[-*+]|\d+\.)\s+")
 SPAN = re.compile(r"(`+).+?\1")
 LINK = re.compile(r"!?\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])?")
 # A full stop that ends a sentence: what follows looks like the next one.
-END = re.compile(r"(?<=[.!?])[\"')*_]*\s+(?=[\"'(*_]*[A-Z`\d])")
+END = re.compile(
+    r"(?<=[.!?])[\"')*_]*\s+(?=[\"'(*_]*(?:[A-Z`\d]|flare\b|[a-z_]+\.md\b))"
+)
 ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|etc|vs|cf|No)\.$")
 
 
@@ -143,8 +145,8 @@ def dedented(text: str) -> list[str]:
 
 
 def plain(text: str) -> str:
-    """Returns prose with links as their text and code as the one word x."""
-    text = SPAN.sub("x", text)
+    """Returns prose with links as their text and code as the one word X."""
+    text = SPAN.sub("X", text)
     return LINK.sub(r"\1", text)
 
 

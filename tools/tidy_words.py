@@ -70,7 +70,7 @@ BEHIND = re.compile(
     r"\b[Bb]ehind\b(?! (?:(?:an?|the|its|your|one|this|that|another|every|each"
     r"|two|such|our|some|any) )?(?:\w+ )?(?:proxy|proxies|handles?|pointers?"
     r"|locks?|nginx|HAProxy|balancers?|network|NAT|firewall|load|reverse"
-    r"|trait|interface|x)\b)"
+    r"|trait|interface|X)\b)"
 )
 LEFT_BEHIND = re.compile(r"\b(?:leaves?|left|stays?|falls?|lags?) (?:\w+ ){0,3}$")
 INVERTED = re.compile(

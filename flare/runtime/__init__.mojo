@@ -1,4 +1,4 @@
-"""Runs fibers, timers and operations of the kernel, one loop per worker."""
+"""Fibers, timers and kernel operations: one loop per worker."""
 
 from flare.sys.clock import unix_ms, unix_seconds
 

@@ -1,7 +1,7 @@
-"""Says what a kernel interface must do for a reactor.
+"""Defines what a kernel interface must do for a reactor.
 
-A backend completes operations; a readiness kernel does the system call when the
-descriptor is ready and reports the same completion. Nothing above the reactor's
+A backend completes operations. A readiness backend makes the system call when
+the descriptor is ready, and reports the same completion. Only the reactor's
 turn knows which backend runs.
 """
 
@@ -13,16 +13,16 @@ from .operation import Completion, Operation
 
 @fieldwise_init
 struct BackendKind(Equatable, TrivialRegisterPassable, Writable):
-    """Names the kernel interfaces."""
+    """The kernel interfaces."""
 
     comptime AUTOMATIC = Self(0)
-    """Rings (io_uring) where the kernel allows them, else epoll."""
+    """io_uring if the kernel allows it, otherwise epoll."""
     comptime IO_URING = Self(1)
     """Completions by shared rings (Linux 6.0 and newer)."""
     comptime EPOLL = Self(2)
     """Readiness by epoll (any Linux)."""
     comptime SIMULATED = Self(3)
-    """No kernel: a network in memory whose faults a seed decides."""
+    """No kernel: a network in memory with faults chosen by a seed."""
 
     var value: UInt8
     """The number of the kind."""
@@ -44,35 +44,37 @@ struct BackendKind(Equatable, TrivialRegisterPassable, Writable):
 
 
 comptime Completions = PointerTo[List[Completion]]
-"""Where backends put completions; the reactor dispatches them afterwards."""
+"""The list in which backends collect completions; the reactor dispatches them
+later.
+"""
 
 
 trait Backend(TrivialRegisterPassable):
-    """Carries operations to a kernel and back; a handle to heap state."""
+    """Passes operations to a kernel interface; a handle to heap state."""
 
     def submit(self, operation: Operation, completions: Completions):
-        """Begins an operation.
+        """Starts an operation.
 
         Args:
-            operation: Marked as in flight; its block stays where it is until
-                the final completion.
-            completions: For what is complete at once.
+            operation: The operation, marked as in flight. Its block stays in
+                place until the final completion.
+            completions: The list for operations that complete at once.
         """
         ...
 
     def flush(self):
-        """Hands the kernel what was submitted, without waiting."""
+        """Passes submitted operations to the kernel, without waiting."""
         ...
 
     def cancel(self, operation: Operation, completions: Completions):
-        """Asks for the end of an operation in flight.
+        """Cancels an operation in flight.
 
-        Its final completion still comes: `CANCELLED`, or the result if it was
-        faster.
+        Its final completion still arrives: `CANCELLED`, or the result if that
+        was faster.
 
         Args:
             operation: The operation.
-            completions: For what is complete at once.
+            completions: The list for operations that complete at once.
         """
         ...
 
@@ -80,13 +82,13 @@ trait Backend(TrivialRegisterPassable):
         """Waits for completions and appends them.
 
         Args:
-            timeout_ms: The longest wait; 0 only looks, -1 waits for ever.
-            completions: Where to put them.
+            timeout_ms: The longest wait; 0 does not wait, -1 waits for ever.
+            completions: The list to append to.
         """
         ...
 
     def end_sending(self, descriptor: Int32):
-        """Tells the peer that nothing more is sent; receiving goes on.
+        """Ends the stream to the peer (half-close); receiving goes on.
 
         Args:
             descriptor: A connected socket without a send in flight.
@@ -108,25 +110,26 @@ trait Backend(TrivialRegisterPassable):
         ...
 
     def accept_now(self, listener: Int32) -> Int:
-        """Accepts one connection that waits already; never waits for one.
+        """Accepts a connection that is already waiting; never waits for one.
 
         Args:
             listener: A listening socket that no operation uses.
 
         Returns:
-            The descriptor; EAGAIN if nobody waits, however few descriptors are
-            left, or another negated errno.
+            The descriptor; EAGAIN if no client is waiting, even if no
+            descriptor is left; or another negated errno.
         """
         ...
 
     def hold_back(self, listener: Int32, held: Bool):
-        """Decides whether new connections may enter a listen queue.
+        """Sets whether new connections may enter a listen queue.
 
-        What waits in it stays, and peers that are held back try again later.
+        Connections in the queue stay. Clients that are held back try again
+        later.
 
         Args:
             listener: A listening socket.
-            held: True to keep new connections off, False to let them come.
+            held: Whether to hold new connections back.
         """
         ...
 
@@ -136,19 +139,19 @@ trait Backend(TrivialRegisterPassable):
         mut spare: Int32,
         answer: Span[UInt8, ImmStaticOrigin],
     ) -> Int:
-        """Accepts one connection, sends a short answer and closes it at once.
+        """Accepts a connection, sends a short answer and closes at once.
 
-        What has arrived is read before, because closing with octets unread
-        would take the answer from the peer.
+        Octets that have arrived are read first: closing with unread octets
+        would reset the connection, and the client would lose the answer.
 
         Args:
             listener: A listening socket that no operation uses.
-            spare: A descriptor to close and open again for it, because no other
-                may be left; -1 where there is none.
-            answer: All that the peer gets.
+            spare: A descriptor to close and reopen, in case no other is left;
+                -1 if there is none.
+            answer: The answer.
 
         Returns:
-            0 if somebody was answered, EAGAIN if nobody waits, or another
+            0 if a client was answered, EAGAIN if none is waiting, or another
             negated errno.
         """
         ...
@@ -162,8 +165,8 @@ trait Backend(TrivialRegisterPassable):
         ...
 
     def reset(self, descriptor: Int32):
-        """Closes a descriptor that no operation uses, so that the peer reads a
-        reset instead of an end.
+        """Closes a descriptor that no operation uses, and resets the
+        connection.
 
         Args:
             descriptor: A connected socket.

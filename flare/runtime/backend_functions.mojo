@@ -1,4 +1,4 @@
-"""Erases the type of a backend for what is called outside of a turn."""
+"""Erases the type of a backend, for calls outside a turn."""
 
 from flare.core import Erased, heap_destroy
 from flare.sys.socket_address import SocketAddressStorage
@@ -9,24 +9,24 @@ from .operation import Operation
 
 @fieldwise_init
 struct BackendFunctions(TrivialRegisterPassable):
-    """Holds the methods of one backend; each takes its erased address."""
+    """The methods of a backend; the first argument is its erased address."""
 
     var submit: def(Erased, Operation, Completions) thin -> None
-    """Begins an operation."""
+    """Starts an operation."""
     var accept_now: def(Erased, Int32) thin -> Int
-    """Accepts a connection that waits already."""
+    """Accepts a connection that is already waiting."""
     var hold_back: def(Erased, Int32, Bool) thin -> None
-    """Decides whether new connections may enter a listen queue."""
+    """Sets whether new connections may enter a listen queue."""
     var turn_away: def(
         Erased, Int32, mut Int32, Span[UInt8, ImmStaticOrigin]
     ) thin -> Int
-    """Answers one who wants to connect, and closes."""
+    """Answers a waiting client, and closes the connection."""
     var close: def(Erased, Int32) thin -> None
     """Closes a descriptor."""
     var reset: def(Erased, Int32) thin -> None
     """Closes a descriptor with a reset."""
     var end_sending: def(Erased, Int32) thin -> None
-    """Ends our side of a connection."""
+    """Ends the stream to the peer."""
     var peer_address: def(Erased, Int32, mut SocketAddressStorage) thin -> Int
     """Reads the address of a peer."""
     var now_ns: def(Erased) thin -> Int
@@ -36,7 +36,7 @@ struct BackendFunctions(TrivialRegisterPassable):
 
     @staticmethod
     def of[B: Backend]() -> Self:
-        """Names the methods of a type of backend.
+        """Returns the methods of a backend type.
 
         Parameters:
             B: The type of the backend.

@@ -1,7 +1,7 @@
-"""Runs code that blocks its thread without holding up the loop.
+"""Runs code that blocks its thread, without blocking the loop.
 
-For calls into foreign libraries, file access and long computations: the closure
-runs on a helper thread while the fiber is parked.
+Use it for calls of foreign libraries, file access and long computations: the
+closure runs on a helper thread while the fiber is parked.
 """
 
 from flare.core import Erased, PointerTo, heap_create, heap_destroy
@@ -16,12 +16,12 @@ from .wait import waiting_fiber
 def blocking[
     T: Movable & Deinitable, //, F: def() raises -> T
 ](var body: F) raises -> T:
-    """Runs a closure on a helper thread and parks until it has returned.
+    """Runs a closure on a helper thread, and parks until it has returned.
 
-    The closure must not touch what other fibers of the caller's thread touch.
-    It cannot be interrupted: when the fiber is cancelled, the call waits for
-    the end of the closure and raises then; deadlines do not end it. A closure
-    that can stop early asks a `Cancel` token of the calling fiber.
+    The closure must not use what other fibers of the caller's thread use. It
+    cannot be interrupted: if the fiber is cancelled, the call waits for the
+    closure to return and then raises. Deadlines do not end it. To stop early,
+    a closure checks a `Cancel` token of the calling fiber.
 
     Parameters:
         T: The type of the closure's result.
@@ -31,12 +31,13 @@ def blocking[
         body: The closure.
 
     Returns:
-        What the closure returned.
+        The closure's result.
 
     Raises:
         NetError: If the fiber is cancelled, if 1,024 closures wait already, if
             no thread can be started, or if the caller may not wait.
-        The text of the error that the closure raised.
+
+        The text of the closure's error.
     """
     var fiber = waiting_fiber("blocking")
     if fiber.is_cancelled():
@@ -78,7 +79,8 @@ def blocking[F: def() raises -> None](var body: F) raises:
 
     Raises:
         NetError: As for a closure with a result.
-        The text of the error that the closure raised.
+
+        The text of the closure's error.
     """
 
     def with_result() raises {var body^} -> NoneType:
@@ -119,7 +121,8 @@ struct _Work[T: Movable & Deinitable, F: def() raises -> T](_Workable):
             work[].result = work[].body.value()()
         except e:
             work[].error = e^
-        # What the closure opened on the helper thread ends there.
+        # Objects that the closure created on the helper thread are destroyed
+        # there.
         work[].body = None
 
     @staticmethod

@@ -1,8 +1,8 @@
 """Lends octet buffers of one size whose addresses never change.
 
-The kernel receives only into these. Memory is mapped in chunks, which stay
-mapped until the pool ends, and bounded. `trim` gives the pages of buffers back
-that have not been used for long: the next user gets new ones.
+The kernel receives only into these. Memory is mapped in chunks up to a bound,
+and stays mapped until the pool ends. `trim` returns the pages of long unused
+buffers to the kernel; their next user gets new pages.
 """
 
 from flare.core import (
@@ -27,33 +27,33 @@ comptime _TRIMMED_MAX = 1024
 
 
 struct BufferPoolState(Movable):
-    """Holds the free list. Only `BufferPool` touches it."""
+    """The state of a pool. Only `BufferPool` uses it."""
 
     var free: List[OctetPointer]
-    """The buffers nobody uses; the last one given back is lent first."""
+    """The unused buffers; the last one returned is lent first."""
     var cold: List[OctetPointer]
-    """Those of them without pages, which are lent last."""
+    """Unused buffers without pages, which are lent last."""
     var chunks: List[Int]
     """The addresses of the mappings."""
     var buffer_octets: Int
     """The size of each buffer."""
     var count_max: Int
-    """How many buffers there may be."""
+    """The most buffers there may be."""
     var count: Int
     """How many buffers there are."""
     var offered: Int
-    """Of those that are lent: how many wait for whatever arrives next."""
+    """How many lent buffers wait for the next octets to arrive."""
     var excepted: Int
-    """Of those that are lent: how many the limit does not count."""
+    """How many lent buffers the limit does not count."""
     var lender: MemoryLender
-    """What growing buffers give themselves back to."""
+    """Takes growing buffers back."""
 
     def __init__(out self, buffer_octets: Int, count_max: Int):
-        """Makes a pool without memory.
+        """Creates a pool without memory.
 
         Args:
             buffer_octets: The size of each buffer.
-            count_max: How many there may be.
+            count_max: The most buffers there may be.
         """
         self.free = List[OctetPointer]()
         self.cold = List[OctetPointer]()
@@ -75,14 +75,14 @@ struct BufferPool(TrivialRegisterPassable):
 
     @staticmethod
     def create(buffer_octets: Int, count_max: Int) -> Self:
-        """Makes a pool; memory is mapped when buffers are asked for.
+        """Creates a pool. Memory is mapped when buffers are taken.
 
         Args:
             buffer_octets: The size of each buffer, a multiple of 64.
-            count_max: How many there may be; rounded up to whole chunks of 64.
+            count_max: The most buffers; rounded up to whole chunks of 64.
 
         Returns:
-            A handle; call `destroy` when every buffer is back.
+            A handle. Call `destroy` after all buffers are returned.
         """
         var pool = Self(heap_create(BufferPoolState(buffer_octets, count_max)))
         pool.state[].lender.owner = pool.state.unsafe_bitcast[NoneType]()
@@ -99,18 +99,19 @@ struct BufferPool(TrivialRegisterPassable):
         """Lends a buffer.
 
         Returns:
-            The buffer, or none at the limit or when memory has run out.
+            The buffer; `None` at the limit or if memory runs out.
         """
         if len(self.state[].free) == 0 and not self._grow():
             return None
         return self.state[].free.pop()
 
     def take_growing(self) -> Buffer:
-        """Lends a buffer that grows, on the heap then, and gives itself back.
+        """Lends a buffer that can grow, by moving to the heap, and that
+        returns itself.
 
         Returns:
-            An empty buffer; without memory at the limit or when memory has run
-            out. It must die before the pool does.
+            An empty buffer; without memory at the limit or if memory runs out.
+            It must be destroyed before the pool.
         """
         var octets = self.take()
         if not octets:
@@ -125,16 +126,16 @@ struct BufferPool(TrivialRegisterPassable):
 
     @always_inline
     def give(self, buffer: OctetPointer):
-        """Takes a buffer back.
+        """Returns a buffer to the pool.
 
         Args:
-            buffer: What `take` returned; not used afterwards.
+            buffer: The result of `take`; do not use it afterwards.
         """
         self.state[].free.append(buffer)
 
     @always_inline
     def buffer_octets(self) -> Int:
-        """Tells the size of each buffer.
+        """Returns the size of each buffer.
 
         Returns:
             Octets.
@@ -143,27 +144,28 @@ struct BufferPool(TrivialRegisterPassable):
 
     @always_inline
     def offer(self, change: Int):
-        """Counts the buffers that a backend has lent to the kernel in advance.
+        """Changes the number of buffers that a backend has lent to the kernel
+        in advance.
 
         Args:
-            change: How many more; negative where octets have come in some.
+            change: The difference; negative after octets have arrived in some.
         """
         self.state[].offered += change
 
     def except_from_limit(self, change: Int):
         """Changes how many lent buffers the limit does not count, because
-        something else bounds who keeps them for long.
+        another limit applies to them.
 
         Args:
-            change: How many more; negative before they are given back.
+            change: The difference; negative before they are returned.
         """
         self.state[].excepted += change
 
     def available(self) -> Int:
-        """Counts what receives may still be completed in.
+        """Returns how many more receives can complete.
 
         Returns:
-            The buffers that can be taken, and those on offer.
+            The number of buffers that can be taken or are lent in advance.
         """
         ref s = self.state[]
         return (
@@ -174,8 +176,8 @@ struct BufferPool(TrivialRegisterPassable):
         )
 
     def is_exhausted(self) -> Bool:
-        """Returns whether nothing can be received before a buffer is given
-        back.
+        """Returns whether no octets can be received until a buffer is
+        returned.
 
         Returns:
             True if the limit is reached and every buffer holds octets.
@@ -183,23 +185,23 @@ struct BufferPool(TrivialRegisterPassable):
         return self.available() <= 0
 
     def lent(self) -> Int:
-        """Counts the buffers in use; those on offer are not yet.
+        """Returns the number of buffers in use, without those lent in advance.
 
         Returns:
-            The count.
+            The number.
         """
         ref s = self.state[]
         return s.count - len(s.free) - len(s.cold) - s.offered
 
     def trim(self, kept: Int) -> Bool:
-        """Gives the pages of half of the buffers back that nobody uses: of
-        those that have been given back longest ago.
+        """Returns the pages of half of the unused buffers to the kernel, those
+        unused for longest.
 
         Args:
-            kept: How many keep theirs.
+            kept: How many unused buffers keep their pages.
 
         Returns:
-            True if another call would give more back.
+            True if another call would return more.
         """
         ref s = self.state[]
         var spare = len(s.free) - kept
@@ -209,7 +211,7 @@ struct BufferPool(TrivialRegisterPassable):
         for i in range(count):
             _ = give_pages_back(Int(s.free[i]), s.buffer_octets)
             s.cold.append(s.free[i])
-        # What is given back finds room as before: nothing is allocated.
+        # A returned buffer always fits in the list: no memory is allocated.
         for i in range(count, len(s.free)):
             s.free[i - count] = s.free[i]
         s.free.shrink(len(s.free) - count)

@@ -1,4 +1,4 @@
-"""Lets code that does not wait learn that its fiber was cancelled."""
+"""Informs code that does not wait of the cancellation of its fiber."""
 
 from flare.net import NetError
 
@@ -9,9 +9,9 @@ from .wait import waiting_fiber
 
 @fieldwise_init
 struct Cancel(TrivialRegisterPassable):
-    """Tells whether one run of a fiber was asked to end.
+    """A token that shows whether a fiber was cancelled.
 
-    A long computation asks it now and then, also inside `blocking`, on the
+    A long computation checks it from time to time, also in `blocking` on the
     helper thread. It is valid until its reactor is destroyed.
     """
 
@@ -20,7 +20,7 @@ struct Cancel(TrivialRegisterPassable):
 
     @staticmethod
     def current() raises -> Self:
-        """Names the present run of the calling fiber.
+        """Returns the token for the calling fiber.
 
         Returns:
             The token.
@@ -32,11 +32,11 @@ struct Cancel(TrivialRegisterPassable):
         return Self(fiber, fiber.state[].generation)
 
     def is_cancelled(self) -> Bool:
-        """Returns whether the fiber was asked to end; from any thread.
+        """Returns whether the fiber was cancelled. Callable on any thread.
 
         Returns:
-            True from the moment of asking, and after the fiber has ended and
-            its block runs something else.
+            True from the cancellation on, even after the fiber has ended and
+            its block runs another one.
         """
         # Volatile: another thread writes it, and the caller may be a loop.
         var state = self._fiber.state
@@ -50,7 +50,7 @@ struct Cancel(TrivialRegisterPassable):
         )
 
     def raise_if_cancelled(self) raises:
-        """Ends the caller if the fiber was asked to end.
+        """Raises an error if the fiber was cancelled.
 
         Raises:
             NetError: If `is_cancelled`.

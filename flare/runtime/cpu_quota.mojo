@@ -1,19 +1,20 @@
-"""Reads how much processor time the control groups of the process allow.
+"""Determines the CPU time that the control groups of the process allow.
 
-A container shows all CPUs of its host, but may use only a share of their time:
-`cpu.max` (version 2) or `cpu.cfs_quota_us` (version 1) of its group, and of
-every group above it. The parsing functions are pure.
+A container shows all CPUs of its host, but may use only a share of their time.
+The share is in `cpu.max` (version 2) or `cpu.cfs_quota_us` (version 1) of its
+group and of every parent group. The parsing functions are pure.
 """
 
 
 def parse_cpu_max(text: StringSlice) -> Optional[Int]:
-    """Reads a `cpu.max` file of version 2: quota and period.
+    """Parses a `cpu.max` file of version 2: quota and period.
 
     Args:
-        text: The content, as `150000 100000` or `max 100000`.
+        text: The content, such as `150000 100000` or `max 100000`.
 
     Returns:
-        How many CPUs the quota fills, rounded up, or none without a quota.
+        The number of CPUs that the quota fills, rounded up; `None` without a
+        quota.
     """
     var fields = _fields(text)
     if len(fields) != 2:
@@ -22,14 +23,15 @@ def parse_cpu_max(text: StringSlice) -> Optional[Int]:
 
 
 def parse_cfs_quota(quota: StringSlice, period: StringSlice) -> Optional[Int]:
-    """Reads `cpu.cfs_quota_us` and `cpu.cfs_period_us` of version 1.
+    """Parses `cpu.cfs_quota_us` and `cpu.cfs_period_us` of version 1.
 
     Args:
-        quota: Microseconds of processor time in each period; -1 for no limit.
+        quota: Microseconds of CPU time in each period; -1 for no limit.
         period: Microseconds.
 
     Returns:
-        How many CPUs the quota fills, rounded up, or none without a quota.
+        The number of CPUs that the quota fills, rounded up; `None` without a
+        quota.
     """
     var quotas = _fields(quota)
     var periods = _fields(period)
@@ -41,15 +43,15 @@ def parse_cfs_quota(quota: StringSlice, period: StringSlice) -> Optional[Int]:
 
 
 def group_path(text: StringSlice, controller: StringSlice) -> Optional[String]:
-    """Finds the group of a process in its `/proc/self/cgroup`.
+    """Returns the group of a process from its `/proc/self/cgroup`.
 
     Args:
         text: The content: lines of `number:controllers:path`.
-        controller: A controller of version 1, or nothing for version 2.
+        controller: A controller of version 1; empty for version 2.
 
     Returns:
-        The path below the mount point, which begins with a slash; `/` where
-        the group lies outside of what is mounted.
+        The path below the mount point, starting with a slash; `/` if the group
+        is outside the mounted tree.
     """
     for line in text.split("\n"):
         var first = line.find(":")
@@ -71,10 +73,10 @@ def group_path(text: StringSlice, controller: StringSlice) -> Optional[String]:
 
 
 def groups_upwards(path: StringSlice) -> List[String]:
-    """Lists a group and every group above it, for each may have a quota.
+    """Returns a group and all its parents, each of which may have a quota.
 
     Args:
-        path: A path that begins with a slash.
+        path: A path that starts with a slash.
 
     Returns:
         The paths without a slash at the end; the last one is empty.
@@ -94,10 +96,10 @@ def groups_upwards(path: StringSlice) -> List[String]:
 
 
 def cpu_quota() -> Optional[Int]:
-    """Finds the smallest quota of the groups that the process is in.
+    """Returns the smallest quota of the process's groups.
 
     Returns:
-        How many CPUs it fills, rounded up, or none without a quota.
+        The number of CPUs it fills, rounded up; `None` without a quota.
     """
     var membership = _content("/proc/self/cgroup")
     var smallest = Optional[Int](None)

@@ -1,7 +1,7 @@
-"""Finds the fiber that a blocking-looking call runs on.
+"""Finds the fiber on which a waiting call runs.
 
-A thread without a loop gets a private one at its first wait, freed when the
-thread ends. On a thread that runs a loop, only fibers may wait.
+A thread without a loop gets a private one at its first wait; it is freed when
+the thread ends. On a thread that runs a loop, only fibers may wait.
 """
 
 from flare.core import PointerTo
@@ -13,10 +13,10 @@ from .reactor import Reactor, ReactorConfig, ReactorState
 
 
 def current_reactor() -> Optional[Reactor]:
-    """Finds the loop of the calling thread.
+    """Returns the loop of the calling thread.
 
     Returns:
-        The reactor, or none if the thread has none yet.
+        The reactor; `None` if the thread has none yet.
     """
     var word = thread_word()[]
     if word == 0:
@@ -25,10 +25,10 @@ def current_reactor() -> Optional[Reactor]:
 
 
 def set_current_reactor(reactor: Optional[Reactor]):
-    """Says which loop the calling thread runs.
+    """Sets the loop of the calling thread.
 
     Args:
-        reactor: The reactor, or none when the thread leaves its loop.
+        reactor: The reactor; `None` when the thread leaves its loop.
     """
     thread_word()[] = Int(reactor.value().state) if reactor else 0
     if reactor:
@@ -39,15 +39,15 @@ def set_current_reactor(reactor: Optional[Reactor]):
 
 @always_inline
 def current_fiber() -> Optional[Fiber]:
-    """Finds the fiber that runs on the calling thread.
+    """Returns the fiber that runs on the calling thread.
 
-    A thread without a loop gets a private one here, on the backend that the
-    kernel allows.
+    A thread without a loop gets a private one, on the backend that the kernel
+    allows.
 
     Returns:
-        The fiber, or the thread's main context where the loop is private; none
+        The fiber; with a private loop, the thread's main context. `None`
         inside a loop but outside a fiber, where waiting is refused, or if no
-        loop could be made.
+        loop can be created.
     """
     var word = thread_word()[]
     if word == 0:

@@ -1,6 +1,6 @@
-"""Lets fibers send and receive datagrams on a socket that several may hold.
+"""Sends and receives datagrams on a socket that several fibers may use.
 
-Each call is tried at once and never waits in the kernel; only where it would, a
+Each call is tried at once and never waits in the kernel; if it would wait, a
 poll parks the fiber. So the kernel touches the caller's memory only while the
 caller runs.
 """
@@ -25,7 +25,7 @@ from .socket import NOT_WAITED, FiberSocket, SocketDirection, is_simulated
 
 @fieldwise_init
 struct DatagramSocket(TrivialRegisterPassable):
-    """Names a socket of datagrams that fibers wait on."""
+    """A datagram socket that fibers wait on."""
 
     var socket: FiberSocket
     """The socket; its owner destroys it."""
@@ -34,7 +34,7 @@ struct DatagramSocket(TrivialRegisterPassable):
     def open(
         family: Int, protocol: Int, about: Optional[SocketAddr]
     ) raises -> Int32:
-        """Opens a descriptor for datagrams.
+        """Opens a datagram socket.
 
         Args:
             family: `AF_INET`, `AF_INET6` or `AF_UNIX`.
@@ -45,8 +45,8 @@ struct DatagramSocket(TrivialRegisterPassable):
             The descriptor, in blocking mode.
 
         Raises:
-            NetError: `net.no_descriptors open`, `net.unsupported open` and the
-                like; the latter always on a simulated network, which knows
+            NetError: `net.no_descriptors open`, `net.unsupported open` and
+                others; the latter always on a simulated network, which has
                 streams only.
         """
         if is_simulated():
@@ -70,16 +70,16 @@ struct DatagramSocket(TrivialRegisterPassable):
 
         Args:
             name: The operation, for errors.
-            into: Where to put it.
-            sender: Set to where it came from.
+            into: The buffer.
+            sender: Set to the sender's address.
 
         Returns:
-            Its length.
+            The datagram's length.
 
         Raises:
-            Error: A `DatagramTooLarge` if it is longer than `into`, which has
-                its beginning then; `net.timeout`, `net.closed`, `net.refused`
-                and the like.
+            Error: A `DatagramTooLarge` if the datagram is longer than `into`,
+                which then contains its beginning; `net.timeout`, `net.closed`,
+                `net.refused` and others.
         """
         var direction = self.socket.receiving()
         var fiber = self.socket.begin_attempts(direction, name)
@@ -114,14 +114,14 @@ struct DatagramSocket(TrivialRegisterPassable):
         Args:
             name: The operation, for errors.
             octets: The datagram.
-            receiver: Where it goes; of no family to the peer that the socket is
-                connected to.
-            octets_max: The most that the transport carries, for the error.
+            receiver: The receiver's address; of no family for the connected
+                peer.
+            octets_max: The limit of the transport, for the error.
 
         Raises:
-            Error: A `DatagramTooLarge` if the kernel refuses its length;
+            Error: A `DatagramTooLarge` if the kernel refuses the length;
                 `net.timeout`, `net.closed`, `net.refused`, `net.unreachable`
-                and the like.
+                and others.
         """
         var direction = self.socket.sending()
         var fiber = self.socket.begin_attempts(direction, name)
@@ -144,17 +144,18 @@ struct DatagramSocket(TrivialRegisterPassable):
 
     @no_inline
     def receive_many(self, slots: DatagramSlots) raises -> Int:
-        """Receives what has come, and parks while there is nothing.
+        """Receives datagrams that have arrived, and parks while there are
+        none.
 
         Args:
-            slots: Where to put it.
+            slots: The buffers.
 
         Returns:
-            How many datagrams came, at least 1.
+            The number of datagrams, at least 1.
 
         Raises:
-            Error: `net.timeout receive_from`, `net.closed receive_from` and the
-                like.
+            Error: `net.timeout receive_from`, `net.closed receive_from` and
+                others.
         """
         comptime NAME: StaticString = "receive_from"
         slots.clear()
@@ -173,18 +174,19 @@ struct DatagramSocket(TrivialRegisterPassable):
     def send_many(
         self, slots: DatagramSlots, start: Int, octets_max: Int
     ) raises -> Int:
-        """Sends datagrams in order, and parks while there is room for none.
+        """Sends datagrams in order, and parks while there is no room for the
+        first.
 
         Args:
-            slots: What to send.
-            start: The first slot to send; one that is used.
-            octets_max: The most that the transport carries, for the error.
+            slots: The datagrams.
+            start: The first slot to send; one in use.
+            octets_max: The limit of the transport, for the error.
 
         Returns:
-            How many the kernel took, at least 1.
+            The number that the kernel took, at least 1.
 
         Raises:
-            Error: What `send` raises for the first of them.
+            Error: As `send` does, for the first datagram.
         """
         comptime NAME: StaticString = "send_to"
         var direction = self.socket.sending()
@@ -217,8 +219,8 @@ struct DatagramSocket(TrivialRegisterPassable):
         if result != -EAGAIN:
             return False
         if deadline_ms != NOT_WAITED and direction == self.socket.sending():
-            # The socket has room, and yet the datagram none: that of the
-            # receiver, of which a poll knows nothing where it is not connected.
+            # The socket has room, but the receiver has none. A poll does not
+            # notice that if the socket is not connected.
             var left_ms = deadline_ms
             if deadline_ms != NO_DEADLINE:
                 left_ms -= fiber.reactor().refresh_now_ms()

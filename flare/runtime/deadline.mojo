@@ -1,14 +1,15 @@
-"""Keeps the deadlines of a fiber: that of its run, and that of its blocks.
+"""Sets the deadlines of a fiber: that of its run, and that of its `with`
+blocks.
 
-They are apart because time may be added to a run, while what the program has
-said around a block stays as it is. A wait looks at the earlier one only.
+They are separate because time can be added to a run without changing the
+deadline of a block. A wait uses the earlier one.
 """
 
 from .fiber import NO_DEADLINE, Fiber
 
 
 def set_run_deadline(fiber: Fiber, deadline_ms: Int):
-    """Bounds the waits of a whole run.
+    """Sets the deadline of a fiber's whole run.
 
     Args:
         fiber: The fiber.
@@ -19,7 +20,7 @@ def set_run_deadline(fiber: Fiber, deadline_ms: Int):
 
 
 def set_scope_deadline(fiber: Fiber, deadline_ms: Int):
-    """Bounds the waits of the blocks that a fiber is in.
+    """Sets the deadline of the blocks that a fiber is in.
 
     Args:
         fiber: The fiber.
@@ -30,7 +31,7 @@ def set_scope_deadline(fiber: Fiber, deadline_ms: Int):
 
 
 def begin_exemption(fiber: Fiber):
-    """Lets the waits that follow last for ever.
+    """Suspends the deadlines for the following waits.
 
     Args:
         fiber: The fiber.
@@ -39,7 +40,7 @@ def begin_exemption(fiber: Fiber):
 
 
 def end_exemption(fiber: Fiber):
-    """Lets the deadlines count.
+    """Makes the deadlines apply again.
 
     Args:
         fiber: The fiber.

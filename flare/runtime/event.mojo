@@ -1,9 +1,9 @@
-"""Lets fibers wait for a flag that any thread sets.
+"""Provides a flag that any thread sets and for which fibers wait.
 
-The flag is one atomic word; an eventfd beside it wakes the loops of those who
-wait. The eventfd's counter is above zero while the flag is set, or will be in a
-moment; whoever drains it looks at the flag afterwards and raises it again if
-need be, so no wake is lost between a `set` and a `clear`.
+The flag is one atomic word. An eventfd beside it wakes the loops of waiting
+fibers. Its counter is above zero while the flag is set, or will be in a
+moment. A fiber that drains the counter checks the flag afterwards and raises
+the counter again if needed, so no wake is lost between `set` and `clear`.
 """
 
 from std.atomic import Atomic, Ordering
@@ -41,15 +41,15 @@ struct _EventState(Movable):
 
 
 struct Event(ImplicitlyCopyable):
-    """Names a flag that fibers of any thread wait for.
+    """A flag for which fibers of any thread wait.
 
-    Copies name the same flag; the last one frees it.
+    Copies refer to the same flag; the last one frees it.
     """
 
     var _state: PointerTo[_EventState]
 
     def __init__(out self) raises:
-        """Makes a flag that is not set.
+        """Creates a flag that is not set.
 
         Raises:
             NetError: If no descriptor is left.
@@ -60,7 +60,7 @@ struct Event(ImplicitlyCopyable):
         self._state = heap_create(_EventState(Int32(opened)))
 
     def __init__(out self, *, copy: Self):
-        """Names the same flag once more.
+        """Refers to the same flag.
 
         Args:
             copy: The other name.
@@ -71,7 +71,7 @@ struct Event(ImplicitlyCopyable):
         )
 
     def __deinit__(deinit self):
-        """Frees the flag if this was its last name."""
+        """Frees the flag if this was the last copy."""
         var state = self._state
         var owners = Atomic[UInt32].fetch_add[
             ordering=Ordering.ACQUIRE_RELEASE
@@ -81,21 +81,23 @@ struct Event(ImplicitlyCopyable):
             heap_destroy(state)
 
     def set(self):
-        """Sets the flag and wakes everybody who waits.
+        """Sets the flag and wakes all waiting fibers.
 
-        From any thread, and from a signal handler: one atomic addition and
-        at most one `write`.
+        Callable on any thread, and in a signal handler: it needs one atomic
+        addition and at most one `write`.
         """
         if Atomic[UInt64].fetch_add(Pointer(to=self._state[].sets), 1) == 0:
             _raise_counter(self._state)
 
     def clear(self):
-        """Takes the flag back; who waits later parks again. From any thread."""
+        """Clears the flag, so that later waits park again. Callable on any
+        thread.
+        """
         Atomic[UInt64].store(Pointer(to=self._state[].sets), 0)
         _drain_counter(self._state)
 
     def is_set(self) -> Bool:
-        """Returns whether the flag is set; from any thread.
+        """Returns whether the flag is set. Callable on any thread.
 
         Returns:
             True between `set` and `clear`.
@@ -103,9 +105,9 @@ struct Event(ImplicitlyCopyable):
         return _is_set(self._state)
 
     def wait(self) raises:
-        """Parks until the flag is set; exempt from deadlines.
+        """Parks until the flag is set. Deadlines do not apply.
 
-        Several fibers, of one thread or of many, may wait at once.
+        Several fibers, on one thread or on several, may wait at once.
 
         Raises:
             NetError: If the fiber is cancelled, if no descriptor is left, or if

@@ -1,14 +1,14 @@
 """Runs functions on small stacks of their own, and parks them while they wait.
 
-A fiber is a heap block and a stack, pooled by its reactor. It is started with
-a function and an argument, runs until it waits or returns, and goes on when
-what it waits for has come. The thread's main context stands in the same shape
-(`is_main`): it "parks" by turning the loop, so that a call which waits is the
-same code in a script and in a server.
+A fiber is a heap block and a stack, pooled by its reactor. It starts with a
+function and an argument, runs until it waits or returns, and continues when
+its wait is over. The thread's main context has the same form (`is_main`): it
+"parks" by turning the loop. So a call that waits is the same code in a script
+and in a server.
 
-Cancelling never resumes a fiber early: the operation in flight is cancelled,
-and its final completion resumes the fiber. Until then stack, block and buffers
-stay alive.
+Cancelling never resumes a fiber early. The operation in flight is cancelled,
+and its final completion resumes the fiber. Until then, stack, block and
+buffers stay alive.
 """
 
 from flare.core import Erased, PointerTo
@@ -21,89 +21,93 @@ from .timer_task import TIMER_OF_FIBER
 from .timer_wheel import TimerEntry
 
 comptime FiberFunction = def(Erased) thin -> None
-"""What a fiber runs; nothing may leave it but a return."""
+"""The function that a fiber runs. It must return, never raise."""
 
 comptime _CANCELLED_WAITS_MAX = 1000
 
 
 struct FiberPhase:
-    """Names what a fiber does now."""
+    """The phases of a fiber."""
 
     comptime IDLE: UInt8 = 0
-    """It runs nothing."""
+    """The fiber is unused."""
     comptime READY: UInt8 = 1
-    """It goes on in a turn to come."""
+    """The fiber continues in a coming turn."""
     comptime RUNNING: UInt8 = 2
-    """It runs now."""
+    """The fiber is running."""
     comptime PARKED: UInt8 = 3
-    """It waits."""
+    """The fiber is waiting."""
     comptime LEAKED: UInt8 = 4
-    """It ignored being cancelled and is never resumed."""
+    """The fiber ignored its cancellation and is never resumed."""
 
 
 @fieldwise_init
 struct PresentWait(TrivialRegisterPassable):
-    """Holds how one wait of a fiber began and ended."""
+    """How one wait of a fiber began and ended."""
 
     var begun_part_ns: Int
     """How far into its millisecond it began. Its timer is early until the
     millisecond of the deadline has got as far."""
     var expired: Bool
-    """The timer ended it."""
+    """Whether the timer ended the present wait."""
     var came_first: Bool
-    """The fiber's operation was complete before the one beside it."""
+    """Whether the fiber's operation completed before the one beside it."""
 
 
 struct FiberState(Movable):
-    """Holds one fiber. Only the runtime touches it."""
+    """The state of one fiber. Only the runtime uses it."""
 
     var operation: OperationState
-    """What the fiber waits for when it waits for the kernel."""
+    """The kernel operation for which the fiber waits."""
     var context: StackContext
-    """Its stack; without octets for the thread's main context."""
+    """Its stack; empty for the thread's main context."""
     var reactor: Reactor
     """The loop it runs on."""
     var timer: TimerEntry
-    """Its deadline or its sleep."""
+    """Its deadline, or the end of its sleep."""
     var run: FiberFunction
-    """What it runs."""
+    """The function that it runs."""
     var task: Erased
     """The argument of `run`."""
     var finished: FiberFunction
     """Called by the loop with `task` when `run` has returned."""
     var lost: FiberFunction
-    """Called with `task` if `run` can never return: the fiber leaked, or its
-    reactor was destroyed."""
+    """Called with `task` if `run` can never return, because the fiber leaked
+    or its reactor was destroyed.
+    """
     var next: Optional[PointerTo[FiberState]]
-    """The next fiber in the list of those that are ready, or idle."""
+    """The next fiber in the list of ready or of idle fibers."""
     var deadline_ms: Int
-    """No wait of the fiber lasts longer: the earlier of the next two, unless
-    the present wait is exempt."""
+    """The deadline of every wait: the earlier of the next two fields, unless
+    the present wait is exempt.
+    """
     var run_deadline_ms: Int
-    """The deadline of the whole run; `NO_DEADLINE` if there is none."""
+    """The deadline of the whole run; `NO_DEADLINE` for none."""
     var scope_deadline_ms: Int
-    """The deadline of the blocks it is in; `NO_DEADLINE` if there is none."""
+    """The deadline of the enclosing blocks; `NO_DEADLINE` for none."""
     var phase: UInt8
-    """What it does now, one of `FiberPhase`."""
+    """The present phase, one of `FiberPhase`."""
     var is_main: Bool
-    """True for the thread's main context, which has no stack here."""
+    """Whether this is the thread's main context, which has no stack here."""
     var cancelled: Bool
-    """Its next wait reports `CANCELLED`."""
+    """Whether the next wait reports `CANCELLED`."""
     var present: PresentWait
     """The present wait, or the last one."""
     var generation: UInt32
-    """Grows each time the block is used again."""
+    """Increases each time the block is reused."""
     var cancelled_waits: Int
-    """Waits tried since it was cancelled."""
+    """How many waits were tried since the cancellation."""
     var family: Optional[FiberFamily]
-    """Its family, once it has descendants or is one; only in builds with
-    assertions."""
+    """The family, for a fiber that has or is a descendant; only in builds with
+    assertions.
+    """
     var beside: OperationState
-    """What it waits for beside that. It lies here because the loop may look at
-    an operation that was cancelled until its turn ends."""
+    """The second operation for which the fiber waits. It lies here because the
+    loop may read a cancelled operation until its turn ends.
+    """
 
     def __init__(out self, reactor: Reactor, base: Int, octets: Int):
-        """Makes an idle fiber.
+        """Creates an idle fiber.
 
         Args:
             reactor: The loop it runs on.
@@ -138,14 +142,14 @@ def _nothing(task: Erased):
 
 @fieldwise_init
 struct Fiber(Equatable, TrivialRegisterPassable):
-    """Names a fiber in its reactor."""
+    """A handle to a fiber of a reactor."""
 
     var state: PointerTo[FiberState]
     """The heap state."""
 
     @staticmethod
     def from_timer(entry: PointerTo[TimerEntry]) -> Self:
-        """Finds the fiber of a timer.
+        """Returns the fiber of a timer.
 
         Args:
             entry: A timer tagged `TIMER_OF_FIBER`.
@@ -157,7 +161,7 @@ struct Fiber(Equatable, TrivialRegisterPassable):
 
     @always_inline
     def reactor(self) -> Reactor:
-        """Tells which loop the fiber runs on.
+        """Returns the loop on which the fiber runs.
 
         Returns:
             The reactor.
@@ -166,10 +170,10 @@ struct Fiber(Equatable, TrivialRegisterPassable):
 
     @always_inline
     def operation(self) -> Operation:
-        """Names the operation that the fiber waits for.
+        """Returns the operation for which the fiber waits.
 
         Returns:
-            The operation; set its fields, then call `perform`.
+            The operation. Set its fields, then call `perform`.
         """
         return Operation(
             Pointer(to=self.state[].operation).unsafe_origin_cast[
@@ -179,7 +183,7 @@ struct Fiber(Equatable, TrivialRegisterPassable):
 
     @always_inline
     def is_cancelled(self) -> Bool:
-        """Returns whether the fiber was asked to end.
+        """Returns whether the fiber was cancelled.
 
         Returns:
             True from the moment of asking.
@@ -187,13 +191,13 @@ struct Fiber(Equatable, TrivialRegisterPassable):
         return self.state[].cancelled
 
     def perform(self, timeout_ms: Int = NO_DEADLINE) -> Int:
-        """Submits the fiber's operation and parks until it is complete.
+        """Submits the fiber's operation, and parks until it completes.
 
         Args:
-            timeout_ms: The longest wait; the fiber's own deadline counts too.
+            timeout_ms: The longest wait; the fiber's own deadline applies too.
 
         Returns:
-            What the operation reported, or `TIMED_OUT`, or `CANCELLED`.
+            The result of the operation, or `TIMED_OUT`, or `CANCELLED`.
         """
         if self.state[].cancelled:
             self._refuse_to_wait()
@@ -216,10 +220,10 @@ struct Fiber(Equatable, TrivialRegisterPassable):
 
     @always_inline
     def beside(self) -> Operation:
-        """Names the operation that it waits for beside that.
+        """Returns the second operation for which the fiber waits.
 
         Returns:
-            The operation; set its fields, then call `perform_both`.
+            The operation. Set its fields, then call `perform_both`.
         """
         return Operation(
             Pointer(to=self.state[].beside).unsafe_origin_cast[
@@ -228,17 +232,18 @@ struct Fiber(Equatable, TrivialRegisterPassable):
         )
 
     def perform_both(self, timeout_ms: Int = NO_DEADLINE) -> Int:
-        """Submits the fiber's operation and the one beside it, in this order,
-        and parks until both are complete.
+        """Submits the fiber's operation and then the one beside it, and parks
+        until both complete.
 
-        Where the other one ends with less than it was to do, the fiber's own is
-        cancelled, and where the fiber's own is complete, the other one is.
+        If the second one ends incomplete, the first is cancelled; if the first
+        completes, the second is cancelled.
 
         Args:
-            timeout_ms: The longest wait; the fiber's own deadline counts too.
+            timeout_ms: The longest wait; the fiber's own deadline applies too.
 
         Returns:
-            What the fiber's operation reported, or `TIMED_OUT`, or `CANCELLED`.
+            The result of the fiber's operation, or `TIMED_OUT`, or
+            `CANCELLED`.
         """
         var other = self.beside()
         other.state[].result = Int32(CANCELLED)
@@ -273,7 +278,7 @@ struct Fiber(Equatable, TrivialRegisterPassable):
         """Parks until `wake` is called.
 
         Args:
-            timeout_ms: The longest wait; the fiber's own deadline counts too.
+            timeout_ms: The longest wait; the fiber's own deadline applies too.
 
         Returns:
             0, or `TIMED_OUT`, or `CANCELLED`.
@@ -291,23 +296,23 @@ struct Fiber(Equatable, TrivialRegisterPassable):
         return TIMED_OUT if self.state[].present.expired else 0
 
     def yield_turn(self):
-        """Lets everything else that is ready run first."""
+        """Parks until all other ready fibers have run."""
         self.reactor().state[].fibers.append_ready(self)
         self._leave()
 
     def wake(self):
-        """Makes a parked fiber ready; nothing happens in any other phase."""
+        """Makes a parked fiber ready. In other phases, it has no effect."""
         if self.state[].phase == FiberPhase.PARKED:
             self.reactor().state[].fibers.append_ready(self)
 
     def begin_as_main(self):
-        """Notes that a thread's main context runs, as it always does."""
+        """Marks a thread's main context as running, as it always is."""
         self.state[].phase = FiberPhase.RUNNING
 
     def cancel(self):
-        """Asks the fiber to end: its present and its next waits fail.
+        """Cancels the fiber: its present wait and later ones fail.
 
-        Called on the fiber's own thread.
+        Call it on the fiber's own thread.
         """
         if self.state[].cancelled:
             return
@@ -317,17 +322,18 @@ struct Fiber(Equatable, TrivialRegisterPassable):
     def expire(self):
         """Ends the present wait because its time is over.
 
-        A fiber that was woken in the same turn has not waited too long.
+        A fiber that was woken in the same turn has not timed out.
         """
         if self.state[].phase == FiberPhase.PARKED:
             self.state[].present.expired = True
             self._end_wait()
 
     def suspend(self):
-        """Parks until somebody makes the fiber ready.
+        """Parks until other code makes the fiber ready.
 
         Safety:
-            The caller is this fiber, and whatever shall wake it knows it.
+            The caller is this fiber, and the code that wakes it has its
+            handle.
         """
         self.state[].phase = FiberPhase.PARKED
         self._leave()
@@ -351,10 +357,10 @@ struct Fiber(Equatable, TrivialRegisterPassable):
 
     @always_inline
     def context(self) -> PointerTo[StackContext]:
-        """Names its stack.
+        """Returns the stack context, which is resumed and suspended.
 
         Returns:
-            What is resumed and suspended.
+            The context.
         """
         return Pointer(to=self.state[].context).unsafe_origin_cast[
             MutUntrackedOrigin
@@ -400,7 +406,7 @@ struct Fiber(Equatable, TrivialRegisterPassable):
             self.reactor().timers().cancel(self._timer())
 
     def report_lost(self):
-        """Tells whoever started the fiber that it never returns."""
+        """Informs the fiber's creator that it never returns."""
         var lost = self.state[].lost
         self.state[].lost = _nothing
         lost(self.state[].task)

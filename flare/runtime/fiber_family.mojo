@@ -1,9 +1,9 @@
-"""Knows which fibers descend from one another, in builds with assertions.
+"""Tracks which fibers descend from one another, in builds with assertions.
 
-A fiber that a handler has spawned may hold views of the request, and may live
-longer. With `-D ASSERT=all` what such views refer to can so be kept until the
-last fiber of the family has ended, and shows a mistake instead of the octets of
-somebody else.
+A fiber that a handler has spawned may hold views of the request and may
+outlive it. With `-D ASSERT=all`, the memory of such views is kept until the
+last fiber of the family has ended. A mistake then shows itself instead of
+exposing octets of another request.
 """
 
 from std.sys.defines import get_defined_string
@@ -11,7 +11,7 @@ from std.sys.defines import get_defined_string
 from flare.core import Erased, PointerTo, heap_create, heap_destroy
 
 comptime TRACKS_FAMILIES = get_defined_string["ASSERT", "safe"]() == "all"
-"""Whether fibers know their families."""
+"""Whether fibers track their families."""
 
 
 @fieldwise_init
@@ -21,41 +21,43 @@ struct _Kept(TrivialRegisterPassable):
 
 
 struct FiberFamilyState(Movable):
-    """Holds a fiber and its descendants. Only `FiberFamily` touches it."""
+    """The state of a fiber and its descendants. Only `FiberFamily` uses it."""
 
     var living: Int
-    """How many of them have not ended."""
+    """How many of the fibers have not ended."""
     var kept: List[_Kept]
-    """What is released when all of them have."""
+    """The objects to release after all have ended."""
 
     def __init__(out self):
-        """Makes the family of one fiber."""
+        """Creates the family of one fiber."""
         self.living = 1
         self.kept = List[_Kept]()
 
 
 @fieldwise_init
 struct FiberFamily(TrivialRegisterPassable):
-    """Names a fiber and its descendants."""
+    """A fiber and its descendants."""
 
     var state: PointerTo[FiberFamilyState]
     """The heap state."""
 
     @staticmethod
     def create() -> Self:
-        """Makes the family of a fiber that has its first descendant.
+        """Creates the family of a fiber with its first descendant.
 
         Returns:
-            A handle; it is gone when the last fiber has left.
+            A handle, valid until the last fiber has left.
         """
         return Self(heap_create(FiberFamilyState()))
 
     def join(self):
-        """Counts one more descendant."""
+        """Counts another descendant."""
         self.state[].living += 1
 
     def leave(self):
-        """Notes that a fiber has ended; the last one releases what is kept."""
+        """Counts a fiber that has ended. The last one releases the kept
+        objects.
+        """
         self.state[].living -= 1
         if self.state[].living > 0:
             return
@@ -64,7 +66,7 @@ struct FiberFamily(TrivialRegisterPassable):
         heap_destroy(self.state)
 
     def has_others(self) -> Bool:
-        """Returns whether fibers live beside one that is about to leave.
+        """Returns whether fibers live besides one that is about to leave.
 
         Returns:
             True if any does.
@@ -72,10 +74,10 @@ struct FiberFamily(TrivialRegisterPassable):
         return self.state[].living > 1
 
     def keep(self, owner: Erased, release: def(Erased) thin -> None):
-        """Keeps something until the last fiber has ended.
+        """Keeps an object until the last fiber has ended.
 
         Args:
-            owner: What is kept.
-            release: Called with it, in the loop.
+            owner: The object.
+            release: Called with the object, in the loop.
         """
         self.state[].kept.append(_Kept(owner, release))

@@ -1,7 +1,7 @@
 """Starts, resumes and pools the fibers of one reactor.
 
-A turn resumes the fibers that are ready in the order in which they became so,
-a bounded number at a time.
+A turn resumes a bounded number of ready fibers, in the order in which they
+became ready.
 """
 
 from flare.core import Erased, PointerTo, heap_create, heap_destroy
@@ -34,49 +34,51 @@ from .fiber_family import TRACKS_FAMILIES, FiberFamily
 from .reactor import Reactor, ReactorConfig
 
 comptime RESUMED_PER_TURN_MAX = 32
-"""How many fibers one turn resumes."""
+"""The most fibers that one turn resumes."""
 comptime _TASK_LINES = 8
 # A call of the kernel for each: more at a time would hold the loop.
 comptime _TRIMMED_MAX = 512
-# What an idle fiber stands on, and what its next run touches first.
+# The octets at the top of an idle fiber's stack, which its next run touches
+# first.
 comptime _KEPT_STACK_OCTETS = 2 * PAGE_OCTETS
 
 
 struct FiberQueueState(Movable):
-    """Holds a reactor's fibers. Only `FiberQueue` touches it."""
+    """The fibers of a reactor. Only `FiberQueue` uses it."""
 
     var stack_octets: Int
     """The address space of a stack."""
     var guard_octets: Int
-    """The part of it that must not be touched."""
+    """The guard at the end of a stack, which ends the process when touched."""
     var fibers_max: Int
-    """How many fibers may exist."""
+    """The most fibers that may exist."""
     var all: List[Fiber]
     """Every fiber with a stack."""
     var idle_first: Optional[PointerTo[FiberState]]
     """The fiber that was the last to become idle; the others follow it."""
     var idle_count: Int
-    """How many of them there are."""
+    """The number of idle fibers."""
     var cold_first: Optional[PointerTo[FiberState]]
-    """An idle fiber whose stack has no pages; the others follow it. They are
-    started last."""
+    """The first idle fiber whose stack has no pages; the others follow it.
+    They are started last.
+    """
     var cold_count: Int
-    """How many of those there are."""
+    """The number of idle fibers without pages."""
     var current: Optional[Fiber]
     """The fiber that runs now."""
     var ready_first: Optional[PointerTo[FiberState]]
-    """The fiber that waits longest to go on."""
+    """The fiber that has been ready for longest."""
     var ready_last: Optional[PointerTo[FiberState]]
     """The fiber that became ready last."""
     var main_is_ready: Bool
-    """The thread's main context goes on after the present turn."""
+    """Whether the thread's main context continues after the present turn."""
     var leaked: Int
     """Fibers that ignored being cancelled."""
     var ending_family: Optional[FiberFamily]
-    """The family of the fiber that has ended just now."""
+    """The family of the fiber that has just ended."""
 
     def __init__(out self, config: ReactorConfig):
-        """Makes a set without fibers.
+        """Creates a queue without fibers.
 
         Args:
             config: The bounds.
@@ -106,7 +108,7 @@ struct FiberQueue(TrivialRegisterPassable):
 
     @staticmethod
     def create(config: ReactorConfig) -> Self:
-        """Makes a set without fibers.
+        """Creates a queue without fibers.
 
         Args:
             config: The bounds.
@@ -118,7 +120,7 @@ struct FiberQueue(TrivialRegisterPassable):
         return Self(heap_create(FiberQueueState(config)))
 
     def destroy(self):
-        """Unmaps every stack; what leaked on them is lost with them."""
+        """Unmaps all stacks. Objects on leaked stacks are lost."""
         for fiber in self.state[].all:
             if fiber.state[].phase != FiberPhase.IDLE:
                 fiber.report_lost()
@@ -139,18 +141,18 @@ struct FiberQueue(TrivialRegisterPassable):
         deadline_ms: Int = NO_DEADLINE,
         lost: FiberFunction = _nothing,
     ) -> Optional[Fiber]:
-        """Takes a fiber that will run a function; `resume` begins it.
+        """Takes a fiber to run a function; `resume` starts it.
 
         Args:
             reactor: The reactor this set belongs to.
             run: The function.
             task: Its argument.
             finished: Called by the loop with `task` when `run` has returned.
-            deadline_ms: No wait of the fiber lasts longer.
+            deadline_ms: The deadline of every wait of the fiber.
             lost: Called with `task` if `run` can never return.
 
         Returns:
-            The fiber, or none at the limit or when memory has run out.
+            The fiber; `None` at the limit or if memory runs out.
         """
         if not self.state[].idle_first and not self._grow(reactor):
             return None
@@ -178,8 +180,8 @@ struct FiberQueue(TrivialRegisterPassable):
         """Runs a fiber until it waits or returns.
 
         Args:
-            fiber: A fiber that was started or is parked, or the thread's main
-                context, which goes on after the present turn.
+            fiber: A fiber that was started or is parked; or the thread's main
+                context, which continues after the present turn.
 
         Safety:
             The caller is the loop, not a fiber.
@@ -225,16 +227,17 @@ struct FiberQueue(TrivialRegisterPassable):
             family.value().leave()
 
     def ending_family(self) -> Optional[FiberFamily]:
-        """Returns the family of the fiber that has ended just now.
+        """Returns the family of the fiber that has just ended.
 
         Returns:
-            The family; none if the fiber has spawned none, outside of the
-            function that it calls at its end, or in builds without assertions.
+            The family. `None` if the fiber spawned no other, outside the
+            function that it calls at its end, and in builds without
+            assertions.
         """
         return self.state[].ending_family
 
     def append_ready(self, fiber: Fiber):
-        """Lets a fiber go on in the next turn.
+        """Makes a fiber ready for the next turn.
 
         Args:
             fiber: A fiber that was started, is parked or yields.
@@ -243,7 +246,7 @@ struct FiberQueue(TrivialRegisterPassable):
         if fiber.state[].is_main:
             self.state[].main_is_ready = True
             return
-        # What `_prefetch` reads has left the caches too.
+        # The memory that `_prefetch` reads has left the caches too.
         prefetch_lines[1](Int(fiber.context()))
         fiber.state[].next = None
         if self.state[].ready_last:
@@ -253,12 +256,12 @@ struct FiberQueue(TrivialRegisterPassable):
         self.state[].ready_last = fiber.state
 
     def run_ready(self):
-        """Resumes the fibers that are ready now, up to 32 of them.
+        """Resumes up to 32 fibers that are ready now.
 
-        Those that become ready meanwhile, and those beyond, go on in the next
-        turn: fibers which only yield cannot keep the loop from the kernel, and
-        where a thousand sleeps end at once the first answers are on their way
-        while the last are written.
+        Further ones, and those that become ready meanwhile, continue in the
+        next turn. So fibers that only yield cannot keep the loop from the
+        kernel. And if a thousand sleeps end at once, the first answers are
+        sent while the last are written.
         """
         var last = self.state[].ready_last
         for _ in range(RESUMED_PER_TURN_MAX):
@@ -276,7 +279,7 @@ struct FiberQueue(TrivialRegisterPassable):
 
     @always_inline
     def has_ready(self) -> Bool:
-        """Returns whether a fiber can go on.
+        """Returns whether a fiber is ready.
 
         Returns:
             True if the next turn should not wait.
@@ -285,58 +288,58 @@ struct FiberQueue(TrivialRegisterPassable):
 
     @always_inline
     def current(self) -> Optional[Fiber]:
-        """Tells which fiber runs now.
+        """Returns the fiber that is running.
 
         Returns:
-            The fiber, or none inside the loop itself.
+            The fiber; `None` inside the loop itself.
         """
         return self.state[].current
 
     def set_current(self, fiber: Optional[Fiber]):
-        """Says which fiber runs now.
+        """Sets the fiber that is running.
 
         Args:
-            fiber: The thread's main context, or none while it turns the loop.
+            fiber: The thread's main context; `None` while it turns the loop.
         """
         self.state[].current = fiber
 
     def cancel_all(self):
-        """Asks every fiber to end."""
+        """Cancels every fiber."""
         for i in range(len(self.state[].all)):
             var fiber = self.state[].all[i]
             if fiber.state[].phase != FiberPhase.IDLE:
                 fiber.cancel()
 
     def count_leaked(self):
-        """Counts a fiber that ignored being cancelled for too long."""
+        """Counts a fiber that ignored its cancellation for too long."""
         self.state[].leaked += 1
 
     def leaked(self) -> Int:
-        """Counts the fibers that ignored being cancelled for too long.
+        """Returns how many fibers ignored their cancellation for too long.
 
         Returns:
-            The count; their stacks are never used again.
+            The number; their stacks are never reused.
         """
         return self.state[].leaked
 
     def busy(self) -> Int:
-        """Counts the fibers that run something.
+        """Returns the number of fibers in use.
 
         Returns:
-            The count.
+            The number.
         """
         ref s = self.state[]
         return len(s.all) - s.idle_count - s.cold_count
 
     def trim(self, kept: Int) -> Bool:
-        """Gives memory of idle stacks back: all of it of those that have been
-        idle longest, of others what a deep run has left.
+        """Returns memory of idle stacks to the kernel: all of the longest idle
+        ones, and of the others what a deep run has left.
 
         Args:
-            kept: How many idle fibers may keep some; at least 1.
+            kept: How many idle fibers may keep memory; at least 1.
 
         Returns:
-            True if another call would give more back.
+            True if another call would return more.
         """
         ref s = self.state[]
         var stays = max(kept, s.idle_count // 2)
@@ -370,7 +373,7 @@ struct FiberQueue(TrivialRegisterPassable):
         var fiber = Fiber(self.state[].cold_first.value())
         self.state[].cold_first = fiber.state[].next
         self.state[].cold_count -= 1
-        # What it stood on is gone.
+        # The stack that it used is gone.
         prepare_stack(fiber.context(), _entry, Int(fiber.state))
         self._add_idle(fiber)
 
@@ -402,8 +405,8 @@ struct FiberQueue(TrivialRegisterPassable):
 
 @always_inline
 def _prefetch(fiber: Fiber):
-    # What was parked for long has left the caches: it is fetched while the
-    # fiber before it runs.
+    # A fiber that was parked for long has left the caches: it is fetched while
+    # the fiber before it runs.
     prefetch_stack(fiber.context())
     prefetch_lines[_TASK_LINES](Int(fiber.state[].task))
 

@@ -1,8 +1,8 @@
-"""Keeps the threads that run jobs for the fibers of one reactor.
+"""Manages the threads that run jobs for the fibers of one reactor.
 
-Threads are started when a job finds none idle, up to a bound, and end with the
-reactor. A job is a pointer and a function; its owner waits until it is done, so
-nothing here is freed under it.
+Threads are started, up to a bound, when a job finds none idle. They end with
+the reactor. A job is a pointer and a function; its owner waits until it is
+done, so its memory stays valid.
 """
 
 from flare.core import Erased, PointerTo, heap_create, heap_destroy
@@ -11,7 +11,7 @@ from flare.sys.thread import Lock, join_thread, start_thread
 from .reactor import Reactor
 
 comptime JOB_THREADS_MAX = 8
-"""The most threads that one reactor has for jobs, and as many for names."""
+"""The most threads of one reactor for jobs, and as many for look-ups."""
 
 comptime JOBS_MAX = 1024
 """The most jobs that wait for a thread."""
@@ -22,14 +22,16 @@ comptime QUEUE_FULL = -105
 
 @fieldwise_init
 struct Job(TrivialRegisterPassable):
-    """Says what a thread calls, and what the reactor calls afterwards."""
+    """A function for a thread to call, and one for the reactor to call
+    afterwards.
+    """
 
     var run: def(Erased) thin -> None
     """Called on one of the threads."""
     var done: def(Erased) thin -> None
     """Called in a turn of the reactor, after `run`."""
     var argument: Erased
-    """Handed to both."""
+    """The argument of both."""
 
 
 struct _JobThreadsState(Movable):
@@ -63,11 +65,11 @@ struct JobThreads(TrivialRegisterPassable):
 
     @staticmethod
     def of(reactor: Reactor) -> Self:
-        """Returns the threads that run the program's own jobs.
+        """Returns the threads for the program's jobs.
 
         Args:
-            reactor: The reactor; the first call makes the threads, and the
-                reactor ends them when it is destroyed.
+            reactor: The reactor. The first call creates the threads, and
+                destroying the reactor ends them.
 
         Returns:
             A handle.
@@ -78,15 +80,15 @@ struct JobThreads(TrivialRegisterPassable):
 
     @staticmethod
     def for_names(reactor: Reactor) -> Self:
-        """Returns the threads that look names up.
+        """Returns the threads for look-ups of names.
 
-        A look-up may take as long as a name server that does not answer, and
-        peers may choose the names. So look-ups take no thread from the
-        program's jobs, and the other way round.
+        A look-up may take long if a name server does not answer, and peers may
+        choose the names. So look-ups and the program's jobs do not share
+        threads.
 
         Args:
-            reactor: The reactor; the first call makes the threads, and the
-                reactor ends them when it is destroyed.
+            reactor: The reactor. The first call creates the threads, and
+                destroying the reactor ends them.
 
         Returns:
             A handle.
@@ -96,13 +98,13 @@ struct JobThreads(TrivialRegisterPassable):
         return _named(reactor.state[].name_helpers.value())
 
     def submit(self, job: Job) -> Int:
-        """Queues a job; called on the reactor's thread.
+        """Queues a job. Call it on the reactor's thread.
 
         Args:
             job: The job; its argument lives until `done` was called.
 
         Returns:
-            0, `QUEUE_FULL`, or the negated errno if there is no thread and none
+            0; `QUEUE_FULL`; or a negated errno if there is no thread and none
             can be started.
         """
         var s = self._state
@@ -122,10 +124,10 @@ struct JobThreads(TrivialRegisterPassable):
         return result
 
     def threads(self) -> Int:
-        """Counts the threads.
+        """Returns the number of threads.
 
         Returns:
-            The count; it never falls before the end.
+            The number; it never decreases before the end.
         """
         return len(self._state[].threads)
 
@@ -178,7 +180,8 @@ def _run_thread(argument: Erased) abi("C") -> Optional[Erased]:
         if not job:
             return None
         job.value().run(job.value().argument)
-        # Before the answer: whoever gets it finds this thread for its next job.
+        # This comes before the answer: the fiber that gets it finds this
+        # thread for its next job.
         threads._state[].lock.acquire()
         threads._state[].idle += 1
         threads._state[].lock.release()

@@ -1,8 +1,8 @@
-"""Writes log lines on a thread of its own, so that no loop waits for a reader.
+"""Writes log lines on a separate thread, so that no loop waits for a reader.
 
-What reads standard error may be slow, or stop: a write to it then blocks its
-thread. Each loop puts its lines into a ring (`line_ring.mojo`), one thread
-empties all of them, and what finds no room is dropped and counted.
+The reader of standard error may be slow or stop; a write to it then blocks the
+thread. Each loop puts its lines into a ring (`line_ring.mojo`). One thread
+empties all rings. Lines without room are dropped and counted.
 """
 
 from std.atomic import Atomic, Ordering, fence
@@ -24,27 +24,29 @@ comptime _REPORT_MS = 1000
 
 
 struct LineQueueState(Movable):
-    """Holds all rings of a server. Only `LineQueue` touches it."""
+    """All rings of a server. Only `LineQueue` uses it."""
 
     var rings: List[LineRing]
     """One ring for each loop."""
     var names: List[String]
-    """How lines call the owner of each ring."""
+    """The owner of each ring, as named in lines."""
     var report: LineFunction
-    """Writes what the thread itself has to say."""
+    """Writes the thread's own messages."""
     var noticed_ms: Int
-    """When it noticed dropped lines of which no line has told, or -1."""
+    """When the thread noticed dropped lines that it has not reported yet, or
+    -1.
+    """
     var bell: PointerTo[Bell]
     """Wakes the thread."""
     var thread: UInt64
     """The writing thread."""
 
     def __init__(out self, report: LineFunction, var names: List[String]):
-        """Makes a ring for each name.
+        """Creates a ring for each name.
 
         Args:
-            report: Writes what the thread itself has to say.
-            names: How lines call the owner of each ring.
+            report: Writes the thread's own messages.
+            names: The owner of each ring, as named in lines.
         """
         self.bell = heap_create(Bell())
         self.rings = List[LineRing]()
@@ -68,11 +70,11 @@ struct LineQueue(TrivialRegisterPassable):
         """Starts the writing thread.
 
         Args:
-            report: Writes what the thread itself has to say.
-            names: How lines call the owner of each ring.
+            report: Writes the thread's own messages.
+            names: The owner of each ring, as named in lines.
 
         Returns:
-            The queue, or none if no thread could be started.
+            The queue; `None` if no thread could be started.
         """
         var queue = Self(heap_create(LineQueueState(report, names^)))
         var started = start_thread(
@@ -88,7 +90,7 @@ struct LineQueue(TrivialRegisterPassable):
         """Returns one of the rings.
 
         Args:
-            index: Its place among the names given to `begin`.
+            index: Its index in the names given to `begin`.
 
         Returns:
             The ring.
@@ -96,11 +98,12 @@ struct LineQueue(TrivialRegisterPassable):
         return self.state[].rings[index]
 
     def end(self):
-        """Writes the last lines and ends the thread; no loop uses it any more.
+        """Writes the last lines and ends the thread. No loop may use the queue
+        afterwards.
 
-        If the thread is stuck in a write for a second, it is left to itself:
-        its memory stays, and the lines that wait are written if the reader goes
-        on before the process ends.
+        A thread that is stuck in a write for a second is abandoned. Its memory
+        stays. If the reader continues before the process ends, the waiting
+        lines are still written.
         """
         ref bell = self.state[].bell[]
         bell.lock.acquire()
@@ -119,11 +122,11 @@ struct LineQueue(TrivialRegisterPassable):
 
 
 def write_line(write: LineFunction, line: StringSlice):
-    """Writes a line, on a loop's thread by way of its ring.
+    """Writes a line; on a loop's thread, through its ring.
 
     Args:
-        write: Writes the line; called at once if the calling thread runs no
-            loop, or one without a ring.
+        write: Writes the line. It is called at once if the calling thread runs
+            no loop, or one without a ring.
         line: The line without its end.
     """
     var reactor = current_reactor()

@@ -1,9 +1,9 @@
-"""Holds the log lines of one loop until a thread has written them.
+"""Buffers the log lines of one loop until a thread has written them.
 
-The loop puts lines in, and never waits: a line for which there is no room is
-dropped and counted. One other thread takes them out (`line_queue.mojo`). The
-positions count octets since the start; a line and its header lie in one piece,
-and what is left at the end of the memory is passed over.
+The loop adds lines and never waits: a line without room is dropped and
+counted. One other thread removes lines (`line_queue.mojo`). Positions count
+octets since the start. A line and its header are contiguous, so the rest at
+the end of the memory may be skipped.
 """
 
 from std.atomic import Atomic, Ordering, fence
@@ -16,11 +16,11 @@ comptime LineFunction = def(StringSlice[ImmUntrackedOrigin]) thin -> None
 """Writes one line of text, which comes without its end."""
 
 comptime LINES_OCTETS_MAX = 64 * 1024
-"""How much of lines and their headers may wait; a power of two."""
+"""How many octets of lines and headers may wait; a power of two."""
 comptime LINE_OCTETS_MAX = 4096
-"""The length at which a line is cut."""
+"""The length at which a line is cut off."""
 comptime LINES_PER_SECOND_MAX = 100
-"""How many lines that peers can cause are taken in one second."""
+"""How many lines per second are accepted that peers can cause."""
 
 comptime _CUT: StaticString = "..."
 comptime _PASS_OVER = -1
@@ -44,37 +44,37 @@ struct Bell(Movable):
     var is_asleep: UInt32
     """1 while the thread sleeps or is about to; atomic."""
     var is_ending: Bool
-    """No line comes any more."""
+    """Whether no more lines will come."""
 
     def __init__(out self):
-        """Makes a bell that has not rung."""
+        """Creates a bell that has not rung."""
         self.lock = Lock.create()
         self.is_asleep = 0
         self.is_ending = False
 
 
 struct LineRingState(Movable):
-    """Holds the lines of one loop. Only `LineRing` touches it."""
+    """The lines of one loop. Only `LineRing` uses it."""
 
     var octets: List[UInt64]
     """The memory."""
     var written: UInt64
-    """How many octets the loop has put in; atomic."""
+    """How many octets the loop has added; atomic."""
     var taken: UInt64
-    """How many the thread has taken out; atomic."""
+    """How many octets the thread has removed; atomic."""
     var dropped: UInt64
     """How many lines were dropped; atomic."""
     var reported: UInt64
-    """How many of them a line has told of; the thread's alone."""
+    """How many dropped lines were reported; used by the writing thread only."""
     var second: Int
-    """The second in which a line of a peer came last."""
+    """The second of the latest line that a peer caused."""
     var second_lines: Int
-    """How many of them came in that second."""
+    """How many such lines came in that second."""
     var bell: PointerTo[Bell]
     """Wakes the thread."""
 
     def __init__(out self, bell: PointerTo[Bell]):
-        """Makes an empty ring with all its memory.
+        """Creates an empty ring with all its memory.
 
         Args:
             bell: Wakes the thread.
@@ -97,11 +97,11 @@ struct LineRing(TrivialRegisterPassable):
     """The heap state."""
 
     def put(self, write: LineFunction, line: StringSlice) -> Bool:
-        """Takes a line; called on the loop's thread.
+        """Adds a line. Call it on the loop's thread.
 
         Args:
             write: Writes the line, on another thread.
-            line: The line without its end; longer ones are cut.
+            line: The line without its end; a longer one is cut off.
 
         Returns:
             False if there is no room: the line is dropped and counted.
@@ -144,7 +144,7 @@ struct LineRing(TrivialRegisterPassable):
     def put_of_peer(
         self, write: LineFunction, line: StringSlice, now_ms: Int
     ) -> Bool:
-        """Takes a line that a peer can cause: 100 of them in a second.
+        """Adds a line that a peer can cause; at most 100 per second.
 
         Args:
             write: Writes the line, on another thread.
@@ -152,7 +152,8 @@ struct LineRing(TrivialRegisterPassable):
             now_ms: The loop's clock.
 
         Returns:
-            False if the line is dropped, because of its rate or of its room.
+            False if the line is dropped, because of its rate or for lack of
+            room.
         """
         ref s = self.state[]
         var second = now_ms // 1000
@@ -166,7 +167,7 @@ struct LineRing(TrivialRegisterPassable):
         return self.put(write, line)
 
     def drop(self):
-        """Counts a line that is not taken; called on the loop's thread."""
+        """Counts a dropped line. Call it on the loop's thread."""
         Atomic[UInt64].store[ordering=Ordering.RELEASE](
             Pointer(to=self.state[].dropped), self.state[].dropped + 1
         )
@@ -177,7 +178,7 @@ struct LineRing(TrivialRegisterPassable):
         """Returns how many lines were dropped since the start.
 
         Returns:
-            The count.
+            The number.
         """
         return Int(
             Atomic[UInt64].load[ordering=Ordering.ACQUIRE](
@@ -186,7 +187,7 @@ struct LineRing(TrivialRegisterPassable):
         )
 
     def has_lines(self) -> Bool:
-        """Returns whether lines wait; called on the writing thread.
+        """Returns whether lines are waiting. Call it on the writing thread.
 
         Returns:
             True if `write_all` would write.
@@ -199,7 +200,7 @@ struct LineRing(TrivialRegisterPassable):
         )
 
     def write_all(self):
-        """Writes the lines that wait; called on the writing thread."""
+        """Writes the waiting lines. Call it on the writing thread."""
         ref s = self.state[]
         while self.has_lines():
             var start = Int(s.taken) & (LINES_OCTETS_MAX - 1)

@@ -1,4 +1,4 @@
-"""Lets other threads hand a reactor work and wake it."""
+"""Passes work from other threads to a reactor, and wakes it."""
 
 from std.atomic import Atomic, Ordering
 
@@ -22,26 +22,27 @@ struct _Letter(TrivialRegisterPassable):
 
 
 struct MailboxState(Movable):
-    """Holds the letters. Only `Mailbox` touches it."""
+    """The letters of a mailbox. Only `Mailbox` uses it."""
 
     var lock: Lock
     """Guards `letters`."""
     var letters: List[_Letter]
-    """What was posted and not yet delivered."""
+    """The letters that were posted and not delivered yet."""
     var waiting: UInt32
-    """1 while there are letters; atomic, so that each turn reads it without the
-    lock."""
+    """1 while there are letters; atomic, so that each turn reads it without
+    the lock.
+    """
     var descriptor: Int32
     """The eventfd that wakes the reactor, or -1."""
     var operation: OperationState
     """The reactor's watch on the descriptor."""
     var counter: List[UInt8]
-    """Where the eventfd's counter is read to."""
+    """The memory into which the eventfd's counter is read."""
     var reactor: Optional[Reactor]
-    """Whose mailbox it is; none when the reactor is being freed."""
+    """The owner of the mailbox; `None` while the reactor is being freed."""
 
     def __init__(out self):
-        """Makes an empty mailbox."""
+        """Creates an empty mailbox."""
         self.lock = Lock.create()
         self.letters = List[_Letter](capacity=16)
         self.waiting = 0
@@ -60,7 +61,7 @@ struct Mailbox(TrivialRegisterPassable):
 
     @staticmethod
     def create() -> Self:
-        """Makes an empty mailbox.
+        """Creates an empty mailbox.
 
         Returns:
             A handle.
@@ -68,13 +69,13 @@ struct Mailbox(TrivialRegisterPassable):
         return Self(heap_create(MailboxState()))
 
     def listen(self, reactor: Reactor) -> Int:
-        """Lets letters wake a reactor that waits for the kernel.
+        """Makes letters wake a reactor that waits for the kernel.
 
         Args:
-            reactor: The reactor; it runs a turn that does not wait.
+            reactor: The reactor; this runs one turn without waiting.
 
         Returns:
-            0, or the negated errno for which nothing wakes it.
+            0, or a negated errno if letters cannot wake the reactor.
         """
         var opened = open_event_descriptor()
         if opened < 0:
@@ -88,12 +89,13 @@ struct Mailbox(TrivialRegisterPassable):
         operation.owner = self.state.unsafe_bitcast[NoneType]()
         operation.complete = _on_wake
         reactor.submit(self.operation())
-        # What the kernel refuses is known when it has been asked.
+        # The kernel's refusals are known only after it was asked.
         reactor.turn(0)
         return self.operation().result() if self.operation().is_idle() else 0
 
     def close(self, reactor: Reactor):
-        """Delivers what is left, stops watching and frees the mailbox.
+        """Delivers the remaining letters, stops watching and frees the
+        mailbox.
 
         Args:
             reactor: The reactor that `listen` was given.
@@ -112,7 +114,7 @@ struct Mailbox(TrivialRegisterPassable):
         heap_destroy(self.state)
 
     def operation(self) -> Operation:
-        """Names the watch on the descriptor.
+        """Returns the operation that watches the descriptor.
 
         Returns:
             The operation.
@@ -124,11 +126,11 @@ struct Mailbox(TrivialRegisterPassable):
         )
 
     def post(self, function: def(Erased) thin -> None, argument: Erased):
-        """Adds a letter and wakes the reactor; from any thread.
+        """Adds a letter and wakes the reactor. Callable on any thread.
 
         Args:
             function: Called in one of the next turns.
-            argument: Handed to it.
+            argument: Its argument.
         """
         self.state[].lock.acquire()
         self.state[].letters.append(_Letter(function, argument))
@@ -139,7 +141,7 @@ struct Mailbox(TrivialRegisterPassable):
         self.wake()
 
     def wake(self):
-        """Ends the reactor's present wait; from any thread."""
+        """Ends the reactor's present wait. Callable on any thread."""
         if self.state[].descriptor >= 0:
             var one = List[UInt8](length=8, fill=0)
             one[0] = 1
@@ -147,7 +149,7 @@ struct Mailbox(TrivialRegisterPassable):
 
     @always_inline
     def has_mail(self) -> Bool:
-        """Returns whether letters wait.
+        """Returns whether letters are waiting.
 
         Returns:
             True if `deliver` has something to do.
@@ -160,7 +162,7 @@ struct Mailbox(TrivialRegisterPassable):
         )
 
     def deliver(self):
-        """Calls what was posted, in order; only the reactor's thread does."""
+        """Delivers the letters, in order. Call it on the reactor's thread."""
         self.state[].lock.acquire()
         var letters = List[_Letter]()
         swap(letters, self.state[].letters)

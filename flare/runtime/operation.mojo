@@ -1,27 +1,27 @@
-"""Describes what a reactor is asked to do, and what became of it.
+"""Describes operations for a reactor, and their results.
 
-An operation lives in the heap block of whoever waits for it (a fiber, a
-connection) and never moves: the kernel's answer finds it by its address. A
-submission carries the address and a sequence number; an answer whose number is
-not the operation's present one is stale and is dropped.
+An operation lies in the heap block of its owner (a fiber, a connection) and
+never moves: the kernel's answer refers to it by address. A submission has the
+address and a sequence number. If an answer's number is not the operation's
+present one, the answer is stale and is dropped.
 """
 
 from flare.core import Erased, OctetPointer, PointerTo
 
 comptime OperationFunction = def(Operation) thin -> None
-"""What a completion calls."""
+"""The function that a completion calls."""
 
 
 @fieldwise_init
 struct OperationKind(Equatable, TrivialRegisterPassable):
-    """Names what an operation does."""
+    """The kinds of operations."""
 
     comptime RECEIVE = Self(0)
-    """Receive octets into a buffer that the backend picks."""
+    """Receive octets into a buffer chosen by the backend."""
     comptime READ = Self(1)
-    """Receive octets into the buffer that the operation names."""
+    """Receive octets into the operation's own buffer."""
     comptime SEND = Self(2)
-    """Send octets; the result may be less than was asked."""
+    """Send octets; the result may be less than requested."""
     comptime ACCEPT = Self(3)
     """Accept a connection; the result is its descriptor."""
     comptime CONNECT = Self(4)
@@ -38,7 +38,7 @@ comptime POLL_IN = 1
 comptime POLL_OUT = 4
 """Readiness to write."""
 comptime POLL_PEER_CLOSED = 0x2000
-"""The peer will send no more."""
+"""The peer has ended its stream."""
 
 comptime CANCELLED = -125
 """The result of an operation that was cancelled (ECANCELED)."""
@@ -54,71 +54,81 @@ comptime _QUEUED: UInt8 = 1
 comptime _IN_FLIGHT: UInt8 = 2
 
 comptime ADDRESS_BITS = 48
-"""Bits of a user address: 48 on aarch64, 47 on x86-64. The kernel gives higher
-ones only to who asks for them."""
+"""The number of bits of a user address: 48 on aarch64, 47 on x86-64. The
+kernel uses higher addresses only on request.
+"""
 comptime _ALIGNMENT_BITS = 6
 comptime SEQUENCE_BITS = 64 - (ADDRESS_BITS - _ALIGNMENT_BITS)
-"""Bits of a token that hold the sequence number."""
+"""The number of bits of the sequence number in a token."""
 comptime _SEQUENCE_MASK: UInt64 = (1 << SEQUENCE_BITS) - 1
 
 
 @align(64)
 struct OperationState(Movable):
-    """Holds one operation. Only the owner and the reactor touch it."""
+    """One operation. Only its owner and the reactor use it."""
 
     var kind: OperationKind
-    """What to do."""
+    """The kind."""
     var phase: UInt8
     """Whether it is idle, queued or in flight."""
     var multishot: Bool
-    """One submission completes many times (`ACCEPT`, `RECEIVE`, `POLL`): until
-    it fails, or until the backend finds that it should be submitted again."""
+    """Whether one submission completes many times (`ACCEPT`, `RECEIVE`,
+    `POLL`): until it fails, or until the backend needs a new submission.
+    """
     var cancel_requested: Bool
-    """The reactor was asked to end it."""
+    """Whether the reactor was asked to end it."""
     var transient: Bool
-    """The descriptor may go to another reactor, or be closed without this one,
-    once nothing is in flight: the backend keeps nothing about it."""
+    """Whether the descriptor may move to another reactor, or be closed without
+    this one, once no operation is in flight: the backend then keeps no state
+    about it.
+    """
     var tried_again: Bool
-    """The backend has submitted it once more by itself: when it completes says
-    nothing of whether it came before another."""
+    """Whether the backend has submitted it again on its own. The time of its
+    completion then does not show whether it came before another.
+    """
     var second_is_sealed: Bool
-    """For `SEND`: the octets at `second` lie in `SealedPages`, of which the
-    kernel needs no copy."""
+    """Whether the octets at `second`, for `SEND`, lie in `SealedPages`, which
+    the kernel need not copy.
+    """
     var is_non_blocking: Bool
-    """For `SEND`: calls on the socket do not wait any more, because the backend
-    needed that for sealed pages. A block whose `second_is_sealed` is ever set
-    names one socket all its life, or this is set back with the socket."""
+    """Whether calls on the socket no longer block, because the backend needed
+    that for sealed pages (`SEND`). A block that ever sets `second_is_sealed`
+    keeps one socket all its life, or resets this field with the socket.
+    """
     var descriptor: Int32
     """The socket."""
     var sequence: UInt32
-    """Grows with every submission."""
+    """Increases with every submission."""
     var result: Int32
-    """What the last completion reported: a count, a descriptor or a negated
-    errno."""
+    """The result of the last completion: a number, a descriptor or a negated
+    errno.
+    """
     var buffer: Optional[OctetPointer]
-    """The buffer that a `RECEIVE` filled, if it brought octets; whoever takes
-    it gives it back."""
+    """The buffer that a `RECEIVE` filled, if octets arrived. Its user returns
+    it to the pool.
+    """
     var address: Optional[OctetPointer]
     """The octets to send or the place to read into."""
     var length: Int
-    """How many octets, or the set of poll events. For `RECEIVE` the most that
-    may come, 0 for as many as the buffer holds."""
+    """The number of octets, or the set of poll events. For `RECEIVE` the most
+    octets to receive; 0 for as many as the buffer holds.
+    """
     var second: Optional[OctetPointer]
-    """For `SEND`: octets that go out behind those at `address`, if any."""
+    """For `SEND`: octets to send after those at `address`, if any."""
     var second_length: Int
-    """How many of them; the result counts both."""
+    """Their number; the result counts both."""
     var next: Optional[PointerTo[OperationState]]
     """The next operation in the reactor's submit list."""
     var owner: Optional[Erased]
-    """Whose operation it is; `complete` knows the type."""
+    """The owner; `complete` knows its type."""
     var complete: OperationFunction
-    """Called for each completion, never inside a submission."""
+    """Called for each completion, never during a submission."""
 
     def __init__(out self, kind: OperationKind = OperationKind.READ):
-        """Makes an idle operation that belongs to nobody.
+        """Creates an idle operation without an owner.
 
         Args:
-            kind: What to do.
+            kind: The kind.
         """
         self.kind = kind
         self.phase = _IDLE
@@ -147,14 +157,15 @@ def _ignore(operation: Operation):
 
 @fieldwise_init
 struct Operation(Equatable, TrivialRegisterPassable):
-    """Names an operation in its owner's heap block."""
+    """A handle to an operation in its owner's heap block."""
 
     var state: PointerTo[OperationState]
     """The operation."""
 
     @always_inline
     def is_idle(self) -> Bool:
-        """Returns whether the operation may be changed and submitted.
+        """Returns whether the operation is idle, so that it may be changed and
+        submitted.
 
         Returns:
             True before the submission and after the final completion.
@@ -172,16 +183,16 @@ struct Operation(Equatable, TrivialRegisterPassable):
 
     @always_inline
     def result(self) -> Int:
-        """Reads what the last completion reported.
+        """Returns the result of the last completion.
 
         Returns:
-            A count, a descriptor or a negated errno.
+            A number, a descriptor or a negated errno.
         """
         return Int(self.state[].result)
 
     @always_inline
     def mark_queued(self):
-        """Notes that the reactor's submit list holds the operation."""
+        """Marks the operation as queued in the reactor's submit list."""
         self.state[].phase = _QUEUED
         self.state[].cancel_requested = False
         self.state[].tried_again = False
@@ -189,17 +200,17 @@ struct Operation(Equatable, TrivialRegisterPassable):
 
     @always_inline
     def mark_in_flight(self):
-        """Notes that the backend holds the operation."""
+        """Marks the operation as held by the backend."""
         self.state[].phase = _IN_FLIGHT
 
     @always_inline
     def mark_idle(self):
-        """Notes that the final completion has come."""
+        """Marks the operation as idle, after its final completion."""
         self.state[].phase = _IDLE
 
     @always_inline
     def token(self) -> UInt64:
-        """Packs address and sequence number for the kernel.
+        """Returns address and sequence number as one word for the kernel.
 
         Returns:
             The token.
@@ -209,11 +220,11 @@ struct Operation(Equatable, TrivialRegisterPassable):
     @staticmethod
     @always_inline
     def token_of(address: Int, sequence: UInt32) -> UInt64:
-        """Packs address and sequence number for the kernel.
+        """Returns address and sequence number as one word for the kernel.
 
         Args:
-            address: Where the operation's block lies; its lowest six bits are
-                zero by alignment.
+            address: The address of the operation's block; its lowest six bits
+                are zero by alignment.
             sequence: The number of the submission.
 
         Returns:
@@ -232,23 +243,23 @@ struct Operation(Equatable, TrivialRegisterPassable):
     @staticmethod
     @always_inline
     def sequence_of(token: UInt64) -> UInt32:
-        """Reads the sequence number out of a token.
+        """Returns the sequence number in a token.
 
         Args:
-            token: What `token` returned.
+            token: The result of `token`.
 
         Returns:
-            The bits of the number that a token has room for.
+            The bits of the number that fit in a token.
         """
         return UInt32(token & _SEQUENCE_MASK)
 
     @staticmethod
     @always_inline
     def from_token(token: UInt64) -> Self:
-        """Finds the operation of a token.
+        """Returns the operation of a token.
 
         Args:
-            token: What `token` returned while the operation lived.
+            token: The result of `token`; the operation must still live.
 
         Returns:
             The operation.
@@ -266,7 +277,7 @@ struct Operation(Equatable, TrivialRegisterPassable):
         """Returns whether an answer belongs to the present submission.
 
         Args:
-            sequence: The number that the answer carries.
+            sequence: The number in the answer.
 
         Returns:
             False for an answer that is stale.
@@ -280,15 +291,15 @@ struct Operation(Equatable, TrivialRegisterPassable):
 
 @fieldwise_init
 struct Completion(ImplicitlyCopyable):
-    """Reports what became of a submission."""
+    """The result of a submission."""
 
     var operation: Operation
-    """Which operation."""
+    """The operation."""
     var sequence: UInt32
-    """Which submission of it."""
+    """The sequence number of the submission."""
     var result: Int32
-    """A count, a descriptor or a negated errno."""
+    """A number, a descriptor or a negated errno."""
     var more: Bool
-    """The submission goes on; False makes this the final completion."""
+    """Whether further completions of the submission follow."""
     var buffer: Optional[OctetPointer]
     """The buffer that was filled, if the backend picked one."""

@@ -1,7 +1,7 @@
-"""Gives a thread without a loop one of its own, on which its code waits.
+"""Creates a private loop for a thread that has none.
 
-The thread's main context stands in the shape of a fiber that "parks" by
-turning the loop.
+The thread's main context takes the form of a fiber that "parks" by turning the
+loop.
 """
 
 from std.ffi import _Global
@@ -27,17 +27,18 @@ comptime _THREAD_EXIT = _Global[
 
 @no_inline
 def begin_private_loop(config: ReactorConfig) -> Tuple[Int, Optional[Fiber]]:
-    """Makes a loop for the calling thread, freed when the thread ends.
+    """Creates a loop for the calling thread, which is freed when the thread
+    ends.
 
-    Called by the first wait of a thread; a program calls it before to choose
+    The first wait of a thread calls it. A program calls it earlier to choose
     the backend and the bounds.
 
     Args:
         config: The bounds.
 
     Returns:
-        0 and the thread's main context; or the negated errno and none, which is
-        EBUSY if the thread has a loop, EDEADLK if it holds what others wait
+        0 and the thread's main context; or a negated errno and `None`: EBUSY
+        if the thread has a loop, EDEADLK if it holds a lock that others wait
         for.
     """
     if current_reactor():
@@ -57,9 +58,10 @@ def begin_private_loop(config: ReactorConfig) -> Tuple[Int, Optional[Fiber]]:
 
 
 def end_private_loop():
-    """Frees the calling thread's private loop; nothing of it waits any more.
+    """Frees the calling thread's private loop. No wait on it may be in
+    progress.
 
-    Nothing happens on a thread whose loop is not its own.
+    On a thread without a private loop, it has no effect.
     """
     var reactor = current_reactor()
     if not reactor:

@@ -1,10 +1,10 @@
 """Runs the one loop of a thread: submit, wait, collect, dispatch.
 
-A reactor is a handle to heap state and belongs to one thread; only `post` may
-be called from others. One turn carries the submit list to the backend, waits,
-dispatches the completions, fires the timers that are due and resumes the
-fibers that are ready. Completions are collected first and dispatched
-afterwards, so nothing is called back inside a submission.
+A reactor is a handle to heap state and belongs to one thread; other threads
+may call only `post`. One turn passes the submit list to the backend, waits,
+dispatches the completions, fires the due timers and resumes the ready fibers.
+Completions are collected first and dispatched afterwards, so no callback runs
+during a submission.
 """
 
 from flare.core import (
@@ -29,28 +29,32 @@ from .timer_wheel import TimerWheel
 from .turn import run_turn
 
 comptime RECEIVE_BUFFER_OCTETS = 4096
-"""The size of the buffers that receives are completed in: most heads fit, and
-an entry of the kernel's ring costs one page."""
+"""The size of the buffers for receiving. Most heads fit, and an entry of the
+kernel's ring needs one page.
+"""
 
 comptime LARGE_BUFFER_OCTETS = 65536
-"""The size of the buffers that large reads are completed in."""
+"""The size of the buffers for large reads."""
 
 # More than a fiber may refuse to end for before it counts as leaked.
 comptime _ENDING_TURNS_MAX = 4000
 
 comptime NS_PER_MS = 1_000_000
-"""How many nanoseconds of a backend's clock make one of the reactor's."""
+"""Nanoseconds per millisecond: the backend's clock counts the former, the
+reactor's the latter.
+"""
 
 comptime NO_DEADLINE = Int.MAX
 """The deadline of a wait that lasts until it is ended."""
 
 comptime SLOW_TURN_MS = 100
-"""A turn that takes so long keeps everybody else waiting: nothing it runs may."""
+"""The duration from which a turn counts as slow. All other fibers wait for it.
+"""
 
 
 @fieldwise_init
 struct ReactorState(Movable):
-    """Holds what a reactor consists of. Only the runtime touches it."""
+    """The parts of a reactor. Only the runtime uses it."""
 
     var config: ReactorConfig
     """The bounds."""
@@ -61,56 +65,56 @@ struct ReactorState(Movable):
     var turn_once: def(Reactor, Int) thin -> None
     """Runs one turn."""
     var functions: BackendFunctions
-    """What is called on the backend outside of a turn."""
+    """The backend's functions for calls outside a turn."""
     var submit_first: Optional[PointerTo[OperationState]]
     """The oldest operation that is queued."""
     var submit_last: Optional[PointerTo[OperationState]]
     """The newest operation that is queued."""
     var cancels: List[Operation]
-    """Operations in flight that shall end."""
+    """Operations in flight that are to be cancelled."""
     var completions: List[Completion]
-    """What was collected and is not yet dispatched."""
+    """Completions that were collected and not dispatched yet."""
     var timers: TimerWheel
     """The deadlines of fibers and of other waiters."""
     var now_ms: Int
     """The backend's clock as last read."""
     var busy_since_ms: Int
-    """When the reactor waited last."""
+    """When the reactor last waited."""
     var slow_turn_owner: Erased
-    """Handed to the function below."""
+    """The first argument of the next function."""
     var on_slow_turn: def(Erased, Int) thin -> None
-    """Called with the duration of a turn that was slow."""
+    """Called with the duration of a slow turn."""
     var wall_seconds: Int
     """The wall clock as read in this turn."""
     var buffers: BufferPool
-    """The buffers that receives are completed in."""
+    """The buffers for receiving."""
     var large_buffers: BufferPool
-    """The buffers that large reads are completed in."""
+    """The buffers for large reads."""
     var fibers: FiberQueue
     """The fibers that are ready, idle or running."""
     var mailbox: Mailbox
-    """What other threads asked this one to do."""
+    """Work that other threads have posted."""
     var recycler: Recycler
-    """The blocks that this thread uses again and again."""
+    """The blocks that this thread recycles."""
     var lines: Optional[LineRing]
-    """Takes the log lines of this thread, if another one writes them."""
+    """Buffers the log lines of this thread, if another thread writes them."""
     var helpers: Optional[Erased]
-    """The threads that `blocking` uses, once there are some."""
+    """The threads for `blocking`, once there are some."""
     var name_helpers: Optional[Erased]
-    """The threads that look names up, once there are some."""
+    """The threads for look-ups of names, once there are some."""
     var end_helpers: def(Erased) thin -> None
-    """Ends the helpers."""
+    """Ends these threads."""
     var in_flight: Int
-    """Operations that the backend holds."""
+    """The number of operations that the backend holds."""
     var turns: Int
-    """How many turns there were."""
+    """The number of turns so far."""
     var is_closed: Bool
-    """Everything that ran has ended."""
+    """Whether the reactor was closed and all fibers have ended."""
 
 
 @fieldwise_init
 struct Reactor(Equatable, TrivialRegisterPassable):
-    """Names the loop of one thread."""
+    """A handle to the loop of one thread."""
 
     var state: PointerTo[ReactorState]
     """The heap state."""
@@ -124,20 +128,21 @@ struct Reactor(Equatable, TrivialRegisterPassable):
         config: ReactorConfig,
         buffers: BufferPool,
     ) -> Self:
-        """Makes a reactor that drives a backend.
+        """Creates a reactor on a backend.
 
         Parameters:
             B: The type of the backend.
 
         Args:
             backend: The kernel interface; the reactor frees it.
-            kind: Its name.
+            kind: The backend's kind.
             config: The bounds.
-            buffers: Where the backend takes buffers from; the reactor frees it.
+            buffers: The pool from which the backend takes buffers; the reactor
+                frees it.
 
         Returns:
-            A handle; call `destroy` when nothing waits any more. Other threads
-            wake it once its mailbox listens.
+            A handle. Call `destroy` after all waits have ended. Other threads
+            can wake the reactor once its mailbox listens.
         """
         var now_ms = backend.now_ns() // NS_PER_MS
         return Self(
@@ -177,7 +182,7 @@ struct Reactor(Equatable, TrivialRegisterPassable):
         )
 
     def destroy(self):
-        """Frees the reactor, closed before if it was not."""
+        """Frees the reactor, after closing it if needed."""
         self.close()
         self.state[].buffers.destroy()
         self.state[].large_buffers.destroy()
@@ -185,10 +190,11 @@ struct Reactor(Equatable, TrivialRegisterPassable):
         heap_destroy(self.state)
 
     def close(self):
-        """Ends all that runs; the memory it lent may still be given back.
+        """Ends all fibers and threads. Memory that the reactor lent may still
+        be returned.
 
-        Fibers that still run are cancelled and may unwind, helper threads end
-        after their last job, and what other threads posted last is still done.
+        Running fibers are cancelled and may unwind. Helper threads end after
+        their last job. Work that other threads have posted is still done.
         Operations of other owners must have ended.
         """
         if self.state[].is_closed:
@@ -205,8 +211,8 @@ struct Reactor(Equatable, TrivialRegisterPassable):
         self.state[].functions.destroy(self.state[].backend)
 
     def end_fibers(self):
-        """Cancels the fibers that still run, and turns until they have unwound
-        or ignored it for long.
+        """Cancels running fibers, and turns until they have unwound or ignored
+        it for long.
 
         Operations of other owners must have ended.
         """
@@ -231,8 +237,8 @@ struct Reactor(Equatable, TrivialRegisterPassable):
         """Queues an operation for the next turn.
 
         Args:
-            operation: Idle; its block stays where it is until the final
-                completion.
+            operation: The operation, idle. Its block stays in place until the
+                final completion.
         """
         debug_assert(operation.is_idle(), "submitted twice")
         operation.mark_queued()
@@ -244,13 +250,15 @@ struct Reactor(Equatable, TrivialRegisterPassable):
         self.state[].submit_last = operation.state
 
     def submit_at_once(self, operation: Operation):
-        """Hands an operation to the backend before the turn has done the rest.
+        """Passes an operation to the backend before the turn has finished.
 
-        A readiness kernel finds the octets of a long send in the caches now,
-        and its peer can begin to read. On io_uring it is `submit`.
+        With a readiness kernel, the octets of a long send are still in the
+        caches, and the peer can start to read. On io_uring it is the same as
+        `submit`.
 
         Args:
-            operation: As for `submit`; a later round dispatches what it gives.
+            operation: As for `submit`; a later round dispatches its
+                completion.
         """
         if self.state[].backend_kind == BackendKind.IO_URING:
             self.submit(operation)
@@ -268,10 +276,10 @@ struct Reactor(Equatable, TrivialRegisterPassable):
         )
 
     def cancel(self, operation: Operation):
-        """Asks for the end of an operation; its final completion still comes.
+        """Cancels an operation; its final completion still arrives.
 
         Args:
-            operation: The operation; nothing happens if it is idle.
+            operation: The operation; the call has no effect on an idle one.
         """
         if operation.is_idle() or operation.state[].cancel_requested:
             return
@@ -288,7 +296,8 @@ struct Reactor(Equatable, TrivialRegisterPassable):
         self.state[].functions.close(self.state[].backend, descriptor)
 
     def reset(self, descriptor: Int32):
-        """Closes a descriptor that no operation uses with a reset.
+        """Closes a descriptor that no operation uses, and resets the
+        connection.
 
         Args:
             descriptor: A connected socket.
@@ -296,7 +305,7 @@ struct Reactor(Equatable, TrivialRegisterPassable):
         self.state[].functions.reset(self.state[].backend, descriptor)
 
     def end_sending(self, descriptor: Int32):
-        """Tells the peer that nothing more is sent; receiving goes on.
+        """Ends the stream to the peer (half-close); receiving goes on.
 
         Args:
             descriptor: A connected socket without a send in flight.
@@ -306,7 +315,7 @@ struct Reactor(Equatable, TrivialRegisterPassable):
     def peer_address(
         self, descriptor: Int32, mut address: SocketAddressStorage
     ) -> Int:
-        """Reads the address of the peer.
+        """Returns the address of the peer.
 
         Args:
             descriptor: A connected socket.
@@ -320,23 +329,23 @@ struct Reactor(Equatable, TrivialRegisterPassable):
         )
 
     def accept_now(self, listener: Int32) -> Int:
-        """Accepts one connection that waits already; never waits for one.
+        """Accepts a connection that is already waiting; never waits for one.
 
         Args:
             listener: A listening socket that no operation uses.
 
         Returns:
-            The descriptor; EAGAIN if nobody waits, however few descriptors are
-            left, or another negated errno.
+            The descriptor; EAGAIN if no client is waiting, even if no
+            descriptor is left; or another negated errno.
         """
         return self.state[].functions.accept_now(self.state[].backend, listener)
 
     def hold_back(self, listener: Int32, held: Bool):
-        """Decides whether new connections may enter a listen queue.
+        """Sets whether new connections may enter a listen queue.
 
         Args:
             listener: A listening socket.
-            held: True to keep new connections off, False to let them come.
+            held: Whether to hold new connections back.
         """
         self.state[].functions.hold_back(self.state[].backend, listener, held)
 
@@ -346,16 +355,16 @@ struct Reactor(Equatable, TrivialRegisterPassable):
         mut spare: Int32,
         answer: Span[UInt8, ImmStaticOrigin],
     ) -> Int:
-        """Accepts one connection, sends a short answer and closes it at once.
+        """Accepts a connection, sends a short answer and closes at once.
 
         Args:
             listener: A listening socket that no operation uses.
-            spare: A descriptor to close and open again for it, because no other
-                may be left; -1 where there is none.
-            answer: All that the peer gets.
+            spare: A descriptor to close and reopen, in case no other is left;
+                -1 if there is none.
+            answer: The answer.
 
         Returns:
-            0 if somebody was answered, EAGAIN if nobody waits, or another
+            0 if a client was answered, EAGAIN if none is waiting, or another
             negated errno.
         """
         return self.state[].functions.turn_away(
@@ -366,15 +375,15 @@ struct Reactor(Equatable, TrivialRegisterPassable):
         """Runs one turn of the loop.
 
         Args:
-            wait_ms: The longest wait for something to do; -1 waits for ever.
+            wait_ms: The longest wait for an event; -1 waits for ever.
         """
         self.state[].turn_once(self, wait_ms)
 
     def refresh_now_ms(self) -> Int:
-        """Reads the clock.
+        """Reads the clock and returns the time.
 
         Returns:
-            Milliseconds of a clock that never goes back.
+            The time in milliseconds, of a clock that never goes back.
         """
         _ = self.refresh_now_ns()
         return self.state[].now_ms
@@ -414,16 +423,16 @@ struct Reactor(Equatable, TrivialRegisterPassable):
 
     @always_inline
     def now_ms(self) -> Int:
-        """Tells the time at which the present turn began to dispatch.
+        """Returns the time at which the present turn started to dispatch.
 
         Returns:
-            Milliseconds of a clock that never goes back.
+            The time in milliseconds, of a clock that never goes back.
         """
         return self.state[].now_ms
 
     @always_inline
     def wall_seconds(self) -> Int:
-        """Tells the wall clock as read in the present turn.
+        """Returns the wall clock, as read in the present turn.
 
         Returns:
             Seconds since 1970-01-01 00:00:00 UTC.
@@ -432,7 +441,7 @@ struct Reactor(Equatable, TrivialRegisterPassable):
 
     @always_inline
     def timers(self) -> TimerWheel:
-        """Returns the wheel that keeps this reactor's deadlines.
+        """Returns the timer wheel of this reactor.
 
         Returns:
             The wheel; entries are tagged `TIMER_OF_TASK`.
@@ -441,7 +450,7 @@ struct Reactor(Equatable, TrivialRegisterPassable):
 
     @always_inline
     def buffers(self) -> BufferPool:
-        """Returns the pool that received octets come in.
+        """Returns the pool of buffers for receiving.
 
         Returns:
             The pool.
@@ -450,39 +459,40 @@ struct Reactor(Equatable, TrivialRegisterPassable):
 
     @always_inline
     def large_buffers(self) -> BufferPool:
-        """Returns the pool that large reads are completed in.
+        """Returns the pool of buffers for large reads.
 
         Returns:
-            The pool; its memory is mapped when a buffer is first asked for.
+            The pool; its memory is mapped when a buffer is first taken.
         """
         return self.state[].large_buffers
 
     def backend_kind(self) -> BackendKind:
-        """Tells which kernel interface runs.
+        """Returns the kind of kernel interface in use.
 
         Returns:
-            Its name, never `AUTOMATIC`.
+            The kind, never `AUTOMATIC`.
         """
         return self.state[].backend_kind
 
     def post(self, function: def(Erased) thin -> None, argument: Erased):
-        """Asks the reactor's thread to call a function; from any thread.
+        """Makes the reactor's thread call a function. Callable on any thread.
 
         Args:
-            function: Called in one of the next turns, never on a fiber.
-            argument: Handed to it.
+            function: The function; it is called in one of the next turns,
+                never on a fiber.
+            argument: Its argument.
         """
         self.state[].mailbox.post(function, argument)
 
     def watch_slow_turns(
         self, function: def(Erased, Int) thin -> None, owner: Erased
     ):
-        """Lets a function know of turns that take `SLOW_TURN_MS` or longer.
+        """Registers a function for turns that take `SLOW_TURN_MS` or longer.
 
         Args:
             function: Called with `owner` and the duration in milliseconds, on
-                the reactor's thread and not on a fiber.
-            owner: Handed to it.
+                the reactor's thread, never on a fiber.
+            owner: Its first argument.
         """
         self.state[].on_slow_turn = function
         self.state[].slow_turn_owner = owner

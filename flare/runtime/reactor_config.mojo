@@ -1,28 +1,33 @@
-"""Bounds what a reactor may hold."""
+"""Configures a reactor: its backend and limits."""
 
 from .backend import BackendKind
 
 
 struct ReactorConfig(Copyable, Movable):
-    """Bounds what one reactor may hold."""
+    """The backend and the limits of one reactor."""
 
     var backend: BackendKind
     """The kernel interface; automatic by default."""
     var receive_buffers_max: Int
-    """Buffers of 4 KiB that received octets may occupy. 16,384 by default:
-    64 MiB, room for as many parked requests."""
+    """The most buffers of 4 KiB for received octets; 16,384 by default: 64
+    MiB, for as many parked requests.
+    """
     var large_buffers_max: Int
-    """Buffers of 64 KiB for reads of more than 4 KiB; without one such a read
-    is served in smaller pieces. 256 by default: 16 MiB."""
+    """The most buffers of 64 KiB for reads of more than 4 KiB. If none is
+    free, such a read uses smaller pieces. 256 by default: 16 MiB.
+    """
     var fibers_max: Int
-    """Fibers that may exist at once; 65,536 by default, a third of what the
-    kernel's limit on mappings allows without guard regions."""
+    """The most fibers that exist at once; 65,536 by default, a third of the
+    number that the kernel's limit on mappings allows without guard regions.
+    """
     var stack_octets: Int
-    """The address space of a fiber's stack, its guard included. 256 KiB by
-    default; resident memory grows by use, one page at first."""
+    """The address space of a fiber's stack, including its guard; 256 KiB by
+    default. Resident memory starts with one page and grows with use.
+    """
     var guard_octets: Int
     """The part of the stack that ends the process when touched; 64 KiB by
-    default, because frames smaller than it cannot jump over it."""
+    default, because smaller frames cannot jump over it.
+    """
 
     def __init__(
         out self,
@@ -34,15 +39,15 @@ struct ReactorConfig(Copyable, Movable):
         stack_octets: Int = 256 * 1024,
         guard_octets: Int = 64 * 1024,
     ):
-        """Takes the defaults for what is not given.
+        """Creates a configuration. Omitted arguments have their defaults.
 
         Args:
             backend: The kernel interface.
-            receive_buffers_max: Buffers that received octets may occupy.
-            large_buffers_max: Buffers for reads of more than 4 KiB.
-            fibers_max: Fibers that may exist at once.
+            receive_buffers_max: The most buffers for received octets.
+            large_buffers_max: The most buffers for reads of more than 4 KiB.
+            fibers_max: The most fibers that exist at once.
             stack_octets: The address space of a fiber's stack.
-            guard_octets: The part of it that must not be touched.
+            guard_octets: The guard at the end of the stack.
         """
         self.backend = backend
         self.receive_buffers_max = receive_buffers_max
@@ -52,10 +57,10 @@ struct ReactorConfig(Copyable, Movable):
         self.guard_octets = guard_octets
 
     def first_problem(self) -> Optional[StaticString]:
-        """Finds a value that cannot work.
+        """Returns the first invalid value.
 
         Returns:
-            What is wrong with which field, or none.
+            The problem and its field, or `None`.
         """
         if self.receive_buffers_max < 64:
             return StaticString("receive_buffers_max must be at least 64")

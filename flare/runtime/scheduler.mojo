@@ -1,7 +1,7 @@
-"""Runs one function on several threads, each on a CPU of its own.
+"""Runs one function on several threads, each on its own CPU.
 
-The threads share nothing but the argument. Each one makes its own reactor, or
-gets a private one at its first wait.
+The threads share only the argument. Each creates its own reactor, or gets a
+private one at its first wait.
 """
 
 from flare.core import Erased, PointerTo, heap_create, heap_destroy
@@ -21,7 +21,9 @@ comptime WORKERS_MAX = 256
 """The most threads that one scheduler starts."""
 
 comptime WorkerFunction = def(Erased, Int) thin -> None
-"""What each thread runs: the argument, and the worker's number from 0."""
+"""The function for each thread: its arguments are the shared one and the
+worker's number from 0.
+"""
 
 comptime _CLOSED = 0
 comptime _OPEN = 1
@@ -29,8 +31,8 @@ comptime _ABANDONED = 2
 
 
 struct _Gate(Movable):
-    # Nobody runs before everybody can: a thread that fails to start would
-    # otherwise leave the others running without an end.
+    # All threads wait until the last one has started. Otherwise, if one failed
+    # to start, the others would run without an end.
     var lock: Lock
     var phase: Int
 
@@ -55,19 +57,22 @@ struct Scheduler:
     def start(
         count: Int, pin: Bool, function: WorkerFunction, argument: Erased
     ) raises:
-        """Runs a function on several threads until it has returned on all.
+        """Runs a function on several threads until all calls have returned.
 
-        Worker 0 is the calling thread, whose affinity is restored afterwards.
+        Worker 0 is the calling thread, whose CPU affinity is restored
+        afterwards.
 
         Args:
-            count: How many workers, 1 to 256.
-            pin: Whether worker N keeps to the Nth CPU of those allowed, again
-                from the first where there are more workers than CPUs.
+            count: The number of workers, 1 to 256.
+            pin: Whether worker N runs only on the Nth allowed CPU. If there
+                are more workers than CPUs, the numbering starts again.
             function: Called once on each thread.
-            argument: Handed to each call; shared by the threads.
+            argument: The argument of each call; shared by the threads.
 
         Raises:
-            NetError: If a thread cannot be started; then none ran the function.
+            NetError: If a thread cannot be started; the function then ran on
+                none.
+
             An error `runtime.bad_count` if `count` is not 1 to 256.
         """
         if count < 1 or count > WORKERS_MAX:
@@ -110,11 +115,12 @@ struct Scheduler:
 
 
 def default_worker_count() -> Int:
-    """Counts the workers that can run at the same time.
+    """Returns how many workers can run at the same time.
 
     Returns:
-        The CPUs that the calling thread may run on, or fewer where the control
-        groups of the process allow less time; at least 1, at most 256.
+        The number of CPUs that the calling thread may run on, or less if the
+        control groups of the process allow less CPU time; at least 1, at most
+        256.
     """
     var count = len(allowed_cpus())
     var quota = cpu_quota()

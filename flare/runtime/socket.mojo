@@ -1,13 +1,13 @@
-"""Lets fibers wait on a socket that several of them may hold.
+"""Provides a socket on which several fibers may wait.
 
-One fiber may receive while another sends, also on different threads; a second
-one in the same direction is refused. The descriptor and the state are counted
-by their users, so that neither goes away under an operation: closing ends the
-operations in flight, and whoever ends last closes the descriptor. Its number
-cannot name another socket before that.
+One fiber may receive while another sends, even on different threads; a second
+one in the same direction is refused. Descriptor and state are
+reference-counted, so that neither disappears during an operation. Closing ends
+the operations in flight, and the last user closes the descriptor. Its number
+cannot refer to another socket before that.
 
-No reactor knows the socket while nothing waits on it (operations of fibers are
-transient), so it may be used on one thread now and on another later.
+While no fiber waits on the socket, no reactor knows it (operations of fibers
+are transient). So it may be used on one thread now and on another later.
 """
 
 from std.atomic import Atomic
@@ -37,14 +37,16 @@ from .reactor import LARGE_BUFFER_OCTETS, RECEIVE_BUFFER_OCTETS
 from .wait import waiting_fiber
 
 comptime OPERATION_TIMEOUT_MS = 30_000
-"""The longest wait of one read, write or connect unless the program chooses
-another."""
+"""The default limit of one read, write or connect."""
 
 comptime UNWAITED_MAX = 64
-"""Attempts in a row that need no wait, before everything else that is ready
-runs."""
+"""How many attempts in a row may succeed without waiting, before other ready
+fibers run.
+"""
 comptime PAUSE_MS = 2
-"""How long a fiber parks before it tries again what nothing announces."""
+"""How long a fiber parks before it retries a call whose readiness is not
+announced.
+"""
 comptime NOT_WAITED = Int.MIN
 """The deadline of an operation that has not waited yet."""
 
@@ -56,19 +58,21 @@ comptime _DESCRIPTOR_USERS_MASK: Int64 = (1 << 32) - 1
 
 
 struct SocketDirection(Movable):
-    """Holds who waits in one direction. Only the runtime touches it."""
+    """The waiting fiber of one direction. Only the runtime uses it."""
 
     var reactor: Int64
     """The address of the reactor on which a fiber waits, 0 if none; atomic."""
     var operation: Optional[Operation]
-    """What the fiber waits for; only the reactor's thread reads it."""
+    """The operation for which the fiber waits; only the reactor's thread reads
+    it.
+    """
     var timeout_ms: Int
     """The longest wait of one operation."""
     var unwaited: Int
-    """Attempts since everything else that was ready ran."""
+    """Attempts since other ready fibers ran."""
 
     def __init__(out self):
-        """Knows nobody who waits."""
+        """Creates a direction without a waiting fiber."""
         self.reactor = 0
         self.operation = None
         self.timeout_ms = OPERATION_TIMEOUT_MS
@@ -76,27 +80,27 @@ struct SocketDirection(Movable):
 
 
 struct FiberSocketState(Movable):
-    """Holds one socket. Only `FiberSocket` touches it."""
+    """The state of one socket. Only `FiberSocket` uses it."""
 
     var descriptor: Int32
-    """The socket, in blocking mode: io_uring wants it so."""
+    """The socket, in blocking mode, as io_uring needs it."""
     var users: Int64
-    """Counts of both kinds of users; atomic."""
+    """Reference counts of both kinds of users; atomic."""
     var closed: Int64
     """1 after `close`; atomic."""
     var receiving: SocketDirection
-    """Who receives or accepts."""
+    """The direction of receiving and accepting."""
     var sending: SocketDirection
-    """Who sends or connects."""
+    """The direction of sending and connecting."""
     var address: Optional[SocketAddr]
-    """The peer, or the address of a listener: what errors name."""
+    """The address in errors: the peer's, or the listener's own."""
 
     def __init__(out self, descriptor: Int32, address: Optional[SocketAddr]):
-        """Makes the state of an open socket.
+        """Creates the state of an open socket.
 
         Args:
             descriptor: The socket.
-            address: What errors name.
+            address: The address for errors.
         """
         self.descriptor = descriptor
         self.users = _DESCRIPTOR_USER + _STATE_USER
@@ -108,34 +112,34 @@ struct FiberSocketState(Movable):
 
 @fieldwise_init
 struct FiberSocket(TrivialRegisterPassable):
-    """Names a socket that fibers wait on."""
+    """A handle to a socket on which fibers wait."""
 
     var state: PointerTo[FiberSocketState]
     """The heap state."""
 
     @staticmethod
     def create(descriptor: Int32, address: Optional[SocketAddr] = None) -> Self:
-        """Takes over a descriptor.
+        """Takes ownership of a descriptor.
 
         Args:
             descriptor: A socket in blocking mode.
-            address: The address that errors name.
+            address: The address for errors.
 
         Returns:
-            A handle; call `destroy` once when its owner goes away.
+            A handle. Call `destroy` once when its owner is destroyed.
         """
         return Self(heap_create(FiberSocketState(descriptor, address)))
 
     def destroy(self):
-        """Closes the socket and gives the owner's hold on the state up."""
+        """Closes the socket and releases the owner's reference to the state."""
         self.close()
         self._release(_STATE_USER)
 
     def close(self):
-        """Ends the operations in flight and closes; a second time does nothing.
+        """Ends the operations in flight and closes. Further calls have no
+        effect.
 
-        A fiber that waits gets the error `net.closed`. May be called on any
-        thread.
+        A fiber that waits gets the error `net.closed`. Callable on any thread.
         """
         if Atomic.fetch_add(Pointer(to=self.state[].closed), 1) != 0:
             return
@@ -144,7 +148,7 @@ struct FiberSocket(TrivialRegisterPassable):
         self._release(_DESCRIPTOR_USER)
 
     def end_sending(self) raises:
-        """Lets the peer read the end of the stream; receiving goes on.
+        """Ends the stream to the peer (half-close); receiving goes on.
 
         Raises:
             NetError: `net.closed shut_down`.
@@ -160,7 +164,7 @@ struct FiberSocket(TrivialRegisterPassable):
         )
 
     def is_open(self) -> Bool:
-        """Returns whether `close` was not called yet.
+        """Returns whether the socket is open.
 
         Returns:
             True from the creation to the first `close`.
@@ -168,7 +172,7 @@ struct FiberSocket(TrivialRegisterPassable):
         return Atomic.load(Pointer(to=self.state[].closed)) == 0
 
     def descriptor(self) -> Int32:
-        """Lends the descriptor.
+        """Returns the descriptor, which stays the socket's.
 
         Returns:
             The descriptor, or -1 after `close`.
@@ -176,27 +180,27 @@ struct FiberSocket(TrivialRegisterPassable):
         return self.state[].descriptor if self.is_open() else Int32(-1)
 
     def address(self) -> Optional[SocketAddr]:
-        """Tells which address errors name.
+        """Returns the address for errors.
 
         Returns:
-            The address, if one is known.
+            The address, if known.
         """
         return self.state[].address
 
     def set_receive_timeout_ms(self, timeout_ms: Optional[Int]):
-        """Bounds each wait of `receive`.
+        """Sets the longest wait of `receive`.
 
         Args:
-            timeout_ms: The longest wait; none leaves it to the fiber's
+            timeout_ms: The longest wait; `None` leaves it to the fiber's
                 deadline.
         """
         self.state[].receiving.timeout_ms = timeout_ms.or_else(NO_DEADLINE)
 
     def set_send_timeout_ms(self, timeout_ms: Optional[Int]):
-        """Bounds each wait of `send`.
+        """Sets the longest wait of `send`.
 
         Args:
-            timeout_ms: The longest wait; none leaves it to the fiber's
+            timeout_ms: The longest wait; `None` leaves it to the fiber's
                 deadline.
         """
         self.state[].sending.timeout_ms = timeout_ms.or_else(NO_DEADLINE)
@@ -205,17 +209,17 @@ struct FiberSocket(TrivialRegisterPassable):
     def receive(self, into: Span[mut=True, UInt8, _]) raises -> Int:
         """Receives octets, and parks while there are none.
 
-        The kernel writes only into memory of the worker: the octets are copied
+        The kernel writes only into the worker's memory. The octets are copied
         from there, at most 4 KiB or 64 KiB at once.
 
         Args:
-            into: Where to put them.
+            into: The destination.
 
         Returns:
-            How many came; 0 at the end, or if `into` is empty.
+            The number of octets; 0 at the end, or if `into` is empty.
 
         Raises:
-            NetError: `net.timeout read`, `net.reset read` and the like.
+            NetError: `net.timeout read`, `net.reset read` and others.
         """
         var fiber = self._begin(self.receiving(), "read")
         if len(into) == 0:
@@ -252,17 +256,17 @@ struct FiberSocket(TrivialRegisterPassable):
 
     @no_inline
     def send(self, octets: Span[UInt8, _]) raises -> Int:
-        """Sends octets, and parks while the kernel has no room for any.
+        """Sends octets, and parks while the kernel has no room.
 
         Args:
-            octets: What to send; the kernel reads it until this returns.
+            octets: The octets; the kernel reads them until this returns.
 
         Returns:
-            How many were taken.
+            The number of octets taken.
 
         Raises:
-            NetError: `net.timeout write`, `net.closed write`, `net.reset write`
-                and the like.
+            NetError: `net.timeout write`, `net.closed write`, `net.reset
+                write` and others.
         """
         var fiber = self._begin(self.sending(), "write")
         if len(octets) == 0:
@@ -284,11 +288,11 @@ struct FiberSocket(TrivialRegisterPassable):
         """Connects, and parks until the peer has answered.
 
         Args:
-            peer: The address; errors name it from now on.
+            peer: The peer's address; errors name it from now on.
             timeout_ms: The longest wait, or `NO_DEADLINE`.
 
         Raises:
-            NetError: `net.refused connect`, `net.timeout connect` and the like.
+            NetError: `net.refused connect`, `net.timeout connect` and others.
         """
         self.state[].address = peer
         self.connect(peer.to_storage(), timeout_ms)
@@ -297,11 +301,11 @@ struct FiberSocket(TrivialRegisterPassable):
         """Connects, and parks until the peer has answered.
 
         Args:
-            peer: The address, of any family.
+            peer: The peer's address, of any family.
             timeout_ms: The longest wait, or `NO_DEADLINE`.
 
         Raises:
-            NetError: `net.refused connect`, `net.timeout connect` and the like.
+            NetError: `net.refused connect`, `net.timeout connect` and others.
         """
         var fiber = self._begin(self.sending(), "connect")
         var is_unix = peer.family() == AF_UNIX
@@ -342,8 +346,8 @@ struct FiberSocket(TrivialRegisterPassable):
             The connection.
 
         Raises:
-            NetError: `net.timeout accept`, `net.no_descriptors accept` and the
-                like.
+            NetError: `net.timeout accept`, `net.no_descriptors accept` and
+                others.
         """
         var fiber = self._begin(self.receiving(), "accept")
         var operation = fiber.operation()
@@ -370,22 +374,22 @@ struct FiberSocket(TrivialRegisterPassable):
     def begin_attempts(
         self, direction: PointerTo[SocketDirection], name: StaticString
     ) raises -> Fiber:
-        """Takes a direction for calls that fail where they would wait.
+        """Occupies a direction, for calls that fail instead of waiting.
 
-        Such a call needs no turn of the loop, so a fiber that makes one after
-        another yields from time to time, and notices here that it is cancelled
-        or that its deadline has passed.
+        Such a call needs no turn of the loop. So a fiber that makes many of
+        them yields from time to time, and notices here its cancellation or its
+        deadline.
 
         Args:
             direction: `receiving` or `sending`.
             name: The operation, for errors.
 
         Returns:
-            The calling fiber; call `finish` once.
+            The calling fiber. Call `finish` once.
 
         Raises:
-            NetError: `net.closed`, `net.cancelled`, `net.timeout` and the like;
-                then the direction is free.
+            NetError: `net.closed`, `net.cancelled`, `net.timeout` and others;
+                the direction is then free.
         """
         var fiber = self._begin(direction, name)
         if direction[].unwaited >= UNWAITED_MAX:
@@ -411,13 +415,14 @@ struct FiberSocket(TrivialRegisterPassable):
         fiber: Fiber,
         mut deadline_ms: Int,
     ) -> Int:
-        """Parks until a call that would have waited may be tried again.
+        """Parks until a call that failed instead of waiting may be tried
+        again.
 
         Args:
-            direction: What `begin_attempts` took.
-            fiber: What it returned.
-            deadline_ms: `NOT_WAITED` at the first wait of an operation; the end
-                of its time from then on.
+            direction: The direction that `begin_attempts` occupied.
+            fiber: The result of `begin_attempts`.
+            deadline_ms: `NOT_WAITED` at the first wait of an operation; set to
+                the operation's deadline.
 
         Returns:
             0, or a negated errno.
@@ -440,12 +445,11 @@ struct FiberSocket(TrivialRegisterPassable):
         return min(result, 0) if self.is_open() else -EBADF
 
     def pause(self, fiber: Fiber, mut left_ms: Int) -> Int:
-        """Parks for a moment where the kernel does not tell when a call may be
-        tried again.
+        """Parks for a moment, if the kernel does not announce when to retry.
 
         Args:
             fiber: The calling fiber.
-            left_ms: The time of the operation that is left.
+            left_ms: The remaining time of the operation.
 
         Returns:
             0, or a negated errno.
@@ -465,20 +469,19 @@ struct FiberSocket(TrivialRegisterPassable):
         result: Int,
         about: Optional[SocketAddr] = None,
     ) raises -> Int:
-        """Returns a direction back.
+        """Frees a direction, and returns the result of its operation.
 
         Args:
-            direction: What was taken.
+            direction: The direction.
             name: The operation, for errors.
-            result: What it reported.
-            about: The address that its error names; the socket's own by
-                default.
+            result: The result of the operation.
+            about: The address for its error; by default the socket's own.
 
         Returns:
             The result, not negative.
 
         Raises:
-            NetError: What a negative result stands for.
+            NetError: The error for a negative result.
         """
         var address = about if about else self.state[].address
         var closed = not self.is_open()
@@ -491,7 +494,7 @@ struct FiberSocket(TrivialRegisterPassable):
 
     @always_inline
     def receiving(self) -> PointerTo[SocketDirection]:
-        """Names the direction of who receives or accepts.
+        """Returns the direction of receiving and accepting.
 
         Returns:
             The direction.
@@ -502,7 +505,7 @@ struct FiberSocket(TrivialRegisterPassable):
 
     @always_inline
     def sending(self) -> PointerTo[SocketDirection]:
-        """Names the direction of who sends or connects.
+        """Returns the direction of sending and connecting.
 
         Returns:
             The direction.
@@ -580,11 +583,10 @@ def _close(descriptor: Int32):
 
 
 def is_simulated() -> Bool:
-    """Returns whether the sockets of the calling thread's loop are not those
-    of the kernel.
+    """Returns whether the calling thread's loop runs on a simulated network.
 
     Returns:
-        True on a simulated network.
+        True if it does, and sockets are not the kernel's.
     """
     var reactor = current_reactor()
     return (

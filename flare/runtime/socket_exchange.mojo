@@ -1,7 +1,7 @@
-"""Sends octets and receives what comes back, in one step.
+"""Sends octets and receives the response in one step.
 
-The receive goes to the kernel first and the send behind it, so that one call
-carries both; and what was there before the send is told from an answer to it.
+The kernel gets the receive first and the send after it, in one call. So octets
+that arrived before the send can be distinguished from a response.
 """
 
 from std.atomic import Atomic
@@ -18,23 +18,25 @@ from .socket import FiberSocket
 
 @fieldwise_init
 struct SentAndReceived(TrivialRegisterPassable):
-    """Says what became of a send and of the receive beside it."""
+    """The results of a send and of the receive beside it."""
 
     var sent: Int
-    """How many octets were taken, 0 where what came was faster; or a negated
-    errno."""
+    """The number of octets taken, 0 if the peer's octets came first; or a
+    negated errno.
+    """
     var received: Int
-    """How many octets came; 0 at the end; a negated errno, which is EAGAIN
-    where nothing came because not all was sent."""
+    """The number of octets received; 0 at the end; or a negated errno, EAGAIN
+    if none came because the send is incomplete.
+    """
     var came_first: Bool
-    """What was received had come before anything was sent."""
+    """Whether the octets were received before any were sent."""
 
 
 def can_send_and_receive() -> Bool:
     """Returns whether the loop of the calling thread does both in one step.
 
     Returns:
-        True on io_uring: elsewhere the order of two operations says nothing.
+        True on io_uring: elsewhere, the order of two operations is not known.
     """
     var reactor = current_reactor()
     return (
@@ -49,20 +51,21 @@ def send_and_receive(
     into: Span[mut=True, UInt8, _],
     timeout_ms: Int,
 ) raises -> SentAndReceived:
-    """Sends octets, and parks until something has come or all is over.
+    """Sends octets, and parks until octets have arrived or both operations
+    have ended.
 
     Args:
         socket: The socket; `can_send_and_receive` of its loop.
-        octets: What to send, on the heap; the kernel reads it until this
+        octets: The octets, on the heap; the kernel reads them until this
             returns.
-        into: Where to put what comes, at most 4 KiB.
+        into: The destination, at most 4 KiB.
         timeout_ms: The longest wait for both.
 
     Returns:
-        What became of both.
+        Both results.
 
     Raises:
-        NetError: `net.closed read` and the like, where neither has begun.
+        NetError: `net.closed read` and others, if neither operation has begun.
     """
     var fiber = socket._begin(socket.receiving(), "read")
     var direction = socket.sending()

@@ -1,4 +1,4 @@
-"""Chooses a backend and makes a reactor that drives it."""
+"""Selects a backend and creates a reactor on it."""
 
 from .backend import BackendKind
 from .backends.epoll import EpollBackend
@@ -8,14 +8,14 @@ from .reactor import RECEIVE_BUFFER_OCTETS, Reactor, ReactorConfig
 
 
 def open_reactor(config: ReactorConfig) -> Tuple[Int, Optional[Reactor]]:
-    """Makes a reactor on the backend that a configuration asks for.
+    """Creates a reactor on the backend of a configuration.
 
     Args:
-        config: The bounds; `AUTOMATIC` tries io_uring, then epoll.
+        config: The backend and limits; `AUTOMATIC` tries io_uring, then epoll.
 
     Returns:
-        The reactor and 0, or the negated errno for which io_uring was passed
-        over; or none and the negated errno.
+        The reactor and 0, or the negated errno because of which io_uring was
+        not used; otherwise `None` and a negated errno.
     """
     var buffers = BufferPool.create(
         RECEIVE_BUFFER_OCTETS, config.receive_buffers_max

@@ -1,4 +1,4 @@
-"""Gives every type that owns a socket of a stream the same methods."""
+"""Defines the common methods of all stream sockets."""
 
 from flare.io import Reader, Writer
 from flare.net import SocketOptions
@@ -7,57 +7,58 @@ from .socket import FiberSocket
 
 
 trait StreamSocket(Reader, SocketOptions, Writer):
-    """Reads, writes and closes a stream that fibers wait on."""
+    """A stream on which fibers wait: read, write, close."""
 
     def unsafe_socket(self) -> FiberSocket:
-        """Lends what fibers wait on.
+        """Returns the socket that fibers wait on, which stays owned by the
+        stream.
 
         Returns:
             The socket.
 
         Safety:
-            It lives as long as its owner, and only the owner destroys it.
+            Do not use it after the stream is destroyed, and do not destroy it.
         """
         ...
 
     def close(self):
-        """Closes the connection; a second time nothing happens.
+        """Closes the connection. Further calls have no effect.
 
-        Octets already written still go out, unless `set_linger` said
+        Octets already written still go out, unless `set_linger` says
         otherwise. A fiber that reads or writes gets `net.closed`; the
-        descriptor stays until it has gone on.
+        descriptor is closed after it.
         """
         self.unsafe_socket().close()
 
     def read(self, into: Span[mut=True, UInt8, _]) raises -> Int:
-        """Reads what has come, and waits only while nothing has.
+        """Reads octets that have arrived; waits for the first one.
 
         Args:
-            into: Where to put the octets; one call fills at most 64 KiB.
+            into: The destination; one call fills at most 64 KiB.
 
         Returns:
-            How many came; 0 at the end, or if `into` is empty.
+            The number of octets; 0 at the end, or if `into` is empty.
 
         Raises:
             Error: `net.timeout read`, `net.reset read`, `net.closed read`,
-                `net.cancelled read` and the like.
+                `net.cancelled read` and others.
         """
         return self.unsafe_socket().receive(into)
 
     def read[
         origin: Origin[mut=True]
     ](self, into: Pointer[UInt8, origin], count: Int) raises -> Int:
-        """Reads what has come, and waits only while nothing has.
+        """Reads octets that have arrived; waits for the first one.
 
         Parameters:
-            origin: Whose memory it is.
+            origin: The origin of the memory.
 
         Args:
-            into: Where to put the octets.
-            count: The most octets that may come.
+            into: The destination.
+            count: The most octets to read.
 
         Returns:
-            How many came; 0 at the end, or if `count` is 0 or less.
+            The number of octets; 0 at the end, or if `count` is 0 or less.
 
         Raises:
             Error: As the other `read` does.
@@ -70,22 +71,23 @@ trait StreamSocket(Reader, SocketOptions, Writer):
         )
 
     def write(self, octets: Span[UInt8, _]) raises -> Int:
-        """Writes what the kernel has room for; waits only while it has none.
+        """Writes as many octets as the kernel has room for; waits for room for
+        the first one.
 
         Args:
-            octets: What to write.
+            octets: The octets.
 
         Returns:
-            How many were taken; `write_all` goes on until all are.
+            The number of octets taken; `write_all` repeats until all are.
 
         Raises:
             Error: `net.timeout write`, `net.closed write`, `net.reset write`,
-                `net.cancelled write` and the like.
+                `net.cancelled write` and others.
         """
         return self.unsafe_socket().send(octets)
 
     def end_sending(self) raises:
-        """Lets the peer read the end of the stream; reading goes on.
+        """Ends the stream to the peer (half-close); reading goes on.
 
         Raises:
             Error: `net.closed shut_down`.
@@ -93,31 +95,31 @@ trait StreamSocket(Reader, SocketOptions, Writer):
         self.unsafe_socket().end_sending()
 
     def set_read_timeout_ms(self, timeout_ms: Optional[Int]):
-        """Bounds each wait of `read`; 30 seconds by default.
+        """Sets the longest wait of a `read`; 30 seconds by default.
 
         Args:
-            timeout_ms: The longest wait; none leaves it to `deadline_in`.
+            timeout_ms: The longest wait; `None` leaves it to `deadline_in`.
         """
         self.unsafe_socket().set_receive_timeout_ms(timeout_ms)
 
     def set_write_timeout_ms(self, timeout_ms: Optional[Int]):
-        """Bounds each wait of `write`; 30 seconds by default.
+        """Sets the longest wait of a `write`; 30 seconds by default.
 
         Args:
-            timeout_ms: The longest wait; none leaves it to `deadline_in`.
+            timeout_ms: The longest wait; `None` leaves it to `deadline_in`.
         """
         self.unsafe_socket().set_send_timeout_ms(timeout_ms)
 
     def is_open(self) -> Bool:
-        """Returns whether `close` was not called yet.
+        """Returns whether the stream is open.
 
         Returns:
-            True also if only the peer has closed.
+            True until `close`, even if the peer has closed.
         """
         return self.unsafe_socket().is_open()
 
     def descriptor(self) -> Int32:
-        """Lends the descriptor, for options.
+        """Returns the descriptor, for options.
 
         Returns:
             The descriptor, valid until the stream is closed; -1 if it is.

@@ -1,9 +1,9 @@
-"""Runs closures on fibers of their own and hands their results over.
+"""Runs closures on fibers of their own, and returns their results.
 
-The closure, its result and who waits for it live in one heap block with two
-owners, the fiber and the handle; the last one frees it. A handle belongs to the
-thread that spawned: on another thread only the result of a fiber that has ended
-can be had.
+The closure, its result and its waiter share one heap block with two owners,
+the fiber and the handle; the last one frees it. A handle belongs to the thread
+that spawned. On another thread, it can only return the result of a fiber that
+has ended.
 """
 
 from std.atomic import Atomic, Ordering
@@ -34,7 +34,7 @@ comptime _HANDLE_GONE: UInt32 = 2
 
 
 struct TaskOutcome[T: Movable & Deinitable](Movable):
-    """Holds what a fiber and its handle share. Only the runtime touches it.
+    """The state shared by a fiber and its handle. Only the runtime uses it.
 
     Parameters:
         T: The type of the result.
@@ -43,22 +43,22 @@ struct TaskOutcome[T: Movable & Deinitable](Movable):
     var gone: UInt32
     """Which owners have left; atomic, for a handle on another thread."""
     var result: Optional[Self.T]
-    """What the body returned."""
+    """The result of the body."""
     var error: Optional[Error]
-    """What the body raised."""
+    """The error of the body."""
     var reactor: Optional[Reactor]
-    """The loop of the fiber; only compared, for it may end earlier."""
+    """The loop of the fiber; only compared, because it may end earlier."""
     var fiber: Optional[Fiber]
-    """Where the body runs."""
+    """The fiber that runs the body."""
     var joiner: Optional[Fiber]
-    """Who waits for the end."""
+    """The fiber that waits for the end."""
     var task: Optional[Erased]
     """The whole block."""
     var destroy: def(Erased) thin -> None
     """Frees the whole block."""
 
     def __init__(out self, destroy: def(Erased) thin -> None):
-        """Makes the outcome of a body that has not begun.
+        """Creates the state for a body that has not begun.
 
         Args:
             destroy: Frees the whole block.
@@ -74,7 +74,7 @@ struct TaskOutcome[T: Movable & Deinitable](Movable):
 
 
 struct JoinHandle[T: Movable & Deinitable](Movable):
-    """Owns a spawned fiber: dropping it cancels the fiber.
+    """Owns a spawned fiber. Dropping the handle cancels the fiber.
 
     Parameters:
         T: The type of the body's result.
@@ -83,10 +83,10 @@ struct JoinHandle[T: Movable & Deinitable](Movable):
     var _outcome: PointerTo[TaskOutcome[Self.T]]
 
     def __init__(out self, *, unsafe_outcome: PointerTo[TaskOutcome[Self.T]]):
-        """Takes over a spawned fiber.
+        """Takes ownership of a spawned fiber.
 
         Args:
-            unsafe_outcome: What the fiber will end with.
+            unsafe_outcome: The state shared with the fiber.
 
         Safety:
             No other handle owns it.
@@ -94,26 +94,27 @@ struct JoinHandle[T: Movable & Deinitable](Movable):
         self._outcome = unsafe_outcome
 
     def __deinit__(deinit self):
-        """Cancels the fiber if it still runs.
+        """Cancels the fiber if it is still running.
 
-        It unwinds at the end of its present wait, which is cancelled, and
-        never earlier. A handle dropped on another thread detaches instead.
+        The fiber unwinds when its present wait ends, which is cancelled. A
+        handle that is dropped on another thread detaches the fiber instead.
         """
         self.cancel()
         _leave(self._outcome, _HANDLE_GONE)
 
     def join(var self) raises -> Self.T:
-        """Parks until the body has ended; exempt from deadlines.
+        """Parks until the body has ended. Deadlines do not apply.
 
         Returns:
-            What the body returned.
+            The result of the body.
 
         Raises:
-            NetError: If the caller is cancelled (the body then is, too), if it
+            NetError: If the caller is cancelled (the body then is too), if it
                 is the body itself, or if it is neither a fiber nor a script.
-            The text of the error that the body raised, `net.cancelled` if it
-            was cancelled before it began, `runtime.lost` if it ignored being
-            cancelled or its reactor ended first, or `runtime.wrong_thread`.
+
+            The text of the body's error; `net.cancelled` if the body was
+            cancelled before it began; `runtime.lost` if it ignored its
+            cancellation or its reactor ended first; or `runtime.wrong_thread`.
         """
         var outcome = self._outcome
         if not _has_ended(outcome):
@@ -133,25 +134,25 @@ struct JoinHandle[T: Movable & Deinitable](Movable):
         return result.take()
 
     def detach(deinit self):
-        """Lets the fiber run to its end, also beyond the life of its caller.
+        """Keeps the fiber running to its end, even after its caller's.
 
-        What it returns or raises then reaches nobody, as nobody can ask for it:
-        a body whose failure matters catches the error and logs it. So it is for
-        a fiber whose handle was dropped.
+        Its result or error is then lost. A body whose failure matters must
+        catch and log the error. The same holds for a fiber whose handle was
+        dropped.
         """
         _leave(self._outcome, _HANDLE_GONE)
 
     def cancel(self):
-        """Asks the fiber to end: its present and its next waits fail.
+        """Cancels the fiber: its present wait and later ones fail.
 
-        A body that has not begun never begins. Nothing happens if the fiber
-        has ended, or on another thread than its own.
+        A body that has not begun never begins. The call has no effect if the
+        fiber has ended, or on another thread than its own.
         """
         if not _has_ended(self._outcome) and _is_here(self._outcome):
             self._outcome[].fiber.value().cancel()
 
     def is_done(self) -> Bool:
-        """Returns whether the body has ended; from any thread.
+        """Returns whether the body has ended. Callable on any thread.
 
         Returns:
             True if `join` would not wait.
@@ -168,11 +169,10 @@ def spawn[
 ](var body: F) raises -> JoinHandle[T]:
     """Starts a fiber that runs a closure in the next turn of the loop.
 
-    It inherits the caller's deadline. The closure owns what it captures:
-    `{var x^}`. One that captures a view, such as `req.path`, or a reference
-    does not build, because the fiber may outlive the memory. A function that
-    spawns a closure which calls that function again does not compile in Mojo
-    1.2.
+    The fiber inherits the caller's deadline. The closure owns its captures:
+    `{var x^}`. A closure that captures a view, such as `req.path`, or a
+    reference does not build, because the fiber may outlive the memory. In Mojo
+    1.2, a function cannot spawn a closure that calls the function again.
 
     Parameters:
         T: The type of the closure's result.
@@ -183,16 +183,16 @@ def spawn[
         body: The closure.
 
     Returns:
-        What owns the fiber: `join`, `detach` or drop it.
+        The owner of the fiber: `join`, `detach` or drop it.
 
     Raises:
-        NetError: If the reactor's `fibers_max` is reached, memory has run out
-            (`NO_MEMORY`), or no loop can be made.
+        NetError: If the reactor's `fibers_max` is reached, if memory runs out
+            (`NO_MEMORY`), or if no loop can be created.
 
     Safety:
-        With `unsafe_borrows`, what the closure refers to outlives the fiber:
-        the caller joins it on every path, also when it is cancelled; or it
-        refuses itself once it is over, as a `RequestBody` does.
+        With `unsafe_borrows`, the captured memory must outlive the fiber: the
+        caller joins it on every path, even when cancelled. Or the captured
+        object refuses use after its end, as a `RequestBody` does.
     """
     comptime assert unsafe_borrows or not captures_a_view[F](), _BORROWS
     # A script gets its loop here.
@@ -241,10 +241,10 @@ def spawn[
         unsafe_borrows: As for a closure with a result.
 
     Args:
-        body: The closure; it owns what it captures.
+        body: The closure, which owns its captures.
 
     Returns:
-        What owns the fiber: `join`, `detach` or drop it.
+        The owner of the fiber: `join`, `detach` or drop it.
 
     Raises:
         NetError: As for a closure with a result.
@@ -262,16 +262,16 @@ def spawn[
 
 
 def captures_a_view[F: Movable]() -> Bool:
-    """Returns whether a closure captures a view of something, or a reference.
+    """Returns whether a closure captures a view or a reference.
 
-    The compiler gives the type of such a closure a set of origins, which the
-    name of the type shows as `{}` among the parameters of its captures.
+    The compiler gives the type of such a closure a set of origins. The name of
+    the type shows them as `{}` among the parameters of its captures.
 
     Parameters:
         F: The type of the closure.
 
     Returns:
-        False if it owns all that it captures.
+        False if it owns all its captures.
     """
     var name = String(reflect[F].name())
     var captures = name.find("__storage[")
@@ -316,8 +316,8 @@ struct _Task[T: Movable & Deinitable, F: def() raises -> T](_Runnable):
                 outcome.result = task[].body.value()()
             except e:
                 outcome.error = e^
-        # Captures, and a result that nobody can ask for, die on the fiber:
-        # their destructors may wait.
+        # Captures, and a result that was not taken, are destroyed on the
+        # fiber: their destructors may wait.
         task[].body = None
         if _owners_gone(_outcome_of(task)) & _HANDLE_GONE != 0:
             task[].outcome.result = None

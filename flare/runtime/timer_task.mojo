@@ -1,4 +1,4 @@
-"""Names what the timers of a reactor belong to."""
+"""Defines the owners of a reactor's timers."""
 
 from flare.core import Erased
 
@@ -10,9 +10,9 @@ comptime TIMER_OF_TASK = 1
 
 @fieldwise_init
 struct TimerTask(TrivialRegisterPassable):
-    """Says what a due timer calls."""
+    """The function that a due timer calls."""
 
     var owner: Erased
-    """Handed to the function."""
+    """The argument of the function."""
     var fire: def(Erased) thin -> None
     """Called in the reactor's turn, never on a fiber."""

@@ -1,13 +1,13 @@
 """Keeps deadlines in order: a hierarchical timing wheel without a clock.
 
 Level 0 has a slot for each of the 64 milliseconds that share their upper bits
-with the wheel's time; each level above has slots 64 times as wide. An entry
+with the wheel's time. Each level above has slots 64 times as wide. An entry
 lies on the level of the highest bit in which its deadline differs from the
-time, so each level holds later deadlines than all levels below it, the first
-occupied slot is one bit scan away, and an entry moves at most once per level.
+time. So each level holds later deadlines than all levels below it, one bit
+scan finds the first occupied slot, and an entry moves at most once per level.
 The alternative, one wheel with rounds, visits every entry of a slot at each
-turn, however far its deadline, and cannot tell the next deadline cheaply.
-Eleven levels cover every deadline an `Int` can hold.
+turn, even with distant deadlines, and cannot find the next deadline cheaply.
+Eleven levels cover every deadline that an `Int` can hold.
 """
 
 from std.bit import count_leading_zeros, count_trailing_zeros
@@ -17,7 +17,7 @@ from flare.core import Erased, PointerTo, heap_create, heap_destroy
 comptime _SLOT_BITS = 6
 comptime _SLOTS = 1 << _SLOT_BITS
 comptime _LEVELS = 11
-# The lists behind the slots: entries that were late when they were armed, and
+# The lists after the slots: entries that were late when they were armed, and
 # entries that wait to be taken.
 comptime _LATE = _LEVELS * _SLOTS
 comptime _DUE = _LATE + 1
@@ -28,16 +28,16 @@ comptime _Link = Optional[PointerTo[TimerEntry]]
 
 
 struct TimerEntry(Movable):
-    """Holds one deadline inside the heap block of whoever waits for it.
+    """One deadline, inside the heap block of its owner.
 
-    The wheel links entries by address, so an entry that is armed neither moves
-    nor dies. Set `owner` once the block that holds the entry is in its place.
+    The wheel links entries by address, so an armed entry must neither move nor
+    be destroyed. Set `owner` once the enclosing block is in its final place.
     """
 
     var owner: Optional[Erased]
-    """Whose deadline it is; the wheel never reads it."""
+    """The owner of the deadline; the wheel never reads it."""
     var tag: Int
-    """What the deadline is for, in the owner's own numbering."""
+    """The purpose of the deadline, numbered by the owner."""
     var deadline_ms: Int
     """The deadline last armed, in milliseconds."""
     var _next: _Link
@@ -46,11 +46,11 @@ struct TimerEntry(Movable):
     var _list: Int
 
     def __init__(out self, owner: Optional[Erased] = None, tag: Int = 0):
-        """Makes an idle entry.
+        """Creates an idle entry.
 
         Args:
-            owner: Whose deadline it is, if its address is known yet.
-            tag: What the deadline is for.
+            owner: The owner of the deadline, if its address is known already.
+            tag: The purpose of the deadline.
         """
         self.owner = owner
         self.tag = tag
@@ -60,7 +60,7 @@ struct TimerEntry(Movable):
         self._list = _IDLE
 
     def __init__(out self, *, deinit move: Self):
-        """Moves an idle entry, which is how its owner gets to the heap.
+        """Moves an idle entry, for example when its owner moves to the heap.
 
         Args:
             move: The entry; not armed.
@@ -74,7 +74,7 @@ struct TimerEntry(Movable):
         self._list = _IDLE
 
     def __deinit__(deinit self):
-        """Checks in debug builds that the wheel has let go of the entry."""
+        """Asserts in debug builds that the entry is idle."""
         debug_assert(self._list == _IDLE, "an armed TimerEntry died")
 
     @always_inline
@@ -105,21 +105,21 @@ struct _WheelState(Movable):
 
 @fieldwise_init
 struct TimerWheel(TrivialRegisterPassable):
-    """Refers to a wheel on the heap; copies refer to the same wheel.
+    """A handle to a wheel on the heap; copies refer to the same wheel.
 
-    One thread uses a wheel. It never allocates after `create` and calls nobody
-    back. `arm`, `cancel` and `next_due` take constant time; `advance` takes time
-    in proportion to the entries it moves, however far the clock jumps.
+    One thread uses a wheel. It allocates no memory after `create` and makes no
+    callbacks. `arm`, `cancel` and `next_due` take constant time. The time of
+    `advance` grows with the entries it moves, not with the jump of the clock.
     """
 
     var _state: PointerTo[_WheelState]
 
     @staticmethod
     def create(now_ms: Int) -> Self:
-        """Makes an empty wheel.
+        """Creates an empty wheel.
 
         Args:
-            now_ms: The time it starts at; a negative one counts as 0.
+            now_ms: The time at which it starts; a negative one counts as 0.
 
         Returns:
             The wheel, which lives until `destroy`.
@@ -138,14 +138,14 @@ struct TimerWheel(TrivialRegisterPassable):
     def arm(self, entry: PointerTo[TimerEntry], deadline_ms: Int):
         """Sets the deadline of an entry, armed or idle.
 
-        The entry is due at the first `advance` that reaches the deadline. With
-        a deadline in the past that is the next one, whatever its time, so that
-        an owner who arms again from its own due entry cannot trap a loop over
-        `next_due`.
+        The entry becomes due at the first `advance` that reaches the deadline.
+        If the deadline is in the past, that is the next `advance`, whatever
+        its time. So an owner that arms its own due entry again cannot trap a
+        loop over `next_due`.
 
         Args:
-            entry: The entry, which stays in its place while it is armed.
-            deadline_ms: When it is due, on the clock of `advance`.
+            entry: The entry, which must not move while it is armed.
+            deadline_ms: The deadline, on the clock of `advance`.
         """
         var list = self._list_for(deadline_ms)
         if list == _DUE:
@@ -160,10 +160,10 @@ struct TimerWheel(TrivialRegisterPassable):
         self._append(entry, list)
 
     def cancel(self, entry: PointerTo[TimerEntry]):
-        """Makes an entry idle; no effect on one that is idle.
+        """Makes an entry idle. It has no effect on an idle entry.
 
         Args:
-            entry: The entry, also one that is due and not yet taken.
+            entry: The entry; it may be due and not taken yet.
         """
         if entry[]._list == _IDLE:
             return
@@ -172,10 +172,11 @@ struct TimerWheel(TrivialRegisterPassable):
         self._state[].armed -= 1
 
     def advance(self, now_ms: Int):
-        """Moves the time forward and makes the entries it reaches due.
+        """Advances the time, and makes the entries that it reaches due.
 
         Args:
-            now_ms: The time; one before the wheel's own leaves that as it is.
+            now_ms: The time; if it is before the wheel's time, that does not
+                change.
         """
         if self._state[].first[_LATE]:
             self._make_due(_LATE)
@@ -196,12 +197,12 @@ struct TimerWheel(TrivialRegisterPassable):
     def next_due(self) -> Optional[PointerTo[TimerEntry]]:
         """Takes the next due entry and makes it idle.
 
-        Entries that were late when they were armed come first, then those of
-        earlier deadlines; among entries that one jump of the clock found in
-        the same slot of an upper level the order is that of arming.
+        First come entries that were late when armed, then entries by deadline.
+        Entries that one jump of the clock found in the same slot of an upper
+        level come in the order of arming.
 
         Returns:
-            The entry, or none if no entry is due.
+            The entry; `None` if no entry is due.
         """
         var link = self._state[].first[_DUE]
         if link:
@@ -209,13 +210,13 @@ struct TimerWheel(TrivialRegisterPassable):
         return link
 
     def next_deadline_ms(self) -> Optional[Int]:
-        """Tells how long a loop may wait before the next `advance`.
+        """Returns until when a loop may wait before the next `advance`.
 
         Returns:
-            A time that is after none of the deadlines to come: the start of
-            the first occupied slot, so that a loop which waits for an entry
-            wakes at most once per level before its deadline; the wheel's own
-            time if an entry is due already; none if no entry is armed.
+            A time that is not after any armed deadline: the start of the first
+            occupied slot. A loop that waits for an entry thus wakes at most
+            once per level before its deadline. The wheel's own time if an
+            entry is due already; `None` if no entry is armed.
         """
         ref state = self._state[]
         if state.first[_DUE] or state.first[_LATE]:
@@ -231,7 +232,7 @@ struct TimerWheel(TrivialRegisterPassable):
         return ((upper << _SLOT_BITS) | slot) << shift
 
     def now_ms(self) -> Int:
-        """Tells the time of the wheel.
+        """Returns the time of the wheel.
 
         Returns:
             The latest time given to `create` or `advance`.
@@ -239,10 +240,10 @@ struct TimerWheel(TrivialRegisterPassable):
         return self._state[].now_ms
 
     def armed_count(self) -> Int:
-        """Counts the entries the wheel holds.
+        """Returns the number of entries that the wheel holds.
 
         Returns:
-            The count, with those that are due and not yet taken.
+            The number, including entries that are due and not taken yet.
         """
         return self._state[].armed
 

@@ -1,6 +1,6 @@
 """Runs one turn of a loop: submit, wait, collect, dispatch.
 
-Only what is here knows the type of the backend.
+Only this module knows the type of the backend.
 """
 
 from .backend import Backend, Completions
@@ -10,10 +10,10 @@ from .reactor import NS_PER_MS, SLOW_TURN_MS, Reactor
 from .timer_task import TIMER_OF_FIBER, TimerTask
 
 comptime _ROUNDS_MAX = 8
-# What a call of its own costs an answer. No further handler begins once those
-# before it have taken so long for each completion of the turn: where few came
-# together answers hardly wait for one another, and many, where time is short,
-# share a call.
+# The cost of a separate call for an answer. Once handlers have taken this long
+# for each completion of the turn, no further handler starts. So answers hardly
+# wait for one another if few come together; if there are many and each is
+# quick, they share a call.
 comptime _CALL_NS = 500
 
 
@@ -25,17 +25,18 @@ def run_turn[B: Backend](reactor: Reactor, wait_ms: Int):
 
     Args:
         reactor: The reactor.
-        wait_ms: The longest wait for something to do; -1 waits for ever.
+        wait_ms: The longest wait for an event; -1 waits for ever.
     """
     var backend = reactor.state[].backend.unsafe_bitcast[B]()[]
     reactor.state[].turns += 1
-    # A readiness kernel completes a send at once: what follows from it is
-    # submitted before the wait, for as many rounds as fairness allows.
+    # A readiness kernel completes a send at once. The operations that follow
+    # from it are submitted before the wait, for as many rounds as fairness
+    # allows.
     for _ in range(_ROUNDS_MAX):
         _drain(reactor, backend)
         if len(reactor.state[].completions) == 0:
             break
-        # What only the kernel can do does not stand behind those rounds.
+        # Operations for the kernel alone do not wait for these rounds.
         backend.flush()
         _dispatch(reactor, backend, backend.now_ns())
     var limit_ms = _wait_limit_ms(reactor, wait_ms)
@@ -123,7 +124,7 @@ def _dispatch[B: Backend](reactor: Reactor, backend: B, begun_ns: Int):
         ):
             if backend.now_ns() - since_ns >= _CALL_NS * count:
                 _submit_now(reactor, backend)
-                # The call itself holds nobody's answer back.
+                # The call itself delays no answer.
                 since_ns = backend.now_ns()
     if len(reactor.state[].completions) > count:
         _keep_behind(reactor, count)

@@ -1,4 +1,4 @@
-"""Lets the calling fiber sleep, and bounds how long its waits may last."""
+"""Suspends the calling fiber for a time, and limits its waits."""
 
 from flare.net import NetError
 
@@ -11,17 +11,18 @@ from .reactor import ReactorConfig
 
 
 def waiting_fiber(operation: StaticString) raises -> Fiber:
-    """Finds the fiber that is about to wait.
+    """Returns the fiber that is about to wait.
 
     Args:
-        operation: What it waits for, for the error.
+        operation: The operation that it waits for, for the error.
 
     Returns:
         The calling fiber, or the main context of a thread without a loop.
 
     Raises:
         NetError: If the thread runs a loop and the caller is not a fiber, if
-            the caller holds what others wait for, or if no loop can be made.
+            the caller holds a lock that others wait for, or if no loop can be
+            created.
     """
     var fiber = current_fiber()
     if fiber:
@@ -36,10 +37,11 @@ def waiting_fiber(operation: StaticString) raises -> Fiber:
 
 
 def sleep(duration_ms: Int) raises:
-    """Parks the calling fiber for a time; the worker serves others meanwhile.
+    """Parks the calling fiber for a time. The worker serves other requests
+    meanwhile.
 
     Args:
-        duration_ms: How long; 0 lets everything that is ready run first.
+        duration_ms: The time; 0 lets all ready fibers run first.
 
     Raises:
         NetError: If the fiber is cancelled or its deadline passes first.
@@ -57,7 +59,7 @@ def sleep(duration_ms: Int) raises:
 
 
 def wait_without_deadline(fiber: Fiber) -> Int:
-    """Parks a fiber until it is woken, whatever its deadline.
+    """Parks a fiber until it is woken. Deadlines do not apply.
 
     Args:
         fiber: The calling fiber.
@@ -73,12 +75,12 @@ def wait_without_deadline(fiber: Fiber) -> Int:
 
 @fieldwise_init
 struct DeadlineScope(ImplicitlyCopyable):
-    """Bounds every wait inside a `with` block; made by `deadline_in`."""
+    """Limits all waits in a `with` block; see `deadline_in`."""
 
     var duration_ms: Int
-    """How long the block may wait in all."""
+    """How long the block may wait in total."""
     var outer_ms: Int
-    """The deadline of the blocks around it."""
+    """The deadline of the enclosing blocks."""
 
     def __enter__(mut self) raises:
         """Sets the deadline, unless an outer one is earlier.
@@ -96,18 +98,18 @@ struct DeadlineScope(ImplicitlyCopyable):
         )
 
     def __exit__(mut self):
-        """Restores the deadline around the block."""
+        """Restores the deadline of the enclosing blocks."""
         var fiber = current_fiber()
         if fiber:
             set_scope_deadline(fiber.value(), self.outer_ms)
 
 
 def deadline_in(duration_ms: Int) -> DeadlineScope:
-    """Bounds how long the waits of a `with` block may last in all.
+    """Limits the total time that the waits in a `with` block may take.
 
     Args:
-        duration_ms: The bound, counted from the entry into the block. A bound
-            that is already set stays if it is earlier.
+        duration_ms: The limit, from the entry into the block. An outer
+            deadline that is earlier stays.
 
     Returns:
         The context manager: `with deadline_in(200): …`.

@@ -138,7 +138,7 @@ class ProseTest(TreeTest):
         )
 
     def test_code_is_one_word_and_has_no_shape(self):
-        self.assertEqual(tidy_words.plain("a `who b` [c](d)"), "a x c")
+        self.assertEqual(tidy_words.plain("a `who b` [c](d)"), "a X c")
 
     def test_docstrings_know_what_they_document(self):
         text = (
