@@ -16,7 +16,7 @@ struct BackendKind(Equatable, TrivialRegisterPassable, Writable):
     """The kernel interfaces."""
 
     comptime AUTOMATIC = Self(0)
-    """io_uring if the kernel allows it, otherwise epoll."""
+    """The best one: io_uring if the kernel allows it, otherwise epoll."""
     comptime IO_URING = Self(1)
     """Completions by shared rings (Linux 6.0 and newer)."""
     comptime EPOLL = Self(2)
