@@ -1,1 +1,1 @@
-"""Holds the protocol machines: octets in, events out, no I/O and no clock."""
+"""Protocol machines: octets in, events out, no I/O and no clock."""

@@ -1,6 +1,6 @@
-"""Writes DNS queries and reads the answers to them: RFC 1035 without I/O.
+"""Writes DNS queries and parses their answers (RFC 1035), without I/O.
 
-Pure functions over octets: whoever asks brings the id and keeps the time.
+Pure functions over octets: the caller chooses the id and keeps the time.
 """
 
 from .answer import CNAMES_MAX, RECORDS_MAX, DnsAnswer, DnsOutcome, read_answer

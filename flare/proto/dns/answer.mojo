@@ -1,8 +1,8 @@
-"""Reads what a server answered to a query.
+"""Parses the answer of a server to a query.
 
-A message that does not carry the id and the question of the query is FOREIGN:
-whoever asked goes on waiting. The names of CNAME records are followed within
-the message, whatever their order, at most `CNAMES_MAX` of them.
+A message without the id and the question of the query is FOREIGN: the caller
+goes on waiting. CNAME records are followed within the message, in any order,
+at most `CNAMES_MAX` of them.
 """
 
 from .error import DnsMessageError
@@ -16,49 +16,51 @@ from .name import same_name, skip_name
 from .record import DnsRecord, RecordType, read_record
 
 comptime RECORDS_MAX = 2048
-"""The most records of one answer: each is compared with the name, so that a
-message could make much work of few octets."""
+"""The most records of one answer. Each is compared with the name, so without a
+bound a short message could cause much work.
+"""
 
 comptime CNAMES_MAX = 16
-"""The most names that lead one to another."""
+"""The most aliases that are followed."""
 
 comptime _QUESTION_END_OCTETS = 4
 
 
 struct DnsOutcome:
-    """Names what an answer says."""
+    """The outcomes of an answer."""
 
     comptime ADDRESSES: UInt8 = 0
-    """The name has the addresses that are listed."""
+    """The name has the listed addresses."""
     comptime NO_ADDRESS: UInt8 = 1
     """The name exists, but no address of this type (RFC 2308 section 2.2)."""
     comptime NO_SUCH_NAME: UInt8 = 2
     """The name does not exist."""
     comptime TRUNCATED: UInt8 = 3
-    """The answer did not fit: ask again over TCP."""
+    """The answer did not fit: repeat the query over TCP."""
     comptime FAILED: UInt8 = 4
-    """The server did not say: `response_code` tells why. 0 there means that it
-    only named other servers."""
+    """The server gave no answer; `response_code` is the reason. 0 means that
+    it only referred to other servers.
+    """
 
 
 struct DnsAnswer(Movable):
-    """Holds what a server answered."""
+    """The answer of a server."""
 
     var outcome: UInt8
     """A `DnsOutcome`."""
     var response_code: Int
     """A `ResponseCode`, with the bits of EDNS."""
     var addresses: List[SIMD[DType.uint8, 16]]
-    """The addresses in the order of the server; of IPv4 the first four octets
-    count."""
+    """The addresses in the order of the server; for IPv4, the first four
+    octets apply.
+    """
     var ttl_seconds: Optional[Int]
-    """How long addresses, or that there are none, may be kept; none where the
-    server did not say."""
+    """How long the answer may be cached; `None` if the server did not say."""
     var canonical_name: Int
-    """Where in the message the name begins that has the addresses."""
+    """The place in the message of the name that has the addresses."""
 
     def __init__(out self, outcome: UInt8, response_code: Int):
-        """Makes an answer without addresses.
+        """Creates an answer without addresses.
 
         Args:
             outcome: A `DnsOutcome`.
@@ -74,18 +76,18 @@ struct DnsAnswer(Movable):
 def read_answer(
     message: Span[UInt8, _], query: Span[UInt8, _]
 ) raises DnsMessageError -> DnsAnswer:
-    """Reads the answer to a query for addresses.
+    """Parses the answer to a query for addresses.
 
     Args:
         message: A received message.
-        query: What `write_query` returned, for A or AAAA.
+        query: The result of `write_query`, for A or AAAA.
 
     Returns:
-        What the server says.
+        The answer.
 
     Raises:
-        DnsMessageError: FOREIGN if it is not the answer to this query,
-            MALFORMED if it cannot be read.
+        DnsMessageError: FOREIGN if it does not answer this query, MALFORMED if
+            it cannot be parsed.
     """
     var header = DnsHeader.parse(message)
     if header.id != uint16_at(query, 0):

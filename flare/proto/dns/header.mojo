@@ -1,6 +1,4 @@
-"""Reads and writes the twelve octets with which every message begins
-(RFC 1035 section 4.1.1).
-"""
+"""Reads and writes the header of messages (RFC 1035 section 4.1.1)."""
 
 from .error import DnsMessageError
 
@@ -15,40 +13,40 @@ comptime _RECURSION_AVAILABLE: UInt16 = 0x0080
 
 
 struct ResponseCode:
-    """Names the codes with which a server says how it fared."""
+    """The response codes of servers."""
 
     comptime NO_ERROR = 0
     """The question is answered."""
     comptime FORMAT_ERROR = 1
-    """The server could not read the query."""
+    """The server could not parse the query."""
     comptime SERVER_FAILURE = 2
     """The server could not find the answer."""
     comptime NAME_ERROR = 3
     """The name does not exist."""
     comptime NOT_IMPLEMENTED = 4
-    """The server does not know this kind of query."""
+    """The server does not support this kind of query."""
     comptime REFUSED = 5
-    """The server does not answer us."""
+    """The server refuses to answer this client."""
     comptime BAD_VERSION = 16
-    """The server does not know this version of EDNS (RFC 6891)."""
+    """The server does not support this version of EDNS (RFC 6891)."""
 
 
 @fieldwise_init
 struct DnsHeader(ImplicitlyCopyable):
-    """Holds a header."""
+    """A message header."""
 
     var id: UInt16
-    """What ties an answer to its query."""
+    """The identifier that associates an answer with its query."""
     var flags: UInt16
     """The bits between the id and the counts."""
     var questions: Int
-    """How many questions follow."""
+    """The number of questions."""
     var answers: Int
-    """How many records answer."""
+    """The number of answer records."""
     var authorities: Int
-    """How many records name who knows."""
+    """The number of authority records."""
     var additionals: Int
-    """How many records follow these."""
+    """The number of additional records."""
 
     @staticmethod
     def parse(message: Span[UInt8, _]) raises DnsMessageError -> Self:
@@ -100,7 +98,7 @@ struct DnsHeader(ImplicitlyCopyable):
         return self.flags & _RESPONSE != 0
 
     def opcode(self) -> Int:
-        """Tells what kind of query it is.
+        """Returns the kind of query.
 
         Returns:
             0 for a standard query.
@@ -108,7 +106,7 @@ struct DnsHeader(ImplicitlyCopyable):
         return Int(self.flags >> 11) & 15
 
     def is_authoritative(self) -> Bool:
-        """Returns whether the server itself knows the name.
+        """Returns whether the server is authoritative for the name.
 
         Returns:
             The bit AA.
@@ -124,7 +122,7 @@ struct DnsHeader(ImplicitlyCopyable):
         return self.flags & _TRUNCATED != 0
 
     def recursion_available(self) -> Bool:
-        """Returns whether the server asks other servers for us.
+        """Returns whether the server queries other servers for the client.
 
         Returns:
             The bit RA.
@@ -132,7 +130,7 @@ struct DnsHeader(ImplicitlyCopyable):
         return self.flags & _RECURSION_AVAILABLE != 0
 
     def response_code(self) -> Int:
-        """Tells how the server fared.
+        """Returns the response code.
 
         Returns:
             The lower four bits of a `ResponseCode`.
@@ -141,14 +139,14 @@ struct DnsHeader(ImplicitlyCopyable):
 
     @staticmethod
     def of_query(id: UInt16, additionals: Int) -> Self:
-        """Makes the header of a standard query with one question.
+        """Returns the header of a standard query with one question.
 
         Args:
-            id: What the answer will carry.
-            additionals: How many records follow the question.
+            id: The identifier, which the answer repeats.
+            additionals: The number of records after the question.
 
         Returns:
-            The header; it asks the server to ask others (RD).
+            The header, with recursion desired (RD).
         """
         return Self(id, _RECURSION_DESIRED, 1, 0, 0, additionals)
 

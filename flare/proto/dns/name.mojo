@@ -1,10 +1,9 @@
-"""Reads, compares and writes domain names on the wire.
+"""Reads, compares and writes domain names in wire form.
 
-A name is a run of labels that ends with the empty one, or with a pointer to a
-name that stands further to the front (RFC 1035 section 4.1.4). A pointer must
-lead to the front of where its run of labels began, so that no name has an end
-that is never reached, and a name follows at most 127 of them, so that no name
-costs more than its 255 octets are worth.
+A name is a run of labels that ends with the empty label, or with a pointer to
+an earlier name (RFC 1035 section 4.1.4). A pointer must lead to before the
+start of its run of labels, so that every name ends. A name may have at most
+127 pointers, so that its cost is bounded like its 255 octets.
 """
 
 from flare.core import lower_octet
@@ -25,29 +24,29 @@ comptime _BACKSLASH: UInt8 = 92
 
 @fieldwise_init
 struct Label(TrivialRegisterPassable):
-    """Says where a label stands in its message."""
+    """The place of a label in its message."""
 
     var start: Int
     """Its first octet."""
     var length: Int
-    """Its octets; 0 for the root, with which every name ends."""
+    """The number of octets; 0 for the root, which ends every name."""
 
 
 struct NameWalk(ImplicitlyCopyable):
-    """Goes through the labels of one name."""
+    """Iterates over the labels of one name."""
 
     var end: Int
-    """The octet behind the name where it began; -1 until that is known."""
+    """The octet after the name at its first place; -1 until that is known."""
     var _at: Int
     var _bound: Int
     var _octets: Int
     var _pointers: Int
 
     def __init__(out self, start: Int):
-        """Stands before the first label.
+        """Starts before the first label.
 
         Args:
-            start: Where the name begins in its message; not negative.
+            start: The start of the name in its message; not negative.
         """
         self.end = -1
         self._at = start
@@ -56,13 +55,13 @@ struct NameWalk(ImplicitlyCopyable):
         self._pointers = 0
 
     def next(mut self, message: Span[UInt8, _]) raises DnsMessageError -> Label:
-        """Goes to the next label.
+        """Returns the next label.
 
         Args:
             message: The whole message, the same for each label.
 
         Returns:
-            The label; behind the root there is none.
+            The label. There is none after the root.
 
         Raises:
             DnsMessageError: If the name breaks a rule.
@@ -107,14 +106,14 @@ struct NameWalk(ImplicitlyCopyable):
 def skip_name(
     message: Span[UInt8, _], start: Int
 ) raises DnsMessageError -> Int:
-    """Reads a name to its end.
+    """Returns the end of a name.
 
     Args:
         message: The whole message.
-        start: Where the name begins.
+        start: The start of the name.
 
     Returns:
-        The octet behind the name where it began.
+        The octet after the name at its first place.
 
     Raises:
         DnsMessageError: If the name breaks a rule.
@@ -131,13 +130,13 @@ def same_name(
     second: Span[mut=False, UInt8, _],
     second_start: Int,
 ) raises DnsMessageError -> Bool:
-    """Compares two names without regard to ASCII case (RFC 4343).
+    """Returns whether two names are equal, ignoring ASCII case (RFC 4343).
 
     Args:
         first: The message of the first name.
-        first_start: Where the first name begins.
+        first_start: The start of the first name.
         second: The message of the second name; it may be the same one.
-        second_start: Where the second name begins.
+        second_start: The start of the second name.
 
     Returns:
         True if they have the same labels.
@@ -168,12 +167,12 @@ def name_text(
 
     Args:
         message: The whole message.
-        start: Where the name begins.
+        start: The start of the name.
 
     Returns:
-        The labels with dots between, `.` for the root. Dots and backslashes
-        within a label have a backslash before them; what is not printable
-        ASCII is a backslash and three decimal digits.
+        The labels with dots in between; `.` for the root. Dots and backslashes
+        within a label are escaped by a backslash; octets that are not
+        printable ASCII by a backslash and three decimal digits.
 
     Raises:
         DnsMessageError: If the name breaks a rule.
@@ -196,12 +195,12 @@ def name_text(
 def append_name(
     text: StringSlice, mut message: List[UInt8]
 ) raises DnsMessageError:
-    """Appends a name in its form on the wire, without compression.
+    """Appends a name in wire form, without compression.
 
     Args:
-        text: The labels with dots between, and perhaps one at the end. No
-            octet has a special meaning but the dot.
-        message: Where to append; as it was if this raises.
+        text: The labels with dots in between, and optionally one at the end.
+            Only dots have a special meaning.
+        message: The message to append to; unchanged if this raises.
 
     Raises:
         DnsMessageError: If a label is empty or over 63 octets, or the name over

@@ -1,4 +1,6 @@
-"""Writes queries: one question, and what we can receive."""
+"""Writes queries: one question, and the largest datagram that the client
+accepts.
+"""
 
 from .error import DnsMessageError
 from .header import DnsHeader, append_uint16
@@ -6,9 +8,10 @@ from .name import append_name
 from .record import CLASS_INTERNET, RecordType
 
 comptime EDNS_UDP_OCTETS = 1232
-"""The datagram that we say we take: it crosses every IPv6 link unfragmented
-(1,280 octets less the headers of IPv6 and UDP), because fragments are lost, and
-can be forged."""
+"""The largest datagram that is offered. It crosses every IPv6 link
+unfragmented (1,280 octets less the headers of IPv6 and UDP). Fragments are
+often lost, and can be forged.
+"""
 
 
 def write_query(
@@ -18,14 +21,14 @@ def write_query(
     *,
     with_edns: Bool = True,
 ) raises DnsMessageError -> List[UInt8]:
-    """Writes a query for one type of record of one name.
+    """Returns a query for one type of record of one name.
 
     Args:
-        name: The whole name, with or without the dot of the root.
+        name: The whole name, with or without the root's dot.
         type: A `RecordType`.
-        id: What the answer will carry; nobody may be able to guess it.
-        with_edns: Whether an OPT record says that we take datagrams of
-            `EDNS_UDP_OCTETS`. There are servers that fail because of it.
+        id: The identifier, which the answer repeats; it must be unpredictable.
+        with_edns: Whether an OPT record offers datagrams of `EDNS_UDP_OCTETS`.
+            Some servers fail because of it.
 
     Returns:
         The message.

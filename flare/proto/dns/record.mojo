@@ -1,7 +1,7 @@
-"""Reads resource records (RFC 1035 section 4.1.3).
+"""Parses resource records (RFC 1035 section 4.1.3).
 
-The shape of the data is checked for the types that flare reads; the data of all
-other types is passed over.
+The form of the data is checked for the types that flare reads; other data is
+skipped.
 """
 
 from .error import DnsMessageError
@@ -9,7 +9,7 @@ from .header import uint16_at, uint32_at
 from .name import skip_name
 
 comptime CLASS_INTERNET: UInt16 = 1
-"""The class of everything that flare asks for."""
+"""The class of all queries of flare."""
 
 comptime _FIXED_OCTETS = 10
 comptime _SOA_NUMBERS_OCTETS = 20
@@ -17,39 +17,39 @@ comptime _TTL_MAX: UInt32 = 0x7FFF_FFFF
 
 
 struct RecordType:
-    """Names the types of records that flare reads."""
+    """The types of records that flare reads."""
 
     comptime A: UInt16 = 1
     """An IPv4 address."""
     comptime CNAME: UInt16 = 5
     """Another name, which stands for this one."""
     comptime SOA: UInt16 = 6
-    """The start of a zone: how long a "no" holds (RFC 2308)."""
+    """The start of a zone: how long a negative answer is valid (RFC 2308)."""
     comptime AAAA: UInt16 = 28
     """An IPv6 address (RFC 3596)."""
     comptime OPT: UInt16 = 41
-    """What a peer can do (RFC 6891)."""
+    """The capabilities of a peer (RFC 6891)."""
 
 
 @fieldwise_init
 struct DnsRecord(ImplicitlyCopyable):
-    """Says what a record is, and where its parts stand in the message."""
+    """A record, and the places of its parts in the message."""
 
     var owner: Int
-    """Where the name begins to which it belongs."""
+    """The start of the name that owns the record."""
     var type: UInt16
     """A `RecordType`, or another number."""
     var class_number: UInt16
-    """`CLASS_INTERNET`; of OPT the octets of datagram that the peer takes."""
+    """`CLASS_INTERNET`; for OPT, the largest datagram that the peer accepts."""
     var ttl: UInt32
-    """How long it may be kept, in seconds; of OPT other bits."""
+    """How long the record may be cached, in seconds; for OPT, other bits."""
     var data: Int
-    """Where its data begins."""
+    """The start of the data."""
     var data_octets: Int
-    """How long the data is."""
+    """The length of the data."""
 
     def is_internet(self, type: UInt16) -> Bool:
-        """Returns whether the record has a type, in the class of the internet.
+        """Returns whether the record has a type, in the Internet class.
 
         Args:
             type: The type.
@@ -60,7 +60,7 @@ struct DnsRecord(ImplicitlyCopyable):
         return self.type == type and self.class_number == CLASS_INTERNET
 
     def ttl_seconds(self) -> Int:
-        """Tells how long the record may be kept.
+        """Returns how long the record may be cached.
 
         Returns:
             Seconds; 0 if the highest bit is set (RFC 2181 section 8).
@@ -68,15 +68,16 @@ struct DnsRecord(ImplicitlyCopyable):
         return Int(self.ttl) if self.ttl <= _TTL_MAX else 0
 
     def end(self) -> Int:
-        """Tells where the next record begins.
+        """Returns the start of the next record.
 
         Returns:
-            The octet behind the data.
+            The octet after the data.
         """
         return self.data + self.data_octets
 
     def soa_minimum_seconds(self, message: Span[UInt8, _]) -> Int:
-        """Reads how long a zone lets a "no" be kept (RFC 2308 section 4).
+        """Returns how long a zone's negative answers may be cached (RFC 2308
+        section 4).
 
         Args:
             message: The message in which this SOA record was read.
@@ -95,14 +96,14 @@ def read_record(
 
     Args:
         message: The whole message.
-        start: Where the record begins.
+        start: The start of the record.
 
     Returns:
         The record.
 
     Raises:
-        DnsMessageError: If it leaves the message, or if its data does not have
-            the shape of its type.
+        DnsMessageError: If it exceeds the message, or if its data does not
+            have the form of its type.
     """
     var at = skip_name(message, start)
     if at + _FIXED_OCTETS > len(message):

@@ -1,4 +1,4 @@
-"""Speaks HTTP/1.1 (RFC 9112) at either end: octets in, events out, no I/O."""
+"""HTTP/1.1 (RFC 9112) for both roles: octets in, events out, no I/O."""
 
 from .body_length import BodyLength
 from .connection import H1State, Phase, Role

@@ -1,12 +1,12 @@
-"""Says how long the body of a message to be sent is."""
+"""Describes the length of a body to be sent."""
 
 
 @fieldwise_init
 struct BodyLength(TrivialRegisterPassable):
-    """Tells what is known of a body before its first octet is sent."""
+    """The known length of a body before its first octet is sent."""
 
     comptime UNKNOWN = Self(-1)
-    """There is a body, and only its end will show how long it is."""
+    """There is a body of unknown length; its end shows the length."""
     comptime NONE = Self(-2)
     """There is no body."""
 
@@ -16,10 +16,10 @@ struct BodyLength(TrivialRegisterPassable):
     @staticmethod
     @always_inline
     def known(octets: Int) -> Self:
-        """Makes the length of a body of known size.
+        """Returns the length of a body of known size.
 
         Args:
-            octets: The size; not negative.
+            octets: The size, not negative.
 
         Returns:
             The length.

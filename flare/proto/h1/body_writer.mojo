@@ -1,7 +1,8 @@
-"""Writes bodies: counted, chunked or until the connection closes.
+"""Writes bodies: with a length, chunked, or until the connection closes.
 
-What cannot be kept is a broken promise on the wire: an error here ends the
-sending side, and the connection must close (RFC 9112 section 6.3).
+If a body contradicts its announced length, the message on the wire is broken.
+So an error here ends the sending side, and the connection must close (RFC 9112
+section 6.3).
 """
 
 from flare.core import Buffer, PointerTo
@@ -14,14 +15,14 @@ from .state import SideInput, SideState
 
 
 def count_data(state: PointerTo[H1State], count: Int) raises H1Error:
-    """Counts octets of a body that the caller puts on the wire itself.
+    """Counts octets of a body that the caller sends itself.
 
     Args:
         state: The connection.
-        count: How many octets; not negative.
+        count: The number of octets; not negative.
 
     Raises:
-        H1Error: If the body is not counted or until close, or is too long.
+        H1Error: If the body is chunked or has no length, or becomes too long.
     """
     _require_body(state)
     ref s = state[]
@@ -38,15 +39,15 @@ def write_data(
     octets: Span[UInt8, _],
     output: PointerTo[Buffer],
 ) raises H1Error:
-    """Writes octets of a body; drops them where the message has none.
+    """Writes octets of a body; drops them if the message has none.
 
     Args:
         state: The connection.
         octets: The octets.
-        output: Where they go.
+        output: The destination.
 
     Raises:
-        H1Error: If no body may be sent now or it gets too long.
+        H1Error: If no body may be sent now, or it becomes too long.
     """
     _require_body(state)
     ref s = state[]
@@ -67,12 +68,12 @@ def write_data(
 def write_trailers(
     state: PointerTo[H1State], fields: HeaderMap, output: PointerTo[Buffer]
 ) raises H1Error:
-    """Writes the trailer section; drops it where the body is not chunked.
+    """Writes the trailer section; drops it if the body is not chunked.
 
     Args:
         state: The connection.
         fields: The trailers.
-        output: Where they go.
+        output: The destination.
 
     Raises:
         H1Error: If no body may be sent now, or a field may not be a trailer.
@@ -112,7 +113,7 @@ def write_end(
 
     Args:
         state: The connection.
-        output: Where the last chunk goes.
+        output: The destination of the last chunk.
 
     Raises:
         H1Error: If no message is being sent or its body is too short.

@@ -1,11 +1,11 @@
-"""Reads the lines between chunks, octet by octet (RFC 9112 section 7.1).
+"""Parses the lines between chunks, octet by octet (RFC 9112 section 7.1).
 
-An octet is consumed as soon as it is judged, so nothing of a chunk line is ever
-kept. Extensions are counted and dropped: none has a meaning to us, and their
-octets may not be control octets, so that the end of the line is never in doubt.
+Octets are consumed as soon as they are checked, so no chunk line is ever
+stored. Extensions are counted and dropped: flare knows none. They may not
+contain control octets, so that the end of the line is certain.
 
-Of a response, which is the last one on its connection then, a bare LF for CR LF
-and blanks behind a size are read: old servers pad the size with blanks.
+A response with a bare LF for CR LF, or with blanks after a size, is accepted
+and is the last one on its connection: old servers pad the size with blanks.
 """
 
 from flare.core import CR, LF, PointerTo, SPACE, TAB
@@ -19,7 +19,7 @@ comptime _SIZE_DIGITS_MAX: UInt8 = 16
 
 
 struct ChunkPart:
-    """Names what the next octet of a chunked body belongs to."""
+    """The parts of a chunked body."""
 
     comptime SIZE: UInt8 = 0
     """The digits of a chunk size."""
@@ -28,36 +28,36 @@ struct ChunkPart:
     comptime EXTENSION: UInt8 = 2
     """Chunk extensions."""
     comptime SIZE_LF: UInt8 = 3
-    """The LF behind a chunk size or its extensions."""
+    """The LF after a chunk size or its extensions."""
     comptime DATA: UInt8 = 4
     """The octets of a chunk."""
     comptime DATA_CR: UInt8 = 5
-    """The CR behind a chunk."""
+    """The CR after a chunk."""
     comptime DATA_LF: UInt8 = 6
-    """The LF behind a chunk."""
+    """The LF after a chunk."""
     comptime TRAILER: UInt8 = 7
     """The trailer section, or the empty line in its place."""
 
 
 @fieldwise_init
 struct ChunkState(TrivialRegisterPassable):
-    """Remembers the place in a chunked body."""
+    """The position in a chunked body."""
 
     var part: UInt8
-    """What the next octet belongs to, one of `ChunkPart`."""
+    """The part to which the next octet belongs, one of `ChunkPart`."""
     var digits: UInt8
     """Digits of the current size, leading zeros counted."""
     var is_odd: Bool
-    """Whether a line was read that only a client may read."""
+    """Whether a line was accepted that only a client may accept."""
     var extension_octets: UInt32
-    """Octets of extensions in the current line."""
+    """The octets of extensions in the current line."""
     var extensions_octets: UInt32
-    """Octets of extensions in the message."""
+    """The octets of extensions in the message."""
     var remaining: UInt64
-    """Octets left in the current chunk."""
+    """The octets left in the current chunk."""
 
     def __init__(out self):
-        """Begins before the first chunk size."""
+        """Starts before the first chunk size."""
         self = Self(ChunkPart.SIZE, 0, False, 0, 0, 0)
 
 
@@ -70,23 +70,24 @@ def read_chunk_line[
     limits: H1Limits,
     body_octets_left: Int,
 ) raises H1Error -> Int:
-    """Reads on up to the data of a chunk, the trailers or the window's end.
+    """Parses up to the data of a chunk, the trailers or the window's end.
 
     Parameters:
-        is_response: True reads what only a client may read.
+        is_response: Whether to accept what only a client may accept.
 
     Args:
         window: The received octets.
-        start: The offset to go on at; at most the length of the window.
-        chunk: The place in the body.
-        limits: What is too long.
-        body_octets_left: How long the next chunk may be.
+        start: The offset at which to continue; at most the length of the
+            window.
+        chunk: The position in the body.
+        limits: The limits of extensions.
+        body_octets_left: The longest next chunk.
 
     Returns:
-        The offset behind the octets read.
+        The offset after the octets parsed.
 
     Raises:
-        H1Error: At the first octet that cannot be right.
+        H1Error: At the first invalid octet.
     """
     var at = start
     ref c = chunk[]

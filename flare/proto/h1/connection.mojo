@@ -1,4 +1,4 @@
-"""Holds what an HTTP/1.1 connection remembers between two calls."""
+"""The state of an HTTP/1.1 connection between two calls."""
 
 from flare.message import Method
 
@@ -9,7 +9,7 @@ from .state import SideInput, SideState, next_state
 
 
 struct Role:
-    """Names which end of the connection a machine is."""
+    """The two ends of a connection."""
 
     comptime SERVER: UInt8 = 0
     """Receives requests, sends responses."""
@@ -18,32 +18,34 @@ struct Role:
 
 
 struct Phase:
-    """Names what a connection waits for: which deadline applies."""
+    """The phases of a connection, which determine the deadline."""
 
     comptime IDLE: UInt8 = 0
-    """For the first octet of the next exchange, which nobody owes."""
+    """Waits for the first octet of the next exchange."""
     comptime HEAD: UInt8 = 1
-    """For the rest of a head that has begun to arrive."""
+    """Waits for the rest of a head that has begun to arrive."""
     comptime BODY: UInt8 = 2
-    """For more of the body that the peer sends."""
+    """Waits for more of the body that the peer sends."""
     comptime AWAIT_RESPONSE: UInt8 = 3
-    """For a response head: ours (server) or the peer's (client)."""
+    """Waits for a response head: its own (server) or the peer's (client)."""
     comptime SENDING: UInt8 = 4
-    """For us: the rest of our own message is due, the peer's is whole."""
+    """Waits for its own side: the rest of its message is due, the peer's is
+    complete.
+    """
     comptime CLOSED: UInt8 = 5
-    """For nothing: close the connection when all is sent."""
+    """Waits no more: close the connection when all output is sent."""
     comptime UPGRADED: UInt8 = 6
-    """For another protocol."""
+    """Waits for another protocol."""
 
 
 struct H1State(Movable):
-    """Holds all that an idle connection needs: plain data, no octets."""
+    """The state of an idle connection: plain data, no octets."""
 
     var limits: H1Limits
-    """What the peer may make us read."""
+    """Bounds on what the peer may send."""
     # `owes_plain_response` looks at the first eight as one word.
     var role: UInt8
-    """Which end we are, one of `Role`."""
+    """The end of the connection, one of `Role`."""
     var request: UInt8
     """The request side, one of `SideState`."""
     var response: UInt8
@@ -51,7 +53,7 @@ struct H1State(Movable):
     var version_minor: UInt8
     """The minor version of the peer's last head."""
     var keep_alive: Bool
-    """True while both peers let the connection persist."""
+    """Whether both peers let the connection persist."""
     var is_last: Bool
     """Whether no exchange may follow the one in progress."""
     var is_bodiless: Bool
@@ -59,34 +61,34 @@ struct H1State(Movable):
     var method: Method
     """The method of the request in progress."""
     var receive_body: UInt8
-    """How the body that we receive ends, one of `BodyKind`."""
+    """How the received body ends, one of `BodyKind`."""
     var send_body: UInt8
-    """How the body that we send ends, one of `BodyKind`."""
+    """How the sent body ends, one of `BodyKind`."""
     var has_ended: Bool
-    """True after `receive_end()`."""
+    """Whether `receive_end()` was called."""
     var wants_upgrade: Bool
     """Whether the request in progress offers another protocol."""
     var informational: UInt32
-    """1xx responses received for the request in progress."""
+    """The number of 1xx responses received for the request in progress."""
     var scanned: UInt32
-    """How far the head in progress was read; guards against a foreign head."""
+    """How far the head in progress was read; detects another head."""
     var stream_id: Int
-    """The exchange in progress or the last one, counted from 1."""
+    """The number of the exchange in progress, or of the last one, from 1."""
     var received: Int
-    """Octets of the body received so far."""
+    """The octets of the body received so far."""
     var receive_left: Int
-    """Octets that Content-Length still announces."""
+    """The octets still to come by Content-Length."""
     var send_left: Int
-    """Octets that our Content-Length still promises."""
+    """The octets still to send by Content-Length."""
     var chunk: ChunkState
-    """The place in a chunked body that we receive."""
+    """The position in a chunked body that is received."""
 
     def __init__(out self, role: UInt8, limits: H1Limits):
-        """Begins before the first exchange.
+        """Starts before the first exchange.
 
         Args:
-            role: Which end we are, one of `Role`.
-            limits: What the peer may make us read.
+            role: The end of the connection, one of `Role`.
+            limits: Bounds on what the peer may send.
         """
         self.limits = limits
         self.role = role
@@ -114,8 +116,8 @@ struct H1State(Movable):
         """Returns whether both sides may take their inputs.
 
         Args:
-            request_input: For the request side.
-            response_input: For the response side.
+            request_input: The input of the request side.
+            response_input: The input of the response side.
 
         Returns:
             True if the tables have both pairs.
@@ -128,11 +130,12 @@ struct H1State(Movable):
 
     @always_inline
     def owes_plain_response(self) -> Bool:
-        """Returns whether a server has received a whole request of HTTP/1.1
-        whose response may have content and leaves the connection open.
+        """Returns whether a server owes a plain response.
 
         Returns:
-            True if the head of that response is due.
+            True if a whole HTTP/1.1 request was received, the head of the
+            response is due, the response may have content, and it leaves the
+            connection open.
         """
         # The octets of the word in the order of the fields; the method says
         # nothing here.
@@ -152,10 +155,10 @@ struct H1State(Movable):
 
     @always_inline
     def advance_request(mut self, input: UInt8):
-        """Moves the request side.
+        """Advances the request side.
 
         Args:
-            input: What happened to it; a legal one.
+            input: Its input, a legal one.
         """
         var next = next_state[True](self.request, input)
         debug_assert(next != SideState.ILLEGAL, "illegal request input")
@@ -163,10 +166,10 @@ struct H1State(Movable):
 
     @always_inline
     def advance_response(mut self, input: UInt8):
-        """Moves the response side.
+        """Advances the response side.
 
         Args:
-            input: What happened to it; a legal one.
+            input: Its input, a legal one.
         """
         var next = next_state[False](self.response, input)
         debug_assert(next != SideState.ILLEGAL, "illegal response input")
@@ -174,7 +177,9 @@ struct H1State(Movable):
 
     @always_inline
     def finish_exchange(mut self):
-        """Begins the next exchange, or none, if both sides are done."""
+        """Starts the next exchange, or ends the connection, if both sides are
+        done.
+        """
         if self.request != SideState.DONE or self.response != SideState.DONE:
             return
         var input = SideInput.NEXT if self.keep_alive else SideInput.LAST
@@ -182,7 +187,7 @@ struct H1State(Movable):
         self.advance_response(input)
 
     def fail(mut self):
-        """Ends what is received after a violation or an early end."""
+        """Ends the receiving side after a violation or an early end."""
         self.keep_alive = False
         self.advance_request(SideInput.FAIL)
         if self.role == Role.CLIENT:

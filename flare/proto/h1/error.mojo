@@ -1,38 +1,39 @@
-"""Defines the error that the HTTP/1.1 machine raises."""
+"""Defines the error of the HTTP/1.1 machine."""
 
 from .rule import H1Rule
 
 
 @fieldwise_init
 struct H1Error(ImplicitlyCopyable, Writable):
-    """Reports a violation of HTTP/1.1 and whose fault it is.
+    """A violation of HTTP/1.1, by the peer or by the caller.
 
-    After an error of the peer the machine reads nothing more; a server may
-    still answer with `status`. After a local error `wants_close()` tells
-    whether a message on the wire is broken; if not, nothing was written.
+    After an error of the peer, the machine reads no more; a server may still
+    answer with `status`. After a local error, `wants_close()` returns whether
+    a message on the wire is broken. If not, no octet was written.
     """
 
     comptime PEER: UInt8 = 0
-    """The peer sent what RFC 9112 or a limit forbids."""
+    """The peer sent a message that RFC 9112 or a limit forbids."""
     comptime LOCAL: UInt8 = 1
-    """The caller asked for what would be a wrong message."""
+    """The caller asked for an invalid message."""
 
     var fault: UInt8
     """`PEER` or `LOCAL`."""
     var status: Int
-    """What a server answers (RFC 9110 section 15); 0 where there is no answer
-    to give: in the client role and for local errors."""
+    """The status with which a server answers (RFC 9110 section 15); 0 in the
+    client role and for local errors.
+    """
     var reason: StaticString
     """A fixed phrase for logs, never octets from the peer."""
     var rule: H1Rule
-    """The rule of HTTP/1.1 that the peer broke, if it is one."""
+    """The rule of HTTP/1.1 that the peer broke, if any."""
 
     @staticmethod
     def peer(status: Int, reason: StaticString) -> Self:
-        """Makes an error of the peer.
+        """Returns an error of the peer.
 
         Args:
-            status: What a server answers.
+            status: The status with which a server answers.
             reason: The phrase for logs.
 
         Returns:
@@ -42,13 +43,13 @@ struct H1Error(ImplicitlyCopyable, Writable):
 
     @staticmethod
     def broken[phrase: StaticString](status: Int) -> Self:
-        """Makes an error of a peer that broke a rule.
+        """Returns an error of a peer that broke a rule.
 
         Parameters:
             phrase: The phrase of the rule.
 
         Args:
-            status: What a server answers.
+            status: The status with which a server answers.
 
         Returns:
             The error.
@@ -57,7 +58,7 @@ struct H1Error(ImplicitlyCopyable, Writable):
 
     @staticmethod
     def local(reason: StaticString) -> Self:
-        """Makes an error of the caller.
+        """Returns an error of the caller.
 
         Args:
             reason: The phrase for logs.

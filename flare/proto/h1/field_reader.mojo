@@ -1,14 +1,14 @@
-"""Reads field lines into the table of a head (RFC 9112 section 5).
+"""Parses field lines into the table of a head (RFC 9112 section 5).
 
-One pass finds and checks every octet. Refused are: a bare CR or LF, other
-control octets, a name that is not a token, white space before a name (so also
-line folding, section 5.2) and between name and colon. In a response, which no
-other message follows then, a bare LF ends a line and a folded line is read; the
-views show neither (`mending`).
+One pass finds and checks every octet. It refuses a bare CR or LF, other
+control octets, a name that is not a token, and white space before a name (thus
+line folding, section 5.2) or between name and colon. In a response, a bare LF
+may end a line and lines may be folded. No other message then follows on the
+connection, and the views show neither (`mending`).
 
-Lines that have arrived whole and are as they should be are taken in a loop of
-their own. It refuses nothing: whatever it does not take, be it cut, wrong or
-over a limit, the loop of `_read_on` sees from the front of its line.
+Complete lines without peculiarities are parsed in a loop of their own. It
+refuses no line: lines that are incomplete, invalid or over a limit are left to
+`_read_on`, from their start.
 """
 
 from flare.core import COLON, CR, LF, PointerTo, SPACE
@@ -46,24 +46,25 @@ def read_fields[
     section_octets_max: Int,
     lines_max: Int,
 ) raises H1Error -> Int:
-    """Reads on in a header or trailer section.
+    """Continues to parse a header or trailer section.
 
     Parameters:
-        is_trailer: True keeps the lines without letting them decide anything.
-        is_response: True reads what only a client may read.
+        is_trailer: Whether the lines are trailers, which have no effect on
+            framing.
+        is_response: Whether to accept what only a client may accept.
 
     Args:
         window: The received octets.
-        head: The head; its progress says where to go on.
+        head: The head, with the position at which to continue.
         section_octets_max: The limit of the section.
-        lines_max: The limit of the count of lines.
+        lines_max: The limit of the number of lines.
 
     Returns:
-        The offset behind the empty line that ends the section, or 0 while
-        more octets are needed.
+        The offset after the empty line that ends the section; 0 while more
+        octets are needed.
 
     Raises:
-        H1Error: At the first octet that cannot be right.
+        H1Error: At the first invalid octet.
     """
     comptime if not is_trailer:
         while (
@@ -181,25 +182,25 @@ def take_whole_lines(
     bound: Int,
     lines_max: Int,
 ) raises H1Error -> Int:
-    """Takes header lines while they are whole and the table has room.
+    """Parses complete header lines while the table has room.
 
     Args:
         window: The received octets.
         head: The head.
-        first: What the first octets of the window told, or nothing.
-        first_stops: What stops scans from the line before on.
-        first_line_end: Where the CR LF of the line before lies; its CR is
-            among the octets of `first_stops`, and `OCTETS_BEFORE_COLON` of
-            the window lie before it.
-        bound: Where the section has to end.
-        lines_max: The limit of the count of lines.
+        first: The first look at the window, if any.
+        first_stops: The stops from the previous line on.
+        first_line_end: The place of the CR LF of the previous line. Its CR is
+            among the octets of `first_stops`, and at least
+            `OCTETS_BEFORE_COLON` octets of the window precede it.
+        bound: The largest offset at which the section may end.
+        lines_max: The limit of the number of lines.
 
     Returns:
-        The offset behind the empty line that ends the section, or 0 if it
-        must be read on from where the progress stands.
+        The offset after the empty line that ends the section; 0 if parsing
+        must continue at the head's position.
 
     Raises:
-        H1Error: If a line contradicts one before.
+        H1Error: If a line contradicts an earlier one.
     """
     ref h = head[]
     var n = len(window)
@@ -388,8 +389,8 @@ def _line_end_octets[
 
 @no_inline
 def _check_fold[is_trailer: Bool](window: Window, h: Head) raises H1Error:
-    # What decides about framing was judged as it stood, and readers that take
-    # the rest of it as another line would judge otherwise.
+    # Framing fields are checked as received. A recipient that took the fold
+    # for another line would decide differently.
     comptime if not is_trailer:
         ref line = h.lines[len(h.lines) - 1]
         var start = Int(line.name_start)

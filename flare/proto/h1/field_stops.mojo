@@ -1,7 +1,7 @@
-"""Finds where names and values of field lines end, 64 octets at a time.
+"""Finds the ends of names and values of field lines, 64 octets at a time.
 
-Most lines are shorter than 64 octets, so one look serves several scans; and
-where the next look goes does not wait for what the last one found. The first
+Most lines are shorter than 64 octets, so one look serves several scans. The
+place of the next look does not depend on the result of the last one. The first
 look of a request serves its request line and Host too.
 """
 
@@ -20,10 +20,10 @@ comptime STOPS_WINDOW_MIN = 16
 """The shortest window that a `FieldStops` can look at."""
 comptime _BLOCK = 64
 comptime _LANES = min(_BLOCK, simd_byte_width())
-# `masked_load` hands its alignment on as a value that only the optimizer turns
-# into the constant that LLVM asks for: a build with -O0 has no such load.
+# `masked_load` passes its alignment as a value that only the optimizer turns
+# into the constant that LLVM requires: a build with -O0 has no such load.
 comptime _FOLDS_CONSTANTS = Int(OptimizationLevel) > 0
-# Where a vector is as long as the block, as with AVX-512, a part of it can be
+# If a vector is as long as the block, as with AVX-512, a part of it can be
 # loaded at no cost.
 comptime _LOADS_PARTS = _LANES == _BLOCK and _FOLDS_CONSTANTS
 
@@ -31,7 +31,7 @@ comptime PLAIN_PATH_OCTETS = OctetSet.of(
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-."
     "/_~!$&'()*+,;=:@"
 )
-"""The octets of a path that need no thought."""
+"""The octets of a path that need no further check."""
 comptime PLAIN_HOST_OCTETS = OctetSet.of(
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-."
 )
@@ -40,7 +40,7 @@ comptime _FORBIDDEN_OCTETS = _forbidden_octets()
 
 
 def _forbidden_octets() -> OctetSet:
-    # What no field value contains (RFC 9110 section 5.5).
+    # The octets that a field value cannot contain (RFC 9110 section 5.5).
     var set = OctetSet.of("\x7f")
     for b in range(32):
         if UInt8(b) != TAB:
@@ -50,52 +50,54 @@ def _forbidden_octets() -> OctetSet:
 
 @fieldwise_init
 struct _Stops(TrivialRegisterPassable):
-    # A bit for each octet that no field name, that no field value contains, and
-    # for each that lies behind the window. Two words come back in registers.
+    # A bit for each octet that a field name, or a field value, cannot contain,
+    # and for each after the window. Two words are returned in registers.
     var names: UInt64
     var values: UInt64
 
 
 @fieldwise_init
 struct FirstLook(TrivialRegisterPassable):
-    """Remembers what else the first 64 octets of a window told.
+    """Further results of the first look at a window.
 
     Each word has a bit for each octet that is not in its set, and for each
-    that lies behind the window.
+    that lies after the window.
     """
 
     comptime OCTETS = _BLOCK
-    """How many octets were looked at."""
+    """The number of octets looked at."""
 
     var paths: UInt64
-    """What is not among `PLAIN_PATH_OCTETS`."""
+    """The octets that are not in `PLAIN_PATH_OCTETS`."""
     var hosts: UInt64
-    """What is not among `PLAIN_HOST_OCTETS`."""
+    """The octets that are not in `PLAIN_HOST_OCTETS`."""
     var digits: UInt64
-    """What is no decimal digit."""
+    """The octets that are not decimal digits."""
 
     @staticmethod
     @always_inline
     def nothing() -> Self:
-        """Makes a look that found nothing.
+        """Returns a look without results.
 
         Returns:
-            All octets in no set.
+            The look, with all octets outside the sets.
         """
         return Self(UInt64.MAX, UInt64.MAX, UInt64.MAX)
 
 
 struct FieldStops(TrivialRegisterPassable):
-    """Remembers what stops scans among 64 octets of a window."""
+    """The stops of scans among 64 octets of a window."""
 
     var base: Int
-    """Where the octets begin in the window."""
+    """The offset of the octets in the window."""
     var names: UInt64
-    """A bit for each octet that no field name contains, and for each that
-    lies behind the window."""
+    """A bit for each octet that a field name cannot contain, and for each
+    after the window.
+    """
     var values: UInt64
-    """A bit for each octet that no field value contains, and for each that
-    lies behind the window."""
+    """A bit for each octet that a field value cannot contain, and for each
+    after the window.
+    """
 
     @always_inline
     def __init__(out self, window: Window, base: Int):
@@ -103,7 +105,7 @@ struct FieldStops(TrivialRegisterPassable):
 
         Args:
             window: The received octets, at least `STOPS_WINDOW_MIN`.
-            base: Where to begin; at most the length.
+            base: The offset to start at; at most the length.
         """
         var stops = _look(window, base)
         self.base = base
@@ -116,7 +118,7 @@ struct FieldStops(TrivialRegisterPassable):
 
         Args:
             window: The received octets, at least `STOPS_WINDOW_MIN`.
-            first: Receives what else they told.
+            first: Set to the further results.
         """
         first = FirstLook(0, 0, 0)
         var stops: _Stops
@@ -133,7 +135,7 @@ struct FieldStops(TrivialRegisterPassable):
         """Returns whether an octet is among those looked at.
 
         Args:
-            at: Where it lies; not before `base`.
+            at: The octet's offset; not before `base`.
 
         Returns:
             True if it is.
@@ -142,29 +144,29 @@ struct FieldStops(TrivialRegisterPassable):
 
     @always_inline
     def name_end(mut self, window: Window, line_end: Int) -> Int:
-        """Finds the first octet that no field name contains.
+        """Returns the first octet that a field name cannot contain.
 
         Args:
             window: The received octets.
-            line_end: Where the CR LF before the name lies; its CR is among
+            line_end: The place of the CR LF before the name; its CR is among
                 the octets looked at.
 
         Returns:
-            The index, or where the window or a name behind it ends.
+            The offset, or the end of the window or of a name after it.
         """
         return self._find[True, 2](window, line_end)
 
     @always_inline
     def value_end(mut self, window: Window, colon: Int) -> Int:
-        """Finds the first octet that no field value contains.
+        """Returns the first octet that a field value cannot contain.
 
         Args:
             window: The received octets.
-            colon: Where the octet before the value lies; it is among the
+            colon: The place of the octet before the value; it is among the
                 octets looked at.
 
         Returns:
-            The index, or where the window or a value behind it ends.
+            The offset, or the end of the window or of a value after it.
         """
         return self._find[False, 1](window, colon)
 
@@ -239,7 +241,8 @@ def _look_at_short[
     var p = window.unsafe_ptr()
     var stops = _Stops(0, 0)
     comptime if _LOADS_PARTS:
-        # What is not loaded is zero, which is in no set of octets allowed.
+        # Octets that are not loaded are zero, which is in no set of allowed
+        # octets.
         _add_lanes[_BLOCK, is_first](
             stops,
             first,

@@ -1,15 +1,15 @@
-"""Decides from the fields of a head where its message ends.
+"""Determines the end of a message from the fields of its head.
 
-Where RFC 9112 section 6.3 lets a recipient choose between repair and refusal, a
-server refuses: two recipients that repair differently are how requests are
-smuggled. So Content-Length stands at most once and holds digits only (a
-repeated or listed value is refused even where RFC 9110 section 8.6 allows to
-merge it), it never stands beside Transfer-Encoding, and the only transfer
+If RFC 9112 section 6.3 allows a recipient to repair or refuse, a server
+refuses: request smuggling exploits recipients that repair differently. So
+Content-Length occurs at most once and contains digits only. A repeated or
+listed value is refused even where RFC 9110 section 8.6 allows merging.
+Content-Length never occurs beside Transfer-Encoding, and the only transfer
 coding is one `chunked`.
 
 A client merges equal values of Content-Length, and lets Transfer-Encoding
-override them. That is safe where it happens alone: such a response is the last
-one on its connection, and its views show the clean form only (`mending`).
+override them. That is safe for responses: such a response is the last one on
+its connection, and its views show the clean form only (`mending`).
 """
 
 from std.sys.intrinsics import likely, unlikely
@@ -46,13 +46,13 @@ comptime _UNKNOWN: UInt8 = 4
 
 @always_inline
 def is_framing(id: UInt8) -> Bool:
-    """Returns whether `note_field` has to see a field of a header section.
+    """Returns whether `note_field` must see a field of a header section.
 
     Args:
         id: A constant of `FieldName`.
 
     Returns:
-        True if the field decides about framing, routing or persistence.
+        True if the field affects framing, routing or persistence.
     """
     comptime SET = (
         FieldName.bit(FieldName.HOST)
@@ -68,7 +68,7 @@ def is_framing(id: UInt8) -> Bool:
 def note_field(
     head: PointerTo[Head], id: UInt8, value: Span[UInt8, _], index: Int
 ) raises H1Error:
-    """Takes note of one field line for which `is_framing` is true.
+    """Records one field line for which `is_framing` is true.
 
     Args:
         head: The head being read.
@@ -77,7 +77,7 @@ def note_field(
         index: The index of the line.
 
     Raises:
-        H1Error: If the value or a repetition cannot be right.
+        H1Error: If the value or a repetition is invalid.
     """
     if id == FieldName.HOST:
         # In a response it says nothing.
@@ -100,7 +100,7 @@ def note_field(
 
 @always_inline
 def is_plain_head(window: Window, head: PointerTo[Head]) -> Bool:
-    """Returns whether there is nothing to judge in a request head.
+    """Returns whether a request head needs no further check.
 
     Args:
         window: The received octets.
@@ -108,8 +108,8 @@ def is_plain_head(window: Window, head: PointerTo[Head]) -> Bool:
             request line.
 
     Returns:
-        True if `finish_request` would find nothing wrong, no body and a
-        connection that persists.
+        True if `finish_request` would find no error, no body, and a connection
+        that persists.
     """
     ref h = head[]
     comptime DECIDING = (
@@ -141,7 +141,7 @@ def _is_host_plain(window: Window, h: Head) -> Bool:
 def finish_request(
     window: Window, head: PointerTo[Head], limits: H1Limits
 ) raises H1Error:
-    """Judges a request head as a whole and sets how its body ends.
+    """Checks a request head as a whole, and sets how its body ends.
 
     Args:
         window: The received octets.
@@ -181,7 +181,7 @@ def finish_request(
 def finish_response(
     head: PointerTo[Head], request_method: Method, limits: H1Limits
 ) raises H1Error:
-    """Judges a response head as a whole and sets how its body ends.
+    """Checks a response head as a whole, and sets how its body ends.
 
     Args:
         head: The head, read to its end.
@@ -248,8 +248,9 @@ def _read_target(window: Window, mut h: Head) raises H1Error:
 
 
 def _replace_host(mut h: Head):
-    # RFC 9112 section 3.2.2: what the target names replaces Host. The line
-    # shows it too, so that no reader of the fields can route by the other one.
+    # RFC 9112 section 3.2.2: the authority in the target replaces Host. The
+    # Host line shows it too, so that no reader of the fields can route by the
+    # other one.
     if h.host < 0:
         return
     ref line = h.lines[h.host]

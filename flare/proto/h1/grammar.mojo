@@ -1,4 +1,4 @@
-"""Reads the field values that decide about framing and persistence."""
+"""Parses the field values that affect framing and persistence."""
 
 from flare.core import (
     SPACE,
@@ -16,15 +16,14 @@ comptime COMMA: UInt8 = 44
 
 
 struct ConnectionOption:
-    """Numbers the connection options with a meaning (RFC 9110 section 7.6.1).
-    """
+    """The connection options with a meaning (RFC 9110 section 7.6.1)."""
 
     comptime CLOSE: UInt8 = 1
     """`close`: no further exchange on this connection."""
     comptime KEEP_ALIVE: UInt8 = 2
-    """`keep-alive`: what an HTTP/1.0 peer asks for persistence with."""
+    """`keep-alive`: an HTTP/1.0 peer asks for persistence."""
     comptime UPGRADE: UInt8 = 4
-    """`upgrade`: the Upgrade field is meant for us."""
+    """`upgrade`: the Upgrade field is for this recipient."""
 
 
 @always_inline
@@ -44,7 +43,7 @@ def is_blank(octet: UInt8) -> Bool:
 def trim_blanks[
     origin: Origin
 ](octets: Span[UInt8, origin]) -> Span[UInt8, origin]:
-    """Cuts the optional white space off both ends.
+    """Returns octets without optional white space at both ends.
 
     Parameters:
         origin: The origin of the octets.
@@ -66,7 +65,7 @@ def trim_blanks[
 
 @always_inline
 def decimal_value(value: Span[UInt8, _]) -> Int:
-    """Reads a number of decimal digits.
+    """Returns the value of decimal digits.
 
     Args:
         value: Any octets.
@@ -86,7 +85,7 @@ def decimal_value(value: Span[UInt8, _]) -> Int:
 
 
 def parse_content_length(value: Span[UInt8, _]) raises H1Error -> Int:
-    """Reads the value of Content-Length (RFC 9110 section 8.6).
+    """Parses the value of Content-Length (RFC 9110 section 8.6).
 
     Args:
         value: The field value.
@@ -112,7 +111,7 @@ def parse_content_length(value: Span[UInt8, _]) raises H1Error -> Int:
 
 
 def parse_connection(value: Span[UInt8, _]) raises H1Error -> UInt8:
-    """Reads the value of Connection (RFC 9110 section 7.6.1).
+    """Parses the value of Connection (RFC 9110 section 7.6.1).
 
     Empty list members are skipped (RFC 9110 section 5.6.1.2).
 
@@ -120,12 +119,12 @@ def parse_connection(value: Span[UInt8, _]) raises H1Error -> UInt8:
         value: The field value.
 
     Returns:
-        Bits of `ConnectionOption`; other options leave no trace.
+        Bits of `ConnectionOption`; other options are ignored.
 
     Raises:
         H1Error: If a member is not a token.
     """
-    # What browsers send is told at a glance.
+    # The values that browsers send are recognized at once.
     if equals_lower(value, StaticString("keep-alive").as_bytes()):
         return ConnectionOption.KEEP_ALIVE
     var options: UInt8 = 0
@@ -147,15 +146,16 @@ def parse_connection(value: Span[UInt8, _]) raises H1Error -> UInt8:
 
 
 def lists_member(value: Span[UInt8, _], member: Span[UInt8, _]) -> Bool:
-    """Looks for a member of a comma-separated list (RFC 9110 section 5.6.1).
+    """Returns whether a comma-separated list has a member (RFC 9110 section
+    5.6.1).
 
     Args:
-        value: The field value; its octets need no checking before.
-        member: The member, in any case. No list has an empty one (RFC 9110
-            section 5.6.1.2), nor one with a comma.
+        value: The field value, unchecked.
+        member: The member, in any case; not empty (RFC 9110 section 5.6.1.2)
+            and without a comma.
 
     Returns:
-        True if the list has it.
+        True if it has.
     """
     if len(member) == 0:
         return False

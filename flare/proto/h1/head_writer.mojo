@@ -1,4 +1,4 @@
-"""Writes the lines that every head has in common into a buffer."""
+"""Writes the lines that all heads have in common."""
 
 from std.builtin.globals import global_constant
 
@@ -34,7 +34,7 @@ def put[text: StaticString](target: OctetPointer, at: Int) -> Int:
         at: The offset to write at.
 
     Returns:
-        The offset behind the text.
+        The offset after the text.
 
     Safety:
         `target` has room for the text from `at` on.
@@ -51,10 +51,10 @@ def put_octets(target: OctetPointer, at: Int, octets: Span[UInt8, _]) -> Int:
     Args:
         target: Reserved memory.
         at: The offset to write at.
-        octets: What to write.
+        octets: The octets to write.
 
     Returns:
-        The offset behind the octets.
+        The offset after the octets.
 
     Safety:
         `target` has room for the octets from `at` on.
@@ -73,7 +73,7 @@ def put_decimal(target: OctetPointer, at: Int, number: Int) -> Int:
         number: Not negative.
 
     Returns:
-        The offset behind the digits.
+        The offset after the digits.
 
     Safety:
         `target` has room for 19 octets from `at` on.
@@ -123,7 +123,7 @@ def put_framing(target: OctetPointer, at: Int, plan: SendPlan) -> Int:
         plan: The framing of the message.
 
     Returns:
-        The offset behind the line.
+        The offset after the line.
 
     Safety:
         `target` has room for 40 octets from `at` on.
@@ -145,14 +145,15 @@ def finish_head(
     fields: HeaderMap,
     plan: SendPlan,
 ):
-    """Writes the caller's fields and the empty line, and counts all in.
+    """Writes the caller's fields and the empty line, and adds all to the
+    output.
 
     Args:
-        output: Where the head goes.
-        target: What was reserved in `output`: room for the whole head.
-        at: Octets written so far.
+        output: The destination.
+        target: The memory reserved in `output`, with room for the whole head.
+        at: The number of octets written so far.
         fields: The fields of the caller.
-        plan: Whether a Content-Length line is left out.
+        plan: Whether to leave out a Content-Length line.
     """
     var end = at
     if not plan.filters_fields:

@@ -1,38 +1,45 @@
-"""Bounds what one HTTP/1.1 peer may make us hold or read."""
+"""Bounds on what an HTTP/1.1 peer may send."""
 
 
 from flare.message import RequestTarget
 
 
 struct H1Limits(ImplicitlyCopyable):
-    """Holds the limits of one connection; each has the status it answers."""
+    """The limits of one connection; each with the status that answers its
+    violation.
+    """
 
     var request_target_octets_max: UInt32
-    """Longest request target (414); in the client role longest reason
-    phrase."""
+    """The longest request target (414); in the client role, the longest reason
+    phrase.
+    """
     var field_section_octets_max: UInt32
-    """Longest header section, line ends counted, without the empty line that
-    ends it (431)."""
+    """The longest header section (431), including line ends, without the empty
+    line that ends it.
+    """
     var field_lines_max: UInt32
-    """Most field lines in a header or trailer section (431)."""
+    """The most field lines in a header or trailer section (431)."""
     var trailer_section_octets_max: UInt32
-    """Longest trailer section, counted as the header section is (431)."""
+    """The longest trailer section, counted as the header section is (431)."""
     var chunk_extension_octets_max: UInt32
-    """Longest run of extensions in one chunk line (400)."""
+    """The longest extensions of one chunk line (400)."""
     var chunk_extensions_octets_max: UInt32
-    """Longest sum of all chunk extensions of one message (400)."""
+    """The longest sum of all chunk extensions of one message (400)."""
     var empty_lines_max: UInt32
-    """Most empty lines that are skipped before a request line (400)."""
+    """The most empty lines that are skipped before a request line (400)."""
     var informational_responses_max: UInt32
-    """Most 1xx responses that a client reads before the final one."""
+    """The most 1xx responses that a client accepts before the final one."""
     var body_octets_max: Int
-    """Longest body: refused at the head where its length is known, else at
-    the octet that exceeds it (413)."""
+    """The longest body (413): refused at the head if its length is known,
+    otherwise at the octet that exceeds it.
+    """
 
     comptime METHOD_OCTETS_MAX = 32
-    """Longest method; a longer one is answered like an unknown one (501)."""
+    """The longest method; a longer one is answered like an unknown one (501).
+    """
     comptime SECTION_OCTETS_MAX = 1 << 24
-    """The bound on every limit but that of the body: offsets have 32 bits."""
+    """The bound on every limit except that of the body: offsets have 32 bits.
+    """
 
     def __init__(
         out self,
@@ -47,7 +54,7 @@ struct H1Limits(ImplicitlyCopyable):
         informational_responses_max: UInt32 = 16,
         body_octets_max: Int = 10 << 20,
     ):
-        """Sets the limits; nothing is checked before `first_problem`.
+        """Creates limits; `first_problem` checks them.
 
         Args:
             request_target_octets_max: Longest request target.
@@ -71,10 +78,10 @@ struct H1Limits(ImplicitlyCopyable):
         self.body_octets_max = body_octets_max
 
     def first_problem(self) -> Optional[StaticString]:
-        """Finds the first limit that is out of its bounds.
+        """Returns the first limit that is out of its bounds.
 
         Returns:
-            What is wrong, or none.
+            The problem, or `None`.
         """
         comptime MAX = UInt32(Self.SECTION_OCTETS_MAX)
         var target = self.request_target_octets_max
@@ -100,12 +107,12 @@ struct H1Limits(ImplicitlyCopyable):
         return None
 
     def head_octets_max(self) -> Int:
-        """Tells how long a window may have to be before a head is whole.
+        """Returns the longest window that can be without a whole head.
 
-        A window of this length always gets an event or an error.
+        A window of this length always produces an event or an error.
 
         Returns:
-            Octets: empty lines, start line, field lines and the line ends.
+            The octets of empty lines, start line, field lines and line ends.
         """
         comptime BESIDES_TARGET = Self.METHOD_OCTETS_MAX + 16
         return (

@@ -1,8 +1,9 @@
-"""Speaks HTTP/1.1 at either end of a connection, without I/O or a clock.
+"""Speaks HTTP/1.1 at either end of a connection, without I/O and clock.
 
-Octets in, events out: `next_event`. Intentions in, octets out: `send_...`. The
-rules stand in `state`, the reading in `receive`, the writing in
-`response_writer`, `request_writer` and `body_writer`; this is the door.
+Received octets become events (`next_event`); messages become octets
+(`send_...`). The rules are in `state`, parsing in `receive`, writing in
+`response_writer`, `request_writer` and `body_writer`. This module is the
+interface.
 """
 
 from std.sys.intrinsics import likely
@@ -33,7 +34,8 @@ from .state import SideState
 
 @fieldwise_init
 struct H1Machine(TrivialRegisterPassable):
-    """Handles one connection's `H1State`, which its owner keeps in place."""
+    """A handle to one connection's `H1State`, which its owner keeps in place.
+    """
 
     var state: PointerTo[H1State]
     """The state; it must outlive every copy of this handle."""
@@ -41,23 +43,23 @@ struct H1Machine(TrivialRegisterPassable):
     def next_event(
         self, window: Span[UInt8, _], head: PointerTo[Head]
     ) raises H1Error -> H1Event:
-        """Reports the next thing that happened.
+        """Returns the next event.
 
-        Call it again after every event but `NEED_OCTETS`, `PAUSED`, `RESET`,
-        `GOING_AWAY` and `UPGRADED`, with a window that no longer begins with
-        what the event `consumed`.
+        Call it again after every event except `NEED_OCTETS`, `PAUSED`,
+        `RESET`, `GOING_AWAY` and `UPGRADED`. Before that, drop the octets that
+        the event `consumed` from the window.
 
         Args:
             window: The unconsumed octets, contiguous.
-            head: Receives heads and trailers. While a head arrives in pieces
-                the same one makes reading linear; another one starts over.
+            head: Set to heads and trailers. While a head arrives in pieces,
+                pass the same one: with another, parsing starts again.
 
         Returns:
             One event.
 
         Raises:
-            H1Error: If the peer breaks the protocol or a limit. Nothing more
-                is read afterwards; a server may still answer.
+            H1Error: If the peer violates the protocol or a limit. The machine
+                then reads no more; a server may still answer.
         """
         try:
             return self._next_event(window_of(window), head)
@@ -69,33 +71,33 @@ struct H1Machine(TrivialRegisterPassable):
 
     @always_inline
     def end_bodiless(self) -> Bool:
-        """Ends a request that has no body, instead of the next event; for a
-        server that has just been told of the head.
+        """Ends a request that has no body, in place of the next event. For a
+        server that has just received the head.
 
         Returns:
-            True if `END_OF_MESSAGE` was next, and has happened now.
+            True if `END_OF_MESSAGE` was the next event, which is then done.
         """
         return end_bodiless(self.state)
 
     def receive_end(self):
-        """Notes that the peer will send no more octets.
+        """Reports the end of the peer's stream.
 
-        What it means, `next_event` tells: the end of a body that lasts until
-        the close, `RESET` within a message, `GOING_AWAY` between two.
+        `next_event` then returns its meaning: the end of a body that lasts
+        until the close, `RESET` within a message, `GOING_AWAY` between two.
         """
         self.state[].has_ended = True
 
     def close_after_exchange(self):
         """Makes the exchange in progress, or the next one, the last.
 
-        Before the head is sent, it adds `Connection: close`.
+        If called before the head is sent, the head gets `Connection: close`.
         """
         self.state[].is_last = True
 
     def stop_receiving(self):
-        """Gives up on what the peer is sending; the connection will close.
+        """Stops receiving; the connection will close.
 
-        A server may then answer (408, 503) even where no head was whole.
+        A server may then answer (408, 503) even if no head is complete.
         """
         self.state[].fail()
 
@@ -104,14 +106,15 @@ struct H1Machine(TrivialRegisterPassable):
     ) raises H1Error:
         """Sends a 1xx response without fields, such as 100 (Continue).
 
-        Nothing is written for an HTTP/1.0 client.
+        For an HTTP/1.0 client, it writes no octets.
 
         Args:
             status: 100 or 102 to 199.
-            output: Where the octets go.
+            output: The destination.
 
         Raises:
-            H1Error: If no response is awaited or the status is not one.
+            H1Error: If no response is awaited, or the status is not one of
+                these.
         """
         var none = HeaderMap()
         write_informational(self.state, status, none, output)
@@ -121,16 +124,16 @@ struct H1Machine(TrivialRegisterPassable):
     ) raises H1Error:
         """Sends a 1xx response with fields, such as 103 (Early Hints).
 
-        Nothing is written for an HTTP/1.0 client.
+        For an HTTP/1.0 client, it writes no octets.
 
         Args:
             status: 100 or 102 to 199.
-            fields: Its fields.
-            output: Where the octets go.
+            fields: The fields.
+            output: The destination.
 
         Raises:
-            H1Error: If no response is awaited, the status is not one, or a
-                field names framing.
+            H1Error: If no response is awaited, the status is not one of these,
+                or the fields contain framing.
         """
         write_informational(self.state, status, fields, output)
 
@@ -144,20 +147,21 @@ struct H1Machine(TrivialRegisterPassable):
     ) raises H1Error:
         """Sends a final response head; 101 hands the connection over.
 
-        Content-Length, Transfer-Encoding and Connection are set as they must
-        be. The caller's Content-Length is taken for a body of unknown length
-        and must agree with one of known length.
+        The machine sets Content-Length, Transfer-Encoding and Connection. A
+        Content-Length of the caller sets an unknown length, and must agree
+        with a known one.
 
         Args:
             status: 101 or 200 to 599.
             fields: The fields of the response.
-            body: The length of the body, also where none may be sent.
-            date: The 29 octets of Date, or none; a Date field wins.
-            output: Where the octets go.
+            body: The length of the body, even if none may be sent.
+            date: The 29 octets of Date, or none; a Date field takes
+                precedence.
+            output: The destination.
 
         Raises:
-            H1Error: If no response is awaited or the fields contradict the
-                body; nothing is written then.
+            H1Error: If no response is awaited, or the fields contradict the
+                body; no octet is then written.
         """
         write_response_head(self.state, status, fields, body, date, output)
 
@@ -179,13 +183,13 @@ struct H1Machine(TrivialRegisterPassable):
             fields: The fields of the response.
             octets: The whole body.
             date: The 29 octets of Date.
-            output: Where the octets go, if it has room for them.
-            copies: False leaves the content to the caller, who sends it itself
-                behind what the output holds.
+            output: The destination, if it has room.
+            copies: Whether to copy the content. Otherwise the caller sends it,
+                after the output.
 
         Returns:
-            True if all of it was sent; else nothing has changed, and the head,
-            the body and the end are to be sent one by one.
+            True if the response was sent. Otherwise the state is unchanged;
+            send head, body and end one by one.
         """
         return write_plain_response(
             self.state, status, fields, octets, date, output, copies
@@ -206,11 +210,11 @@ struct H1Machine(TrivialRegisterPassable):
             target: The request target, visible ASCII.
             fields: The fields of the request, with one Host.
             body: The length of the body.
-            output: Where the octets go.
+            output: The destination.
 
         Raises:
-            H1Error: If no request may be sent now, or a part could be read
-                as something else; nothing is written then.
+            H1Error: If no request may be sent now, or a part could be misread;
+                no octet is then written.
         """
         write_request_head(
             self.state,
@@ -224,11 +228,11 @@ struct H1Machine(TrivialRegisterPassable):
     def send_data(
         self, octets: Span[UInt8, _], output: PointerTo[Buffer]
     ) raises H1Error:
-        """Sends octets of the body; dropped where the message has none.
+        """Sends octets of the body; drops them if the message has none.
 
         Args:
             octets: The octets.
-            output: Where they go.
+            output: The destination.
 
         Raises:
             H1Error: If they exceed the Content-Length: close the connection.
@@ -241,7 +245,7 @@ struct H1Machine(TrivialRegisterPassable):
         Only for a body that is not chunked and not dropped.
 
         Args:
-            count: How many octets; not negative.
+            count: The number of octets; not negative.
 
         Raises:
             H1Error: If they exceed the Content-Length or the body is chunked:
@@ -252,11 +256,11 @@ struct H1Machine(TrivialRegisterPassable):
     def send_trailers(
         self, fields: HeaderMap, output: PointerTo[Buffer]
     ) raises H1Error:
-        """Sends the trailer section; dropped where the body is not chunked.
+        """Sends the trailer section; drops it if the body is not chunked.
 
         Args:
             fields: The trailers; `send_end` follows.
-            output: Where the octets go.
+            output: The destination.
 
         Raises:
             H1Error: If a field may not be a trailer.
@@ -267,7 +271,7 @@ struct H1Machine(TrivialRegisterPassable):
         """Ends the message.
 
         Args:
-            output: Where the last chunk goes.
+            output: The destination of the last chunk.
 
         Raises:
             H1Error: If the body falls short of its Content-Length: close the
@@ -277,15 +281,15 @@ struct H1Machine(TrivialRegisterPassable):
 
     @always_inline
     def stream_id(self) -> Int:
-        """Tells the exchange in progress.
+        """Returns the number of the exchange in progress.
 
         Returns:
-            Its number, counted from 1, or that of the last one; 0 before any.
+            The number, from 1, or that of the last one; 0 before the first.
         """
         return self.state[].stream_id
 
     def phase(self) -> UInt8:
-        """Tells what the connection waits for.
+        """Returns the phase of the connection.
 
         Returns:
             One of `Phase`.
@@ -311,10 +315,11 @@ struct H1Machine(TrivialRegisterPassable):
         return Phase.IDLE if sent == SideState.IDLE else Phase.SENDING
 
     def wants_close(self) -> Bool:
-        """Returns whether the connection is over once all is sent.
+        """Returns whether the connection ends once all output is sent.
 
         Returns:
-            True if nothing is left to send and no exchange can follow.
+            True if there is no message left to send and no exchange can
+            follow.
         """
         ref s = self.state[]
         if s.response == SideState.CLOSED or s.response == SideState.FAILED:
@@ -409,7 +414,7 @@ struct H1Machine(TrivialRegisterPassable):
         return self.state[].limits.head_octets_max()
 
     def can_reuse(self) -> Bool:
-        """Returns whether a next exchange may begin now.
+        """Returns whether another exchange may begin now.
 
         Returns:
             True between two exchanges of a connection that persists.
@@ -470,7 +475,7 @@ struct H1Machine(TrivialRegisterPassable):
 
     def _next_unasked(self, window: Window) raises H1Error -> H1Event:
         if len(window) > 0:
-            # Whoever gets the next response must not get these octets.
+            # The recipient of the next response must not get these octets.
             raise H1Error.broken["octets that answer no request"](400)
         if self.state[].response == SideState.CLOSED:
             return plain_event(self.state, H1Event.PAUSED)

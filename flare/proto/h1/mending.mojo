@@ -1,8 +1,7 @@
-"""Makes the clean form of what peers send and no program should have to see.
+"""Produces the clean form of odd messages.
 
-What is mended here lies in a copy that the head owns, and every view of the
-head shows the copy. So the octets as received reach neither a handler nor a log
-nor another server.
+The clean form is a copy that the head owns, and all views of the head show the
+copy. So the octets as received reach no handler, no log and no other server.
 """
 
 from flare.core import COLON, CR, LF, PointerTo, SPACE
@@ -19,14 +18,14 @@ comptime _PERCENT: UInt8 = 37
 
 def mend_target(target: Window, mut h: Head) raises H1Error:
     """Writes a request target with an escape for each octet over 127, which
-    means the same (RFC 3986 section 2.1).
+    has the same meaning (RFC 3986 section 2.1).
 
     Args:
         target: The target as received: visible ASCII and octets over 127.
-        h: The head; its target is the clean one afterwards.
+        h: The head; its target is then the clean one.
 
     Raises:
-        H1Error: If the clean target is longer than any target may be.
+        H1Error: If the clean target exceeds the bound of all targets.
     """
     var digits = StaticString(_DIGITS).as_bytes()
     h.mended.clear()
@@ -45,15 +44,15 @@ def mend_target(target: Window, mut h: Head) raises H1Error:
 
 @no_inline
 def mend_fields(window: Window, head: PointerTo[Head]):
-    """Writes the header section of a response as every recipient reads it.
+    """Writes the header section of a response in its clean form.
 
-    Each line ends with CR LF, a folded value is one line, and Content-Length
-    stands once, or not at all beside a transfer coding, which overrides it (RFC
-    9112 sections 2.2, 5.2 and 6.3).
+    Each line ends with CR LF, and a folded value is one line. Content-Length
+    occurs once, or not at all beside a transfer coding, which overrides it
+    (RFC 9112 sections 2.2, 5.2 and 6.3).
 
     Args:
         window: The received octets.
-        head: The head, judged as a whole; its views show the clean form then.
+        head: The checked head; its views then show the clean form.
     """
     ref h = head[]
     var clean = List[UInt8](capacity=_octets_of(h.lines))
@@ -80,12 +79,12 @@ def mend_fields(window: Window, head: PointerTo[Head]):
 
 @no_inline
 def mend_trailers(window: Window, head: PointerTo[Head]):
-    """Writes the trailer section of a response as every recipient reads it.
+    """Writes the trailer section of a response in its clean form.
 
     Args:
         window: The received octets.
-        head: The head whose trailers were read; its views show the clean form
-            then.
+        head: The head whose trailers were parsed; its views then show the
+            clean form.
     """
     ref h = head[]
     var clean = List[UInt8](capacity=_octets_of(h.trailers))

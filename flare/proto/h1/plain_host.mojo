@@ -1,7 +1,7 @@
-"""Takes a Host such as nearly every request has, at a glance.
+"""Recognizes the usual form of Host at once.
 
-What is taken here is right; what is not may be right too, and the general code
-judges it.
+Values that it accepts are valid. Others may be valid too; the general code
+decides.
 """
 
 from flare.core import COLON
@@ -16,8 +16,9 @@ from .scan import CR_LF, Window, eight_octets, two_octets
 comptime HOST_NAME_OCTETS = 4
 """The length of the name of the field."""
 comptime HOST_VALUE = 8
-"""How far the value of a line `Host: value` lies behind the CR LF of the line
-before."""
+"""The offset of a value in a line `Host: value`, from the CR LF of the
+previous line.
+"""
 comptime _HOST_COLON_SPACE: UInt64 = 0x203A74736F68
 # "host: ", loaded little-endian.
 comptime _LOOK_OCTETS = 32
@@ -34,20 +35,21 @@ def first_host_octets(
     line_end: Int,
     limit: Int,
 ) -> Int:
-    """Takes a whole line `Host: value` that lies where most requests have it,
-    right behind a request line that is not long.
+    """Recognizes a whole line `Host: value` right after a short request line,
+    where most requests have it.
 
     Args:
         window: The received octets.
-        first: What the first octets of the window told, or nothing.
-        stops: What stops scans from the line before on.
-        line_end: Where the CR LF of the line before lies.
-        limit: Where the line has to end, at most the length of the window.
+        first: The first look at the window, if any.
+        stops: The stops from the previous line on.
+        line_end: The place of the CR LF of the previous line.
+        limit: The largest offset at which the line may end, at most the length
+            of the window.
 
     Returns:
-        The length of the value, if it is a plain name or IPv4 address, with or
-        without a port, nothing else stands in the line, and its end is among
-        the first octets of the window; else 0.
+        The length of the value if it is a plain name or IPv4 address, with or
+        without a port, the line contains only that, and it ends within the
+        first octets of the window; otherwise 0.
     """
     var p = window.unsafe_ptr()
     var value = line_end + HOST_VALUE
@@ -85,8 +87,8 @@ def is_plain_host(window: Window, start: Int, octets: Int) -> Bool:
 
     Args:
         window: The received octets; a blank or CR follows the value.
-        start: Where the value begins.
-        octets: Its length.
+        start: The start of the value.
+        octets: The length of the value.
 
     Returns:
         True if it is, with or without a port of up to five digits.
@@ -118,9 +120,9 @@ def _is_plain_host(
     other_names: UInt64,
     other_digits: UInt64,
 ) -> Bool:
-    # A bit for each octet from the value on, which is not empty, that is in no
-    # name, and that is no digit. What follows the value is neither and ends
-    # both runs.
+    # A bit for each octet, from the start of the value, that is in no name,
+    # and one for each that is not a digit. The value is not empty. The octet
+    # after it is neither, and ends both runs.
     var name_octets = Int(count_trailing_zeros(other_names))
     if name_octets == octets:
         return True

@@ -1,7 +1,7 @@
-"""Takes a request line such as nearly every request has, at a glance.
+"""Recognizes the usual form of a request line at once.
 
-What is taken here is right; what is not may be right too, and the general code
-judges it. So the sets below name only octets that need no thought.
+Lines that it accepts are valid. Others may be valid too; the general code
+decides. So the sets below contain only octets that need no further check.
 """
 
 from flare.core import OctetSet, PointerTo, SPACE
@@ -37,17 +37,17 @@ def take_plain_request_line(
     first: FirstLook,
     target_octets_max: Int,
 ) -> Int:
-    """Takes a whole request line of HTTP/1.1 whose target is a plain path.
+    """Parses a whole request line of HTTP/1.1 whose target is a plain path.
 
     Args:
         window: The received octets, at least `STOPS_WINDOW_MIN`.
         head: A head that has just begun.
-        first: What the first octets of the window told.
+        first: The first look at the window.
         target_octets_max: The limit of the target.
 
     Returns:
-        Where the CR LF of the line lies, or 0 if nothing was taken and
-        nothing has changed.
+        The place of the line's CR LF; 0 if the line is not plain, and the
+        state is unchanged.
     """
     ref h = head[]
     var n = len(window)

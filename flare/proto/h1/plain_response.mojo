@@ -1,8 +1,8 @@
-"""Writes what nearly every response is: a head that says nothing of its own
-about framing, and behind it the whole content, unless that is long.
+"""Writes the usual form of a response: a head without framing fields of the
+caller, followed by the whole content unless that is long.
 
-What is written here is what the general code would write; whatever needs
-thought is left to it.
+The output is the same as that of the general code, which handles all other
+responses.
 """
 
 from flare.core import Buffer, OctetPointer, PointerTo
@@ -32,8 +32,8 @@ def write_plain_response(
     output: PointerTo[Buffer],
     copies: Bool,
 ) -> Bool:
-    """Writes a whole response to an HTTP/1.1 request that is whole too, on a
-    connection that persists.
+    """Writes a whole response to a complete HTTP/1.1 request on a connection
+    that persists.
 
     Args:
         state: A server's connection.
@@ -41,13 +41,13 @@ def write_plain_response(
         fields: The fields of the caller.
         octets: The whole content.
         date: The value of Date.
-        output: Where the octets go, if it has room for them.
-        copies: False writes the head alone: the caller sends the content itself
-            behind what the output holds.
+        output: The destination, if it has room.
+        copies: Whether to copy the content. Otherwise the caller sends it,
+            after the output.
 
     Returns:
-        True if all was written and the exchange is over; else nothing has
-        changed.
+        True if the response was written and the exchange is over. Otherwise
+        the state is unchanged.
     """
     comptime assert _is_over_at_once(), "the tables say otherwise"
     ref s = state[]

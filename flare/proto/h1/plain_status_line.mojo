@@ -1,6 +1,6 @@
-"""Takes a status line as nearly every server writes it.
+"""Recognizes the usual form of a status line at once.
 
-It judges nothing: what is not as expected is left to `start_line`.
+It refuses no line: other forms are left to `start_line`.
 """
 
 from std.sys.intrinsics import unlikely
@@ -31,18 +31,18 @@ def take_plain_status_line(
     mut stops: FieldStops,
     reason_octets_max: Int,
 ) -> Int:
-    """Takes a whole status line of HTTP/1.1 with a space behind its code.
+    """Parses a whole status line of HTTP/1.1 with a space after its code.
 
     Args:
         window: The received octets, at least `STOPS_WINDOW_MIN`.
         head: A head that has just begun.
-        stops: What stops scans from the front of the window on; moves on with
-            the reason phrase.
+        stops: The stops from the start of the window on; advanced past the
+            reason phrase.
         reason_octets_max: The limit of the reason phrase.
 
     Returns:
-        Where the CR LF of the line lies, or 0 if nothing was taken and
-        nothing but `stops` has changed.
+        The place of the line's CR LF; 0 if the line is not plain, and only
+        `stops` has changed.
     """
     ref h = head[]
     var p = window.unsafe_ptr()

@@ -1,7 +1,7 @@
-"""Turns received octets into events, one at a time.
+"""Converts received octets into events, one at a time.
 
-The functions work on the state behind an `H1Machine`. They raise errors with
-the status that a server answers; the machine ends the connection state on them.
+The functions work on the state behind an `H1Machine`. Their errors have the
+status that a server answers; the machine then ends the connection's state.
 """
 
 from std.sys.intrinsics import likely, unlikely
@@ -27,7 +27,7 @@ from .state import SideInput, SideState, next_state
 
 @always_inline
 def plain_event(state: PointerTo[H1State], kind: UInt8) -> H1Event:
-    """Makes an event without data that consumes nothing.
+    """Returns an event without data that consumes no octets.
 
     Args:
         state: The connection.
@@ -45,18 +45,18 @@ def next_request(
     window: Window,
     head: PointerTo[Head],
 ) raises H1Error -> H1Event:
-    """Reads on in a request head.
+    """Continues to parse a request head.
 
     Args:
         state: A server's connection between two requests.
         window: The unconsumed octets.
-        head: Receives the head.
+        head: Set to the head.
 
     Returns:
-        `REQUEST_HEAD`, or that there is none yet, or none any more.
+        `REQUEST_HEAD`, a waiting value, or an end.
 
     Raises:
-        H1Error: If the octets cannot begin a request.
+        H1Error: If the octets cannot start a request.
     """
     ref s = state[]
     if unlikely(len(window) < STOPS_WINDOW_MIN or s.scanned != 0):
@@ -97,8 +97,8 @@ def next_request(
 def _plain_request_head(
     state: PointerTo[H1State], head: PointerTo[Head], end: Int
 ) -> H1Event:
-    # What `_request_head` would do, with what is known already: the head began
-    # without an owner, and the response side idles as the request side does.
+    # The same as `_request_head`, with less to check: the head began without
+    # an owner, and the response side is idle if the request side is.
     comptime BODY = next_state[True](SideState.IDLE, SideInput.REQUEST_HEAD)
     comptime AWAITED = next_state[False](SideState.IDLE, SideInput.REQUEST_HEAD)
     ref s = state[]
@@ -173,13 +173,13 @@ def _request_head(
 
 @always_inline
 def end_bodiless(state: PointerTo[H1State]) -> Bool:
-    """Ends a request that has no body, instead of the next event.
+    """Ends a request that has no body, in place of the next event.
 
     Args:
         state: A server's connection.
 
     Returns:
-        True if `END_OF_MESSAGE` was next, and has happened now.
+        True if `END_OF_MESSAGE` was the next event, which is then done.
     """
     ref s = state[]
     if s.request != SideState.BODY or s.receive_body != BodyKind.NONE:
@@ -195,19 +195,19 @@ def next_response(
     window: Window,
     head: PointerTo[Head],
 ) raises H1Error -> H1Event:
-    """Reads on in a response head.
+    """Continues to parse a response head.
 
     Args:
         state: A client's connection that awaits a response.
         window: The unconsumed octets.
-        head: Receives the head.
+        head: Set to the head.
 
     Returns:
-        `RESPONSE_HEAD` (101 and what answers CONNECT included),
-        `INFORMATIONAL_HEAD`, or that there is none yet or never.
+        `RESPONSE_HEAD` (also for 101 and answers to CONNECT),
+        `INFORMATIONAL_HEAD`, a waiting value, or an end.
 
     Raises:
-        H1Error: If the octets cannot begin the response that is due.
+        H1Error: If the octets cannot start the expected response.
     """
     ref s = state[]
     if unlikely(len(window) < STOPS_WINDOW_MIN or s.scanned != 0):
@@ -299,19 +299,18 @@ def next_body(
     window: Window,
     head: PointerTo[Head],
 ) raises H1Error -> H1Event:
-    """Reads on in a body.
+    """Continues to parse a body.
 
     Args:
         state: A connection whose receiving side is in its body.
         window: The unconsumed octets.
-        head: Receives trailers; untouched if there are none.
+        head: Set to trailers; unchanged if there are none.
 
     Returns:
-        `DATA`, `TRAILERS` or `END_OF_MESSAGE`, or that there is none yet or
-        never.
+        `DATA`, `TRAILERS`, `END_OF_MESSAGE`, a waiting value, or an end.
 
     Raises:
-        H1Error: If the octets cannot be right.
+        H1Error: If the octets are invalid.
     """
     ref s = state[]
     var n = len(window)
@@ -471,7 +470,7 @@ def _end(state: PointerTo[H1State], window: Window, consumed: Int) -> H1Event:
     if s.role == Role.SERVER:
         s.advance_request(SideInput.END)
     else:
-        # Octets behind a response belong to no request of ours.
+        # Octets after a response belong to no request of this client.
         if s.has_ended or len(window) > consumed:
             s.keep_alive = False
         s.advance_response(SideInput.END)

@@ -1,7 +1,7 @@
 """Writes request heads (RFC 9112 section 3).
 
-Host is the first field line, whatever the caller's order: RFC 9110 section 7.2
-asks for it, and some servers refuse a late one.
+Host is the first field line, whatever the caller's order. RFC 9110 section 7.2
+recommends it, and some servers refuse a late one.
 """
 
 from flare.core import Buffer, CR, LF, OctetPointer, PointerTo, is_token
@@ -39,18 +39,18 @@ def write_request_head(
     body: BodyLength,
     output: PointerTo[Buffer],
 ) raises H1Error:
-    """Writes a request head and settles how its body ends.
+    """Writes a request head, and sets how its body ends.
 
     Args:
         state: A client's connection between two exchanges.
         method: The method.
-        target: The request target in the form that the method wants.
+        target: The request target, in the form for the method.
         fields: The fields of the caller, with one Host.
         body: The length of the body.
-        output: Where the octets go.
+        output: The destination.
 
     Raises:
-        H1Error: If it is not legal now, or a part would not be a request.
+        H1Error: If no request may be sent now, or a part would be invalid.
     """
     ref s = state[]
     if (
@@ -117,7 +117,7 @@ def _wire_of(fields: HeaderMap, index: Int) -> Span[UInt8, origin_of(fields)]:
 
 @always_inline
 def _end_of(line: FieldLine) -> Int:
-    # With the CR LF behind the value.
+    # Including the CR LF after the value.
     return Int(line.value_start + line.value_octets) + 2
 
 

@@ -26,16 +26,17 @@ def write_informational(
     fields: HeaderMap,
     output: PointerTo[Buffer],
 ) raises H1Error:
-    """Writes a 1xx response; nothing for an HTTP/1.0 client.
+    """Writes a 1xx response. For an HTTP/1.0 client, it writes no octets.
 
     Args:
         state: A server's connection.
         status: 100 or 102 to 199.
-        fields: Its fields, such as Link.
-        output: Where the octets go.
+        fields: The fields, such as Link.
+        output: The destination.
 
     Raises:
-        H1Error: If it is not legal now or the fields name framing.
+        H1Error: If the response may not be sent now, or the fields contain
+            framing.
     """
     ref s = state[]
     if status < 100 or status > 199 or status == 101:
@@ -65,18 +66,19 @@ def write_response_head(
     date: Span[UInt8, _],
     output: PointerTo[Buffer],
 ) raises H1Error:
-    """Writes a final response head and settles how its body ends.
+    """Writes a final response head, and sets how its body ends.
 
     Args:
         state: A server's connection.
         status: 101 or 200 to 599.
         fields: The fields of the caller.
         body: The length of the body.
-        date: The value of Date, or no octets for no such line.
-        output: Where the octets go.
+        date: The value of Date; empty for no such line.
+        output: The destination.
 
     Raises:
-        H1Error: If it is not legal now or the fields contradict the body.
+        H1Error: If the response may not be sent now, or the fields contradict
+            the body.
     """
     ref s = state[]
     if status == 101:
@@ -129,7 +131,7 @@ def _settle_body(
         plan.is_chunked_stated = False
         plan.body = BodyKind.NONE
     elif is_bodiless:
-        # What the fields say is true of the answer to GET.
+        # The fields describe the answer to GET.
         if plan.is_chunked_stated and s.version_minor == 0:
             plan.is_chunked_stated = False
         plan.body = BodyKind.NONE

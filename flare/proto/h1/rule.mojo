@@ -1,8 +1,7 @@
 """Lists the rules of HTTP/1.1 that a peer can break.
 
-The phrase of a rule is its name: it stands where the rule is checked, in the
-answer to the peer and beside the counter of the rule, and no octet of a peer is
-ever part of it.
+A rule is identified by its phrase, which appears in the check, in the answer
+to the peer and beside the rule's counter. It never contains octets of a peer.
 """
 
 from std.builtin.globals import global_constant
@@ -90,19 +89,19 @@ def _phrases() -> Array[StaticString, _COUNT]:
 
 @fieldwise_init
 struct H1Rule(Equatable, TrivialRegisterPassable):
-    """Is a rule that a peer can break, or none."""
+    """A rule that a peer can break, or none."""
 
     comptime COUNT = _COUNT
-    """How many rules there are; their indexes begin at 0."""
+    """The number of rules; their indexes start at 0."""
     comptime NONE = Self(255)
-    """No rule: what was refused breaks a limit of the program, or of time."""
+    """No rule: the request exceeds a limit of the program, or of time."""
 
     var index: UInt8
     """The place of the rule in the list."""
 
     @staticmethod
     def of[phrase: StaticString]() -> Self:
-        """Finds a rule at compile time.
+        """Returns the rule of a phrase, at compile time.
 
         Parameters:
             phrase: The phrase of the rule.
@@ -115,7 +114,7 @@ struct H1Rule(Equatable, TrivialRegisterPassable):
         return Self(UInt8(INDEX))
 
     def phrase(self) -> StaticString:
-        """Returns the phrase that names the rule.
+        """Returns the phrase of the rule.
 
         Returns:
             The phrase; empty for `NONE`.

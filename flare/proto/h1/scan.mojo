@@ -1,7 +1,7 @@
-"""Finds where each part of a head ends, sixteen octets at a time.
+"""Finds the ends of the parts of a head, sixteen octets at a time.
 
-A scan stops at the first octet that its part may not contain: the delimiter
-that is due, or the violation. Loads never pass the end of the window.
+A scan stops at the first octet that its part may not contain: the expected
+delimiter, or a violation. Loads never pass the end of the window.
 """
 
 from std.bit import count_trailing_zeros
@@ -21,14 +21,14 @@ comptime HTTP_1_1: UInt64 = 0x312E312F50545448
 """The version of nearly every message as `eight_octets` loads it."""
 
 comptime Stops = def(_Octets16) thin -> _Lanes16
-"""Tells which octets of a vector end a scan."""
+"""A function that marks the octets of a vector which end a scan."""
 
 
 @always_inline
 def window_of[
     origin: Origin
 ](octets: Span[UInt8, origin]) -> Window[ImmOrigin(origin)]:
-    """Views octets that nobody changes during the call.
+    """Returns a view of octets that do not change during the call.
 
     Parameters:
         origin: The origin of the octets.
@@ -92,13 +92,14 @@ def eight_octets(p: Pointer[mut=False, UInt8, _], at: Int) -> UInt64:
 
 @always_inline
 def not_token(x: _Octets16) -> _Lanes16:
-    """Ends a method or a field name (RFC 9110 section 5.6.2).
+    """Marks the octets that end a method or a field name (RFC 9110 section
+    5.6.2).
 
     Args:
         x: Any octets.
 
     Returns:
-        True where an octet is no token octet.
+        True for each octet that is not a token octet.
     """
     var members = materialize[TOKEN_OCTETS]()
     return ~members.matches(x)
@@ -106,57 +107,60 @@ def not_token(x: _Octets16) -> _Lanes16:
 
 @always_inline
 def not_visible(x: _Octets16) -> _Lanes16:
-    """Ends visible ASCII: a blank, a control octet or one above 0x7E.
+    """Marks the octets that end visible ASCII: blanks, control octets, octets
+    above 0x7E.
 
     Args:
         x: Any octets.
 
     Returns:
-        True where an octet is no visible ASCII.
+        True for each octet that is not visible ASCII.
     """
     return (x - 0x21).gt(0x7E - 0x21)
 
 
 @always_inline
 def not_target(x: _Octets16) -> _Lanes16:
-    """Ends a request target as clients send it: a blank or a control octet.
+    """Marks the octets that end a request target as clients send it: blanks
+    and control octets.
 
     Args:
         x: Any octets.
 
     Returns:
-        True where an octet is neither visible ASCII nor above 0x7F.
+        True for each octet that is neither visible ASCII nor above 0x7F.
     """
     return x.le(0x20) | x.eq(0x7F)
 
 
 @always_inline
 def not_field_content(x: _Octets16) -> _Lanes16:
-    """Ends a field value or a reason phrase (RFC 9110 section 5.5).
+    """Marks the octets that end a field value or a reason phrase (RFC 9110
+    section 5.5).
 
     Args:
         x: Any octets.
 
     Returns:
-        True where an octet is a control octet other than TAB.
+        True for each control octet other than TAB.
     """
     return (x.lt(0x20) & x.ne(TAB)) | x.eq(0x7F)
 
 
 @always_inline
 def scan[stops: Stops](window: Window, start: Int, end: Int) -> Int:
-    """Finds the first octet that ends a part.
+    """Returns the first octet that ends a part.
 
     Parameters:
-        stops: Tells which octets end it.
+        stops: Marks the octets that end it.
 
     Args:
         window: The received octets.
-        start: The index to begin at; at most `end`.
+        start: The first index to look at; at most `end`.
         end: One past the last index to look at; at most the length.
 
     Returns:
-        The index, or `end` if no octet before it ends the part.
+        The index; `end` if no octet before it ends the part.
     """
     var p = window.unsafe_ptr()
     var n = len(window)

@@ -1,8 +1,9 @@
-"""Decides the framing fields of a message to be sent, before it is written.
+"""Determines the framing fields of a message before it is sent.
 
-The caller's fields may name framing too. What agrees with the body is taken,
-what contradicts it is a local error: a wrong Content-Length would let the next
-message begin in the wrong place (RFC 9112 section 6).
+The caller's fields may include framing. If they agree with the body, they are
+used. If they contradict it, that is a local error: after a wrong
+Content-Length, the recipient would find the next message in the wrong place
+(RFC 9112 section 6).
 """
 
 from flare.message import FieldName, HeaderMap
@@ -15,16 +16,16 @@ from .head import BodyKind
 
 @fieldwise_init
 struct SendPlan(TrivialRegisterPassable):
-    """Holds what the framing fields of one message will say."""
+    """The framing fields of one message."""
 
     var body: UInt8
     """How the body ends, one of `BodyKind`."""
     var content_length: Int
-    """What Content-Length will say, or -1 for no such line."""
+    """The value of Content-Length; -1 for no such line."""
     var options: UInt8
     """The connection options among the caller's fields."""
     var is_chunked_stated: Bool
-    """True if Transfer-Encoding will say `chunked`."""
+    """Whether the head has `Transfer-Encoding: chunked`."""
     var filters_fields: Bool
     """Whether a Content-Length line of the caller is to be left out."""
 
@@ -33,7 +34,7 @@ struct SendPlan(TrivialRegisterPassable):
     def of(fields: HeaderMap, body: BodyLength) raises H1Error -> Self:
         """Reads the framing fields of the caller.
 
-        A Content-Length settles a body of unknown length.
+        A Content-Length sets an unknown length.
 
         Args:
             fields: The fields of the caller.

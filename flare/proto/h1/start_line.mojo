@@ -1,8 +1,8 @@
-"""Reads request lines and status lines (RFC 9112 sections 3 and 4).
+"""Parses request lines and status lines (RFC 9112 sections 3 and 4).
 
-Both stop where the window ends and go on at the same octet when more has
-arrived. Every octet is judged when it is seen: what a line gets does not depend
-on how it was cut into windows.
+Both functions stop at the end of the window, and continue at the same octet
+when more has arrived. Every octet is checked when it is read, so the result
+does not depend on how the line is divided into windows.
 """
 
 from flare.core import CR, LF, PointerTo, SPACE
@@ -28,15 +28,15 @@ comptime _STATUS_OCTETS = 3
 def read_request_line(
     window: Window, head: PointerTo[Head], limits: H1Limits
 ) raises H1Error -> Bool:
-    """Reads on in a request line.
+    """Continues to parse a request line.
 
     Args:
         window: The received octets.
-        head: The head; its progress says where to go on.
-        limits: What is too long.
+        head: The head, with the position at which to continue.
+        limits: The limits of the line.
 
     Returns:
-        True if the line is whole; the progress then stands behind it.
+        True if the line is complete; the position is then after it.
 
     Raises:
         H1Error: At the first octet that cannot be part of a request line.
@@ -82,18 +82,18 @@ def read_request_line(
 def read_status_line(
     window: Window, head: PointerTo[Head], limits: H1Limits
 ) raises H1Error -> Bool:
-    """Reads on in a status line.
+    """Continues to parse a status line.
 
-    A missing space behind the status code is accepted if nothing follows it:
-    the reason phrase decides nothing. A bare LF may end the line.
+    A missing space after the status code is accepted if the line ends there:
+    the reason phrase has no effect. A bare LF may end the line.
 
     Args:
         window: The received octets.
-        head: The head; its progress says where to go on.
-        limits: What is too long.
+        head: The head, with the position at which to continue.
+        limits: The limits of the line.
 
     Returns:
-        True if the line is whole; the progress then stands behind it.
+        True if the line is complete; the position is then after it.
 
     Raises:
         H1Error: At the first octet that cannot be part of a status line.

@@ -1,50 +1,49 @@
-"""Decides what may happen next on an HTTP/1.1 connection.
+"""Defines the legal sequences of events on an HTTP/1.1 connection.
 
-Theory of operation. A connection carries one exchange after the other, and an
+Theory of operation. A connection carries one exchange after the other. An
 exchange has two sides: the request, which the client sends, and the response,
-which the server sends. Each side is a small machine of its own. Both roles run
-both: a server receives the request side and sends the response side, a client
-the other way round; so one pair of tables serves both roles, and a legal
-conversation is legal seen from either end.
+which the server sends. Each side is a small machine. Both roles run both: a
+server receives the request side and sends the response side, a client does the
+opposite. So one pair of tables serves both roles, and a conversation that is
+legal for one end is legal for the other.
 
-The request side waits for a head (`IDLE`), then is in its body (`BODY`, also
-where the body is empty), then `DONE`. The response side cannot begin by itself:
-a request head makes it `AWAITED`, where 1xx responses may pass, and the final
-head takes it into its `BODY`. It may be `DONE` before the request is: a server
-may answer early, and the rest of the request is read and dropped or the
-connection closes. When both sides are `DONE`, the exchange is over, and either
-`NEXT` makes both idle again or `LAST` closes both (RFC 9112 section 9.3).
-Meanwhile nothing behind the request is looked at: the receiving machine pauses,
-so that pipelined requests stay in order and a peer cannot make us parse ahead.
+The request side waits for a head (`IDLE`), then is in its body (`BODY`, even
+if the body is empty), then `DONE`. The response side cannot start by itself: a
+request head makes it `AWAITED`, when 1xx responses may pass, and the final
+head moves it to its `BODY`. It may be `DONE` before the request is: a server
+may answer early, and either reads and drops the rest of the request or closes
+the connection. When both sides are `DONE`, the exchange is over. Then `NEXT`
+makes both idle again, or `LAST` closes both (RFC 9112 section 9.3). Until
+then, octets after the request are not read: the receiving machine pauses, so
+that pipelined requests stay in order and a peer cannot cause work in advance.
 
-A protocol switch (101, or 2xx to CONNECT) takes both sides to `UPGRADED`, where
-the octets are no longer ours.
+A protocol switch (101, or 2xx to CONNECT) moves both sides to `UPGRADED`: the
+octets then belong to another protocol.
 
-Whatever the peer does wrong takes the side that receives to `FAILED`, and it
-stays there: after a framing error nobody knows where the next message starts,
-and guessing is how requests are smuggled. A server still owes an answer: the
-`REFUSE` input lets a response begin that no request head asked for. After it
-the connection closes.
+A violation by the peer moves the receiving side to `FAILED` for good. After a
+framing error, the start of the next message is uncertain, and request
+smuggling exploits guesses. A server still owes an answer: the `REFUSE` input
+allows a response without a request head. After it, the connection closes.
 
-The tables are the only place that knows these rules. A pair that is absent is
-illegal; it cannot come from the peer, only from the caller, and becomes a local
-`H1Error` before an octet is written.
+Only the tables know these rules. A pair that is missing is illegal. The peer
+cannot cause it, only the caller, and it becomes a local `H1Error` before any
+octet is written.
 """
 
 from std.builtin.globals import global_constant
 
 
 struct SideState:
-    """Names the states of one side of an exchange."""
+    """The states of one side of an exchange."""
 
     comptime IDLE: UInt8 = 0
     """No head of this side has been seen."""
     comptime AWAITED: UInt8 = 1
     """The final response head is due; of the response side only."""
     comptime BODY: UInt8 = 2
-    """The head is through, the message is not."""
+    """The head has passed, the message is not complete."""
     comptime DONE: UInt8 = 3
-    """The message is whole, the exchange is not."""
+    """The message is complete, the exchange is not."""
     comptime CLOSED: UInt8 = 4
     """No message will follow."""
     comptime UPGRADED: UInt8 = 5
@@ -54,11 +53,11 @@ struct SideState:
     comptime COUNT = 7
     """How many states there are."""
     comptime ILLEGAL: UInt8 = 255
-    """No state: what `next_state` answers for a pair that is not allowed."""
+    """The result of `next_state` for an illegal pair."""
 
 
 struct SideInput:
-    """Names what can happen to one side of an exchange."""
+    """The inputs of one side of an exchange."""
 
     comptime REQUEST_HEAD: UInt8 = 0
     """A request head passed."""
@@ -150,17 +149,17 @@ comptime _RESPONSE_TABLE = _table(materialize[_RESPONSE_ROWS]())
 
 @always_inline
 def next_state[is_request: Bool](state: UInt8, input: UInt8) -> UInt8:
-    """Tells which state a side enters.
+    """Returns the next state of a side.
 
     Parameters:
-        is_request: True for the request side, false for the response side.
+        is_request: True for the request side, False for the response side.
 
     Args:
         state: The current state, one of `SideState`.
-        input: What happened, one of `SideInput`.
+        input: The input, one of `SideInput`.
 
     Returns:
-        The new state, or `ILLEGAL` if the pair is not allowed.
+        The new state; `ILLEGAL` if the pair is not allowed.
     """
     var pair = Int(state) * SideInput.COUNT + Int(input)
     debug_assert(
