@@ -8,6 +8,8 @@ SOURCES := $(shell find flare examples -name '*.mojo' 2>/dev/null)
 
 # Flags of the demo: make serve ARGS="--port 9000 --workers 2"
 ARGS ?=
+# The program of `make ship`.
+PROGRAM ?= examples/demo.mojo
 # Runs per harness of `make fuzz`, seeds of `make simulate`.
 RUNS ?= 1000000
 SEEDS ?= 100000
@@ -19,7 +21,7 @@ export MODULAR_CRASH_REPORTING_ENABLED := false
 export MODULAR_TELEMETRY_ENABLED := false
 
 .PHONY: help setup setup-peers serve docs test check format examples fuzz \
-	fuzz-planted test-asan simulate siege bench bench-full wheel clean
+	fuzz-planted test-asan simulate siege bench bench-full wheel ship clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1: /p' Makefile
@@ -87,6 +89,9 @@ bench-full: $(SETUP) ## the same with every workload and every figure: hours
 
 wheel: $(SETUP) ## builds the wheel into dist/
 	@$(PYTHON) -m pip wheel --quiet --no-deps --wheel-dir dist .
+
+ship: $(SETUP) ## makes the folder of PROGRAM with what it needs, in build/ship
+	@$(PYTHON) tools/ship.py $(PROGRAM) --into build/ship $(ARGS) -- -I .
 
 clean: ## removes what was built, not .venv
 	rm -rf build dist

@@ -133,9 +133,15 @@ grep -qx 'ID=ubuntu' /etc/os-release 2>/dev/null ||
     command -v chromium >/dev/null 2>&1 ||
     missing="$missing chromium-headless-shell"
 command -v nginx >/dev/null 2>&1 || missing="$missing nginx"
+command -v haproxy >/dev/null 2>&1 || missing="$missing haproxy"
+# It checks units and passes sockets on; it need not run the machine.
+command -v systemd-analyze >/dev/null 2>&1 || missing="$missing systemd"
 command -v node >/dev/null 2>&1 || missing="$missing nodejs"
 command -v go >/dev/null 2>&1 || missing="$missing golang-go"
 command -v gdb >/dev/null 2>&1 || missing="$missing gdb"
+profiler=linux-perf
+grep -qx 'ID=ubuntu' /etc/os-release 2>/dev/null && profiler=linux-tools-generic
+command -v perf >/dev/null 2>&1 || missing="$missing $profiler"
 # shellcheck disable=SC2086
 [ -z "$missing" ] || install_packages $missing
 install_apart scanner

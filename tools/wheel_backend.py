@@ -4,6 +4,7 @@ The wheel puts flare, precompiled, beside the standard library of the Mojo
 compiler, `modular/lib/mojo` in site-packages, where the compiler of the same
 environment looks for imports without any flag. Programs build as from the
 sources, but seconds faster: the compiler does not parse the library again.
+It also installs tools/ship.py as the command `flare-ship`.
 """
 
 from __future__ import annotations
@@ -26,6 +27,12 @@ except ImportError:  # Python 3.10
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "modular/lib/mojo/flare.mojoc"
+# Sources that the wheel holds under another name. The package of the command is
+# not called flare: that name belongs to another project of Python.
+COMMANDS = {"mojo_flare/ship.py": "tools/ship.py"}
+ENTRY_POINTS = """[console_scripts]
+flare-ship = mojo_flare.ship:main
+"""
 TAG = "py3-none-any"
 WHEEL = f"""Wheel-Version: 1.0
 Generator: mojo-flare
@@ -87,7 +94,12 @@ def information_files() -> dict[str, bytes]:
         f"licenses/{name}": (ROOT / name).read_bytes()
         for name in project()["license-files"]
     }
-    return {**files, "METADATA": metadata().encode(), "WHEEL": WHEEL.encode()}
+    return {
+        **files,
+        "METADATA": metadata().encode(),
+        "WHEEL": WHEEL.encode(),
+        "entry_points.txt": ENTRY_POINTS.encode(),
+    }
 
 
 def record_line(name: str, content: bytes) -> str:
@@ -109,7 +121,9 @@ def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     """Builds the wheel and returns its file name."""
     folder = f"{file_stem()}.dist-info"
-    files = {PACKAGE: precompile()}
+    files = {PACKAGE: precompile(), "mojo_flare/__init__.py": b""}
+    for name, source in COMMANDS.items():
+        files[name] = (ROOT / source).read_bytes()
     for name, content in information_files().items():
         files[f"{folder}/{name}"] = content
     record = f"{folder}/RECORD"
@@ -125,7 +139,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
 def build_sdist(sdist_directory, config_settings=None):
     """Builds an archive that holds what building the wheel needs."""
     names = ["pyproject.toml", "README.md", "tools/wheel_backend.py"]
-    names += project()["license-files"]
+    names += [*COMMANDS.values(), *project()["license-files"]]
     name = f"{file_stem()}.tar.gz"
     with tarfile.open(Path(sdist_directory) / name, "w:gz") as archive:
         for path in [*library_files(), *(ROOT / name for name in names)]:

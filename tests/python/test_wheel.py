@@ -88,6 +88,19 @@ class WheelTest(unittest.TestCase):
                 self.run_program([f"{venv}/bin/mojo", "build", "program.mojo"])
                 printed = self.run_program([f"{self.folder}/program"])
                 self.assertEqual(printed, expected)
+        self.ship_with_the_installed_command(venv)
+
+    def ship_with_the_installed_command(self, venv):
+        (self.folder / "shipped.mojo").write_text(CORE_PROGRAM)
+        printed = self.run_program([f"{venv}/bin/flare-ship", "shipped.mojo"])
+        self.assertEqual(printed, "ship/shipped\n")
+        shipped = self.folder / "elsewhere"
+        (self.folder / printed.strip()).rename(shipped)
+        self.assertEqual(self.run_program([f"{shipped}/shipped"]), "4\n")
+        self.assertEqual(
+            (shipped / "licences" / "flare.txt").read_text(),
+            (ROOT / "LICENSE").read_text(),
+        )
 
     def run_program(self, command, folder=None, **variables):
         environment = {
