@@ -1,4 +1,4 @@
-"""Builds a server for a debugger, and stops in its handler."""
+"""Builds a server for a debugger and a profiler, and finds its handler."""
 
 import functools
 import os
@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -21,9 +22,6 @@ from tested_programs import (  # noqa: E402
 )
 
 SOURCE = ROOT / "tests" / "programs" / "debugged.mojo"
-REQUEST = (
-    b"GET /?name=flare HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
-)
 WAIT_SECONDS_MAX = 60
 
 
@@ -49,12 +47,13 @@ def line_of(text):
     return next(i for i, line in enumerate(lines, 1) if text in line)
 
 
-def ask(port):
+def ask(port, target="/?name=flare"):
     """Gives all that the server says to one request."""
+    request = f"GET {target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
     with socket.create_connection(
         ("127.0.0.1", port), WAIT_SECONDS_MAX
     ) as stream:
-        stream.sendall(REQUEST)
+        stream.sendall(request.encode())
         received = b""
         while piece := stream.recv(65536):
             received += piece
@@ -62,9 +61,9 @@ def ask(port):
 
 
 class DebugBuilds(unittest.TestCase):
-    def run_program(self, *command):
+    def run_program(self, *command, **popen):
         process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **popen
         )
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.wait)
@@ -118,6 +117,37 @@ class DebugBuilds(unittest.TestCase):
     def test_a_build_with_little_optimization_stops_in_a_handler(self):
         self.expect_answer("-O1", "-g")
         self.expect_stop_in_handler("-O1", "-g")
+
+    def test_a_profile_leads_from_the_handler_to_the_server(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        file = f"{folder.name}/profile"
+        profiler = self.run_program(
+            find_program("perf"), "record", "-q", "-F", "499",
+            "--call-graph", "dwarf,16384", "-o", file, build("-g"),
+            start_new_session=True,
+        )  # fmt: skip
+        port = int(profiler.stdout.readline())
+        for _ in range(5):
+            answer = ask(port, "/?name=flare&steps=20000000")
+            self.assertTrue(answer.endswith(b"hello flare"), answer)
+        # As Ctrl-C does, for both.
+        os.killpg(profiler.pid, signal.SIGINT)
+        self.assertIn(profiler.wait(WAIT_SECONDS_MAX), (0, -signal.SIGINT))
+        text = subprocess.check_output(
+            [
+                find_program("perf"), "script", "-i", file, "--no-inline",
+                "-F", "ip,sym",
+            ],
+            stderr=subprocess.DEVNULL,
+            text=True,
+            timeout=WAIT_SECONDS_MAX,
+        )  # fmt: skip
+        stacks = [x for x in text.split("\n\n") if "compute" in x]
+        self.assertGreater(len(stacks), 20, text[:2000])
+        way = r"compute.*\n(.*\n)*.*hello.*\n(.*\n)*.*run_handler.*\n(.*\n)*.*_entry"
+        whole = [x for x in stacks if re.search(way, x)]
+        self.assertGreater(len(whole), len(stacks) // 2, stacks[0])
 
 
 if __name__ == "__main__":
