@@ -55,6 +55,10 @@ def test_who_gives_a_stream_up_may_do_so_beside_its_reader() raises:
     on_each_backend(_given_up)
 
 
+def test_a_stream_that_is_closed_waits_for_its_reader_and_its_writer() raises:
+    on_each_backend(_closed_beside_both)
+
+
 def test_a_content_that_was_given_up_has_no_end() raises:
     on_each_backend(_no_end)
 
@@ -282,6 +286,48 @@ def _given_up() raises:
         assert_equal(client.statistics().open, 0)
         _ = stream^
         stand^.join()
+
+
+def _closed_beside_both() raises:
+    var listener = TcpListener.bind(SocketAddr.localhost(0))
+    var client = HttpClient(
+        String("http://127.0.0.1:", listener.local_address().port)
+    )
+    var stream = ArcPointer(client.open("POST", "/"))
+    assert_true(stream[].begin_content())
+    var peer = listener.accept()
+    assert_true(read_some(peer).startswith("POST / "))
+
+    def write() raises {var stream}:
+        var octets = pattern(64 * 1024)
+        while True:
+            stream[].write_all(Span(octets))
+
+    def read() raises {var stream}:
+        _ = stream[].status()
+
+    var writing = spawn(write^)
+    var reading = spawn(read^)
+    # The writer waits for room when no more has gone out since the last look.
+    var sent_ms = -1
+    ref request = stream[]._state[].request
+    while sent_ms != request.sent_ms or not request.is_in_use:
+        sent_ms = request.sent_ms
+        sleep(20)
+    assert_true(stream[]._state[].response.is_in_use)
+    stream[].close()
+    # Both are still there: the connection is not free yet.
+    assert_equal(client.statistics().open, 1)
+    with assert_raises(contains="client."):
+        writing^.join()
+    with assert_raises(contains="client."):
+        reading^.join()
+    assert_equal(client.statistics().open, 0)
+    with assert_raises(contains="client.over send"):
+        stream[].write_all("a".as_bytes())
+    with assert_raises(contains="client.over head"):
+        _ = stream[].status()
+    _ = stream^
 
 
 def _no_end() raises:

@@ -24,7 +24,7 @@ from .perform import (
 )
 from .reference import aim
 from .stream import ClientStream
-from .stream_state import ClientStreamState
+from .stream_state import ClientStreamState, RequestSide
 
 comptime _UNBOUNDED = 1 << 62
 comptime _PIECE_OCTETS = 64 * 1024
@@ -227,14 +227,18 @@ def _begun(
         var pool = ClientState.pool_of(state)
         pool.discard(call[].origin.value(), exchange)
         raise e^
-    var expects = (
+    var is_asked = (
         length.octets != BodyLength.NONE.octets
         and fields[].has_known(FieldName.EXPECT)
     )
     return ClientStream(
         unsafe_state=heap_create(
             ClientStreamState(
-                state, call, exchange, expects, decoding_of(state, call)
+                state,
+                call,
+                exchange,
+                RequestSide.EXPECTING if is_asked else RequestSide.HEAD,
+                decoding_of(state, call),
             )
         )
     )

@@ -4,8 +4,6 @@ bit by bit."""
 from flare.core import OctetBlock, PointerTo, heap_destroy
 from flare.io import Reader, Writer
 from flare.message import HeaderMap
-from flare.net import NetError
-from flare.sys.errno import EBUSY
 
 from ..timings import ExchangeTimings
 from ..version import HttpVersion
@@ -15,7 +13,12 @@ from .cookies import keep_cookies
 from .decoding import CodedPieces
 from .error import ClientError, Phase, raised
 from .exchange import exceeds_limit
-from .stream_state import ClientStreamState, Stage
+from .stream_state import (
+    ClientStreamState,
+    RequestSide,
+    ResponseSide,
+    StreamSides,
+)
 
 
 struct ClientStream(Movable, Reader, Writer):
@@ -41,8 +44,8 @@ struct ClientStream(Movable, Reader, Writer):
             Nobody else frees it.
         """
         self._state = unsafe_state
-        if self._state[].status != 0:
-            self._leave_without_content()
+        if self._state[].response.state != ResponseSide.AWAITED:
+            self._end_without_content()
 
     def __deinit__(deinit self):
         """Closes the connection, unless all was read."""
@@ -53,7 +56,7 @@ struct ClientStream(Movable, Reader, Writer):
 
     def close(self):
         """Gives the exchange up; a second time nothing happens."""
-        self._leave(is_whole=False)
+        self._sides().end(is_whole=False)
 
     def give_up(self, cause: Error):
         """Gives the exchange up, and tells the `CallLog` of the client why.
@@ -61,10 +64,10 @@ struct ClientStream(Movable, Reader, Writer):
         Args:
             cause: What the program failed with meanwhile.
         """
-        if self._state[].stage == Stage.OVER:
+        if self._state[].is_over:
             return
         var phase = Phase.CONTENT
-        if self._state[].stage == Stage.SENDING:
+        if self._sides().is_request_open():
             phase = Phase.SEND
         self._state[].call[].fail(cause, phase)
         self.close()
@@ -90,13 +93,13 @@ struct ClientStream(Movable, Reader, Writer):
             )
         if len(octets) == 0:
             return 0
-        self._enter_write()
+        self._sides().enter_request()
         var failure = Optional[Error](None)
         try:
             self._state[].exchange.write(octets)
         except e:
             failure = Error(ClientError.because(Phase.SEND, e))
-        self._leave_write(failure)
+        self._sides().leave_request(failure^)
         return len(octets)
 
     def begin_content(self) raises -> Bool:
@@ -109,24 +112,25 @@ struct ClientStream(Movable, Reader, Writer):
         Raises:
             Error: `client.closed send` and the like.
         """
-        self._check(Stage.SENDING)
-        if self._state[].is_refused:
-            return False
-        if not self._state[].is_head_due:
-            return True
-        self._enter_write()
-        self._state[].is_head_due = False
+        self._sides().check_request()
+        ref request = self._state[].request
+        var state = request.state
+        if state > RequestSide.EXPECTING:
+            return state == RequestSide.CONTENT
+        self._sides().enter_request()
+        request.state = RequestSide.CONTENT
         var goes_on = True
         var failure = Optional[Error](None)
         try:
-            if self._state[].expects_continue:
+            if state == RequestSide.EXPECTING:
                 goes_on = self._state[].exchange.may_go_on()
             else:
                 self._state[].exchange.flush()
         except e:
             failure = Error(ClientError.because(Phase.SEND, e))
-        self._state[].is_refused = not goes_on
-        self._leave_write(failure)
+        if not goes_on:
+            request.state = RequestSide.REFUSED
+        self._sides().leave_request(failure^)
         return goes_on
 
     def set_trailer(self, name: StringSlice, value: StringSlice) raises:
@@ -139,8 +143,8 @@ struct ClientStream(Movable, Reader, Writer):
         Raises:
             An error `message.bad_header_name` or `message.bad_header_value`.
         """
-        self._check(Stage.SENDING)
-        self._state[].sent_trailers.set(name, value)
+        self._sides().check_request()
+        self._state[].request.trailers.set(name, value)
 
     def end(self) raises:
         """Ends the content; a second time nothing happens.
@@ -149,21 +153,21 @@ struct ClientStream(Movable, Reader, Writer):
             Error: `client.bad_request send` if it is shorter than was said, and
                 what `write` raises.
         """
-        if self._state[].stage != Stage.SENDING:
+        if not self._sides().is_request_open():
             return
-        self._enter_write()
+        self._sides().enter_request()
+        ref request = self._state[].request
         var failure = Optional[Error](None)
         try:
-            if not self._state[].is_refused:
-                self._state[].exchange.end(self._state[].sent_trailers)
+            if request.state != RequestSide.REFUSED:
+                self._state[].exchange.end(request.trailers)
         except e:
             failure = Error(ClientError.because(Phase.SEND, e))
-        self._state[].is_head_due = False
-        if self._state[].stage == Stage.SENDING:
-            self._state[].stage = Stage.SENT
+        if not self._state[].is_over:
+            request.state = RequestSide.ENDED
             ref call = self._state[].call[]
             call.timings.send_us += call.next_phase_us()
-        self._leave_write(failure)
+        self._sides().leave_request(failure^)
 
     def status(self) raises -> Int:
         """Waits for the head of the response.
@@ -175,7 +179,7 @@ struct ClientStream(Movable, Reader, Writer):
             Error: `client.timeout head`, `client.protocol head` and the like.
         """
         self._receive_head()
-        return self._state[].status
+        return self._state[].response.status
 
     def version(self) raises -> HttpVersion:
         """Waits for the head of the response.
@@ -187,7 +191,7 @@ struct ClientStream(Movable, Reader, Writer):
             Error: As `status` does.
         """
         self._receive_head()
-        return HttpVersion(1, self._state[].version_minor)
+        return HttpVersion(1, self._state[].response.version_minor)
 
     def headers(self) raises -> ref[origin_of(self)] HeaderMap:
         """Waits for the head of the response.
@@ -200,13 +204,13 @@ struct ClientStream(Movable, Reader, Writer):
         """
         self._receive_head()
         return (
-            Pointer(to=self._state[].headers)
+            Pointer(to=self._state[].response.headers)
             .unsafe_mut_cast[False]()
             .unsafe_origin_cast[origin_of(self)]()[]
         )
 
     def url(self) -> String:
-        """Tells which URL is asked, behind all redirections that were followed.
+        """Returns the URL that is asked, after all redirections that were followed.
 
         Returns:
             The URL.
@@ -214,7 +218,7 @@ struct ClientStream(Movable, Reader, Writer):
         return self._state[].call[].url_text()
 
     def timings(self) -> ExchangeTimings:
-        """Tells how long the phases took.
+        """Returns how long the phases took.
 
         Returns:
             The timings of those that are over.
@@ -222,7 +226,7 @@ struct ClientStream(Movable, Reader, Writer):
         return self._state[].call[].timings
 
     def decoded_from(self) raises -> String:
-        """Tells which content codings are undone while the content is read.
+        """Returns the content codings that are undone while the content is read.
 
         Content-Encoding and Content-Length are not among the `headers` then.
 
@@ -234,15 +238,15 @@ struct ClientStream(Movable, Reader, Writer):
             Error: As `status` does.
         """
         self._receive_head()
-        return self._state[].codings
+        return self._state[].response.codings
 
     def trailers(self) -> HeaderMap:
-        """Tells which fields came behind the content of the response.
+        """Returns the trailer section of the response.
 
         Returns:
             The fields; none before all was read.
         """
-        return self._state[].trailers.copy()
+        return self._state[].response.trailers.copy()
 
     def read(self, into: Span[mut=True, UInt8, _]) raises -> Int:
         """Reads content of the response, and waits only while none is there.
@@ -260,40 +264,34 @@ struct ClientStream(Movable, Reader, Writer):
                 given up, or has failed, before the end.
         """
         self._receive_head()
-        if len(into) == 0 or self._state[].is_whole:
+        ref response = self._state[].response
+        if len(into) == 0 or response.state == ResponseSide.WHOLE:
             return 0
-        if self._state[].stage == Stage.OVER:
-            raise raised(
-                ClientError.OVER,
-                Phase.CONTENT,
-                "the exchange was over before the content was whole",
-            )
-        if self._state[].is_reading:
-            raise Error(NetError.from_errno("read", EBUSY))
-        self._state[].is_reading = True
+        self._sides().enter_response(Phase.CONTENT)
         var count = 0
         var failure = Optional[Error](None)
         try:
             count = self._read(into)
         except e:
             failure = Error(ClientError.because(Phase.CONTENT, e))
-        self._leave_read()
-        if failure:
-            self._fail(failure.take())
+        self._sides().leave_response(failure^)
         if count == 0:
-            self._end_content()
+            response.state = ResponseSide.WHOLE
+            response.trailers = self._state[].exchange.take_trailers()
+            self._sides().end(is_whole=True)
         return count
 
     def has_received(self) -> Bool:
-        """Returns whether octets behind the head are there already.
+        """Returns whether octets after the head are there already.
 
         Returns:
             True if `read` finds content, its end or a failure at once, or some
             octets of what frames the content. False before the head was read.
         """
-        if self._state[].is_whole or self._state[].stage == Stage.OVER:
+        ref s = self._state[]
+        if s.is_over or s.response.state == ResponseSide.WHOLE:
             return True
-        if self._state[].status == 0:
+        if s.response.state == ResponseSide.AWAITED:
             return False
         return self._state[].exchange.has_received()
 
@@ -316,58 +314,56 @@ struct ClientStream(Movable, Reader, Writer):
             if count == 0:
                 return all^
             if len(all) + count > octets_max:
-                self._fail(exceeds_limit())
+                self._sides().fail(exceeds_limit())
             all.extend(piece.span()[0:count])
 
+    @always_inline
+    def _sides(self) -> StreamSides:
+        return StreamSides(self._state)
+
     def _receive_head(self) raises:
-        if self._state[].status != 0:
+        ref s = self._state[]
+        if s.response.state != ResponseSide.AWAITED:
             return
-        if self._state[].stage == Stage.SENDING:
-            # A reader beside the writer looks for an early answer.
-            if not self._state[].is_writing and self._state[].is_head_due:
-                _ = self.begin_content()
-        self._check(Stage.SENT)
-        if self._state[].is_reading:
-            raise Error(NetError.from_errno("read", EBUSY))
-        self._state[].is_reading = True
+        # A reader beside the writer looks for an early answer.
+        if (
+            not s.is_over
+            and not s.request.is_in_use
+            and s.request.state <= RequestSide.EXPECTING
+        ):
+            _ = self.begin_content()
+        self._sides().enter_response(Phase.HEAD)
         var failure = Optional[Error](None)
         try:
             self._await_head()
-            keep_cookies(self._state[].client, self._state[].call)
-            ref call = self._state[].call[]
+            keep_cookies(s.client, s.call)
+            ref call = s.call[]
             call.timings.head_us += call.next_phase_us()
-            self._state[].take_head()
+            s.take_head()
         except e:
             failure = Error(ClientError.because(Phase.HEAD, e))
-        self._leave_read()
-        if failure:
-            self._fail(failure.take())
-        self._leave_without_content()
+        self._sides().leave_response(failure^)
+        self._end_without_content()
 
-    def _leave_without_content(self):
+    def _end_without_content(self):
         # A program need not read if nothing comes.
-        if (
-            self._state[].stage != Stage.SENT
-            or self._state[].exchange.has_content()
-        ):
+        if self._sides().is_request_open() or self._state[].is_over:
             return
-        self._state[].is_whole = True
+        if self._state[].exchange.has_content():
+            return
         var nothing = List[UInt8]()
         var is_whole: Bool
         try:
             is_whole = self._state[].exchange.read(Span(nothing)) == 0
         except:
             is_whole = False
-        self._leave(is_whole=is_whole)
-
-    def _end_content(self):
-        self._state[].is_whole = True
-        self._state[].trailers = self._state[].exchange.take_trailers()
-        self._leave(is_whole=True)
+        self._state[].response.state = ResponseSide.WHOLE
+        self._sides().end(is_whole=is_whole)
 
     def _await_head(self) raises:
-        # The time of the server begins behind the last octet sent, and another
+        # The time of the server begins after the last octet sent, and another
         # fiber may be sending still.
+        ref request = self._state[].request
         var x = self._state[].exchange
         var bound_ms = x.state[].timeouts.first_octet_ms
         var left_ms = bound_ms
@@ -383,21 +379,18 @@ struct ClientStream(Movable, Reader, Writer):
                     != ClientError.TIMEOUT
                     # Then a deadline of the program has passed.
                     or now() - began_ms < least_ms
-                    or not (
-                        self._state[].is_writing
-                        or self._state[].sent_ms > began_ms
-                    )
+                    or not (request.is_in_use or request.sent_ms > began_ms)
                 ):
                     raise e^
             left_ms = bound_ms
-            if not self._state[].is_writing:
-                left_ms = max(bound_ms - (now() - self._state[].sent_ms), 1)
+            if not request.is_in_use:
+                left_ms = max(bound_ms - (now() - request.sent_ms), 1)
 
     def _read(self, into: Span[mut=True, UInt8, _]) raises -> Int:
-        if not self._state[].coded:
+        if not self._state[].response.coded:
             return self._state[].exchange.read(into)
         var pieces = CodedPieces(
-            Pointer(to=self._state[].coded.value()).unsafe_origin_cast[
+            Pointer(to=self._state[].response.coded.value()).unsafe_origin_cast[
                 MutUntrackedOrigin
             ]()
         )
@@ -406,71 +399,3 @@ struct ClientStream(Movable, Reader, Writer):
             if count > 0 or pieces.has_ended():
                 return count
             pieces.add(self._state[].exchange.read(pieces.room()))
-
-    def _check(self, most: UInt8) raises:
-        if self._state[].stage > most:
-            raise raised(
-                ClientError.OVER,
-                Phase.SEND if most == Stage.SENDING else Phase.HEAD,
-                "the content or the exchange is over",
-            )
-
-    def _enter_write(self) raises:
-        self._check(Stage.SENDING)
-        if self._state[].is_writing:
-            raise Error(NetError.from_errno("write", EBUSY))
-        self._state[].is_writing = True
-
-    def _fail(self, var failure: Error) raises:
-        self._state[].call[].fail(failure, Phase.CONTENT)
-        self._leave(is_whole=False)
-        raise failure^
-
-    def _leave_write(self, mut failure: Optional[Error]) raises:
-        if failure:
-            # The answer may be there nevertheless.
-            self._state[].call[].fail(failure.value(), Phase.SEND)
-            self._state[].exchange.stop_sending(
-                ClientError.because(Phase.SEND, failure.value())
-            )
-            self._state[].is_refused = True
-        else:
-            self._state[].sent_ms = now()
-        self._state[].is_writing = False
-        self._leave_last()
-        if failure:
-            raise failure.take()
-
-    def _leave_read(self):
-        self._state[].is_reading = False
-        self._leave_last()
-
-    def _leave_last(self):
-        # Whoever is still there needs the connection.
-        ref s = self._state[]
-        if s.is_left and not s.is_writing and not s.is_reading:
-            self._give_back(is_whole=False)
-
-    def _leave(self, *, is_whole: Bool):
-        if self._state[].stage == Stage.OVER:
-            return
-        var is_sent = self._state[].stage == Stage.SENT
-        self._state[].stage = Stage.OVER
-        if self._state[].status != 0:
-            ref call = self._state[].call[]
-            call.timings.content_us += call.next_phase_us()
-        if self._state[].is_writing or self._state[].is_reading:
-            # Who waits there leaves first.
-            self._state[].is_left = True
-            self._state[].exchange.close()
-            return
-        self._give_back(is_whole=is_whole and is_sent)
-
-    def _give_back(self, *, is_whole: Bool):
-        self._state[].is_left = False
-        var pool = ClientState.pool_of(self._state[].client)
-        var origin = self._state[].call[].origin.value()
-        if is_whole:
-            pool.release(origin, self._state[].exchange)
-        else:
-            pool.discard(origin, self._state[].exchange)
