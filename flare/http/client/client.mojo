@@ -127,12 +127,7 @@ struct HttpClient(Copyable, Movable):
                 (`ClientError.of`).
         """
         return self.request(
-            "GET",
-            url,
-            Content(),
-            headers=headers,
-            query=query,
-            timeout_ms=timeout_ms,
+            "GET", url, headers=headers, query=query, timeout_ms=timeout_ms
         )
 
     def head(
@@ -158,12 +153,7 @@ struct HttpClient(Copyable, Movable):
             Error: As in `get`.
         """
         return self.request(
-            "HEAD",
-            url,
-            Content(),
-            headers=headers,
-            query=query,
-            timeout_ms=timeout_ms,
+            "HEAD", url, headers=headers, query=query, timeout_ms=timeout_ms
         )
 
     def options(
@@ -189,12 +179,7 @@ struct HttpClient(Copyable, Movable):
             Error: As in `get`.
         """
         return self.request(
-            "OPTIONS",
-            url,
-            Content(),
-            headers=headers,
-            query=query,
-            timeout_ms=timeout_ms,
+            "OPTIONS", url, headers=headers, query=query, timeout_ms=timeout_ms
         )
 
     def delete(
@@ -220,12 +205,7 @@ struct HttpClient(Copyable, Movable):
             Error: As in `get`.
         """
         return self.request(
-            "DELETE",
-            url,
-            Content(),
-            headers=headers,
-            query=query,
-            timeout_ms=timeout_ms,
+            "DELETE", url, headers=headers, query=query, timeout_ms=timeout_ms
         )
 
     def post(
@@ -286,7 +266,7 @@ struct HttpClient(Copyable, Movable):
         Raises:
             Error: As in `get`, and what reading a file raises.
         """
-        return send_form(self._state, "POST", url, form, headers, query)
+        return send_form(self._call("POST", url, headers, query, None), form)
 
     def put(
         self,
@@ -380,15 +360,9 @@ struct HttpClient(Copyable, Movable):
         Raises:
             Error: As in `get`.
         """
-        var call = ClientState.begin_call(self._state, method, timeout_ms)
-        try:
-            aim(self._state, call, url, query)
-            call[].content = content^
-            if len(headers) > 0:
-                call[].headers = headers.copy()
-            return perform(self._state, call)
-        finally:
-            ClientState.end_call(self._state, call)
+        var owner = self._call(method, url, headers, query, timeout_ms)
+        owner.call[].content = content^
+        return perform(owner)
 
     def start(
         self,
@@ -419,15 +393,11 @@ struct HttpClient(Copyable, Movable):
         Raises:
             Error: As in `get`, where the request cannot even begin.
         """
-        var call = ClientState.begin_call(self._state, method, timeout_ms)
-        var owner = CallOwner(self._state, call)
-        aim(self._state, call, url, query)
-        call[].content = content^
-        if len(headers) > 0:
-            call[].headers = headers.copy()
+        var owner = self._call(method, url, headers, query, timeout_ms)
+        owner.call[].content = content^
 
         def run() raises {var owner^} -> Response:
-            return perform(owner.state, owner.call)
+            return perform(owner)
 
         return spawn(run^)
 
@@ -446,16 +416,16 @@ struct HttpClient(Copyable, Movable):
         Raises:
             Error: As in `get`.
         """
-        var call = ClientState.begin_call(
-            self._state, request.method_text(), timeout_ms
+        var owner = self._call(
+            request.method_text(),
+            request.url,
+            HeaderMap(),
+            FormFields(),
+            timeout_ms,
         )
-        try:
-            aim(self._state, call, request.url, FormFields())
-            call[].headers.append_all(request.headers)
-            call[].content = Content(request.body.octets(), "")
-            return perform(self._state, call)
-        finally:
-            ClientState.end_call(self._state, call)
+        owner.call[].headers.append_all(request.headers)
+        owner.call[].content = Content(request.body.octets(), "")
+        return perform(owner)
 
     def open(
         self,
@@ -491,7 +461,9 @@ struct HttpClient(Copyable, Movable):
         if length:
             known = BodyLength.known(max(length.value(), 0))
         return opened(
-            self._state, method, url, headers, query, known, expects_continue
+            self._call(method, url, headers, query, None),
+            known,
+            expects_continue,
         )
 
     def stream(
@@ -519,7 +491,7 @@ struct HttpClient(Copyable, Movable):
         Raises:
             Error: As in `get`.
         """
-        return streamed(self._state, method, url, headers, query, timeout_ms)
+        return streamed(self._call(method, url, headers, query, timeout_ms))
 
     def upload[
         R: Reader
@@ -597,3 +569,18 @@ struct HttpClient(Copyable, Movable):
     def close_idle(self):
         """Closes the connections that are kept for later."""
         ClientState.pool_of(self._state).close_idle()
+
+    def _call(
+        self,
+        method: StringSlice,
+        url: StringSlice,
+        headers: HeaderMap,
+        query: FormFields,
+        timeout_ms: Optional[Int],
+    ) raises -> CallOwner:
+        var call = ClientState.begin_call(self._state, method, timeout_ms)
+        var owner = CallOwner(self._state, call)
+        aim(self._state, call, url, query)
+        if len(headers) > 0:
+            call[].headers = headers.copy()
+        return owner^

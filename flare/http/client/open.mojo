@@ -2,7 +2,7 @@
 
 from flare.core import OctetBlock, PointerTo, heap_create
 from flare.io import Reader
-from flare.message import FieldName, FormFields, HeaderMap
+from flare.message import FieldName, HeaderMap
 from flare.proto.h1 import BodyLength
 from flare.runtime.fiber import NO_DEADLINE
 
@@ -10,10 +10,10 @@ from ..body import Body
 from ..received import Received
 from ..response import Response
 from .call import Call
-from .client_state import ClientState
+from .client_state import CallOwner, ClientState
 from .clock import Clock
 from .error import ClientError, Phase
-from .exchange import ClientExchange, exceeds_limit
+from .exchange import exceeds_limit
 from .lending import lent
 from .perform import (
     answered,
@@ -22,9 +22,8 @@ from .perform import (
     goes_on,
     put_head,
 )
-from .reference import aim
 from .stream import ClientStream
-from .stream_state import ClientStreamState, RequestSide
+from .stream_state import ClientStreamState, RequestSide, StreamSides
 
 comptime _UNBOUNDED = 1 << 62
 comptime _PIECE_OCTETS = 64 * 1024
@@ -32,22 +31,12 @@ comptime _READ_OCTETS = 16 * 1024
 
 
 def opened(
-    state: PointerTo[ClientState],
-    method: StringSlice,
-    url: StringSlice,
-    headers: HeaderMap,
-    query: FormFields,
-    length: BodyLength,
-    expects_continue: Bool,
+    var owner: CallOwner, length: BodyLength, expects_continue: Bool
 ) raises -> ClientStream:
     """Begins a request whose content is written bit by bit.
 
     Args:
-        state: The client.
-        method: The method.
-        url: What is asked for.
-        headers: Fields of the request.
-        query: Parameters of the URL.
+        owner: The call; it has an aim.
         length: How long the content is.
         expects_continue: Whether the server is asked first.
 
@@ -57,38 +46,21 @@ def opened(
     Raises:
         ClientError: If there is no connection, or this is no request.
     """
-    var call = ClientState.begin_call(state, method, None)
+    var request: UInt8
     try:
-        aim(state, call, url, query)
-        call[].headers = headers.copy()
         if expects_continue:
-            call[].headers.set("Expect", "100-continue")
-        var exchange = lent(state, call)
-        # The connection stands: from here on each wait counts for itself.
-        exchange.state[].clock = Clock(NO_DEADLINE)
-        return _begun(state, call, exchange, length)
+            owner.call[].headers.set("Expect", "100-continue")
+        request = _begun(owner.state, owner.call, length)
     except e:
-        raise _given_up(state, call, e)
+        raise _given_up(owner, e)
+    return ClientStream(unsafe_state=_stream_state(owner^, request))
 
 
-def streamed(
-    state: PointerTo[ClientState],
-    method: StringSlice,
-    url: StringSlice,
-    headers: HeaderMap,
-    query: FormFields,
-    timeout_ms: Optional[Int],
-) raises -> ClientStream:
+def streamed(var owner: CallOwner) raises -> ClientStream:
     """Asks for a content that is read bit by bit.
 
     Args:
-        state: The client.
-        method: The method.
-        url: What is asked for.
-        headers: Fields of the request.
-        query: Parameters of the URL.
-        timeout_ms: How long it may take until the head has come, if not as
-            configured.
+        owner: The call; it has an aim.
 
     Returns:
         The stream; the head of the response has come.
@@ -96,18 +68,17 @@ def streamed(
     Raises:
         ClientError: Whatever this fails with.
     """
-    var call = ClientState.begin_call(state, method, timeout_ms)
     try:
-        aim(state, call, url, query)
-        call[].headers = headers.copy()
         while True:
-            var exchange = answered(state, call, _UNBOUNDED)
-            if not goes_on(state, call):
-                return ClientStream(
-                    unsafe_state=heap_create(_answered(state, call, exchange))
-                )
+            _ = answered(owner.state, owner.call, _UNBOUNDED)
+            if not goes_on(owner.state, owner.call):
+                break
     except e:
-        raise _given_up(state, call, e)
+        raise _given_up(owner, e)
+    var state = _stream_state(owner^, RequestSide.ENDED)
+    var stream = ClientStream(unsafe_state=state)
+    StreamSides(state).begin_response()
+    return stream^
 
 
 def sent_from[
@@ -191,31 +162,18 @@ def whole_response(stream: ClientStream, octets_max: Int) raises -> Response:
     return response^
 
 
-def _given_up(state: PointerTo[ClientState], call: Call, cause: Error) -> Error:
-    call[].fail(cause, Phase.PREPARE)
-    ClientState.end_call(state, call)
+def _given_up(owner: CallOwner, cause: Error) -> Error:
+    owner.call[].fail(cause, Phase.PREPARE)
     return Error(ClientError.because(Phase.PREPARE, cause))
 
 
-def _answered(
-    state: PointerTo[ClientState], call: Call, exchange: ClientExchange
-) raises -> ClientStreamState:
-    try:
-        return ClientStreamState.answered(
-            state, call, exchange, decoding_of(state, call)
-        )
-    except e:
-        var pool = ClientState.pool_of(state)
-        pool.discard(call[].origin.value(), exchange)
-        raise e^
-
-
 def _begun(
-    state: PointerTo[ClientState],
-    call: Call,
-    exchange: ClientExchange,
-    length: BodyLength,
-) raises -> ClientStream:
+    state: PointerTo[ClientState], call: Call, length: BodyLength
+) raises -> UInt8:
+    # Writes the head; tells how far the request has come.
+    var exchange = lent(state, call)
+    # The connection stands: from here on each wait counts for itself.
+    exchange.state[].clock = Clock(NO_DEADLINE)
     exchange.begin(_UNBOUNDED)
     call[].attempts = 1
     _ = call[].next_phase_us()
@@ -227,18 +185,15 @@ def _begun(
         var pool = ClientState.pool_of(state)
         pool.discard(call[].origin.value(), exchange)
         raise e^
-    var is_asked = (
-        length.octets != BodyLength.NONE.octets
-        and fields[].has_known(FieldName.EXPECT)
-    )
-    return ClientStream(
-        unsafe_state=heap_create(
-            ClientStreamState(
-                state,
-                call,
-                exchange,
-                RequestSide.EXPECTING if is_asked else RequestSide.HEAD,
-                decoding_of(state, call),
-            )
-        )
-    )
+    if length.octets != BodyLength.NONE.octets and fields[].has_known(
+        FieldName.EXPECT
+    ):
+        return RequestSide.EXPECTING
+    return RequestSide.HEAD
+
+
+def _stream_state(
+    var owner: CallOwner, request: UInt8
+) -> PointerTo[ClientStreamState]:
+    var decoding = decoding_of(owner.state, owner.call)
+    return heap_create(ClientStreamState(owner^, request, decoding))

@@ -13,7 +13,7 @@ from ..received import Received
 from ..response import Response
 from .call import Call, exchange_of
 from .challenges import proof_for, takes_challenge
-from .client_state import ClientState
+from .client_state import CallOwner, ClientState
 from .cookies import cookies_for, keep_cookies
 from .decoding import (
     decode_whole,
@@ -32,12 +32,11 @@ comptime _UNAUTHORIZED = 401
 comptime _EXPECTATION_FAILED = 417
 
 
-def perform(state: PointerTo[ClientState], call: Call) raises -> Response:
+def perform(owner: CallOwner) raises -> Response:
     """Carries out a call whose content lies in memory.
 
     Args:
-        state: The client.
-        call: The call; it has an aim.
+        owner: The call; it has an aim.
 
     Returns:
         The response after all redirections.
@@ -45,6 +44,8 @@ def perform(state: PointerTo[ClientState], call: Call) raises -> Response:
     Raises:
         ClientError: Whatever it fails with.
     """
+    var state = owner.state
+    var call = owner.call
     try:
         while True:
             var exchange = answered(

@@ -7,7 +7,6 @@ from flare.message import HeaderMap
 
 from ..timings import ExchangeTimings
 from ..version import HttpVersion
-from .client_state import ClientState
 from .clock import now
 from .cookies import keep_cookies
 from .decoding import CodedPieces
@@ -44,15 +43,11 @@ struct ClientStream(Movable, Reader, Writer):
             Nobody else frees it.
         """
         self._state = unsafe_state
-        if self._state[].response.state != ResponseSide.AWAITED:
-            self._end_without_content()
 
     def __deinit__(deinit self):
         """Closes the connection, unless all was read."""
         self.close()
-        var s = self._state
-        ClientState.end_call(s[].client, s[].call)
-        heap_destroy(s)
+        heap_destroy(self._state)
 
     def close(self):
         """Gives the exchange up; a second time nothing happens."""
@@ -69,7 +64,7 @@ struct ClientStream(Movable, Reader, Writer):
         var phase = Phase.CONTENT
         if self._sides().is_request_open():
             phase = Phase.SEND
-        self._state[].call[].fail(cause, phase)
+        self._state[].owner.call[].fail(cause, phase)
         self.close()
 
     def write(self, octets: Span[UInt8, _]) raises -> Int:
@@ -165,7 +160,7 @@ struct ClientStream(Movable, Reader, Writer):
             failure = Error(ClientError.because(Phase.SEND, e))
         if not self._state[].is_over:
             request.state = RequestSide.ENDED
-            ref call = self._state[].call[]
+            ref call = self._state[].owner.call[]
             call.timings.send_us += call.next_phase_us()
         self._sides().leave_request(failure^)
 
@@ -215,7 +210,7 @@ struct ClientStream(Movable, Reader, Writer):
         Returns:
             The URL.
         """
-        return self._state[].call[].url_text()
+        return self._state[].owner.call[].url_text()
 
     def timings(self) -> ExchangeTimings:
         """Returns how long the phases took.
@@ -223,7 +218,7 @@ struct ClientStream(Movable, Reader, Writer):
         Returns:
             The timings of those that are over.
         """
-        return self._state[].call[].timings
+        return self._state[].owner.call[].timings
 
     def decoded_from(self) raises -> String:
         """Returns the content codings that are undone while the content is read.
@@ -336,29 +331,14 @@ struct ClientStream(Movable, Reader, Writer):
         var failure = Optional[Error](None)
         try:
             self._await_head()
-            keep_cookies(s.client, s.call)
-            ref call = s.call[]
+            keep_cookies(s.owner.state, s.owner.call)
+            ref call = s.owner.call[]
             call.timings.head_us += call.next_phase_us()
             s.take_head()
         except e:
             failure = Error(ClientError.because(Phase.HEAD, e))
         self._sides().leave_response(failure^)
-        self._end_without_content()
-
-    def _end_without_content(self):
-        # A program need not read if nothing comes.
-        if self._sides().is_request_open() or self._state[].is_over:
-            return
-        if self._state[].exchange.has_content():
-            return
-        var nothing = List[UInt8]()
-        var is_whole: Bool
-        try:
-            is_whole = self._state[].exchange.read(Span(nothing)) == 0
-        except:
-            is_whole = False
-        self._state[].response.state = ResponseSide.WHOLE
-        self._sides().end(is_whole=is_whole)
+        self._sides().end_without_content()
 
     def _await_head(self) raises:
         # The time of the server begins after the last octet sent, and another

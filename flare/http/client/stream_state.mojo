@@ -14,8 +14,8 @@ from flare.runtime.fiber import NO_DEADLINE
 from flare.sys.errno import EBUSY
 
 from ..encoding.limits import DecodingLimits
-from .call import Call
-from .client_state import ClientState
+from .call import exchange_of
+from .client_state import CallOwner, ClientState
 from .clock import Clock, now
 from .decoding import CodedContent, decoder_for, take_codings_out
 from .error import ClientError, Phase, raised
@@ -102,10 +102,8 @@ struct ResponseSide(Movable):
 struct ClientStreamState(Movable):
     """Holds one exchange that a program carries out bit by bit."""
 
-    var client: PointerTo[ClientState]
-    """The client."""
-    var call: Call
-    """The call."""
+    var owner: CallOwner
+    """The call, and its client."""
     var exchange: ClientExchange
     """The exchange of the call."""
     var decoding: Optional[DecodingLimits]
@@ -119,54 +117,23 @@ struct ClientStreamState(Movable):
 
     def __init__(
         out self,
-        client: PointerTo[ClientState],
-        call: Call,
-        exchange: ClientExchange,
+        var owner: CallOwner,
         request: UInt8,
         decoding: Optional[DecodingLimits],
     ):
         """Begins after the head of the request was written.
 
         Args:
-            client: The client.
-            call: The call.
-            exchange: The exchange of the call.
+            owner: The call.
             request: How far the request has come, a state of `RequestSide`.
             decoding: The bounds of decoding the response.
         """
-        self.client = client
-        self.call = call
-        self.exchange = exchange
+        self.exchange = exchange_of(owner.call)
+        self.owner = owner^
         self.decoding = decoding
         self.request = RequestSide(request)
         self.response = ResponseSide()
         self.is_over = False
-
-    @staticmethod
-    def answered(
-        client: PointerTo[ClientState],
-        call: Call,
-        exchange: ClientExchange,
-        decoding: Optional[DecodingLimits],
-    ) raises -> Self:
-        """Begins after the head of the response has come.
-
-        Args:
-            client: The client.
-            call: The call.
-            exchange: The exchange; the head of its response has come.
-            decoding: The bounds of decoding the response.
-
-        Returns:
-            The state.
-
-        Raises:
-            ClientError: `client.encoding head`.
-        """
-        var made = Self(client, call, exchange, RequestSide.ENDED, decoding)
-        _ = call[].next_phase_us()
-        made.take_head()
-        return made^
 
     def take_head(mut self) raises:
         """Copies the head of the response.
@@ -175,8 +142,8 @@ struct ClientStreamState(Movable):
             ClientError: `client.encoding head`.
         """
         var exchange = self.exchange
-        self.call[].status = exchange.status()
-        self.call[].failure = None
+        self.owner.call[].status = exchange.status()
+        self.owner.call[].failure = None
         var decoder = decoder_for(
             exchange.status(),
             exchange.has_content(),
@@ -223,7 +190,7 @@ struct StreamSides(TrivialRegisterPassable):
             raise _over(Phase.SEND)
 
     def enter_request(self) raises:
-        """Lets the calling fiber send.
+        """Enters the request side: the calling fiber sends.
 
         Raises:
             ClientError: `client.over send` if the request is over; and an error
@@ -246,7 +213,7 @@ struct StreamSides(TrivialRegisterPassable):
         ref s = self.state[]
         if failure:
             # The answer may be there nevertheless.
-            s.call[].fail(failure.value(), Phase.SEND)
+            s.owner.call[].fail(failure.value(), Phase.SEND)
             s.exchange.stop_sending(
                 ClientError.because(Phase.SEND, failure.value())
             )
@@ -260,7 +227,7 @@ struct StreamSides(TrivialRegisterPassable):
             raise failure.take()
 
     def enter_response(self, phase: StaticString) raises:
-        """Lets the calling fiber receive.
+        """Enters the response side: the calling fiber receives.
 
         Args:
             phase: What it wants, for the error.
@@ -298,9 +265,37 @@ struct StreamSides(TrivialRegisterPassable):
         Raises:
             The failure.
         """
-        self.state[].call[].fail(failure, Phase.CONTENT)
+        self.state[].owner.call[].fail(failure, Phase.CONTENT)
         self.end(is_whole=False)
         raise failure^
+
+    def begin_response(self) raises:
+        """Takes the head of a response that has come.
+
+        Raises:
+            ClientError: `client.encoding head`; the exchange is over then.
+        """
+        _ = self.state[].owner.call[].next_phase_us()
+        try:
+            self.state[].take_head()
+        except e:
+            self.fail(e)
+        self.end_without_content()
+
+    def end_without_content(self):
+        """Ends an exchange whose response has no content: a program need not
+        read it."""
+        ref s = self.state[]
+        if self.is_request_open() or s.is_over or s.exchange.has_content():
+            return
+        var nothing = List[UInt8]()
+        var is_whole: Bool
+        try:
+            is_whole = s.exchange.read(Span(nothing)) == 0
+        except:
+            is_whole = False
+        s.response.state = ResponseSide.WHOLE
+        self.end(is_whole=is_whole)
 
     def end(self, *, is_whole: Bool):
         """Ends the exchange; a second time nothing happens.
@@ -315,7 +310,7 @@ struct StreamSides(TrivialRegisterPassable):
             return
         s.is_over = True
         if s.response.state != ResponseSide.AWAITED:
-            ref call = s.call[]
+            ref call = s.owner.call[]
             call.timings.content_us += call.next_phase_us()
         if s.request.is_in_use or s.response.is_in_use:
             s.exchange.close()
@@ -333,8 +328,8 @@ struct StreamSides(TrivialRegisterPassable):
         ref s = self.state[]
         if not s.is_over or s.request.is_in_use or s.response.is_in_use:
             return
-        var pool = ClientState.pool_of(s.client)
-        var origin = s.call[].origin.value()
+        var pool = ClientState.pool_of(s.owner.state)
+        var origin = s.owner.call[].origin.value()
         if is_whole:
             pool.release(origin, s.exchange)
         else:
