@@ -32,3 +32,4 @@ from .pointer import (
 )
 from .recycler import BlockKind, Recycler, RecyclerState
 from .slab import Slab, SlotHandle
+from .text_list import index_of_text, text_at

@@ -380,7 +380,7 @@ def equals(a: Span[UInt8, _], b: Span[UInt8, _]) -> Bool:
     var q = b.unsafe_ptr()
     if n >= 16:
         if n > 256:
-            return unsafe_memcmp(p, q, n) == 0
+            return _equals_long(p, q, n)
         var i = 0
         while i + 16 < n:
             if p.unsafe_load[width=16](i) != q.unsafe_load[width=16](i):
@@ -399,6 +399,13 @@ def equals(a: Span[UInt8, _], b: Span[UInt8, _]) -> Bool:
     return n == 0 or p[] == q[]
 
 
+@no_inline
+def _equals_long(a: Pointer[UInt8, _], b: Pointer[UInt8, _], n: Int) -> Bool:
+    # The library's comparison is a thousand lines of LLVM IR wherever it is
+    # inlined.
+    return unsafe_memcmp(a, b, n) == 0
+
+
 def write_escaped(octets: Span[UInt8, _], mut writer: Some[Writer]):
     """Writes octets from a peer in a form that is safe for logs and terminals.
 
@@ -408,13 +415,21 @@ def write_escaped(octets: Span[UInt8, _], mut writer: Some[Writer]):
         octets: Any octets.
         writer: The destination.
     """
-    for i in range(len(octets)):
-        var b = octets[i]
-        if b >= 32 and b < 127 and b != 92:
-            writer.write(chr(Int(b)))
-        else:
-            writer.write("\\x")
-            write_hexadecimal(octets[i : i + 1], writer)
+    var i = 0
+    while i < len(octets):
+        var end = _end_of_plain(octets, i)
+        if end > i:
+            writer.write(
+                StringSlice(
+                    unsafe_from_utf8=octets.unsafe_subspan(
+                        offset=i, length=end - i
+                    )
+                )
+            )
+        if end < len(octets):
+            var form = _hexadecimal_form(octets.unsafe_get(end))
+            writer.write(StringSlice(unsafe_from_utf8=Span(form)))
+        i = end + 1
 
 
 def write_hexadecimal(octets: Span[UInt8, _], mut writer: Some[Writer]):
@@ -424,6 +439,34 @@ def write_hexadecimal(octets: Span[UInt8, _], mut writer: Some[Writer]):
         octets: Any octets.
         writer: The destination.
     """
-    comptime DIGITS: StaticString = "0123456789abcdef"
     for octet in octets:
-        writer.write(DIGITS[byte=Int(octet >> 4)], DIGITS[byte=Int(octet & 15)])
+        var form = _hexadecimal_form(octet)
+        writer.write(
+            StringSlice(
+                unsafe_from_utf8=Span(form).unsafe_subspan(offset=2, length=2)
+            )
+        )
+
+
+# These do not depend on the writer, so that they are compiled once: a text that
+# is formatted has three writers.
+@no_inline
+def _end_of_plain(octets: Span[UInt8, _], start: Int) -> Int:
+    var i = start
+    while i < len(octets):
+        var b = octets.unsafe_get(i)
+        if b < 32 or b >= 127 or b == 92:
+            break
+        i += 1
+    return i
+
+
+@no_inline
+def _hexadecimal_form(octet: UInt8) -> Array[UInt8, 4]:
+    # `\xHH`.
+    return [92, 120, _digit(octet >> 4), _digit(octet & 15)]
+
+
+@always_inline
+def _digit(value: UInt8) -> UInt8:
+    return value + UInt8(48 if value < 10 else 87)

@@ -7,7 +7,7 @@ Callers receive the text only, as with `NetError`; `DnsError.of` reads the
 fields back. The detail after the colon is for people; it is escaped.
 """
 
-from flare.core import equals, write_escaped
+from flare.core import equals, index_of_text, text_at, write_escaped
 
 comptime _KINDS: List[StaticString] = [
     "other",
@@ -87,18 +87,18 @@ struct DnsError(ImplicitlyCopyable, Writable):
         var parts = text.split(" ")
         if len(parts) < 2:
             return None
-        var kind = _index_of[_KINDS](
+        var kind = index_of_text[_KINDS](
             parts[0].as_bytes()[_PREFIX.byte_length() :]
         )
         var word = parts[1].as_bytes()
         var has_detail = len(word) > 0 and word[len(word) - 1] == _COLON
         if has_detail:
             word = word[: len(word) - 1]
-        var operation = _index_of[_OPERATIONS](word)
+        var operation = index_of_text[_OPERATIONS](word)
         if not kind or not operation:
             return None
         var error = Self(
-            kind.value(), _operation_at(operation.value()), String(), 0
+            kind.value(), text_at[_OPERATIONS](operation.value()), String(), 0
         )
         if has_detail or len(parts) == 2:
             return error^
@@ -132,7 +132,7 @@ struct DnsError(ImplicitlyCopyable, Writable):
         Args:
             writer: The destination.
         """
-        writer.write(_PREFIX, _kind_at(self.kind), " ", self.operation)
+        writer.write(_PREFIX, text_at[_KINDS](self.kind), " ", self.operation)
         if self.host:
             writer.write(" ", self.host)
             if self.code != 0:
@@ -186,27 +186,3 @@ def _code_in(octets: Span[UInt8, _]) -> Optional[Int]:
             return None
         number = number * 10 + Int(octet - 48)
     return -number if is_negative else number
-
-
-def _kind_at(index: Int) -> StaticString:
-    comptime for i in range(len(_KINDS)):
-        if index == i:
-            return comptime (_KINDS[i])
-    return comptime (_KINDS[0])
-
-
-def _operation_at(index: Int) -> StaticString:
-    comptime for i in range(len(_OPERATIONS)):
-        if index == i:
-            return comptime (_OPERATIONS[i])
-    return comptime (_OPERATIONS[0])
-
-
-def _index_of[
-    names: List[StaticString]
-](octets: Span[UInt8, _]) -> Optional[Int]:
-    comptime for i in range(len(names)):
-        comptime name = names[i]
-        if equals(octets, name.as_bytes()):
-            return i
-    return None

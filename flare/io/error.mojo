@@ -6,7 +6,7 @@ Callers receive the text only, as with `NetError`; `IoError.of` reads the
 fields back.
 """
 
-from flare.core import equals
+from flare.core import equals, index_of_text, text_at
 
 comptime _KINDS: List[StaticString] = [
     "line_too_long",
@@ -74,10 +74,10 @@ struct IoError(Equatable, ImplicitlyCopyable, Writable):
         var parts = text.split(" ")
         if len(parts) < 2 or len(parts) > 3:
             return None
-        var kind = _index_of[_KINDS](
+        var kind = index_of_text[_KINDS](
             parts[0].as_bytes()[_PREFIX.byte_length() :]
         )
-        var operation = _index_of[_OPERATIONS](parts[1].as_bytes())
+        var operation = index_of_text[_OPERATIONS](parts[1].as_bytes())
         if not kind or not operation:
             return None
         var octets = 0
@@ -86,7 +86,9 @@ struct IoError(Equatable, ImplicitlyCopyable, Writable):
             if not count:
                 return None
             octets = count.value()
-        return Self(kind.value(), _operation_at(operation.value()), octets)
+        return Self(
+            kind.value(), text_at[_OPERATIONS](operation.value()), octets
+        )
 
     def write_to(self, mut writer: Some[Writer]):
         """Writes the text that `of` reads.
@@ -119,20 +121,3 @@ def _kind_at(index: Int) -> StaticString:
         if index == i:
             return comptime (_KINDS[i])
     return "other"
-
-
-def _operation_at(index: Int) -> StaticString:
-    comptime for i in range(len(_OPERATIONS)):
-        if index == i:
-            return comptime (_OPERATIONS[i])
-    return comptime (_OPERATIONS[0])
-
-
-def _index_of[
-    names: List[StaticString]
-](octets: Span[UInt8, _]) -> Optional[Int]:
-    comptime for i in range(len(names)):
-        comptime name = names[i]
-        if equals(octets, name.as_bytes()):
-            return i
-    return None

@@ -6,7 +6,7 @@ One blank stands between the parts. The detail is printable ASCII for people;
 only `DatagramTooLarge` reads one.
 """
 
-from flare.core import equals
+from flare.core import equals, index_of_text, text_at
 
 from .socket_address import SocketAddr
 
@@ -97,11 +97,11 @@ struct NetErrorText(ImplicitlyCopyable, Writable):
             writer: The destination.
         """
         debug_assert(
-            Bool(_index_of[NET_OPERATIONS](self.operation.as_bytes())),
+            Bool(index_of_text[NET_OPERATIONS](self.operation.as_bytes())),
             "NET_OPERATIONS lacks ",
             self.operation,
         )
-        writer.write("net.", _kind_name(self.kind), " ", self.operation)
+        writer.write("net.", text_at[NET_KINDS](self.kind), " ", self.operation)
         if self.address:
             writer.write(" ", self.address.value())
         if self.errno != 0:
@@ -125,12 +125,12 @@ def parse_net_error(octets: Span[UInt8, _]) -> Optional[NetErrorText]:
     ).split(" ")
     if len(parts) < 2 or not parts[0].startswith("net."):
         return None
-    var kind = _index_of[NET_KINDS](parts[0].as_bytes()[4:])
-    var operation = _index_of[NET_OPERATIONS](parts[1].as_bytes())
+    var kind = index_of_text[NET_KINDS](parts[0].as_bytes()[4:])
+    var operation = index_of_text[NET_OPERATIONS](parts[1].as_bytes())
     if not kind or not operation:
         return None
     var fields = NetErrorText(
-        kind.value(), _operation_at(operation.value()), 0, None
+        kind.value(), text_at[NET_OPERATIONS](operation.value()), 0, None
     )
     var i = 2
     if i < len(parts):
@@ -181,27 +181,3 @@ def _errno_in(octets: Span[UInt8, _]) -> Optional[Int]:
     if number > _ERRNO_MAX:
         return None
     return number
-
-
-def _kind_name(kind: Int) -> StaticString:
-    comptime for i in range(len(NET_KINDS)):
-        if kind == i:
-            return comptime (NET_KINDS[i])
-    return comptime (NET_KINDS[0])
-
-
-def _operation_at(index: Int) -> StaticString:
-    comptime for i in range(len(NET_OPERATIONS)):
-        if index == i:
-            return comptime (NET_OPERATIONS[i])
-    return comptime (NET_OPERATIONS[0])
-
-
-def _index_of[
-    names: List[StaticString]
-](octets: Span[UInt8, _]) -> Optional[Int]:
-    comptime for i in range(len(names)):
-        comptime name = names[i]
-        if equals(octets, name.as_bytes()):
-            return i
-    return None

@@ -133,9 +133,7 @@ def write_v4(address: UInt32, mut writer: Some[Writer]):
         address: The address, its first part in the highest octet.
         writer: The destination.
     """
-    var text = _Text()
-    text.append_quad(address)
-    text.write_to(writer)
+    _v4_text(address).write_to(writer)
 
 
 def write_v6(groups: SIMD[DType.uint16, 8], mut writer: Some[Writer]):
@@ -145,6 +143,19 @@ def write_v6(groups: SIMD[DType.uint16, 8], mut writer: Some[Writer]):
         groups: The eight groups, the first in lane 0.
         writer: The destination.
     """
+    _v6_text(groups).write_to(writer)
+
+
+# A text that is formatted has three writers; the digits are compiled once.
+@no_inline
+def _v4_text(address: UInt32) -> _Text:
+    var text = _Text()
+    text.append_quad(address)
+    return text^
+
+
+@no_inline
+def _v6_text(groups: SIMD[DType.uint16, 8]) -> _Text:
     var text = _Text()
     var start, length = _longest_zero_run(groups)
     var is_mapped = start == 0 and length == 5 and groups[5] == 0xFFFF
@@ -164,7 +175,7 @@ def write_v6(groups: SIMD[DType.uint16, 8], mut writer: Some[Writer]):
         # RFC 5952 section 5: the embedded address keeps its own form.
         text.append(_COLON)
         text.append_quad(UInt32(groups[6]) << 16 | UInt32(groups[7]))
-    text.write_to(writer)
+    return text^
 
 
 def _parse_group(
@@ -242,7 +253,7 @@ def _reason_against(octet: UInt8) -> StaticString:
     return "an octet that no address has"
 
 
-struct _Text:
+struct _Text(Movable):
     var octets: Array[UInt8, IP_TEXT_OCTETS_MAX]
     var length: Int
 
@@ -252,10 +263,11 @@ struct _Text:
 
     @always_inline
     def append(mut self, octet: UInt8):
-        self.octets[self.length] = octet
-        self.length += 1
+        # No address has a longer text.
+        if self.length < IP_TEXT_OCTETS_MAX:
+            self.octets.unsafe_ptr()[unsafe_offset=self.length] = octet
+            self.length += 1
 
-    @always_inline
     def append_quad(mut self, address: UInt32):
         for i in range(4):
             if i > 0:
@@ -267,7 +279,6 @@ struct _Text:
                 self.append(48 + part // 10 % 10)
             self.append(48 + part % 10)
 
-    @always_inline
     def append_group(mut self, group: UInt16):
         var shift = max(0, 12 - Int(count_leading_zeros(group)) // 4 * 4)
         while shift >= 0:
@@ -278,5 +289,9 @@ struct _Text:
     @always_inline
     def write_to(self, mut writer: Some[Writer]):
         writer.write(
-            StringSlice(unsafe_from_utf8=Span(self.octets)[0 : self.length])
+            StringSlice(
+                unsafe_from_utf8=Span(self.octets).unsafe_subspan(
+                    offset=0, length=self.length
+                )
+            )
         )

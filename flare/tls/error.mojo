@@ -6,7 +6,7 @@ Callers receive the text only, as with `NetError`; `TlsError.of` reads the
 fields back. The detail is for people and is not parsed.
 """
 
-from flare.core import equals, write_escaped
+from flare.core import equals, index_of_text, text_at, write_escaped
 
 comptime _KINDS: List[StaticString] = [
     "other",
@@ -193,13 +193,13 @@ struct TlsError(Equatable, ImplicitlyCopyable, Writable):
         )
         if len(parts) < 2 or len(parts) > 4:
             return None
-        var kind = _index_of[_KINDS](
+        var kind = index_of_text[_KINDS](
             parts[0].as_bytes()[_PREFIX.byte_length() :]
         )
-        var operation = _index_of[_OPERATIONS](parts[1].as_bytes())
+        var operation = index_of_text[_OPERATIONS](parts[1].as_bytes())
         if not kind or not operation:
             return None
-        var error = Self(kind.value(), _text_at[_OPERATIONS](operation.value()))
+        var error = Self(kind.value(), text_at[_OPERATIONS](operation.value()))
         var i = 2
         if i < len(parts):
             error.alert = _number_in(parts[i].as_bytes(), _ALERT)
@@ -217,12 +217,12 @@ struct TlsError(Equatable, ImplicitlyCopyable, Writable):
         Args:
             writer: The destination.
         """
-        writer.write(_PREFIX, _text_at[_KINDS](self.kind), " ", self.operation)
+        writer.write(_PREFIX, text_at[_KINDS](self.kind), " ", self.operation)
         if self.alert != 0:
             writer.write(" ", _ALERT, self.alert)
         if self.code != 0:
             writer.write(" ", _CODE, self.code)
-        writer.write(": ", _text_at[_DETAILS](self.kind))
+        writer.write(": ", text_at[_DETAILS](self.kind))
 
     def about(self, octets: Span[UInt8, _]) -> Error:
         """Returns the error with the name or path it is about.
@@ -251,20 +251,3 @@ def _number_in(octets: Span[UInt8, _], prefix: StaticString) -> Int:
             return 0
         number = number * 10 + Int(octet - 48)
     return number
-
-
-def _text_at[texts: List[StaticString]](index: Int) -> StaticString:
-    comptime for i in range(len(texts)):
-        if index == i:
-            return comptime (texts[i])
-    return comptime (texts[0])
-
-
-def _index_of[
-    names: List[StaticString]
-](octets: Span[UInt8, _]) -> Optional[Int]:
-    comptime for i in range(len(names)):
-        comptime name = names[i]
-        if equals(octets, name.as_bytes()):
-            return i
-    return None

@@ -7,7 +7,7 @@ A user gets the text only, because one `try` takes one error type;
 the error of a layer below, so that `NetError.of(Error(e.detail))` reads that.
 """
 
-from flare.core import equals
+from flare.core import equals, index_of_text, text_at
 from flare.dns import DnsError
 from flare.net import NetError
 from flare.tls import TlsError
@@ -173,10 +173,10 @@ struct ClientError(Copyable, Movable, Writable):
         var parts = StringSlice(unsafe_from_utf8=octets[0:end]).split(" ")
         if len(parts) < 2 or len(parts) > 3:
             return None
-        var kind = _index_of[_KINDS](
+        var kind = index_of_text[_KINDS](
             parts[0].as_bytes()[_PREFIX.byte_length() :]
         )
-        var phase = _index_of[_PHASES](parts[1].as_bytes())
+        var phase = index_of_text[_PHASES](parts[1].as_bytes())
         if not kind or not phase:
             return None
         var status = 0
@@ -186,7 +186,7 @@ struct ClientError(Copyable, Movable, Writable):
                 return None
         return Self(
             kind.value(),
-            _text_at[_PHASES](phase.value()),
+            text_at[_PHASES](phase.value()),
             String(StringSlice(unsafe_from_utf8=octets[end + 2 :])),
             status=status,
         )
@@ -221,7 +221,7 @@ struct ClientError(Copyable, Movable, Writable):
         Args:
             writer: The destination.
         """
-        writer.write(_PREFIX, _text_at[_KINDS](self.kind), " ", self.phase)
+        writer.write(_PREFIX, text_at[_KINDS](self.kind), " ", self.phase)
         if self.status != 0:
             writer.write(" ", _STATUS, self.status)
         writer.write(": ", self.detail)
@@ -300,20 +300,3 @@ def _status_in(octets: Span[UInt8, _]) -> Int:
             return 0
         number = number * 10 + Int(octet - 48)
     return number
-
-
-def _text_at[texts: List[StaticString]](index: Int) -> StaticString:
-    comptime for i in range(len(texts)):
-        if index == i:
-            return comptime (texts[i])
-    return comptime (texts[0])
-
-
-def _index_of[
-    names: List[StaticString]
-](octets: Span[UInt8, _]) -> Optional[Int]:
-    comptime for i in range(len(names)):
-        comptime name = names[i]
-        if equals(octets, name.as_bytes()):
-            return i
-    return None

@@ -6,7 +6,7 @@ Callers receive the text only, as with `NetError`; `EncodingError.of` reads the
 fields back. The detail is for people and is not parsed.
 """
 
-from flare.core import equals, write_escaped
+from flare.core import equals, index_of_text, text_at, write_escaped
 
 comptime _KINDS: List[StaticString] = [
     "other",
@@ -128,20 +128,20 @@ struct EncodingError(Equatable, ImplicitlyCopyable, Writable):
         )
         if len(parts) < 2 or len(parts) > 4:
             return None
-        var kind = _index_of[_KINDS](
+        var kind = index_of_text[_KINDS](
             parts[0].as_bytes()[_PREFIX.byte_length() :]
         )
-        var operation = _index_of[_OPERATIONS](parts[1].as_bytes())
+        var operation = index_of_text[_OPERATIONS](parts[1].as_bytes())
         if not kind or not operation:
             return None
         var error = Self(
-            kind.value(), _text_at[_OPERATIONS](operation.value()), "", 0
+            kind.value(), text_at[_OPERATIONS](operation.value()), "", 0
         )
         var i = 2
         if i < len(parts):
-            var coding = _index_of[_CODINGS](parts[i].as_bytes())
+            var coding = index_of_text[_CODINGS](parts[i].as_bytes())
             if coding and coding.value() > 0:
-                error.coding = _text_at[_CODINGS](coding.value())
+                error.coding = text_at[_CODINGS](coding.value())
                 i += 1
         if i < len(parts):
             error.limit = _limit_in(parts[i].as_bytes())
@@ -174,16 +174,16 @@ struct EncodingError(Equatable, ImplicitlyCopyable, Writable):
         Args:
             writer: The destination.
         """
-        writer.write(_PREFIX, _text_at[_KINDS](self.kind), " ", self.operation)
+        writer.write(_PREFIX, text_at[_KINDS](self.kind), " ", self.operation)
         if self.coding.byte_length() > 0:
             writer.write(" ", self.coding)
         if self.limit > 0:
             writer.write(" ", _LIMIT, self.limit)
-        var coding = _index_of[_CODINGS](self.coding.as_bytes())
+        var coding = index_of_text[_CODINGS](self.coding.as_bytes())
         if self.kind == Self.NO_LIBRARY and coding and coding.value() > 0:
-            writer.write(": ", _text_at[_PACKAGES](coding.value()))
+            writer.write(": ", text_at[_PACKAGES](coding.value()))
         else:
-            writer.write(": ", _text_at[_DETAILS](self.kind))
+            writer.write(": ", text_at[_DETAILS](self.kind))
 
     def about(self, octets: Span[UInt8, _]) -> Error:
         """Returns the error with the name it is about.
@@ -212,20 +212,3 @@ def _limit_in(octets: Span[UInt8, _]) -> Int:
             return 0
         number = number * 10 + Int(octet - 48)
     return number
-
-
-def _text_at[texts: List[StaticString]](index: Int) -> StaticString:
-    comptime for i in range(len(texts)):
-        if index == i:
-            return comptime (texts[i])
-    return comptime (texts[0])
-
-
-def _index_of[
-    names: List[StaticString]
-](octets: Span[UInt8, _]) -> Optional[Int]:
-    comptime for i in range(len(names)):
-        comptime name = names[i]
-        if equals(octets, name.as_bytes()):
-            return i
-    return None
