@@ -1,6 +1,6 @@
 # Run: mojo run -I . examples/02_dns_resolution.mojo
 # Prints: 2001:db8::1 passes through
-"""Finds the addresses of hosts, and asks name servers of its own choice."""
+"""Looks up hosts, with the system's resolver and with chosen servers."""
 
 from flare.dns import (
     DnsError,
@@ -14,22 +14,22 @@ from flare.dns import (
 
 
 def main() raises:
-    # The system is asked on a helper thread; numeric addresses and localhost
-    # need nobody.
+    # The system is asked on a helper thread. Numeric addresses and localhost
+    # need no query.
     for address in resolve("localhost"):
         print("localhost is", address)
     print("v4 only:", resolve_v4("localhost")[0])
     print("v6 only:", resolve_v6("localhost")[0])
     print(resolve("2001:db8::1")[0], "passes through")
 
-    # What is no host name is refused before anybody is asked.
+    # A text that is not a host name is refused before any query.
     for text in ["user@example.com", "a\r\nHost: b", "127.1", ""]:
         try:
             print(resolve(text)[0])
         except e:
             print(e)
 
-    # A name of which nobody may know (RFC 6761 section 6.4).
+    # A name that never exists (RFC 6761 section 6.4).
     try:
         print(resolve("host.invalid", timeout_ms=2000)[0])
     except e:

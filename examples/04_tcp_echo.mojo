@@ -9,7 +9,7 @@ from flare.tcp import TcpListener, TcpStream
 
 
 def echo(var peer: TcpStream) raises:
-    # What waits parks this fiber only; others go on.
+    # A wait parks this fiber only; others go on.
     var octets = List[UInt8](length=4096, fill=0)
     while True:
         var count = peer.read(Span(octets))
@@ -22,7 +22,7 @@ def echo(var peer: TcpStream) raises:
 def main() raises:
     # Port 0: the kernel chooses a free one.
     var listener = TcpListener.bind(SocketAddr.localhost(0))
-    # What is set here holds for the connections that it accepts.
+    # Options set here apply to the connections that it accepts.
     listener.set_keep_alive(KeepAlive(60, 10, 5))
     var address = listener.local_address()
     print("listening on", address)
@@ -37,7 +37,7 @@ def main() raises:
     var client = TcpStream.connect("localhost", address.port)
     client.set_read_timeout_ms(5000)
     client.write_all("Hello\nand goodbye\n".as_bytes())
-    # Everything is said; the answers still come.
+    # Ends the stream; the answers still arrive.
     client.end_sending()
     var lines = BufReader(client^)
     while True:

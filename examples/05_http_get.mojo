@@ -13,7 +13,7 @@ from flare.tcp import TcpListener
 
 
 def answer(listener: TcpListener) raises:
-    # Says back the first line of each request.
+    # Answers with the first line of each request.
     var octets = List[UInt8](length=4096, fill=0)
     var stream = listener.accept()
     while True:

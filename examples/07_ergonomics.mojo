@@ -2,8 +2,8 @@
 # Prints: Authorization: Bearer secret
 # Prints: 404: client.status answer status=404: Not Found
 # Prints: too slow: timeout head
-"""Shows what makes everyday requests short: credentials, requests that are made
-first, statuses as errors, and deadlines."""
+"""Sends everyday requests in few lines: credentials, request objects, statuses
+as errors, and deadlines."""
 
 from flare.http import BearerAuth, ClientError, HttpClient, Request
 from flare.io import BufReader
@@ -13,8 +13,8 @@ from flare.tcp import TcpListener
 
 
 def answer(listener: TcpListener) raises:
-    # Shows the credentials of the first request, knows nothing at the second,
-    # and says nothing to the third.
+    # Answers the first request with its credentials, the second with 404, and
+    # the third not at all.
     var reader = BufReader(listener.accept())
     for answer in ["200 OK", "404 Not Found"]:
         var shown = String()

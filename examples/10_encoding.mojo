@@ -28,11 +28,11 @@ def main() raises:
         var again = decompress(Span(small), coding)
         print(coding, text.byte_length(), "->", len(small), "->", len(again))
 
-    # What a peer has coded twice is decoded in the right order.
+    # Content with two codings is decoded in the right order.
     var twice = compress(Span(compress(text.as_bytes())))
     print(len(decode_content(Span(twice), "gzip, gzip")))
 
-    # Content may be cut short, or made to fill the memory.
+    # Content may be truncated, or made to fill the memory.
     var cut = compress(text.as_bytes())
     _ = cut.pop()
     try:

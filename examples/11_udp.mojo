@@ -1,6 +1,6 @@
 # Run: mojo run -I . examples/11_udp.mojo
 # Prints: octets are over the limit 65507
-"""Sends datagrams to an echo server, and shows what becomes of large ones."""
+"""Sends datagrams to an echo server, and shows the errors of large ones."""
 
 from flare.net import SocketAddr
 from flare.runtime import spawn
@@ -16,7 +16,7 @@ def main() raises:
     def echo() raises {var server^}:
         var octets = List[UInt8](length=2048, fill=0)
         while True:
-            # What waits parks this fiber only; others go on.
+            # A wait parks this fiber only; others go on.
             var count, sender = server.recv_from(Span(octets))
             if count == 0:
                 return
@@ -25,7 +25,7 @@ def main() raises:
     var echoing = spawn(echo^)
 
     var client = UdpSocket.bind(SocketAddr.localhost(0))
-    # A datagram may be lost: a client bounds its wait, and asks again.
+    # A datagram may be lost: a client limits its wait, and asks again.
     client.set_receive_timeout_ms(1000)
     client.send_to("hello".as_bytes(), address)
     var into = List[UInt8](length=16, fill=0)
@@ -39,14 +39,14 @@ def main() raises:
         var error = DatagramTooLarge.of(e).value()
         print(error.octets, "octets are over the limit", error.octets_max)
 
-    # So is what comes and does not fit.
+    # So is a received datagram that does not fit.
     client.send_to("more than sixteen octets".as_bytes(), address)
     try:
         _ = client.recv_from(Span(into))
     except e:
         print("client:", e)
 
-    # Many at once: one call of the kernel sends them, one receives what came.
+    # Many at once: one system call sends them, and one receives them.
     var batch = DatagramBatch(8)
     for text in ["one", "two", "three"]:
         batch.append(text.as_bytes(), address)

@@ -1,6 +1,6 @@
 # Run: mojo run -I . examples/12_tls.mojo [host]
 # Prints: refused: the peer does not speak TLS
-"""Asks a host for its first page over TLS and says what was agreed on.
+"""Asks a host for its first page over TLS and prints the agreed parameters.
 
 Without a host it asks a server that speaks no TLS, and shows the error.
 """
@@ -15,7 +15,7 @@ from flare.tls import TlsConfig, TlsError, TlsStream
 
 def ask(host: String, port: UInt16) raises:
     # The certificate must be for the host, and from an authority that the
-    # system trusts. Nothing else is needed.
+    # system trusts. No further setup is needed.
     var tls = TlsStream.connect(host, port, TlsConfig())
     print(tls.version(), tls.cipher())
     print("certificate of", tls.peer_subject().value())

@@ -45,7 +45,7 @@ def main() raises:
     for pair in parse_cookie_header("theme=dark; lang=eo"):
         print(pair.name, pair.value)
 
-    # A jar sends each cookie only where it belongs.
+    # A jar sends each cookie to its own site only.
     var answer = HeaderMap()
     answer.append("Set-Cookie", "visit=7; Path=/; Secure")
     answer.append("Set-Cookie", "evil=1; Domain=evil.example")

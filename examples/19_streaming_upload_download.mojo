@@ -1,7 +1,7 @@
 # Run: mojo build -I . -o /tmp/streaming_upload_download examples/19_streaming_upload_download.mojo && /tmp/streaming_upload_download
 # Prints: uploaded 20000000 octets
 # Prints: downloaded 20000000 octets
-"""Reads a content and writes one bit by bit: neither is ever held whole."""
+"""Reads and writes contents piece by piece: neither is ever held whole."""
 
 from flare.http import ResponseStream
 from flare.io import BufReader
@@ -14,7 +14,7 @@ comptime OCTETS = 20_000_000
 def transfer(req: Request) raises -> Response:
     if req.method == "GET":
         return Response.stream(write, length=OCTETS)
-    # More than the server's `max_body_size`: nothing of it is kept.
+    # More than the server's `max_body_size`: no octet of it is kept.
     req.body.set_octets_max(1 << 30)
     var piece = List[UInt8](length=64 * 1024, fill=0)
     var total = 0

@@ -3,7 +3,7 @@
 # Prints: Connection: close
 # Prints: finished in time
 # Prints: the server has ended, 0 connections are left
-"""Stops a server while it answers: what fits the deadline is finished."""
+"""Stops a server while it answers: requests finish if the deadline allows."""
 
 from flare.prelude import *
 

@@ -14,14 +14,14 @@ struct Site(Handler):
     var server: ServerHandle
 
     def serve(self, req: Request) raises -> Response:
-        # One connection is all that this server is for.
+        # This server is for one connection only.
         self.server.shutdown()
-        # Who does not offer `shout` gets 426 (Upgrade Required).
+        # A request without `shout` gets 426 (Upgrade Required).
         return Response.upgrade("shout", shout)
 
 
 def shout(req: Request, stream: UpgradedStream) raises:
-    # Protocols that ask whether their peer is there wait without a bound.
+    # Protocols that probe their peer themselves wait without a limit.
     stream.set_read_timeout_ms(5_000)
     var lines = BufReader(stream)
     while True:

@@ -53,7 +53,7 @@ def main() raises:
     var serving = spawn(serve^)
     ask(handle.local_address().port, folder + "/cert.pem")
     _ = run(String("cd ", folder, " && ", MAKE, " -subj /CN=second 2>&1"))
-    # Whoever renews certificates lets the program know.
+    # The tool that renews certificates signals the program.
     handle.reload_tls()
     ask(handle.local_address().port, folder + "/cert.pem")
     handle.shutdown()

@@ -26,7 +26,7 @@ def upload(req: Request) raises -> Response:
         if not part.is_file():
             report.write(part.name, "=", parts.text(), "\n")
             continue
-        # Nothing but one piece of the file is held at a time.
+        # Only one piece of the file is in memory at a time.
         var total = 0
         var count = parts.read(Span(piece))
         while count > 0:

@@ -1,7 +1,7 @@
 # Run: mojo build -I . -o /tmp/reverse_proxy examples/30_reverse_proxy.mojo && /tmp/reverse_proxy [url of a server]
 # Prints: 200 hello by way of 1.1 flare
 # Prints: nobody there: 502
-"""Stands before another server: hands requests on, and its responses back."""
+"""Forwards requests to another server, and its responses back."""
 
 from std.sys import argv
 

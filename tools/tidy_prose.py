@@ -14,6 +14,8 @@ FIELD = re.compile(r"(?:var|comptime) +(\w+)\s*(?::\s*([^=\n]+))?[^\n]*\Z")
 SECTION = re.compile(r"^(?:Args|Parameters|Returns|Raises|Constraints|"
                      r"Safety|Examples?|Notes?):\s*$")
 ENTRY = re.compile(r"^(\*{0,2}\w+):\s+")
+# How an example is run and what it prints are no prose.
+RUN = re.compile(r"# (?:Run|Prints): ")
 FENCE = re.compile(r"^\s*```")
 BULLET = re.compile(r"^(?:[-*+]|\d+\.)\s+")
 SPAN = re.compile(r"(`+).+?\1")
@@ -122,7 +124,7 @@ def comments(source: Source) -> Iterator[Passage]:
     held: list[str] = []
     first = last = 0
     for match in TOKEN.finditer(source.text):
-        if not match.group(0).startswith("#"):
+        if not match.group(0).startswith("#") or RUN.match(match.group(0)):
             continue
         line = source.line_at(match.start())
         if held and line != last + 1:

@@ -1,7 +1,7 @@
-"""Loads the libraries of Brotli when they are first used, and runs them.
+"""Loads the libraries of Brotli at first use, and calls them.
 
-Reading and writing are two libraries, so that a program which only reads needs
-only one of them. What a library moves forward lies on the heap.
+Decoding and encoding are two libraries, so a program that only decodes needs
+only one. The state of a library lies on the heap.
 """
 
 from std.ffi import _Global, c_int
@@ -15,11 +15,11 @@ from .dynamic_library import LibraryFunctions, OptionalErased, library_names
 comptime BROTLI_DECODER_NAMES: List[StaticString] = library_names[
     "libbrotlidec.so.1", "libbrotlidec.1.dylib"
 ]()
-"""Where the library that decompresses is looked for, in this order."""
+"""The names of the decoding library, in the order in which they are tried."""
 comptime BROTLI_ENCODER_NAMES: List[StaticString] = library_names[
     "libbrotlienc.so.1", "libbrotlienc.1.dylib"
 ]()
-"""Where the library that compresses is looked for, in this order."""
+"""The names of the encoding library, in the order in which they are tried."""
 
 comptime _DECODER_FUNCTIONS: List[StaticString] = [
     "BrotliDecoderCreateInstance",
@@ -50,7 +50,7 @@ comptime _AskFunction = def(Erased) thin abi("C") -> c_int
 
 
 struct BrotliResult:
-    """Names what the reading end returns."""
+    """The results of the decoder."""
 
     comptime FAILED = 0
     """The octets are not compressed so."""
@@ -81,7 +81,7 @@ struct _Places(Movable):
 
 @fieldwise_init
 struct BrotliReader(TrivialRegisterPassable):
-    """Names one run of compressed octets that is read."""
+    """A handle to the decoder of one content."""
 
     var _functions: PointerTo[LibraryFunctions[_DECODER_FUNCTIONS]]
     var _state: Erased
@@ -91,14 +91,14 @@ struct BrotliReader(TrivialRegisterPassable):
     def run(
         self, input: Span[UInt8, _], output: Span[mut=True, UInt8, _]
     ) -> CodingStep:
-        """Reads from the input and writes to the output, as far as both go.
+        """Decodes as far as the input and the room allow.
 
         Args:
-            input: What to read.
-            output: Where to write.
+            input: The encoded octets.
+            output: The destination.
 
         Returns:
-            What was done; the result is one of `BrotliResult`.
+            The progress, with one of `BrotliResult`.
         """
         var p = self._places
         _place(p, input, output)
@@ -147,7 +147,7 @@ struct BrotliReader(TrivialRegisterPassable):
 
 @fieldwise_init
 struct BrotliWriter(TrivialRegisterPassable):
-    """Names one run of compressed octets that is written."""
+    """A handle to the encoder of one content."""
 
     var _functions: PointerTo[LibraryFunctions[_ENCODER_FUNCTIONS]]
     var _state: Erased
@@ -160,16 +160,16 @@ struct BrotliWriter(TrivialRegisterPassable):
         output: Span[mut=True, UInt8, _],
         flush: Int,
     ) -> CodingStep:
-        """Reads from the input and writes to the output, as far as both go.
+        """Encodes as far as the input and the room allow.
 
         Args:
-            input: What to compress.
-            output: Where to write.
-            flush: One of the constants of `CodingFlush`; where the output
-                becomes full, the next call says the same again.
+            input: The octets to encode.
+            output: The destination.
+            flush: One of the constants of `CodingFlush`. If the output is
+                full, pass the same again.
 
         Returns:
-            What was done; the result is `FAILED`, `NEEDS_INPUT` or `DONE`.
+            The progress, with `FAILED`, `NEEDS_INPUT` or `DONE`.
         """
         var p = self._places
         _place(p, input, output)
@@ -217,7 +217,7 @@ struct BrotliWriter(TrivialRegisterPassable):
 
 @fieldwise_init
 struct BrotliDecoderLibrary(TrivialRegisterPassable):
-    """Names the library that decompresses."""
+    """A handle to the decoding library."""
 
     var functions: PointerTo[LibraryFunctions[_DECODER_FUNCTIONS]]
     """Its functions."""
@@ -244,7 +244,7 @@ struct BrotliDecoderLibrary(TrivialRegisterPassable):
 
 @fieldwise_init
 struct BrotliEncoderLibrary(TrivialRegisterPassable):
-    """Names the library that compresses."""
+    """A handle to the encoding library."""
 
     var functions: PointerTo[LibraryFunctions[_ENCODER_FUNCTIONS]]
     """Its functions."""

@@ -1,4 +1,4 @@
-"""Says what one call of a library that compresses or decompresses has done."""
+"""Describes the progress of one call of a coding library."""
 
 
 @fieldwise_init
@@ -6,7 +6,7 @@ struct CodingStep(TrivialRegisterPassable):
     """Counts what one call took and gave."""
 
     var result: Int
-    """What the library returned."""
+    """The library's result."""
     var consumed: Int
     """Octets of the input that it took."""
     var produced: Int
@@ -14,7 +14,7 @@ struct CodingStep(TrivialRegisterPassable):
 
 
 struct CodingFlush:
-    """Names how far a library that compresses writes out what it has read."""
+    """How much of its input an encoder writes out."""
 
     comptime NONE = 0
     """It keeps back what compresses better together with what follows."""

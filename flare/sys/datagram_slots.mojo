@@ -66,7 +66,7 @@ struct _SlotsState(Movable):
 
 @fieldwise_init
 struct DatagramSlots(TrivialRegisterPassable):
-    """Names a fixed number of datagrams with their addresses."""
+    """A handle to a fixed number of datagrams with their addresses."""
 
     var _state: PointerTo[_SlotsState]
 
@@ -96,7 +96,7 @@ struct DatagramSlots(TrivialRegisterPassable):
         heap_destroy(self._state)
 
     def count(self) -> Int:
-        """Tells how many slots there are.
+        """Returns the number of slots.
 
         Returns:
             The number given to `create`.
@@ -104,7 +104,7 @@ struct DatagramSlots(TrivialRegisterPassable):
         return len(self._state[].headers)
 
     def slot_octets(self) -> Int:
-        """Tells how much room each slot has.
+        """Returns the size of each slot.
 
         Returns:
             Octets.
@@ -112,10 +112,10 @@ struct DatagramSlots(TrivialRegisterPassable):
         return self._state[].slot_octets
 
     def used(self) -> Int:
-        """Tells how many slots hold a datagram.
+        """Returns how many slots contain a datagram.
 
         Returns:
-            Those that were filled or received into.
+            The number that were filled or received into.
         """
         return self._state[].used
 
@@ -150,18 +150,19 @@ struct DatagramSlots(TrivialRegisterPassable):
         s.used += 1
 
     def length(self, index: Int) -> Int:
-        """Tells how long a datagram is.
+        """Returns the length of a datagram.
 
         Args:
             index: Its slot.
 
         Returns:
-            Octets; more than a slot has if the end of a received one is lost.
+            The number of octets; more than the slot's size if the end of a
+            received one is lost.
         """
         return self._state[].headers[index].length
 
     def octets(self, index: Int) -> OctetPointer:
-        """Names the memory of a slot.
+        """Returns the memory of a slot.
 
         Args:
             index: The slot.

@@ -1,8 +1,8 @@
-"""Loads a library of the system when it is first used, and finds its functions.
+"""Loads a library of the system at first use, and finds its functions.
 
-Nothing is linked: a program that does not use a library runs on a machine
-without it. What is loaded stays loaded, because function pointers and objects
-of a library live as long as the process.
+The library is not linked: a program that does not use it runs on a machine
+without it. A loaded library stays loaded, because its function pointers and
+objects live as long as the process.
 """
 
 from std.collections.string.string_span import get_static_string
@@ -18,10 +18,10 @@ comptime _RTLD_NOW = 2
 
 
 struct LibraryFunctions[names: List[StaticString]](Movable):
-    """Holds the addresses of the functions of one library.
+    """The addresses of one library's functions.
 
     Parameters:
-        names: What the functions are called in C.
+        names: The functions' names in C.
     """
 
     comptime COUNT = len(Self.names)
@@ -91,7 +91,7 @@ struct LibraryFunctions[names: List[StaticString]](Movable):
 def library_names[
     linux: StaticString, macos: StaticString
 ]() -> List[StaticString]:
-    """Says where a library is looked for.
+    """Returns the names under which a library is tried.
 
     Parameters:
         linux: Its file name on Linux.

@@ -33,17 +33,17 @@ comptime _PAD = 1 if CompilationTarget.has_neon() else 0
 
 
 struct EpollEvent(Copyable, Movable):
-    """Is `struct epoll_event`: what happened, and to whom."""
+    """The `struct epoll_event`: events and the tag of their registration."""
 
     var words: Array[UInt32, 3 + _PAD]
     """The events, then (padding and) the 64-bit tag."""
 
     def __init__(out self, events: UInt32, tag: UInt64):
-        """Describes an interest.
+        """Creates an interest.
 
         Args:
-            events: What to watch for.
-            tag: Handed back with each event.
+            events: The events to watch for.
+            tag: Returned with each event.
         """
         self.words = Array[UInt32, 3 + _PAD](fill=0)
         self.words[0] = events
@@ -52,7 +52,7 @@ struct EpollEvent(Copyable, Movable):
 
     @always_inline
     def events(self) -> UInt32:
-        """Tells what happened.
+        """Returns the events that occurred.
 
         Returns:
             A set of event bits.
@@ -61,10 +61,10 @@ struct EpollEvent(Copyable, Movable):
 
     @always_inline
     def tag(self) -> UInt64:
-        """Tells whom it concerns.
+        """Returns the tag of the registration.
 
         Returns:
-            The tag given at registration.
+            The tag.
         """
         return (UInt64(self.words[2 + _PAD]) << 32) | UInt64(
             self.words[1 + _PAD]
@@ -85,13 +85,13 @@ def open_epoll() -> Int:
 def epoll_add(
     epoll: Int32, descriptor: Int32, events: UInt32, tag: UInt64
 ) -> Int:
-    """Begins to watch a descriptor.
+    """Starts to watch a descriptor.
 
     Args:
         epoll: The epoll descriptor.
-        descriptor: What to watch.
-        events: What to watch for.
-        tag: Handed back with each event.
+        descriptor: The descriptor to watch.
+        events: The events to watch for.
+        tag: Returned with each event.
 
     Returns:
         0, or the negated errno.
@@ -102,13 +102,13 @@ def epoll_add(
 def epoll_modify(
     epoll: Int32, descriptor: Int32, events: UInt32, tag: UInt64
 ) -> Int:
-    """Changes what a watched descriptor is watched for.
+    """Changes the events of a watched descriptor.
 
     Args:
         epoll: The epoll descriptor.
-        descriptor: What is watched.
-        events: What to watch for.
-        tag: Handed back with each event.
+        descriptor: The watched descriptor.
+        events: The events to watch for.
+        tag: Returned with each event.
 
     Returns:
         0, or the negated errno.
@@ -121,7 +121,7 @@ def epoll_remove(epoll: Int32, descriptor: Int32) -> Int:
 
     Args:
         epoll: The epoll descriptor.
-        descriptor: What is watched.
+        descriptor: The watched descriptor.
 
     Returns:
         0, or the negated errno.

@@ -1,4 +1,4 @@
-"""Names the error numbers of Linux that a networking library meets.
+"""Defines the error numbers of Linux that networking meets.
 
 Every function of `flare.sys` that can fail returns its result, or the negated
 error number: `-ECONNREFUSED` is -111.
@@ -45,7 +45,7 @@ comptime ENOSPC = 28
 comptime ESPIPE = 29
 """The descriptor cannot be positioned."""
 comptime EPIPE = 32
-"""Nobody reads the other end any more."""
+"""The other end is closed."""
 comptime ERANGE = 34
 """The result does not fit."""
 comptime ENAMETOOLONG = 36
@@ -105,7 +105,7 @@ comptime ESHUTDOWN = 108
 comptime ETIMEDOUT = 110
 """The peer did not answer in time."""
 comptime ECONNREFUSED = 111
-"""Nobody listens at the address."""
+"""No socket listens at the address."""
 comptime EHOSTDOWN = 112
 """The host is down."""
 comptime EHOSTUNREACH = 113
@@ -119,7 +119,7 @@ comptime ECANCELED = 125
 
 
 def errno_name(errno: Int) -> StaticString:
-    """Names an error number as the C headers do.
+    """Returns the name of an error number, as in the C headers.
 
     Args:
         errno: The number, not negated.

@@ -1,9 +1,9 @@
-"""Lets a program say a last word when a signal of a fault ends it.
+"""Reports a fault signal before it ends the process.
 
-A fault cannot be survived: the handler runs one function, then hands over to
-whatever the signal did before, which ends the process with that signal. All of
-it runs between two instructions of anything, an allocation too, so nothing in
-it allocates, locks or waits.
+A fault cannot be survived. The handler runs one function, and then the
+signal's previous action, which ends the process with that signal. The code may
+interrupt any other code, even an allocation, so it never allocates, locks or
+waits.
 """
 
 from std.atomic import Atomic, Ordering
@@ -31,9 +31,10 @@ comptime SIGSEGV = 11
 """No memory is there; also the end of a stack."""
 
 comptime FatalReport = def(Int, Erased, Bool) thin -> Bool
-"""Says the last word: receives the number of the signal, the argument given to
-`open`, and whether no watch of the process knows the thread at fault. Returns
-whether this one knows it."""
+"""The reporting function. Its arguments are the signal's number, the argument
+given to `open`, and whether no watch of the process knows the thread at fault.
+It returns whether this watch knows the thread.
+"""
 
 comptime _SIGNALS: Array[Int, 6] = [
     SIGILL,
@@ -141,7 +142,7 @@ struct FatalSignals(TrivialRegisterPassable):
         return found
 
     def close(self):
-        """Gives the signals their actions back if this is the last watch."""
+        """Restores the signals' previous actions if this is the last watch."""
         var state = PointerTo[_FatalState](unsafe_from_address=_state_cell()[])
         ref s = state[]
         s.lock.acquire()
@@ -168,18 +169,20 @@ struct _StackDescription(Movable):
 
 @fieldwise_init
 struct AlternateStack(TrivialRegisterPassable):
-    """Is where the calling thread handles a signal that its stack caused."""
+    """The stack on which the calling thread handles a signal that its own
+    stack caused.
+    """
 
     var _base: Int
 
     @staticmethod
     def install() -> Self:
-        """Returns the calling thread an alternate stack if it has none.
+        """Installs an alternate stack for the calling thread if it has none.
 
-        Without one an overflow of the stack ends the process without a word.
+        Without one, a stack overflow ends the process without a report.
 
         Returns:
-            What `remove` needs.
+            The argument for `remove`.
         """
         var present = heap_create(_StackDescription(0, 0, 0))
         _sigaltstack(None, present)
@@ -202,7 +205,7 @@ struct AlternateStack(TrivialRegisterPassable):
 
 
 def fatal_signal_name(number: Int) -> StaticString:
-    """Names a signal of a fault, and SIGKILL.
+    """Returns the name of a fault signal, or of SIGKILL.
 
     Args:
         number: The signal.
@@ -305,8 +308,8 @@ def _on_fatal(
     _restore(state)
     if not _report(state, Int(number), False):
         _ = _report(state, Int(number), True)
-    # The kernel raises a fault again as soon as the handler returns; what a
-    # process has sent (`abort` does) comes only once.
+    # The kernel raises a fault again as soon as the handler returns. A signal
+    # that a process has sent (`abort` does) arrives only once.
     if information[unsafe_offset=2] <= 0:
         _ = external_call["raise", c_int](number)
 

@@ -1,11 +1,11 @@
-"""Switches between stacks: the one piece of machine code in the library.
+"""Switches between stacks: the only machine code in the library.
 
-On x86 the switch stands where it is made. A call there would never return, nor
-a return there have been called, and the processor would then guess wrong where
-each later return goes. Every register that the code around may use is named as
-overwritten, so that only live ones are spilled. On ARM it is a called routine,
-emitted once per program. MXCSR, the x87 control word and FPCR are left alone;
-nothing here changes them.
+On x86, the switch is inlined at each place. As a function, it would have calls
+without returns and returns without calls, and the processor would mispredict
+later returns. Every register that the surrounding code may use is declared as
+overwritten, so that only live ones are spilled. On ARM, it is a routine that
+is emitted once per program. MXCSR, the x87 control word and FPCR are not
+saved, because no code here changes them.
 """
 
 from std.ffi import external_call
@@ -17,9 +17,10 @@ from flare.core import PointerTo
 
 from .memory import prefetch_lines
 
-# The callee-saved registers that a compiler may reserve go to the stack, below
-# what a function without calls may keep under its end. The one operand is the
-# context: who comes back left by the same one, so that it is in place again.
+# The callee-saved registers that a compiler may reserve are saved on the
+# stack, below the red zone of a function without calls. The only operand is
+# the context. Every return is through the same operand, so it is in place
+# again.
 comptime _X86_LEAVE = (
     "leaq -128(%rsp), %rsp\npushq %rbp\npushq %rbx\n"
     "leaq 1f(%rip), %rcx\npushq %rcx\n"
@@ -75,7 +76,7 @@ never returns."""
 # Together less than a page, so that a shallow stack still dirties only one.
 comptime _COLOURS = 12
 comptime _COLOUR_OCTETS = 256
-# What a handler that waits has on its stack.
+# The memory that a waiting handler uses on its stack.
 comptime _PREFETCHED_LINES = 16
 
 
@@ -89,9 +90,9 @@ struct StackContext(Movable):
     var own: Int
     """The stack pointer of the suspended stack."""
     var resumer: Int
-    """The stack pointer of whoever resumed it last."""
+    """The stack pointer of the code that resumed it last."""
     var argument: Int
-    """What the entry function is to work on."""
+    """The argument of the entry function."""
     var base: Int
     """The lowest address of the stack."""
     var octets: Int
@@ -125,8 +126,9 @@ struct StackContext(Movable):
 
 @no_inline
 def emit_switch():
-    """Puts the routine into the program that switches, where there is one;
-    called once by whoever switches."""
+    """Emits the routine into the program, if the architecture needs one. Each
+    switching function calls it once.
+    """
     comptime if CompilationTarget.has_neon():
         inlined_assembly[_HEAD + _ARM + _TAIL, NoneType, constraints=""]()
 
@@ -169,29 +171,29 @@ def _arrive(shadow: Int, base_out: Int, octets_out: Int):
 def prepare_stack(
     context: PointerTo[StackContext], entry: FiberEntry, argument: Int = 0
 ):
-    """Makes a fresh stack begin with `entry` at its first resume.
+    """Prepares a new stack to run `entry` at its first resume.
 
     Args:
         context: The stack.
         entry: Receives the address of the context.
-        argument: What it finds there.
+        argument: The value that it finds there.
 
     Safety:
-        The stack is mapped and nothing runs on it.
+        The stack is mapped, and no code runs on it.
     """
     context[].argument = argument
     var begin = entry
     var address = Pointer(to=begin).unsafe_bitcast[Int]()[]
-    # Tops that stood at one offset of their pages would share few sets of the
-    # caches, and parked stacks would push each other out of them.
+    # Stack tops at one offset of their pages would share few cache sets, and
+    # parked stacks would evict each other.
     var colour = context[].base // context[].octets % _COLOURS * _COLOUR_OCTETS
     var top = (context[].base + context[].octets - colour) & ~63
     comptime if CompilationTarget.has_neon():
         context[].own = top - 160
         PointerTo[Int](unsafe_from_address=top - 160 + 88)[] = address
     else:
-        # A pop and the jump later, rsp % 16 is 8 as after a call, and the zero
-        # there is the return address where backtraces end.
+        # After a pop and the jump, rsp % 16 is 8 as after a call. The zero
+        # there is the return address at which backtraces end.
         context[].own = top - 16
         PointerTo[Int](unsafe_from_address=top - 16)[] = address
         PointerTo[Int](unsafe_from_address=top - 8)[] = 0
@@ -237,7 +239,7 @@ def prefetch_stack(context: PointerTo[StackContext]):
 
 @always_inline
 def suspend_stack(context: PointerTo[StackContext]):
-    """Goes back to whoever resumed the running stack.
+    """Returns to the code that resumed the running stack.
 
     Args:
         context: The running stack.
@@ -260,7 +262,7 @@ def suspend_stack(context: PointerTo[StackContext]):
 
 @always_inline
 def arrive_on_stack(context: PointerTo[StackContext]):
-    """Tells the sanitizer that a fresh stack has begun to run.
+    """Informs the sanitizer that a new stack has started to run.
 
     Args:
         context: The running stack.

@@ -16,10 +16,10 @@ comptime _O_CLOEXEC = 0o2000000
 
 @always_inline
 def result_or_errno(result: Int) -> Int:
-    """Turns the C convention (-1 and errno) into a negated errno.
+    """Converts a C result (-1 and errno) into a negated errno.
 
     Args:
-        result: What the C function returned just now.
+        result: The result of the C function that was just called.
 
     Returns:
         The result, or the negated errno if it was -1.
@@ -61,7 +61,7 @@ def write_descriptor(descriptor: Int32, octets: Span[UInt8, _]) -> Int:
 
     Args:
         descriptor: The descriptor.
-        octets: What to write.
+        octets: The octets.
 
     Returns:
         The count written, or the negated errno.
@@ -76,12 +76,12 @@ def write_descriptor(descriptor: Int32, octets: Span[UInt8, _]) -> Int:
 def write_whole(descriptor: Int32, octets: Span[UInt8, _]):
     """Writes all octets, or as many as the descriptor takes before it fails.
 
-    A descriptor without room blocks the calling thread, also one that is
-    non-blocking.
+    If the descriptor has no room, it blocks the calling thread, even if the
+    descriptor is non-blocking.
 
     Args:
         descriptor: The descriptor.
-        octets: What to write.
+        octets: The octets.
     """
     var written = 0
     while written < len(octets):
@@ -147,7 +147,7 @@ def duplicate_descriptor(descriptor: Int32) -> Int:
 
 
 def replace_descriptor(descriptor: Int32, by: Int32) -> Int:
-    """Lets a descriptor stand for another open file; its own one is closed.
+    """Makes a descriptor refer to another open file; its own file is closed.
 
     Args:
         descriptor: The descriptor that changes (close-on-exec afterwards).

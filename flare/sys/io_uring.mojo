@@ -64,10 +64,10 @@ comptime CQE_MORE: UInt32 = 2
 
 @fieldwise_init
 struct SubmissionEntry(TrivialRegisterPassable):
-    """Is `struct io_uring_sqe`: one operation to submit."""
+    """The `struct io_uring_sqe`: one operation to submit."""
 
     var opcode: UInt8
-    """What to do."""
+    """The operation."""
     var flags: UInt8
     """How to treat the submission."""
     var io_priority: UInt16
@@ -96,12 +96,12 @@ struct SubmissionEntry(TrivialRegisterPassable):
     """Not used here."""
 
     def __init__(out self, opcode: UInt8, descriptor: Int32, user_data: UInt64):
-        """Describes an operation whose other fields are zero.
+        """Creates an operation whose other fields are zero.
 
         Args:
-            opcode: What to do.
-            descriptor: On what.
-            user_data: Handed back with each completion.
+            opcode: The operation.
+            descriptor: The descriptor.
+            user_data: Returned with each completion.
         """
         self = Self(
             opcode, 0, 0, descriptor, 0, 0, 0, 0, user_data, 0, 0, 0, 0, 0
@@ -110,10 +110,10 @@ struct SubmissionEntry(TrivialRegisterPassable):
 
 @fieldwise_init
 struct CompletionEntry(TrivialRegisterPassable):
-    """Is `struct io_uring_cqe`: what became of a submission."""
+    """The `struct io_uring_cqe`: the result of a submission."""
 
     var user_data: UInt64
-    """What the submission carried."""
+    """The submission's `user_data`."""
     var result: Int32
     """The result, or the negated errno."""
     var flags: UInt32
@@ -260,8 +260,8 @@ struct Uring(TrivialRegisterPassable):
         Returns:
             0 and the ring, or the negated errno and none.
         """
-        # The words lie on the heap: the kernel writes them behind the
-        # compiler's back.
+        # The words lie on the heap: the kernel writes them, which the compiler
+        # cannot see.
         var words = heap_create(_Parameters())
         var begin = PointerTo[UInt32](unsafe_from_address=Int(words))
         begin[unsafe_offset=1] = UInt32(completion_entries)
@@ -330,18 +330,18 @@ struct Uring(TrivialRegisterPassable):
         heap_destroy(update)
 
     def register(self, what: Int, argument: Int, count: Int) -> Int:
-        """Registers something with the ring, or takes it back.
+        """Registers an object with the ring, or removes it.
 
         Args:
             what: An opcode of `io_uring_register(2)`.
-            argument: The address of what the opcode describes.
-            count: How many are described.
+            argument: The address of the object's description.
+            count: The number of objects.
 
         Returns:
-            What the opcode returns, or the negated errno.
+            The opcode's result, or the negated errno.
 
         Safety:
-            The memory at the address is what the opcode asks for.
+            The memory at the address is as the opcode requires.
         """
         return result_or_errno(
             external_call["syscall", Int, num_fixed_args=1](
@@ -475,10 +475,10 @@ struct Uring(TrivialRegisterPassable):
 
     @always_inline
     def take(self, count: Int):
-        """Gives the places of completions back to the kernel.
+        """Returns completion entries to the kernel.
 
         Args:
-            count: How many, from the front; at most `ready()`.
+            count: The number of entries, from the front; at most `ready()`.
         """
         ref s = self.state[]
         Atomic[UInt32].store[ordering=Ordering.RELEASE](

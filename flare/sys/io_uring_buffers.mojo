@@ -46,7 +46,7 @@ struct BufferRingState(Movable):
 
 @fieldwise_init
 struct BufferRing(TrivialRegisterPassable):
-    """Gives receive buffers to the kernel."""
+    """A ring that offers receive buffers to the kernel."""
 
     var state: PointerTo[BufferRingState]
     """The heap state."""

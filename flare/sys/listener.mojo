@@ -32,8 +32,8 @@ comptime _INSTRUCTIONS = 5
 def has_connection_waiting(descriptor: Int32) -> Bool:
     """Returns whether a connection can be accepted at once (poll(2)).
 
-    Accepting cannot tell: where no descriptor is left it fails alike, whether
-    somebody waits or not.
+    An accept cannot answer that: without a free descriptor, it fails alike
+    whether a client waits or not.
 
     Args:
         descriptor: A listening socket.
@@ -49,19 +49,19 @@ def has_connection_waiting(descriptor: Int32) -> Bool:
 
 
 def hold_connections_back(descriptor: Int32, held: Bool) -> Int:
-    """Decides whether new connections may enter a listen queue (socket(7)).
+    """Sets whether new connections may enter a listen queue (socket(7)).
 
-    A filter drops what begins a connection: the peer's kernel tries again a
-    second later, and finds the socket closed or the filter gone. Connections
-    whose handshake has begun still enter the queue, and none that waits in it
-    is harmed, which closing the socket would reset.
+    A filter drops the packets that start a connection. The client's kernel
+    retries a second later, and finds the socket closed or the filter gone.
+    Connections whose handshake has begun still enter the queue. Unlike closing
+    the socket, the filter resets no connection in the queue.
 
-    A Unix socket knows no packets. Its side for receiving is shut down, so that
-    who connects is refused at once, and nothing takes that back.
+    A Unix socket has no packets. Its receiving side is shut down, so that new
+    clients are refused at once. That cannot be undone.
 
     Args:
         descriptor: A listening TCP or Unix socket.
-        held: True to keep new connections off, False to let them come again.
+        held: Whether to hold new connections back.
 
     Returns:
         0, or a negated errno.

@@ -15,7 +15,7 @@ comptime PAGE_OCTETS = 4096
 """The granularity of a mapping."""
 
 comptime HUGE_PAGE_OCTETS = 2 * 1024 * 1024
-"""What the kernel refers to as one page where memory is in one piece."""
+"""The size that the kernel treats as one page if memory is contiguous."""
 
 comptime LINE_OCTETS = 64
 """The size of a cache line."""
@@ -32,8 +32,8 @@ def map_shared(octets: Int, descriptor: Int32, offset: Int) -> Int:
 
     Args:
         octets: The length.
-        descriptor: What to map.
-        offset: Where in it to begin.
+        descriptor: The descriptor.
+        offset: The start of the range.
 
     Returns:
         The address, or the negated errno.
@@ -77,7 +77,7 @@ def map_private_in_huge_pages(octets: Int) -> Int:
     if address > mapped:
         _ = unmap(mapped, address - mapped)
     _ = unmap(end, mapped + octets + HUGE_PAGE_OCTETS - end)
-    # Where it is refused, the pages are small ones.
+    # If the kernel refuses, the pages are small ones.
     _ = external_call["madvise", c_int](address, octets, c_int(_MADV_HUGEPAGE))
     return address
 
@@ -160,10 +160,10 @@ def forbid_writing(address: Int, octets: Int) -> Int:
 
 
 def unmap(address: Int, octets: Int) -> Int:
-    """Returns a mapping back.
+    """Removes a mapping.
 
     Args:
-        address: What a mapping function returned.
+        address: The result of a mapping function.
         octets: The length it was made with.
 
     Returns:
@@ -173,18 +173,18 @@ def unmap(address: Int, octets: Int) -> Int:
 
 
 def give_pages_back(address: Int, octets: Int) -> Int:
-    """Returns the whole pages of a range back to the kernel; the range stays
+    """Returns the whole pages of a range to the kernel. The range stays
     mapped, and reads as zeros until it is written again.
 
     Args:
         address: The first octet.
-        octets: The length; what shares a page with others stays.
+        octets: The length; pages that are only partly in the range stay.
 
     Returns:
         0, or the negated errno.
 
     Safety:
-        The memory is private, and what it holds is of no use to anybody.
+        The memory is private, and its content is no longer needed.
     """
     var first = align_up(address, PAGE_OCTETS)
     var end = (address + octets) // PAGE_OCTETS * PAGE_OCTETS
@@ -201,10 +201,10 @@ def give_pages_back(address: Int, octets: Int) -> Int:
 
 @always_inline
 def at_address(address: Int) -> OctetPointer:
-    """Names mapped memory.
+    """Returns a pointer to mapped memory.
 
     Args:
-        address: What a mapping function returned.
+        address: The result of a mapping function.
 
     Returns:
         A pointer to it.
@@ -230,7 +230,7 @@ def _map(octets: Int, flags: Int, descriptor: Int32, offset: Int) -> Int:
 
 @always_inline
 def prefetch_lines[count: Int](address: Int):
-    """Lets the processor fetch what is needed soon, and goes on meanwhile.
+    """Starts to fetch memory into the caches, without waiting.
 
     Parameters:
         count: How many cache lines.

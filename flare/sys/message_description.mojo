@@ -2,14 +2,14 @@
 
 
 struct MessageDescription[Parts: TrivialRegisterPassable](Copyable, Movable):
-    """Is a `struct msghdr` without control data.
+    """A `struct msghdr` without control data.
 
-    Where the kernel has 32 bits and padding there are 64 here: machines of
-    Linux that run Mojo are little-endian.
+    Where the kernel has 32 bits and padding, there are 64 here: Linux machines
+    that run Mojo are little-endian.
 
     Parameters:
-        Parts: How its parts are named: by a pointer whose origin keeps them
-            alive, or by a plain address of memory that lasts.
+        Parts: The type that refers to its parts: a pointer whose origin keeps
+            them alive, or the plain address of lasting memory.
     """
 
     var name: Int
@@ -25,7 +25,7 @@ struct MessageDescription[Parts: TrivialRegisterPassable](Copyable, Movable):
     var control_octets: Int
     """None: 0."""
     var flags: Int
-    """What the kernel says about a message that was received."""
+    """The kernel's flags for a received message."""
 
     def __init__(out self, parts: Self.Parts, part_count: Int):
         """Describes a message to the peer of a connected socket.

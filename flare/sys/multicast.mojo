@@ -58,7 +58,7 @@ def change_membership(
 
 
 def set_multicast_interface_v4(descriptor: Int32, interface_index: Int) -> Int:
-    """Says where datagrams to IPv4 groups go out (ip(7)).
+    """Sets the interface that sends datagrams to IPv4 groups (ip(7)).
 
     Args:
         descriptor: A datagram socket.

@@ -45,15 +45,15 @@ def look_up_host(
     family: Int,
     mut addresses: List[SocketAddressStorage],
 ) -> Int:
-    """Looks a host up, and blocks the calling thread meanwhile.
+    """Looks up a host, and blocks the calling thread meanwhile.
 
     Args:
         host: The name, with a NUL at its end.
         family: `AF_INET`, `AF_INET6`, or `AF_UNSPEC` for both.
-        addresses: Where the addresses are appended, best first.
+        addresses: The list to append to, best first.
 
     Returns:
-        0, or what the function of C returned: one of the constants above, or
+        0, or the error of the C function: one of the constants above, or
         another negative number.
     """
     debug_assert(

@@ -20,7 +20,7 @@ comptime LIBRARY_SSL = 20
 """The part of the library that errors of TLS itself come from."""
 
 comptime LIBRARY_NAMES: List[StaticString] = _library_names()
-"""Where the library is looked for, in this order."""
+"""The names of the library, in the order in which they are tried."""
 
 comptime _NAMES: List[StaticString] = [
     "BIO_clear_flags",
@@ -104,8 +104,8 @@ comptime _NAMES: List[StaticString] = [
     "X509_get_subject_name",
 ]
 
-# Neither a configuration file nor the variable that names one decides what a
-# program does; and nothing is torn down at exit while other threads run.
+# Neither a configuration file nor the variable that names one affects a
+# program. And the library is not torn down at exit while other threads run.
 comptime _INIT_NO_LOAD_CONFIG: UInt64 = 0x80
 comptime _INIT_NO_ATEXIT: UInt64 = 0x80000
 
@@ -127,7 +127,7 @@ struct OpenSslState(Movable):
         """Prepares a library for use.
 
         Args:
-            functions: What was found of it.
+            functions: Its functions.
         """
         self.is_loaded = False
         if functions.is_loaded:
@@ -145,14 +145,14 @@ struct OpenSslState(Movable):
 
 @fieldwise_init
 struct OpenSsl(TrivialRegisterPassable):
-    """Names the loaded library."""
+    """A handle to the loaded library."""
 
     var state: PointerTo[OpenSslState]
-    """What is known of it."""
+    """The state of the library."""
 
     @always_inline
     def function[name: StaticString, F: TrivialRegisterPassable](self) -> F:
-        """Finds a function.
+        """Returns a function of the library.
 
         Parameters:
             name: Its name in C.
@@ -171,8 +171,8 @@ struct OpenSsl(TrivialRegisterPassable):
         """Takes the errors of the calling thread.
 
         Returns:
-            The part of the library and its reason: those of the first error
-            of TLS itself, else of the first one; zeros if there is none.
+            The part of the library and its reason, of the first TLS error,
+            otherwise of the first error; zeros if there is none.
         """
         var part = 0
         var reason = 0

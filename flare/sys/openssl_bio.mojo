@@ -1,9 +1,8 @@
-"""Lets OpenSSL read and write octets in memory of flare.
+"""Connects OpenSSL to octets in memory of flare.
 
-A BIO is what OpenSSL calls its transport. Ours reads from a window that lies
-wherever its owner has received it, and appends to a buffer: nothing is copied
-between. Its callbacks run inside a call of the library, so all they touch lies
-on the heap.
+A BIO is OpenSSL's transport. flare's own BIO reads from a window in its
+owner's memory and appends to a buffer, without a copy in between. Its
+callbacks run inside calls of the library, so all their state lies on the heap.
 """
 
 from std.ffi import c_int, c_long
@@ -42,7 +41,7 @@ struct BioState(Movable):
     var consumed: Int
     """How many of them were read."""
     var output: Buffer
-    """What is to be sent."""
+    """The octets to send."""
     var output_octets_max: Int
     """Over this the connection fails: a peer can make answers grow."""
     var is_over_limit: Bool
@@ -70,13 +69,13 @@ struct BioState(Movable):
         self.keys = Buffer()
 
     def __deinit__(deinit self):
-        """Gives the session up."""
+        """Releases the session."""
         if self.session:
             free_session(self.library, self.session.value())
 
 
 def free_session(library: OpenSsl, session: Erased):
-    """Gives a session up.
+    """Releases a session.
 
     Args:
         library: The library.
@@ -88,14 +87,14 @@ def free_session(library: OpenSsl, session: Erased):
 
 
 def open_bio(transport: Erased, state: PointerTo[BioState]) -> OptionalErased:
-    """Makes a BIO.
+    """Creates a BIO.
 
     Args:
-        transport: What `make_transport` returned; outlives it.
-        state: What it reads and writes; outlives it.
+        transport: The result of `make_transport`; it must outlive the BIO.
+        state: The state of the BIO; it must outlive the BIO.
 
     Returns:
-        The BIO, or none without memory.
+        The BIO; null if memory runs out.
     """
     var library = state[].library
     var bio = library.function[
@@ -113,11 +112,11 @@ def open_bio(transport: Erased, state: PointerTo[BioState]) -> OptionalErased:
 
 
 def bio_state(library: OpenSsl, bio: Erased) -> PointerTo[BioState]:
-    """Finds the state of a BIO of ours.
+    """Returns the state of a BIO of flare.
 
     Args:
         library: The library.
-        bio: What `open_bio` returned.
+        bio: The result of `open_bio`.
 
     Returns:
         The state.
@@ -185,8 +184,8 @@ def _read(bio: Erased, into: OctetPointer, count: c_int) abi("C") -> c_int:
     var state = bio_state(library, bio)
     var left = state[].window_octets - state[].consumed
     if left <= 0 or not state[].window:
-        # OpenSSL then asks for more: the end of the stream is told to its
-        # owner, who knows whether it was announced.
+        # OpenSSL then needs more octets. The owner learns the end of the
+        # stream, and knows whether it was announced.
         library.function[
             "BIO_set_flags", def(Erased, c_int) thin abi("C") -> None
         ]()(bio, c_int(_FLAGS_RETRY_READ))
@@ -213,8 +212,8 @@ def _write(bio: Erased, octets: OctetPointer, count: c_int) abi("C") -> c_int:
     library.function[
         "BIO_clear_flags", def(Erased, c_int) thin abi("C") -> None
     ]()(bio, c_int(_FLAGS_RETRY_ANY))
-    # To ask for a later try would oblige the owner to write the same octets
-    # again; so whoever lets this much wait loses the connection.
+    # To ask for a later retry would oblige the owner to write the same octets
+    # again. So if this much output waits, the connection is ended.
     if len(state[].output) + Int(count) > state[].output_octets_max:
         state[].is_over_limit = True
         return -1

@@ -1,7 +1,7 @@
-"""Answers what OpenSSL asks in the middle of a handshake.
+"""Answers the callbacks of OpenSSL during a handshake.
 
-The functions are called by the library, inside a call of ours: what they read
-and write lies on the heap, and they raise nothing.
+The library calls these functions inside a call of flare. Their state lies on
+the heap, and they raise no errors.
 """
 
 from std.ffi import c_int, c_long, c_uint
@@ -48,7 +48,7 @@ struct ProtocolPreference(Movable):
     var library: OpenSsl
     """The library."""
     var names: List[UInt8]
-    """Each name behind an octet that tells its length (RFC 7301)."""
+    """For each name an octet with its length, then the name (RFC 7301)."""
 
     def __init__(out self, library: OpenSsl, var names: List[UInt8]):
         """Makes a preference.
@@ -118,14 +118,14 @@ def choose_protocol(
     offered_octets: c_uint,
     argument: Erased,
 ) abi("C") -> c_int:
-    """Chooses the first protocol of ours that a client offers.
+    """Chooses the first protocol of the server that a client offers.
 
     Args:
         connection: The SSL.
-        chosen: Where to put the name.
-        chosen_octets: Where to put its length.
-        offered: What the client offers.
-        offered_octets: How long that is.
+        chosen: Set to the name.
+        chosen_octets: Set to its length.
+        offered: The client's protocols.
+        offered_octets: The length of the list.
         argument: A `ProtocolPreference`.
 
     Returns:
@@ -186,7 +186,7 @@ def on_server_name(
 
 
 def on_status(connection: Erased, argument: Erased) abi("C") -> c_int:
-    """Shows the status of our certificate.
+    """Sends the OCSP response of the server's certificate.
 
     Args:
         connection: The SSL.

@@ -19,7 +19,7 @@ comptime _PasswordFunction = def(
 
 @fieldwise_init
 struct Certificate(TrivialRegisterPassable):
-    """Names an X509."""
+    """A handle to an X509."""
 
     var library: OpenSsl
     """The library."""
@@ -27,7 +27,7 @@ struct Certificate(TrivialRegisterPassable):
     """The X509."""
 
     def free(self):
-        """Gives the certificate up."""
+        """Releases the certificate."""
         self.library.function["X509_free", def(Erased) thin abi("C") -> None]()(
             self.address
         )
@@ -87,11 +87,11 @@ struct Certificate(TrivialRegisterPassable):
 def read_certificates(
     library: OpenSsl, pem: Span[UInt8, _]
 ) -> Tuple[List[Certificate], Bool]:
-    """Reads every certificate of a text.
+    """Reads all certificates of a text.
 
     Args:
         library: The library.
-        pem: The text; what stands between the certificates is skipped.
+        pem: The text; octets between the certificates are skipped.
 
     Returns:
         The certificates in order, which the caller frees, and whether all of
@@ -155,7 +155,7 @@ def free_key(library: OpenSsl, key: Erased):
 
     Args:
         library: The library.
-        key: What `read_key` returned.
+        key: The result of `read_key`.
     """
     library.function["EVP_PKEY_free", def(Erased) thin abi("C") -> None]()(key)
 

@@ -33,14 +33,14 @@ comptime _COUNT_MAX = 1 << 30
 
 @fieldwise_init
 struct SslConnection(TrivialRegisterPassable):
-    """Names an SSL."""
+    """A handle to an SSL."""
 
     var library: OpenSsl
     """The library."""
     var address: Erased
     """The SSL."""
     var state: PointerTo[BioState]
-    """What it reads and writes."""
+    """The buffers that it reads and writes."""
 
     @staticmethod
     def create(
@@ -50,16 +50,18 @@ struct SslConnection(TrivialRegisterPassable):
         *,
         is_server: Bool,
     ) -> Optional[Self]:
-        """Makes a connection.
+        """Creates a connection.
 
         Args:
-            context: What it has in common with others.
-            transport: What `make_transport` returned; outlives it.
-            state: What it reads and writes; outlives it.
-            is_server: Which end it is.
+            context: The shared context.
+            transport: The result of `make_transport`; it must outlive the
+                connection.
+            state: The buffers that it reads and writes; they must outlive the
+                connection.
+            is_server: Whether it is the server's end.
 
         Returns:
-            The connection, or none without memory.
+            The connection; `None` if memory runs out.
         """
         var library = context.library
         library.clear_errors()
@@ -94,13 +96,13 @@ struct SslConnection(TrivialRegisterPassable):
         )
 
     def ask_for_name(self, name: StringSlice) -> Bool:
-        """Tells the server which name is meant (RFC 6066 section 3).
+        """Sets the server name that a client asks for (RFC 6066 section 3).
 
         Args:
             name: A host name, not an address.
 
         Returns:
-            Whether there was memory for it.
+            False if memory runs out.
         """
         var text = String(name, "\0")
         return (
@@ -254,11 +256,11 @@ struct SslConnection(TrivialRegisterPassable):
         """Encrypts octets, at most one record.
 
         Args:
-            octets: What to encrypt; not empty.
+            octets: The octets to encrypt; not empty.
 
         Returns:
-            A constant `SSL_…`, or another number for a failure, and how
-            many octets were taken if it is `SSL_DONE`.
+            A constant `SSL_…`, or another number for a failure; and the number
+            of octets taken if it is `SSL_DONE`.
         """
         self.library.clear_errors()
         var result = self.library.function[
@@ -276,11 +278,11 @@ struct SslConnection(TrivialRegisterPassable):
 
     @no_inline
     def close(self) -> Int:
-        """Says that we send no more (`close_notify`).
+        """Ends this end's stream (`close_notify`).
 
         Returns:
             A constant `SSL_…`, or another number for a failure; `SSL_DONE`
-            also if the peer has not answered.
+            even if the peer has not answered.
         """
         self.library.clear_errors()
         var result = self.library.function[
@@ -289,10 +291,10 @@ struct SslConnection(TrivialRegisterPassable):
         return SSL_DONE if result >= 0 else self._outcome(result)
 
     def verify_result(self) -> Int:
-        """Tells why the certificate of the peer was refused.
+        """Returns why the peer's certificate was refused.
 
         Returns:
-            One of the numbers X509_V_ERR_…, 0 if it was not.
+            One of the numbers X509_V_ERR_…; 0 if it was not.
         """
         return Int(
             self.library.function[
@@ -314,7 +316,7 @@ struct SslConnection(TrivialRegisterPassable):
         )
 
     def version(self) -> String:
-        """Names the protocol version.
+        """Returns the protocol version.
 
         Returns:
             `TLSv1.2` or `TLSv1.3`.
@@ -327,10 +329,10 @@ struct SslConnection(TrivialRegisterPassable):
         )
 
     def cipher(self) -> String:
-        """Names the cipher suite.
+        """Returns the IANA name of the cipher suite.
 
         Returns:
-            Its name in the registry of IANA, or nothing before it is known.
+            The name; empty before it is known.
         """
         var cipher = self.library.function[
             "SSL_get_current_cipher",
@@ -346,10 +348,10 @@ struct SslConnection(TrivialRegisterPassable):
         )
 
     def server_name(self) -> List[UInt8]:
-        """Tells which name the client has asked for.
+        """Returns the server name that the client asked for.
 
         Returns:
-            Octets of the peer; none if it has not.
+            Octets of the peer; empty without a name.
         """
         var name = self.library.function[
             "SSL_get_servername",
@@ -359,10 +361,11 @@ struct SslConnection(TrivialRegisterPassable):
 
     @no_inline
     def application_protocol(self) -> List[UInt8]:
-        """Tells which application protocol was agreed on (RFC 7301).
+        """Returns the application protocol that both ends agreed on (RFC
+        7301).
 
         Returns:
-            Its name, empty if there is none.
+            Its name; empty if there is none.
         """
         # On the heap: a local would be read as it was before the call.
         var found = List[Int](length=2, fill=0)
@@ -391,10 +394,10 @@ struct SslConnection(TrivialRegisterPassable):
 
     @no_inline
     def status_response(self) -> List[UInt8]:
-        """Tells what the server said about the status of its certificate.
+        """Returns the OCSP response that the server stapled.
 
         Returns:
-            An OCSP response in DER, empty if there is none.
+            The response in DER; empty if there is none.
         """
         var found = List[Int](length=1, fill=0)
         var count = Int(

@@ -1,6 +1,6 @@
-"""Wraps SSL_CTX: what many connections have in common.
+"""Wraps SSL_CTX: the shared settings of many connections.
 
-A context is set up by one thread; afterwards any thread may make connections
+One thread sets up a context; afterwards, any thread may create connections
 from it.
 """
 
@@ -59,8 +59,8 @@ comptime _CTRL_GROUPS = 92
 comptime _CTRL_MIN_VERSION = 123
 comptime _CTRL_MAX_VERSION = 124
 
-# A write of several records ends after each, the octets may have moved when
-# it goes on, and a connection that is idle holds no buffers.
+# A write of several records ends after each, the octets may move before it
+# continues, and an idle connection has no buffers.
 comptime _MODES = 0x01 | 0x02 | 0x10
 
 comptime _PARTIAL_CHAIN: UInt64 = 0x80000
@@ -73,7 +73,7 @@ comptime SESSION_CACHE_CLIENT_NOT_INTERNAL = 0x0301
 
 @fieldwise_init
 struct SslContext(TrivialRegisterPassable):
-    """Names an SSL_CTX."""
+    """A handle to an SSL_CTX."""
 
     var library: OpenSsl
     """The library."""
@@ -82,14 +82,14 @@ struct SslContext(TrivialRegisterPassable):
 
     @staticmethod
     def create(library: OpenSsl, *, is_server: Bool) -> Optional[Self]:
-        """Makes a context that trusts nobody and has no certificate.
+        """Creates a context without trusted authorities and certificate.
 
         Args:
             library: The library.
-            is_server: Which end its connections are.
+            is_server: Whether its connections are servers.
 
         Returns:
-            The context, or none without memory.
+            The context; `None` if memory runs out.
         """
         comptime Method = def() thin abi("C") -> Erased
         var method: Erased
@@ -107,7 +107,7 @@ struct SslContext(TrivialRegisterPassable):
         return context
 
     def free(self):
-        """Gives the context up; its connections keep it as long as they live.
+        """Releases the context; its connections keep it as long as they live.
         """
         self.library.function[
             "SSL_CTX_free", def(Erased) thin abi("C") -> None
@@ -184,7 +184,7 @@ struct SslContext(TrivialRegisterPassable):
         ]()(self.address, c_int(level))
 
     def set_verification(self, mode: Int):
-        """Says which peers are accepted.
+        """Sets whether the peer's certificate is required and verified.
 
         Args:
             mode: One of the constants `VERIFY_…`.
@@ -229,8 +229,8 @@ struct SslContext(TrivialRegisterPassable):
         var done = self.library.function["X509_STORE_add_cert", Add]()(
             store, certificate
         )
-        # Whoever is named is believed, also if another vouches for him: an
-        # authority in between, or one host.
+        # A listed certificate is trusted even if another one has signed it: an
+        # intermediate authority, or a single host.
         done &= self.library.function[
             "X509_STORE_set_flags",
             def(Erased, UInt64) thin abi("C") -> c_int,
@@ -312,10 +312,10 @@ struct SslContext(TrivialRegisterPassable):
         """Sets the application protocols that clients offer.
 
         Args:
-            names: Each name behind an octet that tells its length.
+            names: For each name an octet with its length, then the name.
 
         Returns:
-            Whether they are well formed.
+            Whether the list is well-formed.
         """
         # Here 0 means success.
         return (
@@ -333,10 +333,10 @@ struct SslContext(TrivialRegisterPassable):
         )
 
     def choose_protocols(self, preference: PointerTo[ProtocolPreference]):
-        """Lets a server choose the application protocol.
+        """Makes a server choose the application protocol.
 
         Args:
-            preference: What it speaks; outlives the context.
+            preference: Its protocols; they must outlive the context.
         """
         self.library.function[
             "SSL_CTX_set_alpn_select_cb",
@@ -348,10 +348,10 @@ struct SslContext(TrivialRegisterPassable):
         )
 
     def choose_by_server_name(self, choice: PointerTo[ServerNameChoice]):
-        """Lets a server choose the context by the name that is asked for.
+        """Makes a server choose the context by the requested server name.
 
         Args:
-            choice: What to choose from; outlives the context.
+            choice: The contexts; they must outlive this one.
         """
         _ = self.library.function[
             "SSL_CTX_callback_ctrl",
@@ -362,10 +362,10 @@ struct SslContext(TrivialRegisterPassable):
         )
 
     def staple_status(self, status: PointerTo[StapledStatus]):
-        """Lets a server show the status of its certificate to who asks.
+        """Makes a server staple an OCSP response for clients that ask.
 
         Args:
-            status: The response; outlives the context.
+            status: The response; it must outlive the context.
         """
         _ = self.library.function[
             "SSL_CTX_callback_ctrl",
@@ -384,7 +384,7 @@ struct SslContext(TrivialRegisterPassable):
         ]()(self.address, on_session)
 
     def set_session_cache(self, mode: Int):
-        """Says who keeps sessions.
+        """Sets which end keeps sessions.
 
         Args:
             mode: One of the constants `SESSION_CACHE_…`.

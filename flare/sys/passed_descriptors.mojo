@@ -1,9 +1,10 @@
-"""Takes over descriptors that another process has opened, and passes some on.
+"""Takes over descriptors that another process has opened, and passes
+descriptors on.
 
-The convention is that of sd_listen_fds(3): the descriptors are numbered from 3
-on, and three variables of the environment say how many there are, for which
-process they are meant, and how they are called. They are read and removed when
-a program asks for it, and never else.
+The convention is that of sd_listen_fds(3): the descriptors are numbered from
+3, and three environment variables contain their number, the process they are
+for, and their names. The variables are read and removed only when a program
+asks for it.
 """
 
 from std.ffi import c_int, external_call
@@ -19,7 +20,9 @@ comptime PASSED_FIRST: Int32 = 3
 comptime PASSED_MAX = 1024
 """How many may be passed."""
 comptime EXEC_FAILED: UInt8 = 255
-"""What a process says that could not become the program; its errno follows."""
+"""The message of a process that could not become the program; its errno
+follows.
+"""
 
 comptime _F_SETFD = 2
 comptime _FD_CLOEXEC = 1
@@ -33,7 +36,7 @@ comptime _EXIT_CODE = 127
 
 @fieldwise_init
 struct PassedDescriptors(Copyable, Movable):
-    """Says what the environment says of passed descriptors."""
+    """The environment's information about passed descriptors."""
 
     var process: String
     """For which process they are; empty if there are none."""
@@ -44,11 +47,11 @@ struct PassedDescriptors(Copyable, Movable):
 
 
 def take_passed_descriptors() -> PassedDescriptors:
-    """Reads what was passed, and forgets it: neither a second call nor a
-    process that this one starts is meant.
+    """Reads and removes the information about passed descriptors, so that it
+    applies neither to a second call nor to a child process.
 
     Returns:
-        What the variables say, unchecked.
+        The variables' contents, unchecked.
     """
     var found = PassedDescriptors(
         getenv(_PID_VARIABLE), getenv(_COUNT_VARIABLE), getenv(_NAMES_VARIABLE)
@@ -79,15 +82,15 @@ def start_program(
     *,
     report: Int32,
 ) -> Int:
-    """Forks a process that becomes another program and gets descriptors.
+    """Forks a process that becomes another program with given descriptors.
 
     Args:
         command: The path of the program and its arguments; at least one, and
             without NUL.
-        descriptors: What it gets, at most `PASSED_MAX`.
-        names: How they are called, with colons between.
-        variables: More of its environment, as `NAME=value`.
-        report: A socket that is told if the program cannot be run.
+        descriptors: The descriptors, at most `PASSED_MAX`.
+        names: Their names, separated by colons.
+        variables: Additions to its environment, as `NAME=value`.
+        report: A socket to notify if the program cannot be run.
 
     Returns:
         The id of the process, or the negated errno.
@@ -145,11 +148,11 @@ def start_program(
 def _place(
     descriptors: List[Int32], mut moved: List[Int32], report: Int32
 ) -> Int:
-    """Gives descriptors the numbers in which a program expects them.
+    """Moves descriptors to the numbers that a program expects.
 
     Returns:
-        0, or the negated errno; `moved` ends with a copy of `report`, if there
-        could be one.
+        0, or the negated errno. If possible, `moved` ends with a copy of
+        `report`.
     """
     # First away from the numbers that are needed, where others may stand.
     var floor = Int(PASSED_FIRST) + len(descriptors)

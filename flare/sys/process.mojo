@@ -1,7 +1,7 @@
 """Forks, watches and ends processes.
 
-A forked child has one thread, and the memory of its parent as it was: locks
-that other threads of the parent held stay locked in it for ever.
+A forked child has one thread, and a copy of its parent's memory. Locks that
+other threads of the parent held stay locked in it for ever.
 """
 
 from std.ffi import c_int, external_call
@@ -20,24 +20,25 @@ comptime _SIG_SETMASK = 2
 
 @fieldwise_init
 struct ProcessEnd(ImplicitlyCopyable):
-    """Says how a process ended: the status of waitpid(2)."""
+    """How a process ended: the status of waitpid(2)."""
 
     var status: Int
-    """The status as the kernel gives it; -1 if nobody knows it."""
+    """The kernel's status; -1 if unknown."""
 
     def signal(self) -> Int:
-        """Tells which signal ended the process.
+        """Returns the signal that ended the process.
 
         Returns:
-            The number of the signal, or 0.
+            The signal's number; 0 if none did.
         """
         return 0 if self.status < 0 else self.status & 127
 
     def exit_code(self) -> Int:
-        """Tells how the process ended itself.
+        """Returns the exit code of the process.
 
         Returns:
-            The exit code; -1 if a signal ended it or nobody knows.
+            The exit code; -1 if a signal ended the process or the status is
+            unknown.
         """
         if self.status < 0 or self.signal() != 0:
             return -1
@@ -45,10 +46,10 @@ struct ProcessEnd(ImplicitlyCopyable):
 
 
 def fork_process() -> Int:
-    """Makes a copy of the process with the calling thread only (fork(2)).
+    """Copies the process with the calling thread only (fork(2)).
 
-    What is still to be written by C streams is written before, so that the
-    child does not write it a second time.
+    Buffered output of C streams is written first, so that the child does not
+    write it again.
 
     Returns:
         The id of the child, 0 in the child itself, or the negated errno.
@@ -71,7 +72,7 @@ def exit_process(code: Int):
 
 
 def process_id() -> Int:
-    """Tells the id of the process.
+    """Returns the id of the process.
 
     Returns:
         The id.
@@ -80,7 +81,7 @@ def process_id() -> Int:
 
 
 def parent_process_id() -> Int:
-    """Tells the id of the process that forked this one.
+    """Returns the id of the process that forked this one.
 
     Returns:
         The id; another one once that process has ended.
@@ -129,13 +130,14 @@ def wait_for_end(process: Int) -> ProcessEnd:
 
 
 def end_with_parent(parent: Int) -> Bool:
-    """Has the kernel end this process once the thread that forked it is gone.
+    """Makes the kernel end this process once the thread that forked it has
+    ended.
 
     Args:
         parent: The id of the process that forked this one.
 
     Returns:
-        False if that process is gone already.
+        False if that process has ended already.
     """
     _ = external_call["prctl", c_int, num_fixed_args=1](
         c_int(_PR_SET_PDEATHSIG), SIGKILL, Int(0), Int(0), Int(0)
@@ -163,10 +165,10 @@ def block_signals(*numbers: Int) -> UInt64:
 
 
 def set_signal_mask(mask: UInt64):
-    """Gives the calling thread a mask of signals.
+    """Sets the signal mask of the calling thread.
 
     Args:
-        mask: What `block_signals` returned.
+        mask: The result of `block_signals`.
     """
     var words = Array[UInt64, 16](fill=0)
     var before = Array[UInt64, 16](fill=0)
@@ -180,11 +182,11 @@ def wait_readable(mut entries: List[PollEntry], timeout_ms: Int) -> Int:
     """Waits until a descriptor can be read or has ended (poll(2)).
 
     Args:
-        entries: What to wait for; says afterwards what is ready.
-        timeout_ms: The longest wait, cut to what 31 bits hold; -1 for any.
+        entries: The descriptors to wait for; set to their readiness.
+        timeout_ms: The longest wait, limited to 31 bits; -1 waits for ever.
 
     Returns:
-        How many are ready, or the negated errno.
+        The number of ready descriptors, or the negated errno.
     """
     return result_or_errno(
         Int(
@@ -199,14 +201,14 @@ def wait_readable(mut entries: List[PollEntry], timeout_ms: Int) -> Int:
 
 @fieldwise_init
 struct PollEntry(TrivialRegisterPassable):
-    """Names a descriptor to wait for: the kernel's `struct pollfd`."""
+    """A descriptor to wait for: the kernel's `struct pollfd`."""
 
     var descriptor: Int32
     """The descriptor."""
     var events: Int16
-    """What to wait for."""
+    """The events to wait for."""
     var ready_events: Int16
-    """What has come."""
+    """The events that occurred."""
 
     def __init__(out self, descriptor: Int32):
         """Waits until a descriptor can be read.

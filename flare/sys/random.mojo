@@ -1,4 +1,4 @@
-"""Draws octets that nobody can foresee (getrandom(2))."""
+"""Returns unpredictable octets (getrandom(2))."""
 
 from std.ffi import c_uint, external_call
 

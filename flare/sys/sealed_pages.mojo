@@ -1,4 +1,4 @@
-"""Holds octets that nobody can change, in pages of their own."""
+"""Stores octets that cannot change, in pages of their own."""
 
 from std.math import align_up
 
@@ -12,10 +12,11 @@ from .memory import (
 
 
 struct SealedPages(Movable, Sized):
-    """Owns octets in pages that hold nothing else and are never written again.
+    """Owns octets in pages that contain only these and are never written
+    again.
 
-    What the kernel still sends of them stays as it is when they are given back:
-    it keeps the pages, and only this process's view of them ends.
+    When the pages are unmapped, the kernel keeps those that it is still
+    sending: only this process's view of them ends.
     """
 
     var _address: Int
@@ -27,7 +28,7 @@ struct SealedPages(Movable, Sized):
         self._octet_count = 0
 
     def __deinit__(deinit self):
-        """Gives the pages back."""
+        """Unmaps the pages."""
         if self._address > 0:
             _ = unmap(self._address, _mapped_octets(self._octet_count))
 
@@ -35,10 +36,10 @@ struct SealedPages(Movable, Sized):
         """Copies octets into new pages and seals these.
 
         Args:
-            octets: What to hold; nothing is held yet.
+            octets: The octets; the pages must be empty before.
 
         Returns:
-            0, or the negated errno; then nothing is held.
+            0, or the negated errno; there are then no pages.
         """
         debug_assert(self._address == 0, "sealed twice")
         if len(octets) == 0:

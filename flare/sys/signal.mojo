@@ -76,13 +76,13 @@ struct SavedAction(Movable):
 
 
 def set_signal_descriptor(descriptor: Int32) -> Int32:
-    """Says where the handler writes the numbers of signals.
+    """Sets where the handler writes the numbers of signals.
 
     Args:
         descriptor: A non-blocking descriptor, or -1 for nowhere.
 
     Returns:
-        The descriptor before.
+        The previous descriptor.
     """
     var cell = PointerTo[Int](unsafe_from_address=_pipe_cell())
     var before = Int32(cell[])
@@ -127,18 +127,18 @@ def ignore_signal(number: Int) -> Tuple[Int, PointerTo[SavedAction]]:
 
 
 def restore_signal(number: Int, saved: PointerTo[SavedAction]):
-    """Gives a signal its action back, and frees the record of it.
+    """Restores a signal's action, and frees the record of it.
 
     Args:
         number: The signal.
-        saved: What `catch_signal` or `ignore_signal` returned.
+        saved: The result of `catch_signal` or `ignore_signal`.
     """
     _ = _sigaction(number, saved, None)
     heap_destroy(saved)
 
 
 def set_action(number: Int, action: PointerTo[SavedAction]) -> Int:
-    """Says what a signal does from now on.
+    """Sets the action of a signal.
 
     Args:
         number: The signal.

@@ -1,7 +1,7 @@
 """Calls the socket functions of libc.
 
-Every function returns what the kernel returned: a result that is not negative,
-or the negated error number of `flare.sys.errno`. Nothing is raised. All new
+Every function returns the kernel's result if it is not negative, otherwise the
+negated error number of `flare.sys.errno`. No function raises. All new
 descriptors are close-on-exec, and sending never raises SIGPIPE.
 """
 
@@ -199,14 +199,14 @@ def local_socket_address(
 def peer_socket_address(
     descriptor: Int32, mut address: SocketAddressStorage
 ) -> Int:
-    """Reads the address of the peer a socket is connected to (getpeername(2)).
+    """Returns the address of the peer of a connected socket (getpeername(2)).
 
     Args:
         descriptor: The socket.
         address: Set to the address.
 
     Returns:
-        0, or a negated errno; `-ENOTCONN` where there is no peer.
+        0, or a negated errno; `-ENOTCONN` without a peer.
     """
     var octet_count = UInt32(SOCKET_ADDRESS_OCTETS)
     var result = result_or_errno(
@@ -239,12 +239,12 @@ def set_socket_option(
 
 
 def set_socket_linger(descriptor: Int32, seconds: Optional[Int]) -> Int:
-    """Says what closing does with octets that are not yet sent (socket(7)).
+    """Sets what closing does with unsent octets (socket(7)).
 
     Args:
         descriptor: The socket.
         seconds: How long closing waits for them; 0 drops them and resets the
-            connection; none sends them in the background.
+            connection; `None` sends them in the background.
 
     Returns:
         0, or a negated errno.
@@ -304,7 +304,7 @@ def shut_down_socket(descriptor: Int32, direction: Int) -> Int:
 
 
 def set_non_blocking(descriptor: Int32, enabled: Bool) -> Int:
-    """Says whether calls on a descriptor wait (ioctl(2)).
+    """Sets whether calls on a descriptor wait (ioctl(2)).
 
     Args:
         descriptor: Any descriptor.
@@ -350,8 +350,8 @@ def send_octets(
 
     Args:
         descriptor: The socket.
-        octets: What to send.
-        flags: `MSG_DONTWAIT` and the like.
+        octets: The octets.
+        flags: `MSG_DONTWAIT` and others.
 
     Returns:
         The count that the kernel took, or a negated errno.
@@ -376,9 +376,9 @@ def send_two(
 
     Args:
         descriptor: The socket.
-        first: What to send first.
-        second: What to send behind it.
-        flags: `MSG_DONTWAIT` and the like.
+        first: The first octets.
+        second: The octets after them.
+        flags: `MSG_DONTWAIT` and others.
 
     Returns:
         The count that the kernel took of both together, or a negated errno.

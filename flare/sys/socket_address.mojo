@@ -1,7 +1,7 @@
-"""Lays out socket addresses as the kernel reads and writes them.
+"""Defines socket addresses in the kernel's layout.
 
-The layouts are those of Linux (ip(7), ipv6(7), unix(7)): the family in the machine's
-byte order, ports and addresses in network order (RFC 791, RFC 8200).
+The layouts are those of Linux (ip(7), ipv6(7), unix(7)): the family in the
+machine's byte order, ports and addresses in network order (RFC 791, RFC 8200).
 """
 
 comptime AF_UNSPEC = 0
@@ -23,8 +23,8 @@ its first NUL not counted."""
 comptime _V4_OCTETS = 16
 comptime _V6_OCTETS = 28
 comptime _UNIX_OCTETS_MAX = 110
-# Behind everything that the kernel reads of an address of Unix sockets, whose
-# end only its length tells.
+# After all octets that the kernel reads of a Unix socket's address, whose end
+# is given only by its length.
 comptime _COUNT_WORD = 15
 
 
@@ -36,7 +36,7 @@ struct SocketAddressStorage(Copyable, Movable):
     """
 
     var words: Array[UInt64, SOCKET_ADDRESS_OCTETS // 8]
-    """The octets of the address; zero behind its end."""
+    """The octets of the address; zero after its end."""
 
     def __init__(out self):
         """Makes an address of no family."""
@@ -121,7 +121,7 @@ struct SocketAddressStorage(Copyable, Movable):
             )
 
     def family(self) -> Int:
-        """Reads the address family.
+        """Returns the address family.
 
         Returns:
             `AF_INET`, `AF_INET6`, `AF_UNIX` or `AF_UNSPEC`; other families of
@@ -130,7 +130,7 @@ struct SocketAddressStorage(Copyable, Movable):
         return Int(self.words[0] & 0xFFFF)
 
     def octet_count(self) -> Int:
-        """Tells how many octets the kernel reads of this address.
+        """Returns how many octets the kernel reads of this address.
 
         Returns:
             The length for `bind` and `connect`: 16 for IPv4, 28 for IPv6, that
@@ -145,7 +145,7 @@ struct SocketAddressStorage(Copyable, Movable):
         return SOCKET_ADDRESS_OCTETS
 
     def port(self) -> UInt16:
-        """Decodes the port of an IP socket address.
+        """Returns the port of an IP address.
 
         Returns:
             The port; without meaning for a family that is not IP.

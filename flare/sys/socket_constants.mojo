@@ -1,4 +1,4 @@
-"""Names the socket types, levels, options and flags of Linux.
+"""Defines the socket types, levels, options and flags of Linux.
 
 The values are those of x86-64 and aarch64 (socket(7), tcp(7), ip(7), ipv6(7)).
 """
@@ -34,7 +34,7 @@ comptime SO_RCVBUF = 8
 comptime SO_KEEPALIVE = 9
 """Sends probes on an idle connection."""
 comptime SO_LINGER = 13
-"""What closing does with octets that are not yet sent."""
+"""How closing treats unsent octets."""
 comptime SO_REUSEPORT = 15
 """Binds several sockets to one address; the kernel spreads the work."""
 comptime SO_PEERCRED = 17

@@ -22,26 +22,26 @@ comptime _TYPE_SOCKET = 0o140000
 
 @fieldwise_init
 struct FileIdentity(Equatable, TrivialRegisterPassable):
-    """Tells one file from another."""
+    """The identity of a file."""
 
     var device: UInt64
     """The number of its file system."""
     var inode: UInt64
     """Its number there."""
     var is_socket: Bool
-    """It stands for a socket."""
+    """Whether it is a socket."""
 
     def __init__(out self):
-        """Names no file."""
+        """Creates an identity of no file."""
         self = Self(0, 0, False)
 
 
 @fieldwise_init
 struct PeerCredentials(Equatable, TrivialRegisterPassable):
-    """Says which process has made the other end of a connection.
+    """The process that created the other end of a connection.
 
-    The kernel notes it when the end connects or begins to listen; the process
-    may have ended, or given the socket away, since.
+    The kernel records it when the end connects or starts to listen. The
+    process may have ended, or passed the socket on, since then.
     """
 
     var pid: Int
@@ -53,11 +53,11 @@ struct PeerCredentials(Equatable, TrivialRegisterPassable):
 
 
 def identify_file(path: StringSlice, mut identity: FileIdentity) -> Int:
-    """Looks at a file, and never behind a symbolic link (statx(2)).
+    """Identifies a file, without following a symbolic link (statx(2)).
 
     Args:
         path: The path, without NUL.
-        identity: Set to what is there.
+        identity: Set to the file's identity.
 
     Returns:
         0, or a negated errno.
@@ -152,14 +152,14 @@ def open_file_itself(path: StringSlice) -> Int:
 
 
 def set_mode_of_file_itself(descriptor: Int32, mode: Int) -> Int:
-    """Says who may use a file (chmod(2)).
+    """Sets the permissions of a file (chmod(2)).
 
     Args:
-        descriptor: What `open_file_itself` returned, for no symbolic link.
+        descriptor: The result of `open_file_itself`; not a symbolic link.
         mode: The permissions, 0 to 0o777.
 
     Returns:
-        0, or a negated errno; `-ENOENT` where /proc is not mounted.
+        0, or a negated errno; `-ENOENT` if /proc is not mounted.
     """
     # fchmod(2) refuses such a descriptor; its name leads to the same file.
     var name = _terminated(String("/proc/self/fd/", descriptor))
@@ -171,10 +171,10 @@ def set_mode_of_file_itself(descriptor: Int32, mode: Int) -> Int:
 
 
 def set_descriptor_mode(descriptor: Int32, mode: Int) -> Int:
-    """Says who may use what a descriptor stands for (fchmod(2)).
+    """Sets the permissions of a descriptor's file (fchmod(2)).
 
-    The file of a Unix socket that is bound later begins with these permissions,
-    less those that the process masks.
+    The file of a Unix socket that is bound later starts with these
+    permissions, less the umask.
 
     Args:
         descriptor: The descriptor.

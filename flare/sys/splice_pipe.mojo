@@ -1,7 +1,7 @@
 """Sends pages to a socket without copying them (vmsplice(2), splice(2)).
 
-Pages that lie in a pipe move on to a socket by reference. What the socket does
-not take at once is dropped from the pipe, so that it is empty between calls.
+Pages in a pipe move on to a socket by reference. Pages that the socket does
+not take at once are dropped from the pipe, so that it is empty between calls.
 """
 
 from std.ffi import c_int, c_uint, external_call
@@ -98,26 +98,25 @@ struct SplicePipe(TrivialRegisterPassable):
         head: Span[mut=False, UInt8, _],
         pages: Span[mut=False, UInt8, _],
     ) -> Int:
-        """Sends octets, and pages behind them, without waiting.
+        """Sends octets, and pages after them, without waiting.
 
-        A peer that has left would end the process: the calling thread gets no
-        `SIGPIPE` from now on until `let_signal_through`. Between the two many
-        may be sent for, and nobody else's code runs.
+        A peer that has left would end the process by SIGPIPE. So from now on,
+        the calling thread gets no SIGPIPE until `let_signal_through`. Between
+        the two, there may be many sends, and no other code runs.
 
         Args:
             descriptor: A connected socket whose calls do not wait.
-            head: What to send first; copied.
-            pages: What to send behind it; not copied.
+            head: The first octets; copied.
+            pages: The octets after them; not copied.
 
         Returns:
-            The count that the kernel took of both together, at most
-            256 KiB of the pages. 0 if it took nothing: an ordinary send shows
-            why, or does better.
+            The number that the kernel took of both together, with at most 256
+            KiB of the pages. 0 if it took none: an ordinary send then shows
+            the reason, or does better.
 
         Safety:
-            The pages are never written again by anybody, and what they hold is
-            never freed, only unmapped: the peer may read them for as long as
-            it likes.
+            The pages are never written again, and never freed, only unmapped:
+            the peer may read them at any later time.
         """
         if self._state[].phase != _Phase.OPEN and not self._open():
             return 0
@@ -131,8 +130,9 @@ struct SplicePipe(TrivialRegisterPassable):
 
     @always_inline
     def let_signal_through(self):
-        """Gives the calling thread, which is the one that has sent, the signals
-        that it got before; what sending raised is gone."""
+        """Restores the signals of the calling thread, which must be the one
+        that has sent. Pending ones of the sends are dropped.
+        """
         if self._state[].mask:
             self._restore_signals()
 
@@ -161,8 +161,7 @@ struct SplicePipe(TrivialRegisterPassable):
         var more = filled < len(pages)
         var moved = self._move(descriptor, filled, more)
         if moved < filled:
-            # Where it has moved something before, its result does not tell why
-            # it ended.
+            # After a partial transfer, the result does not show why it ended.
             if moved != -EAGAIN:
                 self._state[].may_be_broken = True
             self._drop(filled - max(moved, 0))
@@ -197,15 +196,15 @@ struct SplicePipe(TrivialRegisterPassable):
                 _SPLICE_F_NONBLOCK,
             )
             if dropped <= 0:
-                # What stays in it would come before the next content.
+                # Octets left in the pipe would precede the next content.
                 self._close()
                 return
             octets -= dropped
 
     def _note(self, result: Int):
-        # Filters of system calls answer with one of these, and so does a
-        # system without the sink; what is short, or has no room now, may be
-        # had next time.
+        # These errors come from system call filters, and from systems without
+        # this kind of splice. A shortage, or a lack of room, may be over next
+        # time.
         if (
             result == -EPERM
             or result == -ENOSYS

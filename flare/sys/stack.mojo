@@ -12,9 +12,10 @@ from std.sys.info import CompilationTarget
 from .thread_cell import thread_word
 
 comptime RESERVED_OCTETS = 32 * 1024
-"""What is left below the last level, at most half of the stack: a frame of a
-large struct, the text of an error (9 KiB), and the destructors that run on the
-way back."""
+"""The room left after the last level, at most half of the stack. It is for a
+frame of a large struct, the text of an error (9 KiB), and the destructors on
+the way back.
+"""
 comptime _UNKNOWN_STACK_OCTETS = 64 * 1024
 # The size of pthread_attr_t is 56 on x86-64 and 64 on aarch64.
 comptime _ATTRIBUTE_WORDS = 16
@@ -28,12 +29,12 @@ comptime _OWN_HIGH = 6
 
 @fieldwise_init
 struct StackRange(TrivialRegisterPassable):
-    """Names the addresses of a stack, as far as frames may lie there."""
+    """The addresses of a stack that frames may use."""
 
     var low: Int
     """The lowest address."""
     var high: Int
-    """The address behind the highest one; equal to `low` if there is none."""
+    """The address after the highest one; equal to `low` if there is none."""
 
     @always_inline
     def holds(self, address: Int) -> Bool:
@@ -63,13 +64,13 @@ def stack_pointer() -> Int:
 
 @always_inline
 def set_running_stack(stack: StackRange) -> StackRange:
-    """Announces the stack that the calling thread runs on from now on.
+    """Announces the stack on which the calling thread runs from now on.
 
     Args:
         stack: Its addresses; an empty range is the thread's own stack.
 
     Returns:
-        What was announced before.
+        The stack that was announced before.
     """
     var words = thread_word()
     var before = StackRange(

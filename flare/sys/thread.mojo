@@ -17,8 +17,8 @@ def start_thread(
     """Starts a thread.
 
     Args:
-        function: Where it begins.
-        argument: What it receives; on the heap.
+        function: The function to run.
+        argument: Its argument; on the heap.
 
     Returns:
         0 and the thread's id, or the negated errno and 0.
@@ -34,7 +34,7 @@ def join_thread(id: UInt64):
     """Waits for the end of a thread.
 
     Args:
-        id: What `start_thread` returned.
+        id: The result of `start_thread`.
     """
     _ = external_call["pthread_join", c_int](id, Optional[Erased](None))
 
@@ -43,12 +43,12 @@ def join_thread_within(id: UInt64, duration_ms: Int) -> Bool:
     """Waits for the end of a thread for a limited time.
 
     Args:
-        id: What `start_thread` returned.
+        id: The result of `start_thread`.
         duration_ms: The longest wait.
 
     Returns:
-        False if the thread still runs: it is detached, and nothing may be freed
-        that it uses.
+        False if the thread is still running: it is detached, and the memory it
+        uses must not be freed.
     """
     var until = _wall_clock_after(duration_ms)
     var done = external_call["pthread_timedjoin_np", c_int](
@@ -87,10 +87,10 @@ struct Lock(TrivialRegisterPassable):
 
     @staticmethod
     def create() -> Self:
-        """Makes a lock that nobody holds.
+        """Creates a free lock.
 
         Returns:
-            A handle; call `destroy` when no thread uses it any more.
+            A handle. Call `destroy` when no thread uses it any more.
         """
         return Self(heap_create(_LockState()))
 
@@ -105,7 +105,7 @@ struct Lock(TrivialRegisterPassable):
         )
 
     def release(self):
-        """Lets other threads hold the lock."""
+        """Releases the lock."""
         _ = external_call["pthread_mutex_unlock", c_int](
             Pointer(to=self._state[].mutex)
         )
@@ -188,7 +188,7 @@ def pin_to_cpu(cpu: Int) -> Int:
 
 
 def set_affinity(cpus: List[Int]) -> Int:
-    """Lets the calling thread run on the given CPUs only.
+    """Restricts the calling thread to the given CPUs.
 
     Args:
         cpus: Their numbers, below 1024.
@@ -213,10 +213,10 @@ struct ThreadExit:
 
     @staticmethod
     def open(function: ThreadExitFunction) -> Int:
-        """Makes a key whose value is handed to a function at thread exit.
+        """Creates a key whose value is passed to a function at thread exit.
 
         Args:
-            function: What to call with the thread's value.
+            function: Called with the thread's value.
 
         Returns:
             The key, or the negated errno.
@@ -229,11 +229,12 @@ struct ThreadExit:
 
     @staticmethod
     def set(key: Int, value: Int) -> Int:
-        """Says what the calling thread hands to the function when it ends.
+        """Sets the value that the calling thread passes to the function when
+        it ends.
 
         Args:
-            key: What `open` returned.
-            value: The value; 0 asks for nothing.
+            key: The result of `open`.
+            value: The value; 0 causes no call.
 
         Returns:
             0, or the negated errno.
@@ -244,13 +245,14 @@ struct ThreadExit:
 
     @staticmethod
     def get(key: Int) -> Int:
-        """Reads what the calling thread hands to the function when it ends.
+        """Returns the value that the calling thread passes to the function
+        when it ends.
 
         Args:
-            key: What `open` returned.
+            key: The result of `open`.
 
         Returns:
-            The value, at first 0.
+            The value; 0 by default.
         """
         return external_call["pthread_getspecific", Int](c_uint(key))
 

@@ -27,10 +27,10 @@ comptime _DATA = (
     ".type flare_thread_cell,@object\n.size flare_thread_cell,56\n"
     "flare_thread_cell: .zero 56\n.popsection\n"
 )
-# A routine of its own, because what is called here may use the stack as any
-# function does. The linker defines `__ehdr_start`, the loader of `mojo run`
-# does not. Between `data16` and the call stand the octets by which the linker
-# knows the general form of the access, and for a program writes the short one.
+# This is a routine of its own, because the called code may use the stack as
+# any function does. The linker defines `__ehdr_start`; the loader of `mojo
+# run` does not. The octets between `data16` and the call mark the general form
+# of the access; in a program, the linker replaces it by the short form.
 comptime _X86 = (
     ".ifndef flare_thread_cell_address\n"
     '.pushsection .text.flare_thread_cell_address,"axG",@progbits,'
@@ -49,7 +49,7 @@ comptime _X86 = (
 
 
 struct _KeyedCell(Movable):
-    # The words of one thread where no linker made the program.
+    # The words of one thread in a program without a linker.
     var words: Array[Int, 7]
     var key: Int
     var rounds: Int
@@ -67,7 +67,7 @@ comptime _KEY = _Global[
 
 @no_inline
 def _thread_cell() -> Int:
-    # 0 where the words are to be found by the key.
+    # 0 if the words must be found by the key.
     comptime if CompilationTarget.has_neon():
         return inlined_assembly[
             _DATA
@@ -105,10 +105,10 @@ def thread_may_begin_loop() -> Bool:
 
 
 def set_thread_may_begin_loop(is_allowed: Bool):
-    """Says whether a wait may give the calling thread a loop.
+    """Sets whether a wait may create a loop for the calling thread.
 
     Args:
-        is_allowed: True at first.
+        is_allowed: Whether it may; True by default.
     """
     thread_word()[unsafe_offset=2] = 0 if is_allowed else 1
 
@@ -127,10 +127,10 @@ def thread_recycler() -> Optional[Recycler]:
 
 
 def set_thread_recycler(recycler: Optional[Recycler]):
-    """Says which recycler the calling thread uses.
+    """Sets the recycler of the calling thread.
 
     Args:
-        recycler: The recycler, or none.
+        recycler: The recycler, or `None`.
     """
     thread_word()[unsafe_offset=1] = Int(
         recycler.value().state

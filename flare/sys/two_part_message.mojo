@@ -78,10 +78,10 @@ struct TwoPartMessages(TrivialRegisterPassable):
         """Describes a send of two runs of octets.
 
         Args:
-            first: What to send first; in place until the send completes.
-            first_octets: How many octets.
-            second: What to send behind it; likewise.
-            second_octets: How many octets.
+            first: The first octets; in place until the send completes.
+            first_octets: Their number.
+            second: The octets after them; likewise.
+            second_octets: Their number.
 
         Returns:
             The address for the submission.

@@ -14,7 +14,7 @@ from .dynamic_library import LibraryFunctions, OptionalErased, library_names
 comptime ZLIB_NAMES: List[StaticString] = library_names[
     "libz.so.1", "libz.1.dylib"
 ]()
-"""Where the library is looked for, in this order."""
+"""The names of the library, in the order in which they are tried."""
 
 comptime _NAMES: List[StaticString] = [
     "deflate",
@@ -44,7 +44,7 @@ comptime _RunFunction = def(PointerTo[_CStream], c_int) thin abi("C") -> c_int
 
 
 struct ZlibResult:
-    """Names what zlib returns."""
+    """The results of zlib."""
 
     comptime OK = 0
     """There is progress."""
@@ -59,7 +59,7 @@ struct ZlibResult:
 
 
 struct ZlibWindow:
-    """Names the wrappings of deflate, as the bits that zlib knows them by."""
+    """The formats of deflate data, as zlib's window bits."""
 
     comptime GZIP = 15 + 16
     """RFC 1952."""
@@ -106,7 +106,7 @@ struct _CStream(Movable):
 
 @fieldwise_init
 struct Zlib(TrivialRegisterPassable):
-    """Names the loaded library."""
+    """A handle to the loaded library."""
 
     var functions: PointerTo[LibraryFunctions[_NAMES]]
     """Its functions."""
@@ -183,7 +183,7 @@ struct Zlib(TrivialRegisterPassable):
 
 @fieldwise_init
 struct ZlibStream(TrivialRegisterPassable):
-    """Names one run of compressed octets that is read or written."""
+    """A handle to the decoder or encoder of one content."""
 
     var _library: Zlib
     var _stream: PointerTo[_CStream]
@@ -196,15 +196,15 @@ struct ZlibStream(TrivialRegisterPassable):
         output: Span[mut=True, UInt8, _],
         flush: Int = CodingFlush.NONE,
     ) -> CodingStep:
-        """Reads from the input and writes to the output, as far as both go.
+        """Decodes or encodes as far as the input and the room allow.
 
         Args:
-            input: What to read; of more than a GiB only the front is.
-            output: Where to write.
+            input: The octets; of more than a GiB, only the first are used.
+            output: The destination.
             flush: One of the constants of `CodingFlush`; none to decompress.
 
         Returns:
-            What was done; the result is one of `ZlibResult`, or below 0.
+            The progress, with one of `ZlibResult`, or a negative result.
         """
         ref s = self._stream[]
         var input_octets = min(len(input), _CALL_OCTETS_MAX)
@@ -220,7 +220,7 @@ struct ZlibStream(TrivialRegisterPassable):
         ]()
         s.available_out = UInt32(output_octets)
         var how = _NO_FLUSH
-        # What was cut off follows in the next call.
+        # The rest follows in the next call.
         if input_octets == len(input) and flush != CodingFlush.NONE:
             how = _FINISH if flush == CodingFlush.FINISH else _SYNC_FLUSH
         var functions = self._library.functions

@@ -1,6 +1,6 @@
-"""Loads the library of Zstandard when it is first used, and runs it.
+"""Loads the library of Zstandard at first use, and calls it.
 
-What the library moves forward lies on the heap.
+The state of the library lies on the heap.
 """
 
 from std.ffi import _Global, c_int
@@ -14,7 +14,7 @@ from .dynamic_library import LibraryFunctions, OptionalErased, library_names
 comptime ZSTD_NAMES: List[StaticString] = library_names[
     "libzstd.so.1", "libzstd.1.dylib"
 ]()
-"""Where the library is looked for, in this order."""
+"""The names of the library, in the order in which they are tried."""
 
 comptime _FUNCTIONS: List[StaticString] = [
     "ZSTD_CCtx_reset",
@@ -43,7 +43,7 @@ comptime _ResetFunction = def(Erased, c_int) thin abi("C") -> UInt64
 
 
 struct ZstdResult:
-    """Names what the library returns that is no hint of a length."""
+    """The results of the library that are not a hint about lengths."""
 
     comptime DONE = 0
     """A frame was read to its end; or all that was asked for is written."""
@@ -77,7 +77,7 @@ struct _Places(Movable):
 
 @fieldwise_init
 struct Zstd(TrivialRegisterPassable):
-    """Names the loaded library."""
+    """A handle to the loaded library."""
 
     var functions: PointerTo[LibraryFunctions[_FUNCTIONS]]
     """Its functions."""
@@ -140,7 +140,7 @@ struct Zstd(TrivialRegisterPassable):
 
 @fieldwise_init
 struct ZstdReader(TrivialRegisterPassable):
-    """Names frames that are read."""
+    """A handle to the decoder of one content."""
 
     var _library: Zstd
     var _state: Erased
@@ -150,15 +150,15 @@ struct ZstdReader(TrivialRegisterPassable):
     def run(
         self, input: Span[UInt8, _], output: Span[mut=True, UInt8, _]
     ) -> CodingStep:
-        """Reads from the input and writes to the output, as far as both go.
+        """Decodes as far as the input and the room allow.
 
         Args:
-            input: What to read.
-            output: Where to write.
+            input: The encoded octets.
+            output: The destination.
 
         Returns:
-            What was done; the result is one of `ZstdResult`, or over 0 while
-            the frame goes on.
+            The progress, with one of `ZstdResult`, or over 0 while the frame
+            continues.
         """
         _place(self._places, input, output)
         var result = self._library.functions[].function[
@@ -186,7 +186,7 @@ struct ZstdReader(TrivialRegisterPassable):
 
 @fieldwise_init
 struct ZstdWriter(TrivialRegisterPassable):
-    """Names a frame that is written."""
+    """A handle to the encoder of one content."""
 
     var _library: Zstd
     var _state: Erased
@@ -199,17 +199,17 @@ struct ZstdWriter(TrivialRegisterPassable):
         output: Span[mut=True, UInt8, _],
         flush: Int,
     ) -> CodingStep:
-        """Reads from the input and writes to the output, as far as both go.
+        """Encodes as far as the input and the room allow.
 
         Args:
-            input: What to compress.
-            output: Where to write.
-            flush: One of the constants of `CodingFlush`; where the output
-                becomes full, the next call says the same again.
+            input: The octets to encode.
+            output: The destination.
+            flush: One of the constants of `CodingFlush`. If the output is
+                full, pass the same again.
 
         Returns:
-            What was done; the result is one of `ZstdResult`, or over 0 while
-            there is more to write.
+            The progress, with one of `ZstdResult`, or over 0 while there is
+            more to write.
         """
         _place(self._places, input, output)
         var result = self._library.functions[].function[

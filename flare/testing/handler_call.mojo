@@ -1,7 +1,7 @@
 """Passes one request to a handler, and its response back, in memory.
 
 The server's end of the HTTP/1.1 machine parses the request and checks a
-streamed response, so a handler meets the same rules as in a server.
+streamed response. So a handler meets the same rules as in a server.
 """
 
 from flare.core import (

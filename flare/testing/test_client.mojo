@@ -1,7 +1,7 @@
 """Sends requests to a handler without a socket.
 
-The client's end of the HTTP/1.1 machine writes a request and the server's end
-parses it, so a handler sees exactly what it would see in a server. A request
+The client's end of the HTTP/1.1 machine writes a request, and the server's end
+parses it. So a handler sees exactly what it would see in a server. A request
 that the machine refuses is answered as a server does.
 """
 

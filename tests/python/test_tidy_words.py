@@ -189,3 +189,11 @@ class BoundTest(TreeTest):
         self.write(tidy_words.PATH, "[docs]\nsubject 1\n")
         tidy.Tree(self.root).settle()
         self.assert_rules("words")
+
+
+class CommentTest(TreeTest):
+    def test_how_an_example_is_run_is_no_prose(self):
+        text = "# Run: x\n# Prints: who waits\n# Who waits.\n"
+        self.write("examples/01_a.mojo", text)
+        found = [hit.text for hit in tidy.Tree(self.root).hits]
+        self.assertEqual(found, ["Who waits."])

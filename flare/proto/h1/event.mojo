@@ -1,21 +1,22 @@
-"""Names what the HTTP/1.1 machine reports."""
+"""Defines the events of the HTTP/1.1 machine."""
 
 from std.builtin.globals import global_constant
 
 
 @fieldwise_init
 struct H1Event(TrivialRegisterPassable):
-    """Reports one thing that happened on a connection.
+    """One event on a connection.
 
-    Whatever the kind, the owner drops `consumed` octets from the front of the
-    window; they are not zero for some `NEED_OCTETS` too (chunk lines).
+    For every kind, the owner drops `consumed` octets from the front of the
+    window. The number may be above zero for `NEED_OCTETS` too (chunk lines).
     """
 
     comptime NEED_OCTETS: UInt8 = 0
-    """Nothing can be reported before more octets arrive."""
+    """No event is available before more octets arrive."""
     comptime PAUSED: UInt8 = 1
-    """Nothing is read before the exchange in progress is complete, or ever
-    again when `wants_close()`."""
+    """No octets are read before the exchange in progress is complete; never
+    again if `wants_close()`.
+    """
     comptime REQUEST_HEAD: UInt8 = 2
     """`head` holds a request line and its header section."""
     comptime RESPONSE_HEAD: UInt8 = 3
@@ -49,13 +50,13 @@ struct H1Event(TrivialRegisterPassable):
 
     @staticmethod
     def name(kind: UInt8) -> StaticString:
-        """Names a kind.
+        """Returns the name of a kind.
 
         Args:
             kind: One of the constants.
 
         Returns:
-            Its name.
+            The name.
         """
         comptime NAMES: Array[StaticString, 11] = [
             "NEED_OCTETS",

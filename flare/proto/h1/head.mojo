@@ -1,8 +1,8 @@
-"""Holds a parsed head: offsets into the window it was reported in.
+"""Defines a parsed head: offsets into the window in which it was reported.
 
-The owner of a head keeps the octets of the window too, from the first octet of
-the head on and in one piece, for as long as it uses the views. A head copies
-only what it has to mend: the views then show the clean form (`mending`).
+While the owner of a head uses its views, it also keeps the octets of the
+window, contiguous, from the first octet of the head on. A head copies only the
+parts that must be mended: its views then show the clean form (`mending`).
 """
 
 from std.sys.intrinsics import unlikely
@@ -11,7 +11,7 @@ from flare.message import FieldLine, FieldSection, Method, RequestTarget
 
 
 struct BodyKind:
-    """Names how the end of a body is found (RFC 9112 section 6.3)."""
+    """How the end of a body is found (RFC 9112 section 6.3)."""
 
     comptime NONE: UInt8 = 0
     """There is no body, or it is empty."""
@@ -43,22 +43,22 @@ struct HeadProgress(TrivialRegisterPassable):
     """A line that goes on with the value before it; of responses only."""
 
     var part: UInt8
-    """What the next octet belongs to, one of the constants."""
+    """The part to which the next octet belongs, one of the constants."""
     var empty_lines: UInt32
     """Empty lines skipped before the start line."""
     var scanned: UInt32
     """Octets of the window that need not be looked at again."""
     var part_start: UInt32
-    """Where the start line, the target, the version or the field line
-    begins."""
+    """The start of the start line, the target, the version or the field line.
+    """
     var name_octets: UInt32
     """The length of the name whose value is being read."""
     var section_start: UInt32
     """Where the field section begins."""
     var codings: UInt8
-    """What Transfer-Encoding said so far; bits of `framing`."""
+    """The codings of Transfer-Encoding so far; bits of `framing`."""
     var is_odd: Bool
-    """True if something was read that the views do not show as received."""
+    """Whether octets were accepted that the views do not show as received."""
     var owner: Int
     """The address of the connection state whose head this is, or 0."""
 
@@ -78,15 +78,16 @@ struct Head(Movable):
     var trailers: List[FieldLine]
     """The trailers; they lie in the window in which they were reported, so
     they never mix with `lines` (RFC 9110 section 6.5.1)."""
-    # What a new head empties stands together, so that a few stores do it.
+    # The fields that a new head resets are neighbours, so that a few stores
+    # suffice.
     var known: UInt64
     """A set of `FieldName` ids: which known fields are present."""
     var host: Int
     """The index of the Host line, or -1."""
     var content_length: Int
-    """What Content-Length says, or -1 if there is none."""
+    """The value of Content-Length, or -1 if there is none."""
     var start: Int
-    """Where the start line begins, after skipped empty lines."""
+    """The start of the start line, after skipped empty lines."""
     var status: Int
     """The status code of a response; 0 in a request."""
     var progress: HeadProgress
@@ -100,11 +101,13 @@ struct Head(Movable):
     var expects_continue: Bool
     """Whether the client waits for 100 (Continue) before the body."""
     var has_mended_target: Bool
-    """True if `mended` holds the request target in its clean form."""
+    """Whether `mended` contains the clean form of the request target."""
     var has_mended_fields: Bool
-    """True if `mended` holds the header section in its clean form."""
+    """Whether `mended` contains the clean form of the header section."""
     var has_mended_trailers: Bool
-    """True if `mended_trailers` holds the trailer section likewise."""
+    """Whether `mended_trailers` contains the clean form of the trailer
+    section.
+    """
     var has_plain_host: Bool
     """Whether the first look at the window showed that Host is a name or an
     IPv4 address, with or without a port.
@@ -159,11 +162,11 @@ struct Head(Movable):
 
     @always_inline
     def begin(mut self, owner: Int):
-        """Forgets the last head before the first octet of a new one.
+        """Resets the head for the first octet of a new one.
 
         Args:
-            owner: The address of the connection state, or 0 where it is set
-                as soon as the head turns out to arrive in pieces.
+            owner: The address of the connection state; 0 if it is set later,
+                once the head turns out to arrive in pieces.
         """
         self.lines.clear()
         self.trailers.clear()
@@ -317,8 +320,9 @@ struct Head(Movable):
     def authority[
         origin: ImmOrigin
     ](self, octets: Span[UInt8, origin]) -> StringSlice[origin]:
-        """Views host and port that a request is for: those of the request
-        target if it names them, else those of Host (RFC 9112 section 3.2.2).
+        """Returns the host and port that a request is for: those of the
+        request target if it has them, otherwise those of Host (RFC 9112
+        section 3.2.2).
 
         Parameters:
             origin: The origin of the octets.
@@ -327,7 +331,7 @@ struct Head(Movable):
             octets: The window in which the head was reported.
 
         Returns:
-            Host and port as received; empty if the request names none.
+            Host and port as received; empty if the request has none.
         """
         if self.target.authority_octets != 0:
             return StringSlice(

@@ -73,11 +73,10 @@ def boundary_in[
 
 
 def boundary_of(random: Span[UInt8, _]) -> String:
-    """Makes a boundary that no content has by chance.
+    """Returns a boundary that no content contains by chance.
 
     Args:
-        random: Octets that nobody can guess, 16 of them or more; at most 30
-            are used.
+        random: At least 16 unpredictable octets; at most 30 are used.
 
     Returns:
         The boundary.

@@ -3,7 +3,7 @@
 
 @fieldwise_init
 struct MultipartError(Equatable, ImplicitlyCopyable, Writable):
-    """Says why octets are no form, or why a part cannot be written."""
+    """Describes why octets are not a form, or why a part cannot be written."""
 
     comptime MALFORMED: UInt8 = 0
     """The octets break RFC 7578 or RFC 2046: a server answers 400."""
@@ -42,10 +42,10 @@ struct MultipartError(Equatable, ImplicitlyCopyable, Writable):
         return Self(Self.TOO_LARGE, reason)
 
     def status(self) -> Int:
-        """Tells what a server answers.
+        """Returns the status with which a server answers.
 
         Returns:
-            400, 413, or 500 for a mistake of the caller.
+            The status: 400, 413, or 500 for a mistake of the caller.
         """
         if self.kind == Self.MALFORMED:
             return 400

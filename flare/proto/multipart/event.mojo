@@ -1,16 +1,16 @@
-"""Names what the multipart machine reports."""
+"""Defines the events of the multipart machine."""
 
 
 @fieldwise_init
 struct MultipartEvent(TrivialRegisterPassable):
-    """Reports one thing found in a form.
+    """One event in a form.
 
-    Whatever the kind, the owner drops `consumed` octets from the front of the
-    window; they may be more than 0 for `NEED_OCTETS` too.
+    For every kind, the owner drops `consumed` octets from the front of the
+    window. The number may be above zero for `NEED_OCTETS` too.
     """
 
     comptime NEED_OCTETS: UInt8 = 0
-    """Nothing can be reported before more octets arrive."""
+    """No event is available before more octets arrive."""
     comptime PART_HEAD: UInt8 = 1
     """`machine.part` describes a part."""
     comptime DATA: UInt8 = 2
@@ -18,7 +18,7 @@ struct MultipartEvent(TrivialRegisterPassable):
     comptime END_OF_PART: UInt8 = 3
     """The part is whole."""
     comptime END: UInt8 = 4
-    """The form is whole; what follows is dropped."""
+    """The form is complete; later octets are dropped."""
 
     var kind: UInt8
     """One of the constants."""

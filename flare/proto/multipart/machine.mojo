@@ -1,9 +1,9 @@
 """Divides the content of a form into parts (RFC 7578, RFC 2046 section 5.1).
 
-The owner keeps the octets that have come and passes those not yet consumed as
-the `window`. A line that begins with the boundary ends a part, and must be
-nothing else: a boundary that stands in the content of a part is refused, so
-that no two readers divide a form differently.
+The owner keeps the received octets, and passes those not yet consumed as the
+`window`. A line that starts with the boundary ends a part, and must contain no
+other octets. A boundary inside the content of a part is refused, so that no
+two recipients divide a form differently.
 """
 
 from flare.core import CR, LF, SPACE, TAB, equals, find_octet
@@ -15,7 +15,7 @@ from .part import MultipartPart, read_part_head
 
 comptime _MINUS: UInt8 = 45
 comptime _PADDING_MAX = 64
-# The longest run of blanks behind a boundary.
+# The longest run of blanks after a boundary.
 
 
 @fieldwise_init
@@ -69,11 +69,11 @@ struct MultipartMachine(Movable):
         boundary: Span[UInt8, _],
         limits: MultipartLimits = MultipartLimits(),
     ):
-        """Begins before the first octet.
+        """Starts before the first octet.
 
         Args:
             boundary: The boundary, at most 70 octets.
-            limits: What is read at most.
+            limits: Bounds on the form.
         """
         debug_assert(len(boundary) <= BOUNDARY_OCTETS_MAX, "a long boundary")
         self.part = MultipartPart()
@@ -87,17 +87,17 @@ struct MultipartMachine(Movable):
     def next_event(
         mut self, window: Span[UInt8, _]
     ) raises MultipartError -> MultipartEvent:
-        """Looks for what comes next.
+        """Returns the next event.
 
         Args:
             window: The octets not yet consumed, contiguous.
 
         Returns:
-            What was found; `END` again and again behind the end.
+            The event; `END` again in every call after the end.
 
         Raises:
-            MultipartError: If the form is malformed or passes a limit; from
-                then on every call raises.
+            MultipartError: If the form is malformed or exceeds a limit. Every
+                later call raises too.
         """
         var stage = self._stage
         self._stage = _Stage.FAILED
@@ -118,20 +118,20 @@ struct MultipartMachine(Movable):
         return event
 
     def receive_end(self) raises MultipartError:
-        """Says that no more octets come, when `next_event` wants more.
+        """Reports the end of the octets, when `next_event` needs more.
 
         Raises:
-            MultipartError: If the form is not whole.
+            MultipartError: If the form is incomplete.
         """
         if self._stage != _Stage.END:
             raise MultipartError.malformed("the form was cut off")
 
     def window_octets_max(self) -> Int:
-        """Tells how large a window must be for the machine to go on.
+        """Returns how large a window must be for the machine to make progress.
 
         Returns:
-            Octets: with as many, `NEED_OCTETS` without `consumed` is not
-            reported.
+            The number of octets: with that many, `NEED_OCTETS` always has
+            `consumed` over 0.
         """
         return max(
             self._limits.part_head_octets_max + 4,
@@ -169,7 +169,7 @@ struct MultipartMachine(Movable):
     def _read_on(
         mut self, window: Span[UInt8, _], consumed: Int
     ) raises MultipartError -> MultipartEvent:
-        # Goes on behind octets that report nothing themselves.
+        # Continues after octets that cause no event.
         var event = self.next_event(window[consumed:])
         event.start += consumed
         event.consumed += consumed
@@ -253,7 +253,8 @@ struct MultipartMachine(Movable):
         )
 
     def _find_delimiter(self, window: Span[UInt8, _]) -> _Found:
-        # Where the delimiter stands, or could begin at the end of the window.
+        # The place of the delimiter, or of its possible start at the end of
+        # the window.
         var i = find_octet(window, CR)
         while i < len(window):
             if _begins(window[i:], Span(self._delimiter)):

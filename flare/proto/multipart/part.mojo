@@ -38,12 +38,13 @@ struct MultipartPart(Copyable, Movable):
         """Returns whether the part is a file.
 
         Returns:
-            True if it has a file name, be it empty: no file was chosen then.
+            True if it has a file name; an empty one means that no file was
+            chosen.
         """
         return Bool(self.file_name)
 
     def content_type(self) -> String:
-        """Tells the media type of the part.
+        """Returns the media type of the part.
 
         Returns:
             The value of Content-Type, or `text/plain` (RFC 7578 section 4.4).

@@ -84,15 +84,15 @@ struct MultipartWriter(Copyable, Movable):
     def write_head(
         self, part: PartDescription, mut output: Buffer
     ) raises MultipartError:
-        """Writes what stands before the content of a part.
+        """Writes the boundary and the head of a part.
 
         Args:
             part: The part.
             output: Grows by the boundary and the head.
 
         Raises:
-            MultipartError: If its media type is no field value; nothing is
-                written then.
+            MultipartError: If its media type is not a field value; no octet is
+                then written.
         """
         if part.content_type:
             var type = part.content_type.value().as_bytes()
@@ -120,7 +120,7 @@ struct MultipartWriter(Copyable, Movable):
         output.append("\r\n\r\n")
 
     def write_part_end(self, mut output: Buffer):
-        """Writes what stands behind the content of a part.
+        """Writes the end of a part's content.
 
         Args:
             output: Grows by two octets.
@@ -140,27 +140,27 @@ struct MultipartWriter(Copyable, Movable):
     def part_octets(
         self, part: PartDescription, content_octets: Int
     ) raises MultipartError -> Int:
-        """Tells how long a part is, all that stands around it included.
+        """Returns the length of a part, including its boundary and head.
 
         Args:
             part: The part.
             content_octets: The length of its content.
 
         Returns:
-            Octets.
+            The number of octets.
 
         Raises:
-            MultipartError: If its media type is no field value.
+            MultipartError: If its media type is not a field value.
         """
         var head = Buffer()
         self.write_head(part, head)
         return len(head) + content_octets + 2
 
     def end_octets(self) -> Int:
-        """Tells how long the end of the form is.
+        """Returns the length of the form's end.
 
         Returns:
-            Octets.
+            The number of octets.
         """
         return self._boundary.byte_length() + 6
 

@@ -1,14 +1,15 @@
-"""Drives epoll: does the system call when the descriptor is ready.
+"""Drives epoll: makes the system call when the descriptor is ready.
 
 Descriptors are registered edge-triggered. A send is tried at once, because a
-socket can nearly always take octets, and only one that finds no room makes its
-descriptor be watched for it; a receive waits for the first edge. What is known
-to be ready still is tried again each turn without asking the kernel, a bounded
-number of times for each descriptor.
+socket nearly always has room; only if it has none, its descriptor is watched
+for room. A receive waits for the first edge. Descriptors that are known to be
+still ready are tried again each turn without asking the kernel, a bounded
+number of times.
 
-A transient operation (`OperationState.transient`) is tried at once instead, and
-its descriptor is registered only while something waits on it: in between any
-other reactor may use it, and closing it needs no word to this one.
+A transient operation (`OperationState.transient`) is tried at once instead.
+Its descriptor is registered only while an operation waits on it. In between,
+any other reactor may use the descriptor, and it may be closed without
+informing this one.
 """
 
 from flare.core import OctetPointer, PointerTo, heap_create, heap_destroy
@@ -189,7 +190,8 @@ struct EpollBackend(Backend):
             if interest.registered and interest.tag(descriptor) == event.tag():
                 interest.note(events)
                 self._advance(descriptor, completions)
-        # What was queued meanwhile stands behind the retries done above.
+        # Operations that were queued meanwhile come after the retries done
+        # above.
         if retries > 0:
             ref retry = self.state[].retry
             for i in range(retries, len(retry)):
@@ -277,15 +279,15 @@ struct EpollBackend(Backend):
         self.close(descriptor)
 
     def now_ns(self) -> Int:
-        """Reads the monotonic clock.
+        """Returns the time of the monotonic clock.
 
         Returns:
-            Nanoseconds.
+            The time in nanoseconds.
         """
         return monotonic_ns()
 
     def wall_seconds(self) -> Int:
-        """Reads the wall clock.
+        """Returns the time of the wall clock.
 
         Returns:
             Seconds since 1970-01-01 00:00:00 UTC.
@@ -386,9 +388,9 @@ struct EpollBackend(Backend):
             return
         ref interest = self.state[].interests[index]
         if interest.registered:
-            # The kernel forgets what everybody has closed. Whoever else has it
-            # open causes events of a registration that is over; but of who
-            # wants to be accepted nobody is to be told in another's place.
+            # The kernel forgets a descriptor after all processes have closed
+            # it. If another process has it open, events of an old registration
+            # arrive. But an event about a waiting client must not be lost.
             if not closes or interest.listens:
                 _ = epoll_remove(self.state[].epoll, descriptor)
             interest.registered = False
@@ -435,8 +437,8 @@ struct EpollBackend(Backend):
         var events = interest.ready(wanted)
         if events == 0:
             return
-        # Who polls may read past this backend; then it is known from edges
-        # alone whether there is more, unless it can be asked.
+        # A poller may read without this backend. Then only edges show whether
+        # there is more, unless the socket can be asked.
         if wanted & EPOLLIN != 0 and not interest.peekable:
             interest.readable = False
         if not operation.state[].multishot:
@@ -523,8 +525,9 @@ struct EpollBackend(Backend):
             if interest.readable:
                 self._queue(descriptor)
             return
-        # Less than there is room for means that the socket is empty, unless
-        # its end or what is behind an urgent octet is still to be read.
+        # A receive that returns less than its room has emptied the socket,
+        # unless the end of the stream, or octets after an urgent one, are
+        # still to be read.
         interest.readable = (
             received == room or interest.ended or interest.urgent
         )

@@ -13,21 +13,23 @@ from flare.sys.epoll import (
 )
 
 comptime READ_EVENTS = EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLET
-"""What a descriptor is watched for at first. A new socket has room for octets,
-which the kernel would report before there is anything to do."""
+"""The events for which a descriptor is first watched. A new socket has room
+for octets; the kernel would report that before it is needed.
+"""
 comptime ALL_EVENTS = READ_EVENTS | EPOLLOUT
-"""What it is watched for as soon as something has to wait for room."""
+"""The events for which it is watched once an operation waits for room."""
 comptime ACCEPT_EVENTS = EPOLLIN | EPOLLET | EPOLLEXCLUSIVE
-"""What a listening socket is watched for while one accept waits. Several
-workers may have one socket: the kernel tells one that is not busy, and who
-begins to watch again afterwards stands behind the others."""
+"""The events for which a listening socket is watched while one accept waits.
+Several workers may share one socket: the kernel informs one that is not busy,
+and a worker that starts to watch again comes after the others.
+"""
 comptime _READ_EVENTS = EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR
 comptime _WRITE_EVENTS = EPOLLOUT | EPOLLHUP | EPOLLERR
 
 
 @fieldwise_init
 struct Interest(ImplicitlyCopyable):
-    """Knows one descriptor: who waits for what, and what is ready."""
+    """One descriptor: its waiting operations and its readiness."""
 
     var reader: Optional[Operation]
     """Receives, reads or accepts."""
@@ -36,36 +38,42 @@ struct Interest(ImplicitlyCopyable):
     var poller: Optional[Operation]
     """Waits for readiness alone."""
     var registered: Bool
-    """Epoll knows the descriptor."""
+    """Whether the descriptor is registered with epoll."""
     var watches_room: Bool
-    """It is registered for `ALL_EVENTS`."""
+    """Whether it is registered for `ALL_EVENTS`."""
     var transient: Bool
-    """The registration ends with the last operation."""
+    """Whether the registration ends with the last operation."""
     var readable: Bool
-    """Reading may succeed."""
+    """Whether reading may succeed."""
     var writable: Bool
-    """Writing may succeed."""
+    """Whether writing may succeed."""
     var ended: Bool
-    """The peer has ended its side: the end is still to be read after the
-    octets, though no further edge will say so."""
+    """Whether the peer has ended its stream: the end must still be read after
+    the octets, although no further edge will announce it.
+    """
     var urgent: Bool
-    """The peer has sent an urgent octet: a receive ends before it, though more
-    lies behind it that no further edge will announce."""
+    """Whether the peer has sent an urgent octet: a receive ends before it,
+    although more octets follow that no further edge will announce.
+    """
     var broken: Bool
-    """Neither side can go on: polls report it whatever they ask for."""
+    """Whether neither direction can continue: polls report it for any events.
+    """
     var peekable: Bool
     """Whether octets wait can be asked, which a poll needs where it finds some
     that no edge announces any more."""
     var queued: Bool
-    """It stands in the list of what can go on without an event."""
+    """Whether it is in the list of descriptors that can continue without an
+    event.
+    """
     var listens: Bool
-    """Connections are accepted from it: another process may have it open."""
+    """Whether it is a listening socket, which another process may have open."""
     var registration: UInt32
-    """Counts the registrations of the number; what the kernel reports carries
-    it, and is nobody's where it is an earlier one."""
+    """Counts the registrations of the descriptor's number. Events carry the
+    count, so that those of an earlier registration are ignored.
+    """
 
     def __init__(out self):
-        """Knows that nobody waits, and that a send can be tried."""
+        """Creates the state without waiting operations; a send may be tried."""
         self = Self(
             reader=None,
             writer=None,
@@ -94,13 +102,13 @@ struct Interest(ImplicitlyCopyable):
 
     @always_inline
     def tag(self, descriptor: Int32) -> UInt64:
-        """Says what events of the present registration carry.
+        """Returns the tag of events of the present registration.
 
         Args:
             descriptor: The descriptor.
 
         Returns:
-            The number, and above it the registration.
+            The descriptor, with the registration in the upper bits.
         """
         return UInt64(Int(descriptor)) | UInt64(self.registration) << 32
 
@@ -133,13 +141,13 @@ struct Interest(ImplicitlyCopyable):
 
     @always_inline
     def ready(self, wanted: UInt32) -> UInt32:
-        """Tells which of the events that a poll asks for have come.
+        """Returns the requested events that have occurred.
 
         Args:
             wanted: A set of epoll events.
 
         Returns:
-            Those of them that are known, and always that the socket is broken.
+            Those that are known; always that the socket is broken.
         """
         var events = UInt32(0)
         if self.readable:
@@ -154,9 +162,9 @@ struct Interest(ImplicitlyCopyable):
         return events
 
     def wait_for_news(mut self, poll: Operation):
-        """Lets a transient poll wait until the kernel reports anew.
+        """Makes a transient poll wait for the kernel's next report.
 
-        A poll for room stands where a send would: another fiber may poll for
+        A poll for room takes the place of a send: another fiber may poll for
         octets on the same descriptor meanwhile.
 
         Args:

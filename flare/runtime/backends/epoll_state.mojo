@@ -29,11 +29,11 @@ struct EpollBackendState(Movable):
     """Takes sealed pages to sockets."""
 
     def __init__(out self, epoll: Int32, buffers: BufferPool):
-        """Knows no descriptor.
+        """Creates the state without descriptors.
 
         Args:
             epoll: The epoll descriptor.
-            buffers: Where receive buffers come from.
+            buffers: The pool of receive buffers.
         """
         self.epoll = epoll
         self.buffers = buffers

@@ -1,6 +1,6 @@
-"""Does at once what a listening socket needs outside of operations.
+"""Does at once what a listening socket needs outside operations.
 
-It is the same on every kernel interface: nothing here waits.
+It is the same for every kernel interface. No function here waits.
 """
 
 from flare.sys.errno import EAGAIN, EINTR, EINVAL
@@ -17,23 +17,23 @@ from flare.sys.socket_address import SocketAddressStorage
 from flare.sys.socket_constants import MSG_DONTWAIT, SHUT_WR
 
 comptime _DROPPED_OCTETS = 8192
-# With the buffer above 1 MiB: more than a kernel queues for a socket that
-# nobody has read.
+# With the buffer, above 1 MiB: more than a kernel queues for a socket that is
+# not read.
 comptime _DROPS_MAX = 128
 
 
 def accept_waiting(listener: Int32) -> Int:
-    """Accepts one connection that waits already.
+    """Accepts one connection that is already waiting.
 
-    The listener does not block afterwards: another process that has it open
-    may be faster than the call that follows the look.
+    It makes the listener non-blocking: if another process has the listener
+    open, it may accept the connection between the check and the call.
 
     Args:
         listener: A listening socket.
 
     Returns:
-        The descriptor, which blocks; EAGAIN if nobody waits, or another
-        negated errno.
+        The descriptor, in blocking mode; EAGAIN if no client is waiting, or
+        another negated errno.
     """
     if not has_connection_waiting(listener):
         return -EAGAIN
@@ -42,7 +42,7 @@ def accept_waiting(listener: Int32) -> Int:
     while True:
         var accepted = accept_socket(listener, peer, non_blocking=False)
         if accepted == -EINVAL:
-            # A Unix socket that takes nobody any more, and nobody is left.
+            # A Unix socket that accepts no more clients, and none is left.
             return -EAGAIN
         if accepted != -EINTR:
             return accepted
@@ -55,12 +55,12 @@ def accept_and_answer(
 
     Args:
         listener: A listening socket.
-        spare: A descriptor that is closed before and opened again afterwards;
-            -1 where there is none.
-        answer: What fits into an empty socket.
+        spare: A descriptor that is closed before and reopened afterwards; -1
+            if there is none.
+        answer: The answer; it fits into an empty socket.
 
     Returns:
-        0, or a negated errno; EAGAIN if nobody waits.
+        0, or a negated errno; EAGAIN if no client is waiting.
     """
     if spare >= 0:
         _ = close_descriptor(spare)

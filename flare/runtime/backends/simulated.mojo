@@ -1,10 +1,10 @@
 """Carries operations over a simulated network, for tests.
 
-It completes what io_uring would complete, in the same shape: multishot
-operations go on until a final completion, a cancelled operation still gets one,
-the backend picks receive buffers. What is left open by that (how many octets,
-in which order, when) is drawn from the network's seed. Time stands still while
-anything can complete and then jumps.
+It completes operations in the form of io_uring: multishot operations continue
+until a final completion, a cancelled operation still gets one, and the backend
+chooses receive buffers. The network's seed decides the rest: how many octets,
+in which order, and when. Time stands still while any operation can complete,
+and then jumps.
 """
 
 from flare.core import OctetPointer
@@ -48,7 +48,8 @@ from .simulated_socket import (
 from .simulated_trace import kind_name
 
 comptime _TURNS_PER_MS = 100
-# What the octets behind those received hold: whoever reads them shows it.
+# The content of unused octets after the received ones: a reader that uses them
+# becomes visible.
 comptime _GARBAGE: UInt8 = 0xA5
 
 
@@ -82,11 +83,13 @@ struct SimulatedBackend(Backend):
         )
 
     def flush(self):
-        """Does nothing: it is done in `collect`, in an order of the seed's."""
+        """Passes no operations on: `collect` completes them, in an order that
+        the seed decides.
+        """
         pass
 
     def cancel(self, operation: Operation, completions: Completions):
-        """Lets the next completion of an operation be its last.
+        """Makes the next completion of an operation its last.
 
         Args:
             operation: The operation.
@@ -100,12 +103,12 @@ struct SimulatedBackend(Backend):
                 pending.cancelled = True
 
     def collect(self, timeout_ms: Int, completions: Completions):
-        """Completes what chance chooses, or lets time pass.
+        """Completes operations chosen by chance, or advances the time.
 
         Args:
-            timeout_ms: The longest wait; 0 only looks, -1 waits until
-                something completes, and ends at once if nothing ever will.
-            completions: Where to put completions.
+            timeout_ms: The longest wait; 0 does not wait, -1 waits until an
+                operation completes, and returns at once if none ever will.
+            completions: The list to append to.
         """
         ref s = self.network.state[]
         _ = self._end_drought()
@@ -124,7 +127,8 @@ struct SimulatedBackend(Backend):
                 return
             s.now_ms = next
             ready = self._ready()
-            # Who waits for a buffer is served by the turn, not by a completion.
+            # The turn, not a completion, serves receives that wait for a
+            # buffer.
             if next == limit or self._end_drought():
                 break
         self._complete_some(ready, completions)
@@ -186,11 +190,11 @@ struct SimulatedBackend(Backend):
         return Int(descriptor_of(accepted))
 
     def hold_back(self, listener: Int32, held: Bool):
-        """Lets new connections break, or come.
+        """Refuses new connections, or accepts them again.
 
         Args:
             listener: A listening socket.
-            held: Whether new connections are kept off.
+            held: Whether to refuse them.
         """
         var index = self.network.find(listener)
         if index >= 0:
@@ -253,15 +257,15 @@ struct SimulatedBackend(Backend):
         self.close(descriptor)
 
     def now_ns(self) -> Int:
-        """Reads the network's clock.
+        """Returns the time of the network's clock.
 
         Returns:
-            Nanoseconds, of whole milliseconds.
+            The time in nanoseconds, in whole milliseconds.
         """
         return self.network.state[].now_ms * 1_000_000
 
     def wall_seconds(self) -> Int:
-        """Reads the wall clock.
+        """Returns the time of the wall clock.
 
         Returns:
             Seconds since 1970; the same at the start of every run.
@@ -423,8 +427,8 @@ struct SimulatedBackend(Backend):
             s.counts.short_sends += 1
             count = 1 + s.draws.below(count - 1)
         if socket.other < 0:
-            # The kernel takes them and learns only afterwards that nobody is
-            # there to receive them.
+            # The kernel takes the octets, and learns only later that the peer
+            # is gone.
             self.network.reset(index)
             return self._finish(pending, count, completions)
         ref other = self.network.socket(socket.other)[]
@@ -518,8 +522,8 @@ struct SimulatedBackend(Backend):
         return False
 
     def _append_stale(self, operation: Operation, completions: Completions):
-        # An answer to an earlier submission of the operation, or to one of
-        # whoever used its block before.
+        # An answer to an earlier submission of the operation, or of the
+        # block's previous user.
         ref s = self.network.state[]
         var sequence = Int(operation.state[].sequence)
         s.counts.stale_completions += 1

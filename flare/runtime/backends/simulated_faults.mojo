@@ -1,7 +1,7 @@
-"""Says what goes wrong on a simulated network, and how often.
+"""Defines the faults of a simulated network, and how often they occur.
 
-Every decision is drawn from one SplitMix64 stream, so a seed repeats a whole
-run, on any machine.
+One SplitMix64 stream makes every decision, so a seed repeats a whole run on
+any machine.
 """
 
 comptime DROUGHT_BUFFERS_MAX = 256
@@ -17,9 +17,9 @@ struct SimulatedFaults(Copyable, Movable):
     var short_sends: Int
     """A send carries less than there is room for."""
     var delays: Int
-    """What could complete takes up to `delay_ms_max` longer."""
+    """Completions that are delayed by up to `delay_ms_max`."""
     var reordered: Int
-    """What completes in one turn does so in any order, and not all of it."""
+    """Turns in which completions come in any order, and not all of them."""
     var resets: Int
     """The connection of a receive or a send breaks."""
     var missing_buffers: Int
@@ -55,7 +55,7 @@ struct SimulatedFaults(Copyable, Movable):
         early_finals: Int = 0,
         delay_ms_max: Int = 20,
     ):
-        """Lets nothing go wrong but what is named.
+        """Creates faults; those that are omitted do not occur.
 
         Args:
             short_receives: Receives that carry less.
@@ -86,11 +86,11 @@ struct SimulatedFaults(Copyable, Movable):
 
     @staticmethod
     def frequent(*, resets: Int = 0) -> Self:
-        """Lets everything go wrong often.
+        """Returns faults that all occur often.
 
         Args:
-            resets: Connections that break; none by default, because little
-                can be said about the answers of a connection that breaks.
+            resets: Connections that break; none by default, because the
+                answers of a broken connection allow few checks.
 
         Returns:
             The faults.
@@ -112,7 +112,7 @@ struct SimulatedFaults(Copyable, Movable):
 
 @fieldwise_init
 struct FaultCount(ImplicitlyCopyable):
-    """Says how often one kind of fault struck."""
+    """How often one kind of fault occurred."""
 
     var name: StaticString
     """The kind."""

@@ -1,8 +1,9 @@
-"""Holds a network in memory: sockets, what is on its way, and a clock.
+"""Simulates a network in memory: sockets, octets on their way, and a clock.
 
-A connection is two sockets that are linked. Either may belong to a reactor,
-which reaches it through operations, or to a test, which reaches it through
-`Peer`. Descriptors are numbers that no kernel knows, the lowest free one first.
+A connection is two linked sockets. Each belongs either to a reactor, which
+uses it through operations, or to a test, which uses it through `Peer`.
+Descriptors are numbers that no kernel knows; the lowest free one is used
+first.
 """
 
 from flare.core import OctetPointer, PointerTo, heap_create, heap_destroy
@@ -19,7 +20,7 @@ from .simulated_socket import (
 from .simulated_trace import Trace, TraceEvent
 
 comptime WINDOW_OCTETS = 64 * 1024
-"""How much a socket holds that nobody has received yet."""
+"""How many octets a socket can hold before they are received."""
 comptime FIRST_WALL_SECONDS = 784_111_777
 """The wall clock at the start: Sun, 06 Nov 1994 08:49:37 GMT."""
 
@@ -30,11 +31,11 @@ struct SimulatedNetworkState(Movable):
     var sockets: List[PointerTo[SimulatedSocket]]
     """All descriptors, from `FIRST_DESCRIPTOR` on."""
     var pending: List[PendingOperation]
-    """What is in flight, in the order of submission."""
+    """The operations in flight, in the order of submission."""
     var faults: SimulatedFaults
-    """What goes wrong."""
+    """The faults to simulate."""
     var counts: SimulatedFaultCounts
-    """What went wrong."""
+    """The faults that have occurred."""
     var draws: Draws
     """Decides everything."""
     var now_ms: Int
@@ -53,14 +54,14 @@ struct SimulatedNetworkState(Movable):
     var drought_until_ms: Int
     """When they are given back."""
     var trace: Trace
-    """What happened last."""
+    """The latest events."""
 
     def __init__(out self, seed: Int, faults: SimulatedFaults):
-        """Makes a network without sockets.
+        """Creates a network without sockets.
 
         Args:
-            seed: Decides everything that chance decides.
-            faults: What goes wrong.
+            seed: Decides all random events.
+            faults: The faults to simulate.
         """
         self.sockets = []
         self.pending = []
@@ -79,7 +80,7 @@ struct SimulatedNetworkState(Movable):
 
 @fieldwise_init
 struct SimulatedNetwork(TrivialRegisterPassable):
-    """Names a network; it serves one reactor, on one thread."""
+    """A handle to a network. It serves one reactor, on one thread."""
 
     var state: PointerTo[SimulatedNetworkState]
     """The heap state."""
@@ -88,14 +89,14 @@ struct SimulatedNetwork(TrivialRegisterPassable):
     def create(
         seed: Int = 1, faults: SimulatedFaults = SimulatedFaults()
     ) -> Self:
-        """Makes a network without sockets.
+        """Creates a network without sockets.
 
         Args:
-            seed: Decides everything that chance decides.
-            faults: What goes wrong; nothing by default.
+            seed: Decides all random events.
+            faults: The faults to simulate; none by default.
 
         Returns:
-            A handle; call `destroy` after the reactor's end.
+            A handle. Call `destroy` after the reactor's end.
         """
         return Self(heap_create(SimulatedNetworkState(seed, faults)))
 
@@ -129,7 +130,7 @@ struct SimulatedNetwork(TrivialRegisterPassable):
         return Peer(self, near, self.socket(near)[].generation)
 
     def pair(self) -> Tuple[Int32, Peer]:
-        """Makes a connection that nobody has to accept.
+        """Creates a connection that needs no accept.
 
         Returns:
             The reactor's end, and the test's.
@@ -143,7 +144,7 @@ struct SimulatedNetwork(TrivialRegisterPassable):
         )
 
     def open_socket(self) -> Int32:
-        """Opens a socket that is not connected yet, for `CONNECT`.
+        """Opens a socket for `CONNECT`.
 
         Returns:
             Its descriptor.
@@ -151,18 +152,18 @@ struct SimulatedNetwork(TrivialRegisterPassable):
         return descriptor_of(self.open())
 
     def address(self, descriptor: Int32) -> SocketAddressStorage:
-        """Tells the address at which `CONNECT` finds a listener.
+        """Returns the address at which `CONNECT` finds a listener.
 
         Args:
             descriptor: A listener.
 
         Returns:
-            An address of 10.0.0.0/8 that holds the descriptor.
+            An address of 10.0.0.0/8 that contains the descriptor.
         """
         return address_of(index_of(descriptor))
 
     def faults(self) -> SimulatedFaultCounts:
-        """Counts the faults that struck.
+        """Returns the faults that have occurred.
 
         Returns:
             The counts.
@@ -170,18 +171,18 @@ struct SimulatedNetwork(TrivialRegisterPassable):
         return self.state[].counts
 
     def in_flight(self) -> Int:
-        """Counts the operations that have not completed.
+        """Returns the number of operations in flight.
 
         Returns:
-            The count.
+            The number.
         """
         return len(self.state[].pending)
 
     def misuses(self) -> Int:
-        """Counts what a reactor may not do to descriptors.
+        """Returns how often a reactor misused a descriptor.
 
         Returns:
-            How often one was closed with an operation in flight, or was used
+            How often one was closed with an operation in flight, or used
             without being open.
         """
         return self.state[].misuses
@@ -199,7 +200,7 @@ struct SimulatedNetwork(TrivialRegisterPassable):
         return count
 
     def now_ms(self) -> Int:
-        """Reads the clock.
+        """Returns the time of the network's clock.
 
         Returns:
             Milliseconds.
@@ -207,10 +208,10 @@ struct SimulatedNetwork(TrivialRegisterPassable):
         return self.state[].now_ms
 
     def next_delay_ms(self) -> Optional[Int]:
-        """Tells when the earliest delay or drought is over.
+        """Returns when the earliest delay or drought is over.
 
         Returns:
-            A time, or none if nothing is delayed.
+            The time; `None` if there is no delay.
         """
         var next = Optional[Int](None)
         if len(self.state[].withheld) > 0:
@@ -223,18 +224,18 @@ struct SimulatedNetwork(TrivialRegisterPassable):
         return next
 
     def completions(self) -> Int:
-        """Counts the completions so far.
+        """Returns the number of completions so far.
 
         Returns:
-            The count.
+            The number.
         """
         return self.state[].completions
 
     def withheld_buffers(self) -> Int:
-        """Counts the receive buffers that a drought has taken away.
+        """Returns how many receive buffers a drought has taken away.
 
         Returns:
-            The count.
+            The number.
         """
         return len(self.state[].withheld)
 
@@ -249,10 +250,10 @@ struct SimulatedNetwork(TrivialRegisterPassable):
         """Adds an event to the trace, if one is wanted.
 
         Args:
-            what: What happened.
-            which: To what kind of operation.
-            socket: To which socket.
-            value: A count, a result or a number.
+            what: The event.
+            which: The kind of operation.
+            socket: The socket.
+            value: A number: a length, a result and so on.
         """
         if self.state[].trace.is_on:
             self.state[].trace.note(
@@ -337,7 +338,7 @@ struct SimulatedNetwork(TrivialRegisterPassable):
         self.socket(at)[].arrivals += 1
 
     def end_sending(self, index: Int):
-        """Lets the other end read the end.
+        """Ends the stream to the other end.
 
         Args:
             index: An open socket.
@@ -349,7 +350,7 @@ struct SimulatedNetwork(TrivialRegisterPassable):
             self.socket(other)[].arrivals += 1
 
     def reset(self, index: Int):
-        """Breaks a connection; what was on its way is lost.
+        """Resets a connection; octets on their way are lost.
 
         Args:
             index: Either end.
@@ -360,7 +361,7 @@ struct SimulatedNetwork(TrivialRegisterPassable):
             self._break(other)
 
     def strike(self, index: Int):
-        """Lets chance break a connection.
+        """Resets a connection by chance.
 
         Args:
             index: Either end.
@@ -374,10 +375,10 @@ struct SimulatedNetwork(TrivialRegisterPassable):
         self.reset(index)
 
     def close(self, index: Int):
-        """Frees a descriptor.
+        """Closes a descriptor.
 
-        As in TCP, octets that nobody has received break the connection, and
-        what the other end has not read is lost (RFC 9112 section 9.6).
+        As in TCP, unreceived octets reset the connection, and octets that the
+        other end has not read are lost (RFC 9112 section 9.6).
 
         Args:
             index: An open socket.
@@ -386,7 +387,7 @@ struct SimulatedNetwork(TrivialRegisterPassable):
         self._end(index)
 
     def break_waiting(self, listener: Int32):
-        """Breaks the connections that nobody has accepted.
+        """Resets the connections that were not accepted.
 
         Args:
             listener: An open socket.
@@ -417,7 +418,7 @@ struct SimulatedNetwork(TrivialRegisterPassable):
 
 @fieldwise_init
 struct Peer(TrivialRegisterPassable):
-    """Names the end of a connection that belongs to a test."""
+    """A test's end of a connection."""
 
     var network: SimulatedNetwork
     """The network."""
@@ -475,10 +476,11 @@ struct Peer(TrivialRegisterPassable):
         return self._is_mine() and len(self._socket()[].inbound) > 0
 
     def room(self) -> Int:
-        """Tells how much may be on its way before a sender is held back.
+        """Returns how many more octets may be on their way before a sender
+        must wait.
 
         Returns:
-            Octets; 0 if the other end must receive first.
+            The number of octets; 0 if the other end must receive first.
         """
         var other = self._socket()[].other if self._is_mine() else -1
         if other < 0:
@@ -498,7 +500,7 @@ struct Peer(TrivialRegisterPassable):
             self.network.reset(self.index)
 
     def close(self):
-        """Closes this end; nothing happens the second time."""
+        """Closes this end. Further calls have no effect."""
         if self._is_mine():
             self.network.note("client closes", "", self.index)
             self.network.close(self.index)

@@ -1,4 +1,4 @@
-"""Tells what an operation on a simulated network could do now."""
+"""Determines which operations on a simulated network could complete now."""
 
 from flare.runtime.operation import (
     POLL_IN,
@@ -16,7 +16,7 @@ comptime _POLL_ERROR = 8
 def poll_events(
     network: SimulatedNetwork, pending: PendingOperation, index: Int
 ) -> Int:
-    """Tells what a poll would report.
+    """Returns the events that a poll would report.
 
     Args:
         network: The network.
@@ -24,7 +24,7 @@ def poll_events(
         index: Its socket.
 
     Returns:
-        The events that it asks for and that are there.
+        The requested events that have occurred.
     """
     ref socket = network.socket(index)[]
     var events = 0

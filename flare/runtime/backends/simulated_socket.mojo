@@ -12,27 +12,27 @@ struct SimulatedSocket(Movable):
     """Holds one end of a connection, or a listener."""
 
     var is_open: Bool
-    """Somebody owns the descriptor."""
+    """Whether the descriptor is open."""
     var is_listener: Bool
-    """It accepts connections."""
+    """Whether it is a listening socket."""
     var holds_back: Bool
-    """It takes no new connections for now."""
+    """Whether it refuses new connections for now."""
     var generation: Int
     """Grows each time the descriptor is used again."""
     var other: Int
     """The index of the other end, or -1 if it is closed."""
     var inbound: Buffer
-    """What has arrived and was not received."""
+    """Octets that have arrived and were not received."""
     var arrivals: Int
     """Grows with all that a poll would report."""
     var has_ended: Bool
-    """Nothing more will arrive."""
+    """Whether no more octets will arrive."""
     var sending_ended: Bool
-    """Nothing more may be sent."""
+    """Whether no more octets may be sent."""
     var is_reset: Bool
-    """The connection broke."""
+    """Whether the connection was reset."""
     var is_struck: Bool
-    """It broke by chance, and by nobody's doing."""
+    """Whether it was reset by chance, not by one of its ends."""
     var backlog: List[Int]
     """The ends that wait to be accepted."""
 
@@ -75,9 +75,9 @@ struct PendingOperation(ImplicitlyCopyable):
     var sequence: UInt32
     """Its submission."""
     var cancelled: Bool
-    """Its end was asked for."""
+    """Whether it was cancelled."""
     var is_delay_drawn: Bool
-    """Chance has decided whether its next completion is delayed."""
+    """Whether chance has decided about a delay of its next completion."""
     var not_before_ms: Int
     """When the next completion may come."""
     var seen: Int
@@ -85,7 +85,7 @@ struct PendingOperation(ImplicitlyCopyable):
 
 
 def descriptor_of(index: Int) -> Int32:
-    """Tells the descriptor of a socket.
+    """Returns the descriptor of a socket.
 
     Args:
         index: The socket.
@@ -97,7 +97,7 @@ def descriptor_of(index: Int) -> Int32:
 
 
 def index_of(descriptor: Int32) -> Int:
-    """Tells the index of a descriptor.
+    """Returns the index of a descriptor.
 
     Args:
         descriptor: Any number.

@@ -12,12 +12,12 @@ comptime _DIGEST_FACTOR: UInt64 = 0x100000001B3
 
 @fieldwise_init
 struct TraceEvent(ImplicitlyCopyable, Writable):
-    """Says what happened to which socket."""
+    """One event at a socket."""
 
     var now_ms: Int
     """When."""
     var what: StaticString
-    """What happened."""
+    """The event."""
     var which: StaticString
     """To what kind of operation; may be empty."""
     var socket: Int
@@ -43,9 +43,10 @@ struct Trace(Movable):
     """Holds the last events, if they are wanted."""
 
     var is_on: Bool
-    """Events are remembered."""
+    """Whether events are recorded."""
     var is_printed: Bool
-    """Each event is printed at once, for a run that ends the process."""
+    """Whether each event is printed at once, for a run that ends the process.
+    """
     var events: List[TraceEvent]
     """The last events; `count` says where the ring begins."""
     var count: Int
@@ -62,10 +63,10 @@ struct Trace(Movable):
         self.digest = 0
 
     def note(mut self, event: TraceEvent):
-        """Remembers an event.
+        """Records an event.
 
         Args:
-            event: What happened.
+            event: The event.
         """
         if self.count < TRACE_EVENTS_MAX:
             self.events.append(event)
@@ -98,13 +99,13 @@ struct Trace(Movable):
 
 
 def kind_name(kind: OperationKind) -> StaticString:
-    """Names a kind of operation.
+    """Returns the name of a kind of operation.
 
     Args:
         kind: The kind.
 
     Returns:
-        A word.
+        The name.
     """
     if kind == OperationKind.RECEIVE:
         return "receive"

@@ -1,9 +1,9 @@
 """Drives io_uring: submissions and completions by shared rings.
 
-One enter call per turn carries all submissions and waits. Receives are
-completed in buffers of a ring that the kernel picks from; each entry is
-refilled from the pool as soon as its completion is read, so a request that
-keeps its buffer never starves the ring.
+One enter call per turn carries all submissions and waits. Receives complete in
+buffers of a ring from which the kernel chooses. Each entry is refilled from
+the pool as soon as its completion is read, so a request that keeps its buffer
+never starves the ring.
 """
 
 from flare.core import OctetPointer, PointerTo, heap_create, heap_destroy
@@ -53,15 +53,15 @@ from .sealed_sending import send_sealed
 comptime _SUBMISSIONS = 1024
 comptime _COMPLETIONS = 8192
 comptime _RING_BUFFERS = 512
-# The kernel picks the buffer that was offered first, so each comes round again
-# only after all the others: few of them stay in the caches. A ring that has run
-# dry offers twice as many from then on.
+# The kernel chooses the buffer that was offered first, so each is reused only
+# after all others, and few stay in the caches. After a ring has run dry, twice
+# as many are offered.
 comptime _OFFERED_AT_FIRST = 64
 # How often receives try again in one turn: enough for some thirty thousand.
 comptime _TRIES_MAX = 64
 # The share of the offered buffers that so many receives must have missed.
 comptime _WIDENING_SHARE = 4
-# The token of submissions whose completion interests nobody.
+# The token of submissions whose completion is ignored.
 comptime _UNWATCHED: UInt64 = 0
 
 comptime _MSG_NOSIGNAL: UInt32 = 0x4000
@@ -90,9 +90,10 @@ struct UringBackendState(Movable):
     var unserved: List[Completion]
     """Receives that found the ring of buffers empty."""
     var cancelled_sends: List[UInt64]
-    """Sends that are to end and have not: the kernel does not find one that it
-    tries again at that moment, because the peer has ended its side, and may
-    then wait in it for ever."""
+    """Cancelled sends that have not ended. If the peer has ended its stream,
+    the kernel retries a send, does not find it for cancelling at that moment,
+    and may then wait in it for ever.
+    """
 
     def __init__(
         out self, ring: Uring, buffer_ring: BufferRing, buffers: BufferPool
@@ -216,7 +217,7 @@ struct UringBackend(Backend):
 
         Args:
             operation: The operation.
-            completions: What is complete already.
+            completions: The list for operations that complete at once.
         """
         if operation.state[].kind == OperationKind.SEND:
             for done in completions[]:
@@ -236,12 +237,11 @@ struct UringBackend(Backend):
         """
         var ring = self.state[].ring
         self.state[].pipe.let_signal_through()
-        # Who found none before must find what was given back since.
+        # Receives that found no buffer must find those returned since.
         if self._offers_too_few():
             self._refill()
         for token in self.state[].cancelled_sends:
-            # Where it fails, its completion ends the wait, and it is tried
-            # again.
+            # If it fails, its completion ends the wait, and it is retried.
             self._cancel(token)
         _ = ring.enter(0 if timeout_ms == 0 else 1, timeout_ms)
         self._forget_taken()
@@ -283,8 +283,9 @@ struct UringBackend(Backend):
 
     @no_inline
     def _serve_again(self, completions: Completions):
-        """Lets receives that found the ring empty try again while the pool has
-        buffers: a turn later deadlines might have passed for them."""
+        """Retries receives that found the ring empty, while the pool has
+        buffers: a turn later, their deadlines might have passed.
+        """
         var asked = 0
         for _ in range(_TRIES_MAX):
             # A few that have emptied the ring need no larger one.
@@ -312,14 +313,14 @@ struct UringBackend(Backend):
             asked += tried
             _ = self.state[].ring.enter(0, 0)
             self._forget_taken()
-            # Who finds the ring empty once more stands behind the others.
+            # A receive that finds the ring empty again comes after the others.
             self._read_completions(completions)
         completions[].extend(Span(self.state[].unserved)[asked:])
         self.state[].unserved.clear()
 
     def _widen(self):
         self._refill()
-        # Where the pool is short, more cannot be offered.
+        # If the pool is short of buffers, no more can be offered.
         if not self._offers_too_few():
             self.state[].offered_max = min(
                 2 * self.state[].offered_max, _RING_BUFFERS
@@ -408,15 +409,15 @@ struct UringBackend(Backend):
         self.close(descriptor)
 
     def now_ns(self) -> Int:
-        """Reads the monotonic clock.
+        """Returns the time of the monotonic clock.
 
         Returns:
-            Nanoseconds.
+            The time in nanoseconds.
         """
         return monotonic_ns()
 
     def wall_seconds(self) -> Int:
-        """Reads the wall clock.
+        """Returns the time of the wall clock.
 
         Returns:
             Seconds since 1970-01-01 00:00:00 UTC.

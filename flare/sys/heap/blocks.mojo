@@ -1,8 +1,7 @@
-"""Allocates long blocks from libc, whose memory goes back to the kernel.
+"""Allocates long blocks from libc, whose memory can return to the kernel.
 
-Mojo's allocator keeps the pages of freed blocks of up to 256 KiB, and exports no
-function that would give them back. libc gives back what it keeps when the
-program asks.
+Mojo's allocator keeps the pages of freed blocks of up to 256 KiB, and has no
+function to return them. libc returns its free pages on request.
 """
 
 from std.ffi import c_int, external_call
@@ -34,7 +33,7 @@ def free_block(block: Block):
     """Frees a block.
 
     Args:
-        block: What `allocate_block` returned.
+        block: The result of `allocate_block`.
 
     Safety:
         The caller never uses the block again.
@@ -44,14 +43,16 @@ def free_block(block: Block):
 
 @always_inline
 def _realloc(block: Optional[Block], octets: Int) -> Optional[Block]:
-    # glibc allocates where there is no block, and frees one that is to have no
-    # octets. The standard library declares `free` itself, with attributes that
-    # `external_call` cannot repeat, and one program has one declaration.
+    # With a null block, glibc's `realloc` allocates; with length 0, it frees.
+    # The standard library declares `free` with attributes that `external_call`
+    # cannot repeat, and a program has only one declaration.
     return external_call["realloc", Optional[Block]](block, octets)
 
 
 def give_free_memory_back():
-    """Gives the pages of free blocks back to the kernel (malloc_trim(3)). That
-    includes blocks that C libraries have freed. The call looks at every free
-    block of the process."""
+    """Returns the pages of free blocks to the kernel (malloc_trim(3)).
+
+    It includes blocks that C libraries have freed. The call visits every free
+    block of the process.
+    """
     _ = external_call["malloc_trim", c_int](Int(0))

@@ -1,8 +1,8 @@
-"""Says what every reactor must do, whatever drives it.
+"""States what every reactor must do, on any backend.
 
-Each function is one claim, generic over a `ReactorWorld`: the tests call all of
-them on every backend. A claim also fails if it leaves an operation, a buffer or
-a timer behind.
+Each function is one claim, generic over a `ReactorWorld`; the tests call all
+of them on every backend. A claim also fails if an operation, a buffer or a
+timer remains.
 """
 
 from .world import KernelWorld, ReactorWorld, SimulatedWorld

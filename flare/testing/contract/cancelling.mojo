@@ -1,4 +1,4 @@
-"""Says how operations end early, and how their slots are used again."""
+"""Claims about ending operations early, and about reusing their slots."""
 
 from std.testing import assert_equal, assert_true
 
@@ -9,7 +9,7 @@ from .world import ReactorWorld
 
 
 def cancel_before_submission_has_no_effect[W: ReactorWorld]() raises:
-    """What is cancelled in its own turn ends and takes nothing.
+    """An operation that is cancelled in its own turn ends without effect.
 
     Parameters:
         W: The world it is played in.
@@ -94,7 +94,7 @@ def cancel_of_an_idle_operation_does_nothing[W: ReactorWorld]() raises:
 
 
 def cancel_that_races_loses_nothing[W: ReactorWorld]() raises:
-    """Whether the octets or the cancel come first, no octet is lost.
+    """No octet is lost if octets and a cancel race.
 
     Parameters:
         W: The world it is played in.
@@ -117,7 +117,7 @@ def cancel_that_races_loses_nothing[W: ReactorWorld]() raises:
         scene.finish(receive)
         scene.finish(send)
         assert_equal(receive.state[].finals, 1 + receive.state[].early_finals)
-        # A short send leaves a rest that nobody repeats here.
+        # A short send leaves a rest, which is not sent again here.
         expected += text[byte = : send.last()]
         got += receive.text()
     var rest = scene.receive(one, multishot=True)

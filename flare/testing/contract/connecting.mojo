@@ -1,4 +1,4 @@
-"""Says how connections begin and end."""
+"""Claims about the start and the end of connections."""
 
 from std.testing import assert_equal, assert_true
 
@@ -80,7 +80,7 @@ def single_accept_takes_one[W: ReactorWorld]() raises:
 
 
 def refused_connect_says_so[W: ReactorWorld]() raises:
-    """Connecting to where nobody listens is ECONNREFUSED.
+    """Connecting to an address without a listener is ECONNREFUSED.
 
     Parameters:
         W: The world it is played in.
@@ -107,7 +107,7 @@ def refused_connect_says_so[W: ReactorWorld]() raises:
 
 
 def address_of_the_peer_is_known[W: ReactorWorld]() raises:
-    """The reactor tells who the peer is, and that a closed one is nobody.
+    """The reactor knows the peer's address, and a closed descriptor has none.
 
     Parameters:
         W: The world it is played in.
@@ -232,14 +232,14 @@ def connect[
 
     Args:
         scene: The scene.
-        listener: Where to connect to.
-        expected: What connecting must report.
+        listener: The listener to connect to.
+        expected: The expected result.
 
     Returns:
         The socket.
 
     Raises:
-        Error: If it reports something else.
+        Error: If the result is another one.
     """
     var descriptor = scene.world.socket()
     var watch = scene.watch(OperationKind.CONNECT, descriptor)
@@ -256,7 +256,7 @@ def connect[
 def check_connected[
     W: ReactorWorld
 ](mut scene: Scene[W], one: Int32, other: Int32) raises:
-    """Checks that what one socket sends arrives at the other.
+    """Checks that octets of one socket arrive at the other.
 
     Parameters:
         W: The world it is played in.

@@ -1,4 +1,6 @@
-"""Says what a reactor does with a listener at once, without an operation."""
+"""Claims about the reactor's immediate actions on a listener, without an
+operation.
+"""
 
 from std.testing import assert_equal, assert_true
 
@@ -74,7 +76,8 @@ def accepting_now_alternates_with_accepts[W: ReactorWorld]() raises:
 
 
 def held_back_connections_do_not_enter_the_queue[W: ReactorWorld]() raises:
-    """While a listener holds back, who waits can be accepted and nobody comes.
+    """While a listener holds back, waiting clients can be accepted and no new
+    ones arrive.
 
     Parameters:
         W: The world it is played in.
@@ -129,7 +132,7 @@ def who_is_turned_away_reads_the_answer[W: ReactorWorld]() raises:
     assert_equal(reactor.turn_away(listener, spare, ANSWER.as_bytes()), -EAGAIN)
     var first = connect(scene, listener, 0)
     var second = connect(scene, listener, 0)
-    # Nobody reads it: closing must not make a reset of it.
+    # The peer does not read it: closing must not reset the connection.
     scene.deliver(first, String("x") * 30_000)
     assert_equal(reactor.turn_away(listener, spare, ANSWER.as_bytes()), 0)
     var answer = scene.receive(first, multishot=True)

@@ -1,4 +1,4 @@
-"""Says how octets are received."""
+"""Claims about receiving octets."""
 
 from std.testing import assert_equal, assert_true
 
@@ -215,7 +215,7 @@ def receive_without_buffers_says_so[W: ReactorWorld]() raises:
     for buffer in receive.state[].kept:
         reactor.buffers().give(buffer)
     receive.state[].keeps_buffers = False
-    # Where the kernel picks buffers, it learns of these in the next turn.
+    # If the kernel chooses buffers, it gets these in the next turn.
     scene.turns(1)
     receive.submit()
     scene.expect(receive, sent)

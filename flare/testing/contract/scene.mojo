@@ -21,34 +21,34 @@ struct WatchState(Movable):
     var operation: OperationState
     """The operation."""
     var reactor: Reactor
-    """Who performs it."""
+    """The reactor that performs it."""
     var results: List[Int]
-    """What each completion reported."""
+    """The result of each completion."""
     var finals: Int
     """How many completions were final."""
     var early_finals: Int
     """How many of them could have gone on. They do."""
     var octets: List[UInt8]
-    """What was received in buffers of the backend's choice."""
+    """Octets received in buffers of the backend's choice."""
     var memory: List[UInt8]
-    """What `READ` fills and `SEND` sends."""
+    """The memory that `READ` fills and `SEND` sends."""
     var kept: List[OctetPointer]
     """Buffers that are not given back yet."""
     var keeps_buffers: Bool
-    """Received buffers stay in `kept`."""
+    """Whether received buffers stay in `kept`."""
     var resubmissions: Int
     """How often it is still submitted again as soon as it is final."""
     var follower: Optional[PointerTo[WatchState]]
-    """What its next completion submits at once."""
+    """The operation that the next completion submits at once."""
     var was_followed_inside: Bool
-    """The follower completed while it was submitted."""
+    """Whether the follower completed during its submission."""
 
     def __init__(out self, reactor: Reactor, kind: OperationKind):
-        """Makes an operation that has not been submitted.
+        """Creates an operation that is not submitted.
 
         Args:
-            reactor: Who performs it.
-            kind: What to do.
+            reactor: The reactor that performs it.
+            kind: The kind of operation.
         """
         self.operation = OperationState(kind)
         self.reactor = reactor
@@ -66,13 +66,13 @@ struct WatchState(Movable):
 
 @fieldwise_init
 struct Watch(TrivialRegisterPassable):
-    """Names an operation whose completions are remembered."""
+    """An operation whose completions are recorded."""
 
     var state: PointerTo[WatchState]
     """The heap state."""
 
     def operation(self) -> Operation:
-        """Names the operation.
+        """Returns the operation.
 
         Returns:
             The operation.
@@ -115,15 +115,15 @@ struct Watch(TrivialRegisterPassable):
         return self.operation().is_idle()
 
     def count(self) -> Int:
-        """Counts the completions.
+        """Returns the number of completions.
 
         Returns:
-            The count, final ones included.
+            The number, final ones included.
         """
         return len(self.state[].results)
 
     def last(self) -> Int:
-        """Tells what the last completion reported.
+        """Returns the result of the last completion.
 
         Returns:
             The result, or -1 if there was none.
@@ -132,7 +132,7 @@ struct Watch(TrivialRegisterPassable):
         return self.state[].results[count - 1] if count > 0 else -1
 
     def text(self) -> String:
-        """Shows what was received in buffers.
+        """Returns the octets received in buffers.
 
         Returns:
             The octets as text.
@@ -175,10 +175,10 @@ struct Scene[W: ReactorWorld](Movable):
         self._lent = self.world.reactor().buffers().lent()
 
     def watch(mut self, kind: OperationKind, descriptor: Int32) -> Watch:
-        """Makes an operation.
+        """Creates an operation.
 
         Args:
-            kind: What to do.
+            kind: The kind of operation.
             descriptor: The socket.
 
         Returns:
@@ -226,7 +226,7 @@ struct Scene[W: ReactorWorld](Movable):
 
         Args:
             descriptor: The socket.
-            text: What to send; at least one octet.
+            text: The text to send; at least one octet.
 
         Returns:
             The operation.

@@ -1,4 +1,4 @@
-"""Says how octets are sent."""
+"""Claims about sending octets."""
 
 from std.testing import assert_equal, assert_true
 
@@ -47,7 +47,7 @@ def send_may_be_partial[W: ReactorWorld]() raises:
 
 
 def one_send_carries_two_runs[W: ReactorWorld]() raises:
-    """What a send names second arrives behind the rest, and is counted.
+    """The second part of a send arrives after the first, and is counted.
 
     Parameters:
         W: The world it is played in.
@@ -90,8 +90,8 @@ def one_send_carries_two_runs[W: ReactorWorld]() raises:
 
 
 def sealed_pages_arrive_as_other_octets[W: ReactorWorld]() raises:
-    """Pages that are named second, and sealed, arrive behind the rest, however
-    often their peer has to make room; then they may be given back.
+    """Sealed pages, as the second part of a send, arrive after the first,
+    however often the peer has to make room; then they may be unmapped.
 
     Parameters:
         W: The world it is played in.

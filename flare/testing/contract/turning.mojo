@@ -1,4 +1,4 @@
-"""Says how a loop turns: what it waits for, and in which order things happen."""
+"""Claims about the turn of a loop: its waits, and the order of events."""
 
 from std.testing import assert_equal, assert_true
 
@@ -215,7 +215,7 @@ def yielding_fibers_let_others_work[W: ReactorWorld]() raises:
 
 
 def post_from_a_thread_wakes_the_loop[W: ReactorWorld]() raises:
-    """What another thread posts is called, though the loop waits.
+    """A post of another thread is called even while the loop waits.
 
     Parameters:
         W: The world it is played in.

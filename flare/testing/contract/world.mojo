@@ -29,7 +29,7 @@ from flare.sys.socket_constants import SOCK_STREAM
 
 
 trait ReactorWorld(Copyable, Deinitable, Movable):
-    """Has a reactor, and sockets that it can reach."""
+    """A reactor, and sockets that it can reach."""
 
     @staticmethod
     def open(config: ReactorConfig) raises -> Self:
@@ -47,7 +47,7 @@ trait ReactorWorld(Copyable, Deinitable, Movable):
         ...
 
     def reactor(self) -> Reactor:
-        """Names the reactor.
+        """Returns the reactor.
 
         Returns:
             The reactor.
@@ -58,12 +58,12 @@ trait ReactorWorld(Copyable, Deinitable, Movable):
         """Returns whether a kernel takes part.
 
         Returns:
-            False where time is virtual and only one thread exists.
+            False if time is virtual and there is only one thread.
         """
         ...
 
     def pair(self) raises -> Tuple[Int32, Int32]:
-        """Makes a connection; whoever asks closes both ends.
+        """Creates a connection. The caller closes both ends.
 
         Returns:
             Its ends.
@@ -74,7 +74,7 @@ trait ReactorWorld(Copyable, Deinitable, Movable):
         ...
 
     def listen(self) raises -> Int32:
-        """Opens a listener; whoever asks closes it.
+        """Opens a listener. The caller closes it.
 
         Returns:
             Its descriptor.
@@ -85,7 +85,7 @@ trait ReactorWorld(Copyable, Deinitable, Movable):
         ...
 
     def socket(self) raises -> Int32:
-        """Opens a socket that is not connected; whoever asks closes it.
+        """Opens a socket that is not connected. The caller closes it.
 
         Returns:
             Its descriptor.
@@ -96,7 +96,7 @@ trait ReactorWorld(Copyable, Deinitable, Movable):
         ...
 
     def address(self, listener: Int32) raises -> SocketAddressStorage:
-        """Tells where a listener is found.
+        """Returns the address of a listener.
 
         Args:
             listener: The listener.
@@ -124,7 +124,7 @@ trait ReactorWorld(Copyable, Deinitable, Movable):
 
 @fieldwise_init
 struct KernelWorld[kind: BackendKind](ReactorWorld):
-    """Has a reactor on a kernel interface, and TCP over the loopback.
+    """A reactor on a kernel interface, and TCP over the loopback.
 
     Parameters:
         kind: The kernel interface.
@@ -153,7 +153,7 @@ struct KernelWorld[kind: BackendKind](ReactorWorld):
         return Self(opened[1].value())
 
     def reactor(self) -> Reactor:
-        """Names the reactor.
+        """Returns the reactor.
 
         Returns:
             The reactor.
@@ -161,7 +161,7 @@ struct KernelWorld[kind: BackendKind](ReactorWorld):
         return self._reactor
 
     def has_kernel(self) -> Bool:
-        """Tells that a kernel takes part.
+        """Returns whether a kernel takes part.
 
         Returns:
             True.
@@ -248,12 +248,12 @@ struct KernelWorld[kind: BackendKind](ReactorWorld):
 
 @fieldwise_init
 struct SimulatedWorld[seed: Int](ReactorWorld):
-    """Has a reactor on a network in memory.
+    """A reactor on a network in memory.
 
     Parameters:
-        seed: Decides what is left to chance; 0 for a network without faults,
-            others for one that shortens, delays, reorders, cancels late and
-            answers twice.
+        seed: Decides all random events; 0 for a network without faults, others
+            for one that shortens, delays, reorders, cancels late and answers
+            twice.
     """
 
     var network: SimulatedNetwork
@@ -276,7 +276,7 @@ struct SimulatedWorld[seed: Int](ReactorWorld):
         var faults = SimulatedFaults()
         comptime if Self.seed != 0:
             faults = SimulatedFaults.frequent()
-            # What may fail by itself is no subject of the contract.
+            # Faults that occur by themselves are outside the contract.
             faults.accept_errors = 0
             faults.missing_buffers = 0
             faults.droughts = 0
@@ -295,7 +295,7 @@ struct SimulatedWorld[seed: Int](ReactorWorld):
         )
 
     def reactor(self) -> Reactor:
-        """Names the reactor.
+        """Returns the reactor.
 
         Returns:
             The reactor.
@@ -303,7 +303,7 @@ struct SimulatedWorld[seed: Int](ReactorWorld):
         return self._reactor
 
     def has_kernel(self) -> Bool:
-        """Tells that no kernel takes part.
+        """Returns whether a kernel takes part.
 
         Returns:
             False.
@@ -347,7 +347,7 @@ struct SimulatedWorld[seed: Int](ReactorWorld):
         return self.network.open_socket()
 
     def address(self, listener: Int32) raises -> SocketAddressStorage:
-        """Tells where a listener is.
+        """Returns the address of a listener.
 
         Args:
             listener: The listener.
