@@ -102,6 +102,10 @@ class Reference:
         for module, names in imports(path.read_text(), name):
             for exported in names:
                 self._add_name(found, module, exported)
+        for part in (found.types, found.functions, found.constants):
+            items = sorted(part.items())
+            part.clear()
+            part.update(items)
         if found.types or found.functions or found.constants:
             self.packages.append(found)
 

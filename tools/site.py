@@ -27,7 +27,6 @@ SECONDS_MAX = 600
 # In code, `name[T](argument)` is no link.
 CODE = re.compile(r"^ *```.*?^ *```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[((?:[^][]|\[[^][]*\])*)\]\((?!https?:)([^)\s]+)\)")
-TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
 NUMBERED = re.compile(r"^(\d+\.|##) (?:.*?\[[^]]+\]\(([^)]+)\).*|(.+))$", re.M)
 RUN_LINE = re.compile(r"^# (?:Run|Prints): .*\n", re.MULTILINE)
 ALONE = {
@@ -233,16 +232,18 @@ def navigation(pages: Path) -> list:
             next(iter(guide[-1].values())).append(f"guide/{page}")
     shown = ["examples/index.md"]
     shown += [f"examples/{path.stem}.md" for path in examples()]
-    packages = sorted((pages / "api").rglob("index.md"), key=str)
+    packages = [pages / "api" / "prelude" / "index.md"]
+    packages += [pages / "api" / "http" / "index.md"]
+    found = (pages / "api").rglob("index.md")
+    rest = set(found) - {pages / "api" / "index.md", *packages}
+    packages += sorted(rest, key=lambda path: path.parent)
     notes = sorted((pages / "notes").glob("*.md"))
     return [
         {"flare": "index.md"},
         {"Guide": guide},
         {"Examples": shown},
         {"API": ["api/index.md"] + [
-            str(path.relative_to(pages))
-            for path in packages
-            if path.parent.name != "api"
+            str(path.relative_to(pages)) for path in packages
         ]},
         {"Reference": [
             "supported.md",
