@@ -1,6 +1,6 @@
 """Feeds targets, URLs, queries, forms, cookies and parameters."""
 
-from flare.http.client.redirect import redirection
+from flare.http.client.call.redirect import redirection
 from flare.message import (
     CookieLimits,
     CookiePairs,

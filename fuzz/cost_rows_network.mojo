@@ -5,7 +5,7 @@ from flare.core import heap_create, heap_destroy, write_escaped
 from flare.dns.hosts_file import HostsFile
 from flare.dns.resolv_conf import ResolvConf
 from flare.http import netrc_login
-from flare.http.client.digest import digest_challenge
+from flare.http.client.credentials.digest import digest_challenge
 from flare.http.routing import Captures, MatchKind, RouteTable
 from flare.message import FieldLine, Method, PublicSuffixes
 from flare.net.proxy_header import parse_proxy_header

@@ -7,10 +7,10 @@ input was one whole response, as it should be, and no more.
 """
 
 from flare.core import heap_create, heap_destroy, write_escaped
-from flare.http.client.connection import ClientConnection
-from flare.http.client.error import ClientError
-from flare.http.client.exchange import ClientExchange
-from flare.http.client.exchange_state import ClientExchangeState
+from flare.http.client.transport.client_connection import ClientConnection
+from flare.http.client.client_error import ClientError
+from flare.http.client.exchange.client_exchange import ClientExchange
+from flare.http.client.exchange.exchange_state import ClientExchangeState
 from flare.http.received import Received
 from flare.message import HeaderMap
 from flare.proto.h1 import BodyLength, H1Limits

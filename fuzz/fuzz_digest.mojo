@@ -8,7 +8,7 @@ RFC 7616. Whatever octets a field has, no answer has a control octet, or a
 quotation mark that is not escaped.
 """
 
-from flare.http.client.digest import (
+from flare.http.client.credentials.digest import (
     DigestAccount,
     DigestAlgorithm,
     DigestChallenge,

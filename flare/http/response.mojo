@@ -9,7 +9,7 @@ from flare.json import Value, loads
 from flare.message import Cookie, CookiePrefix, HeaderMap, Status, reason_phrase
 
 from .body import Body
-from .client.error import ClientError, Phase, raised
+from .client.client_error import ClientError, Phase, raised
 from .request import Request
 from .response_stream import ResponseStream, StreamedResponse
 from .stream_function import StreamFunction

@@ -5,7 +5,7 @@ from std.memory import ArcPointer
 from std.testing import assert_equal, assert_raises, assert_true
 
 from flare.http import ClientConfig, HttpClient, PoolLimits
-from flare.http.client.client_state import ClientState
+from flare.http.client.call.client_state import ClientState
 from flare.net import SocketAddr
 from flare.runtime.task import JoinHandle, spawn
 from flare.runtime.wait import sleep

@@ -9,7 +9,7 @@ from flare.http import (
     HttpClient,
     netrc_login,
 )
-from flare.http.client.digest import (
+from flare.http.client.credentials.digest import (
     DigestAccount,
     DigestSession,
     digest_challenge,

@@ -11,7 +11,7 @@ from flare.http import (
     HttpClient,
     RetryPolicy,
 )
-from flare.http.client.redirect import becomes_get, redirection
+from flare.http.client.call.redirect import becomes_get, redirection
 from flare.message import Method, Url
 
 from tests.client.stand import OK_ANSWER, Ending, Reply, Stand, redirect_to

@@ -22,7 +22,7 @@ from flare.http import (
     post,
     put,
 )
-from flare.http.client.reference import full_url
+from flare.http.client.call.reference import full_url
 from flare.http.encoding import accept_encoding_of, decodable_codings
 from flare.message import Url
 from flare.net import SocketAddr

@@ -15,7 +15,7 @@ from flare.http import (
     ProxyRules,
     netrc_login,
 )
-from flare.http.client.secrets import is_secret, may_see_secrets
+from flare.http.client.credentials.secrets import is_secret, may_see_secrets
 from flare.message import Url
 
 from tests.client.stand import (

@@ -11,9 +11,13 @@ from flare.http import (
     Proxy,
     ProxyRules,
 )
-from flare.http.client.direct_rule import DirectRule
-from flare.http.client.tunnel import socks_request
-from flare.http.client.retry import RetryPolicy, seconds_to_wait, status_delay
+from flare.http.client.config.direct_rule import DirectRule
+from flare.http.client.pool.tunnel import socks_request
+from flare.http.client.config.retry import (
+    RetryPolicy,
+    seconds_to_wait,
+    status_delay,
+)
 from flare.net import SocketAddr
 from flare.runtime.task import spawn
 from flare.tcp import TcpListener, TcpStream

@@ -10,15 +10,15 @@ from ..content import Content
 from ..multipart_form import MultipartForm
 from ..request import Request
 from ..response import Response
-from .client_state import CallOwner, ClientState
-from .config import ClientConfig
-from .credentials import Authentication
-from .multipart import send_form
-from .open import opened, sent_from, streamed
-from .perform import perform
-from .reference import aim, full_url
-from .statistics import ClientStatistics
-from .stream import ClientStream
+from .call.client_state import CallOwner, ClientState
+from .config.client_config import ClientConfig
+from .credentials.credentials import Authentication
+from .stream.multipart import send_form
+from .stream.open import opened, sent_from, streamed
+from .call.perform import perform
+from .call.reference import aim, full_url
+from .client_statistics import ClientStatistics
+from .stream.client_stream import ClientStream
 
 
 struct HttpClient(Copyable, Movable):

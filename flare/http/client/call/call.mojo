@@ -1,0 +1,234 @@
+"""Holds one call of a client while it lasts: what is asked for, and where.
+
+The block belongs to the client and is used again, so that a call allocates
+nothing once the client runs.
+"""
+
+from flare.core import Buffer, PointerTo, heap_create, heap_destroy
+from flare.message import HeaderMap, Method, Url
+from flare.sys.clock import monotonic_ns
+
+from ...content import Content
+from ...timings import ExchangeTimings
+from ..config.call_log import CallRecord
+from ..transport.clock import Clock
+from ..client_error import ClientError
+from ..exchange.client_exchange import ClientExchange
+from ..exchange.exchange_state import ClientExchangeState
+from ..pool.pool import Origin
+
+
+struct CallState(Movable):
+    """Holds one call."""
+
+    var origin: Optional[Origin]
+    """Where the present request goes."""
+    var method: Method
+    """The method of the present request."""
+    var method_text: Buffer
+    """Its name."""
+    var target: Buffer
+    """The request target, without the origin."""
+    var absolute_target: Buffer
+    """The same with the origin, for a proxy."""
+    var headers: HeaderMap
+    """The fields that the program has set."""
+    var fields: HeaderMap
+    """All fields of the present request, where they are not just those of the
+    origin."""
+    var content: Content
+    """What is sent."""
+    var shows_credentials: Bool
+    """No redirection has led the call to another origin."""
+    var shown_nonce: String
+    """The nonce of the challenge that the present request answers; empty where
+    it answers none."""
+    var challenges: Int
+    """How many challenges were taken where it goes."""
+    var redirects: Int
+    """Redirections followed."""
+    var attempts: Int
+    """How often a request was sent."""
+    var retries: Int
+    """How often one was repeated after a failure."""
+    var exchange: ClientExchangeState
+    """The present exchange; its clock is that of the call."""
+    var timings: ExchangeTimings
+    """How long the phases took."""
+    var phase_began_ns: Int
+    """When the present phase of a stream began."""
+    var status: Int
+    """The status of the last response, or 0."""
+    var failure: Optional[ClientError]
+    """What the call failed with."""
+
+    def __init__(out self):
+        """Makes an unused block."""
+        self.origin = None
+        self.method = Method.GET
+        self.method_text = Buffer()
+        self.target = Buffer()
+        self.absolute_target = Buffer()
+        self.headers = HeaderMap()
+        self.fields = HeaderMap()
+        self.content = Content()
+        self.shows_credentials = False
+        self.shown_nonce = String()
+        self.challenges = 0
+        self.redirects = 0
+        self.attempts = 0
+        self.retries = 0
+        self.exchange = ClientExchangeState()
+        self.timings = ExchangeTimings()
+        self.phase_began_ns = 0
+        self.status = 0
+        self.failure = None
+
+    def begin(mut self, method: StringSlice, clock: Clock):
+        """Begins a call.
+
+        Args:
+            method: The method.
+            clock: Until when it may last.
+        """
+        self.set_method(method)
+        self.challenges = 0
+        self.redirects = 0
+        self.attempts = 0
+        self.retries = 0
+        self.exchange.clock = clock
+        self.shows_credentials = True
+        self.timings = ExchangeTimings()
+        self.phase_began_ns = 0
+        self.status = 0
+        self.failure = None
+
+    def next_phase_us(mut self) -> Int:
+        """Ends a phase of a stream, and begins the next one.
+
+        Returns:
+            How long it took; 0 for the first call.
+        """
+        var began_ns = self.phase_began_ns
+        self.phase_began_ns = monotonic_ns()
+        if began_ns == 0:
+            return 0
+        return (self.phase_began_ns - began_ns) // 1000
+
+    def fail(mut self, cause: Error, phase: StaticString):
+        """Notes what the call fails with.
+
+        Args:
+            cause: What was raised.
+            phase: How far the call had come, where that does not say so.
+        """
+        self.failure = ClientError.because(phase, cause)
+
+    def record(self) -> CallRecord:
+        """Describes the call at its end.
+
+        Returns:
+            The record; the call has an aim.
+        """
+        return CallRecord(
+            String(StringSlice(unsafe_from_utf8=self.method_text.span())),
+            self.url_text(),
+            self.status,
+            self.failure.copy(),
+            self.attempts,
+            self.redirects,
+            self.timings,
+        )
+
+    def set_method(mut self, method: StringSlice):
+        """Names the method.
+
+        Args:
+            method: The method.
+        """
+        self.method = Method.from_octets(method.as_bytes())
+        self.method_text.clear()
+        self.method_text.append(method.as_bytes())
+
+    def set_target(mut self, target: StringSlice):
+        """Names the request target.
+
+        Args:
+            target: Path and query.
+        """
+        self.target.clear()
+        self.target.append(target.as_bytes())
+
+    def end(mut self):
+        """Forgets what the call has held; memory stays."""
+        self.origin = None
+        self.headers = HeaderMap()
+        self.fields = HeaderMap()
+        self.content = Content()
+        self.exchange.rest()
+
+    def shows_secrets(self) -> Bool:
+        """Returns whether the present request may carry secrets of the client.
+
+        Returns:
+            True if its origin may see them (`may_see_secrets`), and no
+            redirection has led the call to another origin before.
+        """
+        return self.shows_credentials and self.origin.value()[].may_see_secrets
+
+    def write_url(self, into: PointerTo[Buffer]):
+        """Writes the URL of the present request.
+
+        Args:
+            into: Where to.
+        """
+        var origin = self.origin.value()
+        var scheme: StaticString = "http://"
+        if origin[].is_secure:
+            scheme = "https://"
+        into[].append(scheme)
+        into[].append(origin[].authority.as_bytes())
+        into[].append(self.target.span())
+
+    def url_text(self) -> String:
+        """Makes the text of that URL.
+
+        Returns:
+            The text.
+        """
+        var text = heap_create(Buffer())
+        self.write_url(text)
+        var url = String(StringSlice(unsafe_from_utf8=text[].span()))
+        heap_destroy(text)
+        return url^
+
+    def url(self) raises -> Url:
+        """Makes the URL of the present request.
+
+        Returns:
+            The URL.
+
+        Raises:
+            Error: Never for a request that was sent.
+        """
+        # A redirection may have led to a URL that no program could ask for.
+        return Url.parse_lenient(self.url_text().as_bytes())
+
+
+comptime Call = PointerTo[CallState]
+"""Names the block of one call."""
+
+
+@always_inline
+def exchange_of(call: Call) -> ClientExchange:
+    """Returns the exchange of a call.
+
+    Args:
+        call: The call.
+
+    Returns:
+        A handle, while the block is that of the call.
+    """
+    return ClientExchange(
+        Pointer(to=call[].exchange).unsafe_origin_cast[MutUntrackedOrigin]()
+    )

@@ -1,0 +1,372 @@
+"""Holds what a client knows between two calls."""
+
+from flare.core import PointerTo, heap_create, heap_destroy
+from flare.message import Cookie, Url
+from flare.runtime.wait import waiting_fiber
+from flare.tls import TlsContext
+
+from ...encoding import accept_encoding_of, decodable_codings
+from .call import Call, CallState
+from ..transport.clock import Clock
+from ..config.client_config import ClientConfig
+from ..credentials.credentials import Credentials
+from ..credentials.digest import DigestSession
+from ..client_error import ClientError, Phase, raised
+from ..pool.origin import OriginState
+from ..pool.pool import Origin, Pool, PoolState
+from ..config.proxy import Proxy
+from ..credentials.secrets import (
+    drop_secrets,
+    may_see_secrets,
+    proxy_authorization,
+)
+from ..client_statistics import ClientStatistics
+
+comptime _KEPT_CALLS_MAX = 256
+
+
+struct ClientState(Movable):
+    """Holds one client; it lives as long as its owner or one of its calls."""
+
+    var config: ClientConfig
+    """What was decided."""
+    var base: Optional[Url]
+    """What relative URLs are joined to."""
+    var credentials: Optional[Credentials]
+    """What proves who asks."""
+    var base_origin: Optional[Origin]
+    """The origin of the base URL, once it was used."""
+    var pool: PoolState
+    """The connections."""
+    var tls: Optional[TlsContext]
+    """The context of TLS, once it was needed."""
+    var statistics: ClientStatistics
+    """What was counted."""
+    var free_calls: List[Call]
+    """Blocks that no call uses."""
+    var users: Int
+    """The owner, and each call in progress."""
+
+    def __init__(
+        out self,
+        var base: Optional[Url],
+        var credentials: Optional[Credentials],
+        var config: ClientConfig,
+    ):
+        """Makes the state of a client that has an owner.
+
+        Args:
+            base: What relative URLs are joined to.
+            credentials: What proves who asks.
+            config: What was decided.
+        """
+        self.pool = PoolState(config.pool)
+        self.config = config^
+        self.base = base^
+        self.credentials = credentials^
+        self.base_origin = None
+        self.tls = None
+        self.statistics = ClientStatistics()
+        self.free_calls = List[Call]()
+        self.users = 1
+
+    @staticmethod
+    def create(
+        base_url: StringSlice,
+        var credentials: Optional[Credentials],
+        var config: ClientConfig,
+    ) raises -> PointerTo[Self]:
+        """Checks and keeps what was decided.
+
+        Args:
+            base_url: What relative URLs are joined to; none if empty.
+            credentials: What proves who asks.
+            config: What was decided.
+
+        Returns:
+            The state.
+
+        Raises:
+            ClientError: `client.bad_url prepare` or `client.bad_config
+                prepare`.
+        """
+        var problem = config.first_problem()
+        if problem:
+            raise raised(ClientError.BAD_CONFIG, Phase.PREPARE, problem.value())
+        var base = Optional[Url](None)
+        if base_url.byte_length() > 0:
+            base = http_url(base_url)
+            if base.value().query() or base.value().fragment():
+                raise raised(
+                    ClientError.BAD_URL,
+                    Phase.PREPARE,
+                    "a base URL has no query and no fragment",
+                )
+            if credentials and not may_see_secrets(
+                base, credentials, base.value()
+            ):
+                raise raised(
+                    ClientError.BAD_CONFIG,
+                    Phase.PREPARE,
+                    "the login is for another host than the base URL",
+                )
+        return heap_create(Self(base^, credentials^, config^))
+
+    def another(self) -> PointerTo[Self]:
+        """Makes a client that has decided the same.
+
+        Returns:
+            Its state, without connections.
+        """
+        var made = Self(
+            self.base.copy(), self.credentials.copy(), self.config.copy()
+        )
+        # A context may be shared by threads, and is costly to make.
+        made.tls = self.tls.copy()
+        return heap_create(made^)
+
+    def counted(self) -> ClientStatistics:
+        """Tells what was counted.
+
+        Returns:
+            The counters at this moment.
+        """
+        var found = self.statistics
+        found.idle = self.pool.idle
+        for origin in self.pool.origins:
+            found.open += origin[].open
+        return found
+
+    def cookies(self) -> List[Cookie]:
+        """Copies the cookies of the jar.
+
+        Returns:
+            The cookies whose time is not over; none without a jar.
+        """
+        if not self.config.cookies:
+            return List[Cookie]()
+        return self.config.cookies.value().cookies()
+
+    def set_cookie(mut self, url: Url, var cookie: Cookie) raises:
+        """Puts a cookie into the jar as if a server had set it.
+
+        Args:
+            url: What the server was asked for.
+            cookie: The cookie.
+
+        Raises:
+            Error: `client.bad_config prepare` if there is no jar, or
+                `message.bad_cookie`.
+        """
+        if not self.config.cookies:
+            raise raised(
+                ClientError.BAD_CONFIG,
+                Phase.PREPARE,
+                "the client has no jar for cookies",
+            )
+        self.config.cookies.value().set(url, cookie^)
+
+    @staticmethod
+    def leave(state: PointerTo[Self]):
+        """Notes that the owner, or a call, needs the client no more.
+
+        Args:
+            state: The client.
+        """
+        state[].users -= 1
+        if state[].users > 0:
+            return
+        Self.pool_of(state).destroy()
+        for call in state[].free_calls:
+            heap_destroy(call)
+        heap_destroy(state)
+
+    @staticmethod
+    def pool_of(state: PointerTo[Self]) -> Pool:
+        """Names the connections.
+
+        Args:
+            state: The client.
+
+        Returns:
+            The pool.
+        """
+        return Pool(
+            Pointer(to=state[].pool).unsafe_origin_cast[MutUntrackedOrigin]()
+        )
+
+    @staticmethod
+    def begin_call(
+        state: PointerTo[Self], method: StringSlice, timeout_ms: Optional[Int]
+    ) raises -> Call:
+        """Takes a block for a call.
+
+        Args:
+            state: The client.
+            method: The method.
+            timeout_ms: How long the call may last, if not as configured.
+
+        Returns:
+            The block; give it to `end_call`.
+
+        Raises:
+            ClientError: `client.other prepare` where the caller may not wait,
+                or no loop can be made for it.
+        """
+        # A script gets its loop, and so its clock, here.
+        try:
+            _ = waiting_fiber("connect")
+        except e:
+            raise Error(ClientError.because(Phase.PREPARE, e))
+        var call: Call
+        if len(state[].free_calls) > 0:
+            call = state[].free_calls.pop()
+        else:
+            call = heap_create(CallState())
+        state[].users += 1
+        var total_ms = state[].config.timeouts.total_ms
+        if timeout_ms:
+            total_ms = max(timeout_ms.value(), 0)
+        call[].begin(method, Clock.starting(total_ms))
+        call[].exchange.timeouts = state[].config.timeouts
+        return call
+
+    @staticmethod
+    def end_call(state: PointerTo[Self], call: Call):
+        """Gives the block of a call back.
+
+        Args:
+            state: The client.
+            call: The block.
+        """
+        if call[].origin and state[].config.call_log:
+            state[].config.call_log.value().write(call[].record())
+        if call[].origin:
+            call[].origin.value()[].users -= 1
+        call[].end()
+        if len(state[].free_calls) < _KEPT_CALLS_MAX:
+            state[].free_calls.append(call)
+        else:
+            heap_destroy(call)
+        Self.leave(state)
+
+    @staticmethod
+    def origin_of(state: PointerTo[Self], url: Url) raises -> Origin:
+        """Finds or makes what is known of the origin of a URL.
+
+        Args:
+            state: The client.
+            url: The URL, of http or https.
+
+        Returns:
+            The origin.
+
+        Raises:
+            ClientError: `client.queue_full queue` if too many are in use.
+        """
+        var pool = Self.pool_of(state)
+        var known = pool.find(url.is_secure(), url.authority())
+        if known:
+            return known.value()
+        var origin = OriginState(
+            url.is_secure(),
+            String(url.host()),
+            url.port(),
+            String(url.authority()),
+        )
+        origin.fields.append("Host", url.authority())
+        ref headers = state[].config.headers
+        var adds = state[].config.default_fields
+        if adds and "User-Agent" not in headers:
+            origin.fields.append_constant["User-Agent", "flare"]()
+        if adds and "Accept" not in headers:
+            origin.fields.append_constant["Accept", "*/*"]()
+        if state[].config.decoding and "Accept-Encoding" not in headers:
+            origin.fields.append(
+                "Accept-Encoding", accept_encoding_of(decodable_codings())
+            )
+        origin.fields.append_all(headers.view())
+        origin.own_fields = origin.fields.copy()
+        drop_secrets(origin.fields, state[].config.secret_headers)
+        origin.may_see_secrets = may_see_secrets(
+            state[].base, state[].credentials, url
+        )
+        if not origin.may_see_secrets:
+            origin.own_fields = origin.fields.copy()
+        elif state[].credentials:
+            ref shown = state[].credentials.value()
+            if shown.account:
+                origin.digest = DigestSession(shown.account.value().copy())
+            else:
+                origin.own_fields.set("Authorization", shown.value)
+        _ = origin.own_fields.remove("Proxy-Authorization")
+        var proxy = state[].config.proxies.proxy_for(
+            url.is_secure(), url.host(), url.port()
+        )
+        if proxy and not url.is_secure() and not state[].config.unix_socket:
+            if proxy.value().kind == Proxy.HTTP:
+                origin.is_forwarded = True
+                var proof = proxy_authorization(state[].config, proxy.value())
+                if proof:
+                    origin.fields.set("Proxy-Authorization", proof.value())
+                    origin.own_fields.set("Proxy-Authorization", proof.value())
+        return pool.add(origin^)
+
+
+struct CallOwner(Movable):
+    """Ends a call when nobody carries it out any more."""
+
+    var state: PointerTo[ClientState]
+    """The client."""
+    var call: Call
+    """The call."""
+
+    def __init__(out self, state: PointerTo[ClientState], call: Call):
+        """Takes a call over.
+
+        Args:
+            state: The client.
+            call: The call.
+        """
+        self.state = state
+        self.call = call
+
+    def __deinit__(deinit self):
+        """Gives the block of the call back."""
+        ClientState.end_call(self.state, self.call)
+
+
+def http_url(text: StringSlice) raises -> Url:
+    """Parses a URL that can be asked for.
+
+    Args:
+        text: An absolute URL.
+
+    Returns:
+        The URL, of http or https.
+
+    Raises:
+        ClientError: `client.bad_url prepare`.
+    """
+    var url: Url
+    try:
+        url = Url.parse(text)
+    except e:
+        raise Error(ClientError(ClientError.BAD_URL, Phase.PREPARE, String(e)))
+    if not is_http(url):
+        raise raised(
+            ClientError.BAD_URL, Phase.PREPARE, "the scheme is not http(s)"
+        )
+    return url^
+
+
+def is_http(url: Url) -> Bool:
+    """Tells whether a URL can be asked for.
+
+    Args:
+        url: The URL.
+
+    Returns:
+        True for http and https.
+    """
+    return url.scheme().startswith("http")

@@ -1,0 +1,160 @@
+"""Decides where a redirection leads, and what goes there with it.
+
+Pure functions over what was received: RFC 9110 section 15.4.
+"""
+
+from flare.message import HeaderMap, Method, SyntaxError, Url, resolve_location
+from flare.message.url_location import NO_IDNA
+
+from ..client_error import ClientError, Phase, raised
+from ..credentials.secrets import drop_secrets
+
+
+comptime _OTHER_SCHEME: StaticString = (
+    "Location has another scheme than http and https"
+)
+
+
+struct Redirection(Movable):
+    """Says what request follows a redirection."""
+
+    var url: Url
+    """Where it goes."""
+    var becomes_get: Bool
+    """It is a GET without content, whatever it was."""
+    var leaves_origin: Bool
+    """It goes to another origin, which learns no credentials."""
+
+    def __init__(
+        out self, var url: Url, becomes_get: Bool, leaves_origin: Bool
+    ):
+        """Makes a redirection.
+
+        Args:
+            url: Where it goes.
+            becomes_get: Whether the method changes.
+            leaves_origin: Whether the origin changes.
+        """
+        self.url = url^
+        self.becomes_get = becomes_get
+        self.leaves_origin = leaves_origin
+
+
+def is_redirection(status: Int) -> Bool:
+    """Tells whether a status asks for a request elsewhere.
+
+    Args:
+        status: The status.
+
+    Returns:
+        True for 301, 302, 303, 307 and 308.
+    """
+    return (
+        status == 301
+        or status == 302
+        or status == 303
+        or status == 307
+        or status == 308
+    )
+
+
+def becomes_get(status: Int, method: Method) -> Bool:
+    """Tells whether the method changes.
+
+    301 and 302 change a POST, as every client has done since there are any
+    (sections 15.4.2 and 15.4.3); 303 changes all but HEAD.
+
+    Args:
+        status: A redirection.
+        method: The method of the request that was redirected.
+
+    Returns:
+        True if a GET without content follows.
+    """
+    if status == 303:
+        return method != Method.GET and method != Method.HEAD
+    return (status == 301 or status == 302) and method == Method.POST
+
+
+def redirection(
+    base: Url, method: Method, status: Int, location: StringSlice
+) raises -> Redirection:
+    """Decides what follows a redirection.
+
+    Args:
+        base: The URL that was asked for.
+        method: The method it was asked with.
+        status: The status, a redirection.
+        location: The value of Location, which is read as browsers do.
+
+    Returns:
+        The request that follows.
+
+    Raises:
+        ClientError: `client.bad_redirect redirect` if the location is no URL
+            of http or https, or none that may be asked for.
+    """
+    var url: Url
+    try:
+        url = resolve_location(base, location.as_bytes())
+    except e:
+        raise raised(
+            ClientError.BAD_REDIRECT,
+            Phase.REDIRECT,
+            _reason_of(e),
+            status=status,
+        )
+    if not url.scheme().startswith("http"):
+        raise raised(
+            ClientError.BAD_REDIRECT,
+            Phase.REDIRECT,
+            _OTHER_SCHEME,
+            status=status,
+        )
+    # The URL that is asked for decides, whatever the Location looks like.
+    var leaves_origin = not url.has_origin_of(base)
+    return Redirection(url^, becomes_get(status, method), leaves_origin)
+
+
+def drop_fields(
+    mut headers: HeaderMap,
+    *,
+    leaves_origin: Bool,
+    becomes_get: Bool,
+    secrets: List[String] = List[String](),
+):
+    """Takes the fields out that must not go where a redirection leads.
+
+    Args:
+        headers: The fields that the program has set.
+        leaves_origin: Whether the origin changes: what proves who asks stays
+            behind, and what named the old host.
+        becomes_get: Whether the content is left out, and what describes it.
+        secrets: Names of fields that prove who asks, beside those that
+            `is_secret` knows.
+    """
+    if leaves_origin:
+        drop_secrets(headers, secrets)
+        _ = headers.remove("Host")
+    if becomes_get:
+        comptime for name in [
+            "Content-Type",
+            "Content-Length",
+            "Content-Encoding",
+            "Content-Language",
+            "Content-Location",
+            "Expect",
+        ]:
+            _ = headers.remove(name)
+
+
+def _reason_of(fault: SyntaxError) -> StaticString:
+    if fault.part == "scheme":
+        return _OTHER_SCHEME
+    if fault.part == "user information":
+        return "Location holds user information"
+    if fault.part == "host" and fault.reason == NO_IDNA:
+        return "the host of Location is not ASCII, and IDNA is not supported"
+    if fault.part == "host" or fault.part == "port":
+        return "Location names no host that can be asked"
+    return "Location is no URL of http or https"

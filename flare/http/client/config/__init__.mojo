@@ -1,0 +1,1 @@
+"""Holds what a program decides about a client."""

@@ -1,0 +1,1 @@
+"""Proves who asks, and keeps secrets from other origins."""

@@ -1,0 +1,1 @@
+"""Carries one request and its response, in the protocol that is spoken."""

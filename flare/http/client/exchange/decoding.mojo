@@ -1,0 +1,225 @@
+"""Undoes the content codings of responses, where the client has asked for them.
+
+A client that names the codings in Accept-Encoding by itself undoes them by
+itself. Where the program names them, the program gets what the server has sent.
+"""
+
+from flare.core import Buffer, OctetBlock, PointerTo
+from flare.message import FieldSection, HeaderMap
+
+from ...encoding import (
+    ContentDecoder,
+    DecodingLimits,
+    EncodingError,
+    codings_of,
+)
+from ..client_error import ClientError, Phase
+
+comptime _PARTIAL_CONTENT = 206
+comptime _PIECE_OCTETS = 16 * 1024
+comptime _STEP_OCTETS = 64 * 1024
+
+
+def decoder_for(
+    status: Int,
+    has_content: Bool,
+    fields: FieldSection,
+    limits: Optional[DecodingLimits],
+    octets_max: Int,
+) raises -> Optional[ContentDecoder]:
+    """Decides whether a content is decoded.
+
+    Args:
+        status: The status of the response.
+        has_content: Whether it has content.
+        fields: Its header section.
+        limits: What decoding may make of it; none where the program decodes.
+        octets_max: The longest content.
+
+    Returns:
+        What decodes it. None if there is no content, as in a response to HEAD,
+        or only a part of a coded content, with which no decoder can begin. None
+        too if a coding is unknown here, or its library is missing.
+
+    Raises:
+        ClientError: `client.encoding head` if there are too many codings.
+    """
+    if (
+        not limits
+        or not has_content
+        or status == _PARTIAL_CONTENT
+        or "Content-Encoding" not in fields
+    ):
+        return None
+    var bounds = limits.value()
+    bounds.decoded_octets_max = octets_max
+    try:
+        var codings = codings_of(fields, bounds.codings_max)
+        if len(codings) == 0:
+            return None
+        return ContentDecoder(codings, bounds)
+    except e:
+        var error = EncodingError.of(e)
+        if error and (
+            error.value().kind == EncodingError.UNKNOWN_CODING
+            or error.value().kind == EncodingError.NO_LIBRARY
+        ):
+            return None
+        raise Error(ClientError.because(Phase.HEAD, e))
+
+
+def octets_max_of(limits: Optional[DecodingLimits], octets_max: Int) -> Int:
+    """Tells how long a content in memory may become.
+
+    Args:
+        limits: What decoding may make of a content.
+        octets_max: The longest content, coded or not.
+
+    Returns:
+        The smaller bound.
+    """
+    if not limits:
+        return octets_max
+    return min(limits.value().decoded_octets_max, octets_max)
+
+
+def take_codings_out(mut headers: HeaderMap) -> String:
+    """Removes the fields that describe the content before it was decoded.
+
+    Args:
+        headers: The fields of the response.
+
+    Returns:
+        The codings as Content-Encoding had them.
+    """
+    var codings = String()
+    for value in headers.values("Content-Encoding"):
+        if codings.byte_length() > 0:
+            codings += ", "
+        codings += value
+    _ = headers.remove("Content-Encoding")
+    _ = headers.remove("Content-Length")
+    return codings^
+
+
+def decode_whole(decoder: ContentDecoder, content: PointerTo[Buffer]) raises:
+    """Decodes a content that lies in memory.
+
+    Args:
+        decoder: What decodes it.
+        content: The content; it is replaced.
+
+    Raises:
+        ClientError: `client.encoding content` or `client.too_large content`.
+    """
+    var decoded = Buffer()
+    var consumed = 0
+    try:
+        while True:
+            var target = decoded.reserve(_STEP_OCTETS)
+            var coded = content[].span()[consumed:]
+            var progress = decoder.decode(
+                coded, Span(unsafe_ptr=target, length=_STEP_OCTETS)
+            )
+            consumed += progress.consumed
+            decoded.advance(progress.produced)
+            if progress.consumed == 0 and progress.produced == 0:
+                break
+        decoder.end()
+    except e:
+        raise Error(ClientError.because(Phase.CONTENT, e))
+    content[] = decoded^
+
+
+struct CodedContent(Movable):
+    """Holds what has come of a coded content and is not decoded."""
+
+    var decoder: ContentDecoder
+    """What decodes it."""
+    var octets: OctetBlock
+    """Where what comes is put."""
+    var start: Int
+    """The first octet that is not decoded."""
+    var end: Int
+    """The end of what has come."""
+    var has_ended: Bool
+    """No more comes."""
+
+    def __init__(out self, var decoder: ContentDecoder):
+        """Begins in front of the first octet.
+
+        Args:
+            decoder: What decodes it.
+        """
+        self.decoder = decoder^
+        self.octets = OctetBlock(length=_PIECE_OCTETS)
+        self.start = 0
+        self.end = 0
+        self.has_ended = False
+
+
+@fieldwise_init
+struct CodedPieces(TrivialRegisterPassable):
+    """Names a coded content that is decoded bit by bit.
+
+    It is reached through a pointer, because who receives the next piece parks
+    meanwhile.
+    """
+
+    var content: PointerTo[CodedContent]
+    """The content."""
+
+    def take(self, into: Span[mut=True, UInt8, _]) raises -> Int:
+        """Decodes what has come.
+
+        Args:
+            into: Where the content goes; not empty.
+
+        Returns:
+            How many octets there were; 0 if the next piece is needed.
+
+        Raises:
+            EncodingError: If it is not coded so, or becomes too large.
+        """
+        ref c = self.content[]
+        var progress = c.decoder.decode(c.octets.span()[c.start : c.end], into)
+        c.start += progress.consumed
+        return progress.produced
+
+    def room(self) -> Span[mut=True, UInt8, MutUntrackedOrigin]:
+        """Names where the next piece goes, when all was decoded.
+
+        Returns:
+            The room, in place as long as the content.
+        """
+        ref octets = self.content[].octets
+        return Span(
+            unsafe_ptr=octets.span()
+            .unsafe_ptr()
+            .unsafe_origin_cast[MutUntrackedOrigin](),
+            length=len(octets),
+        )
+
+    def add(self, count: Int) raises:
+        """Notes that a piece has come.
+
+        Args:
+            count: How long it is; 0 at the end.
+
+        Raises:
+            EncodingError: If it ends too early.
+        """
+        ref c = self.content[]
+        c.start = 0
+        c.end = count
+        if count == 0:
+            c.has_ended = True
+            c.decoder.end()
+
+    def has_ended(self) -> Bool:
+        """Tells whether all has come and was decoded.
+
+        Returns:
+            True at the end.
+        """
+        return self.content[].has_ended

@@ -1,0 +1,446 @@
+"""Carries one exchange of a client in HTTP/1.1.
+
+The machine of `proto/h1` decides what may be sent and what came. It writes into
+the output of the connection and reads in its window. An exchange has the
+connection for itself. No other module of the client reaches the machine.
+"""
+
+from flare.core import PointerTo
+from flare.message import HeaderMap
+from flare.net import NetError
+from flare.proto.h1 import BodyKind, BodyLength, H1Event, H1Machine
+from flare.proto.h1.state import SideState
+from flare.runtime.socket_exchange import SentAndReceived
+from flare.sys.errno import EAGAIN
+
+from ..transport.client_connection import ClientConnection
+from ..client_error import ClientError, Phase, raised
+from .exchange_state import ClientExchangeState
+
+comptime _COPIED_OCTETS_MAX = 16 * 1024
+comptime _ANSWER_TIMEOUT_MS = 100
+
+
+@fieldwise_init
+struct H1Exchange(TrivialRegisterPassable):
+    """Handles an exchange whose connection speaks HTTP/1.1."""
+
+    var state: PointerTo[ClientExchangeState]
+    """The exchange."""
+
+    def begin(self, content_octets_max: Int):
+        """Begins the next exchange of the connection.
+
+        Args:
+            content_octets_max: The longest content that may come.
+        """
+        self._connection().state[].exchanges += 1
+        self.limit_content(content_octets_max)
+
+    def limit_content(self, octets_max: Int):
+        """Bounds the content of the response.
+
+        Args:
+            octets_max: The longest content that may come.
+        """
+        self._connection().state[].h1.limits.body_octets_max = octets_max
+
+    def write_head(
+        self,
+        method: StringSlice,
+        target: StringSlice,
+        fields: HeaderMap,
+        length: BodyLength,
+    ) raises:
+        """Puts the head of the request into the output; nothing is sent.
+
+        Args:
+            method: A token.
+            target: The request target.
+            fields: The fields, with one Host.
+            length: How long the content is.
+
+        Raises:
+            ClientError: `client.bad_request prepare`; the connection is as it
+                was.
+        """
+        try:
+            self._machine().send_request_head(
+                method, target, fields, length, self._connection().output()
+            )
+        except e:
+            raise raised(ClientError.BAD_REQUEST, Phase.PREPARE, e.reason)
+
+    def send(self, content: Span[UInt8, _], *, may_wait: Bool) raises:
+        """Sends the head and a whole content.
+
+        Args:
+            content: The octets.
+            may_wait: Whether a short request may go out together with the first
+                receive, in one step of the loop.
+
+        Raises:
+            ClientError: If neither the request could be sent nor a response
+                can be read.
+        """
+        var c = self._connection()
+        var is_copied = len(content) <= _COPIED_OCTETS_MAX
+        try:
+            if is_copied:
+                self._machine().send_data(content, c.output())
+            else:
+                self._machine().count_data(len(content))
+            self._machine().send_end(c.output())
+        except e:
+            raise raised(ClientError.BAD_REQUEST, Phase.PREPARE, e.reason)
+        if may_wait and is_copied and c.can_send_and_fill():
+            self.state[].is_send_due = True
+            return
+        try:
+            self.flush()
+            if not is_copied:
+                self._write_all(content)
+        except e:
+            self.go_on_without_sending(e)
+
+    def write(self, octets: Span[UInt8, _]) raises:
+        """Sends octets of the content, and what lies in the output before.
+
+        Args:
+            octets: The octets.
+
+        Raises:
+            ClientError: `client.bad_request send` if there are more than was
+                said; and what the transport raises.
+        """
+        var c = self._connection()
+        var is_copied = c.state[].h1.send_body == BodyKind.CHUNKED
+        try:
+            if is_copied:
+                self._machine().send_data(octets, c.output())
+            else:
+                self._machine().count_data(len(octets))
+        except e:
+            raise raised(ClientError.BAD_REQUEST, Phase.SEND, e.reason)
+        self.flush()
+        if not is_copied:
+            self._write_all(octets)
+
+    def end(self, trailers: HeaderMap) raises:
+        """Ends the content, and sends what lies in the output.
+
+        Args:
+            trailers: The trailer section; dropped unless the content is
+                chunked.
+
+        Raises:
+            ClientError: `client.bad_request send` if the content is shorter
+                than was said; and what the transport raises.
+        """
+        var output = self._connection().output()
+        try:
+            if len(trailers) > 0:
+                self._machine().send_trailers(trailers, output)
+            self._machine().send_end(output)
+        except e:
+            raise raised(ClientError.BAD_REQUEST, Phase.SEND, e.reason)
+        self.flush()
+
+    def flush(self) raises:
+        """Sends what lies in the output.
+
+        Raises:
+            What the transport raises.
+        """
+        self._connection().flush(
+            self.state[].clock, self.state[].timeouts.write_ms
+        )
+
+    def stop_sending(self, failure: ClientError):
+        """Notes that the rest of the request is not sent, while a response may
+        still be read.
+
+        Args:
+            failure: What sending failed with.
+        """
+        var c = self._connection()
+        self.state[].was_cut = True
+        if failure.kind == ClientError.RESET:
+            c.state[].was_reset = True
+        c.state[].output.clear()
+
+    def go_on_without_sending(self, cause: Error) raises:
+        """Prepares to read a response that came before all was sent, because a
+        server need not read what it refuses.
+
+        Args:
+            cause: What sending failed with.
+
+        Raises:
+            ClientError: What `cause` stands for, if there is no response.
+        """
+        var failure = ClientError.because(Phase.SEND, cause)
+        self.stop_sending(failure)
+        if (
+            failure.kind != ClientError.RESET
+            and failure.kind != ClientError.CLOSED
+            and failure.kind != ClientError.TIMEOUT
+        ):
+            raise Error(failure)
+        if not self._has_answer():
+            raise Error(failure)
+
+    def send_due(self, first_octet_ms: Int) raises:
+        """Sends a request that has waited for the first receive.
+
+        Args:
+            first_octet_ms: The longest wait for the response.
+
+        Raises:
+            ClientError: If neither the request could be sent nor a response
+                can be read.
+        """
+        var c = self._connection()
+        self.state[].is_send_due = False
+        var done: SentAndReceived
+        try:
+            done = c.send_and_fill(self.state[].clock.left(first_octet_ms))
+        except e:
+            raise Error(ClientError.because(Phase.SEND, e))
+        if done.received > 0:
+            self.state[].has_heard = not done.came_first
+        elif done.received == 0:
+            self._machine().receive_end()
+        if done.came_first and done.received > 0 and c.state[].exchanges > 1:
+            raise raised(
+                ClientError.CLOSED,
+                Phase.HEAD,
+                "the peer has spoken before it was asked",
+            )
+        if done.received < 0 and done.received != -EAGAIN:
+            var phase = Phase.HEAD
+            if len(c.state[].output) > 0:
+                phase = Phase.SEND
+            raise Error(
+                ClientError.because(phase, self._failure("read", done.received))
+            )
+        if done.sent < 0:
+            var cause = self._failure("write", done.sent)
+            if done.received == 0:
+                raise Error(ClientError.because(Phase.SEND, cause))
+            self.go_on_without_sending(cause)
+            return
+        # If not all was taken, the rest goes out as it would have alone.
+        try:
+            self.flush()
+        except e:
+            self.go_on_without_sending(e)
+
+    @always_inline
+    def next(self, phase: StaticString) raises -> UInt8:
+        """Looks at what came, and does not wait.
+
+        A response head stays in place until `consume_head`, content until
+        `take_content`; everything else is consumed.
+
+        Args:
+            phase: What is expected, for the error.
+
+        Returns:
+            What happened, a kind of `H1Event`; `NEED_OCTETS` asks for
+            `receive`.
+
+        Raises:
+            ClientError: If the peer breaks the protocol or a limit.
+        """
+        var c = self._connection()
+        var window = c.window()
+        var event = self._event(window, phase)
+        if event.kind == H1Event.RESPONSE_HEAD:
+            self.state[].head_octets = event.consumed
+            return event.kind
+        if event.kind == H1Event.DATA:
+            c.consume(event.start)
+            self.state[].content_octets = event.length
+            return event.kind
+        if event.kind == H1Event.TRAILERS:
+            self._keep_trailers()
+        c.consume(event.consumed)
+        return event.kind
+
+    def receive(self, most_ms: Int) raises:
+        """Waits for octets.
+
+        Args:
+            most_ms: The longest wait.
+
+        Raises:
+            What the transport raises.
+        """
+        self._note(self._connection().fill(self.state[].clock.left(most_ms)))
+
+    @always_inline
+    def octets(self) -> Span[UInt8, ImmUntrackedOrigin]:
+        """Returns the head that was not consumed, else the content that was not
+        taken.
+
+        Returns:
+            A view that receiving and consuming invalidates.
+        """
+        return self._connection().window()
+
+    def consume_head(self):
+        """Drops the head of the response, after it was read."""
+        self._connection().consume(self.state[].head_octets)
+        self.state[].head_octets = 0
+
+    def take_content(self, count: Int):
+        """Drops content, after it was read.
+
+        Args:
+            count: How many octets, at most `content_octets`.
+        """
+        self._connection().consume(count)
+        self.state[].content_octets -= count
+
+    def direct_octets(self) -> Int:
+        """Returns how much of what comes next is content as it stands.
+
+        Returns:
+            The most octets that may be received straight into the memory of the
+            content; 0 if they need to be looked at first.
+        """
+        ref c = self._connection().state[]
+        if (
+            len(c.received) != 0
+            or c.h1.has_ended
+            or c.h1.response != SideState.BODY
+        ):
+            return 0
+        if c.h1.receive_body == BodyKind.UNTIL_CLOSE:
+            return Int.MAX
+        return c.h1.receive_left if (
+            c.h1.receive_body == BodyKind.LENGTH
+        ) else 0
+
+    def receive_content(self, into: Span[mut=True, UInt8, _]) raises -> Int:
+        """Receives content straight into memory.
+
+        Args:
+            into: Where to put it; at most `direct_octets` long, so that nothing
+                else comes along.
+
+        Returns:
+            How many octets came; 0 at the end of the connection.
+
+        Raises:
+            ClientError: If the content exceeds its limit; and what the
+                transport raises.
+        """
+        var count = self._connection().read(
+            into, self.state[].clock.left(self.state[].timeouts.read_ms)
+        )
+        self._note(count)
+        if count == 0:
+            return 0
+        var event = self._event(into[0:count], Phase.CONTENT)
+        if event.length < count:
+            # The limit lies within what came: the next event says so.
+            _ = self._event(into[event.length : count], Phase.CONTENT)
+        return event.length
+
+    def has_content(self) -> Bool:
+        """Returns whether the response has content.
+
+        Returns:
+            False if its head says that there is none, or that it is empty.
+        """
+        return self._connection().state[].h1.receive_body != BodyKind.NONE
+
+    def announced_octets(self) -> Int:
+        """Returns how long the content of the response will be.
+
+        Returns:
+            What its head says; -1 if the end will show it.
+        """
+        if self._connection().state[].h1.receive_body != BodyKind.LENGTH:
+            return -1
+        return self.state[].head.content_length
+
+    def can_carry_another(self) -> Bool:
+        """Returns whether the connection may carry the next exchange.
+
+        Returns:
+            True between two exchanges, if nothing came that none has asked for.
+        """
+        var c = self._connection()
+        return (
+            not self.state[].was_cut
+            and len(c.state[].received) == 0
+            and len(c.state[].output) == 0
+            and self._machine().can_reuse()
+        )
+
+    @always_inline
+    def _connection(self) -> ClientConnection:
+        return self.state[].connection.unsafe_value()
+
+    @always_inline
+    def _machine(self) -> H1Machine:
+        return H1Machine(
+            Pointer(to=self._connection().state[].h1).unsafe_origin_cast[
+                MutUntrackedOrigin
+            ]()
+        )
+
+    @always_inline
+    def _event(
+        self, octets: Span[UInt8, _], phase: StaticString
+    ) raises -> H1Event:
+        var head = Pointer(to=self.state[].head).unsafe_origin_cast[
+            MutUntrackedOrigin
+        ]()
+        try:
+            return self._machine().next_event(octets, head)
+        except e:
+            raise _broken_protocol(e.reason, phase)
+
+    @no_inline
+    def _keep_trailers(self):
+        _ = self.state[].trailers.unsafe_append_parsed(
+            self.state[].head.trailer_fields(self.octets())
+        )
+
+    def _note(self, count: Int):
+        if count == 0:
+            self._machine().receive_end()
+        else:
+            self.state[].has_heard = True
+
+    def _write_all(self, octets: Span[UInt8, _]) raises:
+        self._connection().write_all(
+            octets, self.state[].clock, self.state[].timeouts.write_ms
+        )
+
+    def _has_answer(self) -> Bool:
+        # What the kernel has received is there although sending has failed.
+        var c = self._connection()
+        try:
+            if len(c.state[].received) == 0:
+                self._note(c.fill(_ANSWER_TIMEOUT_MS))
+            return len(c.state[].received) > 0
+        except:
+            return False
+
+    def _failure(self, operation: StaticString, errno: Int) -> Error:
+        var address = (
+            self._connection().state[].transport.socket.value().address()
+        )
+        return Error(NetError.from_errno(operation, errno, address))
+
+
+def _broken_protocol(reason: StaticString, phase: StaticString) -> Error:
+    var kind = ClientError.PROTOCOL
+    if reason.find("exceed") >= 0 or reason.startswith("too many"):
+        kind = ClientError.TOO_LARGE
+    return raised(kind, phase, reason)

@@ -1,0 +1,1 @@
+"""Opens connections, keeps them, and lends them to exchanges."""

@@ -1,0 +1,138 @@
+"""Opens the connections of a client."""
+
+from flare.core import PointerTo
+from flare.runtime.wait import deadline_in
+from flare.sys.clock import monotonic_ns
+from flare.tcp import TcpStream
+from flare.tls import TlsContext, TlsMachine, TlsSession, TlsStream
+from flare.unix import UnixStream
+
+from ..transport.clock import Clock, now
+from ..config.client_config import ClientConfig
+from ..transport.client_connection import ClientConnection
+from ..client_error import ClientError, Phase, raised
+from .pool import Origin
+from ..credentials.secrets import proxy_authorization
+from .tunnel import tunnelled
+
+
+def open_connection(
+    config: PointerTo[ClientConfig],
+    tls: Optional[TlsContext],
+    origin: Origin,
+    clock: Clock,
+) raises -> ClientConnection:
+    """Opens a connection to an origin.
+
+    Args:
+        config: What the client has decided.
+        tls: The context of TLS, where it is spoken.
+        origin: Where to.
+        clock: Until when this may last.
+
+    Returns:
+        A connection that has carried nothing yet.
+
+    Raises:
+        ClientError: `client.refused connect`, `client.resolve connect`,
+            `client.timeout connect`, `client.tls handshake` and the like.
+    """
+    var connection = ClientConnection.create(config[].limits)
+    try:
+        _connect(connection, config, tls, origin, clock)
+    except e:
+        connection.destroy()
+        raise e^
+    connection.state[].made_ms = now()
+    return connection
+
+
+def _connect(
+    connection: ClientConnection,
+    config: PointerTo[ClientConfig],
+    tls: Optional[TlsContext],
+    origin: Origin,
+    clock: Clock,
+) raises:
+    var left_ms = clock.left(config[].timeouts.connect_ms)
+    var end_ms = now() + left_ms
+    if config[].unix_socket:
+        if origin[].is_secure:
+            raise raised(
+                ClientError.BAD_CONFIG,
+                Phase.CONNECT,
+                "TLS is not spoken over a Unix socket",
+            )
+        try:
+            connection.carry_over(
+                UnixStream.connect(
+                    config[].unix_socket.value(), timeout_ms=left_ms
+                )
+            )
+        except e:
+            raise Error(ClientError.because(Phase.CONNECT, e))
+        return
+    var proxy = config[].proxies.proxy_for(
+        origin[].is_secure, origin[].host, origin[].port
+    )
+    var host = origin[].host
+    var port = UInt16(origin[].port)
+    if proxy:
+        host = proxy.value().host
+        port = proxy.value().port
+    var tcp: TcpStream
+    try:
+        tcp = TcpStream.connect(host, port, timeout_ms=left_ms)
+    except e:
+        raise Error(ClientError.because(Phase.CONNECT, e))
+    var began_ns = monotonic_ns()
+    if proxy and not origin[].is_forwarded:
+        try:
+            with deadline_in(max(end_ms - now(), 1)):
+                tcp = tunnelled(
+                    tcp^,
+                    proxy.value(),
+                    proxy_authorization(config[], proxy.value()),
+                    origin,
+                    config[].limits,
+                )
+        except e:
+            raise Error(ClientError.because(Phase.HANDSHAKE, e))
+        connection.state[].handshake_us = _us_since(began_ns)
+    if not origin[].is_secure:
+        connection.carry_over(tcp^)
+        return
+    try:
+        with deadline_in(max(end_ms - now(), 1)):
+            connection.carry_over(_secured(tcp^, tls.value(), origin))
+    except e:
+        raise Error(ClientError.because(Phase.HANDSHAKE, e))
+    connection.state[].handshake_us = _us_since(began_ns)
+
+
+def _us_since(began_ns: Int) -> Int:
+    return (monotonic_ns() - began_ns) // 1000
+
+
+def _secured(
+    var tcp: TcpStream, context: TlsContext, origin: Origin
+) raises -> TlsStream:
+    # A session is used once: used twice, it would let who listens link the
+    # two connections.
+    var session = Optional[TlsSession](None)
+    swap(session, origin[].session)
+    var machine: TlsMachine
+    if session:
+        machine = TlsMachine.client(
+            context,
+            origin[].host,
+            Pointer(to=session.value()).unsafe_origin_cast[
+                MutUntrackedOrigin
+            ](),
+        )
+    else:
+        machine = TlsMachine.client(context, origin[].host)
+    _ = session^
+    var stream = TlsStream(tcp^, machine^)
+    stream.handshake()
+    return stream^

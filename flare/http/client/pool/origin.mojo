@@ -1,0 +1,120 @@
+"""Holds what a client knows about one origin (RFC 9110 section 4.3.1)."""
+
+from flare.core import PointerTo
+from flare.message import HeaderMap
+from flare.runtime.fiber import Fiber
+from flare.tls import TlsSession
+
+from ..transport.client_connection import ClientConnection
+from ..credentials.digest import DigestSession
+
+
+struct WaiterState(Movable):
+    """Holds one fiber that waits for a connection. Only the pool touches it."""
+
+    var fiber: Fiber
+    """Who waits."""
+    var next: Optional[PointerTo[WaiterState]]
+    """The next fiber in the queue."""
+    var connection: Optional[ClientConnection]
+    """The connection that was handed over."""
+    var may_open: Bool
+    """Room was handed over instead."""
+    var has_left: Bool
+    """It waits no more, and its place is void."""
+
+    def __init__(out self, fiber: Fiber):
+        """Makes the place of a fiber.
+
+        Args:
+            fiber: Who waits.
+        """
+        self.fiber = fiber
+        self.next = None
+        self.connection = None
+        self.may_open = False
+        self.has_left = False
+
+
+struct OriginState(Movable):
+    """Holds one origin: its name, its connections, and who waits for one."""
+
+    var is_secure: Bool
+    """Whether TLS is spoken."""
+    var host: String
+    """The host to connect to, an IPv6 address without brackets."""
+    var port: Int
+    """The port to connect to."""
+    var authority: String
+    """Host and port as the Host field has them."""
+    var is_forwarded: Bool
+    """Whether a proxy is asked for it, that carries the requests over."""
+    var may_see_secrets: Bool
+    """What `may_see_secrets` says of it."""
+    var fields: HeaderMap
+    """The fields of every request to it, without secrets: Host first."""
+    var own_fields: HeaderMap
+    """The same with the secrets, if it may see them."""
+    var digest: Optional[DigestSession]
+    """What answers its challenges, where credentials belong here."""
+    var idle: List[ClientConnection]
+    """Connections that are kept for later, the one used last at the end."""
+    var open: Int
+    """Connections that exist or are being made."""
+    var users: Int
+    """Exchanges that refer to it."""
+    var first_waiter: Optional[PointerTo[WaiterState]]
+    """Who gets the next connection."""
+    var last_waiter: Optional[PointerTo[WaiterState]]
+    """Who came last."""
+    var waiting: Int
+    """How many wait."""
+    var session: Optional[TlsSession]
+    """What shortens the next handshake."""
+    var used_ms: Int
+    """When it was last used."""
+
+    def __init__(
+        out self,
+        is_secure: Bool,
+        var host: String,
+        port: Int,
+        var authority: String,
+    ):
+        """Makes an origin without connections.
+
+        Args:
+            is_secure: Whether TLS is spoken.
+            host: The host.
+            port: The port.
+            authority: Host and port as the Host field has them.
+        """
+        self.is_secure = is_secure
+        self.host = host^
+        self.port = port
+        self.authority = authority^
+        self.is_forwarded = False
+        self.may_see_secrets = False
+        self.fields = HeaderMap()
+        self.own_fields = HeaderMap()
+        self.digest = None
+        self.idle = List[ClientConnection]()
+        self.open = 0
+        self.users = 0
+        self.first_waiter = None
+        self.last_waiter = None
+        self.waiting = 0
+        self.session = None
+        self.used_ms = 0
+
+    def is_at(self, is_secure: Bool, authority: StringSlice) -> Bool:
+        """Tells whether this is the origin of a URL.
+
+        Args:
+            is_secure: Whether the scheme is https.
+            authority: Host and port in normal form.
+
+        Returns:
+            Whether both are the same.
+        """
+        return self.is_secure == is_secure and self.authority == authority

@@ -1,0 +1,362 @@
+"""Lends connections to exchanges, and lets requests wait in order for one.
+
+An origin has a bounded number of connections. Requests that find none wait in
+a queue. A connection that becomes free is handed to the first of them, so that
+no request overtakes another.
+"""
+
+from flare.core import PointerTo, heap_create, heap_destroy
+from flare.net import NetError
+from flare.runtime.operation import CANCELLED
+from flare.runtime.wait import waiting_fiber
+
+from ..transport.clock import Clock, now
+from ..config.client_config import PoolLimits
+from ..transport.client_connection import ClientConnection
+from ..client_error import ClientError, Phase, raised
+from ..exchange.client_exchange import ClientExchange
+from .origin import OriginState, WaiterState
+
+comptime _SWEEP_EVERY_MS = 1_000
+
+comptime Origin = PointerTo[OriginState]
+"""Names an origin of a pool."""
+
+
+struct PoolState(Movable):
+    """Holds the connections of one client. Only `Pool` touches it."""
+
+    var limits: PoolLimits
+    """The bounds."""
+    var origins: List[Origin]
+    """What is known of origins."""
+    var idle: Int
+    """Connections kept for later, of all origins."""
+    var swept_ms: Int
+    """When connections that idle too long were last looked for."""
+    var is_over: Bool
+    """The client has ended: nothing is kept."""
+
+    def __init__(out self, limits: PoolLimits):
+        """Makes an empty pool.
+
+        Args:
+            limits: The bounds.
+        """
+        self.limits = limits
+        self.origins = List[Origin]()
+        self.idle = 0
+        self.swept_ms = 0
+        self.is_over = False
+
+
+@fieldwise_init
+struct Pool(TrivialRegisterPassable):
+    """Names a pool in its client."""
+
+    var state: PointerTo[PoolState]
+    """The state."""
+
+    def find(self, is_secure: Bool, authority: StringSlice) -> Optional[Origin]:
+        """Finds an origin that is known.
+
+        Args:
+            is_secure: Whether the scheme is https.
+            authority: Host and port in normal form.
+
+        Returns:
+            The origin, or none.
+        """
+        for origin in self.state[].origins:
+            if origin[].is_at(is_secure, authority):
+                return origin
+        return None
+
+    def add(self, var origin: OriginState) raises -> Origin:
+        """Makes an origin known.
+
+        Args:
+            origin: The origin.
+
+        Returns:
+            Its name.
+
+        Raises:
+            ClientError: `client.queue_full queue` if too many are in use.
+        """
+        if len(self.state[].origins) >= self.state[].limits.origins_max:
+            self._forget_one()
+        var added = heap_create(origin^)
+        self.state[].origins.append(added)
+        return added
+
+    def lend(
+        self,
+        origin: Origin,
+        exchange: ClientExchange,
+        can_repeat: Bool = False,
+        wants_new: Bool = False,
+    ) raises -> Bool:
+        """Lends a connection, or room for one more, to an exchange. Waits while
+        there is neither.
+
+        Args:
+            origin: The origin of the request.
+            exchange: The exchange; its clock bounds the wait.
+            can_repeat: The request is short, and is sent again if the
+                connection turns out to have ended.
+            wants_new: Only room will do.
+
+        Returns:
+            True if the exchange has a connection; False if the caller may open
+            one for it.
+
+        Raises:
+            ClientError: `client.timeout queue`, `client.cancelled queue` or
+                `client.queue_full queue`.
+        """
+        origin[].used_ms = now()
+        if not origin[].first_waiter:
+            if not wants_new:
+                var kept = self._take_idle(origin, can_repeat)
+                if kept:
+                    exchange.state[].connection = kept
+                    return True
+            elif (
+                len(origin[].idle) > 0
+                and origin[].open
+                >= self.state[].limits.connections_per_origin_max
+            ):
+                self._drop_idle(origin)
+            if origin[].open < self.state[].limits.connections_per_origin_max:
+                origin[].open += 1
+                return False
+        var handed = self._wait(origin, exchange.state[].clock)
+        if handed and (wants_new or not _is_fit(handed.value(), can_repeat)):
+            # Its room stays with the caller.
+            handed.value().destroy()
+            return False
+        exchange.state[].connection = handed
+        return Bool(handed)
+
+    def release(self, origin: Origin, exchange: ClientExchange):
+        """Takes the connection of an exchange back that is over.
+
+        Args:
+            origin: The origin of the request.
+            exchange: The exchange; it has no connection afterwards.
+        """
+        if not exchange.can_carry_another():
+            self.discard(origin, exchange)
+            return
+        self._keep(origin, exchange.state[].connection.take())
+
+    def discard(self, origin: Origin, exchange: ClientExchange):
+        """Closes the connection of an exchange that has failed, or was given
+        up.
+
+        Args:
+            origin: The origin of the request.
+            exchange: The exchange; it has no connection afterwards.
+        """
+        self._close(origin, exchange.state[].connection.take())
+
+    def give_room_up(self, origin: Origin):
+        """Lets another request open a connection.
+
+        Args:
+            origin: Where it would have led to.
+        """
+        var waiter = self._next_waiter(origin)
+        if waiter:
+            waiter.value()[].may_open = True
+            waiter.value()[].fiber.wake()
+        else:
+            origin[].open -= 1
+
+    def close_idle(self):
+        """Closes what is kept for later."""
+        for origin in self.state[].origins:
+            while len(origin[].idle) > 0:
+                self._drop_idle(origin)
+
+    def destroy(self):
+        """Closes and forgets everything, when no exchange is left."""
+        self.close_idle()
+        for origin in self.state[].origins:
+            heap_destroy(origin)
+        self.state[].origins.clear()
+
+    def _keep(self, origin: Origin, connection: ClientConnection):
+        var now_ms = now()
+        if (
+            self.state[].is_over
+            or now_ms - connection.state[].made_ms
+            >= self.state[].limits.age_max_ms
+        ):
+            self._close(origin, connection)
+            return
+        connection.rest(now_ms)
+        var waiter = self._next_waiter(origin)
+        if waiter:
+            waiter.value()[].connection = connection
+            waiter.value()[].fiber.wake()
+            return
+        if self.state[].limits.idle_connections_max == 0:
+            self._close(origin, connection)
+            return
+        origin[].idle.append(connection)
+        self.state[].idle += 1
+        if now_ms - self.state[].swept_ms >= _SWEEP_EVERY_MS:
+            self._sweep(now_ms)
+        if self.state[].idle > self.state[].limits.idle_connections_max:
+            self._drop_oldest()
+
+    def _close(self, origin: Origin, connection: ClientConnection):
+        self.give_room_up(origin)
+        connection.destroy()
+
+    def _take_idle(
+        self, origin: Origin, can_repeat: Bool
+    ) -> Optional[ClientConnection]:
+        while len(origin[].idle) > 0:
+            var connection = origin[].idle.pop()
+            self.state[].idle -= 1
+            var now_ms = origin[].used_ms
+            ref c = connection.state[]
+            if (
+                now_ms - c.idle_since_ms < self.state[].limits.idle_timeout_ms
+                and now_ms - c.made_ms < self.state[].limits.age_max_ms
+                and _is_fit(connection, can_repeat)
+            ):
+                return connection
+            origin[].open -= 1
+            connection.destroy()
+        return None
+
+    def _wait(
+        self, origin: Origin, clock: Clock
+    ) raises -> Optional[ClientConnection]:
+        if origin[].waiting >= self.state[].limits.waiting_per_origin_max:
+            raise raised(
+                ClientError.QUEUE_FULL, Phase.QUEUE, "too many wait already"
+            )
+        var fiber = waiting_fiber("wait")
+        var waiter = heap_create(WaiterState(fiber))
+        if origin[].last_waiter:
+            origin[].last_waiter.value()[].next = waiter
+        else:
+            origin[].first_waiter = waiter
+        origin[].last_waiter = waiter
+        origin[].waiting += 1
+        var result = 0
+        while not waiter[].connection and not waiter[].may_open and result == 0:
+            result = fiber.wait(clock.left(_MS_MAX))
+        var connection = waiter[].connection
+        var may_open = waiter[].may_open
+        if connection or may_open:
+            heap_destroy(waiter)
+            if result == CANCELLED:
+                if connection:
+                    self._keep(origin, connection.value())
+                else:
+                    self.give_room_up(origin)
+                raise Error(
+                    ClientError.because(
+                        Phase.QUEUE, Error(NetError.from_errno("wait", result))
+                    )
+                )
+            return connection
+        # Its place in the queue is taken away when its turn comes.
+        waiter[].has_left = True
+        origin[].waiting -= 1
+        self._drop_leavers(origin)
+        raise Error(
+            ClientError.because(
+                Phase.QUEUE, Error(NetError.from_errno("wait", result))
+            )
+        )
+
+    def _next_waiter(self, origin: Origin) -> Optional[PointerTo[WaiterState]]:
+        self._drop_leavers(origin)
+        var first = origin[].first_waiter
+        if not first:
+            return None
+        origin[].waiting -= 1
+        self._unlink_first(origin)
+        return first
+
+    def _drop_leavers(self, origin: Origin):
+        while (
+            origin[].first_waiter and origin[].first_waiter.value()[].has_left
+        ):
+            var left = origin[].first_waiter.value()
+            self._unlink_first(origin)
+            heap_destroy(left)
+
+    def _unlink_first(self, origin: Origin):
+        origin[].first_waiter = origin[].first_waiter.value()[].next
+        if not origin[].first_waiter:
+            origin[].last_waiter = None
+
+    def _sweep(self, now_ms: Int):
+        self.state[].swept_ms = now_ms
+        for origin in self.state[].origins:
+            while (
+                len(origin[].idle) > 0
+                and now_ms - origin[].idle[0].state[].idle_since_ms
+                >= self.state[].limits.idle_timeout_ms
+            ):
+                self._drop_idle(origin)
+
+    def _drop_oldest(self):
+        var oldest = Optional[Origin](None)
+        for origin in self.state[].origins:
+            if len(origin[].idle) == 0:
+                continue
+            if (
+                not oldest
+                or origin[].idle[0].state[].idle_since_ms
+                < oldest.value()[].idle[0].state[].idle_since_ms
+            ):
+                oldest = origin
+        if oldest:
+            self._drop_idle(oldest.value())
+
+    def _drop_idle(self, origin: Origin):
+        # Nothing parks here, so that who walks over the pool finds it as it
+        # was.
+        origin[].idle.pop(0).destroy()
+        self.state[].idle -= 1
+        self.give_room_up(origin)
+
+    def _forget_one(self) raises:
+        var found = -1
+        for i in range(len(self.state[].origins)):
+            var origin = self.state[].origins[i]
+            if origin[].users > 0:
+                continue
+            if (
+                found < 0
+                or origin[].used_ms < self.state[].origins[found][].used_ms
+            ):
+                found = i
+        if found < 0:
+            raise raised(
+                ClientError.QUEUE_FULL, Phase.QUEUE, "too many origins in use"
+            )
+        var origin = self.state[].origins.pop(found)
+        while len(origin[].idle) > 0:
+            self._drop_idle(origin)
+        heap_destroy(origin)
+
+
+@always_inline
+def _is_fit(connection: ClientConnection, can_repeat: Bool) -> Bool:
+    # What has come meanwhile shows beside the send where both are one step.
+    return (
+        can_repeat and connection.can_send_and_fill()
+    ) or connection.is_silent()
+
+
+comptime _MS_MAX = 1 << 40

@@ -1,0 +1,1 @@
+"""Streams the content of a request, and that of its response."""

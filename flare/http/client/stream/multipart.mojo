@@ -1,0 +1,32 @@
+"""Sends forms with files, which are read while they are sent."""
+
+from flare.message import FieldName
+from flare.proto.h1 import BodyLength
+
+from ...multipart_form import MultipartForm
+from ...response import Response
+from ..call.client_state import CallOwner
+from .open import opened, sent_from
+
+
+def send_form(var owner: CallOwner, form: MultipartForm) raises -> Response:
+    """Sends a form, and receives the response.
+
+    Args:
+        owner: The call; it has an aim.
+        form: The form.
+
+    Returns:
+        The response.
+
+    Raises:
+        ClientError: Whatever this fails with; and what reading a file raises.
+    """
+    var client = owner.state
+    ref headers = owner.call[].headers
+    headers.set("Content-Type", form.content_type())
+    var expects_continue = headers.has_known(FieldName.EXPECT)
+    var stream = opened(
+        owner^, BodyLength.known(form.content_length()), expects_continue
+    )
+    return sent_from(client, stream, form.reader())

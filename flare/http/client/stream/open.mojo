@@ -1,0 +1,199 @@
+"""Begins exchanges whose contents go bit by bit."""
+
+from flare.core import OctetBlock, PointerTo, heap_create
+from flare.io import Reader
+from flare.message import FieldName, HeaderMap
+from flare.proto.h1 import BodyLength
+from flare.runtime.fiber import NO_DEADLINE
+
+from ...body import Body
+from ...received import Received
+from ...response import Response
+from ..call.call import Call
+from ..call.client_state import CallOwner, ClientState
+from ..transport.clock import Clock
+from ..client_error import ClientError, Phase
+from ..exchange.client_exchange import exceeds_limit
+from ..call.lending import lent
+from ..call.perform import (
+    answered,
+    decoding_of,
+    fields_of,
+    goes_on,
+    put_head,
+)
+from .client_stream import ClientStream
+from .stream_state import ClientStreamState, RequestSide, StreamSides
+
+comptime _UNBOUNDED = 1 << 62
+comptime _PIECE_OCTETS = 64 * 1024
+comptime _READ_OCTETS = 16 * 1024
+
+
+def opened(
+    var owner: CallOwner, length: BodyLength, expects_continue: Bool
+) raises -> ClientStream:
+    """Begins a request whose content is written bit by bit.
+
+    Args:
+        owner: The call; it has an aim.
+        length: How long the content is.
+        expects_continue: Whether the server is asked first.
+
+    Returns:
+        The stream; nothing is sent yet.
+
+    Raises:
+        ClientError: If there is no connection, or this is no request.
+    """
+    var request: UInt8
+    try:
+        if expects_continue:
+            owner.call[].headers.set("Expect", "100-continue")
+        request = _begun(owner.state, owner.call, length)
+    except e:
+        raise _given_up(owner, e)
+    return ClientStream(unsafe_state=_stream_state(owner^, request))
+
+
+def streamed(var owner: CallOwner) raises -> ClientStream:
+    """Asks for a content that is read bit by bit.
+
+    Args:
+        owner: The call; it has an aim.
+
+    Returns:
+        The stream; the head of the response has come.
+
+    Raises:
+        ClientError: Whatever this fails with.
+    """
+    try:
+        while True:
+            _ = answered(owner.state, owner.call, _UNBOUNDED)
+            if not goes_on(owner.state, owner.call):
+                break
+    except e:
+        raise _given_up(owner, e)
+    var state = _stream_state(owner^, RequestSide.ENDED)
+    var stream = ClientStream(unsafe_state=state)
+    StreamSides(state).begin_response()
+    return stream^
+
+
+def sent_from[
+    R: Reader
+](
+    state: PointerTo[ClientState], stream: ClientStream, reader: R
+) raises -> Response:
+    """Sends what a reader gives, and receives the response.
+
+    Parameters:
+        R: The type of the reader.
+
+    Args:
+        state: The client.
+        stream: The stream; nothing was sent.
+        reader: What is read to its end.
+
+    Returns:
+        The response, also where it came before all was sent.
+
+    Raises:
+        ClientError: If there is none; and what the reader raises.
+    """
+    if stream.begin_content():
+        var piece = OctetBlock(length=_PIECE_OCTETS)
+        while True:
+            var count: Int
+            try:
+                count = reader.read(piece.span())
+            except e:
+                stream.give_up(e)
+                raise e^
+            if count == 0:
+                break
+            try:
+                stream.write_all(piece.span()[0:count])
+            except:
+                # The server may have answered what it will not read.
+                break
+    try:
+        stream.end()
+    except e:
+        var error = ClientError.of(e)
+        if not error or error.value().kind == ClientError.BAD_REQUEST:
+            raise e^
+    return whole_response(stream, state[].config.limits.body_octets_max)
+
+
+def whole_response(stream: ClientStream, octets_max: Int) raises -> Response:
+    """Reads what is left of a stream into a response.
+
+    Args:
+        stream: The stream; its content was sent.
+        octets_max: The longest content.
+
+    Returns:
+        The response.
+
+    Raises:
+        ClientError: If it does not come whole.
+    """
+    var response = Response(stream.status())
+    response.headers = stream.headers().copy()
+    var received = Received()
+    var r = received.state
+    r[].url.append(stream.url().as_bytes())
+    r[].codings.append(stream.decoded_from().as_bytes())
+    var piece = OctetBlock(length=_READ_OCTETS)
+    while True:
+        var count = stream.read(piece.span())
+        if count == 0:
+            break
+        r[].content.append(piece.span()[0:count])
+        if len(r[].content) > octets_max:
+            var failure = exceeds_limit()
+            stream.give_up(failure)
+            raise failure^
+    r[].trailers = stream.trailers()
+    r[].timings = stream.timings()
+    response.body = Body(received=received^)
+    return response^
+
+
+def _given_up(owner: CallOwner, cause: Error) -> Error:
+    owner.call[].fail(cause, Phase.PREPARE)
+    return Error(ClientError.because(Phase.PREPARE, cause))
+
+
+def _begun(
+    state: PointerTo[ClientState], call: Call, length: BodyLength
+) raises -> UInt8:
+    # Writes the head; tells how far the request has come.
+    var exchange = lent(state, call)
+    # The connection stands: from here on each wait counts for itself.
+    exchange.state[].clock = Clock(NO_DEADLINE)
+    exchange.begin(_UNBOUNDED)
+    call[].attempts = 1
+    _ = call[].next_phase_us()
+    var fields: PointerTo[HeaderMap]
+    try:
+        fields = fields_of(state, call, length)
+        put_head(call, fields, length)
+    except e:
+        var pool = ClientState.pool_of(state)
+        pool.discard(call[].origin.value(), exchange)
+        raise e^
+    if length.octets != BodyLength.NONE.octets and fields[].has_known(
+        FieldName.EXPECT
+    ):
+        return RequestSide.EXPECTING
+    return RequestSide.HEAD
+
+
+def _stream_state(
+    var owner: CallOwner, request: UInt8
+) -> PointerTo[ClientStreamState]:
+    var decoding = decoding_of(owner.state, owner.call)
+    return heap_create(ClientStreamState(owner^, request, decoding))

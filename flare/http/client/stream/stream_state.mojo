@@ -1,0 +1,348 @@
+"""Holds an exchange whose contents are streamed: two sides, a state each.
+
+The request side and the response side are used by one fiber each, perhaps at
+the same time. A side is left when its fiber has returned. The exchange ends when
+the response is whole, when the program gives it up, or when it fails. Its
+connection goes back to the pool after that, as soon as both sides are left:
+`StreamSides.release_when_both_left` is the only place that gives it back.
+"""
+
+from flare.core import PointerTo
+from flare.message import HeaderMap
+from flare.net import NetError
+from flare.runtime.fiber import NO_DEADLINE
+from flare.sys.errno import EBUSY
+
+from ...encoding.limits import DecodingLimits
+from ..call.call import exchange_of
+from ..call.client_state import CallOwner, ClientState
+from ..transport.clock import Clock, now
+from ..exchange.decoding import CodedContent, decoder_for, take_codings_out
+from ..client_error import ClientError, Phase, raised
+from ..exchange.client_exchange import ClientExchange
+
+# The reader of a stream bounds the whole; the ratio stays bounded.
+comptime _UNBOUNDED = 1 << 62
+
+
+struct RequestSide(Movable):
+    """Holds how far the request has come."""
+
+    comptime HEAD: UInt8 = 0
+    """Its head was not sent."""
+    comptime EXPECTING: UInt8 = 1
+    """Its head was not sent, and asks for 100 (Continue)."""
+    comptime CONTENT: UInt8 = 2
+    """Content may be written."""
+    comptime REFUSED: UInt8 = 3
+    """No content may be written: the server has answered, or sending failed."""
+    comptime ENDED: UInt8 = 4
+    """The request is over."""
+
+    var state: UInt8
+    """One of the constants; it only grows."""
+    var is_in_use: Bool
+    """Whether a fiber is sending."""
+    var sent_ms: Int
+    """The time at which octets were last sent."""
+    var trailers: HeaderMap
+    """The trailer section to send after the content."""
+
+    def __init__(out self, state: UInt8):
+        """Makes a side that was not used.
+
+        Args:
+            state: How far the request has come.
+        """
+        self.state = state
+        self.is_in_use = False
+        self.sent_ms = 0
+        self.trailers = HeaderMap()
+
+
+struct ResponseSide(Movable):
+    """Holds how far the response has come, and what is known of it."""
+
+    comptime AWAITED: UInt8 = 0
+    """Its head has not come."""
+    comptime CONTENT: UInt8 = 1
+    """Its head was read."""
+    comptime WHOLE: UInt8 = 2
+    """Its content was read to the end."""
+
+    var state: UInt8
+    """One of the constants; it only grows."""
+    var is_in_use: Bool
+    """Whether a fiber is receiving."""
+    var status: Int
+    """The status; 0 while the head is awaited."""
+    var version_minor: Int
+    """The minor version; 0 while the head is awaited."""
+    var headers: HeaderMap
+    """The header section."""
+    var trailers: HeaderMap
+    """The trailer section."""
+    var coded: Optional[CodedContent]
+    """The coded content that has come; none if the content is not decoded."""
+    var codings: String
+    """The codings that are undone, as Content-Encoding had them."""
+
+    def __init__(out self):
+        """Makes a side that awaits its head."""
+        self.state = Self.AWAITED
+        self.is_in_use = False
+        self.status = 0
+        self.version_minor = 0
+        self.headers = HeaderMap()
+        self.trailers = HeaderMap()
+        self.coded = None
+        self.codings = String()
+
+
+struct ClientStreamState(Movable):
+    """Holds one exchange that a program carries out bit by bit."""
+
+    var owner: CallOwner
+    """The call, and its client."""
+    var exchange: ClientExchange
+    """The exchange of the call."""
+    var decoding: Optional[DecodingLimits]
+    """The bounds of decoding; none if the program decodes."""
+    var request: RequestSide
+    """The request."""
+    var response: ResponseSide
+    """The response."""
+    var is_over: Bool
+    """Whether the exchange has ended: neither side may be used again."""
+
+    def __init__(
+        out self,
+        var owner: CallOwner,
+        request: UInt8,
+        decoding: Optional[DecodingLimits],
+    ):
+        """Begins after the head of the request was written.
+
+        Args:
+            owner: The call.
+            request: How far the request has come, a state of `RequestSide`.
+            decoding: The bounds of decoding the response.
+        """
+        self.exchange = exchange_of(owner.call)
+        self.owner = owner^
+        self.decoding = decoding
+        self.request = RequestSide(request)
+        self.response = ResponseSide()
+        self.is_over = False
+
+    def take_head(mut self) raises:
+        """Copies the head of the response.
+
+        Raises:
+            ClientError: `client.encoding head`.
+        """
+        var exchange = self.exchange
+        self.owner.call[].status = exchange.status()
+        self.owner.call[].failure = None
+        var decoder = decoder_for(
+            exchange.status(),
+            exchange.has_content(),
+            exchange.fields(),
+            self.decoding,
+            _UNBOUNDED,
+        )
+        ref response = self.response
+        response.state = ResponseSide.CONTENT
+        response.status = exchange.status()
+        response.version_minor = exchange.version_minor()
+        _ = response.headers.unsafe_append_parsed(exchange.fields())
+        if decoder:
+            response.coded = CodedContent(decoder.take())
+            response.codings = take_codings_out(response.headers)
+        exchange.consume_head()
+        # From here on each wait counts for itself.
+        exchange.state[].clock = Clock(NO_DEADLINE)
+
+
+@fieldwise_init
+struct StreamSides(TrivialRegisterPassable):
+    """Handles the two sides of a stream: fibers enter and leave them."""
+
+    var state: PointerTo[ClientStreamState]
+    """The stream."""
+
+    def is_request_open(self) -> Bool:
+        """Returns whether the request is due.
+
+        Returns:
+            False after its end, and after that of the exchange.
+        """
+        ref s = self.state[]
+        return not s.is_over and s.request.state != RequestSide.ENDED
+
+    def check_request(self) raises:
+        """Refuses to go on with a request that is over.
+
+        Raises:
+            ClientError: `client.over send`.
+        """
+        if not self.is_request_open():
+            raise _over(Phase.SEND)
+
+    def enter_request(self) raises:
+        """Enters the request side: the calling fiber sends.
+
+        Raises:
+            ClientError: `client.over send` if the request is over; and an error
+                `net.busy` if another fiber is sending.
+        """
+        self.check_request()
+        if self.state[].request.is_in_use:
+            raise Error(NetError.from_errno("write", EBUSY))
+        self.state[].request.is_in_use = True
+
+    def leave_request(self, var failure: Optional[Error]) raises:
+        """Ends what `enter_request` began.
+
+        Args:
+            failure: What sending failed with.
+
+        Raises:
+            The failure.
+        """
+        ref s = self.state[]
+        if failure:
+            # The answer may be there nevertheless.
+            s.owner.call[].fail(failure.value(), Phase.SEND)
+            s.exchange.stop_sending(
+                ClientError.because(Phase.SEND, failure.value())
+            )
+            if s.request.state < RequestSide.REFUSED:
+                s.request.state = RequestSide.REFUSED
+        else:
+            s.request.sent_ms = now()
+        s.request.is_in_use = False
+        self.release_when_both_left(is_whole=False)
+        if failure:
+            raise failure.take()
+
+    def enter_response(self, phase: StaticString) raises:
+        """Enters the response side: the calling fiber receives.
+
+        Args:
+            phase: What it wants, for the error.
+
+        Raises:
+            ClientError: `client.over` if the exchange is over; and an error
+                `net.busy` if another fiber is receiving.
+        """
+        if self.state[].is_over:
+            raise _over(phase)
+        if self.state[].response.is_in_use:
+            raise Error(NetError.from_errno("read", EBUSY))
+        self.state[].response.is_in_use = True
+
+    def leave_response(self, var failure: Optional[Error]) raises:
+        """Ends what `enter_response` began.
+
+        Args:
+            failure: What receiving failed with; it ends the exchange.
+
+        Raises:
+            The failure.
+        """
+        self.state[].response.is_in_use = False
+        self.release_when_both_left(is_whole=False)
+        if failure:
+            self.fail(failure.take())
+
+    def fail(self, var failure: Error) raises:
+        """Ends an exchange that has failed.
+
+        Args:
+            failure: What it failed with.
+
+        Raises:
+            The failure.
+        """
+        self.state[].owner.call[].fail(failure, Phase.CONTENT)
+        self.end(is_whole=False)
+        raise failure^
+
+    def begin_response(self) raises:
+        """Takes the head of a response that has come.
+
+        Raises:
+            ClientError: `client.encoding head`; the exchange is over then.
+        """
+        _ = self.state[].owner.call[].next_phase_us()
+        try:
+            self.state[].take_head()
+        except e:
+            self.fail(e)
+        self.end_without_content()
+
+    def end_without_content(self):
+        """Ends an exchange whose response has no content: a program need not
+        read it."""
+        ref s = self.state[]
+        if self.is_request_open() or s.is_over or s.exchange.has_content():
+            return
+        var nothing = List[UInt8]()
+        var is_whole: Bool
+        try:
+            is_whole = s.exchange.read(Span(nothing)) == 0
+        except:
+            is_whole = False
+        s.response.state = ResponseSide.WHOLE
+        self.end(is_whole=is_whole)
+
+    def end(self, *, is_whole: Bool):
+        """Ends the exchange; a second time nothing happens.
+
+        A fiber that waits on a side is woken, and leaves it with an error.
+
+        Args:
+            is_whole: Whether the response was read to its end.
+        """
+        ref s = self.state[]
+        if s.is_over:
+            return
+        s.is_over = True
+        if s.response.state != ResponseSide.AWAITED:
+            ref call = s.owner.call[]
+            call.timings.content_us += call.next_phase_us()
+        if s.request.is_in_use or s.response.is_in_use:
+            s.exchange.close()
+        self.release_when_both_left(
+            is_whole=is_whole and s.request.state == RequestSide.ENDED
+        )
+
+    def release_when_both_left(self, *, is_whole: Bool):
+        """Gives the connection of an exchange back that is over, unless a fiber
+        has yet to leave it.
+
+        Args:
+            is_whole: Whether both sides are whole.
+        """
+        ref s = self.state[]
+        if not s.is_over or s.request.is_in_use or s.response.is_in_use:
+            return
+        var pool = ClientState.pool_of(s.owner.state)
+        var origin = s.owner.call[].origin.value()
+        if is_whole:
+            pool.release(origin, s.exchange)
+        else:
+            pool.discard(origin, s.exchange)
+
+
+def _over(phase: StaticString) -> Error:
+    if phase == Phase.CONTENT:
+        return raised(
+            ClientError.OVER,
+            phase,
+            "the exchange was over before the content was whole",
+        )
+    return raised(
+        ClientError.OVER, phase, "the content or the exchange is over"
+    )

@@ -1,0 +1,1 @@
+"""Moves the octets of one connection."""
