@@ -2,12 +2,15 @@
 
 import functools
 import os
+import pty
 import re
+import select
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -22,6 +25,7 @@ from tested_programs import (  # noqa: E402
 )
 
 SOURCE = ROOT / "tests" / "programs" / "debugged.mojo"
+GUIDE = ROOT / "docs" / "guide" / "debugging.md"
 WAIT_SECONDS_MAX = 60
 
 
@@ -118,6 +122,45 @@ class DebugBuilds(unittest.TestCase):
         self.expect_answer("-O1", "-g")
         self.expect_stop_in_handler("-O1", "-g")
 
+    def test_the_debugger_of_mojo_shows_the_variables_of_a_handler(self):
+        number = line_of("return ok(String(")
+        program = build("-O1", "-g")
+        command = [str(MOJO), "debug", str(program)]
+        # It shows what it does only where it speaks to a terminal.
+        process, terminal = pty.fork()
+        if process == 0:
+            os.execv(command[0], command)
+        self.addCleanup(os.close, terminal)
+        self.addCleanup(os.waitpid, process, 0)
+        self.addCleanup(os.kill, process, signal.SIGKILL)
+        self.await_text(terminal, r"\(lldb\) ")
+        for line, expected in (
+            (f"breakpoint set -f {SOURCE.name} -l {number}", r"Breakpoint 1:"),
+            ("run", r"listening on 127\.0\.0\.1:(\d+)"),
+        ):
+            os.write(terminal, f"{line}\n".encode())
+            found = self.await_text(terminal, expected)
+        with socket.create_connection(("127.0.0.1", int(found[1]))) as stream:
+            stream.sendall(b"GET /?name=flare HTTP/1.1\r\nHost: a\r\n\r\n")
+            self.await_text(terminal, "stop reason = breakpoint")
+            os.write(terminal, b"frame variable\n")
+            self.await_text(terminal, r'\(String\) name = "flare"')
+            os.write(terminal, b"bt\n")
+            self.await_text(terminal, r"run_handler[^$]*fiber_queue::_entry")
+            os.write(terminal, b"kill\n")
+            self.await_text(terminal, r"Process \d+ exited")
+
+    def await_text(self, terminal, pattern):
+        """Reads what a program on a terminal says until it matches."""
+        said = b""
+        deadline = time.monotonic() + WAIT_SECONDS_MAX
+        while not (found := re.search(pattern, said.decode(errors="replace"))):
+            left = deadline - time.monotonic()
+            ready = select.select([terminal], [], [], max(left, 0))[0]
+            self.assertTrue(ready, said)
+            said += os.read(terminal, 65536)
+        return found
+
     def test_a_profile_leads_from_the_handler_to_the_server(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -134,19 +177,24 @@ class DebugBuilds(unittest.TestCase):
         # As Ctrl-C does, for both.
         os.killpg(profiler.pid, signal.SIGINT)
         self.assertIn(profiler.wait(WAIT_SECONDS_MAX), (0, -signal.SIGINT))
+        # The command of the page, up to the program that draws.
+        command = re.search(r"perf script.*?(?=\|\s+inferno)", GUIDE.read_text(), re.S)
         text = subprocess.check_output(
-            [
-                find_program("perf"), "script", "-i", file, "--no-inline",
-                "-F", "ip,sym",
-            ],
+            command[0].replace("hello.perf", file),
+            shell=True,
             stderr=subprocess.DEVNULL,
             text=True,
             timeout=WAIT_SECONDS_MAX,
-        )  # fmt: skip
-        stacks = [x for x in text.split("\n\n") if "compute" in x]
+        )
+        stacks = [x for x in text.split("\n\n") if "::compute" in x]
         self.assertGreater(len(stacks), 20, text[:2000])
-        way = r"compute.*\n(.*\n)*.*hello.*\n(.*\n)*.*run_handler.*\n(.*\n)*.*_entry"
-        whole = [x for x in stacks if re.search(way, x)]
+        names = [re.findall(r"^\s+[0-9a-f]+ (.*)\+0x", x, re.M) for x in stacks]
+        way = (
+            "debugged::compute debugged::hello"
+            " flare::http::server::exchange::respond::run_handler"
+            " flare::runtime::fiber_queue::_entry"
+        )
+        whole = [x for x in names if way in " ".join(x)]
         self.assertGreater(len(whole), len(stacks) // 2, stacks[0])
 
 

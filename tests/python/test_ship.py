@@ -36,19 +36,27 @@ BUILD_SECONDS_MAX = 600
 ASK = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 LAST = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 IO_URING_SETUP = 425
-# Takes a system call away from the program that it becomes, as the profiles of
-# containers do: load its number, compare, refuse with EPERM, else allow.
-FORBID = """
+NUMBERS = Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h")
+# Restricts the program that it becomes, as containers and systemd do. The word
+# `forbid` or `allow` says what becomes of the system calls whose numbers follow:
+# each is loaded and compared; what is not allowed is refused with EPERM.
+RESTRICT = """
 import ctypes, os, struct, sys
-steps = [(0x20, 0, 0, 0), (0x15, 0, 1, int(sys.argv[1])),
-         (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7fff0000)]
+actions = [0x00050001, 0x7fff0000]
+if sys.argv[1] == "allow":
+    actions.reverse()
+steps = [(0x20, 0, 0, 0)]
+for number in sys.argv[2].split(","):
+    steps += [(0x15, 0, 1, int(number)), (0x06, 0, 0, actions[0])]
+steps.append((0x06, 0, 0, actions[1]))
 code = ctypes.create_string_buffer(b"".join(struct.pack("<HBBI", *x) for x in steps))
 class Filter(ctypes.Structure):
     _fields_ = [("count", ctypes.c_ushort), ("code", ctypes.c_void_p)]
 libc = ctypes.CDLL(None)
 assert libc.prctl(38, 1, 0, 0, 0) == 0
-assert libc.prctl(22, 2, ctypes.byref(Filter(4, ctypes.addressof(code)))) == 0
-os.execv(sys.argv[2], sys.argv[2:])
+whole = Filter(len(steps), ctypes.addressof(code))
+assert libc.prctl(22, 2, ctypes.byref(whole)) == 0
+os.execv(sys.argv[3], sys.argv[3:])
 """
 
 
@@ -280,6 +288,25 @@ class Services(Case):
         stop = next(x for x in unit if x.startswith("TimeoutStopSec="))
         self.assertGreater(int(stop.partition("=")[2]), 10)
 
+    def test_the_system_calls_of_the_unit_are_enough(self):
+        unit = (self.shipped / f"{NAME}.service").read_text()
+        wanted = re.search("^SystemCallFilter=(.*)$", unit, re.M)[1].split()
+        numbers = dict(
+            re.findall(r"^#define __NR_(\w+) (\d+)$", NUMBERS.read_text(), re.M)
+        )
+        allowed = sorted(
+            {int(numbers[x]) for x in system_calls(wanted) if x in numbers}
+        )
+        self.assertGreater(len(allowed), 200)
+        self.assertNotIn(int(numbers["reboot"]), allowed)
+        opened = self.listen()
+        process = self.run_passed(
+            opened, sys.executable, "-c", RESTRICT,
+            "allow", ",".join(map(str, allowed)), self.shipped / NAME,
+        )  # fmt: skip
+        line = self.expect_service(process, opened)
+        self.assertRegex(line, ", 2 workers on io_uring$")
+
     def test_a_socket_of_systemd_starts_the_program(self):
         path = f"{self.folder()}/hello.sock"
         process = subprocess.Popen(
@@ -391,8 +418,8 @@ class Containers(Case):
     def test_a_container_that_forbids_io_uring_gets_epoll(self):
         opened = self.listen()
         process = self.run_passed(
-            opened, sys.executable, "-c", FORBID, str(IO_URING_SETUP),
-            self.shipped / NAME,
+            opened, sys.executable, "-c", RESTRICT,
+            "forbid", str(IO_URING_SETUP), self.shipped / NAME,
         )  # fmt: skip
         self.assertRegex(
             self.expect_service(process, opened),
@@ -425,6 +452,23 @@ class Containers(Case):
         limits = Path(f"/proc/{process.pid}/limits").read_text()
         self.assertRegex(limits, r"Max open files +999 +999 ")
         self.expect_service(process, opened)
+
+
+def system_calls(names):
+    """Gives the names of system calls, also of those in groups of systemd."""
+    found = set()
+    for name in names:
+        if name.startswith("@"):
+            printed = subprocess.check_output(
+                [find_program("systemd-analyze"), "syscall-filter", name],
+                text=True,
+            )
+            # The first line is the name of the group itself.
+            lines = [x.strip() for x in printed.splitlines()[1:]]
+            found |= system_calls([x for x in lines if x and x[0] != "#"])
+        else:
+            found.add(name)
+    return found
 
 
 def is_a_ring_refused():
