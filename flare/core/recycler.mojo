@@ -1,9 +1,8 @@
 """Recycles heap blocks, for one thread.
 
-Memory that a request needs for a moment, such as the block of a header map or
-a copy of a content, comes from here and returns here. So a warm server
-allocates no memory. On a thread without a recycler, blocks are allocated and
-freed.
+Short-lived memory of a request comes from here and returns here: the block of
+a header map, a copy of a content. So a warm server allocates no memory. On a
+thread without a recycler, blocks are allocated and freed.
 """
 
 from .pointer import Erased, PointerTo, heap_create, heap_destroy

@@ -3,7 +3,7 @@
 A label consists of letters, digits, hyphens and underscores (RFC 1123 section
 2.1, and usual practice). Other octets are refused, because a name appears in
 logs, Host fields and queries of others. A name that ends in a number is
-refused too: C libraries read forms such as `127.1` and `0x7f000001` as
+refused too. C libraries read forms such as `127.1` and `0x7f000001` as
 addresses, which a check of addresses would miss.
 """
 

@@ -1,7 +1,7 @@
 """Queries name servers directly, without the system's resolver.
 
 Use it to choose the servers, or to look up more names at once than helper
-threads could: a look-up costs a fiber, not a thread. Fixed hosts come first,
+threads could. A look-up costs a fiber, not a thread. Fixed hosts come first,
 then the cache, then the servers in order.
 """
 

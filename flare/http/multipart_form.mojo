@@ -133,9 +133,9 @@ struct MultipartForm(Copyable, Movable):
             content_type: Its media type.
 
         Raises:
-            Error: `http.multipart` if the media type is malformed; the
-                library's error if there is no such file; the error of
-                `blocking` if the caller may not wait.
+            Error: `http.multipart` if the media type is malformed, the
+                standard library's error if there is no such file, or the error
+                of `blocking` if the caller may not wait.
         """
 
         def octets_of_file() raises {var path} -> Int:

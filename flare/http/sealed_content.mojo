@@ -19,7 +19,7 @@ struct SealedContent(ImplicitlyCopyable, Sized):
     process may have some tens of thousands of mappings (Linux,
     `vm.max_map_count`), so create one for each content, not one for each
     answer. From 1 MiB on, the mapping uses huge pages if the system has them,
-    which makes sending cheaper: create one for many contents, and answer with
+    which makes sending cheaper. Create one for many contents, and answer with
     parts of it.
     """
 

@@ -74,7 +74,7 @@ def _delimiters() -> OctetSet:
 
 
 comptime _DELIMITERS = _delimiters()
-# A time of this form whose hour, minute or second is out of range: the first
+# A time of this form whose hour, minute or second is out of range. The first
 # token of the form decides, so the date is invalid.
 comptime _NO_SUCH_TIME = 86400
 

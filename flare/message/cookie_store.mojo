@@ -8,7 +8,7 @@ A server may set cookies as fast as it likes, so a full store must not cost
 more than an empty one. Three measures keep the cost of one cookie constant.
 All lists are searched for expired cookies only if one has expired since the
 last search (`_next_end`). The least recently used cookies are queued for all
-coming evictions (`_stalest`); a cookie that is used later only moves to the
+coming evictions (`_stalest`). A cookie that is used later only moves to the
 end, so the queue stays right. And `SecureCookies` finds the Secure cookies
 that a new one would hide.
 """

@@ -1,7 +1,7 @@
 """Views the field lines of one section without owning or copying them.
 
-A parsed head and a `HeaderMap` have the same form: octets, and a table with
-the places of each name and value (RFC 9110 section 5).
+A parsed head and a `HeaderMap` have the same form: octets, and a table of the
+places of names and values (RFC 9110 section 5).
 """
 
 from flare.core import equals_ignoring_case

@@ -1,9 +1,9 @@
 """Finds the Secure cookies that another cookie would hide.
 
-Without this, an attacker on the network could replace a cookie that only TLS
-has carried, by setting one over a plain connection (RFC 6265bis section 5.7
-step 16). Cookies are looked up by name and by each prefix of the new cookie's
-path. So the cost grows with that path, not with the number of cookies.
+An attacker on the network could otherwise set a cookie over a plain connection
+that replaces one which only TLS has carried (RFC 6265bis section 5.7 step 16).
+Cookies are looked up by name and by each prefix of the new cookie's path. So
+the cost grows with that path, not with the number of cookies.
 """
 
 from flare.core import equals
@@ -72,7 +72,7 @@ struct SecureCookies(Copyable, Movable):
 
         Returns:
             True if one has the same name, the same path or one above it, and a
-            domain that equals the cookie's, contains it or lies in it.
+            related domain: the cookie's, one above it or one below it.
         """
         var path = cookie.path.as_bytes()
         var key = _key(cookie.name.as_bytes())

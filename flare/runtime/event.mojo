@@ -2,8 +2,8 @@
 
 The flag is one atomic word. An eventfd beside it wakes the loops of waiting
 fibers. Its counter is above zero while the flag is set, or will be in a
-moment. A fiber that drains the counter checks the flag afterwards and raises
-the counter again if needed, so no wake is lost between `set` and `clear`.
+moment. A fiber that drains the counter checks the flag afterwards, and raises
+the counter again if needed. So no wake is lost between `set` and `clear`.
 """
 
 from std.atomic import Atomic, Ordering

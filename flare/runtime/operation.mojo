@@ -79,7 +79,7 @@ struct OperationState(Movable):
     """Whether the reactor was asked to end it."""
     var transient: Bool
     """Whether the descriptor may move to another reactor, or be closed without
-    this one, once no operation is in flight: the backend then keeps no state
+    this one, once no operation is in flight. The backend then keeps no state
     about it.
     """
     var tried_again: Bool

@@ -37,9 +37,9 @@ def begin_private_loop(config: ReactorConfig) -> Tuple[Int, Optional[Fiber]]:
         config: The bounds.
 
     Returns:
-        0 and the thread's main context; or a negated errno and `None`: EBUSY
-        if the thread has a loop, EDEADLK if it holds a lock that others wait
-        for.
+        0 and the thread's main context; or a negated errno and `None`. The
+        errno is EBUSY if the thread has a loop, EDEADLK if it holds a lock
+        that others wait for.
     """
     if current_reactor():
         return (_EBUSY, None)

@@ -118,9 +118,8 @@ def default_worker_count() -> Int:
     """Returns how many workers can run at the same time.
 
     Returns:
-        The number of CPUs that the calling thread may run on, or less if the
-        control groups of the process allow less CPU time; at least 1, at most
-        256.
+        The number of CPUs that the calling thread may run on, or less if a
+        control group allows less CPU time; 1 to 256.
     """
     var count = len(allowed_cpus())
     var quota = cpu_quota()

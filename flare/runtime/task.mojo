@@ -112,9 +112,14 @@ struct JoinHandle[T: Movable & Deinitable](Movable):
             NetError: If the caller is cancelled (the body then is too), if it
                 is the body itself, or if it is neither a fiber nor a script.
 
-            The text of the body's error; `net.cancelled` if the body was
-            cancelled before it began; `runtime.lost` if it ignored its
-            cancellation or its reactor ended first; or `runtime.wrong_thread`.
+            The text of the body's error.
+
+            An error `net.cancelled` if the body was cancelled before it began,
+            or `runtime.lost` if it ignored its cancellation or its reactor
+            ended first.
+
+            An error `runtime.wrong_thread` on a thread other than that of the
+            task.
         """
         var outcome = self._outcome
         if not _has_ended(outcome):

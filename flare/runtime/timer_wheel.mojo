@@ -3,11 +3,11 @@
 Level 0 has a slot for each of the 64 milliseconds that share their upper bits
 with the wheel's time. Each level above has slots 64 times as wide. An entry
 lies on the level of the highest bit in which its deadline differs from the
-time. So each level holds later deadlines than all levels below it, one bit
+time. So each level holds later deadlines than all levels below it. One bit
 scan finds the first occupied slot, and an entry moves at most once per level.
-The alternative, one wheel with rounds, visits every entry of a slot at each
-turn, even with distant deadlines, and cannot find the next deadline cheaply.
-Eleven levels cover every deadline that an `Int` can hold.
+The alternative is one wheel with rounds. It visits every entry of a slot at
+each turn, even those with distant deadlines, and cannot find the next deadline
+cheaply. Eleven levels cover every deadline that an `Int` can hold.
 """
 
 from std.bit import count_leading_zeros, count_trailing_zeros

@@ -4,8 +4,8 @@
 struct MessageDescription[Parts: TrivialRegisterPassable](Copyable, Movable):
     """A `struct msghdr` without control data.
 
-    Where the kernel has 32 bits and padding, there are 64 here: Linux machines
-    that run Mojo are little-endian.
+    Fields of 32 bits with padding are declared with 64 bits here, which is the
+    same on a little-endian machine, as all Linux machines that run Mojo are.
 
     Parameters:
         Parts: The type that refers to its parts: a pointer whose origin keeps

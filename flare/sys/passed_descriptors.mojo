@@ -1,10 +1,10 @@
 """Takes over descriptors that another process has opened, and passes
 descriptors on.
 
-The convention is that of sd_listen_fds(3): the descriptors are numbered from
-3, and three environment variables contain their number, the process they are
-for, and their names. The variables are read and removed only when a program
-asks for it.
+The convention is that of sd_listen_fds(3). The descriptors are numbered from
+3. Three environment variables contain their number, the process they are for,
+and their names. The variables are read and removed only when a program asks
+for it.
 """
 
 from std.ffi import c_int, external_call

@@ -1,7 +1,8 @@
 """Defines socket addresses in the kernel's layout.
 
-The layouts are those of Linux (ip(7), ipv6(7), unix(7)): the family in the
-machine's byte order, ports and addresses in network order (RFC 791, RFC 8200).
+The layouts are those of Linux (ip(7), ipv6(7), unix(7)). The family is in the
+machine's byte order, ports and addresses are in network order (RFC 791, RFC
+8200).
 """
 
 comptime AF_UNSPEC = 0

@@ -105,8 +105,8 @@ struct _StageState(Movable):
         if self.coding != ContentCoding.ZSTD:
             return 2
         # A frame header is passed to the library in one piece. The library
-        # looks for a whole frame at the start of each call, and would find a
-        # false one in the content if an earlier call had passed the header.
+        # looks for a whole frame at the start of each call. If an earlier call
+        # had passed the header, it could find a false one in the content.
         if self.held_count < 5:
             return 5
         if self.held[] & 0xF0 == 0x50:

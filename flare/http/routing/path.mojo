@@ -2,7 +2,7 @@
 
 A path is split at each `/` as received: it is not decoded, merged or resolved
 first. So `%2F` is part of a segment, and `//` encloses an empty segment. A
-path with a dot segment, plain or encoded, is refused: a proxy in front of the
+path with a dot segment, plain or encoded, is refused. A proxy in front of the
 server or a program after it may resolve it differently.
 """
 
@@ -60,8 +60,9 @@ struct _Masks(TrivialRegisterPassable):
 def scan_path(path: Span[UInt8, _]) -> PathScan:
     """Checks a path and finds its slashes.
 
-    A path is refused if it does not start with `/`, or has a malformed escape,
-    a NUL (plain or encoded) or a segment that decodes to `.` or `..`.
+    A path is refused if it does not start with `/` or has a malformed escape.
+    So is one with a NUL (plain or encoded), or a segment that decodes to `.`
+    or `..`.
 
     Args:
         path: The path as received, without query.

@@ -115,9 +115,9 @@ struct RouteTable(Copyable, Movable, Sized):
             endpoint: The number that a match reports; not negative.
 
         Raises:
-            Error: `http.bad_route` with the reason: the pattern or the method
-                is malformed, a pattern of the same shape has this method
-                already, or there are too many methods.
+            Error: `http.bad_route`, with the reason: a malformed pattern or
+                method, a pattern of the same shape that has this method
+                already, or too many methods.
         """
         debug_assert(endpoint >= 0, "endpoint ", endpoint)
         var parsed = RoutePattern(pattern)
@@ -228,10 +228,11 @@ struct RouteTable(Copyable, Movable, Sized):
         """Looks up the route of a request whose path equals a pattern.
 
         If a path equals a pattern without parameters, octet by octet, the
-        search would end there too: it has only literal segments, which are
-        preferred to every other choice. The path is also valid, because no
-        pattern has a dot segment, a NUL or a malformed escape. Other spellings
-        of the path, and methods that the pattern lacks, need the search.
+        search would end there too. Such a pattern has only literal segments,
+        which are preferred to every other choice. The path is also valid,
+        because no pattern has a dot segment, a NUL or a malformed escape.
+        Other spellings of the path, and methods that the pattern lacks, need
+        the search.
 
         Args:
             method: The method.
@@ -311,9 +312,9 @@ struct RouteTable(Copyable, Movable, Sized):
         """Returns whether a path is found with its final slash removed or one
         added.
 
-        The answer is False for a path that starts with two slashes, or with a
-        slash and a backslash, which browsers treat alike: a redirect to it
-        would lead to another host (RFC 3986 section 4.2).
+        The answer is False for a path that starts with two slashes: a redirect
+        to it would lead to another host (RFC 3986 section 4.2). Browsers treat
+        a slash and a backslash alike, so it is False for these too.
 
         Args:
             method: The method.

@@ -4,8 +4,8 @@ Octets are consumed as soon as they are checked, so no chunk line is ever
 stored. Extensions are counted and dropped: flare knows none. They may not
 contain control octets, so that the end of the line is certain.
 
-A response with a bare LF for CR LF, or with blanks after a size, is accepted
-and is the last one on its connection: old servers pad the size with blanks.
+A response with a bare LF for CR LF, or with blanks after a size, is accepted:
+old servers pad the size. It is the last one on its connection.
 """
 
 from flare.core import CR, LF, PointerTo, SPACE, TAB

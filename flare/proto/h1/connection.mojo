@@ -133,8 +133,8 @@ struct H1State(Movable):
         """Returns whether a server owes a plain response.
 
         Returns:
-            True if a whole HTTP/1.1 request was received, the head of the
-            response is due, the response may have content, and it leaves the
+            True if a whole HTTP/1.1 request was received and the head of the
+            response is due. The response may have content, and leaves the
             connection open.
         """
         # The octets of the word in the order of the fields; the method says

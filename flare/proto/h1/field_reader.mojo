@@ -1,10 +1,10 @@
 """Parses field lines into the table of a head (RFC 9112 section 5).
 
 One pass finds and checks every octet. It refuses a bare CR or LF, other
-control octets, a name that is not a token, and white space before a name (thus
-line folding, section 5.2) or between name and colon. In a response, a bare LF
-may end a line and lines may be folded. No other message then follows on the
-connection, and the views show neither (`mending`).
+control octets, and a name that is not a token. It also refuses white space
+before a name (thus line folding, section 5.2) or between name and colon. In a
+response, a bare LF may end a line and lines may be folded. No other message
+then follows on the connection, and the views show neither (`mending`).
 
 Complete lines without peculiarities are parsed in a loop of their own. It
 refuses no line: lines that are incomplete, invalid or over a limit are left to

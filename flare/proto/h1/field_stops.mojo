@@ -20,8 +20,8 @@ comptime STOPS_WINDOW_MIN = 16
 """The shortest window that a `FieldStops` can look at."""
 comptime _BLOCK = 64
 comptime _LANES = min(_BLOCK, simd_byte_width())
-# `masked_load` passes its alignment as a value that only the optimizer turns
-# into the constant that LLVM requires: a build with -O0 has no such load.
+# A build with -O0 has no such load. `masked_load` passes its alignment as a
+# value that only the optimizer turns into the constant that LLVM requires.
 comptime _FOLDS_CONSTANTS = Int(OptimizationLevel) > 0
 # If a vector is as long as the block, as with AVX-512, a part of it can be
 # loaded at no cost.

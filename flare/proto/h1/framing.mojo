@@ -3,9 +3,9 @@
 If RFC 9112 section 6.3 allows a recipient to repair or refuse, a server
 refuses: request smuggling exploits recipients that repair differently. So
 Content-Length occurs at most once and contains digits only. A repeated or
-listed value is refused even where RFC 9110 section 8.6 allows merging.
-Content-Length never occurs beside Transfer-Encoding, and the only transfer
-coding is one `chunked`.
+listed value is refused, although RFC 9110 section 8.6 allows merging equal
+ones. Content-Length never occurs beside Transfer-Encoding, and the only
+transfer coding is one `chunked`.
 
 A client merges equal values of Content-Length, and lets Transfer-Encoding
 override them. That is safe for responses: such a response is the last one on

@@ -1,8 +1,8 @@
 """Defines a parsed head: offsets into the window in which it was reported.
 
-While the owner of a head uses its views, it also keeps the octets of the
-window, contiguous, from the first octet of the head on. A head copies only the
-parts that must be mended: its views then show the clean form (`mending`).
+While the owner of a head uses its views, it keeps the octets of the window,
+contiguous, from the first octet of the head on. A head copies only the parts
+that must be mended: its views then show the clean form (`mending`).
 """
 
 from std.sys.intrinsics import unlikely
@@ -320,9 +320,8 @@ struct Head(Movable):
     def authority[
         origin: ImmOrigin
     ](self, octets: Span[UInt8, origin]) -> StringSlice[origin]:
-        """Returns the host and port that a request is for: those of the
-        request target if it has them, otherwise those of Host (RFC 9112
-        section 3.2.2).
+        """Returns the host and port of a request: those of the request target
+        if it has them, otherwise those of Host (RFC 9112 section 3.2.2).
 
         Parameters:
             origin: The origin of the octets.

@@ -1,7 +1,7 @@
 """Determines the framing fields of a message before it is sent.
 
 The caller's fields may include framing. If they agree with the body, they are
-used. If they contradict it, that is a local error: after a wrong
+used. If they contradict it, that is a local error. After a wrong
 Content-Length, the recipient would find the next message in the wrong place
 (RFC 9112 section 6).
 """

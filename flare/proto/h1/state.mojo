@@ -8,14 +8,14 @@ opposite. So one pair of tables serves both roles, and a conversation that is
 legal for one end is legal for the other.
 
 The request side waits for a head (`IDLE`), then is in its body (`BODY`, even
-if the body is empty), then `DONE`. The response side cannot start by itself: a
+if the body is empty), then `DONE`. The response side cannot start by itself. A
 request head makes it `AWAITED`, when 1xx responses may pass, and the final
-head moves it to its `BODY`. It may be `DONE` before the request is: a server
-may answer early, and either reads and drops the rest of the request or closes
-the connection. When both sides are `DONE`, the exchange is over. Then `NEXT`
-makes both idle again, or `LAST` closes both (RFC 9112 section 9.3). Until
-then, octets after the request are not read: the receiving machine pauses, so
-that pipelined requests stay in order and a peer cannot cause work in advance.
+head moves it to its `BODY`. It may be `DONE` before the request is. A server
+that answers early either reads and drops the rest of the request or closes the
+connection. When both sides are `DONE`, the exchange is over. Then `NEXT` makes
+both idle again, or `LAST` closes both (RFC 9112 section 9.3). Until then, the
+receiving machine pauses and reads no octets after the request. So pipelined
+requests stay in order, and a peer cannot cause work in advance.
 
 A protocol switch (101, or 2xx to CONNECT) moves both sides to `UPGRADED`: the
 octets then belong to another protocol.

@@ -525,9 +525,8 @@ struct EpollBackend(Backend):
             if interest.readable:
                 self._queue(descriptor)
             return
-        # A receive that returns less than its room has emptied the socket,
-        # unless the end of the stream, or octets after an urgent one, are
-        # still to be read.
+        # A receive that returns less than its room has emptied the socket. The
+        # exceptions are the end of the stream, and octets after an urgent one.
         interest.readable = (
             received == room or interest.ended or interest.urgent
         )

@@ -20,7 +20,7 @@ comptime ALL_EVENTS = READ_EVENTS | EPOLLOUT
 """The events for which it is watched once an operation waits for room."""
 comptime ACCEPT_EVENTS = EPOLLIN | EPOLLET | EPOLLEXCLUSIVE
 """The events for which a listening socket is watched while one accept waits.
-Several workers may share one socket: the kernel informs one that is not busy,
+Several workers may share one socket. The kernel informs one that is not busy,
 and a worker that starts to watch again comes after the others.
 """
 comptime _READ_EVENTS = EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR

@@ -1,6 +1,6 @@
 """Carries operations over a simulated network, for tests.
 
-It completes operations in the form of io_uring: multishot operations continue
+It completes operations in the form of io_uring. Multishot operations continue
 until a final completion, a cancelled operation still gets one, and the backend
 chooses receive buffers. The network's seed decides the rest: how many octets,
 in which order, and when. Time stands still while any operation can complete,

@@ -144,7 +144,7 @@ struct SimulatedNetwork(TrivialRegisterPassable):
         )
 
     def open_socket(self) -> Int32:
-        """Opens a socket for `CONNECT`.
+        """Creates a socket for `CONNECT`.
 
         Returns:
             Its descriptor.

@@ -91,8 +91,8 @@ struct UringBackendState(Movable):
     """Receives that found the ring of buffers empty."""
     var cancelled_sends: List[UInt64]
     """Cancelled sends that have not ended. If the peer has ended its stream,
-    the kernel retries a send, does not find it for cancelling at that moment,
-    and may then wait in it for ever.
+    the kernel retries a send. Cancelling does not find it at that moment, and
+    the kernel may then wait in it for ever.
     """
 
     def __init__(

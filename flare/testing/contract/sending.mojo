@@ -91,7 +91,7 @@ def one_send_carries_two_runs[W: ReactorWorld]() raises:
 
 def sealed_pages_arrive_as_other_octets[W: ReactorWorld]() raises:
     """Sealed pages, as the second part of a send, arrive after the first,
-    however often the peer has to make room; then they may be unmapped.
+    however often the peer has to make room. They may be unmapped afterwards.
 
     Parameters:
         W: The world it is played in.
