@@ -159,6 +159,24 @@ class Notified(Case):
                 [x for _, x in manager.left() if x != SIGN], [STOPPING]
             )
 
+    def test_signs_of_life_go_on_while_requests_are_finished(self):
+        for manager, options in self.each(*KINDS[1:]):
+            program, place = self.begin(
+                manager, *options, WATCHDOG_USEC="1000000"
+            )
+            manager.take_until("READY=1")
+            with Client(place) as client:
+                client.send(b"GET /delay/2000 HTTP/1.1\r\nHost: a\r\n\r\n")
+                program.process.terminate()
+                manager.take_until(STOPPING)
+                # The other worker has ended by now.
+                for _ in range(4):
+                    self.assertEqual(
+                        manager.take(), (program.process.pid, SIGN)
+                    )
+                self.assertEqual(client.answer().status, 200)
+            self.expect_end(program)
+
     def test_no_sign_of_life_comes_while_one_worker_is_busy(self):
         for manager, options in self.each(*KINDS[:2]):
             program, place = self.begin(
