@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import importlib.metadata
 import os
+import platform
 import re
 import shutil
 import struct
@@ -19,8 +20,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-# Processors since 2013; without it the compiler takes the one that it runs on.
-TARGET_CPU = "x86-64-v3"
+# Processors since 2013: the runtime of Mojo runs on no older ones. Without a
+# choice the compiler takes the processor that it runs on.
+TARGET_CPU = {"x86_64": "x86-64-v3"}.get(platform.machine(), "generic")
 ORIGIN = b"$ORIGIN"
 # What the library says where it cannot load one of these. A program that holds
 # the sentence can load it: only code that a program uses is linked into it.
