@@ -11,14 +11,14 @@ from ..multipart_form import MultipartForm
 from ..request import Request
 from ..response import Response
 from .call.client_state import CallOwner, ClientState
-from .config.client_config import ClientConfig
-from .credentials.credentials import Authentication
-from .stream.multipart import send_form
-from .stream.open import opened, sent_from, streamed
 from .call.perform import perform
 from .call.reference import aim, full_url
 from .client_statistics import ClientStatistics
+from .config.client_config import ClientConfig
+from .credentials.credentials import Authentication
 from .stream.client_stream import ClientStream
+from .stream.multipart import send_form
+from .stream.open import opened, sent_from, streamed
 
 
 struct HttpClient(Copyable, Movable):

@@ -10,12 +10,12 @@ from flare.sys.clock import monotonic_ns
 
 from ...content import Content
 from ...timings import ExchangeTimings
-from ..config.call_log import CallRecord
-from ..transport.clock import Clock
 from ..client_error import ClientError
+from ..config.call_log import CallRecord
 from ..exchange.client_exchange import ClientExchange
 from ..exchange.exchange_state import ClientExchangeState
 from ..pool.pool import Origin
+from ..transport.clock import Clock
 
 
 struct CallState(Movable):

@@ -4,9 +4,9 @@ from flare.core import write_hexadecimal
 from flare.message import FieldName, FieldSection
 from flare.sys.random import fill_random
 
-from .call import Call
-from ..credentials.digest import digest_challenge
 from ..client_error import ClientError, Phase, raised
+from ..credentials.digest import digest_challenge
+from .call import Call
 
 comptime _NONCE_OCTETS = 16
 comptime _CHALLENGES_MAX = 2

@@ -6,21 +6,21 @@ from flare.runtime.wait import waiting_fiber
 from flare.tls import TlsContext
 
 from ...encoding import accept_encoding_of, decodable_codings
-from .call import Call, CallState
-from ..transport.clock import Clock
+from ..client_error import ClientError, Phase, raised
+from ..client_statistics import ClientStatistics
 from ..config.client_config import ClientConfig
+from ..config.proxy import Proxy
 from ..credentials.credentials import Credentials
 from ..credentials.digest import DigestSession
-from ..client_error import ClientError, Phase, raised
-from ..pool.origin import OriginState
-from ..pool.pool import Origin, Pool, PoolState
-from ..config.proxy import Proxy
 from ..credentials.secrets import (
     drop_secrets,
     may_see_secrets,
     proxy_authorization,
 )
-from ..client_statistics import ClientStatistics
+from ..pool.origin import OriginState
+from ..pool.pool import Origin, Pool, PoolState
+from ..transport.clock import Clock
+from .call import Call, CallState
 
 comptime _KEPT_CALLS_MAX = 256
 

@@ -4,11 +4,11 @@ from flare.core import PointerTo
 from flare.sys.clock import monotonic_ns
 from flare.tls import TlsContext
 
-from .call import Call, exchange_of
-from .client_state import ClientState
-from ..pool.connect import open_connection
 from ..client_error import ClientError, Phase
 from ..exchange.client_exchange import ClientExchange
+from ..pool.connect import open_connection
+from .call import Call, exchange_of
+from .client_state import ClientState
 
 
 def lent(
@@ -44,15 +44,13 @@ def lent(
     try:
         if origin[].is_secure and not state[].tls:
             state[].tls = _context(state)
-        var connection = open_connection(
+        var handshake_us = open_connection(
             Pointer(to=state[].config).unsafe_origin_cast[MutUntrackedOrigin](),
             state[].tls,
             origin,
-            call[].exchange.clock,
+            exchange,
         )
-        exchange.state[].connection = connection
         state[].statistics.connects += 1
-        var handshake_us = connection.state[].handshake_us
         call[].timings.handshake_us += handshake_us
         call[].timings.connect_us += (
             monotonic_ns() - now_ns

@@ -11,22 +11,22 @@ from ...content import Content
 from ...encoding.limits import DecodingLimits
 from ...received import Received
 from ...response import Response
-from .call import Call, exchange_of
-from .challenges import proof_for, takes_challenge
-from .client_state import CallOwner, ClientState
-from .cookies import cookies_for, keep_cookies
+from ..client_error import ClientError, Phase, raised
+from ..config.retry import retry_delay, seconds_to_wait, status_delay
+from ..exchange.client_exchange import ClientExchange
 from ..exchange.decoding import (
     decode_whole,
     decoder_for,
     octets_max_of,
     take_codings_out,
 )
-from ..client_error import ClientError, Phase, raised
-from ..exchange.client_exchange import ClientExchange
+from .call import Call, exchange_of
+from .challenges import proof_for, takes_challenge
+from .client_state import CallOwner, ClientState
+from .cookies import cookies_for, keep_cookies
 from .lending import lent
 from .redirect import drop_fields, is_redirection, redirection
 from .reference import aim_at
-from ..config.retry import retry_delay, seconds_to_wait, status_delay
 
 comptime _UNAUTHORIZED = 401
 comptime _EXPECTATION_FAILED = 417

@@ -9,9 +9,9 @@ from flare.message import (
     resolve_reference,
 )
 
+from ..client_error import ClientError, Phase, raised
 from .call import Call
 from .client_state import ClientState, http_url
-from ..client_error import ClientError, Phase, raised
 
 comptime _SLASH: UInt8 = 47
 comptime _DOT: UInt8 = 46

@@ -4,8 +4,8 @@ from std.base64 import b64encode
 
 from flare.core import COLON
 
-from .digest import DigestAccount
 from ..client_error import ClientError, Phase, raised
+from .digest import DigestAccount
 
 
 struct Credentials(Copyable, Movable):

@@ -15,8 +15,8 @@ from flare.core import lower_octet
 from flare.message import HeaderMap, Url
 
 from ..config.client_config import ClientConfig
-from .credentials import Credentials
 from ..config.proxy import Proxy
+from .credentials import Credentials
 
 comptime _HYPHEN: UInt8 = 45
 comptime _UNDERSCORE: UInt8 = 95

@@ -8,9 +8,9 @@ from flare.message import HeaderMap
 from flare.proto.h1 import Head
 from flare.runtime.fiber import NO_DEADLINE
 
-from ..transport.clock import Clock
 from ..config.client_config import ClientTimeouts
 from ..transport.client_connection import ClientConnection
+from ..transport.clock import Clock
 
 comptime _KEPT_LINES_MAX = 128
 

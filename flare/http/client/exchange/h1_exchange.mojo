@@ -13,8 +13,8 @@ from flare.proto.h1.state import SideState
 from flare.runtime.socket_exchange import SentAndReceived
 from flare.sys.errno import EAGAIN
 
-from ..transport.client_connection import ClientConnection
 from ..client_error import ClientError, Phase, raised
+from ..transport.client_connection import ClientConnection
 from .exchange_state import ClientExchangeState
 
 comptime _COPIED_OCTETS_MAX = 16 * 1024

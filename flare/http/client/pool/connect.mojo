@@ -7,12 +7,13 @@ from flare.tcp import TcpStream
 from flare.tls import TlsContext, TlsMachine, TlsSession, TlsStream
 from flare.unix import UnixStream
 
-from ..transport.clock import Clock, now
-from ..config.client_config import ClientConfig
-from ..transport.client_connection import ClientConnection
 from ..client_error import ClientError, Phase, raised
-from .pool import Origin
+from ..config.client_config import ClientConfig
 from ..credentials.secrets import proxy_authorization
+from ..exchange.client_exchange import ClientExchange
+from ..transport.client_connection import ClientConnection
+from ..transport.clock import Clock, now
+from .pool import Origin
 from .tunnel import tunnelled
 
 
@@ -20,31 +21,36 @@ def open_connection(
     config: PointerTo[ClientConfig],
     tls: Optional[TlsContext],
     origin: Origin,
-    clock: Clock,
-) raises -> ClientConnection:
-    """Opens a connection to an origin.
+    exchange: ClientExchange,
+) raises -> Int:
+    """Opens a connection to an origin for an exchange.
 
     Args:
         config: What the client has decided.
         tls: The context of TLS, where it is spoken.
         origin: Where to.
-        clock: Until when this may last.
+        exchange: The exchange; its clock bounds all of it.
 
     Returns:
-        A connection that has carried nothing yet.
+        How many microseconds the words with a proxy and the handshake of TLS
+        took.
 
     Raises:
         ClientError: `client.refused connect`, `client.resolve connect`,
             `client.timeout connect`, `client.tls handshake` and the like.
     """
     var connection = ClientConnection.create(config[].limits)
+    var handshake_us: Int
     try:
-        _connect(connection, config, tls, origin, clock)
+        handshake_us = _connect(
+            connection, config, tls, origin, exchange.state[].clock
+        )
     except e:
         connection.destroy()
         raise e^
     connection.state[].made_ms = now()
-    return connection
+    exchange.state[].connection = connection
+    return handshake_us
 
 
 def _connect(
@@ -53,7 +59,8 @@ def _connect(
     tls: Optional[TlsContext],
     origin: Origin,
     clock: Clock,
-) raises:
+) raises -> Int:
+    # Tells how long all but the connect took.
     var left_ms = clock.left(config[].timeouts.connect_ms)
     var end_ms = now() + left_ms
     if config[].unix_socket:
@@ -71,7 +78,7 @@ def _connect(
             )
         except e:
             raise Error(ClientError.because(Phase.CONNECT, e))
-        return
+        return 0
     var proxy = config[].proxies.proxy_for(
         origin[].is_secure, origin[].host, origin[].port
     )
@@ -86,6 +93,7 @@ def _connect(
     except e:
         raise Error(ClientError.because(Phase.CONNECT, e))
     var began_ns = monotonic_ns()
+    var handshake_us = 0
     if proxy and not origin[].is_forwarded:
         try:
             with deadline_in(max(end_ms - now(), 1)):
@@ -98,16 +106,16 @@ def _connect(
                 )
         except e:
             raise Error(ClientError.because(Phase.HANDSHAKE, e))
-        connection.state[].handshake_us = _us_since(began_ns)
+        handshake_us = _us_since(began_ns)
     if not origin[].is_secure:
         connection.carry_over(tcp^)
-        return
+        return handshake_us
     try:
         with deadline_in(max(end_ms - now(), 1)):
             connection.carry_over(_secured(tcp^, tls.value(), origin))
     except e:
         raise Error(ClientError.because(Phase.HANDSHAKE, e))
-    connection.state[].handshake_us = _us_since(began_ns)
+    return _us_since(began_ns)
 
 
 def _us_since(began_ns: Int) -> Int:

@@ -2,38 +2,11 @@
 
 from flare.core import PointerTo
 from flare.message import HeaderMap
-from flare.runtime.fiber import Fiber
 from flare.tls import TlsSession
 
-from ..transport.client_connection import ClientConnection
 from ..credentials.digest import DigestSession
-
-
-struct WaiterState(Movable):
-    """Holds one fiber that waits for a connection. Only the pool touches it."""
-
-    var fiber: Fiber
-    """Who waits."""
-    var next: Optional[PointerTo[WaiterState]]
-    """The next fiber in the queue."""
-    var connection: Optional[ClientConnection]
-    """The connection that was handed over."""
-    var may_open: Bool
-    """Room was handed over instead."""
-    var has_left: Bool
-    """It waits no more, and its place is void."""
-
-    def __init__(out self, fiber: Fiber):
-        """Makes the place of a fiber.
-
-        Args:
-            fiber: Who waits.
-        """
-        self.fiber = fiber
-        self.next = None
-        self.connection = None
-        self.may_open = False
-        self.has_left = False
+from ..transport.client_connection import ClientConnection
+from .wait_queue import WaitQueue, WaitQueueState
 
 
 struct OriginState(Movable):
@@ -63,12 +36,8 @@ struct OriginState(Movable):
     """Connections that exist or are being made."""
     var users: Int
     """Exchanges that refer to it."""
-    var first_waiter: Optional[PointerTo[WaiterState]]
-    """Who gets the next connection."""
-    var last_waiter: Optional[PointerTo[WaiterState]]
-    """Who came last."""
-    var waiting: Int
-    """How many wait."""
+    var waiting: WaitQueueState
+    """The fibers that wait for a connection."""
     var session: Optional[TlsSession]
     """What shortens the next handshake."""
     var used_ms: Int
@@ -101,9 +70,7 @@ struct OriginState(Movable):
         self.idle = List[ClientConnection]()
         self.open = 0
         self.users = 0
-        self.first_waiter = None
-        self.last_waiter = None
-        self.waiting = 0
+        self.waiting = WaitQueueState()
         self.session = None
         self.used_ms = 0
 
@@ -118,3 +85,18 @@ struct OriginState(Movable):
             Whether both are the same.
         """
         return self.is_secure == is_secure and self.authority == authority
+
+
+@always_inline
+def queue_of(origin: PointerTo[OriginState]) -> WaitQueue:
+    """Returns the queue of the fibers that wait for a connection to an origin.
+
+    Args:
+        origin: The origin.
+
+    Returns:
+        A handle, while the origin is known.
+    """
+    return WaitQueue(
+        Pointer(to=origin[].waiting).unsafe_origin_cast[MutUntrackedOrigin]()
+    )

@@ -10,12 +10,12 @@ from flare.net import NetError
 from flare.runtime.operation import CANCELLED
 from flare.runtime.wait import waiting_fiber
 
-from ..transport.clock import Clock, now
-from ..config.client_config import PoolLimits
-from ..transport.client_connection import ClientConnection
 from ..client_error import ClientError, Phase, raised
+from ..config.client_config import PoolLimits
 from ..exchange.client_exchange import ClientExchange
-from .origin import OriginState, WaiterState
+from ..transport.client_connection import ClientConnection
+from ..transport.clock import Clock, now
+from .origin import OriginState, queue_of
 
 comptime _SWEEP_EVERY_MS = 1_000
 
@@ -116,7 +116,7 @@ struct Pool(TrivialRegisterPassable):
                 `client.queue_full queue`.
         """
         origin[].used_ms = now()
-        if not origin[].first_waiter:
+        if queue_of(origin).is_empty():
             if not wants_new:
                 var kept = self._take_idle(origin, can_repeat)
                 if kept:
@@ -167,7 +167,7 @@ struct Pool(TrivialRegisterPassable):
         Args:
             origin: Where it would have led to.
         """
-        var waiter = self._next_waiter(origin)
+        var waiter = queue_of(origin).take_first()
         if waiter:
             waiter.value()[].may_open = True
             waiter.value()[].fiber.wake()
@@ -197,7 +197,7 @@ struct Pool(TrivialRegisterPassable):
             self._close(origin, connection)
             return
         connection.rest(now_ms)
-        var waiter = self._next_waiter(origin)
+        var waiter = queue_of(origin).take_first()
         if waiter:
             waiter.value()[].connection = connection
             waiter.value()[].fiber.wake()
@@ -237,18 +237,13 @@ struct Pool(TrivialRegisterPassable):
     def _wait(
         self, origin: Origin, clock: Clock
     ) raises -> Optional[ClientConnection]:
-        if origin[].waiting >= self.state[].limits.waiting_per_origin_max:
+        var queue = queue_of(origin)
+        if queue.state[].length >= self.state[].limits.waiting_per_origin_max:
             raise raised(
                 ClientError.QUEUE_FULL, Phase.QUEUE, "too many wait already"
             )
         var fiber = waiting_fiber("wait")
-        var waiter = heap_create(WaiterState(fiber))
-        if origin[].last_waiter:
-            origin[].last_waiter.value()[].next = waiter
-        else:
-            origin[].first_waiter = waiter
-        origin[].last_waiter = waiter
-        origin[].waiting += 1
+        var waiter = queue.join(fiber)
         var result = 0
         while not waiter[].connection and not waiter[].may_open and result == 0:
             result = fiber.wait(clock.left(_MS_MAX))
@@ -267,37 +262,12 @@ struct Pool(TrivialRegisterPassable):
                     )
                 )
             return connection
-        # Its place in the queue is taken away when its turn comes.
-        waiter[].has_left = True
-        origin[].waiting -= 1
-        self._drop_leavers(origin)
+        queue.leave(waiter)
         raise Error(
             ClientError.because(
                 Phase.QUEUE, Error(NetError.from_errno("wait", result))
             )
         )
-
-    def _next_waiter(self, origin: Origin) -> Optional[PointerTo[WaiterState]]:
-        self._drop_leavers(origin)
-        var first = origin[].first_waiter
-        if not first:
-            return None
-        origin[].waiting -= 1
-        self._unlink_first(origin)
-        return first
-
-    def _drop_leavers(self, origin: Origin):
-        while (
-            origin[].first_waiter and origin[].first_waiter.value()[].has_left
-        ):
-            var left = origin[].first_waiter.value()
-            self._unlink_first(origin)
-            heap_destroy(left)
-
-    def _unlink_first(self, origin: Origin):
-        origin[].first_waiter = origin[].first_waiter.value()[].next
-        if not origin[].first_waiter:
-            origin[].last_waiter = None
 
     def _sweep(self, now_ms: Int):
         self.state[].swept_ms = now_ms

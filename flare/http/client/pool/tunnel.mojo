@@ -11,12 +11,12 @@ from flare.net import IpAddr
 from flare.proto.h1 import BodyLength, H1Limits
 from flare.tcp import TcpStream
 
-from ..transport.client_connection import ClientConnection
 from ..client_error import ClientError, Phase, raised
+from ..config.proxy import Proxy
 from ..exchange.client_exchange import ClientExchange
 from ..exchange.exchange_state import ClientExchangeState
+from ..transport.client_connection import ClientConnection
 from .pool import Origin
-from ..config.proxy import Proxy
 
 comptime _VERSION: UInt8 = 5
 comptime _AUTHENTICATION_VERSION: UInt8 = 1

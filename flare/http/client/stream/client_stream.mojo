@@ -7,11 +7,11 @@ from flare.message import HeaderMap
 
 from ...timings import ExchangeTimings
 from ...version import HttpVersion
-from ..transport.clock import now
 from ..call.cookies import keep_cookies
-from ..exchange.decoding import CodedPieces
 from ..client_error import ClientError, Phase, raised
 from ..exchange.client_exchange import exceeds_limit
+from ..exchange.decoding import CodedPieces
+from ..transport.clock import now
 from .stream_state import (
     ClientStreamState,
     RequestSide,

@@ -11,9 +11,6 @@ from ...received import Received
 from ...response import Response
 from ..call.call import Call
 from ..call.client_state import CallOwner, ClientState
-from ..transport.clock import Clock
-from ..client_error import ClientError, Phase
-from ..exchange.client_exchange import exceeds_limit
 from ..call.lending import lent
 from ..call.perform import (
     answered,
@@ -22,6 +19,9 @@ from ..call.perform import (
     goes_on,
     put_head,
 )
+from ..client_error import ClientError, Phase
+from ..exchange.client_exchange import exceeds_limit
+from ..transport.clock import Clock
 from .client_stream import ClientStream
 from .stream_state import ClientStreamState, RequestSide, StreamSides
 

@@ -16,10 +16,10 @@ from flare.sys.errno import EBUSY
 from ...encoding.limits import DecodingLimits
 from ..call.call import exchange_of
 from ..call.client_state import CallOwner, ClientState
-from ..transport.clock import Clock, now
-from ..exchange.decoding import CodedContent, decoder_for, take_codings_out
 from ..client_error import ClientError, Phase, raised
 from ..exchange.client_exchange import ClientExchange
+from ..exchange.decoding import CodedContent, decoder_for, take_codings_out
+from ..transport.clock import Clock, now
 
 # The reader of a stream bounds the whole; the ratio stays bounded.
 comptime _UNBOUNDED = 1 << 62

@@ -22,8 +22,8 @@ from flare.tcp import TcpStream
 from flare.tls import TlsStream
 from flare.unix import UnixStream
 
-from .clock import Clock
 from ..client_error import ClientError, Phase, raised
+from .clock import Clock
 
 comptime _SMALL_READ_OCTETS = 4 * 1024
 comptime _LARGE_READ_OCTETS = 64 * 1024
@@ -63,8 +63,6 @@ struct ClientConnectionState(Movable):
     """What the octets go through."""
     var made_ms: Int
     """When it was connected."""
-    var handshake_us: Int
-    """How long the words with a proxy and the handshake of TLS took."""
     var idle_since_ms: Int
     """When its last exchange ended."""
     var exchanges: Int
@@ -85,7 +83,6 @@ struct ClientConnectionState(Movable):
         self.output = Buffer()
         self.transport = ClientTransport()
         self.made_ms = 0
-        self.handshake_us = 0
         self.idle_since_ms = 0
         self.exchanges = 0
         self.was_reset = False

@@ -1,0 +1,53 @@
+"""Tests that a protocol of the client stays in one module.
+
+What a program asks for must not depend on the protocol that carries it. So
+calls, streams and the pool use the verbs of `ClientExchange`, and only
+`h1_exchange` knows the HTTP/1.1 machine.
+"""
+
+import re
+import sys
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+from tidy_source import Source  # noqa: E402
+
+CLIENT = ROOT / "flare" / "http" / "client"
+MACHINE = re.compile(r"(?<!self)\.h1\b|\bH1Machine\b|\bSideState\b|\bBodyKind\b")
+STATE = re.compile(r"\bH1State\b")
+CONNECTION = re.compile(r"\bClientConnection\b")
+
+
+def modules_with(pattern):
+    """Lists the modules of the client whose code has a pattern."""
+    return {
+        file.relative_to(CLIENT).as_posix()
+        for file in CLIENT.rglob("*.mojo")
+        if pattern.search(
+            re.sub(r"^from .*", "", Source(file.name, file.read_text()).code,
+                   flags=re.MULTILINE)
+        )
+    }
+
+
+class DoorTest(unittest.TestCase):
+    """Looks for modules that go round the exchange."""
+
+    def test_one_module_of_the_client_reaches_the_machine(self):
+        self.assertEqual(modules_with(MACHINE), {"exchange/h1_exchange.mojo"})
+
+    def test_the_connection_keeps_the_state_of_the_machine(self):
+        self.assertEqual(
+            modules_with(STATE), {"transport/client_connection.mojo"}
+        )
+
+    def test_calls_and_streams_know_no_connection(self):
+        rooms = {path.split("/")[0] for path in modules_with(CONNECTION)}
+        self.assertEqual(rooms, {"transport", "exchange", "pool"})
+
+
+if __name__ == "__main__":
+    unittest.main()
