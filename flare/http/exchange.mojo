@@ -61,6 +61,10 @@ struct CarrierFunctions(TrivialRegisterPassable):
     """Takes octets of a streamed response, and parks while there is no room.
     The head is sent first. Without octets, only the head is sent.
     """
+    var begin: def(Erased) raises thin -> None
+    """Sends the head of an upgrade; the function of the stream speaks next."""
+    var end: def(Erased) raises thin -> None
+    """Ends a streamed response: the head if it is due, trailers, the end."""
     var read_upgraded: def(Erased, OctetPointer, Int) raises thin -> Int
     """Reads octets after an upgrade, and parks while there are none."""
     var write_upgraded: def(Erased, OctetPointer, Int) raises thin -> Int

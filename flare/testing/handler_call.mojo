@@ -23,7 +23,12 @@ from flare.http.exchange import (
 )
 from flare.http.request import Request
 from flare.http.response import Response
-from flare.http.server.exchange.stream import can_upgrade, upgrade_required
+from flare.http.stream_response import (
+    begin_stream,
+    can_upgrade,
+    run_stream,
+    upgrade_required,
+)
 from flare.message import HeaderMap, Status
 from flare.http.stream_address import StreamAddr
 from flare.net import NetError
@@ -57,6 +62,8 @@ struct HandlerCallState(Movable):
     """The carrier's functions."""
     var sent: Buffer
     """The latest output of the machine; only its checks matter here."""
+    var trailers: Optional[PointerTo[HeaderMap]]
+    """Where the trailers of a streamed response go."""
     var content: List[UInt8]
     """The content of a streamed response, as its function wrote it."""
 
@@ -88,10 +95,13 @@ struct HandlerCallState(Movable):
             _no_tls,
             _inform,
             _write,
+            _write_head,
+            _end,
             _read_upgraded,
             _write_upgraded,
         )
         self.sent = Buffer()
+        self.trailers = None
         self.content = List[UInt8]()
 
     def __deinit__(deinit self):
@@ -235,14 +245,10 @@ struct HandlerCall(TrivialRegisterPassable):
         var is_upgrade = response.status == Status.SWITCHING_PROTOCOLS
         if is_upgrade and not can_upgrade(x, response):
             return upgrade_required(x, response)
-        ref stream = x[].stream
-        stream.status = response.status
-        swap(stream.headers, response.headers)
-        stream.is_head_due = True
-        stream.is_open = True
-        var function = response^.into_body()
+        self.state[].trailers = trailers
+        var function = begin_stream(x, response^)
         try:
-            self._run(function, is_upgrade, trailers)
+            run_stream(x, function)
         except e:
             if x[].stream.is_head_due:
                 return self.error_answer(e)
@@ -254,28 +260,6 @@ struct HandlerCall(TrivialRegisterPassable):
         var whole = Response(x[].stream.status, Body(content^))
         swap(whole.headers, x[].stream.headers)
         return whole^
-
-    def _run(
-        self, function: Body, is_upgrade: Bool, trailers: PointerTo[HeaderMap]
-    ) raises:
-        var s = self.state
-        var x = s[].exchange
-        if is_upgrade:
-            _write_head(s)
-        if is_upgrade or s[].machine.response_allows_body(x[].stream.status):
-            function.run_stream(x)
-        if is_upgrade:
-            return
-        if x[].stream.is_head_due:
-            _write_head(s)
-        var sent = _cleared(s)
-        try:
-            s[].machine.send_trailers(x[].stream.trailers, sent)
-            if len(sent[]) > 0:
-                swap(trailers[], x[].stream.trailers)
-            s[].machine.send_end(sent)
-        except e:
-            raise Error("http.bad_content ", e.reason)
 
 
 @always_inline
@@ -289,7 +273,8 @@ def _cleared(s: PointerTo[HandlerCallState]) -> PointerTo[Buffer]:
     return Pointer(to=s[].sent).unsafe_origin_cast[MutUntrackedOrigin]()
 
 
-def _write_head(s: PointerTo[HandlerCallState]) raises:
+def _write_head(exchange: Erased) raises:
+    var s = _of(exchange)
     ref stream = s[].exchange[].stream
     try:
         s[].machine.send_response_head(
@@ -302,6 +287,21 @@ def _write_head(s: PointerTo[HandlerCallState]) raises:
     except e:
         raise Error("http.bad_content ", e.reason)
     stream.is_head_due = False
+
+
+def _end(exchange: Erased) raises:
+    var s = _of(exchange)
+    ref stream = s[].exchange[].stream
+    if stream.is_head_due:
+        _write_head(exchange)
+    var sent = _cleared(s)
+    try:
+        s[].machine.send_trailers(stream.trailers, sent)
+        if len(sent[]) > 0:
+            swap(s[].trailers.value()[], stream.trailers)
+        s[].machine.send_end(sent)
+    except e:
+        raise Error("http.bad_content ", e.reason)
 
 
 def _demand(exchange: Erased):
@@ -332,7 +332,7 @@ def _inform(exchange: Erased, status: Int, fields: PointerTo[HeaderMap]) raises:
 def _write(exchange: Erased, octets: OctetPointer, count: Int) raises -> Int:
     var s = _of(exchange)
     if s[].exchange[].stream.is_head_due:
-        _write_head(s)
+        _write_head(exchange)
     var content = Span(unsafe_ptr=octets, length=count)
     try:
         s[].machine.send_data(content, _cleared(s))

@@ -26,22 +26,19 @@ from flare.unix import PeerCredentials
 
 from std.memory import unsafe_memcpy
 
-from ..exchange.request_content import (
-    CONTENT_TOO_LARGE,
-    begin_content_wait,
-    exceeds_limit,
-)
+from ..exchange.request_content import begin_content_wait
 from ..receiving.h1_requests import (
     finish_exchange,
     forget_exchange,
     held_by_exchanges,
     receive_wish,
-    refuse_content,
+    refuse_too_large,
 )
 from ..records.statistics import WorkerStatistics
 from ..sending.h1_responses import (
     end_at_once,
-    machine,
+    end_stream,
+    inform,
     write_continue,
     write_stream_content,
     write_stream_head,
@@ -74,6 +71,8 @@ def exchange_functions() -> ExchangeFunctions:
             _tls,
             _inform,
             _write_content,
+            _begin_upgrade,
+            _end_stream,
             _read_upgraded,
             _write_upgraded,
         ),
@@ -92,8 +91,8 @@ def _on_demand(exchange: Erased):
     var x = _of(exchange)
     var c = connection_of(x)
     begin_content_wait(x)
-    if exceeds_limit(x, machine(c).announced_octets()):
-        refuse_content(c, CONTENT_TOO_LARGE)
+    if refuse_too_large(c, x):
+        pass
     elif (
         x[].head.expects_continue
         and len(x[].content.octets) == 0
@@ -148,7 +147,7 @@ def _inform(exchange: Erased, status: Int, fields: PointerTo[HeaderMap]) raises:
     _check_thread(c)
     _await_room(x)
     try:
-        machine(c).send_informational(status, fields[], output_of(c))
+        inform(x, status, fields[])
     except e:
         raise Error("http.bad_inform ", e.reason)
     _send(x)
@@ -174,6 +173,26 @@ def _write_content(
         raise Error("http.bad_content ", e.reason)
     _send(x)
     return taken
+
+
+def _begin_upgrade(exchange: Erased) raises:
+    var x = _of(exchange)
+    try:
+        write_stream_head(x)
+    except e:
+        raise Error("http.bad_upgrade ", e.reason)
+    # Each peer may wait for the other to speak first. The loop does not look at
+    # the connection of a handler that has waited before.
+    var c = connection_of(x)
+    flush(c)
+    choose_deadline(c)
+
+
+def _end_stream(exchange: Erased) raises:
+    try:
+        end_stream(_of(exchange))
+    except e:
+        raise Error("http.bad_content ", e.reason)
 
 
 def _write_upgraded(

@@ -11,19 +11,20 @@ operation is in flight and no fiber uses it.
 
 from flare.core import PointerTo
 from flare.http.exchange import Exchange
-from flare.proto.h1 import H1Error
 
 from ..exchange.departures import connection_lost, half_closed, stop_streams
 from ..exchange.request_content import arm_content_timer, is_content_late
 from ..receiving.h1_requests import (
     advance,
     end_behind_output,
+    go_away,
     held_by_exchanges,
+    is_request_incomplete,
+    is_upgraded,
     receive_wish,
-    refuse,
     refuse_content,
+    refuse_late_head,
 )
-from ..sending.h1_responses import machine
 from ..transport.buffered import recount
 from ..transport.connection_state import (
     ConnectionState,
@@ -75,16 +76,18 @@ struct Connection(TrivialRegisterPassable):
         """Decides what the connection waits for next, or ends it."""
         var c = self.state
         recount(c, held_by_exchanges(c))
-        if (
-            c[].ending.peer_ended
-            and c[].running > 0
-            and not _may_go_on_alone(c)
-        ):
-            half_closed(c)
+        if c[].ending.peer_ended:
+            _note_half_close(c)
         if c[].stage == Stage.OPEN:
             adjust_receive(c, receive_wish(c))
             choose_deadline(c)
-            return
+        else:
+            self._settle_end()
+
+    @no_inline
+    def _settle_end(self):
+        """Goes on with the end of the connection, or with its handshake."""
+        var c = self.state
         if c[].stage == Stage.LAST_SEND and not has_output(c):
             if c[].tls:
                 # That nothing more follows is sent too.
@@ -117,11 +120,7 @@ struct Connection(TrivialRegisterPassable):
             arm_timer(c)
             return
         if c[].deadline.wait == Wait.HEAD:
-            machine(c).stop_receiving()
-            if c[].share.awaits_room:
-                _ = refuse(c, H1Error.peer(_NO_ROOM, "the head"))
-            else:
-                _ = refuse(c, H1Error.broken["the head took too long"](_LATE))
+            refuse_late_head(c)
             flush(c)
         elif c[].deadline.wait == Wait.NEXT_REQUEST:
             self.end_idle()
@@ -141,9 +140,7 @@ struct Connection(TrivialRegisterPassable):
             return
         # A request that has just set out must not meet a reset, nor must the
         # rest of one, before its peer has read the answer.
-        c[].ending.lingers = (
-            worker_of(c)[].stopping or machine(c).is_receiving_body()
-        )
+        c[].ending.lingers = worker_of(c)[].stopping or is_request_incomplete(c)
         end_behind_output(c)
         self.settle()
 
@@ -154,7 +151,7 @@ struct Connection(TrivialRegisterPassable):
             hasten_handshake(c)
         if c[].stage != Stage.OPEN:
             return
-        machine(c).close_after_exchange()
+        go_away(c)
         stop_streams(c)
         if c[].deadline.wait == Wait.NEXT_REQUEST or c[].proxy.is_header_due:
             c[].deadline.wait = Wait.NOTHING
@@ -182,9 +179,14 @@ def end_content_wait(x: Exchange):
     Connection(c).settle()
 
 
-@always_inline
+@no_inline
+def _note_half_close(c: PointerTo[ConnectionState]):
+    if c[].running > 0 and not _may_go_on_alone(c):
+        half_closed(c)
+
+
 def _may_go_on_alone(c: PointerTo[ConnectionState]) -> Bool:
-    if machine(c).is_upgraded():
+    if is_upgraded(c):
         return True
     # Half of a conversation may go on only where its end was announced.
     return worker_of(c)[].config.half_close_allowed and not (

@@ -13,7 +13,7 @@ from flare.runtime.operation import (
 )
 
 from ..exchange.departures import connection_lost, half_closed
-from ..sending.h1_responses import machine
+from ..receiving.h1_requests import go_away, is_upgraded, note_peer_end
 from ..transport.connection_state import ConnectionState, Stage, Wait
 from ..transport.deadline import begin_waiting, count_read_by_peer, set_deadline
 from ..transport.outbox import (
@@ -72,7 +72,7 @@ def begin_connection(
     )
     worker[].reactor.submit(receive_operation(c))
     if worker[].stopping:
-        machine(c).close_after_exchange()
+        go_away(c)
     begin_waiting(c)
     return Connection(c)
 
@@ -107,8 +107,7 @@ def on_receive(operation: Operation):
                 set_deadline(c, Wait.PEER_ENDS, w[].config.linger_timeout_ms)
             c[].ending.lingers = True
     elif result == 0:
-        c[].ending.peer_ended = True
-        machine(c).receive_end()
+        note_peer_end(c)
     elif result == NO_BUFFERS:
         if w[].reactor.buffers().is_exhausted():
             c[].receiving.is_starved = True
@@ -157,7 +156,7 @@ def _on_peer_left(operation: Operation):
     if c[].running > 0:
         if has_left(c):
             connection_lost(c)
-        elif has_half_closed(c) and not machine(c).is_upgraded():
+        elif has_half_closed(c) and not is_upgraded(c):
             if c[].h1.exchange.unsafe_value()[].content.is_complete:
                 half_closed(c)
             elif c[].receiving.is_paused:

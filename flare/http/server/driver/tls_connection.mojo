@@ -10,8 +10,8 @@ from flare.runtime.operation import Operation, OperationKind
 from flare.tls import TlsContext
 
 from ..exchange.departures import connection_lost
+from ..receiving.h1_requests import note_peer_end
 from ..records.statistics import WorkerStatistics
-from ..sending.h1_responses import machine
 from ..transport.connection_state import ConnectionState, Stage, Wait
 from ..transport.deadline import await_handshake
 from ..transport.encryption import Decryption, decrypt, free_transport
@@ -206,8 +206,7 @@ def _go_on(connection: Connection, decryption: Decryption):
         _count_handshake(c)
     if decryption == Decryption.ENDED:
         c[].tls.unsafe_value()[].was_cut = False
-        c[].ending.peer_ended = True
-        machine(c).receive_end()
+        note_peer_end(c)
 
 
 def _count_handshake(c: PointerTo[ConnectionState]):

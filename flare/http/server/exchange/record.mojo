@@ -10,7 +10,6 @@ from ..transport.connection_state import connection_of
 from ..transport.worker_state import worker_of
 
 
-@always_inline
 def answer(x: Exchange, var response: Response):
     """Writes the response to a request, and its record.
 

@@ -11,8 +11,6 @@ from ..transport.worker_state import worker_of
 
 comptime READ_AHEAD_OCTETS = 64 * 1024
 """How much may lie unread, as octets or as content, before receiving pauses."""
-comptime CONTENT_TOO_LARGE = 413
-"""The status that answers content which exceeds its limit."""
 
 
 @always_inline

@@ -5,25 +5,26 @@ and while the request still lives.
 """
 
 from flare.core import PointerTo, equals_ignoring_case, write_escaped
-from flare.http.body import Body
 from flare.http.error_answer import error_answer
-from flare.http.exchange import Exchange, ExchangeStage, STOPPING
+from flare.http.exchange import Exchange, STOPPING
 from flare.http.response import Response
+from flare.http.stream_response import (
+    begin_stream,
+    can_upgrade,
+    run_stream,
+    upgrade_required,
+)
 from flare.message import HeaderMap, Method, Status
-from flare.proto.h1.grammar import lists_member
-from flare.proto.h1.head import BodyKind
 from flare.runtime.deadline import set_run_deadline
 from flare.runtime.fiber import NO_DEADLINE
 from flare.sys.errno import ENOTCONN
 from flare.sys.socket_address import SocketAddressStorage
 
 from ..records.statistics import WorkerStatistics
-from ..sending.h1_responses import Sent, end_stream, machine, write_stream_head
+from ..sending.h1_responses import Sent, abort, end_stream
 from ..transport.buffered import is_full
-from ..transport.connection_state import ConnectionState, Stage, connection_of
-from ..transport.deadline import choose_deadline
+from ..transport.connection_state import ConnectionState, connection_of
 from ..transport.log_lines import log_line_of_peer
-from ..transport.outbox import flush
 from ..transport.worker_state import WorkerState, worker_of
 from .departures import connection_lost, cut_off
 from .record import answer, record_access
@@ -54,24 +55,18 @@ def answer_with_stream(x: Exchange, var response: Response):
         answer(x, error_answer(x, Status.SERVICE_UNAVAILABLE))
         return
     _count_stream(x, w, 1)
+    var content = begin_stream(x, response^)
     ref stream = x[].stream
-    stream.status = response.status
-    swap(stream.headers, response.headers)
-    stream.is_head_due = True
-    stream.is_open = True
-    stream.written = 0
     stream.held_octets = held
     stream.read_timeout_ms = w[].config.idle_timeout_ms
     stream.is_endless = is_upgrade or _is_event_stream(stream.headers)
     stream.is_stopping = w[].stopping
     # Behind an upgrade it may have a last word.
     stream.write_tells = not is_upgrade
-    var content = response^.into_body()
+    # From here on each read and each write has a deadline of its own.
+    set_run_deadline(x[].fiber.value(), NO_DEADLINE)
     try:
-        if is_upgrade:
-            _upgrade(x, content)
-        else:
-            _write(x, content)
+        run_stream(x, content)
         _record(x)
     except e:
         _break_off(x, e)
@@ -114,88 +109,12 @@ def _has_no_peer(c: PointerTo[ConnectionState]) -> Bool:
     )
 
 
-def can_upgrade(x: Exchange, response: Response) -> Bool:
-    """Tells whether a request offers what a response upgrades to.
-
-    Args:
-        x: The exchange.
-        response: The response; its status is 101.
-
-    Returns:
-        False if it must be answered 426.
-    """
-    if not x[].head.wants_upgrade or x[].head.body != BodyKind.NONE:
-        return False
-    var wanted = response.headers.get("Upgrade")
-    if not wanted:
-        return False
-    for offered in x[].head.fields(x[].window()).values("Upgrade"):
-        if lists_member(offered.as_bytes(), wanted.value().as_bytes()):
-            return True
-    return False
-
-
-def upgrade_required(x: Exchange, response: Response) -> Response:
-    """Answers a request that does not offer what a response upgrades to.
-
-    Args:
-        x: The exchange.
-        response: The response.
-
-    Returns:
-        A 426 that names the protocol.
-    """
-    var answer = error_answer(x, Status.UPGRADE_REQUIRED)
-    var protocol = response.headers.get("Upgrade")
-    try:
-        if protocol:
-            answer.headers.set("Upgrade", protocol.value())
-            answer.headers.set("Connection", "upgrade")
-    except:
-        debug_assert(False, "what was a field value is one")
-    return answer^
-
-
-def _write(x: Exchange, content: Body) raises:
-    _lift_deadline(x)
-    if machine(connection_of(x)).response_allows_body(x[].stream.status):
-        content.run_stream(x)
-        if x[].peer_gone:
-            return
-        # Who reads content in the function may have swallowed its error.
-        x[].check_content()
-    try:
-        end_stream(x)
-    except e:
-        raise Error("http.bad_content ", e.reason)
-
-
-def _upgrade(x: Exchange, content: Body) raises:
-    try:
-        write_stream_head(x)
-    except e:
-        raise Error("http.bad_upgrade ", e.reason)
-    x[].stage = ExchangeStage.UPGRADED
-    var c = connection_of(x)
-    # Both peers may wait for the other to speak first, and nobody looks at the
-    # connection of a handler that has waited before.
-    flush(c)
-    choose_deadline(c)
-    _lift_deadline(x)
-    content.run_stream(x)
-
-
-def _lift_deadline(x: Exchange):
-    # From here on each read and each write has a deadline of its own.
-    set_run_deadline(x[].fiber.value(), NO_DEADLINE)
-
-
 def _count_stream(x: Exchange, w: PointerTo[WorkerState], change: Int):
     w[].streams += change
     w[].in_flight -= change
     if x[].read_buffer:
-        # It holds the head for as long as the stream is open: as many streams
-        # as there are receive buffers must not keep everybody from receiving.
+        # An open stream keeps the buffer of its head. As many streams as there
+        # are receive buffers must not keep other connections from receiving.
         w[].reactor.buffers().except_from_limit(change)
 
 
@@ -218,7 +137,7 @@ def _break_off(x: Exchange, error: Error):
     # Where the content is at fault its own status says so.
     var status = x[].content.status
     if status == 0 and x[].peer_ended:
-        c[].ending.resets = True
+        abort(c)
         cut_off(x)
         return
     if status == 0:
@@ -233,8 +152,7 @@ def _break_off(x: Exchange, error: Error):
     _record(x)
     # The reset tells the peer that the answer is not whole. The output goes out
     # before it: earlier answers may be part of it.
-    c[].ending.resets = True
-    c[].stage = Stage.LAST_SEND
+    abort(c)
 
 
 def _ends_for_stop(x: Exchange, error: Error) -> Bool:

@@ -11,8 +11,15 @@ from flare.proto.h1 import H1Error, H1Event
 from flare.runtime.fiber import Fiber
 
 from ..exchange.departures import connection_lost
+from ..exchange.lifecycle import (
+    begin_exchange,
+    end_handler,
+    is_last_request,
+    start_handler,
+)
+from ..exchange.poison import poison_views
+from ..exchange.record import answer
 from ..exchange.request_content import (
-    CONTENT_TOO_LARGE,
     READ_AHEAD_OCTETS,
     append_content,
     count_content,
@@ -24,14 +31,6 @@ from ..exchange.request_content import (
     may_take_content,
     reads_in_large,
 )
-from ..exchange.lifecycle import (
-    begin_exchange,
-    end_handler,
-    is_last_request,
-    start_handler,
-)
-from ..exchange.poison import poison_views
-from ..exchange.record import answer
 from ..records.statistics import WorkerStatistics
 from ..sending.h1_responses import machine
 from ..transport.connection_state import ConnectionState, Stage, Wait
@@ -48,6 +47,7 @@ from ..transport.window import (
 from ..transport.worker_state import worker_of
 
 comptime _DRAINED_OCTETS_MAX = 256 * 1024
+comptime _CONTENT_TOO_LARGE = 413
 
 
 @always_inline
@@ -109,7 +109,7 @@ def _handle(c: PointerTo[ConnectionState], x: Exchange, event: H1Event) -> Bool:
         c[].h1.has_begun_head = False
         begin_exchange(x)
         if is_last_request(c):
-            machine(c).close_after_exchange()
+            go_away(c)
         if machine(c).end_bodiless():
             x[].content.is_complete = True
             return _start(c, x)
@@ -147,8 +147,7 @@ def _handle_other(
     if event.kind == H1Event.TRAILERS:
         return True
     if event.kind == H1Event.NEED_OCTETS:
-        if x[].is_running() and exceeds_limit(x, machine(c).announced_octets()):
-            refuse_content(c, CONTENT_TOO_LARGE)
+        if x[].is_running() and refuse_too_large(c, x):
             return False
         if x[].stage == ExchangeStage.STARTING:
             return _start_behind(c, x)
@@ -179,8 +178,7 @@ def _add_content(
     """
     var octets = window(c)[event.start : event.start + event.length]
     x[].content.received += event.length
-    if exceeds_limit(x, machine(c).announced_octets()):
-        refuse_content(c, CONTENT_TOO_LARGE)
+    if refuse_too_large(c, x):
         return False
     # Content that lies whole after its head is not copied.
     if (
@@ -304,6 +302,81 @@ def refuse_content(c: PointerTo[ConnectionState], status: Int):
     _ = refuse(c, H1Error.peer(status, "the content"))
 
 
+def refuse_too_large(c: PointerTo[ConnectionState], x: Exchange) -> Bool:
+    """Rejects the content of a request if more came, or was announced, than its
+    handler may have.
+
+    Args:
+        c: The connection.
+        x: The request, whose handler runs.
+
+    Returns:
+        True if it was rejected.
+    """
+    if not exceeds_limit(x, machine(c).announced_octets()):
+        return False
+    refuse_content(c, _CONTENT_TOO_LARGE)
+    return True
+
+
+def refuse_late_head(c: PointerTo[ConnectionState]):
+    """Answers a head that took too long, or for which there was no room.
+
+    Args:
+        c: The connection, a part of whose head has come.
+    """
+    machine(c).stop_receiving()
+    if c[].share.awaits_room:
+        _ = refuse(c, H1Error.peer(503, "the head"))
+    else:
+        _ = refuse(c, H1Error.broken["the head took too long"](408))
+
+
+def go_away(c: PointerTo[ConnectionState]):
+    """Makes the request in progress, or the next one, the last.
+
+    Args:
+        c: The connection.
+    """
+    machine(c).close_after_exchange()
+
+
+def note_peer_end(c: PointerTo[ConnectionState]):
+    """Notes that the peer sends no more octets.
+
+    Args:
+        c: The connection.
+    """
+    c[].ending.peer_ended = True
+    machine(c).receive_end()
+
+
+@always_inline
+def is_upgraded(c: PointerTo[ConnectionState]) -> Bool:
+    """Returns whether a connection speaks another protocol.
+
+    Args:
+        c: The connection.
+
+    Returns:
+        True from the 101 on.
+    """
+    return machine(c).is_upgraded()
+
+
+@always_inline
+def is_request_incomplete(c: PointerTo[ConnectionState]) -> Bool:
+    """Returns whether a rest of the last request is still to come.
+
+    Args:
+        c: The connection.
+
+    Returns:
+        True between its head and its end.
+    """
+    return machine(c).is_receiving_body()
+
+
 def end_behind_output(c: PointerTo[ConnectionState]):
     """Closes a connection once all that was written is sent.
 
@@ -342,8 +415,9 @@ def receive_wish(c: PointerTo[ConnectionState]) -> ReceiveWish:
     """
     # The window is not consumed while earlier answers are unsent. A head may be
     # longer: it is consumed when it is whole.
-    var is_full = len(window(c)) >= max(
-        READ_AHEAD_OCTETS, machine(c).head_octets_max()
+    var unread = len(window(c))
+    var is_full = (
+        unread >= READ_AHEAD_OCTETS and unread >= machine(c).head_octets_max()
     )
     if c[].running == 0:
         return ReceiveWish(is_full, False, False, False)

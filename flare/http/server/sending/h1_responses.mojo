@@ -5,7 +5,7 @@ from flare.http.body import COPY_OCTETS_MAX
 from flare.http.error_answer import error_answer
 from flare.http.exchange import Exchange
 from flare.http.response import Response
-from flare.message import Method, Status
+from flare.message import HeaderMap, Method, Status
 from flare.proto.h1 import BodyLength, H1Error, H1Machine
 
 from ..records.statistics import WorkerStatistics
@@ -153,6 +153,32 @@ def _ends_with_close(c: PointerTo[ConnectionState]) -> Bool:
         return c[].running > 0 or has_output(c)
     # To a client of HTTP/1.0 an orderly end makes what came the whole.
     return h1.ends_with_close() and (h1.is_sending_body() or has_output(c))
+
+
+def abort(c: PointerTo[ConnectionState]):
+    """Breaks a response off: the connection is reset after its output. Earlier
+    responses may be part of that output.
+
+    Args:
+        c: The connection.
+    """
+    c[].ending.resets = True
+    c[].stage = Stage.LAST_SEND
+
+
+def inform(x: Exchange, status: Int, fields: HeaderMap) raises H1Error:
+    """Writes an interim response.
+
+    Args:
+        x: The request.
+        status: The status, 1xx.
+        fields: The fields.
+
+    Raises:
+        H1Error: If it is too late for one, or a field breaks a rule.
+    """
+    var c = connection_of(x)
+    machine(c).send_informational(status, fields, output_of(c))
 
 
 def write_stream_head(x: Exchange) raises H1Error:

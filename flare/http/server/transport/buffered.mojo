@@ -30,6 +30,13 @@ def recount(c: PointerTo[ConnectionState], held_by_exchanges: Int):
         c: The connection.
         held_by_exchanges: What its requests hold.
     """
+    if held_by_exchanges == 0 and _holds_only_outputs(c):
+        return
+    _recount(c, held_by_exchanges)
+
+
+@no_inline
+def _recount(c: PointerTo[ConnectionState], held_by_exchanges: Int):
     var held = _held_octets(c) + held_by_exchanges
     if (
         held > 0
@@ -167,6 +174,20 @@ def tick_timer(w: PointerTo[WorkerState]) -> PointerTo[TimerEntry]:
         The timer.
     """
     return Pointer(to=w[].budget.timer).unsafe_origin_cast[MutUntrackedOrigin]()
+
+
+@always_inline
+def _holds_only_outputs(c: PointerTo[ConnectionState]) -> Bool:
+    """Returns whether a connection holds at most output buffers of the usual
+    size, as most do, and is charged for no others."""
+    return (
+        c[].share.charged == 0
+        and c[].window.gathered.capacity() == 0
+        and not c[].outbox.large
+        and not c[].tls
+        and c[].outbox.output.capacity() <= OUTPUT_OCTETS
+        and c[].outbox.sending.capacity() <= OUTPUT_OCTETS
+    )
 
 
 @always_inline

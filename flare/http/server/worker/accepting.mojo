@@ -32,8 +32,8 @@ from flare.sys.file import close_descriptor, open_event_descriptor
 from ..driver.connection import Connection
 from ..driver.operations import begin_connection
 from ..driver.tls_connection import begin_tls
+from ..receiving.h1_requests import go_away
 from ..records.statistics import WorkerStatistics
-from ..sending.h1_responses import machine
 from ..transport.connection_state import ConnectionState, Stage, Wait
 from ..transport.proxy_header import is_welcome
 from ..transport.worker_state import Accepted, ListenerState, WorkerState
@@ -194,7 +194,7 @@ def shed_connections(w: PointerTo[WorkerState]) -> Bool:
             # Sorts by time, and still tells which one it is.
             idle.append((c[].deadline.at_ms << 24) | i)
         elif c[].stage == Stage.OPEN:
-            machine(c).close_after_exchange()
+            go_away(c)
     sort(idle)
     for i in range(min(len(idle), _ENDED_MAX)):
         var slot = slots[idle[i] & 0xFFFFFF]

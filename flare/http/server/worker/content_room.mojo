@@ -15,9 +15,9 @@ from ..receiving.h1_requests import (
     any_gathers_content,
     any_is_favoured,
     end_behind_answer,
+    is_upgraded,
     refuse_content,
 )
-from ..sending.h1_responses import machine
 from ..transport.buffered import (
     arm_tick,
     buffered_octets,
@@ -198,7 +198,7 @@ def _refuse(w: PointerTo[WorkerState], slot: SlotHandle):
     if not c.value()[].h1.exchange or _only_answer_is_due(c.value()):
         # What stands behind that request was not begun: nothing of it happens.
         end_behind_answer(c.value())
-    elif machine(c.value()).is_upgraded():
+    elif is_upgraded(c.value()):
         # No part of another protocol may be left out.
         connection_lost(c.value())
     else:

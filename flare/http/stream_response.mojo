@@ -1,0 +1,116 @@
+"""Runs the function that writes a response piece by piece, or speaks another
+protocol.
+
+The exchange's carrier takes the octets: a server sends them, a test keeps
+them.
+"""
+
+from flare.message import Method, Status
+from flare.proto.h1.grammar import lists_member
+from flare.proto.h1.head import BodyKind
+
+from .body import Body
+from .error_answer import error_answer
+from .exchange import Exchange, ExchangeStage
+from .response import Response
+
+
+def begin_stream(x: Exchange, var response: Response) -> Body:
+    """Makes a response the stream of an exchange.
+
+    Args:
+        x: The exchange.
+        response: The response; its content is a stream.
+
+    Returns:
+        The content, for `run_stream`.
+    """
+    ref stream = x[].stream
+    stream.status = response.status
+    swap(stream.headers, response.headers)
+    stream.is_head_due = True
+    stream.is_open = True
+    stream.written = 0
+    return response^.into_body()
+
+
+def run_stream(x: Exchange, content: Body) raises:
+    """Calls the function of a stream, and ends the response after it.
+
+    Args:
+        x: The exchange.
+        content: The content that `begin_stream` has returned.
+
+    Raises:
+        Any error of the function, `http.bad_upgrade` or `http.bad_content` if
+        head or content break a rule, and `http.content bad` if the content of
+        the request does.
+    """
+    var carrier = x[].carrier.value()
+    var exchange = x.unsafe_bitcast[NoneType]()
+    if x[].stream.status == Status.SWITCHING_PROTOCOLS:
+        carrier.functions[].begin(exchange)
+        x[].stage = ExchangeStage.UPGRADED
+        content.run_stream(x)
+        return
+    if _has_content(x):
+        content.run_stream(x)
+        if x[].peer_gone:
+            return
+        # A function that reads content may have swallowed its error.
+        x[].check_content()
+    carrier.functions[].end(exchange)
+
+
+def _has_content(x: Exchange) -> Bool:
+    # RFC 9110 section 6.4.1.
+    var status = x[].stream.status
+    return (
+        x[].head.method != Method.HEAD
+        and status >= 200
+        and status != Status.NO_CONTENT
+        and status != Status.NOT_MODIFIED
+    )
+
+
+def can_upgrade(x: Exchange, response: Response) -> Bool:
+    """Returns whether a request offers the protocol of a response.
+
+    Args:
+        x: The exchange.
+        response: The response; its status is 101.
+
+    Returns:
+        False if it must be answered 426.
+    """
+    if not x[].head.wants_upgrade or x[].head.body != BodyKind.NONE:
+        return False
+    var wanted = response.headers.get("Upgrade")
+    if not wanted:
+        return False
+    for offered in x[].head.fields(x[].window()).values("Upgrade"):
+        if lists_member(offered.as_bytes(), wanted.value().as_bytes()):
+            return True
+    return False
+
+
+def upgrade_required(x: Exchange, response: Response) -> Response:
+    """Returns the 426 for a request that does not offer the protocol of a
+    response.
+
+    Args:
+        x: The exchange.
+        response: The response.
+
+    Returns:
+        A 426 that names the protocol.
+    """
+    var answer = error_answer(x, Status.UPGRADE_REQUIRED)
+    var protocol = response.headers.get("Upgrade")
+    try:
+        if protocol:
+            answer.headers.set("Upgrade", protocol.value())
+            answer.headers.set("Connection", "upgrade")
+    except:
+        debug_assert(False, "what was a field value is one")
+    return answer^
