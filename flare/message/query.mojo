@@ -1,7 +1,7 @@
 """Parses the parameters of a query such as `name=value&flag`.
 
 The syntax is that of HTML forms (URL Standard, section 5.1): `&` separates
-parameters, the first `=` separates name and value, and `+` is a blank.
+parameters, the first `=` name and value; `+` is a blank.
 """
 
 from flare.core import find_octet

@@ -1,9 +1,9 @@
 """Finds the Secure cookies that another cookie would hide.
 
-An attacker on the network could otherwise set a cookie over a plain connection
-that replaces one which only TLS has carried (RFC 6265bis section 5.7 step 16).
-Cookies are looked up by name and by each prefix of the new cookie's path. So
-the cost grows with that path, not with the number of cookies.
+Otherwise an attacker on the network could replace a cookie of TLS by one of a
+plain connection (RFC 6265bis section 5.7 step 16). Cookies are looked up by
+name and by each prefix of the new cookie's path. So the cost grows with that
+path, not with the number of cookies.
 """
 
 from flare.core import equals

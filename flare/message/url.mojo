@@ -62,9 +62,9 @@ struct Url(Copyable, Equatable, Movable, Writable):
     def parse_octets(octets: Span[UInt8, _]) raises SyntaxError -> Self:
         """Parses an absolute URL given as octets.
 
-        Refused are: user information (`user@host`), a zone in an IPv6 address,
-        an empty host, octets that are not visible ASCII, and incomplete
-        escapes (RFC 9110 section 4.2).
+        User information (`user@host`) is refused (RFC 9110 section 4.2). So
+        are a zone in an IPv6 address, an empty host, octets that are not
+        visible ASCII, and incomplete escapes.
 
         Args:
             octets: The whole text.

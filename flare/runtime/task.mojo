@@ -109,8 +109,8 @@ struct JoinHandle[T: Movable & Deinitable](Movable):
             The result of the body.
 
         Raises:
-            NetError: If the caller is cancelled (the body then is too), if it
-                is the body itself, or if it is neither a fiber nor a script.
+            NetError: If the caller is cancelled (the body then is too), is the
+                body itself, or is neither a fiber nor a script.
 
             The text of the body's error.
 

@@ -20,9 +20,8 @@ def waiting_fiber(operation: StaticString) raises -> Fiber:
         The calling fiber, or the main context of a thread without a loop.
 
     Raises:
-        NetError: If the thread runs a loop and the caller is not a fiber, if
-            the caller holds a lock that others wait for, or if no loop can be
-            created.
+        NetError: If the thread runs a loop and the caller is not a fiber, or
+            holds a lock that others wait for; or if no loop can be created.
     """
     var fiber = current_fiber()
     if fiber:

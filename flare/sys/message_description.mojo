@@ -4,7 +4,7 @@
 struct MessageDescription[Parts: TrivialRegisterPassable](Copyable, Movable):
     """A `struct msghdr` without control data.
 
-    Fields of 32 bits with padding are declared with 64 bits here, which is the
+    Fields of 32 bits with padding are declared with 64 bits here. That is the
     same on a little-endian machine, as all Linux machines that run Mojo are.
 
     Parameters:

@@ -1,4 +1,4 @@
-"""Sends requests, and keeps connections for those that follow."""
+"""Sends requests, and keeps connections for later ones."""
 
 from flare.core import PointerTo
 from flare.io import Reader
@@ -22,17 +22,17 @@ from .stream.open import opened, sent_from, streamed
 
 
 struct HttpClient(Copyable, Movable):
-    """Sends requests over connections that it keeps for later.
+    """An HTTP client that reuses connections.
 
-    A wait parks the calling fiber, and many fibers of one thread may share a
-    client; in a script the program waits. A client belongs to one thread at a
-    time. A copy has the same configuration and its own connections: each worker
-    of a server gets one.
+    Waits park the calling fiber, or block the program in a script. Many fibers
+    of one thread may share a client; a client belongs to one thread at a time.
+    A copy has the same configuration and its own connections: each worker of a
+    server gets one.
 
-    A base URL is put before relative URLs: `/items` and `items` follow its
-    path. Credentials and secret fields of the configuration go to the origin of
-    the base URL alone. Without a base URL, they go to the origin that a call
-    names, but not to one that it is redirected to.
+    A base URL is prepended to relative URLs: `/items` and `items` follow its
+    path. Credentials and secret fields of the configuration are sent to the
+    origin of the base URL only. Without a base URL, they are sent to the
+    origin of the call's URL, but not to one that the call is redirected to.
     """
 
     var _state: PointerTo[ClientState]
@@ -43,11 +43,11 @@ struct HttpClient(Copyable, Movable):
         *,
         var config: ClientConfig = ClientConfig(),
     ) raises:
-        """Makes a client that shows no credentials.
+        """Creates a client without credentials.
 
         Args:
-            base_url: What relative URLs are joined to; none if empty.
-            config: What is decided about it.
+            base_url: The URL to which relative URLs are joined; none if empty.
+            config: The configuration.
 
         Raises:
             ClientError: `client.bad_url prepare` or `client.bad_config
@@ -64,15 +64,15 @@ struct HttpClient(Copyable, Movable):
         *,
         var config: ClientConfig = ClientConfig(),
     ) raises:
-        """Makes a client that proves who asks.
+        """Creates a client with credentials.
 
         Parameters:
             A: The type of the credentials.
 
         Args:
-            base_url: What relative URLs are joined to; none if empty.
-            auth: What it shows.
-            config: What is decided about it.
+            base_url: The URL to which relative URLs are joined; none if empty.
+            auth: The credentials.
+            config: The configuration.
 
         Raises:
             ClientError: `client.bad_url prepare`, `client.bad_config prepare`
@@ -81,7 +81,8 @@ struct HttpClient(Copyable, Movable):
         self._state = ClientState.create(base_url, auth.credentials(), config^)
 
     def __init__(out self, *, copy: Self):
-        """Makes a client with the same configuration and no connections.
+        """Creates a client with the same configuration and without
+        connections.
 
         Args:
             copy: The other client.
@@ -97,7 +98,9 @@ struct HttpClient(Copyable, Movable):
         self._state = move._state
 
     def __deinit__(deinit self):
-        """Closes idle connections now, the others when their exchange ends."""
+        """Closes idle connections now, and the others when their exchanges
+        end.
+        """
         self._state[].pool.is_over = True
         self.close_idle()
         ClientState.leave(self._state)
@@ -110,20 +113,21 @@ struct HttpClient(Copyable, Movable):
         query: FormFields = FormFields(),
         timeout_ms: Optional[Int] = None,
     ) raises -> Response:
-        """Asks for a representation.
+        """Sends a GET request: asks for a representation.
 
         Args:
-            url: An absolute URL, or what is joined to the base URL.
+            url: An absolute URL, or a reference that is joined to the base
+                URL.
             headers: Fields of this request; they replace those of the client.
             query: Parameters to append to the URL, escaped: a `Dict`, or
                 `FormFields` if a name occurs more than once.
-            timeout_ms: How long the whole call may last, if not as configured.
+            timeout_ms: The limit of the whole call, if not as configured.
 
         Returns:
-            The response, whatever its status.
+            The response, with any status.
 
         Raises:
-            Error: `client.refused connect`, `client.timeout head` and the like
+            Error: `client.refused connect`, `client.timeout head` and others
                 (`ClientError.of`).
         """
         return self.request(
@@ -138,7 +142,7 @@ struct HttpClient(Copyable, Movable):
         query: FormFields = FormFields(),
         timeout_ms: Optional[Int] = None,
     ) raises -> Response:
-        """Asks for what `get` would give, without the content.
+        """Sends a HEAD request: like `get`, without the content.
 
         Args:
             url: As in `get`.
@@ -164,7 +168,7 @@ struct HttpClient(Copyable, Movable):
         query: FormFields = FormFields(),
         timeout_ms: Optional[Int] = None,
     ) raises -> Response:
-        """Asks what is possible.
+        """Sends an OPTIONS request: asks for the supported options.
 
         Args:
             url: As in `get`.
@@ -190,7 +194,7 @@ struct HttpClient(Copyable, Movable):
         query: FormFields = FormFields(),
         timeout_ms: Optional[Int] = None,
     ) raises -> Response:
-        """Asks for a resource to be removed.
+        """Sends a DELETE request: asks to remove a resource.
 
         Args:
             url: As in `get`.
@@ -217,7 +221,7 @@ struct HttpClient(Copyable, Movable):
         query: FormFields = FormFields(),
         timeout_ms: Optional[Int] = None,
     ) raises -> Response:
-        """Hands content to a resource.
+        """Sends a POST request: sends content to a resource.
 
         Args:
             url: As in `get`.
@@ -250,21 +254,21 @@ struct HttpClient(Copyable, Movable):
         headers: HeaderMap = HeaderMap(),
         query: FormFields = FormFields(),
     ) raises -> Response:
-        """Sends a form with files, which are read while they are sent.
+        """Posts a form with files, which are read while they are sent.
 
-        Redirections are not followed, and nothing is sent twice.
+        Redirects are not followed, and the request is never repeated.
 
         Args:
             url: As in `get`.
-            form: The form; it says what Content-Type is.
+            form: The form, which also sets the Content-Type.
             headers: As in `get`.
             query: As in `get`.
 
         Returns:
-            The response, also where it came before all was sent.
+            The response, even if it came before all was sent.
 
         Raises:
-            Error: As in `get`, and what reading a file raises.
+            Error: As in `get`, and the error of reading a file.
         """
         return send_form(self._call("POST", url, headers, query, None), form)
 
@@ -277,7 +281,7 @@ struct HttpClient(Copyable, Movable):
         query: FormFields = FormFields(),
         timeout_ms: Optional[Int] = None,
     ) raises -> Response:
-        """Replaces a representation.
+        """Sends a PUT request: replaces a representation.
 
         Args:
             url: As in `get`.
@@ -310,7 +314,7 @@ struct HttpClient(Copyable, Movable):
         query: FormFields = FormFields(),
         timeout_ms: Optional[Int] = None,
     ) raises -> Response:
-        """Changes a part of a resource.
+        """Sends a PATCH request: changes a part of a resource.
 
         Args:
             url: As in `get`.
@@ -374,9 +378,9 @@ struct HttpClient(Copyable, Movable):
         query: FormFields = FormFields(),
         timeout_ms: Optional[Int] = None,
     ) raises -> JoinHandle[Response]:
-        """Sends a request on a fiber of its own, while the caller goes on.
+        """Sends a request on a new fiber, while the caller continues.
 
-        So a handler asks several servers at once.
+        With it, a handler can ask several servers at once.
 
         Args:
             method: The method, a token.
@@ -387,11 +391,11 @@ struct HttpClient(Copyable, Movable):
             timeout_ms: As in `get`.
 
         Returns:
-            What owns the fiber: `join` gives the response. Dropping it gives
-            the request up.
+            The owner of the fiber: `join` returns the response. Dropping it
+            cancels the request.
 
         Raises:
-            Error: As in `get`, where the request cannot even begin.
+            Error: As in `get`, if the request cannot even start.
         """
         var owner = self._call(method, url, headers, query, timeout_ms)
         owner.call[].content = content^
@@ -404,11 +408,11 @@ struct HttpClient(Copyable, Movable):
     def send(
         self, request: Request, *, timeout_ms: Optional[Int] = None
     ) raises -> Response:
-        """Sends a request that was made before.
+        """Sends a request object.
 
         Args:
             request: The request; it can be sent again.
-            timeout_ms: How long the call may last, if not as configured.
+            timeout_ms: The limit of the call, if not as configured.
 
         Returns:
             The response.
@@ -437,22 +441,22 @@ struct HttpClient(Copyable, Movable):
         query: FormFields = FormFields(),
         expects_continue: Bool = False,
     ) raises -> ClientStream:
-        """Begins a request whose content is written bit by bit.
+        """Starts a request whose content is written piece by piece.
 
-        Redirections are not followed, and nothing is sent twice. Each wait has
-        the bound of the configuration; `deadline_in` bounds the whole.
+        Redirects are not followed, and the request is never repeated. Each
+        wait has the configured limit; `deadline_in` limits them all.
 
         Args:
             method: The method.
             url: As in `get`.
-            length: How much will be written, if that is known; else it is
+            length: The length of the content, if known; otherwise it is
                 chunked.
             headers: As in `get`.
             query: As in `get`.
-            expects_continue: Whether the server is asked first.
+            expects_continue: Whether to ask the server first (100 Continue).
 
         Returns:
-            What the content is written to, and the response read from.
+            The stream, for writing the content and reading the response.
 
         Raises:
             Error: As in `get`.
@@ -475,18 +479,18 @@ struct HttpClient(Copyable, Movable):
         query: FormFields = FormFields(),
         timeout_ms: Optional[Int] = None,
     ) raises -> ClientStream:
-        """Asks for a content that is read bit by bit.
+        """Starts a request whose response is read piece by piece.
 
         Args:
             url: As in `get`.
             method: The method of a request without content.
             headers: As in `get`.
             query: As in `get`.
-            timeout_ms: How long it may take until the head has come.
+            timeout_ms: The limit until the head has arrived.
 
         Returns:
-            What the response is read from; its head has come. Redirections are
-            followed.
+            The stream for reading the response, whose head has arrived.
+            Redirects are followed.
 
         Raises:
             Error: As in `get`.
@@ -506,7 +510,7 @@ struct HttpClient(Copyable, Movable):
         query: FormFields = FormFields(),
         expects_continue: Bool = False,
     ) raises -> Response:
-        """Sends what a reader gives; bounded as `open` says.
+        """Sends the octets of a reader as content; with the limits of `open`.
 
         Parameters:
             R: The type of the reader.
@@ -514,17 +518,17 @@ struct HttpClient(Copyable, Movable):
         Args:
             method: The method.
             url: As in `get`.
-            reader: What is read to its end.
-            length: How much it gives, if that is known.
+            reader: The reader, which is read to its end.
+            length: The length of the content, if known.
             headers: As in `get`.
             query: As in `get`.
-            expects_continue: Whether the server is asked first.
+            expects_continue: Whether to ask the server first (100 Continue).
 
         Returns:
-            The response, also where it came before all was sent.
+            The response, even if it came before all was sent.
 
         Raises:
-            Error: As in `get`, and what the reader raises.
+            Error: As in `get`, and the errors of the reader.
         """
         var stream = self.open(
             method,
@@ -537,18 +541,18 @@ struct HttpClient(Copyable, Movable):
         return sent_from(self._state, stream, reader)
 
     def cookies(self) -> List[Cookie]:
-        """Copies the cookies of the jar.
+        """Returns copies of the cookies in the jar.
 
         Returns:
-            The cookies whose time is not over; none without a jar.
+            The cookies that have not expired; none without a jar.
         """
         return self._state[].cookies()
 
     def set_cookie(self, url: StringSlice, var cookie: Cookie) raises:
-        """Puts a cookie into the jar as if a server had set it.
+        """Stores a cookie in the jar as if a server had set it.
 
         Args:
-            url: What the server was asked for, as in `get`.
+            url: The URL of the request, as in `get`.
             cookie: The cookie.
 
         Raises:
@@ -559,15 +563,15 @@ struct HttpClient(Copyable, Movable):
         self._state[].set_cookie(full, cookie^)
 
     def statistics(self) -> ClientStatistics:
-        """Tells what was counted.
+        """Returns the client's counters.
 
         Returns:
-            The counters at this moment.
+            Their present values.
         """
         return self._state[].counted()
 
     def close_idle(self):
-        """Closes the connections that are kept for later."""
+        """Closes the idle connections."""
         ClientState.pool_of(self._state).close_idle()
 
     def _call(

@@ -1,10 +1,10 @@
 """Defines the error of the client and its text form.
 
-    client.<kind> <phase>[ status=<number>]: <detail>
+ client.<kind> <phase>[ status=<number>]: <detail>
 
-A user gets the text only, because one `try` takes one error type;
-`ClientError.of` reads it back. The detail is a fixed phrase, or the text of
-the error of a layer below, so that `NetError.of(Error(e.detail))` reads that.
+Callers receive the text only, because one `try` catches one error type;
+`ClientError.of` reads the fields back. The detail is a fixed phrase, or the
+text of an error of a lower layer, which `NetError.of(Error(e.detail))` reads.
 """
 
 from flare.core import equals, index_of_text, text_at
@@ -55,47 +55,47 @@ comptime _STATUS: StaticString = "status="
 
 
 struct Phase:
-    """Names how far an exchange came."""
+    """The phases of an exchange."""
 
     comptime PREPARE: StaticString = "prepare"
-    """Nothing was done but to look at the request."""
+    """The request was checked; no octet was sent."""
     comptime QUEUE: StaticString = "queue"
-    """It waited for a connection of the pool."""
+    """The request waited for a connection of the pool."""
     comptime CONNECT: StaticString = "connect"
-    """It connected: to the host, or to a proxy."""
+    """The client connected to the host or to a proxy."""
     comptime HANDSHAKE: StaticString = "handshake"
-    """It spoke with a proxy, or shook hands in TLS."""
+    """The client asked a proxy, or performed the TLS handshake."""
     comptime SEND: StaticString = "send"
-    """It sent head and content."""
+    """The client sent head and content."""
     comptime HEAD: StaticString = "head"
-    """It waited for the head of the response."""
+    """The client waited for the head of the response."""
     comptime CONTENT: StaticString = "content"
-    """It received the content of the response."""
+    """The client received the content of the response."""
     comptime REDIRECT: StaticString = "redirect"
-    """It looked at where a response points to."""
+    """The client examined the target of a redirect."""
     comptime ANSWER: StaticString = "answer"
-    """The response is whole."""
+    """The response is complete."""
 
 
 struct ClientError(Copyable, Movable, Writable):
-    """Says what a request failed with, and how far it had come."""
+    """Describes why a request failed, and in which phase."""
 
     comptime OTHER = 0
-    """A failure without a kind of its own; `detail` tells more."""
+    """A failure without a kind of its own; see `detail`."""
     comptime BAD_URL = 1
-    """The URL is none, or not one of http and https."""
+    """The URL is malformed, or not http or https."""
     comptime BAD_REQUEST = 2
-    """What was to be sent is no request; nothing was sent."""
+    """The request is invalid; no octet was sent."""
     comptime BAD_CONFIG = 3
     """A field of the configuration is out of its bounds."""
     comptime RESOLVE = 4
     """The name of the host has no address."""
     comptime REFUSED = 5
-    """Nobody listens there."""
+    """No server listens at the address."""
     comptime UNREACHABLE = 6
-    """No route leads there, or nothing is at the path."""
+    """No route leads to the address, or the path does not exist."""
     comptime TLS = 7
-    """TLS failed: the certificate, for one, cannot be accepted."""
+    """TLS failed: for example, the certificate was not accepted."""
     comptime PROXY = 8
     """The proxy has refused, or does not speak its protocol."""
     comptime TIMEOUT = 9
@@ -105,32 +105,32 @@ struct ClientError(Copyable, Movable, Writable):
     comptime CLOSED = 11
     """The peer closed before the response was whole."""
     comptime RESET = 12
-    """The peer broke the connection off."""
+    """The peer reset the connection."""
     comptime PROTOCOL = 13
-    """What the peer sent is no HTTP/1.1."""
+    """The peer's octets are not valid HTTP/1.1."""
     comptime TOO_LARGE = 14
     """The response exceeds a limit."""
     comptime TOO_MANY_REDIRECTS = 15
-    """The limit of redirections was passed."""
+    """The limit of redirects was exceeded."""
     comptime BAD_REDIRECT = 16
-    """A redirection leads to no URL of http or https."""
+    """A redirect leads to a URL that is not http or https."""
     comptime STATUS = 17
-    """The status does not stand for success; of `raise_for_status`."""
+    """The status is not a success; raised by `raise_for_status`."""
     comptime QUEUE_FULL = 18
     """Too many requests wait for a connection already."""
     comptime OVER = 19
     """The exchange or the client has ended."""
     comptime ENCODING = 20
-    """The content is not coded as Content-Encoding says."""
+    """The content is not encoded as Content-Encoding says."""
 
     var kind: Int
     """One of the constants above."""
     var phase: StaticString
-    """How far it came, one of `Phase`."""
+    """The phase of the failure, one of `Phase`."""
     var status: Int
-    """The status of the response; 0 where there is none."""
+    """The status of the response; 0 without one."""
     var detail: String
-    """What exactly, for people and for the errors of the layers below."""
+    """Details, for people and for the errors of lower layers."""
 
     def __init__(
         out self,
@@ -140,12 +140,12 @@ struct ClientError(Copyable, Movable, Writable):
         *,
         status: Int = 0,
     ):
-        """Makes an error.
+        """Creates an error.
 
         Args:
             kind: One of the constants of this struct.
             phase: One of `Phase`.
-            detail: What exactly; printable.
+            detail: Details; printable.
             status: The status of the response, or 0.
         """
         self.kind = kind
@@ -155,13 +155,13 @@ struct ClientError(Copyable, Movable, Writable):
 
     @staticmethod
     def of(e: Error) -> Optional[Self]:
-        """Reads the fields back out of an error that a function raised.
+        """Returns the fields of an error that the client raised.
 
         Args:
             e: Any error.
 
         Returns:
-            The fields, or none if it is not an error of the client.
+            The fields; `None` if the error has another origin.
         """
         var text = String(e)
         if not text.startswith(_PREFIX):
@@ -193,14 +193,14 @@ struct ClientError(Copyable, Movable, Writable):
 
     @staticmethod
     def because(phase: StaticString, cause: Error) -> Self:
-        """Makes the error of a phase out of what a layer below raised.
+        """Returns the error of a phase for an error of a lower layer.
 
         Args:
-            phase: How far the exchange came.
-            cause: What was raised.
+            phase: The phase of the failure.
+            cause: The error of the lower layer.
 
         Returns:
-            The error, or what was raised if it is an error of the client.
+            The error; `cause` itself if it is an error of the client.
         """
         var own = Self.of(cause)
         if own:
@@ -208,10 +208,10 @@ struct ClientError(Copyable, Movable, Writable):
         return Self(_kind_of(cause), phase, String(cause))
 
     def is_broken_off(self) -> Bool:
-        """Tells whether the connection ended.
+        """Returns whether the connection ended.
 
         Returns:
-            True if the peer has closed it or broken it off.
+            True if the peer has closed or reset it.
         """
         return self.kind == Self.RESET or self.kind == Self.CLOSED
 
@@ -230,12 +230,12 @@ struct ClientError(Copyable, Movable, Writable):
 def raised(
     kind: Int, phase: StaticString, detail: StaticString, *, status: Int = 0
 ) -> Error:
-    """Makes an error with a fixed detail.
+    """Returns an error with fixed details.
 
     Args:
         kind: One of the constants of `ClientError`.
         phase: One of `Phase`.
-        detail: What exactly.
+        detail: The details.
         status: The status of the response, or 0.
 
     Returns:

@@ -3,23 +3,23 @@
 
 @fieldwise_init
 struct ClientStatistics(ImplicitlyCopyable):
-    """Holds counters of one client."""
+    """The counters of one client."""
 
     var requests: Int
-    """Requests that were begun on a connection."""
+    """Requests that were started on a connection."""
     var connects: Int
     """Connections that were opened."""
     var stale: Int
-    """Requests that went out again because a kept connection was closed."""
+    """Requests that were repeated because a kept connection was closed."""
     var retries: Int
-    """Requests that were repeated as the policy says."""
+    """Requests that were retried by the policy."""
     var failures: Int
     """Calls that ended with an error."""
     var open: Int
-    """Connections that exist or are being made."""
+    """Connections that exist or are being opened."""
     var idle: Int
-    """Those of them that are kept for later."""
+    """Those that are idle."""
 
     def __init__(out self):
-        """Has counted nothing."""
+        """Creates counters at zero."""
         self = Self(0, 0, 0, 0, 0, 0, 0)

@@ -1,7 +1,7 @@
 """Sends single requests, for scripts.
 
-Each call makes a client and drops it. Who asks more than once makes an
-`HttpClient`, which keeps its connections.
+Each call creates a client and drops it. To send more than one request, create
+an `HttpClient`: it reuses connections.
 """
 
 from flare.message import FormFields, HeaderMap
@@ -19,19 +19,19 @@ def get(
     query: FormFields = FormFields(),
     timeout_ms: Optional[Int] = None,
 ) raises -> Response:
-    """Asks for a representation.
+    """Sends a GET request: asks for a representation.
 
     Args:
         url: An absolute URL of http or https.
         headers: Fields of the request.
         query: Parameters to append to the URL, escaped.
-        timeout_ms: How long the call may last; two minutes by default.
+        timeout_ms: The limit of the call; two minutes by default.
 
     Returns:
-        The response, whatever its status.
+        The response, with any status.
 
     Raises:
-        Error: `client.refused connect`, `client.timeout head` and the like
+        Error: `client.refused connect`, `client.timeout head` and others
             (`ClientError.of`).
     """
     return HttpClient().get(
@@ -46,7 +46,7 @@ def head(
     query: FormFields = FormFields(),
     timeout_ms: Optional[Int] = None,
 ) raises -> Response:
-    """Asks for what `get` would give, without the content.
+    """Sends a HEAD request: like `get`, without the content.
 
     Args:
         url: As in `get`.
@@ -72,7 +72,7 @@ def options(
     query: FormFields = FormFields(),
     timeout_ms: Optional[Int] = None,
 ) raises -> Response:
-    """Asks what is possible.
+    """Sends an OPTIONS request: asks for the supported options.
 
     Args:
         url: As in `get`.
@@ -98,7 +98,7 @@ def delete(
     query: FormFields = FormFields(),
     timeout_ms: Optional[Int] = None,
 ) raises -> Response:
-    """Asks for a resource to be removed.
+    """Sends a DELETE request: asks to remove a resource.
 
     Args:
         url: As in `get`.
@@ -125,7 +125,7 @@ def post(
     query: FormFields = FormFields(),
     timeout_ms: Optional[Int] = None,
 ) raises -> Response:
-    """Hands content to a resource.
+    """Sends a POST request: sends content to a resource.
 
     Args:
         url: As in `get`.
@@ -153,7 +153,7 @@ def post(
     headers: HeaderMap = HeaderMap(),
     query: FormFields = FormFields(),
 ) raises -> Response:
-    """Sends a form with files, which are read while they are sent.
+    """Posts a form with files, which are read while they are sent.
 
     Args:
         url: As in `get`.
@@ -165,7 +165,7 @@ def post(
         The response.
 
     Raises:
-        Error: As in `get`, and what reading a file raises.
+        Error: As in `get`, and the error of reading a file.
     """
     return HttpClient().post(url, form, headers=headers, query=query)
 
@@ -178,7 +178,7 @@ def put(
     query: FormFields = FormFields(),
     timeout_ms: Optional[Int] = None,
 ) raises -> Response:
-    """Replaces a representation.
+    """Sends a PUT request: replaces a representation.
 
     Args:
         url: As in `get`.
@@ -206,7 +206,7 @@ def patch(
     query: FormFields = FormFields(),
     timeout_ms: Optional[Int] = None,
 ) raises -> Response:
-    """Changes a part of a resource.
+    """Sends a PATCH request: changes a part of a resource.
 
     Args:
         url: As in `get`.

@@ -1,4 +1,4 @@
-"""Bounds what a server accepts and how long it waits."""
+"""Configures a server: its limits and timeouts."""
 
 from flare.http.stream_address import StreamAddr
 from flare.message import RequestTarget
@@ -14,15 +14,15 @@ comptime _COUNT_MAX = (1 << 31) - 1
 
 @fieldwise_init
 struct ConfigProblem(ImplicitlyCopyable, Writable):
-    """Says which value of a configuration cannot work."""
+    """A configuration value that is out of its bounds."""
 
     var field: StaticString
     """The name of the field."""
     var reason: StaticString
-    """What it must be."""
+    """The bound."""
 
     def write_to(self, mut writer: Some[Writer]):
-        """Writes one line for a person.
+        """Writes one line of text.
 
         Args:
             writer: The destination.
@@ -37,104 +37,130 @@ struct _Count(ImplicitlyCopyable):
 
 
 struct ServerConfig(Copyable, Movable):
-    """Holds the limits of a server, all of them on by default.
+    """The limits and timeouts of a server, all on by default.
 
     A constructor does not raise, so that a configuration can be a compile-time
-    value; `first_problem` is asserted by `serve_comptime` and raised by `bind`.
+    value. `serve_comptime` asserts `first_problem`, and `bind` raises it.
     """
 
     var max_header_size: Int
-    """Octets of a header section; 8 KiB by default, as nginx and Apache have.
-    More is answered 431."""
+    """The longest header section, in octets; 8 KiB by default, as in nginx and
+    Apache. A longer one is answered 431.
+    """
     var max_header_fields: Int
-    """Field lines of a header section; 100 by default. More is answered 431."""
+    """The most field lines of a header section; 100 by default. More are
+    answered 431.
+    """
     var max_target_size: Int
-    """Octets of a request target; 8 KiB by default. More is answered 414."""
+    """The longest request target, in octets; 8 KiB by default. A longer one is
+    answered 414.
+    """
     var max_body_size: Int
-    """Octets of a request's content; 10 MiB by default. More is answered 413,
-    unless the handler allows more (`req.body.set_octets_max`)."""
+    """The longest content of a request, in octets; 10 MiB by default. A longer
+    one is answered 413, unless the handler allows more
+    (`req.body.set_octets_max`).
+    """
     var max_keepalive_requests: Int
-    """Requests on one connection; 100,000 by default, so that connections move
-    to other workers now and then."""
+    """The most requests on one connection; 100,000 by default, so that
+    connections move to other workers from time to time.
+    """
     var max_connections: Int
-    """Connections of one worker; 16,384 by default. At the limit accepting
-    pauses."""
+    """The most connections of one worker; 16,384 by default. At the limit,
+    accepting pauses.
+    """
     var max_requests_in_flight: Int
-    """Requests of one worker that are being answered; 8,192 by default. Over it
-    the answer is 503. Open streams are counted by `max_streams` instead."""
+    """The most requests that one worker answers at the same time; 8,192 by
+    default. Further requests are answered 503. `max_streams` counts open
+    streams instead.
+    """
     var max_streams: Int
-    """Streamed responses and upgraded connections of one worker that are open;
-    12,288 by default, so that a quarter of `max_connections` is left for other
-    requests. Over it the answer is 503."""
+    """The most open streamed responses and upgraded connections of one worker;
+    12,288 by default, which leaves a quarter of `max_connections` for other
+    requests. Further ones are answered 503.
+    """
     var max_receive_buffers: Int
-    """Buffers of 4 KiB that received octets of one worker may occupy; 16,384 by
-    default: 64 MiB. At the limit connections wait to be read. The head of each
-    request in flight may hold one: where there are not more of them than
-    `max_requests_in_flight`, requests may wait for content until their deadline
-    while heads hold all."""
+    """The most buffers of 4 KiB for received octets of one worker; 16,384 by
+    default: 64 MiB. At the limit, connections wait to be read. The head of
+    each request in flight may occupy a buffer. So if this is not more than
+    `max_requests_in_flight`, heads can occupy all buffers, and requests wait
+    for content until their deadline.
+    """
     var max_buffered_octets: Int
-    """Octets that one worker may hold for its connections: contents of requests
-    that are kept whole, heads in several pieces, and answers that peers have
-    yet to read; at least twice `max_body_size`. 256 MiB by default: 32 KiB for
-    each of 8,192 requests in flight, or 25 contents of 10 MiB. Over three
-    quarters contents wait; over all of it a long answer to GET becomes a 503,
-    and over a quarter more every new request."""
+    """The most octets that one worker holds for its connections: whole
+    contents of requests, fragmented heads, and answers that clients have not
+    received yet. At least twice `max_body_size`. 256 MiB by default: 32 KiB
+    for each of 8,192 requests in flight, or 25 contents of 10 MiB. Above 75 %,
+    content waits. Above 100 %, long answers to GET become 503; above 125 %,
+    all new requests do.
+    """
     var overload_timeout_ms: Int
-    """How long who wants to connect is left waiting while descriptors or memory
-    are used up and no connection ends; 5 s by default. Then the answer is
-    503."""
+    """How long clients wait for a free descriptor or memory before they get
+    503; 5 s by default.
+    """
     var idle_timeout_ms: Int
     """How long a connection may wait for its next request; 60 s by default."""
     var head_timeout_ms: Int
-    """How long a request head may take from its first octet on; 10 s by
-    default. The answer is 408."""
+    """How long a request head may take from its first octet; 10 s by default.
+    Then the answer is 408.
+    """
     var body_timeout_ms: Int
-    """How long a handler waits for more content; 30 s by default. The answer is
-    408."""
+    """How long a handler waits for more content; 30 s by default. Then the
+    answer is 408.
+    """
     var body_octets_per_second_min: Int
-    """What content must come at while a handler waits for it, once the time of
-    `body_timeout_ms` is used up; 240 by default, so that an octet now and then
-    does not hold a handler for hours."""
+    """The lowest rate of content while a handler waits for it, after
+    `body_timeout_ms` is used up; 240 octets per second by default. So a client
+    that sends single octets cannot occupy a handler for hours.
+    """
     var write_timeout_ms: Int
-    """How long a peer may take no octets; 30 s by default."""
+    """How long a client may receive no octets; 30 s by default."""
     var write_octets_per_second_min: Int
-    """What a peer must read at, once the time of `write_timeout_ms` is used up;
-    240 by default. Its reading shows only when the kernel takes more to send,
-    for a full socket after up to a megabyte: a slower peer needs a longer
-    `write_timeout_ms`."""
+    """The lowest rate at which a client must receive, after `write_timeout_ms`
+    is used up; 240 octets per second by default. The server notices reading
+    only when the kernel takes more octets; with a full socket, that may be
+    after a megabyte. For slower clients, increase `write_timeout_ms`.
+    """
     var handler_timeout_ms: Int
-    """How long after its head a handler may still wait; the time that it waited
-    for content is added. 60 s by default. It ends with the handler: a function that
-    writes a stream has a deadline for each write."""
+    """How long a handler may wait after the head, plus the time that it waited
+    for content; 60 s by default. It no longer applies once the handler has
+    returned: a function that writes a stream has a deadline for each write.
+    """
     var linger_timeout_ms: Int
-    """How long octets of a refused peer are read and dropped, so that it gets
-    to read the answer; 2 s by default."""
+    """How long octets of a refused client are received and dropped, so that it
+    can read the answer; 2 s by default.
+    """
     var shutdown_timeout_ms: Int
     """How long requests in flight may take when the server stops; 10 s by
     default."""
     var half_close_allowed: Bool
-    """False by default: a peer that ends its side while a handler waits counts
-    as gone."""
+    """Whether a client may half-close its connection and still get the answer;
+    False by default: such a client counts as gone.
+    """
     var handle_signals: Bool
-    """True by default: while the server serves, SIGTERM and SIGINT stop it, and
-    a fault (SIGSEGV and the like) says which request ends the process. False
-    leaves all signals alone."""
+    """Whether the server handles signals while it serves; True by default.
+    SIGTERM and SIGINT then stop it, and a fault (SIGSEGV and the like) logs
+    the request that ends the process.
+    """
     var listen_backlog: Int
-    """Connections that may wait to be accepted; 4,096 by default."""
+    """The most connections that may wait to be accepted; 4,096 by default."""
     var trusted_proxies: List[IpNetwork]
-    """Who may name the client of a connection (PROXY protocol, version 1 or 2);
-    nobody by default. Where there is one, each connection has to begin with
-    that header within `head_timeout_ms`, and those from elsewhere are closed.
+    """The proxies that may report the client of a connection (PROXY protocol,
+    version 1 or 2); empty by default. If there is one, each connection must
+    start with that header within `head_timeout_ms`, and connections from other
+    addresses are closed.
     """
     var trusts_unix_proxies: Bool
-    """Whether all who may connect to a Unix socket are such proxies; False by
-    default. Then a header is expected everywhere, too."""
+    """Whether all clients of Unix sockets are such proxies; False by default.
+    If True, all connections must start with the header.
+    """
     var backend: BackendKind
-    """The kernel interface; io_uring if the kernel allows it, else epoll."""
+    """The kernel interface; io_uring if the kernel allows it, otherwise epoll.
+    """
     var log: LogSink
-    """Where the server's own messages go; standard error by default."""
+    """The destination of the server's own messages; standard error by default.
+    """
     var access_log: Optional[AccessLog]
-    """Where a record of each request goes; nowhere by default."""
+    """The destination of a record for each request; none by default."""
 
     def __init__(
         out self,
@@ -168,37 +194,44 @@ struct ServerConfig(Copyable, Movable):
         log: LogSink = LogSink.standard_error(),
         access_log: Optional[AccessLog] = None,
     ):
-        """Takes the defaults for what is not given.
+        """Creates a configuration. Omitted arguments have their defaults.
 
         Args:
-            max_header_size: Octets of a header section.
-            max_header_fields: Field lines of a header section.
-            max_target_size: Octets of a request target.
-            max_body_size: Octets of a request's content.
-            max_keepalive_requests: Requests on one connection.
-            max_connections: Connections of one worker.
-            max_requests_in_flight: Requests of one worker being answered.
-            max_streams: Open streams of one worker.
-            max_receive_buffers: Buffers for received octets of one worker.
-            max_buffered_octets: Octets that one worker holds for connections.
-            overload_timeout_ms: The wait of who cannot be accepted.
-            idle_timeout_ms: The wait for a next request.
-            head_timeout_ms: The wait for a whole head.
-            body_timeout_ms: The wait for more content.
-            body_octets_per_second_min: The slowest that content may come.
-            write_timeout_ms: The wait for a peer to take octets.
-            write_octets_per_second_min: The slowest that a peer may read.
-            handler_timeout_ms: The waits of one handler in all.
-            linger_timeout_ms: How long a refused peer is listened to.
-            shutdown_timeout_ms: How long requests may take at the end.
-            half_close_allowed: Whether a peer may end its side and wait.
+            max_header_size: The longest header section, in octets.
+            max_header_fields: The most field lines of a header section.
+            max_target_size: The longest request target, in octets.
+            max_body_size: The longest content of a request, in octets.
+            max_keepalive_requests: The most requests on one connection.
+            max_connections: The most connections of one worker.
+            max_requests_in_flight: The most requests in flight of one worker.
+            max_streams: The most open streams of one worker.
+            max_receive_buffers: The most buffers for received octets of one
+                worker.
+            max_buffered_octets: The most octets that one worker holds for
+                connections.
+            overload_timeout_ms: How long clients wait if none can be accepted.
+            idle_timeout_ms: How long a connection waits for its next request.
+            head_timeout_ms: How long a request head may take.
+            body_timeout_ms: How long a handler waits for more content.
+            body_octets_per_second_min: The lowest rate of content.
+            write_timeout_ms: How long a client may receive no octets.
+            write_octets_per_second_min: The lowest rate of receiving.
+            handler_timeout_ms: How long the waits of a handler may take in
+                total.
+            linger_timeout_ms: How long octets of a refused client are dropped.
+            shutdown_timeout_ms: How long requests may take when the server
+                stops.
+            half_close_allowed: Whether a client may half-close and get the
+                answer.
             handle_signals: Whether SIGTERM and SIGINT stop the server.
-            listen_backlog: Connections that may wait to be accepted.
-            trusted_proxies: Who may name the client of a connection.
-            trusts_unix_proxies: Whether who connects to a Unix socket may.
+            listen_backlog: The most connections that may wait to be accepted.
+            trusted_proxies: The proxies that may report the client of a
+                connection.
+            trusts_unix_proxies: Whether all clients of Unix sockets are such
+                proxies.
             backend: The kernel interface.
-            log: Where the server's own messages go.
-            access_log: Where a record of each request goes.
+            log: The destination of the server's own messages.
+            access_log: The destination of a record for each request.
         """
         self.max_header_size = max_header_size
         self.max_header_fields = max_header_fields
@@ -230,10 +263,10 @@ struct ServerConfig(Copyable, Movable):
         self.access_log = access_log
 
     def first_problem(self) -> Optional[ConfigProblem]:
-        """Finds a value that cannot work, or that contradicts another.
+        """Returns the first value that is invalid or contradicts another.
 
         Returns:
-            The first problem, or none.
+            The problem, or `None`.
         """
         var counts: List[_Count] = [
             _Count(self.max_header_fields, "max_header_fields"),
@@ -289,18 +322,18 @@ struct ServerConfig(Copyable, Movable):
 
     @always_inline
     def expects_proxy_header(self) -> Bool:
-        """Tells whether connections come from proxies.
+        """Returns whether connections start with a PROXY protocol header.
 
         Returns:
-            True if each begins with a header that names the client.
+            True if each does.
         """
         return len(self.trusted_proxies) > 0 or self.trusts_unix_proxies
 
     def trusts_proxy(self, peer: StreamAddr) -> Bool:
-        """Tells whether a peer may name the client of its connection.
+        """Returns whether a peer may report the client of its connection.
 
         Args:
-            peer: Its address.
+            peer: The peer's address.
 
         Returns:
             True if it is one of the trusted proxies.
@@ -314,7 +347,7 @@ struct ServerConfig(Copyable, Movable):
         return False
 
     def h1_limits(self) -> H1Limits:
-        """Gives the limits of the HTTP/1.1 machine.
+        """Returns the limits of the HTTP/1.1 machine.
 
         Returns:
             Its limits.

@@ -47,9 +47,9 @@ def first_host_octets(
             of the window.
 
     Returns:
-        The length of the value; or 0 if it is not a plain name or IPv4
-        address, with or without a port, or if the line contains more, or ends
-        after `limit` or the octets of `first`.
+        The length of the value if it is a plain name or IPv4 address, with or
+        without a port. 0 for any other value, and if the line contains more,
+        or ends after `limit` or the octets of `first`.
     """
     var p = window.unsafe_ptr()
     var value = line_end + HOST_VALUE

@@ -144,7 +144,7 @@ struct SimulatedNetwork(TrivialRegisterPassable):
         )
 
     def open_socket(self) -> Int32:
-        """Creates a socket for `CONNECT`.
+        """Returns a new socket for `CONNECT`.
 
         Returns:
             Its descriptor.

@@ -1,7 +1,7 @@
 """Allocates long blocks from libc, whose memory can return to the kernel.
 
 Mojo's allocator keeps the pages of freed blocks of up to 256 KiB, and has no
-function to return them. libc returns its free pages on request.
+function to return them. The functions of libc return free pages on request.
 """
 
 from std.ffi import c_int, external_call

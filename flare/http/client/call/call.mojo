@@ -1,7 +1,7 @@
-"""Holds one call of a client while it lasts: what is asked for, and where.
+"""One call of a client while it lasts: the request and its target.
 
-The block belongs to the client and is used again, so that a call allocates
-nothing once the client runs.
+The block belongs to the client and is reused, so that a warm client allocates
+no memory for a call.
 """
 
 from flare.core import Buffer, PointerTo, heap_create, heap_destroy
@@ -34,15 +34,17 @@ struct CallState(Movable):
     var headers: HeaderMap
     """The fields that the program has set."""
     var fields: HeaderMap
-    """All fields of the present request, where they are not just those of the
-    origin."""
+    """All fields of the present request, unless they are just those of the
+    origin.
+    """
     var content: Content
-    """What is sent."""
+    """The content to send."""
     var shows_credentials: Bool
-    """No redirection has led the call to another origin."""
+    """Whether no redirect has led the call to another origin."""
     var shown_nonce: String
-    """The nonce of the challenge that the present request answers; empty where
-    it answers none."""
+    """The nonce of the challenge that the present request answers; empty if it
+    answers none.
+    """
     var challenges: Int
     """How many challenges were taken where it goes."""
     var redirects: Int
@@ -54,13 +56,13 @@ struct CallState(Movable):
     var exchange: ClientExchangeState
     """The present exchange; its clock is that of the call."""
     var timings: ExchangeTimings
-    """How long the phases took."""
+    """How long each phase took."""
     var phase_began_ns: Int
     """When the present phase of a stream began."""
     var status: Int
     """The status of the last response, or 0."""
     var failure: Optional[ClientError]
-    """What the call failed with."""
+    """The failure of the call, if any."""
 
     def __init__(out self):
         """Makes an unused block."""
@@ -116,11 +118,11 @@ struct CallState(Movable):
         return (self.phase_began_ns - began_ns) // 1000
 
     def fail(mut self, cause: Error, phase: StaticString):
-        """Notes what the call fails with.
+        """Records the failure of the call.
 
         Args:
-            cause: What was raised.
-            phase: How far the call had come, where that does not say so.
+            cause: The error.
+            phase: The phase of the call, if the error does not have one.
         """
         self.failure = ClientError.because(phase, cause)
 
@@ -141,7 +143,7 @@ struct CallState(Movable):
         )
 
     def set_method(mut self, method: StringSlice):
-        """Names the method.
+        """Sets the method.
 
         Args:
             method: The method.
@@ -151,7 +153,7 @@ struct CallState(Movable):
         self.method_text.append(method.as_bytes())
 
     def set_target(mut self, target: StringSlice):
-        """Names the request target.
+        """Sets the request target.
 
         Args:
             target: Path and query.

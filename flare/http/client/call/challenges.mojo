@@ -13,15 +13,15 @@ comptime _CHALLENGES_MAX = 2
 
 
 def proof_for(call: Call) raises -> String:
-    """Writes the field Authorization of the present request, where a challenge
-    is to be answered.
+    """Returns the value of Authorization for the present request, if it
+    answers a challenge.
 
     Args:
         call: The call; it has an aim.
 
     Returns:
-        The value; empty where there is no challenge, or the program has set
-        the field.
+        The value; empty without a challenge, or if the program has set the
+        field.
 
     Raises:
         ClientError: `client.other prepare` if the kernel gives no random
@@ -52,15 +52,16 @@ def proof_for(call: Call) raises -> String:
 
 
 def takes_challenge(call: Call, fields: FieldSection) -> Bool:
-    """Decides whether a 401 is answered by the same request with a proof.
+    """Returns whether a 401 is answered by repeating the request with
+    credentials.
 
     Args:
         call: The call.
         fields: The header section of the 401.
 
     Returns:
-        False where nothing would change: the proof was refused, and not just
-        because its nonce is too old.
+        False if that would be in vain: the credentials were refused, and not
+        only because their nonce is too old.
     """
     var origin = call[].origin.value()
     if (
@@ -80,8 +81,9 @@ def takes_challenge(call: Call, fields: FieldSection) -> Bool:
     if call[].challenges == _CHALLENGES_MAX:
         return False
     call[].challenges += 1
-    # What a call beside this one has brought since is newer than what was
-    # shown, and may be newer than this. In vain, it is not tried again.
+    # A challenge that a concurrent call has received since is newer than the
+    # answered one, and may be newer than this. If it fails, it is not tried
+    # again.
     if (
         not is_answer
         or call[].challenges > 1

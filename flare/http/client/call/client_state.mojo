@@ -29,11 +29,11 @@ struct ClientState(Movable):
     """Holds one client; it lives as long as its owner or one of its calls."""
 
     var config: ClientConfig
-    """What was decided."""
+    """The configuration."""
     var base: Optional[Url]
-    """What relative URLs are joined to."""
+    """The URL to which relative URLs are joined."""
     var credentials: Optional[Credentials]
-    """What proves who asks."""
+    """The credentials."""
     var base_origin: Optional[Origin]
     """The origin of the base URL, once it was used."""
     var pool: PoolState
@@ -41,7 +41,7 @@ struct ClientState(Movable):
     var tls: Optional[TlsContext]
     """The context of TLS, once it was needed."""
     var statistics: ClientStatistics
-    """What was counted."""
+    """The counters."""
     var free_calls: List[Call]
     """Blocks that no call uses."""
     var users: Int
@@ -53,12 +53,12 @@ struct ClientState(Movable):
         var credentials: Optional[Credentials],
         var config: ClientConfig,
     ):
-        """Makes the state of a client that has an owner.
+        """Creates the state of a client that has an owner.
 
         Args:
-            base: What relative URLs are joined to.
-            credentials: What proves who asks.
-            config: What was decided.
+            base: The URL to which relative URLs are joined.
+            credentials: The credentials.
+            config: The configuration.
         """
         self.pool = PoolState(config.pool)
         self.config = config^
@@ -76,12 +76,12 @@ struct ClientState(Movable):
         var credentials: Optional[Credentials],
         var config: ClientConfig,
     ) raises -> PointerTo[Self]:
-        """Checks and keeps what was decided.
+        """Checks a configuration and creates the state.
 
         Args:
-            base_url: What relative URLs are joined to; none if empty.
-            credentials: What proves who asks.
-            config: What was decided.
+            base_url: The URL to which relative URLs are joined; none if empty.
+            credentials: The credentials.
+            config: The configuration.
 
         Returns:
             The state.
@@ -126,10 +126,10 @@ struct ClientState(Movable):
         return heap_create(made^)
 
     def counted(self) -> ClientStatistics:
-        """Tells what was counted.
+        """Returns the counters.
 
         Returns:
-            The counters at this moment.
+            Their present values.
         """
         var found = self.statistics
         found.idle = self.pool.idle
@@ -138,20 +138,20 @@ struct ClientState(Movable):
         return found
 
     def cookies(self) -> List[Cookie]:
-        """Copies the cookies of the jar.
+        """Returns copies of the cookies in the jar.
 
         Returns:
-            The cookies whose time is not over; none without a jar.
+            The cookies that have not expired; none without a jar.
         """
         if not self.config.cookies:
             return List[Cookie]()
         return self.config.cookies.value().cookies()
 
     def set_cookie(mut self, url: Url, var cookie: Cookie) raises:
-        """Puts a cookie into the jar as if a server had set it.
+        """Stores a cookie in the jar as if a server had set it.
 
         Args:
-            url: What the server was asked for.
+            url: The URL of the request.
             cookie: The cookie.
 
         Raises:
@@ -183,7 +183,7 @@ struct ClientState(Movable):
 
     @staticmethod
     def pool_of(state: PointerTo[Self]) -> Pool:
-        """Names the connections.
+        """Returns the connections of a client.
 
         Args:
             state: The client.
@@ -233,7 +233,7 @@ struct ClientState(Movable):
 
     @staticmethod
     def end_call(state: PointerTo[Self], call: Call):
-        """Gives the block of a call back.
+        """Returns the block of a call to the client.
 
         Args:
             state: The client.
@@ -314,7 +314,7 @@ struct ClientState(Movable):
 
 
 struct CallOwner(Movable):
-    """Ends a call when nobody carries it out any more."""
+    """Ends a call when no code carries it out any more."""
 
     var state: PointerTo[ClientState]
     """The client."""
@@ -332,7 +332,7 @@ struct CallOwner(Movable):
         self.call = call
 
     def __deinit__(deinit self):
-        """Gives the block of the call back."""
+        """Returns the block of the call."""
         ClientState.end_call(self.state, self.call)
 
 
@@ -361,7 +361,7 @@ def http_url(text: StringSlice) raises -> Url:
 
 
 def is_http(url: Url) -> Bool:
-    """Tells whether a URL can be asked for.
+    """Returns whether a URL is of a supported scheme.
 
     Args:
         url: The URL.

@@ -10,10 +10,10 @@ from .client_state import ClientState
 def cookies_for(
     state: PointerTo[ClientState], call: Call, common: PointerTo[HeaderMap]
 ) raises -> String:
-    """Writes the Cookie field of the present request.
+    """Returns the value of the Cookie field for the present request.
 
-    What the program has set stands alone: a jar that added to it could show a
-    server two cookies of one name.
+    A field that the program has set is sent alone: a jar could otherwise add a
+    second cookie of the same name.
 
     Args:
         state: The client.
@@ -21,7 +21,7 @@ def cookies_for(
         common: The fields of every request to its origin.
 
     Returns:
-        The value; empty where no field is sent, or the program has set one.
+        The value; empty if no field is sent, or the program has set one.
 
     Raises:
         Error: Never for a call that has an aim.

@@ -1,4 +1,4 @@
-"""Gives a call an exchange: on a connection of the pool, or on a new one."""
+"""Lends an exchange to a call, on a connection of the pool or on a new one."""
 
 from flare.core import PointerTo
 from flare.sys.clock import monotonic_ns

@@ -33,16 +33,16 @@ comptime _EXPECTATION_FAILED = 417
 
 
 def perform(owner: CallOwner) raises -> Response:
-    """Carries out a call whose content lies in memory.
+    """Carries out a call whose content is in memory.
 
     Args:
         owner: The call; it has an aim.
 
     Returns:
-        The response after all redirections.
+        The response, after all redirects.
 
     Raises:
-        ClientError: Whatever it fails with.
+        ClientError: The failure of the call.
     """
     var state = owner.state
     var call = owner.call
@@ -66,13 +66,13 @@ def answered(
     Args:
         state: The client.
         call: The call; it has an aim.
-        octets_max: The longest content that may come.
+        octets_max: The longest content of the response.
 
     Returns:
-        The exchange; the head of the response has come.
+        The exchange; the head of the response has arrived.
 
     Raises:
-        ClientError: Whatever it fails with.
+        ClientError: The failure of the call.
     """
     var origin = call[].origin.value()
     var pool = ClientState.pool_of(state)
@@ -144,8 +144,8 @@ def goes_on(state: PointerTo[ClientState], call: Call) raises -> Bool:
         drop_content(state, call)
         return True
     if status == _EXPECTATION_FAILED and call[].headers.remove("Expect") > 0:
-        # Who does not know the expectation may take the request without it
-        # (RFC 9110 section 10.1.1).
+        # A server that does not know the expectation may accept the request
+        # without it (RFC 9110 section 10.1.1).
         drop_content(state, call)
         return True
     if is_redirection(status) and state[].config.redirects_max > 0:
@@ -411,14 +411,14 @@ def _received(
 def decoding_of(
     state: PointerTo[ClientState], call: Call
 ) -> Optional[DecodingLimits]:
-    """Tells whether the client decodes what comes for a call.
+    """Returns the limits of decoding for a call.
 
     Args:
         state: The client.
         call: The call.
 
     Returns:
-        The limits; none where the program decodes.
+        The limits; `None` if the program decodes.
     """
     if (
         call[].headers.has_known(FieldName.ACCEPT_ENCODING)
@@ -430,5 +430,5 @@ def decoding_of(
 
 
 def _fits(call: Call, delay_ms: Int) -> Bool:
-    # To wait longer than the call may last helps nobody.
+    # A longer wait than the call may last is of no use.
     return call[].exchange.clock.left(delay_ms + 1) > delay_ms

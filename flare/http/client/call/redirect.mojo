@@ -16,14 +16,14 @@ comptime _OTHER_SCHEME: StaticString = (
 
 
 struct Redirection(Movable):
-    """Says what request follows a redirection."""
+    """The request that follows a redirect."""
 
     var url: Url
     """Where it goes."""
     var becomes_get: Bool
-    """It is a GET without content, whatever it was."""
+    """Whether it is a GET without content, whatever it was."""
     var leaves_origin: Bool
-    """It goes to another origin, which learns no credentials."""
+    """Whether it goes to another origin, which gets no credentials."""
 
     def __init__(
         out self, var url: Url, becomes_get: Bool, leaves_origin: Bool
@@ -41,7 +41,7 @@ struct Redirection(Movable):
 
 
 def is_redirection(status: Int) -> Bool:
-    """Tells whether a status asks for a request elsewhere.
+    """Returns whether a status is a redirect to follow.
 
     Args:
         status: The status.
@@ -59,10 +59,10 @@ def is_redirection(status: Int) -> Bool:
 
 
 def becomes_get(status: Int, method: Method) -> Bool:
-    """Tells whether the method changes.
+    """Returns whether the method changes.
 
-    301 and 302 change a POST, as every client has done since there are any
-    (sections 15.4.2 and 15.4.3); 303 changes all but HEAD.
+    301 and 302 change a POST, as all clients have always done (sections 15.4.2
+    and 15.4.3); 303 changes all methods except HEAD.
 
     Args:
         status: A redirection.
@@ -123,15 +123,15 @@ def drop_fields(
     becomes_get: Bool,
     secrets: List[String] = List[String](),
 ):
-    """Takes the fields out that must not go where a redirection leads.
+    """Removes the fields that must not follow a redirect.
 
     Args:
         headers: The fields that the program has set.
-        leaves_origin: Whether the origin changes: what proves who asks stays
-            behind, and what named the old host.
-        becomes_get: Whether the content is left out, and what describes it.
-        secrets: Names of fields that prove who asks, beside those that
-            `is_secret` knows.
+        leaves_origin: Whether the origin changes: credentials and a Host of
+            the program are then removed.
+        becomes_get: Whether the content and its fields are removed.
+        secrets: The names of secret fields, besides those that `is_secret`
+            knows.
     """
     if leaves_origin:
         drop_secrets(headers, secrets)

@@ -26,12 +26,12 @@ def aim(
     url: StringSlice,
     query: FormFields,
 ) raises:
-    """Says where a call goes.
+    """Sets the target of a call.
 
     Args:
         state: The client.
         call: The call; it has no aim yet.
-        url: An absolute URL, or what is joined to the base URL.
+        url: An absolute URL, or a reference that is joined to the base URL.
         query: Parameters to append to it, escaped.
 
     Raises:
@@ -77,14 +77,14 @@ def aim_at(state: PointerTo[ClientState], call: Call, url: Url) raises:
 def full_url(
     base: Optional[Url], text: StringSlice, query: FormFields
 ) raises -> Url:
-    """Joins what a program asks for to a base URL.
+    """Joins a reference to a base URL.
 
-    A path stands behind that of the base, whether it begins with a slash or
-    not, and cannot name another host.
+    A path is appended to that of the base, with or without a slash in front.
+    It cannot change the host.
 
     Args:
         base: The base URL, if there is one.
-        text: An absolute URL, or what is joined to the base.
+        text: An absolute URL, or a reference that is joined to the base.
         query: Parameters to append to it, escaped.
 
     Returns:
@@ -155,8 +155,8 @@ def _with_query(url: Url, query: FormFields) raises -> Url:
 def _is_plain_path(
     state: PointerTo[ClientState], call: Call, url: StringSlice
 ) -> Bool:
-    # What most calls of a client with a base URL ask for needs no URL to be
-    # made: a path that is its own normal form, behind an empty base path.
+    # Most calls of a client with a base URL need no URL to be built: their
+    # path is in normal form, and the base path is empty.
     if not state[].base_origin:
         return False
     var octets = url.as_bytes()

@@ -1,4 +1,4 @@
-"""Tells a program what became of the calls of a client."""
+"""Records the calls of a client."""
 
 from flare.runtime.line_queue import write_line
 from flare.sys.file import STANDARD_ERROR, write_line_to
@@ -9,27 +9,29 @@ from ..client_error import ClientError
 
 @fieldwise_init
 struct CallRecord(Copyable, Movable, Writable):
-    """Describes one call that has ended, redirections and repetitions included.
+    """One call that has ended, including its redirects and retries.
 
-    Each call that found an origin has a record, even if it failed. A call that
-    is refused before, such as one whose URL is wrong, has none.
+    Each call that reached the choice of an origin has a record, even if it
+    failed. A call that is refused before, for example because of its URL, has
+    none.
     """
 
     var method: String
-    """The method of the last request; a redirection may have changed it."""
+    """The method of the last request; a redirect may have changed it."""
     var url: String
-    """What the last request asked for. Its query may hold secrets."""
+    """The URL of the last request. Its query may contain secrets."""
     var status: Int
-    """The status of the last response; 0 where none came."""
+    """The status of the last response; 0 without one."""
     var failure: Optional[ClientError]
-    """What the call failed with; none where it did not. A stream that was
-    dropped before its end has not failed."""
+    """The failure of the call, if any. A stream that was dropped before its
+    end has not failed.
+    """
     var attempts: Int
-    """How many requests were begun."""
+    """How many requests were started."""
     var redirects: Int
-    """How many redirections were followed."""
+    """How many redirects were followed."""
     var timings: ExchangeTimings
-    """How long the phases took."""
+    """How long each phase took."""
 
     def write_to(self, mut writer: Some[Writer]):
         """Writes one line without its end, such as
@@ -59,14 +61,16 @@ struct CallLog(ImplicitlyCopyable):
     """Receives a record of each call of a client."""
 
     var write: def(CallRecord) thin -> None
-    """Called when a call has ended, on the fiber that asked, or that dropped
-    the stream. It should be quick: it holds up that fiber, and what it does
-    without a wait of flare's, the whole worker."""
+    """Called when a call has ended, on the fiber that made the call or dropped
+    the stream. It should be quick: it delays that fiber, and if it blocks the
+    thread, the whole worker.
+    """
 
     @staticmethod
     def standard_error() -> Self:
-        """Writes one line for each call to standard error. In a server the
-        lines take the way of its own, which never waits (`LogSink`).
+        """Returns a log that writes one line for each call to standard error.
+        In a server, the lines go through the server's own log, which never
+        blocks (`LogSink`).
 
         Returns:
             The log.

@@ -1,4 +1,4 @@
-"""Holds what a program decides about a client. Every bound is on by default."""
+"""Configures a client. Every limit is on by default."""
 
 from flare.core import is_token
 from flare.message import HeaderMap
@@ -16,30 +16,34 @@ comptime _IN_MEMORY_OCTETS_MAX = 1 << 40
 
 
 struct ClientTimeouts(TrivialRegisterPassable):
-    """Holds how long the waits of one request may last, in milliseconds.
+    """The longest waits of one request, in milliseconds.
 
-    A `deadline_in` around a call counts too, and so does the deadline of the
-    handler that calls.
+    An enclosing `deadline_in` applies too, and so does the deadline of the
+    calling handler.
     """
 
     var connect_ms: Int
-    """The look-up of the host, the connect, the words with a proxy and the
-    handshake of TLS together."""
+    """The limit for look-up, connect, the request to a proxy, and the TLS
+    handshake together.
+    """
     var first_octet_ms: Int
-    """From the last octet sent to the first one of the response."""
+    """The limit from the last octet sent to the first one of the response."""
     var read_ms: Int
-    """Each wait for more of a response; inside of TLS, for a whole record, which
-    has up to 16 KiB."""
+    """The limit of each wait for more of a response. With TLS, for a whole
+    record of up to 16 KiB.
+    """
     var write_ms: Int
-    """Each wait for room to send; inside of TLS, until up to 64 KiB have gone.
+    """The limit of each wait for room to send. With TLS, until up to 64 KiB
+    are sent.
     """
     var continue_ms: Int
     """How long content waits for 100 (Continue) before it is sent anyway."""
     var total_ms: Int
-    """The whole request, redirections and repetitions included. For `stream` it
-    ends with the head; for `open`, `upload` and multipart forms when the
-    connection is made. From then on each wait has its own bound, and
-    `deadline_in` bounds them all."""
+    """The limit of the whole request, including redirects and retries. For
+    `stream`, it ends with the head; for `open`, `upload` and multipart forms,
+    when the connection is made. From then on, each wait has its own limit, and
+    `deadline_in` limits them all.
+    """
 
     def __init__(
         out self,
@@ -51,15 +55,15 @@ struct ClientTimeouts(TrivialRegisterPassable):
         continue_ms: Int = 1_000,
         total_ms: Int = 120_000,
     ):
-        """Sets the bounds.
+        """Creates timeouts. Omitted arguments have their defaults.
 
         Args:
-            connect_ms: Until the connection stands.
-            first_octet_ms: Until the response begins.
-            read_ms: Until more of it comes.
-            write_ms: Until there is room to send.
-            continue_ms: Until content is sent unasked.
-            total_ms: Until all is over.
+            connect_ms: The limit until the connection is made.
+            first_octet_ms: The limit until the response begins.
+            read_ms: The limit of each wait for more of the response.
+            write_ms: The limit of each wait for room to send.
+            continue_ms: How long content waits for 100 (Continue).
+            total_ms: The limit of the whole request.
         """
         self.connect_ms = connect_ms
         self.first_octet_ms = first_octet_ms
@@ -69,10 +73,10 @@ struct ClientTimeouts(TrivialRegisterPassable):
         self.total_ms = total_ms
 
     def first_problem(self) -> Optional[StaticString]:
-        """Looks for a bound that is none.
+        """Returns the first timeout that is out of its bounds.
 
         Returns:
-            What is wrong, or none.
+            The problem, or `None`.
         """
         if not _in(self.connect_ms, 1, _MS_MAX):
             return StaticString("connect_ms not in 1..2^40")
@@ -90,24 +94,26 @@ struct ClientTimeouts(TrivialRegisterPassable):
 
 
 struct PoolLimits(TrivialRegisterPassable):
-    """Holds how many connections a client keeps, and how long."""
+    """The limits of a client's connection pool."""
 
     var connections_per_origin_max: Int
-    """The most connections to one origin; who needs one more waits, first come
-    first served."""
+    """The most connections to one origin. Further requests wait in order."""
     var waiting_per_origin_max: Int
-    """The most requests that wait so; one more fails at once."""
+    """The most requests that wait for a connection; one more fails at once."""
     var idle_connections_max: Int
-    """The most connections that are kept for later, of all origins; the one
-    that idles longest is closed."""
+    """The most idle connections of all origins. If there is one more, the one
+    that was idle for longest is closed.
+    """
     var origins_max: Int
-    """The most origins about which anything is known; those without a
-    connection are forgotten first."""
+    """The most origins in the pool; those without a connection are dropped
+    first.
+    """
     var idle_timeout_ms: Int
-    """How long a connection is kept for later."""
+    """How long an idle connection is kept."""
     var age_max_ms: Int
-    """How old a connection may become before it carries no further request, so
-    that the client notices where a name has moved to."""
+    """The age from which a connection carries no further request, so that the
+    client notices when a name has moved.
+    """
 
     def __init__(
         out self,
@@ -119,15 +125,17 @@ struct PoolLimits(TrivialRegisterPassable):
         idle_timeout_ms: Int = 30_000,
         age_max_ms: Int = 600_000,
     ):
-        """Sets the limits.
+        """Creates limits. Omitted arguments have their defaults.
 
         Args:
             connections_per_origin_max: The most connections to one origin.
-            waiting_per_origin_max: The most requests that wait for one.
-            idle_connections_max: The most connections kept for later.
-            origins_max: The most origins that are known.
-            idle_timeout_ms: How long a connection is kept.
-            age_max_ms: How old a connection may become.
+            waiting_per_origin_max: The most requests that wait for a
+                connection.
+            idle_connections_max: The most idle connections.
+            origins_max: The most origins in the pool.
+            idle_timeout_ms: How long an idle connection is kept.
+            age_max_ms: The age from which a connection carries no further
+                request.
         """
         self.connections_per_origin_max = connections_per_origin_max
         self.waiting_per_origin_max = waiting_per_origin_max
@@ -137,10 +145,10 @@ struct PoolLimits(TrivialRegisterPassable):
         self.age_max_ms = age_max_ms
 
     def first_problem(self) -> Optional[StaticString]:
-        """Looks for a limit that is out of its bounds.
+        """Returns the first limit that is out of its bounds.
 
         Returns:
-            What is wrong, or none.
+            The problem, or `None`.
         """
         if not _in(self.connections_per_origin_max, 1, 1 << 16):
             return StaticString("connections_per_origin_max not in 1..65536")
@@ -158,48 +166,54 @@ struct PoolLimits(TrivialRegisterPassable):
 
 
 struct ClientConfig(Copyable, Movable):
-    """Holds what a program decides about a client."""
+    """Configures a client."""
 
     var timeouts: ClientTimeouts
-    """How long waits may last."""
+    """The longest waits."""
     var pool: PoolLimits
-    """How many connections are kept."""
+    """The limits of the connection pool."""
     var limits: H1Limits
-    """The most that a response may make the client read. `body_octets_max`
-    bounds content in memory; the reader of a stream bounds its content."""
+    """The limits of a response. `body_octets_max` applies to content in
+    memory; the reader of a stream limits its content itself.
+    """
     var retry: RetryPolicy
-    """How often a request that failed is sent again."""
+    """How often failed requests are retried."""
     var redirects_max: Int
-    """How many redirections a request follows; 0 hands the first one over."""
+    """The most redirects that a request follows; 0 returns the first redirect.
+    """
     var headers: HeaderMap
-    """Fields of every request, unless it has its own of that name. Secrets
-    among them, such as Authorization, go to the origin of the base URL alone;
-    Proxy-Authorization goes to proxies alone."""
+    """Fields of every request, unless it has its own of that name. Secret
+    ones, such as Authorization, are sent to the origin of the base URL only;
+    Proxy-Authorization is sent to proxies only.
+    """
     var secret_headers: List[String]
-    """Names of further fields that count as secrets. Those whose names end in a
-    word such as `Authorization`, `Cookie`, `Token` or `Api-Key` do so by
-    themselves."""
+    """The names of further secret fields. Fields whose names end in a word
+    such as `Authorization`, `Cookie`, `Token` or `Api-Key` are always secret.
+    """
     var default_fields: Bool
-    """A request that has no User-Agent says `flare`, and one without Accept
-    takes anything. A program that hands requests on adds neither."""
+    """Whether a request without User-Agent gets `flare`, and one without
+    Accept accepts anything. Turn it off in a program that forwards requests.
+    """
     var tls: TlsConfig
-    """What is decided about TLS."""
+    """The TLS configuration."""
     var proxies: ProxyRules
-    """Through whom which host is reached."""
+    """The proxies, by host."""
     var unix_socket: Optional[String]
-    """The path of a socket that all connections go to, whatever the host; https
-    is refused then."""
+    """The path of a Unix socket to which all connections go, for any host;
+    https is then refused.
+    """
     var decoding: Optional[DecodingLimits]
-    """The bounds of decoding. The client asks for the codings that this machine
-    can decode, and decodes them. It does neither if the program has set
-    Accept-Encoding or Range. Only `ratio_max` bounds a content that is
-    streamed. None leaves contents coded."""
+    """The limits of decoding. The client requests the codings that this
+    machine can decode, and decodes them, unless the program sets
+    Accept-Encoding or Range. For a streamed content, only `ratio_max` applies.
+    `None` turns decoding off.
+    """
     var cookies: Optional[CookieJar]
-    """What the jar of the client holds at first; none keeps and sends no
-    cookies. If a request, or `headers`, has a field Cookie, the jar adds
-    nothing to it."""
+    """The initial cookies of the client's jar; `None` stores and sends no
+    cookies. If a request, or `headers`, has a field Cookie, the jar adds none.
+    """
     var call_log: Optional[CallLog]
-    """Who is told what became of each call; nobody by default."""
+    """The recipient of a record for each call; none by default."""
 
     def __init__(
         out self,
@@ -223,23 +237,23 @@ struct ClientConfig(Copyable, Movable):
         var cookies: Optional[CookieJar] = None,
         call_log: Optional[CallLog] = None,
     ):
-        """Makes a configuration; each field may be changed afterwards.
+        """Creates a configuration. Each field can be changed afterwards.
 
         Args:
-            timeouts: How long waits may last.
-            pool: How many connections are kept.
-            limits: What a response may make us read.
-            retry: How often a request is repeated.
-            redirects_max: How many redirections are followed.
+            timeouts: The longest waits.
+            pool: The limits of the connection pool.
+            limits: The limits of a response.
+            retry: How often failed requests are retried.
+            redirects_max: The most redirects that a request follows.
             headers: Fields of every request.
-            secret_headers: Names of further fields that count as secrets.
-            default_fields: Whether User-Agent and Accept are added.
-            tls: What is decided about TLS.
-            proxies: Through whom which host is reached.
+            secret_headers: The names of further secret fields.
+            default_fields: Whether to add User-Agent and Accept.
+            tls: The TLS configuration.
+            proxies: The proxies, by host.
             unix_socket: The path of a socket to connect to.
-            decoding: What decoding may make of a response.
-            cookies: What the jar of the client holds at first.
-            call_log: Who is told what became of each call.
+            decoding: The limits of decoding; `None` turns it off.
+            cookies: The initial cookies of the client's jar.
+            call_log: The recipient of a record for each call.
         """
         self.timeouts = timeouts
         self.pool = pool
@@ -257,10 +271,10 @@ struct ClientConfig(Copyable, Movable):
         self.call_log = call_log
 
     def first_problem(self) -> Optional[StaticString]:
-        """Looks for a field that is out of its bounds.
+        """Returns the first field that is out of its bounds.
 
         Returns:
-            What is wrong, or none.
+            The problem, or `None`.
         """
         var problem = self.timeouts.first_problem()
         if not problem:

@@ -19,8 +19,9 @@ comptime _NO_PORT = -2
 
 
 struct DirectRule(Copyable, Movable):
-    """Names hosts: all, those of a block of addresses, or a name and the names
-    below it; perhaps with a port."""
+    """A set of hosts: all, a block of addresses, or a name and the names below
+    it; optionally with a port.
+    """
 
     var _means_all: Bool
     var _block: Optional[IpNetwork]
@@ -143,7 +144,7 @@ def _block_of(octets: Span[UInt8, _]) -> Optional[IpNetwork]:
             return IpNetwork(address, 32 if address.is_v4() else 128)
         if address.is_v4_mapped():
             return None
-        # Bits behind the prefix do not count, as in other programs.
+        # Bits after the prefix are ignored, as in other programs.
         var bits = _number_in(octets[slash + 1 :])
         if bits < 0 or bits > (32 if address.is_v4() else 128):
             return None

@@ -1,4 +1,4 @@
-"""Says through whom a client reaches which host, and reads such rules."""
+"""Selects the proxy for a host, and parses such rules."""
 
 from std.base64 import b64encode
 
@@ -22,13 +22,14 @@ comptime _BAD_RULE: StaticString = (
 
 
 struct Proxy(Copyable, Movable):
-    """Names one proxy."""
+    """A proxy."""
 
     comptime HTTP: UInt8 = 0
-    """It speaks HTTP: what is not secure it carries over request by request,
-    for what is secure it opens a tunnel with CONNECT."""
+    """An HTTP proxy: it forwards plain requests one by one; for https, it
+    opens a tunnel with CONNECT.
+    """
     comptime SOCKS5: UInt8 = 1
-    """It speaks SOCKS 5 (RFC 1928), and looks the host up itself."""
+    """A SOCKS 5 proxy (RFC 1928), which resolves the host itself."""
 
     var kind: UInt8
     """One of the constants."""
@@ -37,9 +38,9 @@ struct Proxy(Copyable, Movable):
     var port: UInt16
     """Its port."""
     var user: Optional[String]
-    """Who asks, where it wants to know."""
+    """The user, if the proxy requires authentication."""
     var password: String
-    """The password that goes with it."""
+    """The user's password."""
 
     def __init__(
         out self,
@@ -50,14 +51,14 @@ struct Proxy(Copyable, Movable):
         var user: Optional[String] = None,
         var password: String = String(),
     ):
-        """Names a proxy.
+        """Creates a proxy.
 
         Args:
             kind: `HTTP` or `SOCKS5`.
             host: Its host.
             port: Its port.
-            user: Who asks.
-            password: The password that goes with it.
+            user: The user, if the proxy requires authentication.
+            password: The user's password.
         """
         self.kind = kind
         self.host = host^
@@ -67,12 +68,12 @@ struct Proxy(Copyable, Movable):
 
     @staticmethod
     def parse(text: StringSlice) raises -> Self:
-        """Reads the form in which variables of an environment name proxies.
+        """Parses the form in which environment variables specify proxies.
 
         Args:
             text: `http://user:password@host:port`, `socks5://host:port`, or
-                `host:port`; the port is 80 or 1080 if it is left out. Octets
-                of user and password are escaped as in a URL.
+                `host:port`. The default port is 80 or 1080. Octets of user and
+                password are escaped as in a URL.
 
         Returns:
             The proxy.
@@ -128,10 +129,10 @@ struct Proxy(Copyable, Movable):
         )
 
     def authorization(self) -> Optional[String]:
-        """Makes the value of Proxy-Authorization.
+        """Returns the value of Proxy-Authorization.
 
         Returns:
-            The value, or none if the proxy need not know who asks.
+            The value; `None` without a user.
         """
         if not self.user:
             return None
@@ -140,17 +141,22 @@ struct Proxy(Copyable, Movable):
 
 
 struct ProxyRules(Copyable, Movable):
-    """Says which proxy stands before which host. Nothing is read from the
-    environment: a program hands over what it wants to count."""
+    """The proxies by host.
+
+    The environment is not read: a program passes the texts of the variables it
+    wants to apply.
+    """
 
     var http: Optional[Proxy]
     """For URLs of http."""
     var https: Optional[Proxy]
     """For URLs of https."""
     var direct: List[String]
-    """What is reached without a proxy: `*`, an address, `10.0.0.0/8`, or a
-    name, which stands for the names below it too; each perhaps with a port. A
-    rule that no host can match is refused when the client is made."""
+    """The hosts that are reached without a proxy: `*`, an address, a block
+    such as `10.0.0.0/8`, or a name, which includes the names below it. Each
+    may have a port. A rule that no host can match is refused when the client
+    is created.
+    """
 
     def __init__(
         out self,
@@ -159,12 +165,12 @@ struct ProxyRules(Copyable, Movable):
         var https: Optional[Proxy] = None,
         var direct: List[String] = List[String](),
     ):
-        """Makes rules.
+        """Creates rules.
 
         Args:
             http: For URLs of http.
             https: For URLs of https.
-            direct: What is reached without a proxy.
+            direct: The hosts that are reached without a proxy.
         """
         self.http = http^
         self.https = https^
@@ -178,19 +184,20 @@ struct ProxyRules(Copyable, Movable):
         all_proxy: StringSlice = "",
         no_proxy: StringSlice = "",
     ) raises -> Self:
-        """Makes rules of the texts that the variables of these names have.
+        """Creates rules from the texts of the usual environment variables.
 
         Args:
             http_proxy: For URLs of http; empty for none.
             https_proxy: For URLs of https.
-            all_proxy: For those that have none of their own.
-            no_proxy: What is reached directly, divided by commas or blanks.
+            all_proxy: For URLs without a proxy of their own.
+            no_proxy: The hosts that are reached directly, separated by commas
+                or blanks.
 
         Returns:
             The rules.
 
         Raises:
-            ClientError: `client.bad_config prepare` if a text names no proxy,
+            ClientError: `client.bad_config prepare` if a text is not a proxy,
                 or if no host can match a rule of `no_proxy`.
         """
         var rules = Self()
@@ -217,7 +224,7 @@ struct ProxyRules(Copyable, Movable):
     def proxy_for(
         self, is_secure: Bool, host: StringSlice, port: Int
     ) -> Optional[Proxy]:
-        """Finds the proxy that stands before a host.
+        """Returns the proxy for a host.
 
         Args:
             is_secure: Whether the scheme is https.
@@ -225,7 +232,7 @@ struct ProxyRules(Copyable, Movable):
             port: The port.
 
         Returns:
-            The proxy, or none.
+            The proxy, or `None`.
         """
         if not self.http and not self.https:
             return None
@@ -236,10 +243,10 @@ struct ProxyRules(Copyable, Movable):
         return self.https.copy() if is_secure else self.http.copy()
 
     def first_problem(self) -> Optional[StaticString]:
-        """Looks for a rule that means no host.
+        """Returns the first rule that no host can match.
 
         Returns:
-            What is wrong, or none.
+            The problem, or `None`.
         """
         for text in self.direct:
             if not DirectRule.parse(text):

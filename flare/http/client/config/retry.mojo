@@ -1,6 +1,6 @@
-"""Decides whether a request that failed is sent again, and when.
+"""Decides whether and when a failed request is retried.
 
-Pure functions: what time it is, and what was drawn, are arguments.
+Pure functions: the current time and random numbers are arguments.
 """
 
 from flare.message import HttpDate
@@ -12,21 +12,24 @@ comptime _SECONDS_MAX = 1_000_000
 
 
 struct RetryPolicy(TrivialRegisterPassable):
-    """Says how often a request is repeated. By default it is not.
+    """How often a request is retried; by default never.
 
-    Only what may be repeated is: an idempotent request (RFC 9110 section
-    9.2.2), or one that failed before anything of it was sent.
+    Only requests that may be repeated are retried: idempotent ones (RFC 9110
+    section 9.2.2), and those that failed before any octet was sent.
     """
 
     var retries_max: Int
-    """The most repetitions of a call; 0 for none."""
+    """The most retries of a call; 0 for none."""
     var delay_ms: Int
-    """The longest wait before the first; it doubles with each one."""
+    """The longest delay before the first retry; it doubles with each further
+    one.
+    """
     var delay_max_ms: Int
-    """What it doubles up to."""
+    """The upper limit of the doubled delay."""
     var retry_after_max_ms: Int
-    """The longest wait that a server may ask for with Retry-After; where it
-    asks for more, its response is handed over."""
+    """The longest delay that a server may request with Retry-After. If it
+    requests more, its response is returned.
+    """
 
     def __init__(
         out self,
@@ -36,13 +39,13 @@ struct RetryPolicy(TrivialRegisterPassable):
         delay_max_ms: Int = 10_000,
         retry_after_max_ms: Int = 30_000,
     ):
-        """Makes a policy.
+        """Creates a policy.
 
         Args:
-            retries_max: The most repetitions of a call.
-            delay_ms: The longest wait before the first.
-            delay_max_ms: The longest wait before any.
-            retry_after_max_ms: The longest wait that a server may ask for.
+            retries_max: The most retries of a call.
+            delay_ms: The longest delay before the first retry.
+            delay_max_ms: The longest delay before any retry.
+            retry_after_max_ms: The longest delay that a server may request.
         """
         self.retries_max = retries_max
         self.delay_ms = delay_ms
@@ -50,10 +53,10 @@ struct RetryPolicy(TrivialRegisterPassable):
         self.retry_after_max_ms = retry_after_max_ms
 
     def first_problem(self) -> Optional[StaticString]:
-        """Looks for a field that is out of its bounds.
+        """Returns the first field that is out of its bounds.
 
         Returns:
-            What is wrong, or none.
+            The problem, or `None`.
         """
         if self.retries_max < 0 or self.retries_max > 100:
             return StaticString("retries_max not in 0..100")
@@ -66,15 +69,15 @@ struct RetryPolicy(TrivialRegisterPassable):
         return None
 
     def back_off(self, retries: Int, drawn: UInt64) -> Int:
-        """Draws how long to wait: between nothing and a bound that doubles, so
-        that those who failed together do not come back together.
+        """Returns a random delay below a bound that doubles, so that clients
+        that failed together do not return together.
 
         Args:
-            retries: Repetitions before this one.
+            retries: The number of earlier retries.
             drawn: A random number.
 
         Returns:
-            Milliseconds, at least 1.
+            The delay in milliseconds, at least 1.
         """
         var bound = self.delay_ms
         for _ in range(min(retries, 40)):
@@ -88,16 +91,16 @@ def retry_delay(
     failure: ClientError,
     is_idempotent: Bool,
 ) -> Optional[Int]:
-    """Decides what follows a failure.
+    """Returns the delay before a retry after a failure.
 
     Args:
-        policy: What was decided.
-        retries: Repetitions so far.
-        failure: What the request failed with.
+        policy: The policy.
+        retries: The number of earlier retries.
+        failure: The failure.
         is_idempotent: Whether the method may be repeated.
 
     Returns:
-        How many milliseconds to wait before it is repeated, or none.
+        The delay in milliseconds; `None` for no retry.
     """
     if retries >= policy.retries_max or not _may_pass(failure):
         return None
@@ -116,17 +119,17 @@ def status_delay(
     is_idempotent: Bool,
     retry_after_s: Optional[Int],
 ) -> Optional[Int]:
-    """Decides what follows a response.
+    """Returns the delay before a retry after a response.
 
     Args:
-        policy: What was decided.
-        retries: Repetitions so far.
+        policy: The policy.
+        retries: The number of earlier retries.
         status: The status.
         is_idempotent: Whether the method may be repeated.
-        retry_after_s: What the server asks for, in seconds.
+        retry_after_s: The delay that the server requests, in seconds.
 
     Returns:
-        How many milliseconds to wait before it is repeated, or none.
+        The delay in milliseconds; `None` for no retry.
     """
     if retries >= policy.retries_max or not is_idempotent:
         return None
@@ -141,14 +144,14 @@ def status_delay(
 
 
 def seconds_to_wait(octets: Span[UInt8, _], now_s: Int) -> Optional[Int]:
-    """Reads a Retry-After field (RFC 9110 section 10.2.3).
+    """Parses a Retry-After field (RFC 9110 section 10.2.3).
 
     Args:
-        octets: Its value, seconds or a date; nothing where there is none.
-        now_s: The time.
+        octets: Its value, seconds or a date; empty without the field.
+        now_s: The current time.
 
     Returns:
-        Seconds, not negative; none if there is no such value.
+        The delay in seconds, not negative; `None` if there is no valid value.
     """
     if len(octets) == 0:
         return None
@@ -166,7 +169,7 @@ def seconds_to_wait(octets: Span[UInt8, _], now_s: Int) -> Optional[Int]:
 
 
 def random_number() -> UInt64:
-    """Draws a number.
+    """Returns a random number.
 
     Returns:
         The number; 0 if the kernel has none.
@@ -180,7 +183,7 @@ def random_number() -> UInt64:
 
 
 def _may_pass(failure: ClientError) -> Bool:
-    # What a peer decides about a request does not change by asking again.
+    # A peer's decision about a request does not change by asking again.
     return (
         failure.kind == ClientError.REFUSED
         or failure.kind == ClientError.UNREACHABLE

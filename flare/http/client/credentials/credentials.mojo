@@ -1,4 +1,4 @@
-"""Holds what a client shows to prove who asks (RFC 9110 section 11)."""
+"""Defines the credentials that a client sends (RFC 9110 section 11)."""
 
 from std.base64 import b64encode
 
@@ -9,34 +9,35 @@ from .digest import DigestAccount
 
 
 struct Credentials(Copyable, Movable):
-    """Holds what is shown, or what answers to challenges are made of."""
+    """The credentials of a client, or the account for answering challenges."""
 
     var value: String
-    """The value of Authorization; empty where a challenge decides it."""
+    """The value of Authorization; empty if a challenge determines it."""
     var account: Optional[DigestAccount]
-    """What answers the challenges of Digest."""
+    """The account that answers the challenges of Digest."""
     var host: Optional[String]
-    """The only host that may see them, in small letters; any host that the
-    client decides on if none."""
+    """The only host that gets the credentials, in lower case; `None` leaves
+    that to the client.
+    """
 
     def __init__(
         out self, var value: String, *, var host: Optional[String] = None
     ):
-        """Shows the same with each request.
+        """Creates credentials that are the same in each request.
 
         Args:
             value: The value of Authorization.
-            host: The only host that may see it.
+            host: The only host that gets them.
         """
         self.value = value^
         self.account = None
         self.host = host^
 
     def __init__(out self, *, var account: DigestAccount):
-        """Shows what a challenge asks for.
+        """Creates credentials that answer challenges.
 
         Args:
-            account: What answers are made of.
+            account: The account.
         """
         self.value = String()
         self.account = account^
@@ -44,10 +45,10 @@ struct Credentials(Copyable, Movable):
 
 
 trait Authentication(Copyable, Deinitable, Movable):
-    """Is what a client is given to prove who asks."""
+    """A type that supplies a client's credentials."""
 
     def credentials(self) raises -> Credentials:
-        """Says what is shown.
+        """Returns the credentials.
 
         Returns:
             The credentials.
@@ -59,16 +60,17 @@ trait Authentication(Copyable, Deinitable, Movable):
 
 
 struct BasicAuth(Authentication):
-    """Shows a user and a password to whoever listens (RFC 7617): use it with
-    https."""
+    """A user and a password, sent in clear text (RFC 7617): use it with https.
+    """
 
     var user: String
     """The user, without a colon."""
     var password: String
     """The password."""
     var host: Optional[String]
-    """The only host that may see them, as of a login in a netrc file; none
-    leaves that to the client."""
+    """The only host that gets them, as for a login of a netrc file; `None`
+    leaves that to the client.
+    """
 
     def __init__(
         out self,
@@ -77,19 +79,19 @@ struct BasicAuth(Authentication):
         *,
         var host: Optional[String] = None,
     ):
-        """Takes a user and a password.
+        """Creates credentials from a user and a password.
 
         Args:
             user: The user, without a colon.
             password: The password.
-            host: The only host that may see them.
+            host: The only host that gets them.
         """
         self.user = user^
         self.password = password^
         self.host = host^
 
     def credentials(self) raises -> Credentials:
-        """Joins user and password.
+        """Returns the credentials.
 
         Returns:
             The credentials.
@@ -115,31 +117,31 @@ struct BasicAuth(Authentication):
 
 @fieldwise_init
 struct BearerAuth(Authentication):
-    """Shows a token (RFC 6750): use it with https."""
+    """A token (RFC 6750): use it with https."""
 
     var token: String
     """The token."""
 
     def credentials(self) raises -> Credentials:
-        """Names the token.
+        """Returns the credentials.
 
         Returns:
             The credentials.
 
         Raises:
-            Nothing.
+            Never.
         """
         return Credentials(String("Bearer ", self.token))
 
 
 @fieldwise_init
 struct DigestAuth(Authentication):
-    """Proves that a password is known, without showing it (RFC 7616).
+    """A user and a password that proves itself without being sent (RFC 7616).
 
     The server answers the first request with 401 and a challenge, and the
-    client repeats it. Later requests answer the same challenge at once, as long
-    as the server accepts it. Content that is streamed cannot be sent again: ask
-    for something small first.
+    client repeats the request. Later requests answer the same challenge at
+    once, as long as the server accepts it. Streamed content cannot be sent
+    again: send a small request first.
     """
 
     var user: String
@@ -148,12 +150,12 @@ struct DigestAuth(Authentication):
     """The password."""
 
     def credentials(self) raises -> Credentials:
-        """Keeps what answers are made of.
+        """Returns the account for answering challenges.
 
         Returns:
             The credentials.
 
         Raises:
-            Nothing.
+            Never.
         """
         return Credentials(account=DigestAccount(self.user, self.password))

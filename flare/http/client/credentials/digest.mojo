@@ -1,7 +1,7 @@
 """Answers the challenges of Digest authentication (RFC 7616).
 
-Pure functions over octets: random numbers are arguments. What protects is
-`auth` alone: `auth-int` would need the whole content before its head.
+Pure functions over octets: random numbers are arguments. Only `auth` is
+supported: `auth-int` would need the whole content before its head.
 """
 
 from flare.core import (
@@ -22,19 +22,19 @@ comptime _DELETE: UInt8 = 127
 
 
 struct DigestAlgorithm:
-    """Names how secrets are digested."""
+    """The algorithms of digests."""
 
     comptime UNKNOWN: UInt8 = 0
-    """One that is not known here."""
+    """An unknown algorithm."""
     comptime MD5: UInt8 = 1
-    """MD5, for servers that know no other."""
+    """MD5, for servers that support no other."""
     comptime SHA256: UInt8 = 2
     """SHA-256."""
 
 
 @fieldwise_init
 struct DigestAccount(Copyable, Movable):
-    """Holds what a client knows and never shows."""
+    """The user and the password, which are never sent."""
 
     var user: String
     """The user."""
@@ -43,31 +43,35 @@ struct DigestAccount(Copyable, Movable):
 
 
 struct DigestChallenge(Copyable, Movable):
-    """Holds what a server asks to be answered."""
+    """A challenge of a server."""
 
     var realm: String
-    """What is protected."""
+    """The name of the protected space."""
     var nonce: String
-    """What makes an answer good for a while only."""
+    """The nonce, which limits the validity of an answer."""
     var opaque: Optional[String]
-    """What the server wants back as it is."""
+    """A value that the server wants back unchanged."""
     var algorithm: UInt8
     """One of `DigestAlgorithm`."""
     var is_session: Bool
-    """The secret is digested with the nonce once more."""
+    """Whether the secret is digested again with the nonce."""
     var knows_qop: Bool
-    """The server counts requests; an old one does not."""
+    """Whether the server counts requests; old servers do not."""
     var can_be_answered: Bool
-    """What it protects is something that is known here."""
+    """Whether the algorithm and the protection are supported."""
     var is_text: Bool
-    """All that it says is text: other octets are digested by nobody alike."""
+    """Whether all values are text. The digest of other octets is not
+    well-defined.
+    """
     var is_stale: Bool
-    """Only the nonce is too old: who asks need not be asked again."""
+    """Whether only the nonce is too old, so that the credentials are still
+    good.
+    """
     var hides_user: Bool
-    """The user is shown digested."""
+    """Whether the user is sent as a digest."""
 
     def __init__(out self):
-        """Makes what a challenge says that says nothing."""
+        """Creates an empty challenge."""
         self.realm = String()
         self.nonce = String()
         self.opaque = None
@@ -80,7 +84,7 @@ struct DigestChallenge(Copyable, Movable):
         self.hides_user = False
 
     def digest(self, text: StringSlice) -> String:
-        """Digests a text.
+        """Returns the digest of a text.
 
         Args:
             text: The text.
@@ -128,24 +132,25 @@ struct DigestChallenge(Copyable, Movable):
 
 
 struct DigestSession(Movable):
-    """Holds an account, and how far its talk with one origin has come."""
+    """An account, and the state of its authentication at one origin."""
 
     var account: DigestAccount
-    """Who asks."""
+    """The account."""
     var challenge: Optional[DigestChallenge]
-    """What the origin asked last."""
+    """The last challenge of the origin."""
     var nonce: String
     """The nonce of the last challenge, also after that was refused."""
     var uses: Int
-    """How many requests have shown that nonce."""
+    """How many requests have used that nonce."""
     var client_nonce: String
-    """What the answer shows; a session keeps that of its first answer."""
+    """The client nonce of an answer; a session keeps that of its first answer.
+    """
 
     def __init__(out self, var account: DigestAccount):
-        """Begins before the first challenge.
+        """Starts before the first challenge.
 
         Args:
-            account: Who asks.
+            account: The account.
         """
         self.account = account^
         self.challenge = None
@@ -154,12 +159,12 @@ struct DigestSession(Movable):
         self.client_nonce = String()
 
     def take(mut self, var challenge: DigestChallenge):
-        """Answers another challenge from now on.
+        """Replaces the challenge.
 
         Args:
-            challenge: The challenge. Where its nonce is that of the last one,
-                as when calls beside each other got the same, the count goes
-                on: a server takes a count that it has seen for a replay.
+            challenge: The new challenge. Concurrent calls may get the same
+                nonce. The count then continues, because a server treats a
+                repeated count as a replay.
         """
         if challenge.nonce != self.nonce:
             self.nonce = challenge.nonce
@@ -167,22 +172,22 @@ struct DigestSession(Movable):
         self.challenge = challenge^
 
     def has_other_than(self, nonce: StringSlice) -> Bool:
-        """Tells whether another challenge has taken the place of one.
+        """Returns whether another challenge has replaced one.
 
         Args:
-            nonce: The nonce of that one.
+            nonce: The nonce of the replaced one.
 
         Returns:
-            True if there is one with another nonce.
+            True if the present challenge has another nonce.
         """
         return Bool(self.challenge) and self.nonce != nonce
 
     def refuse(mut self, nonce: StringSlice):
-        """Forgets a challenge whose answer was refused, unless another has come
-        in its place meanwhile.
+        """Drops a challenge whose answer was refused, unless another has
+        replaced it.
 
         Args:
-            nonce: The nonce that was shown.
+            nonce: The nonce of the refused answer.
         """
         if self.nonce == nonce:
             self.challenge = None
@@ -193,7 +198,7 @@ struct DigestSession(Movable):
         target: StringSlice,
         client_nonce: StringSlice,
     ) raises -> String:
-        """Writes the field Authorization of one request, and counts it.
+        """Returns the value of Authorization for one request, and counts it.
 
         Args:
             method: The method.
@@ -204,7 +209,7 @@ struct DigestSession(Movable):
             The value; empty before the first challenge.
 
         Raises:
-            Nothing.
+            Never.
         """
         if not self.challenge:
             return String()
@@ -263,14 +268,14 @@ struct DigestSession(Movable):
 
 
 def digest_challenge(fields: FieldSection) -> Optional[DigestChallenge]:
-    """Finds the challenge to answer among those of a response.
+    """Returns the challenge of a response that can be answered.
 
     Args:
-        fields: Its header section.
+        fields: The header section of the response.
 
     Returns:
-        The one with SHA-256, else the one with MD5, of several the first; none
-        if no challenge of Digest can be answered.
+        The first one with SHA-256, otherwise the first one with MD5; `None` if
+        no Digest challenge can be answered.
     """
     var best = Optional[DigestChallenge](None)
     for value in fields.values("WWW-Authenticate"):
@@ -301,7 +306,7 @@ def _challenges(octets: Span[UInt8, _]) -> List[DigestChallenge]:
         while end < len(octets) and is_token(octets[end : end + 1]):
             end += 1
         if end == i:
-            # What a scheme says in its own way.
+            # Parts of a scheme in its own syntax.
             i = find_octet(octets, _COMMA, i)
             continue
         var name = octets[i:end]

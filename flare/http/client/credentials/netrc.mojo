@@ -1,7 +1,6 @@
-"""Reads logins out of a netrc file, for a program that asks for it.
+"""Reads logins from a netrc file, on request of the program.
 
-Nothing is read unless `read_netrc` is called, and from no other path than the
-one that it is given.
+Only `read_netrc` reads a file, and only from the given path.
 """
 
 from .credentials import BasicAuth
@@ -13,18 +12,18 @@ comptime _NUMBER_SIGN: UInt8 = 35
 def read_netrc(
     path: StringSlice, host: StringSlice
 ) raises -> Optional[BasicAuth]:
-    """Looks a login up in a file.
+    """Returns the login for a host from a file.
 
     Args:
         path: The path of the file.
-        host: The host, as a URL has it.
+        host: The host, as in a URL.
 
     Returns:
-        The login, or none.
+        The login, or `None`.
 
     Raises:
-        Error: `client.netrc` if the file exceeds 1 MiB or is no UTF-8, and what
-            the library raises if it cannot be read.
+        Error: `client.netrc` if the file exceeds 1 MiB or is not UTF-8, and
+            the library's error if it cannot be read.
     """
     var octets: List[UInt8]
     with open(String(path), "r") as file:
@@ -38,19 +37,19 @@ def read_netrc(
 
 
 def netrc_login(text: StringSlice, host: StringSlice) -> Optional[BasicAuth]:
-    """Looks a login up in the text of a netrc file.
+    """Returns the login for a host from the text of a netrc file.
 
     Args:
-        text: `machine`, `login` and `password` with their values in any order
-            of lines; `default` stands for every host that is not named before
-            it. A word may stand in quotation marks. A word without them that
-            begins with a number sign begins a comment, which lasts to the end
-            of the line, also where a value is due. Macros are passed over.
+        text: `machine`, `login` and `password` with their values, on any
+            lines. `default` applies to every host without an entry before it.
+            A word may be quoted. An unquoted word that starts with a number
+            sign starts a comment up to the end of the line, even in place of a
+            value. Macros are skipped.
         host: The host.
 
     Returns:
-        The first login of the host, or none. A client shows it to that host
-        alone.
+        The first login for the host, or `None`. A client sends it to that host
+        only.
     """
     var search = _Search(String(host).lower())
     var is_macro = False
@@ -94,7 +93,7 @@ struct _Search:
         self.password = String()
 
     def take(mut self, var word: String) -> Bool:
-        # True where a macro begins.
+        # True at the start of a macro.
         if self.keyword.byte_length() > 0:
             self._take_value(word^)
             self.keyword = String()

@@ -1,14 +1,15 @@
-"""Decides which origin may see what a client was given in confidence.
+"""Decides which origin gets the secrets of a client.
 
-Secrets are the fields of the configuration that `is_secret` names, credentials
-(those of a netrc file too), and answers to challenges. The client sends them only
-if `may_see_secrets` allows the origin, and only while `CallState.shows_secrets`:
-after a redirection to another origin a call carries no secrets any more, even if
-it is led back. A cookie of the jar goes to the hosts that its server has set it
-for. Fields that a program sets for one request go to the URL that it asks for;
-the secrets among them go to no other origin.
+Secrets are the configured fields that `is_secret` selects, credentials
+(including those of a netrc file), and answers to challenges. The client sends
+them only if `may_see_secrets` allows the origin, and only while
+`CallState.shows_secrets`. After a redirect to another origin, a call carries
+no secrets any more, even if it is led back. A cookie of the jar is sent to the
+hosts for which its server has set it. Fields that a program sets for one
+request are sent to that request's URL; secret ones among them to no other
+origin.
 
-Proxy-Authorization is for proxies: an origin server never sees it.
+Proxy-Authorization is for proxies: an origin server never gets it.
 """
 
 from flare.core import lower_octet
@@ -21,7 +22,7 @@ from .credentials import Credentials
 comptime _HYPHEN: UInt8 = 45
 comptime _UNDERSCORE: UInt8 = 95
 comptime _PROXY_AUTHORIZATION: StaticString = "Proxy-Authorization"
-# What the names of fields end with that prove who asks.
+# The endings of the names of secret fields.
 comptime _ENDINGS: List[StaticString] = [
     "authorization",
     "cookie",
@@ -46,14 +47,14 @@ comptime _NO_SECRET: StaticString = "Idempotency-Key"
 def may_see_secrets(
     base: Optional[Url], credentials: Optional[Credentials], url: Url
 ) -> Bool:
-    """Returns whether the origin of a URL may see the secrets of a client.
+    """Returns whether the origin of a URL gets the secrets of a client.
 
     Args:
-        base: The base URL of the client. Without one, the origin that a call
-            names may see the secrets.
-        credentials: The credentials of the client. Those of a login that is
-            for one host bound all its secrets to that host.
-        url: What is to be asked for.
+        base: The base URL of the client. Without one, the origin of the call's
+            URL gets the secrets.
+        credentials: The credentials of the client. A login for one host
+            restricts all secrets to that host.
+        url: The URL of the request.
 
     Returns:
         True if scheme, host and port are those of the base URL.
@@ -108,12 +109,12 @@ def proxy_authorization(config: ClientConfig, proxy: Proxy) -> Optional[String]:
     """Returns the value of Proxy-Authorization for a proxy.
 
     Args:
-        config: What the client has decided.
+        config: The configuration of the client.
         proxy: The proxy.
 
     Returns:
-        That of its user, else that of the configured fields; none if there is
-        neither.
+        That of the proxy's user, otherwise that of the configured fields;
+        `None` without either.
     """
     var shown = proxy.authorization()
     if shown:

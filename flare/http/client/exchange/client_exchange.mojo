@@ -94,19 +94,20 @@ struct ClientExchange(TrivialRegisterPassable):
         """Sends the head.
 
         Raises:
-            What the transport raises.
+            The error of the transport.
         """
         self._protocol().flush()
 
     def may_go_on(self) raises -> Bool:
-        """Sends the head, and waits for 100 (Continue) for `continue_ms`.
+        """Returns whether the content may be sent: sends the head, and waits
+        for 100 (Continue) for up to `continue_ms`.
 
         Returns:
-            False if a final response has come instead: the content is not
-            sent, and the connection cannot be used again.
+            False if a final response has come, or sending failed: the
+            connection cannot be reused then.
 
         Raises:
-            ClientError: If there is neither.
+            ClientError: If the connection ends without a response.
         """
         var protocol = self._protocol()
         try:
@@ -154,11 +155,11 @@ struct ClientExchange(TrivialRegisterPassable):
         self._protocol().end(trailers)
 
     def stop_sending(self, failure: ClientError):
-        """Notes that the rest of the request is not sent, while a response may
-        still be read.
+        """Records that the rest of the request is not sent, while a response
+        may still be read.
 
         Args:
-            failure: What sending failed with.
+            failure: The error of sending.
         """
         self._protocol().stop_sending(failure)
 
@@ -340,14 +341,14 @@ struct ClientExchange(TrivialRegisterPassable):
 
     def is_stale(self, failure: ClientError) -> Bool:
         """Returns whether the server may have closed the connection before it
-        saw the request (RFC 9112 section 9.3.1).
+        received the request (RFC 9112 section 9.3.1).
 
         Args:
-            failure: What the exchange failed with.
+            failure: The failure of the exchange.
 
         Returns:
-            True if a connection that had carried others broke off before an
-            octet of the response came.
+            True if a connection that had carried others ended before any octet
+            of the response.
         """
         ref s = self.state[]
         return (

@@ -1,7 +1,7 @@
-"""Undoes the content codings of responses, where the client has asked for them.
+"""Decodes the content of responses, if the client has requested codings.
 
-A client that names the codings in Accept-Encoding by itself undoes them by
-itself. Where the program names them, the program gets what the server has sent.
+A client that sets Accept-Encoding itself decodes. If the program sets it, the
+program gets the encoded content.
 """
 
 from flare.core import Buffer, OctetBlock, PointerTo
@@ -27,19 +27,19 @@ def decoder_for(
     limits: Optional[DecodingLimits],
     octets_max: Int,
 ) raises -> Optional[ContentDecoder]:
-    """Decides whether a content is decoded.
+    """Returns the decoder for a content.
 
     Args:
         status: The status of the response.
         has_content: Whether it has content.
         fields: Its header section.
-        limits: What decoding may make of it; none where the program decodes.
+        limits: The limits of decoding; `None` if the program decodes.
         octets_max: The longest content.
 
     Returns:
-        What decodes it. None if there is no content, as in a response to HEAD,
-        or only a part of a coded content, with which no decoder can begin. None
-        too if a coding is unknown here, or its library is missing.
+        The decoder. `None` without content, as in a response to HEAD, or for a
+        part of an encoded content, which no decoder can start with. `None` too
+        if a coding is unknown, or its library is missing.
 
     Raises:
         ClientError: `client.encoding head` if there are too many codings.
@@ -69,14 +69,14 @@ def decoder_for(
 
 
 def octets_max_of(limits: Optional[DecodingLimits], octets_max: Int) -> Int:
-    """Tells how long a content in memory may become.
+    """Returns the limit of a content in memory.
 
     Args:
-        limits: What decoding may make of a content.
-        octets_max: The longest content, coded or not.
+        limits: The limits of decoding.
+        octets_max: The longest content, encoded or not.
 
     Returns:
-        The smaller bound.
+        The lower limit.
     """
     if not limits:
         return octets_max
@@ -103,10 +103,10 @@ def take_codings_out(mut headers: HeaderMap) -> String:
 
 
 def decode_whole(decoder: ContentDecoder, content: PointerTo[Buffer]) raises:
-    """Decodes a content that lies in memory.
+    """Decodes a content in memory.
 
     Args:
-        decoder: What decodes it.
+        decoder: The decoder.
         content: The content; it is replaced.
 
     Raises:
@@ -135,7 +135,7 @@ struct CodedContent(Movable):
     """Holds what has come of a coded content and is not decoded."""
 
     var decoder: ContentDecoder
-    """What decodes it."""
+    """The decoder."""
     var octets: OctetBlock
     """Where what comes is put."""
     var start: Int
@@ -143,13 +143,13 @@ struct CodedContent(Movable):
     var end: Int
     """The end of what has come."""
     var has_ended: Bool
-    """No more comes."""
+    """Whether no more octets will come."""
 
     def __init__(out self, var decoder: ContentDecoder):
-        """Begins in front of the first octet.
+        """Starts before the first octet.
 
         Args:
-            decoder: What decodes it.
+            decoder: The decoder.
         """
         self.decoder = decoder^
         self.octets = OctetBlock(length=_PIECE_OCTETS)
@@ -160,10 +160,10 @@ struct CodedContent(Movable):
 
 @fieldwise_init
 struct CodedPieces(TrivialRegisterPassable):
-    """Names a coded content that is decoded bit by bit.
+    """A handle to an encoded content that is decoded piece by piece.
 
-    It is reached through a pointer, because who receives the next piece parks
-    meanwhile.
+    It is reached through a pointer, because the fiber that receives the next
+    piece parks meanwhile.
     """
 
     var content: PointerTo[CodedContent]
@@ -187,10 +187,10 @@ struct CodedPieces(TrivialRegisterPassable):
         return progress.produced
 
     def room(self) -> Span[mut=True, UInt8, MutUntrackedOrigin]:
-        """Names where the next piece goes, when all was decoded.
+        """Returns the memory for the next piece, after all was decoded.
 
         Returns:
-            The room, in place as long as the content.
+            The memory, in place as long as the content lives.
         """
         ref octets = self.content[].octets
         return Span(
@@ -217,7 +217,7 @@ struct CodedPieces(TrivialRegisterPassable):
             c.decoder.end()
 
     def has_ended(self) -> Bool:
-        """Tells whether all has come and was decoded.
+        """Returns whether all content has arrived and was decoded.
 
         Returns:
             True at the end.

@@ -52,17 +52,17 @@ struct H1Exchange(TrivialRegisterPassable):
         fields: HeaderMap,
         length: BodyLength,
     ) raises:
-        """Puts the head of the request into the output; nothing is sent.
+        """Writes the head of the request to the output, without sending it.
 
         Args:
             method: A token.
             target: The request target.
             fields: The fields, with one Host.
-            length: How long the content is.
+            length: The length of the content.
 
         Raises:
-            ClientError: `client.bad_request prepare`; the connection is as it
-                was.
+            ClientError: `client.bad_request prepare`; the connection is
+                unchanged.
         """
         try:
             self._machine().send_request_head(
@@ -147,21 +147,21 @@ struct H1Exchange(TrivialRegisterPassable):
         self.flush()
 
     def flush(self) raises:
-        """Sends what lies in the output.
+        """Sends the output.
 
         Raises:
-            What the transport raises.
+            The error of the transport.
         """
         self._connection().flush(
             self.state[].clock, self.state[].timeouts.write_ms
         )
 
     def stop_sending(self, failure: ClientError):
-        """Notes that the rest of the request is not sent, while a response may
-        still be read.
+        """Records that the rest of the request is not sent, while a response
+        may still be read.
 
         Args:
-            failure: What sending failed with.
+            failure: The error of sending.
         """
         var c = self._connection()
         self.state[].was_cut = True
@@ -171,13 +171,13 @@ struct H1Exchange(TrivialRegisterPassable):
 
     def go_on_without_sending(self, cause: Error) raises:
         """Prepares to read a response that came before all was sent, because a
-        server need not read what it refuses.
+        server need not read a request that it refuses.
 
         Args:
-            cause: What sending failed with.
+            cause: The error of sending.
 
         Raises:
-            ClientError: What `cause` stands for, if there is no response.
+            ClientError: The error for `cause`, if there is no response.
         """
         var failure = ClientError.because(Phase.SEND, cause)
         self.stop_sending(failure)
@@ -238,20 +238,19 @@ struct H1Exchange(TrivialRegisterPassable):
 
     @always_inline
     def next(self, phase: StaticString) raises -> UInt8:
-        """Looks at what came, and does not wait.
+        """Returns the next event, without waiting.
 
         A response head stays in place until `consume_head`, content until
-        `take_content`; everything else is consumed.
+        `take_content`; all other octets are consumed.
 
         Args:
-            phase: What is expected, for the error.
+            phase: The phase, for the error.
 
         Returns:
-            What happened, a kind of `H1Event`; `NEED_OCTETS` asks for
-            `receive`.
+            A kind of `H1Event`; after `NEED_OCTETS`, call `receive`.
 
         Raises:
-            ClientError: If the peer breaks the protocol or a limit.
+            ClientError: If the peer violates the protocol or a limit.
         """
         var c = self._connection()
         var window = c.window()
@@ -275,7 +274,7 @@ struct H1Exchange(TrivialRegisterPassable):
             most_ms: The longest wait.
 
         Raises:
-            What the transport raises.
+            The error of the transport.
         """
         self._note(self._connection().fill(self.state[].clock.left(most_ms)))
 
@@ -324,18 +323,18 @@ struct H1Exchange(TrivialRegisterPassable):
         ) else 0
 
     def receive_content(self, into: Span[mut=True, UInt8, _]) raises -> Int:
-        """Receives content straight into memory.
+        """Receives content directly into memory.
 
         Args:
-            into: Where to put it; at most `direct_octets` long, so that nothing
-                else comes along.
+            into: The destination; at most `direct_octets` long, so that no
+                other octets arrive with it.
 
         Returns:
-            How many octets came; 0 at the end of the connection.
+            The number of octets; 0 at the end of the connection.
 
         Raises:
-            ClientError: If the content exceeds its limit; and what the
-                transport raises.
+            ClientError: If the content exceeds its limit; and the errors of
+                the transport.
         """
         var count = self._connection().read(
             into, self.state[].clock.left(self.state[].timeouts.read_ms)
@@ -358,20 +357,20 @@ struct H1Exchange(TrivialRegisterPassable):
         return self._connection().state[].h1.receive_body != BodyKind.NONE
 
     def announced_octets(self) -> Int:
-        """Returns how long the content of the response will be.
+        """Returns the announced length of the response's content.
 
         Returns:
-            What its head says; -1 if the end will show it.
+            The length; -1 if only the end shows it.
         """
         if self._connection().state[].h1.receive_body != BodyKind.LENGTH:
             return -1
         return self.state[].head.content_length
 
     def can_carry_another(self) -> Bool:
-        """Returns whether the connection may carry the next exchange.
+        """Returns whether the connection may carry another exchange.
 
         Returns:
-            True between two exchanges, if nothing came that none has asked for.
+            True between two exchanges, if no unexpected octets have arrived.
         """
         var c = self._connection()
         return (
@@ -423,7 +422,8 @@ struct H1Exchange(TrivialRegisterPassable):
         )
 
     def _has_answer(self) -> Bool:
-        # What the kernel has received is there although sending has failed.
+        # Octets that the kernel has received are available even if sending has
+        # failed.
         var c = self._connection()
         try:
             if len(c.state[].received) == 0:

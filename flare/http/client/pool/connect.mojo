@@ -26,18 +26,18 @@ def open_connection(
     """Opens a connection to an origin for an exchange.
 
     Args:
-        config: What the client has decided.
-        tls: The context of TLS, where it is spoken.
-        origin: Where to.
+        config: The configuration of the client.
+        tls: The TLS context, if TLS is used.
+        origin: The origin.
         exchange: The exchange; its clock bounds all of it.
 
     Returns:
-        How many microseconds the words with a proxy and the handshake of TLS
+        How many microseconds the exchange with a proxy and the TLS handshake
         took.
 
     Raises:
         ClientError: `client.refused connect`, `client.resolve connect`,
-            `client.timeout connect`, `client.tls handshake` and the like.
+            `client.timeout connect`, `client.tls handshake` and others.
     """
     var connection = ClientConnection.create(config[].limits)
     var handshake_us: Int

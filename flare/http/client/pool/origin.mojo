@@ -23,23 +23,25 @@ struct OriginState(Movable):
     var is_forwarded: Bool
     """Whether a proxy is asked for it, that carries the requests over."""
     var may_see_secrets: Bool
-    """What `may_see_secrets` says of it."""
+    """Whether the client sends its secrets to this origin."""
     var fields: HeaderMap
     """The fields of every request to it, without secrets: Host first."""
     var own_fields: HeaderMap
     """The same with the secrets, if it may see them."""
     var digest: Optional[DigestSession]
-    """What answers its challenges, where credentials belong here."""
+    """The session that answers its challenges, if credentials may be sent
+    there.
+    """
     var idle: List[ClientConnection]
     """Connections that are kept for later, the one used last at the end."""
     var open: Int
-    """Connections that exist or are being made."""
+    """Connections that exist or are being opened."""
     var users: Int
     """Exchanges that refer to it."""
     var waiting: WaitQueueState
     """The fibers that wait for a connection."""
     var session: Optional[TlsSession]
-    """What shortens the next handshake."""
+    """A TLS session, which shortens the next handshake."""
     var used_ms: Int
     """When it was last used."""
 
@@ -75,14 +77,14 @@ struct OriginState(Movable):
         self.used_ms = 0
 
     def is_at(self, is_secure: Bool, authority: StringSlice) -> Bool:
-        """Tells whether this is the origin of a URL.
+        """Returns whether this is the origin of a URL.
 
         Args:
             is_secure: Whether the scheme is https.
             authority: Host and port in normal form.
 
         Returns:
-            Whether both are the same.
+            True if scheme, host and port are the same.
         """
         return self.is_secure == is_secure and self.authority == authority
 

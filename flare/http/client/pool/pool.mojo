@@ -29,13 +29,13 @@ struct PoolState(Movable):
     var limits: PoolLimits
     """The bounds."""
     var origins: List[Origin]
-    """What is known of origins."""
+    """The known origins."""
     var idle: Int
     """Connections kept for later, of all origins."""
     var swept_ms: Int
     """When connections that idle too long were last looked for."""
     var is_over: Bool
-    """The client has ended: nothing is kept."""
+    """Whether the client has ended, so that no connection is kept."""
 
     def __init__(out self, limits: PoolLimits):
         """Makes an empty pool.
@@ -52,7 +52,7 @@ struct PoolState(Movable):
 
 @fieldwise_init
 struct Pool(TrivialRegisterPassable):
-    """Names a pool in its client."""
+    """A handle to the pool of a client."""
 
     var state: PointerTo[PoolState]
     """The state."""
@@ -162,10 +162,10 @@ struct Pool(TrivialRegisterPassable):
         self._close(origin, exchange.state[].connection.take())
 
     def give_room_up(self, origin: Origin):
-        """Lets another request open a connection.
+        """Passes the permission to open a connection to another request.
 
         Args:
-            origin: Where it would have led to.
+            origin: The origin.
         """
         var waiter = queue_of(origin).take_first()
         if waiter:
@@ -294,8 +294,8 @@ struct Pool(TrivialRegisterPassable):
             self._drop_idle(oldest.value())
 
     def _drop_idle(self, origin: Origin):
-        # Nothing parks here, so that who walks over the pool finds it as it
-        # was.
+        # The call never parks, so that code that iterates over the pool finds
+        # it unchanged.
         origin[].idle.pop(0).destroy()
         self.state[].idle -= 1
         self.give_room_up(origin)
@@ -323,7 +323,7 @@ struct Pool(TrivialRegisterPassable):
 
 @always_inline
 def _is_fit(connection: ClientConnection, can_repeat: Bool) -> Bool:
-    # What has come meanwhile shows beside the send where both are one step.
+    # If both are one step, unexpected octets show beside the send.
     return (
         can_repeat and connection.can_send_and_fill()
     ) or connection.is_silent()

@@ -37,21 +37,21 @@ def tunnelled(
     origin: Origin,
     limits: H1Limits,
 ) raises -> TcpStream:
-    """Asks a proxy to connect us to an origin.
+    """Asks a proxy to connect to an origin.
 
     Args:
         tcp: The connection to the proxy.
         proxy: The proxy.
-        proof: What Proxy-Authorization says to a proxy that speaks HTTP.
-        origin: Where to.
-        limits: What the answer of the proxy may make us read.
+        proof: The value of Proxy-Authorization for an HTTP proxy.
+        origin: The origin.
+        limits: Bounds on the proxy's answer.
 
     Returns:
-        The same connection, which leads to the origin now.
+        The same connection, which now leads to the origin.
 
     Raises:
         ClientError: `client.proxy handshake`, `client.timeout handshake` and
-            the like.
+            others.
     """
     if proxy.kind == Proxy.SOCKS5:
         _ask_socks(tcp, proxy, origin[].host, origin[].port)
@@ -226,7 +226,7 @@ def socks_request(host: StringSlice, port: Int) raises -> List[UInt8]:
 
 
 def socks_reason(code: UInt8) -> StaticString:
-    """Says what a refusal means (section 6).
+    """Returns the meaning of a refusal (section 6).
 
     Args:
         code: The reply, not 0.

@@ -7,7 +7,8 @@ from ..transport.client_connection import ClientConnection
 
 
 struct WaiterState(Movable):
-    """Holds the place of one fiber. Only `WaitQueue` and the pool touch it."""
+    """The place of one fiber in a queue. Only `WaitQueue` and the pool use it.
+    """
 
     var fiber: Fiber
     """The fiber that waits."""
@@ -16,12 +17,12 @@ struct WaiterState(Movable):
     var connection: Optional[ClientConnection]
     """The connection that was handed to the fiber."""
     var may_open: Bool
-    """Whether room was handed to it instead."""
+    """Whether the fiber got room for a new connection instead."""
     var has_left: Bool
-    """Whether the fiber waits no more: its place is void."""
+    """Whether the fiber no longer waits: its place is void."""
 
     def __init__(out self, fiber: Fiber):
-        """Makes the place of a fiber.
+        """Creates the place of a fiber.
 
         Args:
             fiber: The fiber that waits.
@@ -34,7 +35,7 @@ struct WaiterState(Movable):
 
 
 struct WaitQueueState(Movable):
-    """Holds one queue. Only `WaitQueue` touches it."""
+    """The state of a queue. Only `WaitQueue` uses it."""
 
     var first: Optional[PointerTo[WaiterState]]
     """The place of the fiber that gets the next connection."""
@@ -44,7 +45,7 @@ struct WaitQueueState(Movable):
     """How many fibers wait."""
 
     def __init__(out self):
-        """Makes an empty queue."""
+        """Creates an empty queue."""
         self.first = None
         self.last = None
         self.length = 0
@@ -52,7 +53,7 @@ struct WaitQueueState(Movable):
 
 @fieldwise_init
 struct WaitQueue(TrivialRegisterPassable):
-    """Handles a queue, which other fibers change while one waits."""
+    """A handle to a queue, which other fibers change while one waits."""
 
     var state: PointerTo[WaitQueueState]
     """The queue."""
@@ -67,7 +68,7 @@ struct WaitQueue(TrivialRegisterPassable):
         return not self.state[].first
 
     def join(self, fiber: Fiber) -> PointerTo[WaiterState]:
-        """Puts a fiber at the end.
+        """Adds a fiber at the end.
 
         Args:
             fiber: The fiber.
@@ -85,7 +86,7 @@ struct WaitQueue(TrivialRegisterPassable):
         return waiter
 
     def leave(self, waiter: PointerTo[WaiterState]):
-        """Gives up the place of a fiber that waits no more.
+        """Marks the place of a fiber that no longer waits.
 
         Args:
             waiter: The place. The queue frees it when its turn comes.
@@ -95,7 +96,7 @@ struct WaitQueue(TrivialRegisterPassable):
         self._drop_leavers()
 
     def take_first(self) -> Optional[PointerTo[WaiterState]]:
-        """Takes the first fiber out.
+        """Removes the first waiting fiber.
 
         Returns:
             Its place, which the caller frees; none if no fiber waits.

@@ -1,5 +1,6 @@
-"""Lets a program write the content of a request, and read that of its response,
-bit by bit."""
+"""Writes the content of a request, and reads that of its response, piece by
+piece.
+"""
 
 from flare.core import OctetBlock, PointerTo, heap_destroy
 from flare.io import Reader, Writer
@@ -21,43 +22,45 @@ from .stream_state import (
 
 
 struct ClientStream(Movable, Reader, Writer):
-    """Owns one exchange; made by `HttpClient.open` and `HttpClient.stream`.
+    """One exchange, from `HttpClient.open` or `HttpClient.stream`.
 
-    Write the content, then `end`; then `status`, `headers` and `read` give the
-    response. One fiber may write while another reads. Each wait has the bound
-    of the client's configuration; there is none on how much is sent or comes.
+    Write the content and call `end`; then read the response with `status`,
+    `headers` and `read`. One fiber may write while another reads. Each wait
+    has the limit of the client's configuration. The length of the contents has
+    no limit.
 
-    What was read to its end gives its connection back to the client; one that
-    is dropped earlier closes it.
+    After the response was read to its end, the connection returns to the
+    client's pool. If the stream is dropped earlier, the connection is closed.
     """
 
     var _state: PointerTo[ClientStreamState]
 
     def __init__(out self, *, unsafe_state: PointerTo[ClientStreamState]):
-        """Takes an exchange over.
+        """Takes ownership of an exchange.
 
         Args:
             unsafe_state: The exchange.
 
         Safety:
-            Nobody else frees it.
+            No other code frees it.
         """
         self._state = unsafe_state
 
     def __deinit__(deinit self):
-        """Closes the connection, unless all was read."""
+        """Closes the connection, unless the whole response was read."""
         self.close()
         heap_destroy(self._state)
 
     def close(self):
-        """Gives the exchange up; a second time nothing happens."""
+        """Abandons the exchange. Further calls have no effect."""
         self._sides().end(is_whole=False)
 
     def give_up(self, cause: Error):
-        """Gives the exchange up, and tells the `CallLog` of the client why.
+        """Abandons the exchange, and reports the cause to the client's
+        `CallLog`.
 
         Args:
-            cause: What the program failed with meanwhile.
+            cause: The program's error.
         """
         if self._state[].is_over:
             return
@@ -74,11 +77,11 @@ struct ClientStream(Movable, Reader, Writer):
             octets: The octets.
 
         Returns:
-            How many were taken, all of them.
+            The number of octets taken, always all.
 
         Raises:
-            Error: `client.closed send` and the like. Where the server has
-                answered already, `status` says what.
+            Error: `client.closed send` and others. If the server has answered
+                already, `status` returns its status.
         """
         if not self.begin_content():
             raise raised(
@@ -98,14 +101,14 @@ struct ClientStream(Movable, Reader, Writer):
         return len(octets)
 
     def begin_content(self) raises -> Bool:
-        """Sends the head, and waits for 100 (Continue) where it was asked for.
+        """Sends the head, and waits for 100 (Continue) if it was requested.
 
         Returns:
-            Whether the server wants the content; False if it has answered
+            True if the server wants the content; False if it has answered
             without it.
 
         Raises:
-            Error: `client.closed send` and the like.
+            Error: `client.closed send` and others.
         """
         self._sides().check_request()
         ref request = self._state[].request
@@ -129,7 +132,7 @@ struct ClientStream(Movable, Reader, Writer):
         return goes_on
 
     def set_trailer(self, name: StringSlice, value: StringSlice) raises:
-        """Sets a field that follows the content, where it is chunked.
+        """Sets a trailer field, which follows the content if that is chunked.
 
         Args:
             name: The name.
@@ -142,11 +145,11 @@ struct ClientStream(Movable, Reader, Writer):
         self._state[].request.trailers.set(name, value)
 
     def end(self) raises:
-        """Ends the content; a second time nothing happens.
+        """Ends the content. Further calls have no effect.
 
         Raises:
-            Error: `client.bad_request send` if it is shorter than was said, and
-                what `write` raises.
+            Error: `client.bad_request send` if the content is shorter than
+                announced, and the errors of `write`.
         """
         if not self._sides().is_request_open():
             return
@@ -165,22 +168,23 @@ struct ClientStream(Movable, Reader, Writer):
         self._sides().leave_request(failure^)
 
     def status(self) raises -> Int:
-        """Waits for the head of the response.
+        """Waits for the head of the response, and returns the status.
 
         Returns:
             The status.
 
         Raises:
-            Error: `client.timeout head`, `client.protocol head` and the like.
+            Error: `client.timeout head`, `client.protocol head` and others.
         """
         self._receive_head()
         return self._state[].response.status
 
     def version(self) raises -> HttpVersion:
-        """Waits for the head of the response.
+        """Waits for the head of the response, and returns the server's version
+        of HTTP.
 
         Returns:
-            The version of HTTP that the server speaks.
+            The version.
 
         Raises:
             Error: As `status` does.
@@ -189,10 +193,10 @@ struct ClientStream(Movable, Reader, Writer):
         return HttpVersion(1, self._state[].response.version_minor)
 
     def headers(self) raises -> ref[origin_of(self)] HeaderMap:
-        """Waits for the head of the response.
+        """Waits for the head of the response, and returns its fields.
 
         Returns:
-            Its fields, while the stream lives.
+            The fields, which live as long as the stream.
 
         Raises:
             Error: As `status` does.
@@ -221,13 +225,14 @@ struct ClientStream(Movable, Reader, Writer):
         return self._state[].owner.call[].timings
 
     def decoded_from(self) raises -> String:
-        """Returns the content codings that are undone while the content is read.
+        """Returns the content codings that are removed while the content is
+        read.
 
-        Content-Encoding and Content-Length are not among the `headers` then.
+        The `headers` then contain neither Content-Encoding nor Content-Length.
 
         Returns:
-            What Content-Encoding said; empty if the content is read as it
-            comes.
+            The value of Content-Encoding; empty if the content is read
+            unchanged.
 
         Raises:
             Error: As `status` does.
@@ -244,19 +249,19 @@ struct ClientStream(Movable, Reader, Writer):
         return self._state[].response.trailers.copy()
 
     def read(self, into: Span[mut=True, UInt8, _]) raises -> Int:
-        """Reads content of the response, and waits only while none is there.
+        """Reads content of the response; waits for its first octet.
 
         Args:
-            into: Where to put it.
+            into: The destination.
 
         Returns:
-            How many octets came; 0 at the end, or if `into` is empty.
+            The number of octets; 0 at the end, or if `into` is empty.
 
         Raises:
             Error: `client.closed content`, `client.timeout content`,
-                `client.encoding content` and the like. What was read before is
-                not the whole. `client.over content` where the exchange was
-                given up, or has failed, before the end.
+                `client.encoding content` and others: the content read before
+                is then incomplete. `client.over content` if the exchange was
+                given up or has failed before.
         """
         self._receive_head()
         ref response = self._state[].response
@@ -300,7 +305,7 @@ struct ClientStream(Movable, Reader, Writer):
             The octets.
 
         Raises:
-            Error: `client.too_large content`, and what `read` raises.
+            Error: `client.too_large content`, and the errors of `read`.
         """
         var all = List[UInt8]()
         var piece = OctetBlock(length=16 * 1024)

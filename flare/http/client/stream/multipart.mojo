@@ -20,7 +20,7 @@ def send_form(var owner: CallOwner, form: MultipartForm) raises -> Response:
         The response.
 
     Raises:
-        ClientError: Whatever this fails with; and what reading a file raises.
+        ClientError: The failure of the call; and the error of reading a file.
     """
     var client = owner.state
     ref headers = owner.call[].headers

@@ -33,18 +33,18 @@ comptime _READ_OCTETS = 16 * 1024
 def opened(
     var owner: CallOwner, length: BodyLength, expects_continue: Bool
 ) raises -> ClientStream:
-    """Begins a request whose content is written bit by bit.
+    """Starts a request whose content is written piece by piece.
 
     Args:
         owner: The call; it has an aim.
-        length: How long the content is.
-        expects_continue: Whether the server is asked first.
+        length: The length of the content.
+        expects_continue: Whether to ask the server first (100 Continue).
 
     Returns:
-        The stream; nothing is sent yet.
+        The stream; no octet is sent yet.
 
     Raises:
-        ClientError: If there is no connection, or this is no request.
+        ClientError: If no connection can be had, or the request is invalid.
     """
     var request: UInt8
     try:
@@ -57,16 +57,16 @@ def opened(
 
 
 def streamed(var owner: CallOwner) raises -> ClientStream:
-    """Asks for a content that is read bit by bit.
+    """Starts a request whose response is read piece by piece.
 
     Args:
         owner: The call; it has an aim.
 
     Returns:
-        The stream; the head of the response has come.
+        The stream; the head of the response has arrived.
 
     Raises:
-        ClientError: Whatever this fails with.
+        ClientError: The failure of the call.
     """
     try:
         while True:
@@ -86,21 +86,21 @@ def sent_from[
 ](
     state: PointerTo[ClientState], stream: ClientStream, reader: R
 ) raises -> Response:
-    """Sends what a reader gives, and receives the response.
+    """Sends the octets of a reader, and receives the response.
 
     Parameters:
         R: The type of the reader.
 
     Args:
         state: The client.
-        stream: The stream; nothing was sent.
-        reader: What is read to its end.
+        stream: The stream, before any octet was sent.
+        reader: The reader, which is read to its end.
 
     Returns:
-        The response, also where it came before all was sent.
+        The response, even if it came before all was sent.
 
     Raises:
-        ClientError: If there is none; and what the reader raises.
+        ClientError: If there is none; and the errors of the reader.
     """
     if stream.begin_content():
         var piece = OctetBlock(length=_PIECE_OCTETS)

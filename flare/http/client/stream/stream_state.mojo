@@ -202,10 +202,10 @@ struct StreamSides(TrivialRegisterPassable):
         self.state[].request.is_in_use = True
 
     def leave_request(self, var failure: Optional[Error]) raises:
-        """Ends what `enter_request` began.
+        """Ends the access that `enter_request` began.
 
         Args:
-            failure: What sending failed with.
+            failure: The error of sending.
 
         Raises:
             The failure.
@@ -230,7 +230,7 @@ struct StreamSides(TrivialRegisterPassable):
         """Enters the response side: the calling fiber receives.
 
         Args:
-            phase: What it wants, for the error.
+            phase: The phase, for the error.
 
         Raises:
             ClientError: `client.over` if the exchange is over; and an error
@@ -243,10 +243,10 @@ struct StreamSides(TrivialRegisterPassable):
         self.state[].response.is_in_use = True
 
     def leave_response(self, var failure: Optional[Error]) raises:
-        """Ends what `enter_response` began.
+        """Ends the access that `enter_response` began.
 
         Args:
-            failure: What receiving failed with; it ends the exchange.
+            failure: The error of receiving; it ends the exchange.
 
         Raises:
             The failure.
@@ -260,7 +260,7 @@ struct StreamSides(TrivialRegisterPassable):
         """Ends an exchange that has failed.
 
         Args:
-            failure: What it failed with.
+            failure: The failure.
 
         Raises:
             The failure.
@@ -319,11 +319,11 @@ struct StreamSides(TrivialRegisterPassable):
         )
 
     def release_when_both_left(self, *, is_whole: Bool):
-        """Gives the connection of an exchange back that is over, unless a fiber
-        has yet to leave it.
+        """Returns the connection of a finished exchange to the pool, unless a
+        fiber has not left it yet.
 
         Args:
-            is_whole: Whether both sides are whole.
+            is_whole: Whether both sides are complete.
         """
         ref s = self.state[]
         if not s.is_over or s.request.is_in_use or s.response.is_in_use:

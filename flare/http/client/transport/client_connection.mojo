@@ -60,7 +60,7 @@ struct ClientConnectionState(Movable):
     var output: Buffer
     """Octets that are to be sent."""
     var transport: ClientTransport
-    """What the octets go through."""
+    """The transport of the octets."""
     var made_ms: Int
     """When it was connected."""
     var idle_since_ms: Int
@@ -68,15 +68,16 @@ struct ClientConnectionState(Movable):
     var exchanges: Int
     """How many exchanges it has begun."""
     var was_reset: Bool
-    """A send has learned that the peer broke the connection off."""
+    """Whether a send has failed because the peer reset the connection."""
     var last_read_was_full: Bool
-    """More has probably come than was read."""
+    """Whether the last read filled its buffer, so that more octets are likely.
+    """
 
     def __init__(out self, limits: H1Limits):
-        """Makes a connection that has no transport yet.
+        """Creates a connection without a transport.
 
         Args:
-            limits: What a response may make us read.
+            limits: Bounds on a response.
         """
         self.h1 = H1State(Role.CLIENT, limits)
         self.received = Buffer()
@@ -91,20 +92,20 @@ struct ClientConnectionState(Movable):
 
 @fieldwise_init
 struct ClientConnection(Equatable, TrivialRegisterPassable):
-    """Names one connection; whoever has it is the only one."""
+    """A handle to one connection; its holder is the only one."""
 
     var state: PointerTo[ClientConnectionState]
     """The heap state."""
 
     @staticmethod
     def create(limits: H1Limits) -> Self:
-        """Makes a connection that has no transport yet.
+        """Creates a connection without a transport.
 
         Args:
-            limits: What a response may make us read.
+            limits: Bounds on a response.
 
         Returns:
-            The connection; call `destroy` once.
+            The connection. Call `destroy` once.
         """
         return Self(heap_create(ClientConnectionState(limits)))
 
@@ -116,10 +117,9 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
         heap_destroy(self.state)
 
     def close(self):
-        """Closes the transport; who waits on it gets an error.
+        """Closes the transport; a fiber that waits on it gets an error.
 
-        Nothing parks here: whoever gets the error may be the one who frees the
-        state.
+        The call never parks: the fiber that gets the error may free the state.
         """
         if self.state[].transport.socket:
             self.state[].transport.socket.value().close()
@@ -155,7 +155,7 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
 
     @always_inline
     def output(self) -> PointerTo[Buffer]:
-        """Names what is to be sent.
+        """Returns the octets to send.
 
         Returns:
             The buffer.
@@ -195,10 +195,10 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
             timeout_ms: The longest wait.
 
         Returns:
-            How many octets came; 0 at the end.
+            The number of octets; 0 at the end.
 
         Raises:
-            What the transport raises.
+            The error of the transport.
         """
         var room = _SMALL_READ_OCTETS
         if self.state[].last_read_was_full:
@@ -215,14 +215,14 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
         """Receives once.
 
         Args:
-            into: Where to put the octets.
+            into: The destination.
             timeout_ms: The longest wait.
 
         Returns:
-            How many came; 0 at the end.
+            The number of octets; 0 at the end.
 
         Raises:
-            What the transport raises.
+            The error of the transport.
         """
         var count: Int
         if self.state[].transport.socket:
@@ -231,7 +231,7 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
             count = socket.receive(into)
         elif self.state[].transport.tls:
             self.state[].transport.tls.value().set_read_timeout_ms(timeout_ms)
-            # What comes may be less than a record, again and again.
+            # The received octets may be less than a record, repeatedly.
             with deadline_in(timeout_ms):
                 count = self.state[].transport.tls.value().read(into)
         else:
@@ -243,17 +243,20 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
             and self.state[].was_reset
             and not self.state[].transport.tls
         ):
-            # The kernel tells of a reset once, and here it has told the send.
-            # What lasts until the close is not whole then (RFC 9112 section 8),
-            # but for what TLS says is (section 9.8).
+            # The kernel reports a reset once, and has reported it to the send
+            # here. Content that lasts until the close is then incomplete (RFC
+            # 9112 section 8), except for content that TLS has completed
+            # (section 9.8).
             raise Error(NetError.from_errno("read", ECONNRESET))
         return count
 
     def can_send_and_fill(self) -> Bool:
-        """Tells whether a request and the wait for its response are one step.
+        """Returns whether a request and the wait for its response can be one
+        step.
 
         Returns:
-            True where the loop does so and octets go out as they are.
+            True if the loop supports it and octets are sent without
+            encryption.
         """
         return Bool(self.state[].transport.socket) and can_send_and_receive()
 
@@ -264,10 +267,10 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
             timeout_ms: The longest wait.
 
         Returns:
-            What became of both. What was sent is no longer in the output.
+            Both results. The sent octets are removed from the output.
 
         Raises:
-            What the transport raises where nothing has begun.
+            The error of the transport, if neither has begun.
         """
         var target = self.state[].received.reserve(_SMALL_READ_OCTETS)
         var output = self.state[].output.span()
@@ -292,17 +295,17 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
         return done
 
     def write(self, octets: Span[UInt8, _], timeout_ms: Int) raises -> Int:
-        """Sends what there is room for.
+        """Sends as many octets as there is room for.
 
         Args:
-            octets: What to send.
+            octets: The octets.
             timeout_ms: The longest wait.
 
         Returns:
-            How many were taken.
+            The number of octets taken.
 
         Raises:
-            What the transport raises.
+            The error of the transport.
         """
         if self.state[].transport.socket:
             var socket = self.state[].transport.socket.value()
@@ -318,29 +321,29 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
     def write_all(
         self, octets: Span[UInt8, _], clock: Clock, write_ms: Int
     ) raises:
-        """Sends everything.
+        """Sends all octets.
 
         Args:
-            octets: What to send.
-            clock: Until when.
+            octets: The octets.
+            clock: The deadline.
             write_ms: The longest wait for room.
 
         Raises:
-            What the transport raises.
+            The error of the transport.
         """
         var sent = 0
         while sent < len(octets):
             sent += self.write(octets[sent:], clock.left(write_ms))
 
     def flush(self, clock: Clock, write_ms: Int) raises:
-        """Sends what lies in the output.
+        """Sends the output.
 
         Args:
-            clock: Until when.
+            clock: The deadline.
             write_ms: The longest wait for room.
 
         Raises:
-            What the transport raises.
+            The error of the transport.
         """
         while len(self.state[].output) > 0:
             var octets = self.state[].output.span()
@@ -356,10 +359,10 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
             self.state[].output.consume(count)
 
     def is_silent(self) -> Bool:
-        """Tells whether the peer has said nothing since the last exchange.
+        """Returns whether the peer has sent no octets since the last exchange.
 
-        Octets that nobody asked for would be taken for the next response, and
-        an end means that there is none to come.
+        Unexpected octets would be taken for the next response, and an end
+        means that there will be none.
 
         Returns:
             True if a request may be sent.
@@ -370,7 +373,8 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
         if self.state[].transport.socket:
             descriptor = self.state[].transport.socket.value().descriptor()
         elif self.state[].transport.tls:
-            # What was received with the last response may lie there unread.
+            # Octets that arrived with the last response may still be unread
+            # there.
             if self.state[].transport.tls.value().has_unread():
                 return False
             descriptor = self.state[].transport.tls.value().descriptor()

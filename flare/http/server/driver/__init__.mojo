@@ -1,1 +1,1 @@
-"""Drives connections: what completions, timers and handlers lead to."""
+"""Drives connections: the reactions to completions, timers and handlers."""

@@ -46,7 +46,7 @@ def close(c: PointerTo[ConnectionState]):
         reactor.reset(c[].descriptor)
     else:
         reactor.close(c[].descriptor)
-    # What it still has dies with its slot.
+    # Its remaining resources are freed with its slot.
     w[].budget.charged -= c[].share.charged
     w[].has_freed = True
     _ = w[].connections.give(c[].slot)

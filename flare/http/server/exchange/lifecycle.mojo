@@ -111,8 +111,8 @@ def cancel_handler(x: Exchange):
 def note_half_close(x: Exchange):
     """Cancels the next wait of a handler, because its peer sends no more.
 
-    What came in front of the end counts, and an answer that needs no more
-    waiting is sent: the peer may still read.
+    Octets before the end count. An answer that needs no more waiting is sent:
+    the peer may still read.
 
     Args:
         x: The request, whose handler runs.

@@ -1,8 +1,8 @@
-"""Shows views that outlive their request, in builds with assertions.
+"""Reveals views that outlive their request, in builds with assertions.
 
-A fiber that a handler has spawned, and that lives on when the request is over,
-may hold a view of it. The memory of the request is then filled with one octet
-that no text holds, and stays out of use until the last such fiber has ended.
+A spawned fiber that outlives the request may hold a view of it. The memory of
+the request is then filled with one octet that occurs in no text. It stays
+unused until the last such fiber has ended.
 """
 
 from flare.core import (
@@ -24,7 +24,7 @@ from ..transport.log_lines import log_line_of_peer
 from ..transport.worker_state import worker_of
 
 comptime POISON: UInt8 = 0xDB
-"""What a view shows that has outlived its request."""
+"""The octet that a view shows after its request."""
 
 
 struct _Kept(Movable):
@@ -67,7 +67,7 @@ def _poison(c: PointerTo[ConnectionState], x: Exchange):
     _spoil(x[].octets, x[].octet_count)
     if x[].content.view:
         _spoil(x[].content.view.value(), x[].content.view_octets)
-    # A buffer with octets behind the request still serves its connection.
+    # A buffer with octets after the request still serves its connection.
     if x[].read_buffer and not (c[].window.is_shared and c[].window.buffer):
         kept[].head = x[].read_buffer
         x[].read_buffer = None

@@ -13,7 +13,7 @@ from .stream import answer_with_stream, report_error
 
 
 def run_handler[H: Handler](task: Erased):
-    """Answers one request; what a fiber of a server runs.
+    """Answers one request; the function that a server's fiber runs.
 
     Parameters:
         H: The type of the handler.

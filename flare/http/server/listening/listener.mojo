@@ -1,4 +1,4 @@
-"""Opens the sockets where a server listens."""
+"""Opens the sockets at which a server listens."""
 
 from flare.http.stream_address import StreamAddr
 from flare.net import RawSocket, SocketAddr
@@ -11,13 +11,13 @@ from flare.unix.stream import open_stream
 from .taken_listeners import TakenListener, take_listeners
 
 comptime BACKLOG_DEFAULT = 4096
-"""Connections that may wait to be accepted, unless `bind` says otherwise."""
+"""The default backlog: how many connections may wait to be accepted."""
 
 
 struct Listener(Movable):
-    """Owns a socket on which connections wait until a server accepts them.
+    """A listening socket for a server.
 
-    It closes the socket at the end of its life, and removes its path.
+    When destroyed, it closes the socket and removes its path.
     """
 
     var _socket: RawSocket
@@ -43,7 +43,8 @@ struct Listener(Movable):
         Args:
             socket: The listening socket.
             address: Its address.
-            file: What to remove when it is closed.
+            file: The file of the socket, which is removed when the listener is
+                closed.
             mode: The permissions of the file.
         """
         self._socket = socket^
@@ -86,14 +87,14 @@ struct Listener(Movable):
         """Listens for TCP connections.
 
         Args:
-            address: Where; port 0 lets the kernel choose.
-            backlog: Connections that may wait to be accepted.
+            address: The address; port 0 lets the kernel choose.
+            backlog: How many connections may wait to be accepted.
 
         Returns:
             The listener.
 
         Raises:
-            NetError: If the address is in use or cannot be had.
+            NetError: If the address is in use or not available.
         """
         var socket = open_tcp(address, backlog, False)
         var bound = socket.local_address()
@@ -106,32 +107,31 @@ struct Listener(Movable):
         mode: Int = MODE_DEFAULT,
         backlog: Int = BACKLOG_DEFAULT,
     ) raises -> Self:
-        """Listens for connections of any kind.
+        """Listens for TCP or Unix connections.
 
-        A file that a server left over when its process died is replaced. One
-        at which somebody listens is in use, and what is no socket is never
-        touched.
+        A file that a dead server left is replaced. A path with a live listener
+        is in use, and a file that is not a socket is never touched.
 
         Args:
             text: `127.0.0.1:80`, `[::1]:80`, `unix:/run/app.sock`, or `unix:@`
                 and an abstract name.
-            mode: Who may connect to a path, as permissions to write to the
-                file; the user of this process alone by default.
-            backlog: Connections that may wait to be accepted.
+            mode: The permissions of a path: those who may write to it may
+                connect. By default, only this process's user may.
+            backlog: How many connections may wait to be accepted.
 
         Returns:
             The listener.
 
         Raises:
-            NetError: `net.bad_address parse`, or what is wrong with the
-                address.
+            NetError: `net.bad_address parse`, or if the address is in use or
+                not available.
         """
         var address = StreamAddr.parse(text)
         if not address.is_unix():
             return Self.bind(address.socket_address(), backlog=backlog)
         var name = address.unix_address()
         try:
-            # The descriptor is closed where what follows fails.
+            # If a later step fails, this closes the descriptor.
             var socket = RawSocket(unsafe_descriptor=open_stream())
             var file = listen_at(socket.descriptor(), name, mode, backlog)
             return Self(socket=socket^, address=address^, file=file^, mode=mode)
@@ -140,22 +140,22 @@ struct Listener(Movable):
 
     @staticmethod
     def from_systemd() raises -> List[Self]:
-        """Takes the sockets over that whoever started this process has opened
-        for it: systemd for a service with sockets (sd_listen_fds(3)), or a
-        server that hands over (`ServerHandle.hand_over`).
+        """Takes over the sockets that another process opened for this one.
 
-        The variables LISTEN_PID, LISTEN_FDS and LISTEN_FDNAMES are read by this
-        call alone, and removed: a second call finds nothing. A server leaves
-        what is only lent to it as it is when it stops: the path stays, and so
-        do those who wait.
+        That process is systemd for a service with sockets (sd_listen_fds(3)),
+        or a server that hands over (`ServerHandle.hand_over`).
+
+        Only this call reads the variables LISTEN_PID, LISTEN_FDS and
+        LISTEN_FDNAMES. It removes them, so a second call finds no sockets.
+        When the server stops, it leaves lent sockets as they are: the path
+        stays, and so do waiting clients.
 
         Returns:
-            The listeners in their order; none if this process was not given
-            any.
+            The listeners, in order; empty if no sockets were passed.
 
         Raises:
-            An error `http.bad_activation` if a descriptor is no listening
-            socket of streams.
+            An error `http.bad_activation` if a descriptor is not a listening
+            stream socket.
         """
         var taken = take_listeners()
         var listeners = List[Listener]()
@@ -166,7 +166,7 @@ struct Listener(Movable):
         return listeners^
 
     def address(self) -> StreamAddr:
-        """Tells where it listens.
+        """Returns the address of the listener.
 
         Returns:
             The address, with the port that the kernel chose.
@@ -174,7 +174,7 @@ struct Listener(Movable):
         return self._address.copy()
 
     def descriptor(self) -> Int32:
-        """Lends the descriptor.
+        """Returns the descriptor, which stays the listener's.
 
         Returns:
             The descriptor, valid as long as the listener lives.
@@ -182,41 +182,41 @@ struct Listener(Movable):
         return self._socket.descriptor()
 
     def is_shared(self) -> Bool:
-        """Tells whether several workers accept from this one socket.
+        """Returns whether several workers accept from this one socket.
 
         Returns:
-            False where each of them can have one of its own: the kernel spreads
-            connections over TCP sockets (SO_REUSEPORT), not over Unix sockets.
+            False if each can have its own: the kernel distributes connections
+            over TCP sockets (SO_REUSEPORT), not over Unix sockets.
         """
         return self._is_taken or self._address.is_unix()
 
     def is_taken(self) -> Bool:
-        """Tells whether another process has opened the socket.
+        """Returns whether another process has opened the socket.
 
         Returns:
-            True if it came by `from_systemd`.
+            True if it came from `from_systemd`.
         """
         return self._is_taken
 
     def is_lent(self) -> Bool:
-        """Tells whether another process goes on to hold the socket.
+        """Returns whether another process keeps the socket open.
 
         Returns:
-            True if it came from somebody else than a server that hands over.
+            True if the passing process was not a server that hands over.
         """
         return self._is_lent
 
     def name(self) -> String:
-        """Tells how the socket was called by whoever passed it.
+        """Returns the name under which the socket was passed.
 
         Returns:
-            The name, such as that of systemd's `FileDescriptorName=`, or an
-            empty text.
+            The name, such as that of systemd's `FileDescriptorName=`; may be
+            empty.
         """
         return self._name.copy()
 
     def mode(self) -> Int:
-        """Tells who may connect to its path.
+        """Returns the permissions of the path.
 
         Returns:
             The permissions.
@@ -224,7 +224,7 @@ struct Listener(Movable):
         return self._mode
 
     def set_ready(mut self, descriptor: Int32):
-        """Notes who wants to know when a server serves.
+        """Sets the socket to notify when the server serves.
 
         Args:
             descriptor: A socket; the listener closes it.
@@ -232,30 +232,31 @@ struct Listener(Movable):
         self._ready = descriptor
 
     def take_ready(mut self) -> Int32:
-        """Gives away the socket that wants to know.
+        """Returns the socket to notify, and its ownership.
 
         Returns:
-            The socket, which the caller closes, or -1.
+            The socket, which the caller closes; -1 if there is none.
         """
         var ready = self._ready
         self._ready = -1
         return ready
 
     def take_file(mut self) -> Optional[SocketFile]:
-        """Gives away what is to be removed.
+        """Returns the file to remove, and its ownership.
 
         Returns:
-            The file, if there is one; the listener does not remove it any more.
+            The file, if there is one; the listener no longer removes it.
         """
         var file = self._file.copy()
         self._file = None
         return file^
 
     def listen_again(self, backlog: Int) raises -> Optional[SocketFile]:
-        """Opens a Unix socket anew that was shut down, as the same descriptor.
+        """Opens a Unix socket again after it was shut down, with the same
+        descriptor.
 
         Args:
-            backlog: Connections that may wait to be accepted.
+            backlog: How many connections may wait to be accepted.
 
         Returns:
             The file, which the caller removes.
@@ -282,15 +283,15 @@ def open_tcp(
     """Opens a listening TCP socket.
 
     Args:
-        address: Where to listen.
-        backlog: Connections that may wait to be accepted.
+        address: The address to listen at.
+        backlog: How many connections may wait to be accepted.
         shared: Whether another socket of this process has the address already.
 
     Returns:
         The socket.
 
     Raises:
-        NetError: If the address is in use or cannot be had.
+        NetError: If the address is in use or not available.
     """
     var socket = (
         RawSocket.tcp_v6() if address.ip.is_v6() else RawSocket.tcp_v4()
@@ -298,8 +299,8 @@ def open_tcp(
     socket.set_reuse_address(True)
     socket.set_reuse_port(shared)
     socket.bind(address)
-    # Set after the first bind, it makes a second server fail to bind, and yet
-    # lets the sockets of our own other workers share the port.
+    # Set after the first bind, it makes a second server fail to bind, but lets
+    # the sockets of this server's other workers share the port.
     socket.set_reuse_port(True)
     # Accepted sockets inherit it.
     socket.set_no_delay(True)

@@ -1,4 +1,4 @@
-"""Remembers where a server listens, and what is to become of its sockets."""
+"""Stores the addresses of a server, and what happens to its sockets."""
 
 from std.memory import ArcPointer
 
@@ -21,7 +21,8 @@ struct _ListeningState(Movable):
     var addresses: List[StreamAddr]
     # The file of each address, if it has one and the server removes it.
     var files: List[Optional[SocketFile]]
-    # A `serve` has ended: what it has shut down has to be opened again.
+    # A `serve` has ended: the sockets that it has shut down must be opened
+    # again.
     var has_stopped: Bool
     # Another process goes on to listen.
     var handed_over: Bool
@@ -48,16 +49,16 @@ struct _ListeningState(Movable):
 
 
 struct Listening(Copyable, Movable):
-    """Knows the addresses of a server, from any thread."""
+    """The addresses of a server, for any thread."""
 
     var _state: ArcPointer[_ListeningState]
 
     def __init__(out self):
-        """Knows of no address."""
+        """Creates an empty list."""
         self._state = ArcPointer(_ListeningState())
 
     def addresses(self) -> List[StreamAddr]:
-        """Tells where the server listens.
+        """Returns the addresses.
 
         Returns:
             The addresses, in the order in which they were added.
@@ -69,11 +70,11 @@ struct Listening(Copyable, Movable):
         return addresses^
 
     def add(self, var address: StreamAddr, var file: Optional[SocketFile]):
-        """Notes one more address.
+        """Adds an address.
 
         Args:
             address: The address.
-            file: What to remove when the server stops.
+            file: The file to remove when the server stops.
         """
         var state = self._state
         state[].lock.acquire()
@@ -82,11 +83,11 @@ struct Listening(Copyable, Movable):
         state[].lock.release()
 
     def set_file(self, index: Int, var file: Optional[SocketFile]):
-        """Notes that an address has another file.
+        """Sets the file of an address.
 
         Args:
-            index: Which address, from 0.
-            file: What to remove when the server stops.
+            index: The index of the address.
+            file: The file to remove when the server stops.
         """
         var state = self._state
         state[].lock.acquire()
@@ -94,24 +95,25 @@ struct Listening(Copyable, Movable):
         state[].lock.release()
 
     def remove_files(self):
-        """Removes the paths: nobody shall find one where nobody accepts."""
+        """Removes the paths, so that no client finds a path without a server.
+        """
         var state = self._state
         state[].lock.acquire()
         _remove(state[].files)
         state[].lock.release()
 
     def note_stop(self):
-        """Notes that `serve` returns."""
+        """Records that `serve` returns."""
         var state = self._state
         state[].lock.acquire()
         state[].has_stopped = True
         state[].lock.release()
 
     def has_stopped(self) -> Bool:
-        """Tells whether sockets have been shut down by an earlier `serve`.
+        """Returns whether an earlier `serve` has shut sockets down.
 
         Returns:
-            True once one has ended.
+            True after one has ended.
         """
         var state = self._state
         state[].lock.acquire()
@@ -120,10 +122,10 @@ struct Listening(Copyable, Movable):
         return stopped
 
     def report_to(self, descriptor: Int32):
-        """Notes who wants to know when the server serves.
+        """Sets the socket to notify when the server serves.
 
         Args:
-            descriptor: A socket; it is closed then.
+            descriptor: The socket; it is closed after that.
         """
         var state = self._state
         state[].lock.acquire()
@@ -131,22 +133,22 @@ struct Listening(Copyable, Movable):
         state[].lock.release()
 
     def report_ready(self):
-        """Tells whoever has passed the sockets that the server serves."""
+        """Notifies the process that has passed the sockets."""
         var state = self._state
         state[].lock.acquire()
         if state[].ready >= 0:
-            # Who does not read any more has given up.
+            # A process that no longer reads has given up.
             _ = send_octets(state[].ready, [_READY], MSG_DONTWAIT)
             _ = close_descriptor(state[].ready)
             state[].ready = -1
         state[].lock.release()
 
     def pass_on(self, descriptor: Int32, name: String):
-        """Notes a socket that another process would get.
+        """Adds a socket to pass to a successor.
 
         Args:
             descriptor: The socket.
-            name: What it is called.
+            name: Its name.
         """
         var state = self._state
         state[].lock.acquire()
@@ -157,7 +159,7 @@ struct Listening(Copyable, Movable):
         state[].lock.release()
 
     def pass_nothing_on(self):
-        """Notes that the sockets are about to close."""
+        """Removes the sockets to pass, because they will close."""
         var state = self._state
         state[].lock.acquire()
         state[].passed.clear()
@@ -170,15 +172,15 @@ struct Listening(Copyable, Movable):
         command: List[String],
         variables: List[String],
     ) raises -> Int:
-        """Starts a program that gets the sockets, while none of them closes.
+        """Starts a program with the sockets, while none of them can close.
 
         Args:
-            channel: Where the program says that it serves.
+            channel: The channel by which the program reports that it serves.
             command: Its path and its arguments.
-            variables: More of its environment, as `NAME=value`.
+            variables: Additions to its environment, as `NAME=value`.
 
         Returns:
-            What `SuccessorChannel.start` returns.
+            The result of `SuccessorChannel.start`.
 
         Raises:
             An error `http.not_serving` if the server does not serve.
@@ -197,7 +199,7 @@ struct Listening(Copyable, Movable):
         return process
 
     def note_hand_over(self):
-        """Notes that another process goes on; its paths stay."""
+        """Records that another process takes over; its paths stay."""
         var state = self._state
         state[].lock.acquire()
         state[].handed_over = True
@@ -206,7 +208,7 @@ struct Listening(Copyable, Movable):
         state[].lock.release()
 
     def has_handed_over(self) -> Bool:
-        """Tells whether another process goes on in place of this one.
+        """Returns whether another process has taken over.
 
         Returns:
             True after `note_hand_over`.
@@ -218,10 +220,10 @@ struct Listening(Copyable, Movable):
         return handed_over
 
     def fork(self) -> Int:
-        """Forks the process while no other thread changes what is known here.
+        """Forks the process while no other thread changes this state.
 
         Returns:
-            What `fork_process` returns.
+            The result of `fork_process`.
         """
         var state = self._state
         state[].lock.acquire()

@@ -1,4 +1,4 @@
-"""Starts the program that goes on in place of a server, and waits for it."""
+"""Starts the program that takes over from a server, and waits for it."""
 
 from flare.net.error import checked
 from flare.sys.clock import monotonic_ms
@@ -25,7 +25,7 @@ comptime _FAILED: StaticString = "http.successor "
 
 
 def check_command(command: List[String]) raises:
-    """Checks what names a program and its arguments.
+    """Checks a command.
 
     Args:
         command: The path and the arguments.
@@ -42,17 +42,17 @@ def check_command(command: List[String]) raises:
 
 
 struct SuccessorChannel(Movable):
-    """Is where a new program says that it serves."""
+    """The channel by which a new program reports that it serves."""
 
     var _reader: Int32
     var _writer: Int32
 
     def __init__(out self, reader: Int32, writer: Int32):
-        """Joins the two ends.
+        """Creates the channel from its two ends.
 
         Args:
-            reader: Where this process reads.
-            writer: What the program gets.
+            reader: The end from which this process reads.
+            writer: The end for the program.
         """
         self._reader = reader
         self._writer = writer
@@ -91,9 +91,9 @@ struct SuccessorChannel(Movable):
 
         Args:
             command: Its path and its arguments.
-            descriptors: The sockets that it gets.
-            names: Their names, with colons between.
-            variables: More of its environment, as `NAME=value`.
+            descriptors: The sockets for the program.
+            names: Their names, separated by colons.
+            variables: Additions to its environment, as `NAME=value`.
 
         Returns:
             The id of its process, or the negated errno.
@@ -116,12 +116,13 @@ struct SuccessorChannel(Movable):
         """Waits until the program serves, and ends it if it does not.
 
         Args:
-            process: What `start` returned.
-            timeout_ms: How long it may take.
+            process: The result of `start`.
+            timeout_ms: The longest wait.
 
         Raises:
             NetError: `net.… start` if there is no process.
-            An error `http.successor` that says what has become of it.
+
+            An error `http.successor` with the reason.
         """
         _ = checked("start", process)
         var octets = Array[UInt8, 2](fill=0)
@@ -156,7 +157,7 @@ struct SuccessorChannel(Movable):
         """Ends the program.
 
         Args:
-            process: What `start` returned.
+            process: The result of `start`.
         """
         _ = send_signal(process, SIGKILL)
         _ = wait_for_end(process)

@@ -1,9 +1,8 @@
-"""Takes over the listening sockets that whoever started the process has opened.
+"""Takes over the listening sockets that were opened for this process.
 
-systemd does so for a service with sockets of its own, and a server for the
-program that goes on in its place. The names tell the two apart: what comes from
-a server belongs to this process alone once that server has ended, and what
-comes from anybody else is only lent.
+systemd opens them for a service with sockets, and a server for its successor.
+The names show the difference: sockets of a server belong to this process alone
+once that server has ended; all others are only lent.
 """
 
 from flare.http.stream_address import StreamAddr
@@ -30,10 +29,11 @@ from flare.unix.socket_file import MODE_DEFAULT, SocketFile
 
 
 comptime OWN_NAME: StaticString = "flare.own."
-"""How the name of a listener begins that a server passes on for good; the
-permissions of its path follow."""
+"""The prefix of the name under which a server passes a socket on for good; the
+permissions of its path follow.
+"""
 comptime READY_NAME: StaticString = "flare.ready"
-"""The name of the socket that is told once the new server serves."""
+"""The name of the socket to notify once the new server serves."""
 comptime _BAD: StaticString = "http.bad_activation "
 
 
@@ -45,13 +45,13 @@ struct TakenListener(Movable):
     var address: StreamAddr
     """Its address."""
     var file: Optional[SocketFile]
-    """What to remove when it is closed."""
+    """The file of the socket, which is removed when the listener is closed."""
     var mode: Int
     """The permissions of the file."""
     var name: String
     """The name with which it was passed."""
     var is_lent: Bool
-    """The other process goes on to hold it."""
+    """Whether the other process keeps the socket open."""
 
     def __init__(out self, var socket: RawSocket, var address: StreamAddr):
         """Describes a socket without a file that the other process goes on to

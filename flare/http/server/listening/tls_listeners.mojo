@@ -1,26 +1,26 @@
-"""Holds what the TLS listeners of a server encrypt with, and replaces it."""
+"""Stores the TLS contexts of a server's listeners, and replaces them."""
 
 from flare.tls import TlsContext, TlsServerConfig
 
-# What this server speaks inside of TLS (RFC 7301 section 6), best first.
+# The protocols of this server inside TLS (RFC 7301 section 6), best first.
 comptime _HTTP_1_1: StaticString = "http/1.1"
 comptime _HTTP_1_0: StaticString = "http/1.0"
 comptime _TIMEOUT_MS_MAX = (1 << 31) - 1
 
 
 struct TlsListenerState(Copyable, Movable):
-    """Holds the TLS of one listening socket."""
+    """The TLS state of one listening socket."""
 
     var config: TlsServerConfig
-    """What it was made from; its files may be read again."""
+    """The configuration; its files may be read again."""
     var context: TlsContext
-    """What its connections have in common."""
+    """The context that its connections share."""
 
     def __init__(out self, var config: TlsServerConfig) raises:
-        """Reads and checks a configuration.
+        """Reads the files of a configuration and checks it.
 
         Args:
-            config: What was decided.
+            config: The configuration.
 
         Raises:
             Error: As `TlsContext.for_servers` does.
@@ -30,16 +30,17 @@ struct TlsListenerState(Copyable, Movable):
 
 
 def completed(var config: TlsServerConfig) raises -> TlsServerConfig:
-    """Names the protocols of the server where a configuration names none.
+    """Adds the server's application protocols to a configuration without any.
 
     Args:
-        config: What was decided.
+        config: The configuration.
 
     Returns:
         The configuration to use.
 
     Raises:
-        Error: `http.bad_config` if it names others, or waits for ever.
+        Error: `http.bad_config` if it has other protocols, or no handshake
+            timeout.
     """
     if len(config.application_protocols) == 0:
         config.application_protocols = [String(_HTTP_1_1), String(_HTTP_1_0)]

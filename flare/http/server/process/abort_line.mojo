@@ -1,9 +1,9 @@
-"""Says in one line which request ended the process.
+"""Logs in one line which request ended the process.
 
 A bad index, an overflowed stack or a failed allocation in a handler ends the
-process by a signal; nothing can be unwound. The line is composed on the thread
-at fault, in memory of its stack, from words that lie still: it allocates
-nothing, and nothing in it comes from a peer.
+process by a signal; Mojo cannot unwind. The line is composed on the thread at
+fault, in memory of its stack, from constant words. It allocates no memory and
+contains no octets of a peer.
 """
 
 from flare.core import Erased, PointerTo, heap_create, heap_destroy
@@ -66,7 +66,7 @@ struct AbortLine(TrivialRegisterPassable):
         return Self(state)
 
     def close(self):
-        """Gives the signals their actions back; all workers have left."""
+        """Restores the signals' actions, after all workers have left."""
         if self._state[].signals:
             self._state[].signals.value().close()
         heap_destroy(self._state)
@@ -167,7 +167,7 @@ struct _Line(Movable):
     def append(mut self, text: StaticString):
         var octets = text.as_bytes()
         for i in range(min(len(octets), _ROUTE_OCTETS_MAX)):
-            # The room left is for what must stand behind a long route.
+            # The remaining room is for the text after a long route.
             if self.octet_count < _LINE_OCTETS_MAX:
                 self.octets[self.octet_count] = octets[i]
                 self.octet_count += 1

@@ -1,4 +1,4 @@
-"""Lets any thread watch a server and stop it."""
+"""Watches a server and stops it, from any thread."""
 
 from std.memory import ArcPointer
 from std.sys import size_of
@@ -21,42 +21,45 @@ from ..worker.worker import Worker
 from ..transport.worker_state import WorkerState
 
 comptime ORDER_STOP: UInt8 = 128
-"""Finish what is in flight; signals have lower numbers."""
+"""Finish requests in flight; signals have lower numbers."""
 comptime ORDER_STOP_NOW: UInt8 = 129
-"""Cut off what is in flight."""
+"""Break off requests in flight."""
 comptime ORDER_RELOAD_TLS: UInt8 = 133
 """Read certificates and keys again."""
 comptime ORDER_LEAVE: UInt8 = 134
-"""Finish what is in flight, and leave the sockets to another process."""
+"""Finish requests in flight, and leave the sockets to another process."""
 comptime ORDER_ANSWER: UInt8 = 135
-"""Show that the loop turns: the worker sends the same octet back."""
+"""Prove that the loop turns: the worker returns the same octet."""
 comptime HAND_OVER_MS = 10_000
-"""How long a new program may take until it serves."""
+"""The default limit for a new program to start serving."""
 
 
 struct ServerShared(Movable):
-    """Holds what the handles of a server share; guarded by its lock."""
+    """The state that the handles of a server share; guarded by its lock."""
 
     var lock: Lock
     """Guards the fields below."""
     var tls: List[Optional[TlsListenerState]]
-    """What encrypts at each address, if anything does."""
+    """The TLS state of each address, if it speaks TLS."""
     var workers: List[PointerTo[WorkerState]]
-    """The workers that run now."""
+    """The running workers."""
     var statistics: List[PointerTo[WorkerStatistics]]
-    """The counters of all workers there ever were; on cache lines apart."""
+    """The counters of all workers so far, on separate cache lines."""
     var stopping: Bool
-    """`shutdown` was called."""
+    """Whether `shutdown` was called."""
     var orders: Int32
-    """Where a supervisor reads orders; -1 if there is none."""
+    """The descriptor from which a supervisor reads orders; -1 if there is
+    none.
+    """
     var shared_counters: Int
-    """The address of memory that processes share, with the first counters; 0 if
-    there is none."""
+    """The address of the first counters in memory that processes share; 0 if
+    there is none.
+    """
     var shared_count: Int
-    """How many counters lie there."""
+    """The number of counters there."""
 
     def __init__(out self):
-        """Describes a server that does not listen yet."""
+        """Creates the state of a server that does not listen yet."""
         self.lock = Lock.create()
         self.tls = List[Optional[TlsListenerState]]()
         self.workers = List[PointerTo[WorkerState]]()
@@ -89,34 +92,34 @@ comptime _PADDED_OCTETS = size_of[_PaddedStatistics]()
 
 
 struct ServerHandle(Copyable, Movable):
-    """Watches and stops a server, from any thread, also before it serves."""
+    """Watches and stops a server, from any thread, even before it serves."""
 
     var listening: Listening
-    """Where the server listens."""
+    """The addresses of the server."""
     var service: Service
-    """Speaks to systemd for the server."""
+    """The connection to systemd."""
     var _shared: ArcPointer[ServerShared]
 
     def __init__(out self):
-        """Makes the first handle of a server."""
+        """Creates the first handle of a server."""
         self.listening = Listening()
         self.service = Service()
         self._shared = ArcPointer(ServerShared())
 
     def local_address(self) raises -> SocketAddr:
-        """Tells where the server listens.
+        """Returns the first address of the server.
 
         Returns:
-            Its first address, with the port that the kernel chose.
+            The address, with the port that the kernel chose.
 
         Raises:
-            Error: `net.unsupported address` if that is a Unix socket; see
+            Error: `net.unsupported address` if it is a Unix socket; see
                 `local_addresses`.
         """
         return self.local_addresses()[0].socket_address()
 
     def local_addresses(self) -> List[StreamAddr]:
-        """Tells all addresses where the server listens.
+        """Returns all addresses of the server.
 
         Returns:
             The addresses, in the order in which they were added.
@@ -126,28 +129,30 @@ struct ServerHandle(Copyable, Movable):
     def hand_over(
         self, command: List[String], *, timeout_ms: Int = HAND_OVER_MS
     ) raises -> Int:
-        """Starts a program that listens at the same sockets, and stops this
-        server once that one serves.
+        """Starts a program that takes over the listening sockets, and stops
+        this server once the program serves.
 
-        The program gets the sockets by `Listener.from_systemd`. No client
-        that connects meanwhile is refused: both servers accept for a moment,
-        and this one finishes the connections that it has accepted. If the program ends before it
-        serves, or takes too long, this server goes on as if nothing had been.
+        The program gets the sockets by `Listener.from_systemd`. No client is
+        refused meanwhile: both servers accept for a moment, and this one
+        finishes its accepted connections. If the program ends before it
+        serves, or takes too long, this server continues as before.
 
-        The call blocks its thread until the program serves: use a thread that
+        The call blocks its thread until the program serves. Use a thread that
         does not serve, or `blocking`.
 
         Args:
             command: The path of the program, and its arguments.
-            timeout_ms: How long it may take until it serves.
+            timeout_ms: How long the program may take until it serves.
 
         Returns:
             The id of the new process.
 
         Raises:
-            An error `http.not_serving` if this server does not serve or stops
-            already, `http.bad_command` for a command without a path or with a
-            NUL, `http.successor` if the program does not get to serve.
+            An error `http.not_serving` if this server does not serve or is
+            stopping, or `http.bad_command` if the command has no path or
+            contains a NUL.
+
+            An error `http.successor` if the program does not start to serve.
         """
         check_command(command)
         var channel = SuccessorChannel.open()
@@ -163,10 +168,11 @@ struct ServerHandle(Copyable, Movable):
         return process
 
     def leave_to_another(self) -> Bool:
-        """Stops the server, whose sockets another process holds.
+        """Stops the server because another process holds its sockets.
 
         Returns:
-            False if it stops already, as the last one at its sockets.
+            False if it is already stopping, as the last one with these
+            sockets.
         """
         var shared = self._shared
         shared[].lock.acquire()
@@ -181,15 +187,15 @@ struct ServerHandle(Copyable, Movable):
         return begins
 
     def reload_tls(self) raises:
-        """Reads certificates and keys again, from where they came.
+        """Reads certificates and keys again from their files.
 
-        The next handshakes use them; connections that live go on with what
-        they have. If anything cannot be used, nothing changes. Supervised
-        workers read for themselves, a moment later.
+        New handshakes use them; existing connections keep theirs. If one of
+        the files cannot be used, the old configuration stays. Supervised
+        workers read the files themselves, a moment later.
 
         Raises:
-            Error: `tls.bad_file configure`, `tls.wrong_key configure` and the
-                like; `http.no_tls` if no address speaks TLS.
+            Error: `tls.bad_file configure`, `tls.wrong_key configure` and
+                others; `http.no_tls` if no address speaks TLS.
         """
         self.read_tls_again()
         var shared = self._shared
@@ -213,20 +219,20 @@ struct ServerHandle(Copyable, Movable):
     def reload_tls(
         self, var config: TlsServerConfig, *, listener: Int = 0
     ) raises:
-        """Lets the next handshakes use another configuration.
+        """Replaces the TLS configuration for new handshakes.
 
-        Connections that live go on with what they have. If anything of it
-        cannot be used, nothing changes.
+        Existing connections keep theirs. If a part of the new configuration
+        cannot be used, the old one stays.
 
         Args:
-            config: What was decided.
-            listener: Which of the addresses that speak TLS, in the order in
-                which they were opened.
+            config: The new configuration.
+            listener: The index among the addresses that speak TLS, in the
+                order in which they were opened.
 
         Raises:
-            Error: What `TlsContext.for_servers` raises; `http.no_tls` if there
-                is no such address, and `http.supervised` if workers are
-                processes of their own: they can only read files again.
+            Error: As `TlsContext.for_servers` does; `http.no_tls` if there is
+                no such address; `http.supervised` if workers are processes of
+                their own: these can only read files again.
         """
         var listeners = self._tls_listeners()
         if listener < 0 or listener >= len(listeners):
@@ -265,10 +271,10 @@ struct ServerHandle(Copyable, Movable):
         return listeners^
 
     def note_tls(self, var tls: Optional[TlsListenerState]):
-        """Notes what encrypts at the address that was added last.
+        """Sets the TLS state of the address that was added last.
 
         Args:
-            tls: What encrypts there, if anything does.
+            tls: The TLS state; `None` without TLS.
         """
         var shared = self._shared
         shared[].lock.acquire()
@@ -276,7 +282,7 @@ struct ServerHandle(Copyable, Movable):
         shared[].lock.release()
 
     def tls_contexts(self) -> List[Optional[TlsContext]]:
-        """Tells what encrypts at each address, if anything does.
+        """Returns the TLS context of each address, if it speaks TLS.
 
         Returns:
             One entry for each address, in their order.
@@ -293,10 +299,10 @@ struct ServerHandle(Copyable, Movable):
         return contexts^
 
     def shutdown(self):
-        """Stops the server: requests in flight are finished, then it ends.
+        """Stops the server after finishing the requests in flight.
 
-        It returns at once; `serve` returns when the last connection has ended
-        or the shutdown timeout is over. Further calls do nothing.
+        The call returns at once. `serve` returns when the last connection has
+        ended or the shutdown timeout is over. Further calls have no effect.
         """
         var shared = self._shared
         shared[].lock.acquire()
@@ -327,7 +333,7 @@ struct ServerHandle(Copyable, Movable):
         shared[].lock.release()
 
     def statistics(self) -> List[WorkerStatistics]:
-        """Reads the counters of all workers.
+        """Returns the counters of all workers.
 
         Returns:
             One snapshot for each worker, in the order of their numbers; empty
@@ -342,7 +348,7 @@ struct ServerHandle(Copyable, Movable):
         return snapshots^
 
     def counters(self, worker: Int) -> PointerTo[WorkerStatistics]:
-        """Finds the counters of a worker, which the worker alone writes.
+        """Returns the counters of a worker, which only that worker changes.
 
         Args:
             worker: The worker's number.
@@ -363,7 +369,8 @@ struct ServerHandle(Copyable, Movable):
         return counters
 
     def enter(self, worker: Worker):
-        """Notes that a worker runs; it stops at once if it is too late.
+        """Registers a running worker; it stops at once if the server is
+        stopping.
 
         Args:
             worker: The worker; called on its thread.
@@ -379,10 +386,10 @@ struct ServerHandle(Copyable, Movable):
             worker.stop()
 
     def running_workers(self) -> Int:
-        """Counts the workers that have entered and not left.
+        """Returns the number of workers that have entered and not left.
 
         Returns:
-            The count.
+            The number.
         """
         var shared = self._shared
         shared[].lock.acquire()
@@ -391,10 +398,10 @@ struct ServerHandle(Copyable, Movable):
         return count
 
     def send_orders_to(self, descriptor: Int32) -> Bool:
-        """Says who else is to be told of `shutdown`, besides own workers.
+        """Sets the supervisor's socket for `shutdown` orders.
 
         Args:
-            descriptor: A socket, or -1 for nobody.
+            descriptor: The socket, or -1 for none.
 
         Returns:
             True if `shutdown` was called already.
@@ -410,7 +417,7 @@ struct ServerHandle(Copyable, Movable):
         """Moves the counters to memory that forked processes share.
 
         Args:
-            workers: How many workers there will be.
+            workers: The number of workers to come.
         """
         var shared = self._shared
         shared[].lock.acquire()
@@ -423,10 +430,10 @@ struct ServerHandle(Copyable, Movable):
         shared[].lock.release()
 
     def fork(self) -> Int:
-        """Forks the process while no other thread changes what handles share.
+        """Forks the process while no other thread changes the shared state.
 
         Returns:
-            What `fork_process` returns.
+            The result of `fork_process`.
         """
         var shared = self._shared
         shared[].lock.acquire()
@@ -439,12 +446,12 @@ struct ServerHandle(Copyable, Movable):
         visit: def(Erased, PointerTo[WorkerState]) thin -> None,
         owner: Erased,
     ):
-        """Calls a function for each worker that runs, none of which can end
+        """Calls a function for each running worker. No worker can end
         meanwhile.
 
         Args:
             visit: The function; it calls no method of a handle.
-            owner: Handed to it.
+            owner: Its first argument.
         """
         var shared = self._shared
         shared[].lock.acquire()
@@ -453,10 +460,10 @@ struct ServerHandle(Copyable, Movable):
         shared[].lock.release()
 
     def ask_for_room(self, asking: PointerTo[WorkerState]):
-        """Lets workers end connections that idle, for one that cannot accept.
+        """Makes workers close idle connections, for one that cannot accept.
 
         Args:
-            asking: The worker that has none to end itself.
+            asking: The worker, which has none to close itself.
         """
         var shared = self._shared
         shared[].lock.acquire()
@@ -468,7 +475,7 @@ struct ServerHandle(Copyable, Movable):
         shared[].lock.release()
 
     def finish(self):
-        """Notes that `serve` returns: a later one serves again."""
+        """Prepares for another `serve` after one has returned."""
         var shared = self._shared
         shared[].lock.acquire()
         shared[].stopping = False
@@ -476,7 +483,7 @@ struct ServerHandle(Copyable, Movable):
         self.listening.note_stop()
 
     def leave(self, worker: Worker):
-        """Notes that a worker has ended.
+        """Removes a worker that has ended.
 
         Args:
             worker: The worker.
@@ -492,7 +499,8 @@ struct ServerHandle(Copyable, Movable):
 
 def _send_order(descriptor: Int32, order: UInt8):
     if descriptor >= 0:
-        # Nobody waits for room: who does not read any more is ending.
+        # No client waits for room there: a server that no longer reads is
+        # stopping.
         _ = send_octets(descriptor, [order], MSG_DONTWAIT)
 
 

@@ -30,21 +30,21 @@ comptime _LAST_WORKERS_MS = 10
 
 
 struct PlannedListener(Movable):
-    """Says which sockets the workers accept from at one address."""
+    """The sockets of one address from which workers accept."""
 
     var first: Int32
     """The socket of worker 0, which the server keeps."""
     var others: List[RawSocket]
-    """Those of the other workers, in their order; none if all share one."""
+    """The sockets of the other workers, in order; empty if all share one."""
     var is_shared: Bool
-    """Several workers accept from `first`."""
+    """Whether several workers accept from `first`."""
     var is_lent: Bool
-    """Another process goes on to hold `first`."""
+    """Whether another process keeps `first` open."""
     var tls: Optional[TlsContext]
-    """What its connections encrypt with, if they do."""
+    """The TLS context of its connections, if they are encrypted."""
 
     def __init__(out self, first: Int32):
-        """Describes an address with one socket.
+        """Creates an address with one socket.
 
         Args:
             first: The socket.
@@ -56,10 +56,10 @@ struct PlannedListener(Movable):
         self.tls = None
 
     def descriptor(self, worker: Int) -> Int32:
-        """Tells from which socket a worker accepts.
+        """Returns the socket from which a worker accepts.
 
         Args:
-            worker: Its number.
+            worker: The worker's number.
 
         Returns:
             The descriptor.
@@ -70,16 +70,16 @@ struct PlannedListener(Movable):
 
 
 struct ProcessParts(Movable):
-    """Holds what the workers of one process use together while they run."""
+    """The parts that the workers of one process share while they run."""
 
     var line_queue: Optional[LineQueue]
     """Writes their log lines."""
     var access_queue: Optional[AccessQueue]
     """Writes the records of requests, if a program asked for them."""
     var abort_line: Optional[AbortLine]
-    """Names the request that ends the process."""
+    """Logs the request that ends the process."""
     var barrier: Optional[StartBarrier]
-    """Where they wait for one another."""
+    """Where the workers wait for one another."""
     var watchdog: Optional[Watchdog]
     """Asks them whether they turn, if systemd wants signs of life."""
 
@@ -93,7 +93,7 @@ struct ProcessParts(Movable):
 
 
 struct ServePlan(Movable):
-    """Holds what the workers of one `serve` share; they only read it."""
+    """The state that the workers of one `serve` share; they only read it."""
 
     var config: ServerConfig
     """The limits."""
@@ -112,16 +112,17 @@ struct ServePlan(Movable):
     var parts: ProcessParts
     """Parts that the workers of this process share while they run."""
     var orders: Int32
-    """Where orders to stop are read; -1 if there are none."""
+    """The descriptor from which orders are read; -1 if there is none."""
     var first_worker: Int
-    """The worker that runs on the calling thread; it obeys the orders."""
+    """The worker on the calling thread, which obeys the orders."""
     var announces: Bool
-    """Whether that worker says where the server listens."""
+    """Whether that worker logs the addresses of the server."""
     var began: def(Int32) thin -> None
-    """Called with `orders` when the first worker's loop begins."""
+    """Called with `orders` when the first worker's loop starts."""
     var problem: Int
-    """The negated errno for which no worker served, or 0. It is read when all
-    have ended."""
+    """The negated errno if no worker could serve, or 0. It is read after all
+    workers have ended.
+    """
 
     def __init__(
         out self,
@@ -132,7 +133,7 @@ struct ServePlan(Movable):
         pin: Bool,
         supervised: Bool,
     ):
-        """Makes a plan without handlers and sockets.
+        """Creates a plan without handlers and sockets.
 
         Args:
             config: The limits.
@@ -156,10 +157,10 @@ struct ServePlan(Movable):
         self.problem = 0
 
     def worker_count(self) -> Int:
-        """Counts the workers.
+        """Returns the number of workers.
 
         Returns:
-            The count.
+            The number.
         """
         return len(self.handlers)
 
@@ -168,11 +169,12 @@ def run_workers(plan: PointerTo[ServePlan]) raises:
     """Runs all workers on threads of this process, until the server stops.
 
     Args:
-        plan: What they share.
+        plan: The shared state.
 
     Raises:
         NetError: If a worker cannot start.
-        An error `http.no_thread` if a log cannot have a thread.
+
+        An error `http.no_thread` if no thread for a log can be started.
     """
     var orders = Optional[OrderSocket](None)
     if plan[].config.handle_signals:
@@ -200,11 +202,11 @@ def run_one_worker(plan: PointerTo[ServePlan], index: Int) -> Int:
     """Runs one worker in a process of its own, until the server stops.
 
     Args:
-        plan: What it needs.
-        index: Its number.
+        plan: The shared state.
+        index: The worker's number.
 
     Returns:
-        0, or the negated errno for which it could not start.
+        0, or the negated errno if it could not start.
     """
     plan[].first_worker = index
     if plan[].pin:

@@ -11,12 +11,12 @@ comptime _LONGEST_MS = 5000
 
 
 struct RestartDelay(Copyable, Movable):
-    """Remembers how often a worker died early, and slows its restarts down.
+    """Counts how often a worker died early, and delays its restarts.
 
-    A worker that gets to serve is back within 50 ms, however often it dies:
-    whoever can make it die must not be able to keep it from the others. One
-    that dies before it serves waits up to 5 s, since nobody gains by more
-    tries.
+    A worker that starts to serve is restarted within 50 ms, however often it
+    dies. Otherwise clients that can crash it could deny it to others. One that
+    dies before it serves waits up to 5 s, because faster retries help no
+    client.
     """
 
     var early_deaths: Int

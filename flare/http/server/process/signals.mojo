@@ -44,7 +44,7 @@ struct _CaughtState(Movable):
 
 @fieldwise_init
 struct OrderSocket(ImplicitlyCopyable):
-    """Is where orders to stop the server arrive."""
+    """The socket for orders to stop the server."""
 
     var reader: Int32
     """Where they are read."""
@@ -73,7 +73,7 @@ struct OrderSocket(ImplicitlyCopyable):
         return Self(reader, writer, caught)
 
     def close(self):
-        """Gives the signals their actions back; nobody reads any more."""
+        """Restores the signals' actions, after reading has ended."""
         if self._caught:
             var caught = self._caught.value()
             restore_signal(SIGTERM, caught[].terminate_before)
@@ -171,7 +171,7 @@ def _on_octets(operation: Operation):
     for i in range(count):
         if w[].octets[i] == ORDER_LEAVE:
             _ = w[].handle.leave_to_another()
-    # The end means that whoever gave the orders is gone.
+    # The end means that the sender of the orders is gone.
     w[].orders += count - reloads - questions if count > 0 else 2
     if w[].orders == 1:
         w[].handle.shutdown()

@@ -1,7 +1,7 @@
-"""Lets no worker accept before all workers have what they need.
+"""Delays accepting until all workers have their resources.
 
-A worker opens descriptors of its own. One that accepted already could leave
-none of them to the others.
+A worker opens its own descriptors. If one accepted too early, its connections
+could leave none for the others.
 """
 
 from flare.core import PointerTo, heap_create, heap_destroy
@@ -22,7 +22,7 @@ struct _BarrierState(Movable):
 
 @fieldwise_init
 struct StartBarrier(TrivialRegisterPassable):
-    """Is where workers wait for one another before they serve."""
+    """The point where workers wait for one another before they serve."""
 
     var _state: PointerTo[_BarrierState]
 
@@ -44,13 +44,13 @@ struct StartBarrier(TrivialRegisterPassable):
         heap_destroy(self._state)
 
     def arrive(self, problem: Int) -> Int:
-        """Says how a worker fared, and waits until all have said it.
+        """Reports the result of a worker, and waits for the results of all.
 
         Args:
-            problem: The negated errno for which it cannot serve, or 0.
+            problem: The negated errno if it cannot serve, or 0.
 
         Returns:
-            A negated errno for which nobody is to serve, or 0.
+            A negated errno if no worker is to serve, or 0.
         """
         var b = self._state
         b[].lock.acquire()

@@ -1,12 +1,12 @@
-"""Runs each worker in a process of its own, and starts again what dies.
+"""Runs each worker in a process of its own, and restarts it if it dies.
 
 The calling process is the supervisor. It opens all listening sockets before it
-forks and keeps them, so that connections wait in their queues while a worker is
-dead. A socket pair joins it to each worker: orders to stop go one way, the word
-that the worker serves comes the other way, and the end of the stream says that
-the worker is gone. While the server stops, too, a dead worker is started again:
-with the order to stop, for those that wait in its queue; one that has never
-served, once. Signals are the supervisor's business alone: those that reach a
+forks and keeps them, so clients wait in their queues while a worker is dead. A
+socket pair joins it to each worker: orders go one way, and the report that the
+worker serves goes the other. The end of the stream means that the worker is
+gone. A worker that dies while the server stops is restarted too, with the
+order to stop, because of the clients in its queue. One that has never served
+is restarted once. Only the supervisor handles signals. Signals that reach a
 worker, because they were sent to all processes of a terminal or a service, are
 dropped there.
 """
@@ -49,19 +49,19 @@ from ..records.statistics import WorkerStatistics
 from .watchdog import SIGN_OF_LIFE
 from .worker_questions import WorkerQuestions
 
-# What a worker says; orders to stop are said in both directions.
+# The reports of a worker; orders to stop are sent in both directions.
 comptime _SERVING: UInt8 = 130
 comptime _FAILED: UInt8 = 131
 comptime _ENDED: UInt8 = 132
 
 comptime _STOPPING = 1
 comptime _STOPPING_NOW = 2
-# A worker that does not serve by then hangs: perhaps in a lock of the allocator
-# that another thread of the supervisor held when it forked.
+# A worker that does not serve by then hangs. It may wait for a lock of the
+# allocator that another thread of the supervisor held during the fork.
 comptime _START_MS = 5000
-# What a worker may take beyond the deadline that it keeps itself.
+# The time that a worker may take beyond its own deadline.
 comptime _GRACE_MS = 1000
-# How long a line may wait for whoever reads standard error.
+# How long a line may wait for the reader of standard error.
 comptime _WRITE_MS = 100
 # When to start a worker that is not to be started again.
 comptime _NEVER = Int.MAX
@@ -71,12 +71,13 @@ def supervise_workers(plan: PointerTo[ServePlan]) raises:
     """Runs all workers as processes, until the server stops.
 
     Args:
-        plan: What they share; its sockets are open.
+        plan: The shared state; its sockets are open.
 
     Raises:
         NetError: If a process or a worker cannot start.
-        An error `http.worker_died` if a worker died five times and never
-        served, or `http.no_descriptor`.
+
+        An error `http.worker_died` if a worker died five times without ever
+        serving, or `http.no_descriptor`.
     """
     var orders = OrderSocket.open(catches_signals=plan[].config.handle_signals)
     if not orders:
@@ -232,7 +233,7 @@ struct _Supervisor(Movable):
         parent_end: Int32,
         mask: UInt64,
     ):
-        """Is the whole life of a worker's process."""
+        """Runs the whole life of a worker's process."""
         _ = set_signal_descriptor(-1)
         set_signal_mask(mask)
         if not end_with_parent(parent):
@@ -246,7 +247,7 @@ struct _Supervisor(Movable):
                 _ = close_descriptor(child.channel)
         _ = self.plan[].handle.send_orders_to(channel)
         if self.stage != 0:
-            # It serves nobody but those that wait.
+            # It serves only the waiting clients.
             self.plan[].handle.shutdown()
         self.plan[].orders = channel
         self.plan[].announces = (
@@ -415,7 +416,7 @@ struct _Supervisor(Movable):
             self._plan_restart(index, text)
         elif not child.has_ended and self.stage == _STOPPING:
             text.write(" while it stopped")
-            # One that never gets to serve answers nobody.
+            # A worker that never serves answers no client.
             var is_hopeless = child.started_late and not child.has_ever_served
             var is_left = self.plan[].handle.listening.has_handed_over()
             if not is_hopeless and not is_left and self.kill_at_ms != Int.MAX:
@@ -480,7 +481,7 @@ struct _Supervisor(Movable):
                     # A worker counts orders, as it counts signals.
                     _send(child.channel, [order])
         var now = monotonic_ms()
-        # Who waits is left to the other process, where there is one.
+        # Waiting clients are left to the other process, if there is one.
         var due_ms = now if stage == _STOPPING and not leaves else _NEVER
         for i in range(len(self.children)):
             if self.children[i].process == 0:
@@ -519,9 +520,10 @@ struct _Supervisor(Movable):
         self._say(String("flare: worker ", index, " ", text))
 
     def _say(self, line: String):
-        # No thread writes for the supervisor: a worker that is forked while a
-        # thread holds a lock, such as that of the allocator, would wait for it
-        # for ever. Nor does the supervisor wait for a reader of its lines.
+        # No thread writes the supervisor's lines. It might hold a lock, such
+        # as the allocator's, while a worker is forked, which would wait for
+        # that lock for ever. The supervisor does not wait for a reader of its
+        # lines either.
         if wait_writable(STANDARD_ERROR, _WRITE_MS):
             self.plan[].config.log.line(line)
 
@@ -542,5 +544,6 @@ def _say_that_it_serves(channel: Int32):
 
 
 def _send(channel: Int32, octets: List[UInt8]):
-    # Nobody waits for room: whoever does not read any more is ending.
+    # No client waits for room there: a server that no longer reads is
+    # stopping.
     _ = send_octets(channel, octets, MSG_DONTWAIT)

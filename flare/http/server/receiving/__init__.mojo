@@ -1,1 +1,1 @@
-"""What a peer sends becomes requests: one module per protocol."""
+"""Converts received octets into requests: one module per protocol."""

@@ -1,1 +1,1 @@
-"""What a server writes down: its log, its access log and its counters."""
+"""Records of a server: its log, its access log and its counters."""

@@ -1,8 +1,8 @@
-"""Carries access records from workers to a thread that writes them.
+"""Passes access records from workers to a thread that writes them.
 
-Each worker has a ring of its own that only it fills and only the writing thread
-empties, so a worker neither waits nor takes a lock; a full ring drops the
-record and counts it.
+Each worker has its own ring, which only it fills and only the writing thread
+empties. So a worker neither waits nor takes a lock; if the ring is full, the
+record is dropped and counted.
 """
 
 from std.atomic import Atomic, Ordering
@@ -16,20 +16,20 @@ from flare.sys.thread import Lock, join_thread_within, start_thread
 from .log import AccessLog, AccessRecord
 
 comptime RECORDS_MAX = 1024
-"""Records of one worker that may wait to be written; a power of two."""
+"""The most records of one worker that may wait; a power of two."""
 
 comptime _PAUSE_MS = 20
 
 
 struct AccessRingState(Movable):
-    """Holds one worker's records. Only `AccessRing` touches it."""
+    """The records of one worker. Only `AccessRing` uses it."""
 
     var records: List[AccessRecord]
     """The slots."""
     var written: UInt64
-    """How many records the worker has put in; atomic."""
+    """How many records the worker has added; atomic."""
     var taken: UInt64
-    """How many records the writing thread has taken out; atomic."""
+    """How many records the writing thread has removed; atomic."""
 
     def __init__(out self):
         """Makes an empty ring with all its memory."""
@@ -42,16 +42,17 @@ struct AccessRingState(Movable):
 
 @fieldwise_init
 struct AccessRing(TrivialRegisterPassable):
-    """Names one worker's ring."""
+    """A handle to one worker's ring."""
 
     var state: PointerTo[AccessRingState]
     """The heap state."""
 
     def next_slot(self) -> Optional[PointerTo[AccessRecord]]:
-        """Finds the slot for the next record; the worker calls it.
+        """Returns the slot for the next record. Call it on the worker's
+        thread.
 
         Returns:
-            The slot, to fill before `publish`; none if the ring is full.
+            The slot, to fill before `publish`; `None` if the ring is full.
         """
         ref s = self.state[]
         var taken = Atomic[UInt64].load[ordering=Ordering.ACQUIRE](
@@ -66,16 +67,16 @@ struct AccessRing(TrivialRegisterPassable):
         )
 
     def publish(self):
-        """Lets the writing thread see the slot just filled."""
+        """Makes the filled slot visible to the writing thread."""
         Atomic[UInt64].store[ordering=Ordering.RELEASE](
             Pointer(to=self.state[].written), self.state[].written + 1
         )
 
     def drain(self, log: AccessLog):
-        """Writes what waits; the writing thread calls it.
+        """Writes the waiting records. Call it on the writing thread.
 
         Args:
-            log: Where records go.
+            log: The destination of the records.
         """
         ref s = self.state[]
         var written = Atomic[UInt64].load[ordering=Ordering.ACQUIRE](
@@ -89,16 +90,16 @@ struct AccessRing(TrivialRegisterPassable):
 
 
 struct AccessQueueState(Movable):
-    """Holds all rings of a server. Only `AccessQueue` touches it."""
+    """All rings of a server. Only `AccessQueue` uses it."""
 
     var log: AccessLog
-    """Where records go."""
+    """The destination of the records."""
     var rings: List[AccessRing]
     """One ring for each worker."""
     var lock: Lock
     """Guards `ending`; the writing thread sleeps on it."""
     var ending: Bool
-    """The workers have ended."""
+    """Whether the workers have ended."""
     var thread: UInt64
     """The writing thread."""
 
@@ -106,8 +107,8 @@ struct AccessQueueState(Movable):
         """Makes a ring for each worker.
 
         Args:
-            log: Where records go.
-            workers: How many workers there are.
+            log: The destination of the records.
+            workers: The number of workers.
         """
         self.log = log
         self.rings = List[AccessRing]()
@@ -130,11 +131,11 @@ struct AccessQueue(TrivialRegisterPassable):
         """Starts the writing thread.
 
         Args:
-            log: Where records go.
-            workers: How many workers there are.
+            log: The destination of the records.
+            workers: The number of workers.
 
         Returns:
-            The queue, or none if no thread could be started.
+            The queue; `None` if no thread could be started.
         """
         var queue = Self(heap_create(AccessQueueState(log, workers)))
         var started = start_thread(
@@ -147,7 +148,7 @@ struct AccessQueue(TrivialRegisterPassable):
         return queue
 
     def ring(self, worker: Int) -> AccessRing:
-        """Gives a worker its ring.
+        """Returns the ring of a worker.
 
         Args:
             worker: The worker's number.
@@ -158,9 +159,10 @@ struct AccessQueue(TrivialRegisterPassable):
         return self.state[].rings[worker]
 
     def end(self):
-        """Writes what is left and ends the thread; the workers have ended.
+        """Writes the remaining records and ends the thread. All workers must
+        have ended.
 
-        If the log is stuck for a second, its thread is left to itself, and its
+        If the log is stuck for a second, its thread is abandoned, and its
         memory stays.
         """
         self.state[].lock.acquire()

@@ -1,4 +1,5 @@
-"""Says where a server's own messages and the records of requests go."""
+"""Defines the destinations of a server's messages and of its request records.
+"""
 
 from flare.message import Method
 from flare.runtime.line_queue import write_line
@@ -6,7 +7,7 @@ from flare.runtime.line_ring import LineFunction
 from flare.sys.file import STANDARD_ERROR, STANDARD_OUTPUT, write_line_to
 
 comptime RECORD_TARGET_OCTETS = 96
-"""How much of a request target an access record keeps."""
+"""How many octets of a request target an access record keeps."""
 
 
 @fieldwise_init
@@ -14,23 +15,24 @@ struct LogSink(ImplicitlyCopyable):
     """Receives one line of text at a time."""
 
     var write: LineFunction
-    """Writes one line. A server calls it on a thread of its own, so that a slow
-    sink blocks no worker: 64 KiB of a worker's lines may wait, and further ones
-    are dropped and counted (`WorkerStatistics.log_lines_dropped`). Elsewhere
-    the thread that has the line calls it."""
+    """Writes one line. A server calls it on a separate thread, so a slow sink
+    blocks no worker. Up to 64 KiB of a worker's lines may wait; further ones
+    are dropped and counted (`WorkerStatistics.log_lines_dropped`). Outside a
+    server, the logging thread calls it.
+    """
 
     def line(self, text: StringSlice):
-        """Logs a line; it never waits on the thread of a worker.
+        """Logs a line. It never waits on the thread of a worker.
 
         Args:
-            text: The line, without its end; cut at 4,096 octets in a server.
-                The sink copies what it keeps.
+            text: The line, without its end; a server cuts it off at 4,096
+                octets. The sink must copy what it keeps.
         """
         write_line(self.write, text)
 
     @staticmethod
     def standard_error() -> Self:
-        """Writes lines to standard error.
+        """Returns a sink that writes to standard error.
 
         Returns:
             The sink.
@@ -39,7 +41,7 @@ struct LogSink(ImplicitlyCopyable):
 
     @staticmethod
     def nowhere() -> Self:
-        """Drops all lines.
+        """Returns a sink that drops all lines.
 
         Returns:
             The sink.
@@ -48,15 +50,16 @@ struct LogSink(ImplicitlyCopyable):
 
 
 struct AccessRecord(Copyable, Movable, Writable):
-    """Describes one request that was answered; its size is fixed."""
+    """One request that was answered; fixed size."""
 
     var unix_seconds: Int
     """When the answer was written."""
     var worker: Int
     """The index of the worker."""
     var request_id: Int
-    """The number that the request's log lines carry; 0 if it was refused before
-    its head was whole."""
+    """The number of the request in log lines; 0 if it was refused before its
+    head was complete.
+    """
     var method: Method
     """The method; `OTHER` for extensions."""
     var status: Int
@@ -64,13 +67,13 @@ struct AccessRecord(Copyable, Movable, Writable):
     var response_octets: Int
     """The length of the response's content."""
     var duration_ms: Int
-    """From the whole head to the written answer."""
+    """The time from the complete head to the written answer."""
     var target_octets: Int
     """The length of the request target; the record keeps the first 96."""
     var _target: Array[UInt8, RECORD_TARGET_OCTETS]
 
     def __init__(out self):
-        """Describes nothing yet."""
+        """Creates an empty record."""
         self.unix_seconds = 0
         self.worker = 0
         self.request_id = 0
@@ -82,18 +85,17 @@ struct AccessRecord(Copyable, Movable, Writable):
         self._target = Array[UInt8, RECORD_TARGET_OCTETS](fill=0)
 
     def set_target(mut self, target: Span[UInt8, _]):
-        """Keeps the beginning of a request target.
+        """Sets the start of a request target.
 
         Args:
-            target: The target: visible ASCII, as the parser lets nothing else
-                pass.
+            target: The target: visible ASCII, as the parser ensures.
         """
         self.target_octets = len(target)
         for i in range(min(len(target), RECORD_TARGET_OCTETS)):
             self._target[i] = target[i]
 
     def target(self) -> StringSlice[origin_of(self)]:
-        """Views what was kept of the request target.
+        """Returns the kept part of the request target.
 
         Returns:
             At most 96 octets of visible ASCII.
@@ -130,13 +132,14 @@ struct AccessLog(ImplicitlyCopyable):
     """Receives a record of each request."""
 
     var write: def(AccessRecord) thin -> None
-    """Called on a thread of its own, so that a slow sink blocks no worker:
-    records that find 1,024 others of their worker waiting are dropped and
-    counted."""
+    """Writes one record. A server calls it on a separate thread, so a slow
+    sink blocks no worker. Up to 1,024 records of a worker may wait; further
+    ones are dropped and counted.
+    """
 
     @staticmethod
     def standard_output() -> Self:
-        """Prints one line for each request.
+        """Returns a log that prints one line for each request.
 
         Returns:
             The log.

@@ -1,4 +1,4 @@
-"""Counts what a worker does, for other threads to read."""
+"""Counts the activity of a worker, readable by other threads."""
 
 from std.atomic import Atomic, Ordering
 from std.sys import size_of
@@ -8,20 +8,20 @@ from flare.proto.h1 import H1Rule
 
 
 struct RuleCounts(ImplicitlyCopyable, Writable):
-    """Counts for each rule of HTTP/1.1 how often peers broke it."""
+    """How often peers broke each rule of HTTP/1.1."""
 
     var counts: Array[Int64, H1Rule.COUNT]
     """The count of each rule, in the order of `H1Rule.index`."""
 
     def __init__(out self):
-        """Counts from zero."""
+        """Creates counters at zero."""
         self.counts = Array[Int64, H1Rule.COUNT](fill=0)
 
     def __init__(out self, *, copy: Self):
         """Copies all counts.
 
         Args:
-            copy: What to copy.
+            copy: The counts to copy.
         """
         self.counts = copy.counts.copy()
 
@@ -52,9 +52,9 @@ struct RuleCounts(ImplicitlyCopyable, Writable):
 
 @fieldwise_init
 struct WorkerStatistics(ImplicitlyCopyable):
-    """Counts what one worker has done and holds.
+    """The counters of one worker.
 
-    Only the worker writes; others read through `snapshot`.
+    Only the worker changes them; other threads read them with `snapshot`.
     """
 
     var connections_accepted: Int64
@@ -71,41 +71,49 @@ struct WorkerStatistics(ImplicitlyCopyable):
     var handler_errors: Int64
     """Handlers that raised, since the start."""
     var refused: Int64
-    """Requests that broke the protocol or a limit, of the request or of the
-    worker, handshakes of TLS that failed, and connections that were turned
-    away unread, since the start."""
+    """Since the start: requests that broke the protocol or a limit, failed TLS
+    handshakes, and connections that were turned away unread.
+    """
     var connections_shed: Int64
-    """Connections that were ended because they held much and were slow, while
-    the worker had buffered all that it may or others waited for room, since the
-    start."""
+    """Since the start: connections that were closed to free memory. They held
+    much of it and were slow, while the worker's buffers were full or other
+    requests waited for room.
+    """
     var fibers: Int64
-    """Fibers that run something now."""
+    """Fibers in use now."""
     var receive_buffers: Int64
-    """Receive buffers in use now; those that the kernel may pick from are not."""
+    """Receive buffers in use now, without those that the kernel may choose
+    from.
+    """
     var buffered_octets: Int64
-    """What connections hold of `max_buffered_octets` now."""
+    """The present use of `max_buffered_octets` by connections."""
     var timers: Int64
     """Timers armed now."""
     var access_records_dropped: Int64
-    """Records of requests that found the access log full, since the start."""
+    """Since the start: request records that were dropped because the access
+    log was full.
+    """
     var slow_turns: Int64
-    """Turns of the loop that took 100 ms or longer, since the start: what runs
-    without waiting keeps all other requests of the worker waiting."""
+    """Since the start: turns of the loop that took 100 ms or longer. Code that
+    runs without waiting delays all other requests of the worker.
+    """
     var handlers_lost: Int64
-    """Handlers that ignored being cancelled, since the start: each keeps its
-    stack and what it was handed until the worker ends."""
+    """Since the start: handlers that ignored their cancellation. Each keeps
+    its stack and its request until the worker ends.
+    """
     var handshakes: Int64
-    """Handshakes of TLS that were completed, since the start."""
+    """TLS handshakes that were completed, since the start."""
     var handshakes_resumed: Int64
-    """Those of them that went on with an earlier session."""
+    """Those of them that resumed an earlier session."""
     var log_lines_dropped: Int64
-    """Lines of the log that came faster than 100 in a second, if a peer can
-    cause them, or than the sink writes them, since the start."""
+    """Since the start: log lines that were dropped, because peers caused more
+    than 100 in a second or because the sink was too slow.
+    """
     var broken_rules: RuleCounts
     """How often peers broke which rule of HTTP/1.1, since the start."""
 
     def __init__(out self):
-        """Counts from zero."""
+        """Creates counters at zero."""
         self = Self(
             0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, RuleCounts()
         )
@@ -113,7 +121,7 @@ struct WorkerStatistics(ImplicitlyCopyable):
     @staticmethod
     @always_inline
     def set(counter: Pointer[mut=True, Int64, _], value: Int):
-        """Writes a counter so that another thread may read it.
+        """Sets a counter, so that another thread may read it.
 
         Args:
             counter: The counter.
@@ -124,11 +132,11 @@ struct WorkerStatistics(ImplicitlyCopyable):
     @staticmethod
     @always_inline
     def add(counter: Pointer[mut=True, Int64, _], change: Int):
-        """Changes a counter that only the calling thread writes.
+        """Changes a counter that only the calling thread changes.
 
         Args:
             counter: The counter.
-            change: What to add.
+            change: The number to add.
         """
         Atomic[Int64].store[ordering=Ordering.RELAXED](
             counter,
@@ -138,11 +146,11 @@ struct WorkerStatistics(ImplicitlyCopyable):
 
     @staticmethod
     def count_rule(counters: PointerTo[Self], rule: H1Rule):
-        """Notes that a peer broke a rule.
+        """Counts the violation of a rule.
 
         Args:
-            counters: The worker's counters; called on its thread.
-            rule: The rule; nothing is counted for `H1Rule.NONE`.
+            counters: The worker's counters; call it on the worker's thread.
+            rule: The rule; `H1Rule.NONE` is not counted.
         """
         var index = Int(rule.index)
         if index < H1Rule.COUNT:
@@ -150,10 +158,11 @@ struct WorkerStatistics(ImplicitlyCopyable):
 
     @staticmethod
     def forget_present(counters: PointerTo[Self]):
-        """Notes that a worker is gone, and with it all that it held.
+        """Resets the counters of present values, after a worker has ended.
 
         Args:
-            counters: The worker's counters; nobody else writes them any more.
+            counters: The worker's counters; no thread may change them any
+                more.
         """
         Self.set(Pointer(to=counters[].connections), 0)
         Self.set(Pointer(to=counters[].requests_in_flight), 0)
@@ -165,13 +174,13 @@ struct WorkerStatistics(ImplicitlyCopyable):
 
     @staticmethod
     def snapshot(source: PointerTo[Self]) -> Self:
-        """Reads all counters; from any thread.
+        """Returns a copy of all counters. Callable on any thread.
 
         Args:
             source: The counters of a worker.
 
         Returns:
-            Each as it was at some moment during the call.
+            Each counter's value at some moment during the call.
         """
         var copy = Self()
         var from_counter = source.unsafe_bitcast[Int64]()

@@ -1,1 +1,1 @@
-"""What handlers answer becomes octets: one module per protocol."""
+"""Converts responses into octets: one module per protocol."""

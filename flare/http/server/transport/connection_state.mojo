@@ -19,9 +19,9 @@ struct Stage:
     comptime OPEN: UInt8 = 0
     """Requests are read and answered."""
     comptime LAST_SEND: UInt8 = 1
-    """What is gathered is still sent; then it closes."""
+    """The collected output is still sent; then the connection closes."""
     comptime LINGERING: UInt8 = 2
-    """Our side has ended; what the peer still sends is dropped."""
+    """The server has half-closed; received octets are dropped."""
     comptime CLOSING: UInt8 = 3
     """It ends as soon as no operation and no fiber uses it."""
     comptime SHAKING_HANDS: UInt8 = 4
@@ -29,7 +29,7 @@ struct Stage:
 
 
 struct Wait:
-    """What a connection's deadline is for."""
+    """The reasons for a connection's deadline."""
 
     comptime NOTHING: UInt8 = 0
     """No deadline."""
@@ -55,11 +55,11 @@ struct Receiving(Movable):
     var watch: OperationState
     """The poll that notices a peer's departure while receiving is paused."""
     var is_paused: Bool
-    """Enough is read ahead, so that receiving is paused."""
+    """Whether enough is read ahead, so that receiving is paused."""
     var is_starved: Bool
-    """The pool of receive buffers was empty."""
+    """Whether the pool of receive buffers was empty."""
     var watch_spent: Bool
-    """A poll would only report that the peer has ended its side."""
+    """Whether a poll would only report that the peer has half-closed."""
 
     def __init__(out self):
         """Makes the operations of a connection that does not receive yet."""
@@ -76,9 +76,9 @@ struct Window(Movable):
     var buffer: Optional[OctetPointer]
     """The receive buffer that holds them, if one does."""
     var is_shared: Bool
-    """The exchange uses that buffer too."""
+    """Whether the exchange uses that buffer too."""
     var is_large: Bool
-    """It is one of the large buffers."""
+    """Whether it is one of the large buffers."""
     var start: Int
     """Where the octets begin in it."""
     var end: Int
@@ -97,7 +97,7 @@ struct Window(Movable):
 
 
 struct H1Exchanges(Movable):
-    """What HTTP/1.1 keeps of a connection between two events."""
+    """The state that HTTP/1.1 keeps between two events."""
 
     var state: H1State
     """The state of the protocol."""
@@ -105,15 +105,15 @@ struct H1Exchanges(Movable):
     """The request whose head is being read, or that is being answered. Only
     the rooms of HTTP/1.1 and what ends a connection look here."""
     var has_begun_head: Bool
-    """A part of a head has come, and the rest is due."""
+    """Whether a part of a head has arrived, and the rest is due."""
     var drained: Int
     """Octets of the last request's content that were dropped."""
 
     def __init__(out self, limits: H1Limits):
-        """Begins before the first request.
+        """Starts before the first request.
 
         Args:
-            limits: What a peer may make it read.
+            limits: Bounds on what the peer may send.
         """
         self.state = H1State(Role.SERVER, limits)
         self.exchange = None
@@ -154,14 +154,17 @@ struct Ending(Movable):
     """How a connection will end."""
 
     var peer_ended: Bool
-    """The peer will send no more."""
+    """Whether the peer has ended its stream."""
     var lingers: Bool
-    """The last answer goes to a peer that may still be sending."""
+    """Whether the last answer goes to a peer that may still be sending."""
     var may_send_more: Bool
-    """The peer did not ask for the end: it may have sent a request that was not
-    received."""
+    """Whether the peer did not ask for the end: it may have sent a request
+    that was not received.
+    """
     var resets: Bool
-    """It ends with a reset: what was sent is not the whole."""
+    """Whether the connection ends with a reset, because the sent octets are
+    incomplete.
+    """
 
     def __init__(out self):
         """Makes the end of a connection that closes in order."""
@@ -172,15 +175,16 @@ struct Ending(Movable):
 
 
 struct BudgetShare(Movable):
-    """What a connection has of the budget of its worker."""
+    """A connection's share of its worker's memory budget."""
 
     var charged: Int
-    """What it holds of the budget."""
+    """The octets charged to the budget."""
     var awaits_room: Bool
-    """The budget of the worker is used up, so that receiving is paused."""
+    """Whether the worker's budget is used up, so that receiving is paused."""
     var stands_in_line: Bool
-    """The budget lists the connection among those that wait for room. It may do
-    so for a while after `awaits_room` has ended."""
+    """Whether the budget lists the connection among those that wait for room.
+    That may last a while after `awaits_room` has ended.
+    """
     var moved_octets: Int
     """How many octets the peer has taken, and sent as content."""
     var noted_octets: Int
@@ -199,16 +203,16 @@ struct BudgetShare(Movable):
 
 
 struct Deadline(Movable):
-    """What a connection waits for, and until when."""
+    """The reason for a connection's wait, and its deadline."""
 
     var wait: UInt8
-    """What it waits for, one of `Wait`."""
+    """The reason, one of `Wait`."""
     var at_ms: Int
     """When the present wait is over."""
     var timer: TimerEntry
     """Armed at `at_ms` or earlier: a later deadline does not touch it."""
     var task: TimerTask
-    """What the timer calls."""
+    """The function that the timer calls."""
 
     def __init__(out self, owner: Erased):
         """Makes the deadline of a connection that does not wait.
@@ -226,7 +230,7 @@ struct ProxiedClient(Movable):
     """The client on whose behalf a proxy has connected."""
 
     var is_header_due: Bool
-    """The proxy has still to say for whom it connects."""
+    """Whether the proxy's header is still due."""
     var client: Optional[SocketAddr]
     """The client that a proxy has named."""
 
@@ -245,11 +249,11 @@ struct ConnectionState(Movable):
     var receiving: Receiving
     """How it receives."""
     var outbox: Outbox
-    """What it sends."""
+    """The octets to send."""
     var window: Window
-    """What it has received."""
+    """The received octets."""
     var h1: H1Exchanges
-    """What HTTP/1.1 keeps."""
+    """The state of HTTP/1.1."""
     var worker: Erased
     """The worker it belongs to."""
     var slot: SlotHandle
@@ -259,7 +263,7 @@ struct ConnectionState(Movable):
     var stage: UInt8
     """How far it is from its end, one of `Stage`."""
     var processing: Bool
-    """The loop is inside `process`."""
+    """Whether the loop is inside `process`."""
     var running: Int
     """How many of its requests a handler answers."""
     var requests: Int
@@ -267,21 +271,21 @@ struct ConnectionState(Movable):
     var ending: Ending
     """How it will end."""
     var share: BudgetShare
-    """What it has of the budget of its worker."""
+    """The share of the worker's memory budget."""
     var deadline: Deadline
-    """What it waits for."""
+    """The deadline of the present wait."""
     var tls: Optional[PointerTo[TlsTransport]]
-    """What encrypts, if the connection speaks TLS."""
+    """The TLS transport, if the connection speaks TLS."""
     var proxy: ProxiedClient
     """On whose behalf it was opened."""
 
     def __init__(out self, worker: Erased, descriptor: Int32, limits: H1Limits):
-        """Begins before the first request.
+        """Starts before the first request.
 
         Args:
-            worker: The worker it belongs to.
+            worker: The worker of the connection.
             descriptor: The socket.
-            limits: What a peer may make it read.
+            limits: Bounds on what the peer may send.
         """
         self.receiving = Receiving()
         self.outbox = Outbox()

@@ -1,9 +1,9 @@
-"""Decides how long a connection may wait for what it waits for.
+"""Sets the deadlines of a connection.
 
-A connection has one timer. A deadline that moves to later, as the idle deadline
-does at each request, leaves the timer alone: it looks again when it fires. What
-is sent has a budget (`RateBudget`); the content of a request has a budget and a
-timer of its own (`exchange/content_wait.mojo`).
+A connection has one timer. A deadline that moves to later, as the idle
+deadline does at each request, leaves the timer alone: the timer checks again
+when it fires. Sending has a budget (`RateBudget`). The content of a request
+has a budget and a timer of its own (`exchange/content_wait.mojo`).
 """
 
 from flare.core import PointerTo
@@ -15,8 +15,9 @@ from .outbox import send_operation
 from .worker_state import worker_of
 
 comptime STOPPING_IDLE_MS = 100
-"""How long a stopping server still waits for a request that may be on its way
-already; what comes later meets the end of the connection."""
+"""How long a stopping server waits for a request that may be on its way
+already; later ones find the connection closed.
+"""
 comptime STOPPING_HANDSHAKE_MS = 1000
 """How long a stopping server still waits for the end of a handshake."""
 
@@ -58,14 +59,16 @@ def choose_deadline(c: PointerTo[ConnectionState]):
 
 @always_inline
 def _sends_for_others(c: PointerTo[ConnectionState]) -> Bool:
-    """Tells whether the peer is to read what a handler or the HTTP machine has
-    written."""
+    """Returns whether the output includes octets of a handler or of the HTTP
+    machine.
+    """
     if send_operation(c).is_idle():
         return False
     if not c[].tls:
         return True
-    # What TLS says by itself answers records that the peer may send at any
-    # time: a wait that it ended would begin anew as often as the peer likes.
+    # The octets that TLS sends by itself answer records that the peer may send
+    # at any time. If they ended a wait, the peer could restart it as often as
+    # it likes.
     return (
         not c[].tls.unsafe_value()[].sends_its_own
         or len(c[].outbox.output) > 0
@@ -157,12 +160,12 @@ def go_on_awaiting_reader(c: PointerTo[ConnectionState]) -> Bool:
 
 @always_inline
 def set_deadline(c: PointerTo[ConnectionState], wait: UInt8, timeout_ms: Int):
-    """Begins a wait.
+    """Starts a wait.
 
     Args:
         c: The connection.
-        wait: What for, one of `Wait`.
-        timeout_ms: How long it may last.
+        wait: The reason, one of `Wait`.
+        timeout_ms: The longest wait.
     """
     c[].deadline.wait = wait
     _move_deadline(c, worker_of(c)[].reactor.now_ms() + timeout_ms)
@@ -179,7 +182,7 @@ def _move_deadline(c: PointerTo[ConnectionState], deadline_ms: Int):
 
 
 def arm_timer(c: PointerTo[ConnectionState]):
-    """Lets the timer fire at the deadline.
+    """Arms the timer for the deadline.
 
     Args:
         c: The connection.

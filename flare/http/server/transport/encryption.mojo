@@ -1,9 +1,9 @@
 """Puts the TLS machine between a connection and its socket.
 
-Octets that were received are decrypted at once, into buffers of the pool: the
-window of the HTTP machine holds plaintext, and no more of it than came as
-records. What is to be sent is encrypted when a send begins, as much as one send
-carries, so that it gathers as plaintext until then.
+Received octets are decrypted at once, into buffers of the pool. The window of
+the HTTP machine contains plaintext, and no more of it than arrived in records.
+Output collects as plaintext, and is encrypted when a send begins, as much as
+one send carries.
 """
 
 from flare.core import Buffer, PointerTo, heap_destroy
@@ -16,16 +16,17 @@ from .window import extend_window, room_behind_window
 from .worker_state import worker_of
 
 comptime RECORD_OCTETS_MAX = 16 * 1024 + 512
-"""What a record takes on its way, its header and what authenticates it
-included (RFC 8446 section 5.2)."""
-# What encryption adds to one send: to each of its five records a header, a tag
-# and the type or the nonce, and a close_notify behind them.
+"""The largest record on the wire, including its header and its authentication
+(RFC 8446 section 5.2).
+"""
+# The overhead of encryption for one send: a header, a tag and the type or the
+# nonce for each of five records; and a close_notify.
 comptime _ADDED_OCTETS_MAX = 256
 
 
 @fieldwise_init
 struct Decryption(Equatable, TrivialRegisterPassable):
-    """Says what became of octets that were received."""
+    """The result of decrypting received octets."""
 
     comptime GOES_ON = Self(0)
     """More may follow."""
@@ -41,12 +42,12 @@ struct Decryption(Equatable, TrivialRegisterPassable):
 def decrypt(
     c: PointerTo[ConnectionState], octets: Span[UInt8, _], *, is_large: Bool
 ) -> Decryption:
-    """Goes on with the handshake, or adds plaintext behind the window.
+    """Continues the handshake, or appends plaintext to the window.
 
     Args:
         c: The connection, which has a TLS transport.
-        octets: What was received; all of it is consumed.
-        is_large: They came in one of the large buffers.
+        octets: The received octets; all are consumed.
+        is_large: Whether they are in one of the large buffers.
 
     Returns:
         Whether more may follow.
@@ -58,7 +59,7 @@ def decrypt(
         except:
             return Decryption.FAILED
     ref machine = t[].machine.value()
-    # Whatever is read may be answered: a handshake, a request for new keys.
+    # Any received record may be answered: a handshake, a request for new keys.
     if machine.output_capacity() == 0:
         machine.lend_output(worker_of(c)[].take_output())
     var result: Decryption
@@ -73,9 +74,9 @@ def decrypt(
 
 
 def encrypt(c: PointerTo[ConnectionState]):
-    """Fills `sending` with what has gathered, as much as one send carries.
+    """Fills `sending` from the collected output, as much as one send carries.
 
-    Where nothing follows any more, the peer is told so.
+    If no further output follows, it adds a close_notify.
 
     Args:
         c: The connection; `sending` is empty, and no send is in flight.
@@ -132,7 +133,8 @@ def _shake_hands(
     while not machine.is_open():
         var step = machine.handshake(octets[consumed:])
         consumed += step.consumed
-        # What it wants to send goes out when all that has come is used up.
+        # The machine's own output is sent after all received octets are used
+        # up.
         if consumed == len(octets) or step.consumed == 0:
             break
     return consumed
@@ -165,9 +167,9 @@ def _read(
 
 
 def _make_room(c: PointerTo[ConnectionState], machine: TlsMachine, wanted: Int):
-    """Gives the machine memory for one send."""
+    """Lends the machine memory for one send."""
     if machine.output_capacity() > 0:
-        # What it has gathered by itself comes first.
+        # The machine's own output comes first.
         machine.exchange_output(_sending_of(c))
     elif c[].outbox.sending.capacity() == 0:
         c[].outbox.sending = worker_of(c)[].take_output()

@@ -7,8 +7,8 @@ from .deadline import set_deadline
 from .read_ahead import receive_operation, submit_receive
 from .worker_state import worker_of
 
-# How long a peer that was told of the end, and may have sent more before it
-# knew, is listened to if nothing comes.
+# How long a closed connection waits for octets of a peer that may have sent
+# more before it knew of the end.
 comptime _SILENCE_MS = 100
 
 

@@ -15,9 +15,10 @@ struct OctetBudget(Movable):
     """
 
     var octets_max: Int
-    """What may be buffered."""
+    """The most octets that may be buffered."""
     var charged: Int
-    """What connections hold besides the output buffers of the usual size."""
+    """The memory of connections besides the output buffers of the usual size.
+    """
     var waiting: List[SlotHandle]
     """Connections that wait for room, the longest waiting first. One that has
     gone on or ended meanwhile may still stand here."""
@@ -34,13 +35,13 @@ struct OctetBudget(Movable):
     var timer: TimerEntry
     """Armed while a connection waits."""
     var task: TimerTask
-    """What that timer calls."""
+    """The function that the timer calls."""
 
     def __init__(out self, octets_max: Int, owner: Erased):
-        """Begins with nothing buffered.
+        """Starts with an empty budget.
 
         Args:
-            octets_max: What may be buffered.
+            octets_max: The most octets that may be buffered.
             owner: Any address; the worker sets its own when it begins.
         """
         self.octets_max = octets_max
@@ -56,7 +57,7 @@ struct OctetBudget(Movable):
 
     @always_inline
     def contents_max(self) -> Int:
-        """Tells what may be buffered before contents wait.
+        """Returns how many octets may be buffered before contents wait.
 
         Returns:
             Octets.

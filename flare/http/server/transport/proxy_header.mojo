@@ -1,8 +1,9 @@
-"""Takes the header in which a proxy names the client of a connection.
+"""Reads the PROXY protocol header, in which a proxy reports the client of a
+connection.
 
-Who may send one is configured, because a header from anybody else would let him
-choose his address. Where proxies are expected, a connection without a header is
-no connection of a proxy and ends.
+The configuration lists the proxies, because a header from any other peer would
+let it choose its address. If proxies are expected, a connection without a
+header is not that of a proxy and ends.
 """
 
 from flare.core import PointerTo, write_escaped
@@ -18,12 +19,12 @@ from .worker_state import WorkerState, worker_of
 
 # How much of what is no header a line shows.
 comptime _SHOWN_OCTETS_MAX = 32
-# Whoever may connect could fill the log otherwise.
+# Otherwise, any client could fill the log.
 comptime _LINES_PER_SECOND_MAX = 16
 
 
 def is_welcome(w: PointerTo[WorkerState], descriptor: Int32) -> Bool:
-    """Tells whether a connection may be served: all may, unless proxies are
+    """Returns whether a connection may be served: all may, unless proxies are
     expected.
 
     Args:
@@ -31,7 +32,7 @@ def is_welcome(w: PointerTo[WorkerState], descriptor: Int32) -> Bool:
         descriptor: The accepted socket.
 
     Returns:
-        False if it comes from somebody who is no trusted proxy.
+        False if its peer is not a trusted proxy.
     """
     if not w[].config.expects_proxy_header():
         return True
@@ -74,7 +75,8 @@ def take_proxy_header(c: PointerTo[ConnectionState]) -> Bool:
             return True
         if c[].ending.peer_ended:
             c[].stage = Stage.CLOSING
-            # Who connects and leaves again only looks whether we are there.
+            # A client that connects and leaves again only checks whether the
+            # server is there.
             if len(octets) > 0:
                 _refuse(c, "the header is cut off")
     except e:

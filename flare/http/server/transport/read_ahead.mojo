@@ -1,9 +1,8 @@
 """Decides how far a connection receives ahead of its handlers.
 
-What a peer sends before it is needed is kept up to a bound; then nothing more
-is received, and the peer's kernel holds it back. A peer that leaves meanwhile,
-or while there is no buffer to receive into, would go unnoticed, so that it is
-polled for instead.
+Early octets are kept up to a bound. Then the connection receives no more, and
+the peer's kernel must wait. A peer that leaves meanwhile, or while there is no
+receive buffer, would go unnoticed, so a poll watches for it.
 """
 
 from flare.core import PointerTo
@@ -56,23 +55,24 @@ struct ReceiveWish(TrivialRegisterPassable):
     """How a connection wants to receive; its protocol decides."""
 
     var is_full: Bool
-    """As much lies unread as may."""
+    """Whether the unread octets have reached the bound."""
     var in_large: Bool
-    """Content is received in large pieces, once for each time that its handler
-    waits. Less piles up here, and fewer system calls are made."""
+    """Whether content is received in large pieces, once for each time that its
+    handler waits. Fewer octets then collect here, with fewer system calls.
+    """
     var is_upgraded: Bool
-    """A handler speaks another protocol."""
+    """Whether a handler speaks another protocol."""
     var is_favoured: Bool
-    """A request goes on though the worker has no room."""
+    """Whether a request continues although the worker has no room."""
 
 
 @always_inline
 def adjust_receive(c: PointerTo[ConnectionState], wish: ReceiveWish):
-    """Receives, or pauses, as what lies unread asks for.
+    """Receives, or pauses, according to the unread octets.
 
     Args:
         c: An open connection.
-        wish: What its protocol asks for.
+        wish: The request of its protocol.
     """
     var reactor = worker_of(c)[].reactor
     var paused = _is_full(c, wish)
@@ -117,7 +117,8 @@ def submit_receive(c: PointerTo[ConnectionState], *, in_large: Bool = False):
 
 
 def has_left(c: PointerTo[ConnectionState]) -> Bool:
-    """Reads what a poll for the peer's departure has reported.
+    """Returns whether the connection broke, by the result of the poll for the
+    peer's departure.
 
     Args:
         c: The connection, whose poll is complete.
@@ -151,7 +152,7 @@ def has_half_closed(c: PointerTo[ConnectionState]) -> Bool:
 def _is_full(c: PointerTo[ConnectionState], wish: ReceiveWish) -> Bool:
     if c[].share.awaits_room:
         return True
-    # Without a copy, what lies unread is a buffer of the pool.
+    # Without a copy, unread octets occupy a buffer of the pool.
     if (
         len(c[].window.gathered) > 0
         and is_full(worker_of(c))

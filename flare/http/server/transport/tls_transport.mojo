@@ -5,13 +5,14 @@ from flare.tls import TlsContext, TlsMachine
 
 
 struct TlsTransport(Movable):
-    """Holds the TLS of one connection.
+    """The TLS state of one connection.
 
-    Who connects and says nothing costs this much, and no machine.
+    A client that connects and stays silent costs only this, and no TLS
+    machine.
     """
 
     var context: TlsContext
-    """What the machine is made from."""
+    """The context from which the machine is created."""
     var machine: Optional[TlsMachine]
     """The machine; none before the first octet has come."""
     var handshake_timeout_ms: Int
@@ -20,17 +21,19 @@ struct TlsTransport(Movable):
     """Octets of a handshake that came in a turn of the loop in which enough
     others went on."""
     var is_queued: Bool
-    """It is among the handshakes that go on in the next turns."""
+    """Whether it is among the handshakes that continue in the next turns."""
     var was_cut: Bool
-    """The peer's side has ended without the word that it would."""
+    """Whether the transport has ended without a close_notify of the peer."""
     var sends_its_own: Bool
-    """What was encrypted last holds nothing but what TLS says by itself."""
+    """Whether the last encrypted octets are only those that TLS sends by
+    itself.
+    """
 
     def __init__(out self, context: TlsContext):
-        """Begins before the first octet.
+        """Starts before the first octet.
 
         Args:
-            context: What the connections of a listener have in common.
+            context: The context that the connections of a listener share.
         """
         self.context = context
         self.machine = None

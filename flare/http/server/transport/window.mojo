@@ -1,9 +1,9 @@
-"""Keeps the octets that a connection has received and not yet consumed.
+"""Stores the octets that a connection has received and not consumed.
 
 Received octets stay in the buffer that the kernel filled, and requests are
-views into it. Octets are copied only where what is unconsumed would span two
-buffers. A buffer that holds the head of a request belongs to its exchange, and
-to the connection too while more octets lie behind the head.
+views into it. Octets are copied only if the unconsumed ones would span two
+buffers. A buffer that contains the head of a request belongs to its exchange,
+and also to the connection while more octets follow the head.
 """
 
 from flare.core import Buffer, OctetPointer, PointerTo
@@ -13,7 +13,7 @@ from flare.runtime.buffer_pool import BufferPool
 from .connection_state import ConnectionState
 from .worker_state import worker_of
 
-# What is lent behind octets that were gathered: the content of a record.
+# The memory lent after collected octets: the content of a record.
 comptime _GATHERED_OCTETS = 16 * 1024
 
 
@@ -63,11 +63,12 @@ def consume(c: PointerTo[ConnectionState], pool: BufferPool, count: Int):
 
 @always_inline
 def drop_input(c: PointerTo[ConnectionState], pool: BufferPool):
-    """Gives the receive buffer back, unless the exchange still uses it.
+    """Returns the receive buffer to the pool, unless the exchange still uses
+    it.
 
     Args:
         c: The connection.
-        pool: Where receive buffers go.
+        pool: The pool of receive buffers.
     """
     if c[].window.buffer:
         if c[].window.is_large:
@@ -86,14 +87,14 @@ def receive_octets(
     count: Int,
     is_large: Bool,
 ):
-    """Adds received octets behind the window.
+    """Appends received octets to the window.
 
     Args:
         c: The connection.
-        pool: Where receive buffers go.
+        pool: The pool of receive buffers.
         buffer: A receive buffer that the connection now owns.
-        count: How many octets it holds.
-        is_large: It is one of the large buffers.
+        count: The number of octets.
+        is_large: Whether it is one of the large buffers.
     """
     if not c[].window.buffer and len(c[].window.gathered) == 0:
         c[].window.buffer = buffer
@@ -114,11 +115,11 @@ def receive_octets(
 def room_behind_window(
     c: PointerTo[ConnectionState], pool: BufferPool, is_large: Bool
 ) -> Span[mut=True, UInt8, MutUntrackedOrigin]:
-    """Lends memory behind the window; `extend_window` must follow.
+    """Lends memory after the window; `extend_window` must follow.
 
     Args:
         c: The connection.
-        pool: Where receive buffers come from.
+        pool: The pool of receive buffers.
         is_large: Whether an empty window begins in one of the large buffers.
 
     Returns:
@@ -150,12 +151,13 @@ def room_behind_window(
 
 
 def extend_window(c: PointerTo[ConnectionState], pool: BufferPool, count: Int):
-    """Adds octets to the window that were written behind it.
+    """Extends the window by octets that were written after it.
 
     Args:
         c: The connection.
-        pool: Where receive buffers go.
-        count: How many; at most what `room_behind_window` lent.
+        pool: The pool of receive buffers.
+        count: The number of octets; at most as many as `room_behind_window`
+            lent.
     """
     if c[].window.buffer:
         c[].window.end += count
@@ -181,7 +183,7 @@ def _gather(c: PointerTo[ConnectionState], pool: BufferPool):
 def hand_head_over(
     c: PointerTo[ConnectionState], x: Exchange, head_octets: Int
 ):
-    """Lets an exchange keep the octets of its head in place.
+    """Makes an exchange keep the octets of its head in place.
 
     Args:
         c: The connection, whose window begins with the head.
@@ -202,10 +204,10 @@ def hand_head_over(
         x[].read_buffer = c[].window.buffer
         c[].window.is_shared = True
         return
-    # The head came in pieces: the exchange takes the memory they were gathered
-    # in, and what lies behind the head (rarely anything) moves on. The shorter
-    # of the two is copied: to copy many requests that lie behind one another
-    # once for each of them would cost their square.
+    # The head arrived in pieces: the exchange takes the memory with its
+    # octets, and the octets after the head (rarely any) move on. The shorter
+    # part is copied: copying a whole row of requests once for each of them
+    # would take quadratic time.
     var copied = Buffer()
     if len(c[].window.gathered) > 2 * head_octets:
         copied.append(window(c)[:head_octets])

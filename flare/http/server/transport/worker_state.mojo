@@ -27,22 +27,23 @@ comptime OUTPUT_OCTETS = 16384
 comptime SLOW_TURN_LOG_MS = 1000
 """The shortest time between two lines about slow turns."""
 comptime HANDSHAKE_STEPS_MAX = 16
-"""Steps of TLS handshakes in one turn of the loop: each may take a third of a
-millisecond, in which nobody else is served."""
+"""Steps of TLS handshakes in one turn of the loop. Each may take a third of a
+millisecond, in which no other request is served.
+"""
 comptime _OUTPUTS_MAX = 16_384
 comptime _LARGE_OUTPUTS_MAX = 4096
-# What is shorter stays where it is when it grows.
+# Shorter buffers stay in place when they grow.
 comptime _SHORT_OCTETS = 4096
-# What lies unread when receiving pauses, and what the kernel may have received
-# before it learns of the pause: rarely more than 300 KiB.
+# The unread octets when receiving pauses, and those that the kernel may have
+# received before it learns of the pause: rarely more than 300 KiB.
 comptime _BURST_OCTETS = LARGE_BUFFER_OCTETS + 512 * 1024
 # Announced content does not take its memory at once: a peer may announce what
 # it never sends.
 comptime _CONTENT_GROWTH = 4
-# In mixed traffic every exchange meets a long content some day: what each of
-# them kept would add up.
+# In mixed traffic, every exchange gets a long content some day; if each kept
+# its memory, it would add up.
 comptime SPARE_CONTENT_OCTETS_MAX = 16 * 1024
-"""How much memory for content an exchange that nobody uses may keep."""
+"""The most content memory that an unused exchange keeps."""
 
 
 @fieldwise_init
@@ -50,7 +51,7 @@ struct ExchangeFunctions(TrivialRegisterPassable):
     """Holds what an exchange and its fiber call back."""
 
     var carrier: CarrierFunctions
-    """What carries the octets of exchanges."""
+    """The carrier functions of exchanges."""
     var finished: FiberFunction
     """Called when the handler has returned."""
     var lost: FiberFunction
@@ -67,14 +68,15 @@ struct ListenerState(Movable):
     var worker: Erased
     """The worker."""
     var is_shared: Bool
-    """Other workers accept from the socket too."""
+    """Whether other workers accept from the socket too."""
     var is_lent: Bool
-    """Another process goes on to hold the socket: who comes to it is not kept
-    off, and who waits is left to that process."""
+    """Whether another process keeps the socket open: new clients are then not
+    held back, and waiting ones are left to that process.
+    """
     var is_drained: Bool
-    """Nobody waited when the stopping worker looked last."""
+    """Whether no client was waiting when the stopping worker last looked."""
     var tls: Optional[TlsContext]
-    """What its connections encrypt with, if they do."""
+    """The TLS context of its connections, if they are encrypted."""
 
     def __init__(
         out self,
@@ -83,18 +85,19 @@ struct ListenerState(Movable):
         is_shared: Bool,
         var tls: Optional[TlsContext] = None,
     ):
-        """Describes a socket from which nothing was accepted yet.
+        """Describes a socket before the first accept.
 
         Args:
             descriptor: The listening socket.
             worker: The worker.
             is_shared: Whether other workers accept from it too.
-            tls: What its connections encrypt with, if they do.
+            tls: The TLS context of its connections, if they are encrypted.
         """
         self.accept = OperationState(OperationKind.ACCEPT)
         self.accept.descriptor = descriptor
         self.accept.multishot = True
-        # Who was told of a connection stands behind the other workers then.
+        # A worker that was informed of a connection then comes after the other
+        # workers.
         self.accept.transient = is_shared
         self.worker = worker
         self.is_shared = is_shared
@@ -105,7 +108,7 @@ struct ListenerState(Movable):
 
 @fieldwise_init
 struct Accepted(Copyable, Movable):
-    """Names an accepted socket for which there is no slot yet."""
+    """An accepted socket for which there is no slot yet."""
 
     var descriptor: Int32
     """The socket."""
@@ -131,24 +134,24 @@ struct WorkerState(Movable):
     var handler: Erased
     """The worker's own handler; `run` knows its type."""
     var functions: ExchangeFunctions
-    """What exchanges call back."""
+    """The functions that exchanges call back."""
     var exchanges: Slab[ExchangeState]
     """The blocks of requests."""
     var spare_exchanges: List[Exchange]
-    """Exchanges that nobody uses."""
+    """The unused exchanges."""
     var lost_exchanges: List[Exchange]
     """Exchanges to which the stacks of lost fibers refer."""
     var outputs: BufferPool
-    """Output buffers; what else grows bit by bit begins in them, too."""
+    """The output buffers; other growing buffers start in them, too."""
     var large_outputs: BufferPool
     """Buffers of 64 KiB for what has grown, where those for large reads are in
     use."""
     var lent_exchanges: Int
-    """Exchanges in use; what never comes back shows here."""
+    """The exchanges in use, including those that never return."""
     var lent_outputs: Int
     """Output buffers in use."""
     var budget: OctetBudget
-    """What the connections have buffered."""
+    """The memory budget of the connections."""
     var starved: List[SlotHandle]
     """Connections that found no free receive buffer."""
     var handshakes: List[SlotHandle]
@@ -167,7 +170,7 @@ struct WorkerState(Movable):
     var date_seconds: Int
     """The second that `date` says."""
     var stopping: Bool
-    """The worker finishes what is in flight and ends."""
+    """Whether the worker finishes its requests and ends."""
     var stop_deadline_ms: Int
     """When what is in flight is cut off."""
     var waiting: List[Accepted]
@@ -175,15 +178,15 @@ struct WorkerState(Movable):
     var slot_freed: def(Erased) thin -> None
     """Called with the worker when a connection has ended."""
     var accept_paused: Bool
-    """No connection is accepted for now."""
+    """Whether accepting is paused."""
     var accept_timer: TimerEntry
     """Armed while somebody may wait who cannot be accepted."""
     var accept_task: TimerTask
-    """What that timer calls."""
+    """The function that the timer calls."""
     var accepting_ended: Bool
-    """Nobody is accepted any more, not even who waits."""
+    """Whether accepting has ended, even for waiting clients."""
     var stuck_since_ms: Int
-    """Since when nobody could be accepted though somebody waits, or -1."""
+    """Since when no waiting client could be accepted, or -1."""
     var ask_for_room: def(Erased, Erased) thin -> None
     """Called with `peers` and the worker when connections of other workers hold
     what this one needs to accept."""
@@ -194,11 +197,11 @@ struct WorkerState(Movable):
     var trim_timer: TimerEntry
     """Armed while memory may be given back."""
     var trim_task: TimerTask
-    """What that timer calls."""
+    """The function that the timer calls."""
     var trimmed_request_id: Int
     """The number of the next request when memory was last given back."""
     var has_freed: Bool
-    """Connections have ended, or long buffers were freed, since."""
+    """Whether connections have ended, or long buffers were freed, since."""
     var slow_turn_logged_ms: Int
     """When a slow turn was logged last."""
     var report_second: Int
@@ -208,7 +211,7 @@ struct WorkerState(Movable):
     var statistics: PointerTo[WorkerStatistics]
     """Counters that other threads may read."""
     var access_ring: Optional[AccessRing]
-    """Where records of requests go, if anywhere."""
+    """The destination of request records, if any."""
 
     def __init__(
         out self,
@@ -229,7 +232,7 @@ struct WorkerState(Movable):
             statistics: Its counters.
             run: Runs the handler of an exchange.
             handler: The handler.
-            functions: What exchanges call back.
+            functions: The functions that exchanges call back.
         """
         self.reactor = reactor
         self.config = config.copy()
@@ -309,10 +312,10 @@ struct WorkerState(Movable):
 
     @always_inline
     def end_exchange(mut self, exchange: Exchange):
-        """Ends the request in a block, and frees memory that few need.
+        """Ends the request in a block, and frees memory that is rarely needed.
 
         Args:
-            exchange: What `take_exchange` returned.
+            exchange: The result of `take_exchange`.
         """
         exchange[].end()
         self._cancel_timer(exchange)
@@ -333,10 +336,10 @@ struct WorkerState(Movable):
         self.has_freed = True
 
     def give_exchange(mut self, exchange: Exchange):
-        """Takes a block back.
+        """Returns a block to the list of unused ones.
 
         Args:
-            exchange: What `take_exchange` returned.
+            exchange: The result of `take_exchange`.
         """
         self.lent_exchanges -= 1
         self.end_exchange(exchange)
@@ -347,7 +350,7 @@ struct WorkerState(Movable):
         """Keeps a block to which the stack of a lost fiber refers.
 
         Args:
-            exchange: What `take_exchange` returned.
+            exchange: The result of `take_exchange`.
         """
         exchange[].end()
         self._cancel_timer(exchange)
@@ -380,13 +383,13 @@ struct WorkerState(Movable):
 
     @always_inline
     def make_room(mut self, mut buffer: Buffer, count: Int):
-        """Lets a buffer that becomes long go on in one of the large ones, if
-        there is one, or in one that holds a burst. What grows bit by bit
-        instead leaves the allocator in pieces.
+        """Moves a buffer that becomes long to one of the large ones, if there
+        is one, or to one for a burst. Growing step by step would leave pieces
+        in the allocator.
 
         Args:
             buffer: The buffer.
-            count: The octets that are to be appended.
+            count: The number of octets to append.
         """
         var needed = len(buffer) + count
         if needed > max(buffer.capacity(), _SHORT_OCTETS):
@@ -394,13 +397,13 @@ struct WorkerState(Movable):
 
     @always_inline
     def make_content_room(mut self, x: Exchange, count: Int):
-        """Does the same for the content of a request, whose length is bounded:
-        it goes on in memory for a few times what has come, which is not more
-        than may come.
+        """Moves the content of a request to longer memory. Its length is
+        bounded: it gets a few times as much memory as the octets so far, but
+        not more than the content may have.
 
         Args:
-            x: The request whose content it is.
-            count: The octets that are to be appended.
+            x: The request.
+            count: The number of octets to append.
         """
         var needed = len(x[].content.octets) + count
         if needed > max(x[].content.octets.capacity(), _SHORT_OCTETS):
@@ -458,7 +461,7 @@ struct WorkerState(Movable):
             _ = self.exchanges.give(self.lost_exchanges.pop()[].slot)
 
     def free_spares(mut self):
-        """Frees every block that nobody uses."""
+        """Frees all unused blocks."""
         while len(self.spare_exchanges) > 0:
             _ = self.exchanges.give(self.spare_exchanges.pop()[].slot)
         while len(self.listeners) > 0:
@@ -482,13 +485,13 @@ struct WorkerState(Movable):
         return exchange
 
     def trim_exchanges(mut self, kept: Int) -> Bool:
-        """Frees what half of the blocks of requests hold that nobody uses.
+        """Frees the memory of half of the unused request blocks.
 
-        The blocks stay where they are: a fiber that outlived its request looks
+        The blocks themselves stay: a fiber that outlived its request checks
         there whether it is over, and finds the number 0.
 
         Args:
-            kept: How many stay.
+            kept: How many keep their memory.
 
         Returns:
             True if another call would free more.

@@ -1,11 +1,11 @@
-"""Ends connections that hold much of a full budget and are slow.
+"""Closes slow connections that hold much of a full memory budget.
 
-Peers that read slowly, that send and do not read, or that send a part of a
-content and no more can fill the budget of a worker with few connections. Each
-would keep its part until a deadline ends it, and others would wait and be
-answered 503. So a worker that is full, or where others wait for room, ends the
-connections that hold most, until there is some room. Connections whose octets
-move at a fair rate are left alone.
+A few connections can fill the budget of a worker, if their peers read slowly,
+send without reading, or send only a part of a content. Each would keep its
+part until a deadline ends it; others would wait and be answered 503. So a
+worker that is full, or has requests waiting for room, closes the connections
+that hold most, until there is some room. Connections whose octets move at a
+fair rate are left alone.
 """
 
 from flare.core import Buffer, PointerTo, SlotHandle
@@ -34,10 +34,10 @@ comptime _ENDED_MAX = 16
 comptime _FREED_SHARE = 16
 # How long a peer is looked at before it is judged: its network may be slow.
 comptime _LOOKED_AT_MS = 1000
-# And while every new request is refused: nobody else has any time.
+# And while every new request is refused: no other client is served then.
 comptime _LOOKED_AT_OVERFULL_MS = 200
-# A quarter of a megabit in a second: a fair rate where others get nothing. Who
-# holds much has to be faster.
+# A quarter of a megabit per second: a fair rate while others get none. A
+# connection that holds much must be faster.
 comptime _FAIR_OCTETS_PER_SECOND = 32 * 1024
 comptime _HELD_SECONDS_MAX = 10
 comptime _MUCH_OCTETS = 256 * 1024
@@ -47,7 +47,7 @@ comptime _MUCH_OCTETS = 256 * 1024
 struct _Holder(Copyable, Movable):
     var slot: SlotHandle
     var surplus_octets: Int
-    # What goes with it if it ends.
+    # The memory that is freed with it.
     var all_octets: Int
     var is_favoured: Bool
 
@@ -67,7 +67,8 @@ def shed(w: PointerTo[WorkerState]):
     if now_ms < budget.shed_ms + period_ms:
         return
     if now_ms >= budget.shed_ms + _LOOKED_AT_MS:
-        # What was noted before tells how fast octets moved while none had to.
+        # The earlier check shows how fast octets moved while that was not
+        # required.
         budget.shedding_since_ms = now_ms
     budget.shed_ms = now_ms
     var held = buffered_octets(w)
@@ -174,8 +175,9 @@ def _is_slow(
     surplus_octets: Int,
     now_ms: Int,
 ) -> Bool:
-    """Tells whether octets of a connection have moved at less than a fair rate
-    since it was looked at first. A fast one is looked at anew."""
+    """Returns whether octets of a connection have moved at less than a fair
+    rate since the first check. A fast one is checked from the start again.
+    """
     var looked_at_ms = now_ms - c[].share.noted_ms
     # One that has taken all goes at the pace of its handler.
     var is_new = (

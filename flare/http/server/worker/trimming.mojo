@@ -1,10 +1,11 @@
-"""Gives memory back that a worker has needed once and needs no more.
+"""Returns memory that a worker no longer needs.
 
-Blocks and buffers are kept for the next request. How many are kept would be
-told by the largest crowd that ever came: so a while after requests were served
-half of what nobody uses is let go of, again and again until few are left. What
-is mapped (buffers, stacks) loses its pages and keeps its place; what comes from
-an allocator is freed, and in the end what libc has kept goes back. An idle worker has no timer: it is armed by what happens.
+Blocks and buffers are kept for later requests. Without trimming, the largest
+crowd ever would decide how many. So a while after requests were served, half
+of the unused ones are released, repeatedly until few are left. Mapped memory
+(buffers, stacks) loses its pages and keeps its place. Allocated memory is
+freed, and finally libc returns its free pages. An idle worker has no timer:
+activity arms it.
 """
 
 from flare.core import Erased, PointerTo
@@ -39,7 +40,7 @@ def begin_trimming(w: PointerTo[WorkerState]):
 
 @always_inline
 def arm_trimming(w: PointerTo[WorkerState]):
-    """Lets memory be given back soon, if something was served since.
+    """Arms trimming, if requests were served since the last one.
 
     Args:
         w: The worker, whose timer is not armed.
@@ -51,7 +52,7 @@ def arm_trimming(w: PointerTo[WorkerState]):
 
 
 def end_trimming(w: PointerTo[WorkerState]):
-    """Gives nothing back any more: the worker stops.
+    """Ends trimming, because the worker stops.
 
     Args:
         w: The worker.
@@ -61,13 +62,13 @@ def end_trimming(w: PointerTo[WorkerState]):
 
 
 def trim(w: PointerTo[WorkerState]) -> Bool:
-    """Gives half of what nobody uses back.
+    """Releases half of the unused memory.
 
     Args:
         w: The worker.
 
     Returns:
-        True if another call would give more back.
+        True if another call would release more.
     """
     var goes_on = w[].trim_exchanges(_KEPT)
     goes_on = w[].outputs.trim(_KEPT) or goes_on

@@ -39,7 +39,7 @@ from .trimming import arm_trimming, begin_trimming, end_trimming
 
 @fieldwise_init
 struct Worker(TrivialRegisterPassable):
-    """Names a worker of a server."""
+    """A handle to a worker of a server."""
 
     var state: PointerTo[WorkerState]
     """The heap state."""
@@ -56,9 +56,9 @@ struct Worker(TrivialRegisterPassable):
 
         Args:
             descriptor: The socket; it stays open until `run` has returned.
-            tls: What its connections encrypt with, if they do.
+            tls: The TLS context of its connections, if they are encrypted.
             is_shared: Whether other workers accept from it too.
-            is_lent: Whether another process goes on to hold it.
+            is_lent: Whether another process keeps it open.
         """
         var w = self.state
         var listener = heap_create(
@@ -71,10 +71,10 @@ struct Worker(TrivialRegisterPassable):
         w[].listeners.append(listener)
 
     def prepare(self) -> Int:
-        """Takes what must be had before connections use descriptors up.
+        """Reserves the resources that connections could otherwise exhaust.
 
         Returns:
-            0, or the negated errno for which the worker should not serve.
+            0, or the negated errno if the worker should not serve.
         """
         return keep_spare(self.state)
 
@@ -153,8 +153,8 @@ struct Worker(TrivialRegisterPassable):
         """Frees the worker and its reactor; `run` has returned."""
         var w = self.state
         close_spare(w)
-        # Fibers that outlived their requests still look at the exchanges; what
-        # lost ones used lies in memory that the reactor lends.
+        # Fibers that outlived their requests still use the exchanges; those of
+        # lost fibers are in memory that the reactor lends.
         w[].reactor.close()
         w[].free_spares()
         w[].free_lost()
@@ -177,14 +177,14 @@ struct Worker(TrivialRegisterPassable):
         return admit(self.state, descriptor)
 
     def shed_connections(self):
-        """Lets connections end that idle, or after their next response.
+        """Closes idle connections, and others after their next response.
 
-        Called on the worker's thread.
+        Call it on the worker's thread.
         """
         _ = shed_connections(self.state)
 
     def is_done(self) -> Bool:
-        """Tells whether the worker has ended.
+        """Returns whether the worker has ended.
 
         Returns:
             True after `stop`, when no connection is left.
@@ -238,8 +238,9 @@ struct Worker(TrivialRegisterPassable):
 
 @no_inline
 def _make_room(w: PointerTo[WorkerState]):
-    """Looks at those who hold much and those who wait, where the budget is
-    short; the tick is armed as long as anything may be due."""
+    """Checks the connections that hold much and those that wait, if the budget
+    is short. The tick stays armed as long as a check may be due.
+    """
     var is_waited_for = len(w[].budget.waiting) > 0
     if is_full(w) or (is_waited_for and is_short_of_room(w)):
         arm_tick(w)
