@@ -1,7 +1,8 @@
-"""Carries octets between an exchange and its connection.
+"""Moves octets between an exchange and its connection.
 
-All of it but `_on_finished`, `_on_lost` and `_on_content_due` runs on the fiber of a handler, so
-that it may wait: for content, for room in the output, for an upgraded peer.
+All functions except `_on_finished`, `_on_lost` and `_on_content_due` run on
+the fiber of a handler. They may wait: for content, for room in the output, for
+an upgraded peer.
 """
 
 from flare.core import Erased, OctetPointer, PointerTo
@@ -55,10 +56,10 @@ from .connection import Connection, end_content_wait
 
 
 def exchange_functions() -> ExchangeFunctions:
-    """Names what an exchange calls back.
+    """Returns the functions that an exchange calls back.
 
-    They reach `process`, which starts exchanges: the compiler resolves such a
-    circle only where it goes through values, so the worker keeps them.
+    They reach `process`, which starts exchanges. The compiler resolves such a
+    circle only through values, so the worker keeps them.
 
     Returns:
         The functions.
@@ -125,7 +126,7 @@ def _peer_credentials(exchange: Erased) raises -> PeerCredentials:
     if result == 0 and storage.family() == AF_UNIX:
         result = peer_credentials(c[].descriptor, found)
     elif result == 0:
-        # The kernel would name nobody for TCP, and call it a success.
+        # For TCP, the kernel would name no process and report success.
         raise Error(NetError(NetError.UNSUPPORTED, "peer_credentials"))
     if result < 0:
         raise Error(NetError.from_errno("peer_credentials", result))
@@ -233,7 +234,7 @@ def _read_upgraded(
             _check_end(c)
             return 0
         if x[].stream.owes_notice():
-            # It has come to a pause: what it wrote so far may be all.
+            # The function pauses: its output so far may be all.
             x[].stream.was_told_idle = True
             _tell_stop(x)
         if x[].waiter:
@@ -302,8 +303,8 @@ def _tell_stop(x: Exchange) raises:
     ref stream = x[].stream
     if not stream.owes_notice():
         return
-    # Behind an upgrade the function may answer in its protocol. A function that
-    # writes a response has nothing to add, and may not care.
+    # After an upgrade, the function may answer in its protocol. A function
+    # that writes a response has no more to say, and may ignore the stop.
     stream.was_told = stream.status == Status.SWITCHING_PROTOCOLS
     raise Error(STOPPING)
 
@@ -335,12 +336,12 @@ def _on_content_due(task: Erased):
 
 
 def _on_lost(task: Erased):
-    """Gives a handler up that ignored being cancelled for too long.
+    """Abandons a handler that ignored its cancellation for too long.
 
-    Its fiber never runs again. The exchange stays, because the handler's
-    stack refers to it, and so does content that was handed out, because a
-    fiber that the handler has spawned may still view it; the connection, where
-    the request can no longer be answered, does not.
+    Its fiber never runs again. The exchange stays, because the handler's stack
+    refers to it. Content that was handed out stays too, because a fiber
+    spawned by the handler may still view it. If the request can no longer be
+    answered, the connection ends.
     """
     var x = _of(task)
     var c = connection_of(x)
@@ -355,8 +356,8 @@ def _on_lost(task: Erased):
             " ignored being cancelled; its fiber is lost",
         ),
     )
-    # What came next on it would be taken for the answer, and the half of a
-    # streamed one for the whole.
+    # The next octets on the connection would be taken for the answer, and a
+    # half-streamed answer for the whole.
     c[].ending.resets = c[].ending.resets or x[].stream.is_open
     WorkerStatistics.add(Pointer(to=w[].statistics[].handlers_lost), 1)
     end_at_once(c)

@@ -1,11 +1,11 @@
 """Drives one connection of a server: the only driver there is.
 
-Octets arrive by `operations.mojo`; `process` lets the protocol make requests of
-them (`receiving/`), which starts the handler of each on a fiber; the handler's
-response goes out through `sending/`. All responses that are ready leave in one
-send.
+Octets arrive by `operations.mojo`. `process` lets the protocol turn them into
+requests (`receiving/`), and starts the handler of each on a fiber. The
+handler's response goes out through `sending/`. All responses that are ready
+leave in one send.
 
-A connection ends in stages (`Stage`) and its slot is free again only when no
+A connection ends in stages (`Stage`). Its slot is free again only when no
 operation is in flight and no fiber uses it.
 """
 
@@ -94,7 +94,7 @@ struct Connection(TrivialRegisterPassable):
                 flush(c)
             if not has_output(c):
                 end_sending(c)
-        # What the peer still sends does not prolong its time to read.
+        # Octets that the peer still sends do not extend its time to read.
         if (
             c[].stage == Stage.LAST_SEND
             and c[].deadline.wait != Wait.PEER_READS
@@ -145,7 +145,8 @@ struct Connection(TrivialRegisterPassable):
         self.settle()
 
     def stop(self):
-        """Lets the request in progress, or one on its way, be the last."""
+        """Makes the request in progress, or one that is on its way, the last.
+        """
         var c = self.state
         if c[].stage == Stage.SHAKING_HANDS:
             hasten_handshake(c)
@@ -188,7 +189,7 @@ def _note_half_close(c: PointerTo[ConnectionState]):
 def _may_go_on_alone(c: PointerTo[ConnectionState]) -> Bool:
     if is_upgraded(c):
         return True
-    # Half of a conversation may go on only where its end was announced.
+    # A half-closed conversation may continue only if the end was announced.
     return worker_of(c)[].config.half_close_allowed and not (
         c[].tls and c[].tls.unsafe_value()[].was_cut
     )

@@ -160,7 +160,7 @@ def _on_peer_left(operation: Operation):
             if c[].h1.exchange.unsafe_value()[].content.is_complete:
                 half_closed(c)
             elif c[].receiving.is_paused:
-                # What may still lie in front of the end is never read.
+                # Octets before the end that are still unread are never read.
                 connection_lost(c)
     connection.settle()
 

@@ -1,7 +1,7 @@
-"""Lets a connection speak TLS: what its operations call on completion.
+"""Speaks TLS on a connection: the completions of its operations.
 
-The connection, its driver and its rules are the same; only what a receive has
-brought is decrypted before it is processed, and no request is read before the
+The connection, its driver and its rules are the same. Received octets are
+decrypted before they are processed, and no request is read before the
 handshake is complete.
 """
 
@@ -22,9 +22,10 @@ from ..transport.worker_state import HANDSHAKE_STEPS_MAX, WorkerState, worker_of
 from .connection import Connection
 from .operations import on_receive, on_sent
 
-# What a handshake that waits for its turn may keep; then it waits no longer.
+# The most octets that a handshake keeps while it waits for its turn; then it
+# waits no longer.
 comptime _WAITING_OCTETS_MAX = 32 * 1024
-# What the answer to plain HTTP says in front of the date, and behind it.
+# The parts of the answer to plain HTTP, before and after the date.
 comptime _PLAIN_HTTP_BEFORE_DATE: StaticString = (
     "HTTP/1.1 400 Bad Request\r\nDate: "
 )
@@ -38,11 +39,11 @@ comptime _PLAIN_HTTP_BEHIND_DATE: StaticString = (
 
 
 def begin_tls(connection: Connection, context: TlsContext):
-    """Lets a connection that has just begun shake hands first.
+    """Makes a new connection perform a handshake first.
 
     Args:
         connection: The connection, before its first octet.
-        context: What the connections of its listener have in common.
+        context: The context that the connections of its listener share.
     """
     var c = connection.state
     c[].tls = heap_create(TlsTransport(context))
@@ -62,7 +63,7 @@ def go_on_shaking_hands(w: PointerTo[WorkerState]):
     var first = List[SlotHandle]()
     var count = 0
     while count < len(w[].handshakes) and len(first) < w[].handshake_steps_left:
-        # Who has left meanwhile takes no step away from others.
+        # A client that has left meanwhile takes no step away from others.
         if _shakes_hands(w[].connections.find(w[].handshakes[count])):
             first.append(w[].handshakes[count])
         count += 1
@@ -112,7 +113,7 @@ def _on_receive(operation: Operation):
                 unsafe_ptr=behind_header.unsafe_front(),
                 length=len(behind_header),
             )
-    # What lies behind the word that nothing follows has no meaning.
+    # Octets after the close_notify have no meaning.
     if not c[].ending.peer_ended and len(octets) > 0:
         if _is_first(c) and _is_text(octets[0]):
             _answer_plain_http(c)
@@ -129,10 +130,10 @@ def _on_receive(operation: Operation):
 def _take_proxy_header(
     c: PointerTo[ConnectionState], octets: Span[UInt8, _]
 ) -> Buffer:
-    """Takes octets in until the header of a proxy is whole.
+    """Collects octets until the header of a proxy is complete.
 
     Returns:
-        What lies behind it.
+        The octets after it.
     """
     var rest = Buffer()
     c[].window.gathered.append(octets)
@@ -142,8 +143,9 @@ def _take_proxy_header(
 
 
 def _may_go_on(connection: Connection, octets: Span[UInt8, _]) -> Bool:
-    """Decides whether a handshake goes on in this turn; if not, it keeps what
-    has come."""
+    """Returns whether a handshake continues in this turn; if not, keeps the
+    octets.
+    """
     var c = connection.state
     var w = worker_of(c)
     var t = c[].tls.unsafe_value()
@@ -217,7 +219,7 @@ def _count_handshake(c: PointerTo[ConnectionState]):
 
 
 def _note_end(connection: Connection):
-    """Tells an end of the transport from the end of what the peer says."""
+    """Distinguishes the end of the transport from a close_notify."""
     var c = connection.state
     var t = c[].tls.unsafe_value()
     if c[].ending.peer_ended:
@@ -225,8 +227,8 @@ def _note_end(connection: Connection):
     t[].was_cut = True
     if c[].stage != Stage.SHAKING_HANDS:
         return
-    # What may complete the handshake counts when it is its turn; who has not
-    # heard of us cannot complete it.
+    # Octets that may complete the handshake wait for its turn. A client
+    # without an answer cannot complete it.
     if not t[].machine or len(t[].waiting) == 0:
         connection_lost(connection.state)
 

@@ -51,8 +51,8 @@ def _record(exchange: Exchange, sent: Sent):
     record.duration_ms = 0
     if x.started_ms != 0:
         record.duration_ms = max(w[].reactor.now_ms() - x.started_ms, 0)
-    # What is refused before its handler runs is not named: its head may be cut
-    # off, and its octets are dropped already.
+    # A request that is refused before its handler runs is not named: its head
+    # may be incomplete, and its octets are dropped already.
     record.method = x.head.method if x.is_running() else Method.OTHER
     record.set_target(
         x.head.target_text(x.window()).as_bytes() if x.is_running() else Span[

@@ -61,7 +61,7 @@ def answer_with_stream(x: Exchange, var response: Response):
     stream.read_timeout_ms = w[].config.idle_timeout_ms
     stream.is_endless = is_upgrade or _is_event_stream(stream.headers)
     stream.is_stopping = w[].stopping
-    # Behind an upgrade it may have a last word.
+    # After an upgrade, it may have a last word.
     stream.write_tells = not is_upgrade
     # From here on each read and each write has a deadline of its own.
     set_run_deadline(x[].fiber.value(), NO_DEADLINE)
@@ -70,18 +70,18 @@ def answer_with_stream(x: Exchange, var response: Response):
         _record(x)
     except e:
         _break_off(x, e)
-    # What its function holds dies on the fiber, before the stream is over: its
-    # end may wait.
+    # The function's captures are destroyed on the fiber, before the stream is
+    # over: that may wait.
     _ = content^
     x[].stream.end()
     _count_stream(x, w, -1)
 
 
 def report_error(x: Exchange, error: Error):
-    """Logs and counts what a handler raised, unless its peer has left.
+    """Logs and counts the error of a handler, unless its peer has left.
 
-    The kernel may know of a reset before a completion tells of it. What fails
-    for that reason is a cancelled request and no error of the handler.
+    The kernel may report a reset to the handler before a completion reports
+    it. Such a failure is a cancelled request, not an error of the handler.
 
     Args:
         x: The exchange.
@@ -156,7 +156,7 @@ def _break_off(x: Exchange, error: Error):
 
 
 def _ends_for_stop(x: Exchange, error: Error) -> Bool:
-    """Ends a stream in order that has no end of its own, for a stop.
+    """Returns whether an endless stream ended properly for a stop.
 
     Returns:
         False if the stream is broken off like any other.
@@ -170,7 +170,7 @@ def _ends_for_stop(x: Exchange, error: Error) -> Bool:
         _record(x)
         return True
     if x[].content.status != 0 or x[].peer_ended or stream.filter:
-        # What a filter still owes cannot be had any more.
+        # The remaining output of a filter cannot be had any more.
         return False
     try:
         end_stream(x)

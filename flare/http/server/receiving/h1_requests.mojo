@@ -129,7 +129,7 @@ def _handle_other(
     c: PointerTo[ConnectionState], x: Exchange, event: H1Event
 ) -> Bool:
     var pool = worker_of(c)[].reactor.buffers()
-    # What follows a request that is answered belongs to none.
+    # Octets after an answered request do not belong to it.
     var is_dropped = x[].stage == ExchangeStage.HEAD
     if event.kind == H1Event.TRAILERS and not is_dropped:
         worker_of(c)[].make_room(x[].content.trailers, event.consumed)
@@ -255,11 +255,11 @@ def finish_exchange(c: PointerTo[ConnectionState], x: Exchange):
 
 
 def refuse(c: PointerTo[ConnectionState], error: H1Error) -> Bool:
-    """Answers a peer that broke the protocol or a limit.
+    """Answers a peer that violated the protocol or a limit.
 
     Args:
         c: The connection.
-        error: What the peer has done.
+        error: The violation.
 
     Returns:
         False, as `advance` does, because no further request is read.
@@ -292,11 +292,12 @@ def refuse(c: PointerTo[ConnectionState], error: H1Error) -> Bool:
 
 
 def refuse_content(c: PointerTo[ConnectionState], status: Int):
-    """Rejects the content that a handler waits for or was to get.
+    """Refuses the content that a handler waits for or was to get.
 
     Args:
         c: The connection.
-        status: What answers the request, whatever the handler returns.
+        status: The status that answers the request, in place of the handler's
+            response.
     """
     machine(c).stop_receiving()
     _ = refuse(c, H1Error.peer(status, "the content"))
@@ -411,7 +412,7 @@ def receive_wish(c: PointerTo[ConnectionState]) -> ReceiveWish:
         c: An open connection.
 
     Returns:
-        What its window and its request ask for.
+        The request of its window and its exchange.
     """
     # The window is not consumed while earlier answers are unsent. A head may be
     # longer: it is consumed when it is whole.

@@ -21,7 +21,7 @@ from ..transport.outbox import (
 )
 from ..transport.worker_state import worker_of
 
-# What most heads fit into; a longer one lets the buffer grow.
+# The size for most heads; a longer one makes the buffer grow.
 comptime _HEAD_OCTETS = 512
 
 
@@ -55,20 +55,20 @@ def machine(c: PointerTo[ConnectionState]) -> H1Machine:
 
 @always_inline
 def write_response(x: Exchange, var response: Response) -> Sent:
-    """Writes a response to a request.
+    """Writes the response to a request.
 
-    One that cannot be a final response (its status is not 200 to 599, or
-    framing fields of the handler's own contradict its content) becomes a 500.
+    A response that cannot be final becomes a 500: its status is not 200 to
+    599, or framing fields of the handler contradict its content.
 
-    A long answer becomes a 503 if the worker has buffered all that it may, and
-    one to another method than GET if it has buffered twice as much.
+    If the worker's buffers are full, a long answer to GET becomes a 503. If
+    they hold twice as much, a long answer to another method does too.
 
     Args:
         x: The request.
         response: The response.
 
     Returns:
-        What was written in the end.
+        The response that was written.
     """
     _close_if_never_asked(x)
     if len(response.body) > COPY_OCTETS_MAX and _must_do_without(x, response):
@@ -284,8 +284,8 @@ def _write(x: Exchange, var response: Response) raises H1Error -> Sent:
 
 @always_inline
 def _length_of(h1: H1Machine, status: Int, length: Int) -> BodyLength:
-    # Where no content goes out, that there is none says nothing of the content
-    # that GET would have got (RFC 9110 section 8.6); the handler may know.
+    # If no content is sent, the absence of content does not show the length
+    # for GET (RFC 9110 section 8.6); the handler may know it.
     if (
         length == 0
         and status != Status.NO_CONTENT

@@ -1,9 +1,9 @@
-"""Counts what a connection has buffered, and charges it to its worker.
+"""Counts the buffered octets of a connection, and charges them to its worker.
 
-A connection is counted as a whole, where the driver has looked at it: that is
+A connection is counted as a whole after the driver has looked at it. That is
 one sum of a few fields, and no place where a buffer grows or is freed can be
-forgotten. Most connections hold nothing then but an output buffer of the usual
-size, which the worker counts when it lends it.
+forgotten. Most connections then hold only an output buffer of the usual size,
+which the worker counts when it lends it.
 """
 
 from flare.core import Buffer, PointerTo
@@ -24,11 +24,11 @@ comptime _MUCH_OCTETS = 4 * 1024 * 1024
 
 @always_inline
 def recount(c: PointerTo[ConnectionState], held_by_exchanges: Int):
-    """Charges what a connection holds now, instead of what it held.
+    """Charges the present memory of a connection, in place of the previous.
 
     Args:
         c: The connection.
-        held_by_exchanges: What its requests hold.
+        held_by_exchanges: The memory of its requests.
     """
     if held_by_exchanges == 0 and _holds_only_outputs(c):
         return
@@ -43,7 +43,7 @@ def _recount(c: PointerTo[ConnectionState], held_by_exchanges: Int):
         and c[].window.gathered.capacity() > 0
         and len(c[].window.gathered) == 0
     ):
-        # Behind an upgrade no end of a request frees it.
+        # After an upgrade, no end of a request frees it.
         c[].window.gathered = Buffer()
         worker_of(c)[].has_freed = True
         held = _held_octets(c) + held_by_exchanges
@@ -127,10 +127,10 @@ def drop_large(c: PointerTo[ConnectionState]):
 
 
 def await_room(c: PointerTo[ConnectionState]):
-    """Lets a connection wait until others have freed octets.
+    """Makes a connection wait until others have freed memory.
 
     Args:
-        c: The connection; nothing is received for it meanwhile.
+        c: The connection; it receives no octets meanwhile.
     """
     if c[].share.awaits_room:
         return
@@ -145,7 +145,7 @@ def await_room(c: PointerTo[ConnectionState]):
 
 
 def arm_tick(w: PointerTo[WorkerState]):
-    """Lets it be looked soon whether who waits for room has waited too long.
+    """Arms the check of connections that wait for room.
 
     Args:
         w: The worker.
@@ -165,7 +165,7 @@ def stop_tick(w: PointerTo[WorkerState]):
 
 
 def tick_timer(w: PointerTo[WorkerState]) -> PointerTo[TimerEntry]:
-    """Names the timer of those who wait for room.
+    """Returns the timer of connections that wait for room.
 
     Args:
         w: The worker.
@@ -205,7 +205,7 @@ def _held_octets(c: PointerTo[ConnectionState]) -> Int:
 @no_inline
 def _held_by_few(c: PointerTo[ConnectionState]) -> Int:
     var held = 0
-    # What is sealed belongs to the program and serves many.
+    # Sealed content belongs to the program, and many answers share it.
     if c[].outbox.large and not c[].outbox.large.value().is_sealed():
         held += len(c[].outbox.large.value())
     if c[].tls:

@@ -1,13 +1,14 @@
-"""Accepts the connections of a worker: all it has room for, and who waits last.
+"""Accepts the connections of a worker: as many as it has room for, and at the
+end those that wait.
 
-Where slots, descriptors or memory have run out accepting pauses, and goes on
-when a connection has ended. While somebody waits, room is made: responses say
-that they are the last on their connections, and connections that have idled for
-a second end, the longest idle first; where the worker has none, its peers are
-asked for theirs. If nothing can be accepted for `overload_timeout_ms` even so,
-those who wait are answered 503 by means of a descriptor that is kept for it.
+If slots, descriptors or memory run out, accepting pauses until a connection
+has ended. While clients wait, the worker makes room. Responses announce that
+they are the last on their connections. Connections that have been idle for a
+second are closed, the longest idle first. A worker without idle ones asks its
+peers. If no client can be accepted for `overload_timeout_ms` even so, waiting
+clients are answered 503 with a descriptor that is kept for it.
 
-A worker that stops keeps new connections off and answers those that wait.
+A worker that stops holds new connections back and answers those that wait.
 """
 
 from flare.core import Erased, PointerTo
@@ -46,7 +47,7 @@ comptime _TURNED_AWAY_MAX = 64
 comptime _ACCEPTS_MAX = 1024
 # An accept that goes on by itself takes all who wait, before it can be stopped.
 comptime _AMPLE_ROOM_MIN = 1024
-# What `_accept_waiting` returns when no slot is free.
+# The result of `_accept_waiting` if no slot is free.
 comptime _NO_SLOT = 1
 comptime _ANSWER: StaticString = (
     "HTTP/1.1 503 Service Unavailable\r\n"
@@ -59,7 +60,7 @@ comptime _TLS_ANSWER: StaticString = "\x15\x03\x03\x00\x02\x02\x50"
 
 
 def begin_accepting(w: PointerTo[WorkerState]):
-    """Lets connections come in, unless the worker was stopped already.
+    """Starts to accept, unless the worker was stopped already.
 
     Args:
         w: The worker.
@@ -86,13 +87,13 @@ def admit(
     descriptor: Int32,
     listener: Optional[PointerTo[ListenerState]] = None,
 ) -> Bool:
-    """Begins a connection on an accepted socket, or closes one that is not
+    """Starts a connection on an accepted socket, or closes one that is not
     served.
 
     Args:
         w: The worker.
         descriptor: The socket; it belongs to the worker if there is room.
-        listener: Where it came from, if that is known.
+        listener: The listener that accepted it, if known.
 
     Returns:
         False if no slot is free.
@@ -140,7 +141,7 @@ def give_up_accepting(w: PointerTo[WorkerState]):
 
 
 def worker_has_ended(w: PointerTo[WorkerState]) -> Bool:
-    """Tells whether a worker has stopped and nobody is left.
+    """Returns whether a worker has stopped and has no connection left.
 
     Args:
         w: The worker.
@@ -175,7 +176,7 @@ def keep_spare(w: PointerTo[WorkerState]) -> Int:
 
 
 def shed_connections(w: PointerTo[WorkerState]) -> Bool:
-    """Lets connections end, now or after their next response.
+    """Closes connections, now or after their next response.
 
     Args:
         w: The worker.
@@ -203,7 +204,7 @@ def shed_connections(w: PointerTo[WorkerState]) -> Bool:
 
 
 def close_spare(w: PointerTo[WorkerState]):
-    """Gives the descriptor up that was kept for answers.
+    """Closes the descriptor that is kept for answers.
 
     Args:
         w: The worker.
@@ -221,9 +222,9 @@ def _resume(w: PointerTo[WorkerState]):
 
 
 def _accept_next(w: PointerTo[WorkerState], listener: PointerTo[ListenerState]):
-    # One at a time where room is scarce: who stays in the listen queue may
-    # still be accepted by somebody else. An accept that goes on by itself would
-    # be told of every connection to a socket that others accept from too.
+    # If room is scarce, connections are accepted one at a time: those that
+    # stay in the listen queue may be accepted by another process. A multishot
+    # accept would be informed of every connection to a shared socket.
     listener[].accept.multishot = not listener[].is_shared and _has_ample_room(
         w
     )
@@ -255,8 +256,8 @@ def _on_accept(operation: Operation):
     var result = operation.result()
     if result >= 0:
         if not admit(w, Int32(result), listener):
-            # What was accepted already is served when a slot is free; later
-            # ones stay in the listen queue.
+            # Sockets that were accepted already are served when a slot is
+            # free; later ones stay in the listen queue.
             w[].waiting.append(Accepted(Int32(result), listener))
             _pause(w)
         elif (
@@ -277,7 +278,7 @@ def _on_accept(operation: Operation):
 
 
 def _accept_more(w: PointerTo[WorkerState], listener: PointerTo[ListenerState]):
-    """Accepts those who wait behind one that was accepted alone."""
+    """Accepts the clients that wait after one that was accepted alone."""
     var result = _accept_waiting(w, listener)
     if result < 0 and result != -EAGAIN and result != -EINTR:
         _pause(w)
@@ -290,7 +291,7 @@ def _on_slot_freed(owner: Erased):
         if admit(w, first.descriptor, first.listener):
             _ = w[].waiting.pop(0)
         if len(w[].waiting) == 0 and not w[].stopping:
-            # Whoever comes next is seen to wait.
+            # The next client is then noticed.
             _resume(w)
     elif w[].stopping:
         if w[].connections.lent() == 0:
@@ -321,7 +322,7 @@ def _try_again(w: PointerTo[WorkerState]):
             return
         var result = _accept_waiting(w, listener)
         if result == _NO_SLOT:
-            # Whoever comes next is seen to wait.
+            # The next client is then noticed.
             _resume(w)
             return
         if result == -EINTR:
@@ -336,7 +337,7 @@ def _try_again(w: PointerTo[WorkerState]):
             _turn_away(w, listener)
         _arm_timer(w)
         return
-    # Nobody waits, whatever may be used up.
+    # No client waits, even if resources are exhausted.
     w[].stuck_since_ms = -1
     _resume(w)
 
@@ -344,7 +345,7 @@ def _try_again(w: PointerTo[WorkerState]):
 def _go_on_ending(w: PointerTo[WorkerState]):
     _accept_last(w)
     if worker_has_ended(w):
-        # Nothing more may happen: the present turn must not wait.
+        # There may be no further event, so the present turn must not wait.
         w[].reactor.post(_nothing, w.unsafe_bitcast[NoneType]())
 
 
@@ -366,11 +367,11 @@ def _accept_last(w: PointerTo[WorkerState]):
 def _accept_waiting(
     w: PointerTo[WorkerState], listener: PointerTo[ListenerState]
 ) -> Int:
-    """Accepts those who wait, as far as there is room.
+    """Accepts waiting clients, as far as there is room.
 
     Returns:
-        EAGAIN if nobody waits any more, `_NO_SLOT`, or the negated errno of
-        what is used up.
+        EAGAIN if no more clients wait, `_NO_SLOT`, or the negated errno of an
+        exhausted resource.
     """
     for _ in range(_ACCEPTS_MAX):
         if (
@@ -416,7 +417,9 @@ def _turn_away(w: PointerTo[WorkerState], listener: PointerTo[ListenerState]):
 
 
 def _peer_gave_up(result: Int) -> Bool:
-    """Tells errors of one connection that is gone (accept(2))."""
+    """Returns whether an error concerns one connection that is gone
+    (accept(2)).
+    """
     return (
         result == -ECONNABORTED
         or result == -EPROTO

@@ -1,10 +1,10 @@
-"""Lets connections go on that wait for room in the budget of their worker.
+"""Resumes connections that wait for room in the memory budget of their worker.
 
-The longest waiting goes on first. Uploads that each hold a part and wait for
-the rest would wait for ever: so one of them, the longest waiting, goes on
-though there is no room, and when it is over the next one. If even so nobody has
-gone on for `overload_timeout_ms`, those who hold most are answered 503, so that
-there is room for the others.
+The longest waiting is first. Uploads that each hold a part and wait for the
+rest would wait for ever. So one of them, the longest waiting, continues
+although there is no room, and after it the next one. If no connection has
+continued for `overload_timeout_ms` even so, those that hold most are answered
+503, so that there is room for the others.
 """
 
 from flare.core import Erased, PointerTo, SlotHandle
@@ -29,8 +29,8 @@ from ..transport.connection_state import ConnectionState, Stage
 from ..transport.outbox import flush
 from ..transport.worker_state import OUTPUT_OCTETS, WorkerState
 
-# What goes on takes in what lies in its window: more in a turn would hold the
-# loop.
+# A resumed connection takes in the octets of its window: more of them in a
+# turn would block the loop.
 comptime _PER_TURN_MAX = 32
 # Of those who wait, the share that is refused at a time.
 comptime _REFUSED_SHARE = 8
@@ -52,7 +52,7 @@ def begin_budget(w: PointerTo[WorkerState]):
 
 
 def feed_waiting(w: PointerTo[WorkerState]):
-    """Lets connections go on that wait for room, as far as there is room.
+    """Resumes connections that wait for room, as far as there is room.
 
     Args:
         w: The worker, at the end of a turn.
@@ -61,8 +61,8 @@ def feed_waiting(w: PointerTo[WorkerState]):
         return
     if is_full(w) and _has_favoured(w):
         return
-    # A connection that has to wait again stands behind them all, and its turn
-    # is not this one: else it would be fed for ever.
+    # A connection that has to wait again comes after all others, and not in
+    # this turn: otherwise it would be resumed for ever.
     var waiting = List[SlotHandle]()
     swap(waiting, w[].budget.waiting)
     var rest = List[SlotHandle]()
@@ -88,8 +88,9 @@ def feed_waiting(w: PointerTo[WorkerState]):
 def _may_go_on(
     w: PointerTo[WorkerState], c: PointerTo[ConnectionState]
 ) -> Bool:
-    """Tells whether there is room for a connection, or makes it the one that
-    needs none."""
+    """Returns whether there is room for a connection, or makes it the one that
+    needs none.
+    """
     if not is_short_of_room(w):
         return True
     if not any_gathers_content(c):
@@ -114,7 +115,7 @@ def _go_on(w: PointerTo[WorkerState], slot: SlotHandle):
 
 
 def _has_favoured(w: PointerTo[WorkerState]) -> Bool:
-    """Tells whether the favoured request still takes content."""
+    """Returns whether the favoured request still receives content."""
     if w[].budget.favoured_request == 0:
         return False
     var c = w[].connections.find(w[].budget.favoured)
@@ -136,8 +137,9 @@ def _on_tick(owner: Erased):
 
 
 def _refuse_some(w: PointerTo[WorkerState]):
-    """Refuses those who hold most until there is some room, or if nobody who
-    waits holds much, the latest."""
+    """Refuses the connections that hold most, until there is some room; if no
+    waiting one holds much, the latest.
+    """
     var refused = List[SlotHandle]()
     var to_free = buffered_octets(w) - w[].budget.contents_max()
     while to_free > 0 and len(refused) < _PER_TURN_MAX:
@@ -196,7 +198,7 @@ def _refuse(w: PointerTo[WorkerState], slot: SlotHandle):
         connection.settle()
         return
     if not c.value()[].h1.exchange or _only_answer_is_due(c.value()):
-        # What stands behind that request was not begun: nothing of it happens.
+        # The requests after that one were not started, and are dropped.
         end_behind_answer(c.value())
     elif is_upgraded(c.value()):
         # No part of another protocol may be left out.
@@ -221,8 +223,9 @@ def _leave_line(c: PointerTo[ConnectionState]):
 
 
 def _only_answer_is_due(c: PointerTo[ConnectionState]) -> Bool:
-    """Tells whether a handler runs that has all it needs: it may have changed
-    something, and its answer counts."""
+    """Returns whether a running handler has all it needs: it may have had
+    effects, so its answer counts.
+    """
     if c[].running == 0:
         return False
     ref x = c[].h1.exchange.unsafe_value()[]
