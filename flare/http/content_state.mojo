@@ -19,7 +19,7 @@ struct ContentWait(Movable):
     """The function that the timer calls."""
 
     def __init__(out self):
-        """Makes the deadline of a new request."""
+        """Creates the deadline of a new request."""
         self.budget = RateBudget(0)
         self.timer = TimerEntry(None, TIMER_OF_TASK)
         self.task = TimerTask(Erased(unsafe_from_address=64), _nothing)
@@ -57,7 +57,7 @@ struct ContentState(Movable):
     reading."""
 
     def __init__(out self):
-        """Makes the content of a new request."""
+        """Creates the content of a new request."""
         self.octets = Buffer()
         self.trailers = Buffer()
         self.octets_max = Int.MAX
@@ -73,7 +73,7 @@ struct ContentState(Movable):
 
     @always_inline
     def begin(mut self):
-        """Forgets the content of the last request; the memory stays."""
+        """Clears the content of the last request, and keeps its memory."""
         self.octets.clear()
         self.trailers.clear()
         self.octets_max = Int.MAX

@@ -19,7 +19,7 @@ struct RateBudget(TrivialRegisterPassable):
     """When the present wait began, by the reactor's clock."""
 
     def __init__(out self, timeout_ms: Int):
-        """Begins with the whole timeout.
+        """Creates a budget of the whole timeout.
 
         Args:
             timeout_ms: The longest wait without an octet.

@@ -68,7 +68,7 @@ struct FormFields(Copyable, FromForm, Movable, Sized):
     """The fields."""
 
     def __init__(out self):
-        """Makes a form without fields."""
+        """Creates a form without fields."""
         self.fields = List[FormField]()
 
     @implicit

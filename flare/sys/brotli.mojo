@@ -223,7 +223,7 @@ struct BrotliDecoderLibrary(TrivialRegisterPassable):
     """Its functions."""
 
     def open_reader(self) -> Optional[BrotliReader]:
-        """Begins to decompress.
+        """Starts to decompress.
 
         Returns:
             A state, which the caller closes; none without memory.
@@ -252,7 +252,7 @@ struct BrotliEncoderLibrary(TrivialRegisterPassable):
     def open_writer(
         self, quality: Int, window_bits: Int
     ) -> Optional[BrotliWriter]:
-        """Begins to compress.
+        """Starts to compress.
 
         Args:
             quality: From 0, the fastest, to 11, the densest.

@@ -120,7 +120,7 @@ struct DatagramSlots(TrivialRegisterPassable):
         return self._state[].used
 
     def clear(self):
-        """Makes all slots free."""
+        """Frees all slots."""
         self._state[].used = 0
 
     def fill(

@@ -197,7 +197,8 @@ struct AlternateStack(TrivialRegisterPassable):
         return Self(base)
 
     def remove(self):
-        """Takes away what `install` gave; called on the same thread."""
+        """Removes the alternate stack of `install`; called on the same thread.
+        """
         if self._base == 0:
             return
         _use_stack(0, _SS_DISABLE, 0)

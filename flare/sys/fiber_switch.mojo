@@ -229,7 +229,8 @@ def _untracked(ref word: Int) -> PointerTo[Int]:
 
 @always_inline
 def prefetch_stack(context: PointerTo[StackContext]):
-    """Fetches what a suspended stack touches first when it goes on.
+    """Prefetches the memory that a suspended stack touches first when it is
+    resumed.
 
     Args:
         context: The stack.

@@ -164,11 +164,11 @@ struct OpenSsl(TrivialRegisterPassable):
         return self.state[].functions.function[name, F]()
 
     def clear_errors(self):
-        """Empties the queue of errors of the calling thread."""
+        """Clears the error queue of the calling thread."""
         self.function["ERR_clear_error", def() thin abi("C") -> None]()()
 
     def take_error(self) -> Tuple[Int, Int]:
-        """Takes the errors of the calling thread.
+        """Returns and removes the errors of the calling thread.
 
         Returns:
             The part of the library and its reason, of the first TLS error,

@@ -52,7 +52,7 @@ struct BioState(Movable):
     """The secrets, one line each, if the context keeps them."""
 
     def __init__(out self, library: OpenSsl, output_octets_max: Int):
-        """Makes the state of a connection before its first octet.
+        """Creates the state of a connection before its first octet.
 
         Args:
             library: The library.
@@ -127,7 +127,7 @@ def bio_state(library: OpenSsl, bio: Erased) -> PointerTo[BioState]:
 
 
 def make_transport(library: OpenSsl) -> OptionalErased:
-    """Makes what all BIOs of ours have in common: their callbacks.
+    """Creates the method of all BIOs of flare: their callbacks.
 
     Args:
         library: The library.

@@ -51,7 +51,7 @@ struct ProtocolPreference(Movable):
     """For each name an octet with its length, then the name (RFC 7301)."""
 
     def __init__(out self, library: OpenSsl, var names: List[UInt8]):
-        """Makes a preference.
+        """Creates a preference.
 
         Args:
             library: The library.
@@ -72,7 +72,7 @@ struct ServerNameChoice(Movable):
     """The certificate of each."""
 
     def __init__(out self, library: OpenSsl):
-        """Makes a choice among none.
+        """Creates an empty choice.
 
         Args:
             library: The library.
@@ -91,7 +91,7 @@ struct StapledStatus(Movable):
     """The response in DER (RFC 6960)."""
 
     def __init__(out self, library: OpenSsl, var response: List[UInt8]):
-        """Keeps a response.
+        """Stores a response.
 
         Args:
             library: The library.
@@ -218,7 +218,7 @@ def on_status(connection: Erased, argument: Erased) abi("C") -> c_int:
 
 
 def on_session(connection: Erased, session: Erased) abi("C") -> c_int:
-    """Keeps the session that a server offers.
+    """Stores the session that a server offers.
 
     Args:
         connection: The SSL.
@@ -239,7 +239,7 @@ def on_session(connection: Erased, session: Erased) abi("C") -> c_int:
 
 
 def on_key(connection: Erased, line: OctetPointer) abi("C"):
-    """Keeps a line of secrets.
+    """Stores a line of secrets.
 
     Args:
         connection: The SSL.

@@ -184,7 +184,7 @@ struct SslConnection(TrivialRegisterPassable):
         )
 
     def resume(self, session: Erased) -> Bool:
-        """Offers to go on with a session.
+        """Offers to resume a session.
 
         Args:
             session: An SSL_SESSION, which stays the caller's.
@@ -202,7 +202,7 @@ struct SslConnection(TrivialRegisterPassable):
 
     @no_inline
     def handshake(self) -> Int:
-        """Goes on with the handshake.
+        """Continues the handshake.
 
         Returns:
             A constant `SSL_…`, or another number for a failure.

@@ -114,7 +114,7 @@ struct SslContext(TrivialRegisterPassable):
         ]()(self.address)
 
     def set_versions(self, lowest: Int, highest: Int) -> Bool:
-        """Bounds the protocol versions.
+        """Sets the lowest and the highest protocol version.
 
         Args:
             lowest: `TLS_1_2` or `TLS_1_3`.
@@ -195,7 +195,7 @@ struct SslContext(TrivialRegisterPassable):
         ]()(self.address, c_int(mode), OptionalErased(None))
 
     def add_authorities_file(self, path: StringSlice) -> Bool:
-        """Trusts the authorities in a file.
+        """Adds the authorities in a file to the trusted ones.
 
         Args:
             path: A file of certificates in PEM.
@@ -213,7 +213,7 @@ struct SslContext(TrivialRegisterPassable):
         )
 
     def add_authority(self, certificate: Erased, *, is_told: Bool) -> Bool:
-        """Trusts an authority.
+        """Adds a trusted authority.
 
         Args:
             certificate: An X509, which stays the caller's.
@@ -376,7 +376,7 @@ struct SslContext(TrivialRegisterPassable):
         )
 
     def keep_sessions(self):
-        """Hands each session that a client may resume to its `BioState`."""
+        """Stores each session that a client may resume in its `BioState`."""
         self.set_session_cache(SESSION_CACHE_CLIENT_NOT_INTERNAL)
         self.library.function[
             "SSL_CTX_sess_set_new_cb",
@@ -392,7 +392,7 @@ struct SslContext(TrivialRegisterPassable):
         _ = self._control(_CTRL_SESSION_CACHE_MODE, mode)
 
     def set_session_purpose(self, purpose: Span[UInt8, _]):
-        """Keeps sessions of one purpose from being resumed for another.
+        """Prevents sessions of one purpose from being resumed for another.
 
         Args:
             purpose: At most 32 octets.

@@ -63,7 +63,7 @@ def take_passed_descriptors() -> PassedDescriptors:
 
 
 def close_on_exec(descriptor: Int32) -> Int:
-    """Keeps a descriptor from programs that this process becomes or starts.
+    """Closes a descriptor in programs that this process becomes or starts.
 
     Args:
         descriptor: Any descriptor.

@@ -62,7 +62,7 @@ def fork_process() -> Int:
 
 
 def exit_process(code: Int):
-    """Ends the process without running what the program left for its end.
+    """Ends the process without its exit handlers.
 
     Args:
         code: The exit code, 0 to 255.
@@ -130,8 +130,7 @@ def wait_for_end(process: Int) -> ProcessEnd:
 
 
 def end_with_parent(parent: Int) -> Bool:
-    """Makes the kernel end this process once the thread that forked it has
-    ended.
+    """Lets the kernel end this process when the thread that forked it ends.
 
     Args:
         parent: The id of the process that forked this one.
@@ -146,7 +145,7 @@ def end_with_parent(parent: Int) -> Bool:
 
 
 def block_signals(*numbers: Int) -> UInt64:
-    """Keeps signals from the calling thread until `set_signal_mask`.
+    """Blocks signals of the calling thread until `set_signal_mask`.
 
     Args:
         numbers: The signals; they wait meanwhile.

@@ -23,7 +23,7 @@ struct SealedPages(Movable, Sized):
     var _octet_count: Int
 
     def __init__(out self):
-        """Makes no pages."""
+        """Creates an empty range."""
         self._address = 0
         self._octet_count = 0
 

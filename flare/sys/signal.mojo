@@ -71,7 +71,7 @@ struct SavedAction(Movable):
     """The handler, the mask, the flags and the restorer."""
 
     def __init__(out self):
-        """Makes an action of all zeros, which is the default action."""
+        """Creates an action of all zeros, which is the default action."""
         self.words = Array[UInt64, 19](fill=0)
 
 
@@ -110,7 +110,7 @@ def catch_signal(number: Int) -> Tuple[Int, PointerTo[SavedAction]]:
 
 
 def ignore_signal(number: Int) -> Tuple[Int, PointerTo[SavedAction]]:
-    """Makes a signal do nothing.
+    """Ignores a signal.
 
     Args:
         number: The signal.

@@ -124,7 +124,7 @@ def accept_socket(
     *,
     non_blocking: Bool = True,
 ) -> Int:
-    """Takes one connection off the queue (accept4(2)).
+    """Accepts one connection from the queue (accept4(2)).
 
     Args:
         descriptor: A listening socket.

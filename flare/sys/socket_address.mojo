@@ -40,7 +40,7 @@ struct SocketAddressStorage(Copyable, Movable):
     """The octets of the address; zero after its end."""
 
     def __init__(out self):
-        """Makes an address of no family."""
+        """Creates an address of no family."""
         self.words = Array[UInt64, SOCKET_ADDRESS_OCTETS // 8](fill=0)
 
     @staticmethod
@@ -111,7 +111,7 @@ struct SocketAddressStorage(Copyable, Movable):
         return name^
 
     def note_octet_count(mut self, count: Int):
-        """Remembers the length that the kernel has told.
+        """Stores the length that the kernel has reported.
 
         Args:
             count: The length; it counts for Unix sockets alone.

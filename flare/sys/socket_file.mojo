@@ -69,7 +69,7 @@ def identify_file(path: StringSlice, mut identity: FileIdentity) -> Int:
 def identify_open_file(
     descriptor: Int32, mut identity: FileIdentity, mut mode: Int
 ) -> Int:
-    """Looks at what a descriptor stands for (statx(2)).
+    """Identifies the open file of a descriptor (statx(2)).
 
     Args:
         descriptor: The descriptor.

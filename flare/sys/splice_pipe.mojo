@@ -71,7 +71,7 @@ struct SplicePipe(TrivialRegisterPassable):
 
     @staticmethod
     def create() -> Self:
-        """Makes a pipe that is not open yet.
+        """Creates a pipe that is not open yet.
 
         Returns:
             A handle; call `destroy` at its end.

@@ -64,7 +64,7 @@ def stack_pointer() -> Int:
 
 @always_inline
 def set_running_stack(stack: StackRange) -> StackRange:
-    """Announces the stack on which the calling thread runs from now on.
+    """Sets the bounds of the stack on which the calling thread runs.
 
     Args:
         stack: Its addresses; an empty range is the thread's own stack.

@@ -144,7 +144,7 @@ struct Lock(TrivialRegisterPassable):
 
 
 def allowed_cpus() -> List[Int]:
-    """Lists the CPUs that the calling thread may run on.
+    """Returns the CPUs that the calling thread may run on.
 
     Returns:
         Their numbers in rising order; never empty.

@@ -45,7 +45,7 @@ struct TwoPartMessages(TrivialRegisterPassable):
 
     @staticmethod
     def create() -> Self:
-        """Makes a set whose descriptions are all free.
+        """Creates a set whose descriptions are all free.
 
         Returns:
             A handle; call `destroy` when the ring is closed.
@@ -65,7 +65,8 @@ struct TwoPartMessages(TrivialRegisterPassable):
         return self._state[].taken == _MESSAGES
 
     def clear(self):
-        """Makes all free; the kernel has taken every submission."""
+        """Frees all descriptions, after the kernel has taken every submission.
+        """
         self._state[].taken = 0
 
     def take(

@@ -112,7 +112,7 @@ struct Zlib(TrivialRegisterPassable):
     """Its functions."""
 
     def open_inflater(self, window: Int) -> Optional[ZlibStream]:
-        """Begins to decompress.
+        """Starts to decompress.
 
         Args:
             window: One of the constants of `ZlibWindow`.
@@ -138,7 +138,7 @@ struct Zlib(TrivialRegisterPassable):
         return self._opened(stream, result, is_inflater=True)
 
     def open_deflater(self, window: Int, level: Int) -> Optional[ZlibStream]:
-        """Begins to compress.
+        """Starts to compress.
 
         Args:
             window: One of the constants of `ZlibWindow`.
@@ -240,7 +240,7 @@ struct ZlibStream(TrivialRegisterPassable):
         )
 
     def reset(self):
-        """Forgets what was read and written, and begins anew."""
+        """Resets the stream for new data."""
         var functions = self._library.functions
         if self._is_inflater:
             _ = functions[].function["inflateReset", _EndFunction]()(

@@ -83,7 +83,7 @@ struct Zstd(TrivialRegisterPassable):
     """Its functions."""
 
     def open_reader(self, window_bits_max: Int) -> Optional[ZstdReader]:
-        """Begins to decompress.
+        """Starts to decompress.
 
         Args:
             window_bits_max: The largest window, and so the memory, that the
@@ -103,7 +103,7 @@ struct Zstd(TrivialRegisterPassable):
         return ZstdReader(self, state.value(), heap_create(_Places()))
 
     def open_writer(self, level: Int, window_bits: Int) -> Optional[ZstdWriter]:
-        """Begins to compress.
+        """Starts to compress.
 
         Args:
             level: From 1, the fastest, to 19, the densest.
@@ -226,7 +226,7 @@ struct ZstdWriter(TrivialRegisterPassable):
         return _step(self._places, self._library._meaning(result))
 
     def reset(self):
-        """Forgets what was read and written, and begins anew."""
+        """Resets the stream for new data."""
         _ = self._library.functions[].function[
             "ZSTD_CCtx_reset", _ResetFunction
         ]()(self._state, _SESSION_ONLY)

@@ -70,7 +70,7 @@ struct HandlerCallState(Movable):
     def __init__(
         out self, octets: Span[UInt8, _], limits: H1Limits, exchange: Exchange
     ):
-        """Takes a request.
+        """Takes ownership of a request.
 
         Args:
             octets: The octets of the request.
@@ -120,7 +120,7 @@ struct HandlerCall(TrivialRegisterPassable):
     def begin(
         octets: Span[UInt8, _], limits: H1Limits, exchange: Exchange
     ) -> Self:
-        """Takes a request. Call `end` afterwards.
+        """Starts the call with a request. Call `end` afterwards.
 
         Args:
             octets: One whole request. If it offers an upgrade, the peer's

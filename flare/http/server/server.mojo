@@ -35,7 +35,7 @@ struct HttpServer(Movable):
     var _handle: ServerHandle
 
     def __init__(out self, *, var config: ServerConfig):
-        """Makes a server that does not listen yet; `bind` is the usual way.
+        """Creates a server that does not listen yet; `bind` is the usual way.
 
         Args:
             config: The limits.

@@ -63,7 +63,7 @@ struct HeadProgress(TrivialRegisterPassable):
     """The address of the connection state whose head this is, or 0."""
 
     def __init__(out self):
-        """Begins before the first octet, for no connection."""
+        """Creates the position before the first octet, for no connection."""
         self = Self(Self.START_LINE, 0, 0, 0, 0, 0, 0, False, 0)
 
 
@@ -133,7 +133,7 @@ struct Head(Movable):
     """The clean form of the trailer section of a response; mostly empty."""
 
     def __init__(out self):
-        """Makes an empty head with room for sixteen lines."""
+        """Creates an empty head with room for sixteen lines."""
         self.lines = List[FieldLine](capacity=16)
         self.trailers = []
         self.known = 0
@@ -197,7 +197,7 @@ struct Head(Movable):
         self.mended_trailers = []
 
     def begin_trailers(mut self, owner: Int, start: Int):
-        """Forgets the last trailers and nothing else.
+        """Clears the trailers only.
 
         Args:
             owner: The address of the connection state.

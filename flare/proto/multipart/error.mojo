@@ -19,7 +19,7 @@ struct MultipartError(Equatable, ImplicitlyCopyable, Writable):
 
     @staticmethod
     def malformed(reason: StaticString) -> Self:
-        """Makes an error of the peer.
+        """Returns an error of the peer.
 
         Args:
             reason: The phrase.
@@ -31,7 +31,7 @@ struct MultipartError(Equatable, ImplicitlyCopyable, Writable):
 
     @staticmethod
     def too_large(reason: StaticString) -> Self:
-        """Makes an error about a limit.
+        """Returns an error about a limit.
 
         Args:
             reason: The phrase.

@@ -95,7 +95,7 @@ struct EpollBackend(Backend):
         )
 
     def submit(self, operation: Operation, completions: Completions):
-        """Tries an operation at once where that is likely to succeed.
+        """Tries an operation at once if that is likely to succeed.
 
         Args:
             operation: The operation.
@@ -138,11 +138,11 @@ struct EpollBackend(Backend):
                 self._queue(o.descriptor)
 
     def flush(self):
-        """Does nothing: the kernel has it already."""
+        """Has no effect: the kernel has the operations already."""
         pass
 
     def cancel(self, operation: Operation, completions: Completions):
-        """Forgets an operation, which completes it.
+        """Removes an operation, which completes it.
 
         Args:
             operation: The operation.
@@ -199,7 +199,7 @@ struct EpollBackend(Backend):
             retry.shrink(len(retry) - retries)
 
     def end_sending(self, descriptor: Int32):
-        """Ends our side of a connection.
+        """Ends the stream to the peer (half-close).
 
         Args:
             descriptor: The socket.
@@ -209,7 +209,7 @@ struct EpollBackend(Backend):
     def peer_address(
         self, descriptor: Int32, mut address: SocketAddressStorage
     ) -> Int:
-        """Asks the kernel for the address of the peer.
+        """Returns the address of the peer, from the kernel.
 
         Args:
             descriptor: The socket.
@@ -232,7 +232,7 @@ struct EpollBackend(Backend):
         return accept_waiting(listener)
 
     def hold_back(self, listener: Int32, held: Bool):
-        """Filters what begins a connection, or lets it pass.
+        """Drops segments that open a connection, or stops dropping them.
 
         Args:
             listener: A listening socket.

@@ -93,7 +93,7 @@ struct Interest(ImplicitlyCopyable):
         )
 
     def begin_again(mut self):
-        """Forgets all but what belongs to the number of the descriptor."""
+        """Resets all state except that of the descriptor's number."""
         var queued = self.queued
         var registration = self.registration
         self = Self()
@@ -123,7 +123,7 @@ struct Interest(ImplicitlyCopyable):
 
     @always_inline
     def note(mut self, events: UInt32):
-        """Remembers what the kernel has reported.
+        """Stores the events that the kernel has reported.
 
         Args:
             events: A set of epoll events.

@@ -63,7 +63,7 @@ struct SimulatedBackend(Backend):
     """Where receive buffers come from."""
 
     def submit(self, operation: Operation, completions: Completions):
-        """Notes an operation; a later `collect` completes it.
+        """Queues an operation; a later `collect` completes it.
 
         Args:
             operation: The operation.
@@ -134,7 +134,7 @@ struct SimulatedBackend(Backend):
         self._complete_some(ready, completions)
 
     def end_sending(self, descriptor: Int32):
-        """Ends our side of a connection.
+        """Ends the stream to the peer (half-close).
 
         Args:
             descriptor: The socket.
@@ -149,7 +149,7 @@ struct SimulatedBackend(Backend):
     def peer_address(
         self, descriptor: Int32, mut address: SocketAddressStorage
     ) -> Int:
-        """Makes the address of the peer up.
+        """Returns an invented address for the peer.
 
         Args:
             descriptor: The socket.
@@ -273,7 +273,7 @@ struct SimulatedBackend(Backend):
         return FIRST_WALL_SECONDS + self.network.state[].now_ms // 1000
 
     def destroy(self):
-        """Does nothing: the network belongs to the test."""
+        """Has no effect: the network belongs to the test."""
         pass
 
     def _ready(self) -> List[Int]:

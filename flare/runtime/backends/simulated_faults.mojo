@@ -162,7 +162,7 @@ struct SimulatedFaultCounts(ImplicitlyCopyable):
         self = Self(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 
     def rows(self) -> List[FaultCount]:
-        """Lists the counts.
+        """Returns the counts.
 
         Returns:
             A name and a count for each fault.
@@ -193,7 +193,7 @@ struct Draws(Copyable, Movable):
     """All that the stream remembers."""
 
     def __init__(out self, seed: Int):
-        """Begins a stream.
+        """Creates a stream of numbers.
 
         Args:
             seed: Any number; the same one gives the same draws.
@@ -201,7 +201,7 @@ struct Draws(Copyable, Movable):
         self.state = _mix(UInt64(seed) + _GAMMA)
 
     def below(mut self, bound: Int) -> Int:
-        """Draws a number.
+        """Returns the next random number.
 
         Args:
             bound: One more than the largest; at least 1.

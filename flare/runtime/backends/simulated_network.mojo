@@ -117,7 +117,7 @@ struct SimulatedNetwork(TrivialRegisterPassable):
         return descriptor_of(index)
 
     def connect(self, listener: Int32) -> Peer:
-        """Begins a connection whose other end the reactor will accept.
+        """Starts a connection whose other end the reactor will accept.
 
         Args:
             listener: An open listener.
@@ -261,7 +261,7 @@ struct SimulatedNetwork(TrivialRegisterPassable):
             )
 
     def limit_clock(self, limit_ms: Int):
-        """Keeps the clock from going further, until the next call.
+        """Limits the clock until the next call.
 
         Args:
             limit_ms: The last time there is; now, to make time stand still.
@@ -295,7 +295,7 @@ struct SimulatedNetwork(TrivialRegisterPassable):
         return index if self.socket(index)[].is_open else -1
 
     def open(self) -> Int:
-        """Takes the lowest free descriptor.
+        """Returns the lowest free descriptor.
 
         Returns:
             Its index.
@@ -449,7 +449,7 @@ struct Peer(TrivialRegisterPassable):
         self.send(text.as_bytes())
 
     def received(self, octets_max: Int = Int.MAX) -> List[UInt8]:
-        """Takes what has arrived.
+        """Returns the octets that have arrived.
 
         Args:
             octets_max: How much to take; the rest stays in the way of more.

@@ -37,7 +37,7 @@ struct SimulatedSocket(Movable):
     """The ends that wait to be accepted."""
 
     def __init__(out self):
-        """Makes an unused socket."""
+        """Creates an unused socket."""
         self.is_open = False
         self.is_listener = False
         self.holds_back = False
@@ -52,7 +52,7 @@ struct SimulatedSocket(Movable):
         self.backlog = []
 
     def begin(mut self):
-        """Forgets the last user of the descriptor."""
+        """Resets the state of the descriptor's last user."""
         self.is_open = True
         self.is_listener = False
         self.holds_back = False
@@ -109,7 +109,7 @@ def index_of(descriptor: Int32) -> Int:
 
 
 def address_of(index: Int) -> SocketAddressStorage:
-    """Makes the address of a socket.
+    """Returns the address of a socket.
 
     Args:
         index: The socket.

@@ -55,7 +55,7 @@ struct Trace(Movable):
     """Depends on every event."""
 
     def __init__(out self):
-        """Makes a trace that remembers nothing."""
+        """Creates a trace that stores no lines."""
         self.is_on = False
         self.is_printed = False
         self.events = []
@@ -82,7 +82,7 @@ struct Trace(Movable):
             print("   ", event, flush=True)
 
     def text(self) -> String:
-        """Lists what is remembered, the oldest first.
+        """Returns the stored lines, the oldest first.
 
         Returns:
             A line per event.

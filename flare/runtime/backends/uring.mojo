@@ -98,7 +98,7 @@ struct UringBackendState(Movable):
     def __init__(
         out self, ring: Uring, buffer_ring: BufferRing, buffers: BufferPool
     ):
-        """Joins the parts.
+        """Creates the backend from its parts.
 
         Args:
             ring: Submissions and completions.
@@ -206,7 +206,7 @@ struct UringBackend(Backend):
         self.state[].ring.push(entry)
 
     def flush(self):
-        """Carries what is queued to the kernel."""
+        """Passes the queued operations to the kernel."""
         self.state[].pipe.let_signal_through()
         if not self.state[].ring.has_submitted_all():
             _ = self.state[].ring.submit()
@@ -328,7 +328,7 @@ struct UringBackend(Backend):
             self._refill()
 
     def end_sending(self, descriptor: Int32):
-        """Ends our side of a connection.
+        """Ends the stream to the peer (half-close).
 
         Args:
             descriptor: The socket.
@@ -338,7 +338,7 @@ struct UringBackend(Backend):
     def peer_address(
         self, descriptor: Int32, mut address: SocketAddressStorage
     ) -> Int:
-        """Asks the kernel for the address of the peer.
+        """Returns the address of the peer, from the kernel.
 
         Args:
             descriptor: The socket.
@@ -361,7 +361,7 @@ struct UringBackend(Backend):
         return accept_waiting(listener)
 
     def hold_back(self, listener: Int32, held: Bool):
-        """Filters what begins a connection, or lets it pass.
+        """Drops segments that open a connection, or stops dropping them.
 
         Args:
             listener: A listening socket.

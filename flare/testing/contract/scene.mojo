@@ -89,7 +89,7 @@ struct Watch(TrivialRegisterPassable):
         self.state[].reactor.submit(self.operation())
 
     def submit_at_once(self):
-        """Hands the operation to the backend."""
+        """Passes the operation to the backend."""
         self._name_memory()
         self.state[].reactor.submit_at_once(self.operation())
 
@@ -103,7 +103,7 @@ struct Watch(TrivialRegisterPassable):
             self.state[].operation.length = len(self.state[].memory)
 
     def cancel(self):
-        """Asks for its end."""
+        """Cancels the operation."""
         self.state[].reactor.cancel(self.operation())
 
     def is_idle(self) -> Bool:

@@ -33,7 +33,7 @@ trait ReactorWorld(Copyable, Deinitable, Movable):
 
     @staticmethod
     def open(config: ReactorConfig) raises -> Self:
-        """Makes a reactor.
+        """Creates a reactor.
 
         Args:
             config: Its bounds.
@@ -134,7 +134,7 @@ struct KernelWorld[kind: BackendKind](ReactorWorld):
 
     @staticmethod
     def open(config: ReactorConfig) raises -> Self:
-        """Makes a reactor on the kernel interface.
+        """Creates a reactor on the kernel interface.
 
         Args:
             config: Its bounds.
@@ -217,7 +217,7 @@ struct KernelWorld[kind: BackendKind](ReactorWorld):
         )
 
     def address(self, listener: Int32) raises -> SocketAddressStorage:
-        """Asks the kernel where a listener is.
+        """Returns the address of a listener, from the kernel.
 
         Args:
             listener: The listener.
@@ -262,7 +262,7 @@ struct SimulatedWorld[seed: Int](ReactorWorld):
 
     @staticmethod
     def open(config: ReactorConfig) raises -> Self:
-        """Makes a reactor on a new network.
+        """Creates a reactor on a new network.
 
         Args:
             config: Its bounds.

@@ -65,7 +65,7 @@ struct CallState(Movable):
     """The failure of the call, if any."""
 
     def __init__(out self):
-        """Makes an unused block."""
+        """Creates an unused block."""
         self.origin = None
         self.method = Method.GET
         self.method_text = Buffer()
@@ -87,7 +87,7 @@ struct CallState(Movable):
         self.failure = None
 
     def begin(mut self, method: StringSlice, clock: Clock):
-        """Begins a call.
+        """Starts a call.
 
         Args:
             method: The method.
@@ -106,7 +106,7 @@ struct CallState(Movable):
         self.failure = None
 
     def next_phase_us(mut self) -> Int:
-        """Ends a phase of a stream, and begins the next one.
+        """Ends a phase of a stream, and starts the next one.
 
         Returns:
             How long it took; 0 for the first call.
@@ -162,7 +162,7 @@ struct CallState(Movable):
         self.target.append(target.as_bytes())
 
     def end(mut self):
-        """Forgets what the call has held; memory stays."""
+        """Clears the call, and keeps its memory."""
         self.origin = None
         self.headers = HeaderMap()
         self.fields = HeaderMap()
@@ -193,7 +193,7 @@ struct CallState(Movable):
         into[].append(self.target.span())
 
     def url_text(self) -> String:
-        """Makes the text of that URL.
+        """Returns the text of that URL.
 
         Returns:
             The text.
@@ -205,7 +205,7 @@ struct CallState(Movable):
         return url^
 
     def url(self) raises -> Url:
-        """Makes the URL of the present request.
+        """Returns the URL of the present request.
 
         Returns:
             The URL.

@@ -113,7 +113,8 @@ struct ClientState(Movable):
         return heap_create(Self(base^, credentials^, config^))
 
     def another(self) -> PointerTo[Self]:
-        """Makes a client that has decided the same.
+        """Returns a client with the same configuration and without
+        connections.
 
         Returns:
             Its state, without connections.
@@ -168,7 +169,7 @@ struct ClientState(Movable):
 
     @staticmethod
     def leave(state: PointerTo[Self]):
-        """Notes that the owner, or a call, needs the client no more.
+        """Releases the reference of the owner or of a call.
 
         Args:
             state: The client.
@@ -199,7 +200,7 @@ struct ClientState(Movable):
     def begin_call(
         state: PointerTo[Self], method: StringSlice, timeout_ms: Optional[Int]
     ) raises -> Call:
-        """Takes a block for a call.
+        """Returns a block for a new call.
 
         Args:
             state: The client.
@@ -322,7 +323,7 @@ struct CallOwner(Movable):
     """The call."""
 
     def __init__(out self, state: PointerTo[ClientState], call: Call):
-        """Takes a call over.
+        """Takes ownership of a call.
 
         Args:
             state: The client.

@@ -36,7 +36,7 @@ def cookies_for(
 
 
 def keep_cookies(state: PointerTo[ClientState], call: Call) raises:
-    """Keeps the cookies of a response.
+    """Stores the cookies of a response.
 
     Args:
         state: The client.

@@ -17,7 +17,7 @@ def lent(
     can_repeat: Bool = False,
     wants_new: Bool = False,
 ) raises -> ClientExchange:
-    """Takes or opens a connection for the present request.
+    """Gives the present request a connection: a kept or a new one.
 
     Args:
         state: The client.

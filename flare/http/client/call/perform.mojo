@@ -214,8 +214,8 @@ def put_head(
 
 
 def drop_content(state: PointerTo[ClientState], call: Call):
-    """Ends an exchange whose content is not wanted; a long one costs its
-    connection.
+    """Ends an exchange whose content is not needed. If much of it is left, the
+    connection is closed.
 
     Args:
         state: The client.
@@ -235,7 +235,7 @@ def follow(
     status: Int,
     location: StringSlice,
 ) raises:
-    """Aims a call at where a redirection leads.
+    """Sets the target of a call to that of a redirect.
 
     Args:
         state: The client.
@@ -274,7 +274,7 @@ def follow(
 def fields_of(
     state: PointerTo[ClientState], call: Call, length: BodyLength
 ) raises -> PointerTo[HeaderMap]:
-    """Puts the fields of the present request together.
+    """Collects the fields of the present request.
 
     Args:
         state: The client.

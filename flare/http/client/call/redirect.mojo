@@ -28,7 +28,7 @@ struct Redirection(Movable):
     def __init__(
         out self, var url: Url, becomes_get: Bool, leaves_origin: Bool
     ):
-        """Makes a redirection.
+        """Creates a redirect.
 
         Args:
             url: Where it goes.
@@ -79,7 +79,7 @@ def becomes_get(status: Int, method: Method) -> Bool:
 def redirection(
     base: Url, method: Method, status: Int, location: StringSlice
 ) raises -> Redirection:
-    """Decides what follows a redirection.
+    """Decides how a call continues after a redirect.
 
     Args:
         base: The URL that was asked for.

@@ -56,7 +56,7 @@ def aim(
 
 
 def aim_at(state: PointerTo[ClientState], call: Call, url: Url) raises:
-    """Aims a call at a URL.
+    """Sets the target of a call.
 
     Args:
         state: The client.

@@ -72,7 +72,7 @@ struct DirectRule(Copyable, Movable):
         return rule^
 
     def __init__(out self):
-        """Makes a rule that means no host yet."""
+        """Creates a rule that matches no host yet."""
         self._means_all = False
         self._block = None
         self._name = String()

@@ -37,7 +37,7 @@ struct ClientExchange(TrivialRegisterPassable):
     """The exchange, in the block of its call."""
 
     def begin(self, content_octets_max: Int):
-        """Begins an exchange on the connection.
+        """Starts an exchange on the connection.
 
         Args:
             content_octets_max: The longest content that may come.
@@ -432,7 +432,7 @@ struct ClientExchange(TrivialRegisterPassable):
 
 
 def exceeds_limit() -> Error:
-    """Makes the error of a content that is longer than its reader allows.
+    """Returns the error for a content that is longer than its reader allows.
 
     Returns:
         The error.

@@ -201,7 +201,7 @@ struct CodedPieces(TrivialRegisterPassable):
         )
 
     def add(self, count: Int) raises:
-        """Notes that a piece has come.
+        """Records the arrival of a piece.
 
         Args:
             count: How long it is; 0 at the end.

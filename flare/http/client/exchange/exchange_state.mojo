@@ -42,7 +42,7 @@ struct ClientExchangeState(Movable):
     """Whether the request goes out together with the next receive."""
 
     def __init__(out self):
-        """Makes an exchange that has no connection."""
+        """Creates an exchange without a connection."""
         self.connection = None
         self.clock = Clock(NO_DEADLINE)
         self.timeouts = ClientTimeouts()
@@ -55,7 +55,7 @@ struct ClientExchangeState(Movable):
         self.is_send_due = False
 
     def rest(mut self):
-        """Forgets what the exchange has held, and keeps little memory."""
+        """Clears the exchange, and keeps little memory."""
         self.connection = None
         self.trailers = HeaderMap()
         if self.head.lines.capacity() > _KEPT_LINES_MAX:

@@ -29,7 +29,7 @@ struct H1Exchange(TrivialRegisterPassable):
     """The exchange."""
 
     def begin(self, content_octets_max: Int):
-        """Begins the next exchange of the connection.
+        """Starts the next exchange of the connection.
 
         Args:
             content_octets_max: The longest content that may come.
@@ -38,7 +38,7 @@ struct H1Exchange(TrivialRegisterPassable):
         self.limit_content(content_octets_max)
 
     def limit_content(self, octets_max: Int):
-        """Bounds the content of the response.
+        """Limits the content of the response.
 
         Args:
             octets_max: The longest content that may come.
@@ -127,7 +127,7 @@ struct H1Exchange(TrivialRegisterPassable):
             self._write_all(octets)
 
     def end(self, trailers: HeaderMap) raises:
-        """Ends the content, and sends what lies in the output.
+        """Ends the content, and sends the output.
 
         Args:
             trailers: The trailer section; dropped unless the content is

@@ -52,7 +52,7 @@ struct OriginState(Movable):
         port: Int,
         var authority: String,
     ):
-        """Makes an origin without connections.
+        """Creates an origin without connections.
 
         Args:
             is_secure: Whether TLS is spoken.

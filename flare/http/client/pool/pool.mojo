@@ -38,7 +38,7 @@ struct PoolState(Movable):
     """Whether the client has ended, so that no connection is kept."""
 
     def __init__(out self, limits: PoolLimits):
-        """Makes an empty pool.
+        """Creates an empty pool.
 
         Args:
             limits: The bounds.
@@ -73,7 +73,7 @@ struct Pool(TrivialRegisterPassable):
         return None
 
     def add(self, var origin: OriginState) raises -> Origin:
-        """Makes an origin known.
+        """Adds an origin.
 
         Args:
             origin: The origin.
@@ -97,8 +97,8 @@ struct Pool(TrivialRegisterPassable):
         can_repeat: Bool = False,
         wants_new: Bool = False,
     ) raises -> Bool:
-        """Lends a connection, or room for one more, to an exchange. Waits while
-        there is neither.
+        """Lends a connection, or room for one more, to an exchange. It waits
+        while there is neither.
 
         Args:
             origin: The origin of the request.
@@ -140,7 +140,7 @@ struct Pool(TrivialRegisterPassable):
         return Bool(handed)
 
     def release(self, origin: Origin, exchange: ClientExchange):
-        """Takes the connection of an exchange back that is over.
+        """Takes back the connection of an exchange that is over.
 
         Args:
             origin: The origin of the request.

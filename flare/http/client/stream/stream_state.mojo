@@ -49,7 +49,7 @@ struct RequestSide(Movable):
     """The trailer section to send after the content."""
 
     def __init__(out self, state: UInt8):
-        """Makes a side that was not used.
+        """Creates an unused side.
 
         Args:
             state: How far the request has come.
@@ -88,7 +88,7 @@ struct ResponseSide(Movable):
     """The codings that are undone, as Content-Encoding had them."""
 
     def __init__(out self):
-        """Makes a side that awaits its head."""
+        """Creates a side that waits for its head."""
         self.state = Self.AWAITED
         self.is_in_use = False
         self.status = 0
@@ -121,7 +121,7 @@ struct ClientStreamState(Movable):
         request: UInt8,
         decoding: Optional[DecodingLimits],
     ):
-        """Begins after the head of the request was written.
+        """Creates the sides of an exchange whose request head was written.
 
         Args:
             owner: The call.
@@ -181,7 +181,7 @@ struct StreamSides(TrivialRegisterPassable):
         return not s.is_over and s.request.state != RequestSide.ENDED
 
     def check_request(self) raises:
-        """Refuses to go on with a request that is over.
+        """Raises if the request is over.
 
         Raises:
             ClientError: `client.over send`.
@@ -202,7 +202,7 @@ struct StreamSides(TrivialRegisterPassable):
         self.state[].request.is_in_use = True
 
     def leave_request(self, var failure: Optional[Error]) raises:
-        """Ends the access that `enter_request` began.
+        """Leaves the request side, after `enter_request`.
 
         Args:
             failure: The error of sending.
@@ -243,7 +243,7 @@ struct StreamSides(TrivialRegisterPassable):
         self.state[].response.is_in_use = True
 
     def leave_response(self, var failure: Optional[Error]) raises:
-        """Ends the access that `enter_response` began.
+        """Leaves the response side, after `enter_response`.
 
         Args:
             failure: The error of receiving; it ends the exchange.
@@ -270,7 +270,7 @@ struct StreamSides(TrivialRegisterPassable):
         raise failure^
 
     def begin_response(self) raises:
-        """Takes the head of a response that has come.
+        """Reads the head of a received response.
 
         Raises:
             ClientError: `client.encoding head`; the exchange is over then.

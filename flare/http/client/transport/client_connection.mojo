@@ -43,7 +43,7 @@ struct ClientTransport(Movable):
     """The socket on which fibers wait; none inside of TLS."""
 
     def __init__(out self):
-        """Makes a transport that is not connected."""
+        """Creates a transport that is not connected."""
         self.tcp = None
         self.tls = None
         self.unix = None
@@ -166,7 +166,7 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
 
     @always_inline
     def window(self) -> Span[UInt8, ImmUntrackedOrigin]:
-        """Views what came and is not consumed.
+        """Returns a view of the unconsumed octets.
 
         Returns:
             A view that receiving and consuming invalidates.
@@ -385,7 +385,8 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
         return result == -EAGAIN
 
     def rest(self, now_ms: Int):
-        """Notes that an exchange has ended, and keeps little memory.
+        """Prepares the connection for the next exchange, and keeps little
+        memory.
 
         Args:
             now_ms: The time.

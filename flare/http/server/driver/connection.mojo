@@ -61,7 +61,9 @@ struct Connection(TrivialRegisterPassable):
     """The heap state."""
 
     def process(self):
-        """Goes as far as the received octets allow; called by the loop."""
+        """Processes the received octets as far as possible; called by the
+        loop.
+        """
         if self.state[].processing:
             return
         self.state[].processing = True
@@ -86,7 +88,7 @@ struct Connection(TrivialRegisterPassable):
 
     @no_inline
     def _settle_end(self):
-        """Goes on with the end of the connection, or with its handshake."""
+        """Continues the end of the connection, or its handshake."""
         var c = self.state
         if c[].stage == Stage.LAST_SEND and not has_output(c):
             if c[].tls:
@@ -159,7 +161,7 @@ struct Connection(TrivialRegisterPassable):
         self.settle()
 
     def abort(self):
-        """Ends at once, whatever is in progress."""
+        """Ends the connection at once, whatever is in progress."""
         connection_lost(self.state)
         self.settle()
 

@@ -32,15 +32,15 @@ from .starved import note_starved
 def begin_connection(
     worker: PointerTo[WorkerState], descriptor: Int32
 ) -> Optional[Connection]:
-    """Takes a slot for an accepted socket and begins to receive.
+    """Assigns a slot to an accepted socket, and starts to receive.
 
     Args:
         worker: The worker.
         descriptor: The socket, which the connection closes.
 
     Returns:
-        The connection, or none if the worker has no slot left; the socket
-        is then untouched.
+        The connection, or none if the worker has no slot left; the socket is
+        then untouched.
     """
     var taken = worker[].connections.take(
         ConnectionState(
@@ -78,7 +78,7 @@ def begin_connection(
 
 
 def on_receive(operation: Operation):
-    """Takes in what was received.
+    """Processes a completed receive.
 
     Args:
         operation: The receive of a connection.
@@ -120,7 +120,7 @@ def on_receive(operation: Operation):
 
 
 def on_sent(operation: Operation):
-    """Goes on once octets were sent.
+    """Continues after a completed send.
 
     Args:
         operation: The send of a connection.

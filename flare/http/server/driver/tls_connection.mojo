@@ -39,7 +39,7 @@ comptime _PLAIN_HTTP_BEHIND_DATE: StaticString = (
 
 
 def begin_tls(connection: Connection, context: TlsContext):
-    """Makes a new connection perform a handshake first.
+    """Prepares a new connection for its TLS handshake.
 
     Args:
         connection: The connection, before its first octet.
@@ -54,7 +54,7 @@ def begin_tls(connection: Connection, context: TlsContext):
 
 
 def go_on_shaking_hands(w: PointerTo[WorkerState]):
-    """Goes on with handshakes that had to wait for a turn, the longest waiting
+    """Continues handshakes that had to wait for a turn, the longest waiting
     first.
 
     Args:
@@ -245,7 +245,7 @@ def _is_text(octet: UInt8) -> Bool:
 
 
 def _answer_plain_http(c: PointerTo[ConnectionState]):
-    """Answers a client that speaks HTTP without TLS, in its own language."""
+    """Answers a client that speaks HTTP without TLS, also without TLS."""
     var w = worker_of(c)
     WorkerStatistics.add(Pointer(to=w[].statistics[].refused), 1)
     free_transport(c)

@@ -22,7 +22,8 @@ def answer(x: Exchange, var response: Response):
 
 @always_inline
 def record_access(x: Exchange, sent: Sent):
-    """Hands a record of an answered request to the access log, if there is one.
+    """Passes a record of an answered request to the access log, if there is
+    one.
 
     Args:
         x: The request.

@@ -78,7 +78,7 @@ def count_content(x: Exchange, count: Int):
 
 
 def begin_content_wait(x: Exchange):
-    """Begins to wait for content on behalf of a handler.
+    """Starts to wait for content on behalf of a handler.
 
     Args:
         x: The request, whose handler runs.

@@ -33,7 +33,7 @@ def run_handler[H: Handler](task: Erased):
 
 
 def run_comptime_handler[H: Handler, //, handler: H](task: Erased):
-    """Answers one request with a handler that is known when building.
+    """Answers one request with a handler that is known at compile time.
 
     Parameters:
         H: The type of the handler.

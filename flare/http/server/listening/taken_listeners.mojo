@@ -84,14 +84,14 @@ struct TakenListeners(Movable):
 
 
 def take_listeners() raises -> TakenListeners:
-    """Takes over what was passed to this process.
+    """Takes over the sockets that were passed to this process.
 
     Returns:
         The listeners; none if no socket was passed to it.
 
     Raises:
-        An error `http.bad_activation` if a descriptor is no listening socket of
-        streams.
+        An error `http.bad_activation` if a descriptor is no listening socket
+        of streams.
     """
     var taken = TakenListeners()
     var passed = take_passed_descriptors()

@@ -72,7 +72,7 @@ struct AbortLine(TrivialRegisterPassable):
         heap_destroy(self._state)
 
     def enter(self, worker: PointerTo[WorkerState]):
-        """Notes which loop a worker runs.
+        """Records the loop that a worker runs.
 
         Args:
             worker: The worker; called on its thread.
@@ -81,7 +81,7 @@ struct AbortLine(TrivialRegisterPassable):
         self._state[].reactors[worker[].index] = Int(worker[].reactor.state)
 
     def leave(self, worker: PointerTo[WorkerState]):
-        """Notes that a worker's loop has ended.
+        """Records that a worker's loop has ended.
 
         Args:
             worker: The worker.

@@ -23,7 +23,7 @@ struct RestartDelay(Copyable, Movable):
     """Deaths in a row, each after a short life."""
 
     def __init__(out self):
-        """Begins without a death."""
+        """Creates a delay without deaths."""
         self.early_deaths = 0
 
     def after_death(

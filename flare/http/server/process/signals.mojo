@@ -112,7 +112,7 @@ struct OrderWatch(TrivialRegisterPassable):
 
     @staticmethod
     def begin(worker: Worker, reader: Int32, handle: ServerHandle) -> Self:
-        """Obeys orders from now on.
+        """Starts to obey orders.
 
         Args:
             worker: The worker whose loop reads them; called on its thread.
@@ -136,7 +136,7 @@ struct OrderWatch(TrivialRegisterPassable):
         return watch
 
     def end(self):
-        """Ends what `begin` began; called on the worker's thread."""
+        """Stops obeying orders; called on the worker's thread."""
         var w = self._state
         w[].ending = True
         var reactor = w[].worker.state[].reactor

@@ -28,7 +28,7 @@ struct StartBarrier(TrivialRegisterPassable):
 
     @staticmethod
     def create(count: Int) -> Self:
-        """Makes a barrier.
+        """Creates a barrier.
 
         Args:
             count: How many workers there are.

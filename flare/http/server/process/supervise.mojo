@@ -345,7 +345,7 @@ struct _Supervisor(Movable):
             self.questions.begin(monotonic_ms())
 
     def _ask_whether_they_turn(mut self):
-        """Asks all workers, and ends those that owe an answer for long.
+        """Asks all workers, and ends those that have not answered for long.
 
         So one worker that hangs is replaced, and systemd need not start the
         whole service again.

@@ -103,7 +103,7 @@ struct Watchdog(TrivialRegisterPassable):
         heap_destroy(self._state)
 
     def begin(self, reactor: Reactor):
-        """Asks the workers from now on.
+        """Starts to ask the workers.
 
         Args:
             reactor: The first worker's; called on its thread.
@@ -112,7 +112,7 @@ struct Watchdog(TrivialRegisterPassable):
         _on_timer(self._state.unsafe_bitcast[NoneType]())
 
     def end(self):
-        """Asks no more; called on the first worker's thread."""
+        """Stops asking; called on the first worker's thread."""
         var w = self._state
         if w[].timer.is_armed():
             w[].reactor.value().timers().cancel(_timer(w))

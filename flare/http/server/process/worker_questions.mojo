@@ -63,7 +63,7 @@ struct WorkerQuestions(Movable):
         return True
 
     def forget(mut self, worker: Int):
-        """Notes that a worker owes no answer: it gave one, or has ended.
+        """Records that no answer of a worker is due: it has answered or ended.
 
         Args:
             worker: Its number.

@@ -170,11 +170,11 @@ def _handle_other(
 def _add_content(
     c: PointerTo[ConnectionState], x: Exchange, event: H1Event
 ) -> Bool:
-    """Takes content in.
+    """Adds received content to the request.
 
     Returns:
-        False if it is too much; then the window is dropped, and the exchange may
-        be over.
+        False if it is too much; then the window is dropped, and the exchange
+        may be over.
     """
     var octets = window(c)[event.start : event.start + event.length]
     x[].content.received += event.length
@@ -321,7 +321,7 @@ def refuse_too_large(c: PointerTo[ConnectionState], x: Exchange) -> Bool:
 
 
 def refuse_late_head(c: PointerTo[ConnectionState]):
-    """Answers a head that took too long, or for which there was no room.
+    """Answers a head that took too long, or found no room.
 
     Args:
         c: The connection, a part of whose head has come.
@@ -343,7 +343,7 @@ def go_away(c: PointerTo[ConnectionState]):
 
 
 def note_peer_end(c: PointerTo[ConnectionState]):
-    """Notes that the peer sends no more octets.
+    """Records that the peer sends no more octets.
 
     Args:
         c: The connection.
@@ -488,8 +488,9 @@ def _give_exchange(c: PointerTo[ConnectionState], x: Exchange):
 
 @always_inline
 def _renew_exchange(c: PointerTo[ConnectionState], x: Exchange):
-    """Uses the block of a request that is over for the next one, of which
-    octets have come."""
+    """Reuses the block of a request that is over for the next one, whose first
+    octets have arrived.
+    """
     var w = worker_of(c)
     poison_views(c, x)
     take_head_back(c, w[].reactor.buffers(), x)
@@ -509,8 +510,8 @@ def drop_exchange(c: PointerTo[ConnectionState]):
 
 
 def forget_exchange(c: PointerTo[ConnectionState], x: Exchange):
-    """Leaves the block of a request, and the buffer of its head, to a fiber that
-    is lost.
+    """Leaves the block of a request, and the buffer of its head, to a lost
+    fiber.
 
     Args:
         c: The connection, which ends.

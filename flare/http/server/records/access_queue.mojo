@@ -32,7 +32,7 @@ struct AccessRingState(Movable):
     """How many records the writing thread has removed; atomic."""
 
     def __init__(out self):
-        """Makes an empty ring with all its memory."""
+        """Creates an empty ring with all its memory."""
         self.records = List[AccessRecord](
             length=RECORDS_MAX, fill=AccessRecord()
         )
@@ -104,7 +104,7 @@ struct AccessQueueState(Movable):
     """The writing thread."""
 
     def __init__(out self, log: AccessLog, workers: Int):
-        """Makes a ring for each worker.
+        """Creates a ring for each worker.
 
         Args:
             log: The destination of the records.

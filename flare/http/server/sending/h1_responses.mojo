@@ -136,8 +136,8 @@ def _close_if_never_asked(x: Exchange):
 
 
 def end_at_once(c: PointerTo[ConnectionState]):
-    """Ends a connection without sending the rest. It is reset if an orderly end
-    would make what the peer got look whole.
+    """Ends a connection without sending the rest. It is reset if the peer
+    could otherwise take the received part for the whole.
 
     Args:
         c: The connection.

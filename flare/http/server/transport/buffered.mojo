@@ -127,7 +127,7 @@ def drop_large(c: PointerTo[ConnectionState]):
 
 
 def await_room(c: PointerTo[ConnectionState]):
-    """Makes a connection wait until others have freed memory.
+    """Lets a connection wait until others have freed memory.
 
     Args:
         c: The connection; it receives no octets meanwhile.

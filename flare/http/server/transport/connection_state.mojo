@@ -62,7 +62,7 @@ struct Receiving(Movable):
     """Whether a poll would only report that the peer has half-closed."""
 
     def __init__(out self):
-        """Makes the operations of a connection that does not receive yet."""
+        """Creates the operations of a connection that does not receive yet."""
         self.operation = OperationState(OperationKind.RECEIVE)
         self.watch = OperationState(OperationKind.POLL)
         self.is_paused = False
@@ -87,7 +87,7 @@ struct Window(Movable):
     """The octets, if they came in several pieces."""
 
     def __init__(out self):
-        """Makes an empty window."""
+        """Creates an empty window."""
         self.buffer = None
         self.is_shared = False
         self.is_large = False
@@ -140,7 +140,7 @@ struct Outbox(Movable):
     """How long the peer may still take for what is sent."""
 
     def __init__(out self):
-        """Makes an empty outbox."""
+        """Creates an empty outbox."""
         self.operation = OperationState(OperationKind.SEND)
         self.output = Buffer()
         self.sending = Buffer()
@@ -167,7 +167,7 @@ struct Ending(Movable):
     """
 
     def __init__(out self):
-        """Makes the end of a connection that closes in order."""
+        """Creates the end of a connection that closes in order."""
         self.peer_ended = False
         self.lingers = False
         self.may_send_more = False
@@ -193,7 +193,7 @@ struct BudgetShare(Movable):
     """When it was looked at how fast octets move; 0 if never."""
 
     def __init__(out self):
-        """Makes the share of an empty connection."""
+        """Creates the share of an empty connection."""
         self.charged = 0
         self.awaits_room = False
         self.stands_in_line = False
@@ -215,7 +215,7 @@ struct Deadline(Movable):
     """The function that the timer calls."""
 
     def __init__(out self, owner: Erased):
-        """Makes the deadline of a connection that does not wait.
+        """Creates the deadline of a connection that does not wait.
 
         Args:
             owner: Any address; the connection sets its own when it begins.

@@ -166,7 +166,7 @@ struct Worker(TrivialRegisterPassable):
         heap_destroy(w)
 
     def add(self, descriptor: Int32) -> Bool:
-        """Serves a socket that somebody else has accepted.
+        """Serves a socket that another worker or caller has accepted.
 
         Args:
             descriptor: The socket; it belongs to the worker from now on.
