@@ -130,7 +130,8 @@ def wait_for_end(process: Int) -> ProcessEnd:
 
 
 def end_with_parent(parent: Int) -> Bool:
-    """Lets the kernel end this process when the thread that forked it ends.
+    """Returns whether the parent still lives, after asking the kernel to end
+    this process with the thread that forked it.
 
     Args:
         parent: The id of the process that forked this one.

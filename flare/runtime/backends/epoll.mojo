@@ -138,7 +138,7 @@ struct EpollBackend(Backend):
                 self._queue(o.descriptor)
 
     def flush(self):
-        """Has no effect: the kernel has the operations already."""
+        """Returns at once: the kernel has the operations already."""
         pass
 
     def cancel(self, operation: Operation, completions: Completions):

@@ -273,7 +273,7 @@ struct SimulatedBackend(Backend):
         return FIRST_WALL_SECONDS + self.network.state[].now_ms // 1000
 
     def destroy(self):
-        """Has no effect: the network belongs to the test."""
+        """Keeps the network, which belongs to the test."""
         pass
 
     def _ready(self) -> List[Int]:

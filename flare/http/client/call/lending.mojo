@@ -17,7 +17,7 @@ def lent(
     can_repeat: Bool = False,
     wants_new: Bool = False,
 ) raises -> ClientExchange:
-    """Gives the present request a connection: a kept or a new one.
+    """Borrows a kept connection for the present request, or opens one.
 
     Args:
         state: The client.

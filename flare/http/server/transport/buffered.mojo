@@ -127,7 +127,7 @@ def drop_large(c: PointerTo[ConnectionState]):
 
 
 def await_room(c: PointerTo[ConnectionState]):
-    """Lets a connection wait until others have freed memory.
+    """Queues a connection until others have freed memory.
 
     Args:
         c: The connection; it receives no octets meanwhile.
