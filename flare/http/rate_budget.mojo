@@ -8,7 +8,7 @@ that sends or reads octet by octet holds a connection for long.
 
 @fieldwise_init
 struct RateBudget(TrivialRegisterPassable):
-    """Holds the time that a peer has left to move octets in one direction."""
+    """The time that a peer has left to move octets in one direction."""
 
     var left_ms: Int
     """How long the peer may still be waited for."""

@@ -26,7 +26,7 @@ from .shared_document import SharedDocument
 
 
 struct ReaderState(Movable):
-    """Holds a text that is being read."""
+    """The state of reading a text."""
 
     var text: OctetPointer
     """The text. Strings that were read are decoded in place."""
@@ -67,7 +67,7 @@ struct ReaderState(Movable):
 
 
 struct JsonInput(Movable):
-    """Owns a text that is being read."""
+    """The owner of a text that is being read."""
 
     var _state: PointerTo[ReaderState]
 

@@ -6,7 +6,7 @@ comptime _OCTETS_MAX = (1 << 32) - 1024
 
 
 struct JsonLimits(ImplicitlyCopyable):
-    """Bounds a text that is read: its length, its depth and its keys."""
+    """Limits for a text that is read: its length, its depth and its keys."""
 
     var octets_max: Int
     """The longest text, in octets. A text of many small values needs up to

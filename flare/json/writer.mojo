@@ -84,7 +84,7 @@ struct WriterState(Movable):
 
 
 struct JsonOutput(Movable):
-    """Owns a text that is being written."""
+    """The owner of a text that is being written."""
 
     var _state: PointerTo[WriterState]
 

@@ -16,7 +16,7 @@ comptime NEVER = Int.MAX
 
 @fieldwise_init
 struct CookieLimits(ImplicitlyCopyable):
-    """Bounds on the stored and sent cookies."""
+    """Limits on the stored and sent cookies."""
 
     var cookies_per_domain_max: Int
     """The most cookies of one domain; at least 1."""

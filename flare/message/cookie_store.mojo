@@ -48,7 +48,7 @@ struct CookieStore(Copyable, Movable, Sized):
     """Stores cookies within limits."""
 
     var limits: CookieLimits
-    """Bounds on the stored and sent cookies."""
+    """Limits on the stored and sent cookies."""
     var suffixes: PublicSuffixes
     """The domains for which no cookie is accepted."""
     var _domains: Dict[String, List[StoredCookie]]

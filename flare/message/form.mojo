@@ -19,7 +19,7 @@ comptime _KEPT = OctetSet.of(
 
 @fieldwise_init
 struct FormLimits(ImplicitlyCopyable):
-    """Bounds on a form that is read."""
+    """Limits on a form that is read."""
 
     var octets_max: Int
     """The longest encoded form."""
@@ -34,7 +34,7 @@ struct FormLimits(ImplicitlyCopyable):
 
 @fieldwise_init
 struct FormField(Copyable, Movable):
-    """Holds one field of a form."""
+    """One field of a form."""
 
     var name: String
     """The name, decoded."""

@@ -79,7 +79,7 @@ comptime _COLON: UInt8 = 58
 
 @fieldwise_init
 struct NetErrorText(ImplicitlyCopyable, Writable):
-    """Holds the fields that the text form carries."""
+    """The fields that the text form contains."""
 
     var kind: Int
     """An index into `NET_KINDS`; other numbers read as `other`."""

@@ -91,7 +91,7 @@ struct LineRingState(Movable):
 
 @fieldwise_init
 struct LineRing(TrivialRegisterPassable):
-    """Takes the log lines of one loop."""
+    """A ring for the log lines of one loop."""
 
     var state: PointerTo[LineRingState]
     """The heap state."""

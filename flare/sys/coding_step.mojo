@@ -3,7 +3,7 @@
 
 @fieldwise_init
 struct CodingStep(TrivialRegisterPassable):
-    """Counts what one call took and gave."""
+    """The octets that one call consumed and produced."""
 
     var result: Int
     """The library's result."""

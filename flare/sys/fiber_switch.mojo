@@ -81,7 +81,7 @@ comptime _PREFETCHED_LINES = 16
 
 
 struct StackContext(Movable):
-    """Remembers where a suspended stack goes on, and where its resumer does.
+    """The places at which a suspended stack and its resumer continue.
 
     Under AddressSanitizer it also remembers what the sanitizer must be told.
     """

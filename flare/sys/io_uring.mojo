@@ -131,7 +131,7 @@ struct _TimedWait(TrivialRegisterPassable):
 
 
 struct UringState(Movable):
-    """Holds what a ring consists of. Only `Uring` touches it."""
+    """The parts of a ring. Only `Uring` uses it."""
 
     var descriptor: Int32
     """The ring's descriptor."""
@@ -242,7 +242,7 @@ def _enter(
 
 @fieldwise_init
 struct Uring(TrivialRegisterPassable):
-    """Submits operations to the kernel and collects what became of them."""
+    """Submits operations to the kernel and collects their results."""
 
     var state: PointerTo[UringState]
     """The heap state."""

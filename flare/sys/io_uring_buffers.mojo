@@ -23,7 +23,7 @@ struct _BufferEntry(TrivialRegisterPassable):
 
 
 struct BufferRingState(Movable):
-    """Holds the ring from which the kernel picks receive buffers."""
+    """The ring from which the kernel picks receive buffers."""
 
     var entries: PointerTo[_BufferEntry]
     """Shared with the kernel; the first entry's last field is the tail."""

@@ -115,7 +115,7 @@ comptime _LIBRARY = _Global[
 
 
 struct OpenSslState(Movable):
-    """Holds what is known of the loaded library, as long as the process."""
+    """The state of the loaded library; it lives as long as the process."""
 
     var functions: LibraryFunctions[_NAMES]
     """Its functions."""

@@ -27,7 +27,7 @@ comptime _ControlFunction = def(Erased, c_int, c_long, OptionalErased) thin abi(
 
 
 struct BioState(Movable):
-    """Holds what goes through one BIO. The owner keeps it on the heap."""
+    """The octets that pass through one BIO. The owner keeps it on the heap."""
 
     comptime KEYS_OCTETS_MAX = 16 * 1024
     """The secrets that are kept of one connection."""

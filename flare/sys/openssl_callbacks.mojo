@@ -33,17 +33,17 @@ comptime ServerNameFunction = def(Erased, PointerTo[c_int], Erased) thin abi(
 """Chooses a context by name."""
 
 comptime StatusFunction = def(Erased, Erased) thin abi("C") -> c_int
-"""Shows a status."""
+"""Provides the status of a certificate."""
 
 comptime SessionFunction = def(Erased, Erased) thin abi("C") -> c_int
-"""Takes a session."""
+"""Receives a session."""
 
 comptime KeyFunction = def(Erased, OctetPointer) thin abi("C") -> None
-"""Takes a line of secrets."""
+"""Receives a line of secrets."""
 
 
 struct ProtocolPreference(Movable):
-    """Holds the application protocols of a server, best first."""
+    """The application protocols of a server, the preferred first."""
 
     var library: OpenSsl
     """The library."""
@@ -83,7 +83,7 @@ struct ServerNameChoice(Movable):
 
 
 struct StapledStatus(Movable):
-    """Holds the OCSP response that a server shows with its certificate."""
+    """The OCSP response that a server sends with its certificate."""
 
     var library: OpenSsl
     """The library."""

@@ -12,8 +12,8 @@ from .memory import (
 
 
 struct SealedPages(Movable, Sized):
-    """Owns octets in pages that contain only these and are never written
-    again.
+    """The owner of octets in pages that contain only these and are never
+    written again.
 
     When the pages are unmapped, the kernel keeps those that it is still
     sending: only this process's view of them ends.

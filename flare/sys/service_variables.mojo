@@ -17,7 +17,7 @@ comptime _WATCHDOG_PID_VARIABLE: StaticString = "WATCHDOG_PID"
 
 @fieldwise_init
 struct ServiceVariables(Copyable, Movable):
-    """Holds what the environment says, unchecked."""
+    """The values of the environment variables, unchecked."""
 
     var notify_socket: String
     """A path, or `@` and an abstract name; empty if there is no socket."""

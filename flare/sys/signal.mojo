@@ -65,7 +65,7 @@ def _on_signal(number: c_int) abi("C"):
 
 
 struct SavedAction(Movable):
-    """Remembers what a signal did before: glibc's `struct sigaction`."""
+    """The previous action of a signal: glibc's `struct sigaction`."""
 
     var words: Array[UInt64, 19]
     """The handler, the mask, the flags and the restorer."""

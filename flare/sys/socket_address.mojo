@@ -30,7 +30,7 @@ comptime _COUNT_WORD = 15
 
 
 struct SocketAddressStorage(Copyable, Movable):
-    """Holds one socket address of any family in the kernel's layout.
+    """One socket address of any family in the kernel's layout.
 
     It has the size and the alignment of C's `sockaddr_storage` and no other
     field, so that its address can be handed to the kernel.

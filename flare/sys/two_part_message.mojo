@@ -36,7 +36,7 @@ struct _MessagesState(Movable):
 
 @fieldwise_init
 struct TwoPartMessages(TrivialRegisterPassable):
-    """Lends descriptions of sends until the kernel has copied them.
+    """Lends message descriptions for sends until the kernel has copied them.
 
     io_uring copies a description when it takes the submission that names it.
     """

@@ -2,7 +2,7 @@
 
 
 struct DecodingLimits(ImplicitlyCopyable):
-    """Bounds the length of decoded content, absolutely and relatively.
+    """Limits on the length of decoded content, absolute and relative.
 
     A megabyte can decode to gigabytes. Both bounds apply to each of several
     codings. They are checked after each step, so at most one step exceeds

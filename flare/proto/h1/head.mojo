@@ -25,7 +25,7 @@ struct BodyKind:
 
 @fieldwise_init
 struct HeadProgress(TrivialRegisterPassable):
-    """Remembers how far a head has been read, between two windows."""
+    """How far a head has been read, between two windows."""
 
     comptime START_LINE: UInt8 = 0
     """Empty lines, then a method or a version."""
@@ -68,7 +68,7 @@ struct HeadProgress(TrivialRegisterPassable):
 
 
 struct Head(Movable):
-    """Holds one request or response head, and later its trailers.
+    """A request or response head, and later its trailers.
 
     It is reused: a new head keeps the memory of the tables of lines.
     """

@@ -20,8 +20,9 @@ comptime _PADDING_MAX = 64
 
 @fieldwise_init
 struct MultipartLimits(ImplicitlyCopyable):
-    """Bounds what is read of a form; how long it is, the content's own bound
-    says."""
+    """Limits for a form that is read. The limit of the content bounds the
+    length of the form.
+    """
 
     var parts_max: Int
     """The most parts."""

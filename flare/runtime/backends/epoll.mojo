@@ -71,7 +71,7 @@ comptime _ACCEPTS_PER_TURN = 64
 
 @fieldwise_init
 struct EpollBackend(Backend):
-    """Carries operations to sockets when epoll says that they are ready."""
+    """Performs operations on sockets when epoll reports that they are ready."""
 
     var state: PointerTo[EpollBackendState]
     """The heap state."""

@@ -12,7 +12,7 @@ comptime EVENTS_MAX = 512
 
 
 struct EpollBackendState(Movable):
-    """Holds the interests. Only `EpollBackend` touches it."""
+    """The interests in descriptors. Only `EpollBackend` uses it."""
 
     var epoll: Int32
     """The epoll descriptor."""

@@ -55,7 +55,7 @@ comptime _GARBAGE: UInt8 = 0xA5
 
 @fieldwise_init
 struct SimulatedBackend(Backend):
-    """Carries operations over a network in memory."""
+    """Performs operations over a network in memory."""
 
     var network: SimulatedNetwork
     """The network; it outlives the backend."""

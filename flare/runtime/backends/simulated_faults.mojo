@@ -10,7 +10,7 @@ comptime _GAMMA: UInt64 = 0x9E3779B97F4A7C15
 
 
 struct SimulatedFaults(Copyable, Movable):
-    """Holds how often each fault strikes where it can, in 1,000 chances."""
+    """How often each fault strikes, per 1,000 chances."""
 
     var short_receives: Int
     """A receive carries less than has arrived."""
@@ -187,7 +187,7 @@ struct SimulatedFaultCounts(ImplicitlyCopyable):
 
 
 struct Draws(Copyable, Movable):
-    """Draws numbers from one SplitMix64 stream."""
+    """A stream of random numbers (SplitMix64)."""
 
     var state: UInt64
     """All that the stream remembers."""

@@ -26,7 +26,9 @@ comptime FIRST_WALL_SECONDS = 784_111_777
 
 
 struct SimulatedNetworkState(Movable):
-    """Holds the network. Only `SimulatedNetwork` and its backend touch it."""
+    """The state of the network. Only `SimulatedNetwork` and its backend use
+    it.
+    """
 
     var sockets: List[PointerTo[SimulatedSocket]]
     """All descriptors, from `FIRST_DESCRIPTOR` on."""

@@ -9,7 +9,7 @@ comptime FIRST_DESCRIPTOR = 1_000_000
 
 
 struct SimulatedSocket(Movable):
-    """Holds one end of a connection, or a listener."""
+    """One end of a connection, or a listener."""
 
     var is_open: Bool
     """Whether the descriptor is open."""
@@ -68,7 +68,7 @@ struct SimulatedSocket(Movable):
 
 @fieldwise_init
 struct PendingOperation(ImplicitlyCopyable):
-    """Remembers an operation in flight."""
+    """An operation in flight."""
 
     var operation: Operation
     """The operation."""

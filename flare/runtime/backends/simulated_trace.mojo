@@ -40,7 +40,7 @@ struct TraceEvent(ImplicitlyCopyable, Writable):
 
 
 struct Trace(Movable):
-    """Holds the last events, if they are wanted."""
+    """The last events, if tracing is on."""
 
     var is_on: Bool
     """Whether events are recorded."""

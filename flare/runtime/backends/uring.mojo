@@ -69,7 +69,7 @@ comptime _SOCK_CLOEXEC: UInt32 = 0x80000
 
 
 struct UringBackendState(Movable):
-    """Holds the rings. Only `UringBackend` touches it."""
+    """The state of the rings. Only `UringBackend` uses it."""
 
     var ring: Uring
     """Submissions and completions."""
@@ -121,7 +121,7 @@ struct UringBackendState(Movable):
 
 @fieldwise_init
 struct UringBackend(Backend):
-    """Carries operations to io_uring."""
+    """Performs operations with io_uring."""
 
     var state: PointerTo[UringBackendState]
     """The heap state."""

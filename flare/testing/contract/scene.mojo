@@ -16,7 +16,7 @@ comptime _TURNS_MAX = 3_000
 
 
 struct WatchState(Movable):
-    """Holds an operation and its completions. Only `Watch` touches it."""
+    """An operation and its completions. Only `Watch` uses it."""
 
     var operation: OperationState
     """The operation."""
@@ -141,7 +141,7 @@ struct Watch(TrivialRegisterPassable):
 
 
 struct Scene[W: ReactorWorld](Movable):
-    """Owns a world and the operations that are played in it.
+    """The owner of a world and of the operations that are played in it.
 
     Parameters:
         W: The type of the world.

@@ -19,7 +19,7 @@ from ..transport.clock import Clock
 
 
 struct CallState(Movable):
-    """Holds one call."""
+    """The state of one call."""
 
     var origin: Optional[Origin]
     """Where the present request goes."""
@@ -218,7 +218,7 @@ struct CallState(Movable):
 
 
 comptime Call = PointerTo[CallState]
-"""Names the block of one call."""
+"""A handle to the block of one call."""
 
 
 @always_inline

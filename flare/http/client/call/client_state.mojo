@@ -26,7 +26,9 @@ comptime _KEPT_CALLS_MAX = 256
 
 
 struct ClientState(Movable):
-    """Holds one client; it lives as long as its owner or one of its calls."""
+    """The state of one client. It lives as long as its owner or one of its
+    calls.
+    """
 
     var config: ClientConfig
     """The configuration."""

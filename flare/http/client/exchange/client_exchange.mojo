@@ -30,8 +30,9 @@ comptime _CONTINUE = 100
 
 @fieldwise_init
 struct ClientExchange(TrivialRegisterPassable):
-    """Handles one exchange; it has a connection from `Pool.lend` until
-    `Pool.release` or `Pool.discard`."""
+    """A handle to one exchange. It has a connection from `Pool.lend` until
+    `Pool.release` or `Pool.discard`.
+    """
 
     var state: PointerTo[ClientExchangeState]
     """The exchange, in the block of its call."""

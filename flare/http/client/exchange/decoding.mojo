@@ -132,7 +132,7 @@ def decode_whole(decoder: ContentDecoder, content: PointerTo[Buffer]) raises:
 
 
 struct CodedContent(Movable):
-    """Holds what has come of a coded content and is not decoded."""
+    """The received octets of a coded content that are not decoded yet."""
 
     var decoder: ContentDecoder
     """The decoder."""

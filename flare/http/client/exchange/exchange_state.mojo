@@ -16,8 +16,9 @@ comptime _KEPT_LINES_MAX = 128
 
 
 struct ClientExchangeState(Movable):
-    """Holds one exchange. Only `ClientExchange` and the module of its protocol
-    touch it."""
+    """The state of one exchange. Only `ClientExchange` and the module of its
+    protocol use it.
+    """
 
     var connection: Optional[ClientConnection]
     """The connection that carries it, from the pool; none before and after."""

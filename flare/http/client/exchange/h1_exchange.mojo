@@ -23,7 +23,7 @@ comptime _ANSWER_TIMEOUT_MS = 100
 
 @fieldwise_init
 struct H1Exchange(TrivialRegisterPassable):
-    """Handles an exchange whose connection speaks HTTP/1.1."""
+    """A handle to an exchange whose connection speaks HTTP/1.1."""
 
     var state: PointerTo[ClientExchangeState]
     """The exchange."""

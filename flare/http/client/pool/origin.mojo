@@ -10,7 +10,9 @@ from .wait_queue import WaitQueue, WaitQueueState
 
 
 struct OriginState(Movable):
-    """Holds one origin: its name, its connections, and who waits for one."""
+    """The state of one origin: its name, its connections, and the fibers that
+    wait for one.
+    """
 
     var is_secure: Bool
     """Whether TLS is spoken."""

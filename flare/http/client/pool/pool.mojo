@@ -20,11 +20,11 @@ from .origin import OriginState, queue_of
 comptime _SWEEP_EVERY_MS = 1_000
 
 comptime Origin = PointerTo[OriginState]
-"""Names an origin of a pool."""
+"""A handle to an origin of a pool."""
 
 
 struct PoolState(Movable):
-    """Holds the connections of one client. Only `Pool` touches it."""
+    """The connections of one client. Only `Pool` uses it."""
 
     var limits: PoolLimits
     """The bounds."""

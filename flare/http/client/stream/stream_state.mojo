@@ -26,7 +26,7 @@ comptime _UNBOUNDED = 1 << 62
 
 
 struct RequestSide(Movable):
-    """Holds how far the request has come."""
+    """The progress of the request."""
 
     comptime HEAD: UInt8 = 0
     """Its head was not sent."""
@@ -61,7 +61,7 @@ struct RequestSide(Movable):
 
 
 struct ResponseSide(Movable):
-    """Holds how far the response has come, and what is known of it."""
+    """The progress of the response, and its known parts."""
 
     comptime AWAITED: UInt8 = 0
     """Its head has not come."""
@@ -100,7 +100,7 @@ struct ResponseSide(Movable):
 
 
 struct ClientStreamState(Movable):
-    """Holds one exchange that a program carries out bit by bit."""
+    """The state of one exchange that a program carries out piece by piece."""
 
     var owner: CallOwner
     """The call, and its client."""
@@ -166,7 +166,7 @@ struct ClientStreamState(Movable):
 
 @fieldwise_init
 struct StreamSides(TrivialRegisterPassable):
-    """Handles the two sides of a stream: fibers enter and leave them."""
+    """A handle to the two sides of a stream: fibers enter and leave them."""
 
     var state: PointerTo[ClientStreamState]
     """The stream."""

@@ -31,7 +31,7 @@ comptime _KEPT_OCTETS_MAX = 64 * 1024
 
 
 struct ClientTransport(Movable):
-    """Owns one stream: TCP, TLS over TCP, or a Unix socket."""
+    """The owner of one stream: TCP, TLS over TCP, or a Unix socket."""
 
     var tcp: Optional[TcpStream]
     """The stream, if it is TCP without TLS."""
@@ -51,7 +51,7 @@ struct ClientTransport(Movable):
 
 
 struct ClientConnectionState(Movable):
-    """Holds one connection. Only `ClientConnection` touches it."""
+    """The state of one connection. Only `ClientConnection` uses it."""
 
     var h1: H1State
     """The state of the HTTP/1.1 machine; only `H1Exchange` touches it."""

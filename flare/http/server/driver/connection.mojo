@@ -55,7 +55,7 @@ comptime _NO_ROOM = 503
 
 @fieldwise_init
 struct Connection(TrivialRegisterPassable):
-    """Handles a connection of a worker."""
+    """A handle to a connection of a worker."""
 
     var state: PointerTo[ConnectionState]
     """The heap state."""

@@ -24,7 +24,9 @@ struct _ServiceState(Movable):
 
 
 struct Service(Copyable, Movable):
-    """Speaks to systemd for a server, on any thread; copies share one state."""
+    """Sends a server's notifications to systemd, on any thread. Copies share
+    one state.
+    """
 
     var _state: ArcPointer[_ServiceState]
 

@@ -103,7 +103,7 @@ struct _WatchState(Movable):
 
 @fieldwise_init
 struct OrderWatch(TrivialRegisterPassable):
-    """Obeys orders in a worker's loop.
+    """Obeys orders to stop in a worker's loop.
 
     The first one shuts the server down, the second ends it at once.
     """

@@ -7,7 +7,7 @@ from .notify_socket import WATCHDOG_PARTS
 
 
 struct WorkerQuestions(Movable):
-    """Remembers which worker owes an answer, and since when."""
+    """The questions to workers that are not answered yet, and their times."""
 
     var due_ms: Int
     """When to ask next; `Int.MAX` before `begin`."""

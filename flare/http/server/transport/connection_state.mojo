@@ -241,7 +241,8 @@ struct ProxiedClient(Movable):
 
 
 struct ConnectionState(Movable):
-    """Holds one connection. Only the driver and the rooms below it touch it.
+    """The state of one connection. Only the driver and the rooms below it use
+    it.
 
     An idle connection holds no buffer and no exchange: only this.
     """

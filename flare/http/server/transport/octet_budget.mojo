@@ -7,7 +7,7 @@ from flare.runtime.timer_wheel import TimerEntry
 
 
 struct OctetBudget(Movable):
-    """Holds the sum of what connections have buffered. `buffered.mojo` and
+    """The sum of the buffered octets of all connections. `buffered.mojo` and
     `content_room.mojo` change it.
 
     Contents may fill three quarters of it. The last quarter is for heads and

@@ -48,7 +48,7 @@ comptime SPARE_CONTENT_OCTETS_MAX = 16 * 1024
 
 @fieldwise_init
 struct ExchangeFunctions(TrivialRegisterPassable):
-    """Holds what an exchange and its fiber call back."""
+    """The functions that an exchange and its fiber call."""
 
     var carrier: CarrierFunctions
     """The carrier functions of exchanges."""
@@ -61,7 +61,7 @@ struct ExchangeFunctions(TrivialRegisterPassable):
 
 
 struct ListenerState(Movable):
-    """Holds a worker's interest in one listening socket."""
+    """A worker's interest in one listening socket."""
 
     var accept: OperationState
     """The multishot accept."""
@@ -117,7 +117,7 @@ struct Accepted(Copyable, Movable):
 
 
 struct WorkerState(Movable):
-    """Holds one worker. Only `Worker` and its connections touch it."""
+    """The state of one worker. Only `Worker` and its connections use it."""
 
     var reactor: Reactor
     """The worker's loop."""
