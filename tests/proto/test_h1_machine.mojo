@@ -230,6 +230,73 @@ def test_the_error_of_a_client_has_no_status() raises:
     heap_destroy(machine.state)
 
 
+def test_a_client_is_told_how_a_body_comes() raises:
+    var rows: List[_Row] = [
+        _Row("Content-Length: 5", "", True, True, 5),
+        _Row("Content-Length: 5", "abc", True, True, 2),
+        _Row("Content-Length: 5", "abcde", True, True, 0),
+        _Row("Content-Length: 0", "", False, False, 0),
+        _Row("Transfer-Encoding: chunked", "", True, False, 0),
+        _Row("Transfer-Encoding: chunked", "5\r\nab", True, False, 0),
+        _Row("X: until the close", "", True, False, Int.MAX),
+        _Row("X: until the close", "abc", True, False, Int.MAX),
+    ]
+    for row in rows:
+        var machine = H1Machine(heap_create(H1State(Role.CLIENT, H1Limits())))
+        var head = heap_create(Head())
+        var output = heap_create(Buffer())
+        assert_equal(machine.plain_octets(), 0, "nothing was asked")
+        _ask(machine, output)
+        assert_equal(machine.plain_octets(), 0, "the head comes first")
+        var window = String("HTTP/1.1 200 OK\r\n", row.framing, "\r\n\r\n")
+        _ = machine.next_event(window.as_bytes(), head)
+        var body = row.came.as_bytes()
+        while len(body) > 0:
+            var event = machine.next_event(body, head)
+            body = body[event.consumed :]
+        assert_equal(machine.has_body(), row.has_body, row.framing)
+        assert_equal(machine.has_counted_body(), row.is_counted, row.framing)
+        assert_equal(machine.plain_octets(), row.plain, row.framing)
+        machine.receive_end()
+        assert_equal(machine.plain_octets(), 0, "the end has come")
+        heap_destroy(output)
+        heap_destroy(head)
+        heap_destroy(machine.state)
+
+
+def test_a_limit_holds_for_the_next_body() raises:
+    for octets_max in [2, 3]:
+        var machine = H1Machine(heap_create(H1State(Role.CLIENT, H1Limits())))
+        var head = heap_create(Head())
+        var output = heap_create(Buffer())
+        machine.limit_body(octets_max)
+        _ask(machine, output)
+        var window = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n"
+        var is_refused = False
+        try:
+            _ = machine.next_event(window.as_bytes(), head)
+        except:
+            is_refused = True
+        assert_equal(is_refused, octets_max < 3)
+        heap_destroy(output)
+        heap_destroy(head)
+        heap_destroy(machine.state)
+
+
+def test_only_a_body_of_unknown_length_is_sent_in_chunks() raises:
+    for length in [BodyLength.NONE, BodyLength.known(3), BodyLength.UNKNOWN]:
+        var machine = H1Machine(heap_create(H1State(Role.CLIENT, H1Limits())))
+        var output = heap_create(Buffer())
+        var fields = HeaderMap()
+        fields.append("Host", "a")
+        machine.send_request_head("POST", "/", fields, length, output)
+        assert_equal(
+            machine.sends_chunks(), length.octets == BodyLength.UNKNOWN.octets
+        )
+        heap_destroy(output)
+        heap_destroy(machine.state)
+
+
 def test_a_response_to_head_allows_no_body() raises:
     var machine = _server()
     var head = heap_create(Head())
@@ -243,6 +310,22 @@ def test_a_response_to_head_allows_no_body() raises:
     assert_false(machine.response_allows_body(200))
     heap_destroy(head)
     heap_destroy(machine.state)
+
+
+@fieldwise_init
+struct _Row(Copyable, Movable):
+    var framing: StaticString
+    var came: StaticString
+    var has_body: Bool
+    var is_counted: Bool
+    var plain: Int
+
+
+def _ask(machine: H1Machine, output: PointerTo[Buffer]) raises:
+    var fields = HeaderMap()
+    fields.append("Host", "a")
+    machine.send_request_head("GET", "/", fields, BodyLength.NONE, output)
+    machine.send_end(output)
 
 
 def _answer(machine: H1Machine, output: PointerTo[Buffer]) raises:

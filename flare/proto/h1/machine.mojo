@@ -428,6 +428,57 @@ struct H1Machine(TrivialRegisterPassable):
             and not s.is_last
         )
 
+    @always_inline
+    def limit_body(self, octets_max: Int):
+        """Bounds the body of the message that is received next.
+
+        Args:
+            octets_max: The most octets it may have.
+        """
+        self.state[].limits.body_octets_max = octets_max
+
+    @always_inline
+    def has_body(self) -> Bool:
+        """Returns whether the received message has a body.
+
+        Returns:
+            False if its head says that there is none, or that it is empty.
+        """
+        return self.state[].receive_body != BodyKind.NONE
+
+    @always_inline
+    def has_counted_body(self) -> Bool:
+        """Returns whether Content-Length delimits the received body.
+
+        Returns:
+            False if there is none, or if chunks or the close delimit it.
+        """
+        return self.state[].receive_body == BodyKind.LENGTH
+
+    @always_inline
+    def sends_chunks(self) -> Bool:
+        """Returns whether the body that is sent is chunked.
+
+        Returns:
+            False if `count_data` may stand for `send_data`.
+        """
+        return self.state[].send_body == BodyKind.CHUNKED
+
+    def plain_octets(self) -> Int:
+        """Returns how many of the next octets are body as they stand; for a
+        client whose window is empty.
+
+        Returns:
+            Octets that may be received in place before `next_event` sees them;
+            0 if the next octet may be something else.
+        """
+        ref s = self.state[]
+        if s.has_ended or s.response != SideState.BODY:
+            return 0
+        if s.receive_body == BodyKind.UNTIL_CLOSE:
+            return Int.MAX
+        return s.receive_left if s.receive_body == BodyKind.LENGTH else 0
+
     def response_allows_body(self, status: Int) -> Bool:
         """Returns whether a response to the request in progress has a body.
 

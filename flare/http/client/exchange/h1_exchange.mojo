@@ -8,8 +8,7 @@ connection for itself. No other module of the client reaches the machine.
 from flare.core import PointerTo
 from flare.message import HeaderMap
 from flare.net import NetError
-from flare.proto.h1 import BodyKind, BodyLength, H1Event, H1Machine
-from flare.proto.h1.state import SideState
+from flare.proto.h1 import BodyLength, H1Event, H1Machine
 from flare.runtime.socket_exchange import SentAndReceived
 from flare.sys.errno import EAGAIN
 
@@ -43,7 +42,7 @@ struct H1Exchange(TrivialRegisterPassable):
         Args:
             octets_max: The longest content that may come.
         """
-        self._connection().state[].h1.limits.body_octets_max = octets_max
+        self._machine().limit_body(octets_max)
 
     def write_head(
         self,
@@ -114,7 +113,7 @@ struct H1Exchange(TrivialRegisterPassable):
                 said; and what the transport raises.
         """
         var c = self._connection()
-        var is_copied = c.state[].h1.send_body == BodyKind.CHUNKED
+        var is_copied = self._machine().sends_chunks()
         try:
             if is_copied:
                 self._machine().send_data(octets, c.output())
@@ -309,18 +308,9 @@ struct H1Exchange(TrivialRegisterPassable):
             The most octets that may be received straight into the memory of the
             content; 0 if they need to be looked at first.
         """
-        ref c = self._connection().state[]
-        if (
-            len(c.received) != 0
-            or c.h1.has_ended
-            or c.h1.response != SideState.BODY
-        ):
+        if len(self._connection().state[].received) != 0:
             return 0
-        if c.h1.receive_body == BodyKind.UNTIL_CLOSE:
-            return Int.MAX
-        return c.h1.receive_left if (
-            c.h1.receive_body == BodyKind.LENGTH
-        ) else 0
+        return self._machine().plain_octets()
 
     def receive_content(self, into: Span[mut=True, UInt8, _]) raises -> Int:
         """Receives content directly into memory.
@@ -354,7 +344,7 @@ struct H1Exchange(TrivialRegisterPassable):
         Returns:
             False if its head says that there is none, or that it is empty.
         """
-        return self._connection().state[].h1.receive_body != BodyKind.NONE
+        return self._machine().has_body()
 
     def announced_octets(self) -> Int:
         """Returns the announced length of the response's content.
@@ -362,7 +352,7 @@ struct H1Exchange(TrivialRegisterPassable):
         Returns:
             The length; -1 if only the end shows it.
         """
-        if self._connection().state[].h1.receive_body != BodyKind.LENGTH:
+        if not self._machine().has_counted_body():
             return -1
         return self.state[].head.content_length
 
