@@ -249,8 +249,8 @@ struct ExchangeState(Movable):
     """The fiber that runs the handler."""
     var request_id: Int
     """The number of the request, from 1, counted by the worker. It is 0 until
-    the head is complete, and after the request is over. Old handles thus find
-    that the block is no longer theirs.
+    the head is complete, and after the request is over. So old handles detect
+    that the block no longer belongs to them.
     """
     var started_ms: Int
     """When the head was complete, by the reactor's clock; 0 before."""

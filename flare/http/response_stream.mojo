@@ -107,8 +107,8 @@ struct ResponseStream(TrivialRegisterPassable, Writer):
         it at once.
 
         Args:
-            endless: True for a feed that goes on for ever. The default is True
-                for `text/event-stream`, otherwise False.
+            endless: True for a feed without an end. The default is True for
+                `text/event-stream`, otherwise False.
 
         Raises:
             An error `http.stream_over` after the function has returned.

@@ -57,7 +57,7 @@ def unsafe_write_quoted(
     """Writes a string of a padded text, quoted and escaped.
 
     Args:
-        target: Where to write it.
+        target: The destination.
         text: The content, UTF-8.
 
     Returns:

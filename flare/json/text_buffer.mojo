@@ -150,7 +150,7 @@ def unsafe_write_decimal(target: OctetPointer, number: Int) -> Int:
     """Writes a number as decimal digits without leading zeros.
 
     Args:
-        target: Where to write them.
+        target: The destination.
         number: Not negative.
 
     Returns:

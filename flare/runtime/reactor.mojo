@@ -59,7 +59,7 @@ struct ReactorState(Movable):
     var config: ReactorConfig
     """The bounds."""
     var backend_kind: BackendKind
-    """Which backend runs."""
+    """The kind of the backend."""
     var backend: Erased
     """The backend; the functions below know its type."""
     var turn_once: def(Reactor, Int) thin -> None

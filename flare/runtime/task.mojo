@@ -41,7 +41,7 @@ struct TaskOutcome[T: Movable & Deinitable](Movable):
     """
 
     var gone: UInt32
-    """Which owners have left; atomic, for a handle on another thread."""
+    """The owners that have left; atomic, for a handle on another thread."""
     var result: Optional[Self.T]
     """The result of the body."""
     var error: Optional[Error]

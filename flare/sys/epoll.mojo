@@ -136,7 +136,7 @@ def epoll_wait(
 
     Args:
         epoll: The epoll descriptor.
-        events: Where to put them.
+        events: The memory for them.
         count: How many fit.
         timeout_ms: The longest wait, cut to what 31 bits hold; -1 waits for
             ever.

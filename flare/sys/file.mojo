@@ -46,7 +46,7 @@ def read_descriptor(descriptor: Int32, into: Span[mut=True, UInt8, _]) -> Int:
 
     Args:
         descriptor: The descriptor.
-        into: Where to put them.
+        into: The destination.
 
     Returns:
         The count read, 0 at the end, or the negated errno.

@@ -162,7 +162,7 @@ struct UringState(Movable):
     var completions: PointerTo[CompletionEntry]
     """The completion entries."""
     var submission_order: PointerTo[UInt32]
-    """Which entry each place of the submission ring stands for."""
+    """The entry of each place of the submission ring."""
     var used: Int
     """How many entries hold submissions. Those that the kernel has taken are
     used again from the first on, so that few of them stay in the caches."""
@@ -464,7 +464,7 @@ struct Uring(TrivialRegisterPassable):
         """Reads a completion that is ready.
 
         Args:
-            index: Which one, below `ready()`.
+            index: Its index, below `ready()`.
 
         Returns:
             The completion.

@@ -36,7 +36,7 @@ struct BufferRingState(Movable):
         """Describes a mapped ring.
 
         Args:
-            address: Where it is mapped.
+            address: The address of its mapping.
             count: How many entries; a power of two.
         """
         self.entries = at_address(address).unsafe_bitcast[_BufferEntry]()

@@ -56,8 +56,8 @@ def map_private(octets: Int) -> Int:
 
 
 def map_private_in_huge_pages(octets: Int) -> Int:
-    """Maps zeroed memory of this process alone, in huge pages as far as it
-    fills such and the system has them (madvise(2), `MADV_HUGEPAGE`).
+    """Maps zeroed private memory, in huge pages if it fills them and the
+    system has them (madvise(2), `MADV_HUGEPAGE`).
 
     Args:
         octets: The length.

@@ -17,7 +17,7 @@ struct MessageDescription[Parts: TrivialRegisterPassable](Copyable, Movable):
     var name_octets: Int
     """How long that is."""
     var parts: Self.Parts
-    """Where the first `struct iovec` lies."""
+    """The address of the first `struct iovec`."""
     var part_count: Int
     """How many of them follow each other."""
     var control: Int
@@ -31,7 +31,7 @@ struct MessageDescription[Parts: TrivialRegisterPassable](Copyable, Movable):
         """Describes a message to the peer of a connected socket.
 
         Args:
-            parts: Where the first `struct iovec` lies.
+            parts: The address of the first `struct iovec`.
             part_count: How many there are.
         """
         self.name = 0

@@ -156,7 +156,7 @@ def on_server_name(
 
     Args:
         connection: The SSL.
-        alert: Which alert to send; not used.
+        alert: The alert to send; not used.
         argument: A `ServerNameChoice`.
 
     Returns:

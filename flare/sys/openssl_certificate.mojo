@@ -54,11 +54,12 @@ struct Certificate(TrivialRegisterPassable):
 
     @no_inline
     def subject(self) -> Optional[List[UInt8]]:
-        """Writes whom the certificate is for (RFC 4514), as `CN=a,O=b`.
+        """Returns the subject of the certificate (RFC 4514), as `CN=a,O=b`.
 
         Returns:
-            Printable ASCII, all of it: a name that is cut could be that of
-            somebody else. None if it cannot be written, without memory.
+            The complete name, in printable ASCII: a truncated name could be
+            that of another subject. None if it cannot be written, without
+            memory.
         """
         var name = self.library.function[
             "X509_get_subject_name",

@@ -219,7 +219,7 @@ struct SslConnection(TrivialRegisterPassable):
         """Reads what was decrypted.
 
         Args:
-            into: Where to put it; not empty.
+            into: The destination; not empty.
 
         Returns:
             A constant `SSL_…`, or another number for a failure, and the
@@ -303,7 +303,7 @@ struct SslConnection(TrivialRegisterPassable):
         )
 
     def is_resumed(self) -> Bool:
-        """Returns whether the connection goes on with a session.
+        """Returns whether the connection resumed a session.
 
         Returns:
             True if the handshake was a short one.

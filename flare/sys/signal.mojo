@@ -155,7 +155,7 @@ def action_of_signal(number: Int, into: PointerTo[SavedAction]):
 
     Args:
         number: The signal.
-        into: Where to put the action.
+        into: The memory for the action.
     """
     _ = _sigaction(number, None, into)
 

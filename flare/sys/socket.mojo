@@ -430,7 +430,7 @@ def receive_octets(
 
     Args:
         descriptor: The socket.
-        into: Where to put them.
+        into: The destination.
         flags: `MSG_PEEK`, `MSG_DONTWAIT` and the like.
 
     Returns:
@@ -453,7 +453,7 @@ def receive_octets_from(
 
     Args:
         descriptor: A datagram socket.
-        into: Where to put it.
+        into: The destination.
         sender: Set to the sender's address.
         flags: `MSG_TRUNC`, `MSG_DONTWAIT` and the like.
 

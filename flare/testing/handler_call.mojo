@@ -63,7 +63,7 @@ struct HandlerCallState(Movable):
     var sent: Buffer
     """The latest output of the machine; only its checks matter here."""
     var trailers: Optional[PointerTo[HeaderMap]]
-    """Where the trailers of a streamed response go."""
+    """The destination of a streamed response's trailers."""
     var content: List[UInt8]
     """The content of a streamed response, as its function wrote it."""
 

@@ -80,7 +80,7 @@ struct DnsHeader(ImplicitlyCopyable):
         """Appends the header.
 
         Args:
-            message: Where to append.
+            message: The destination.
         """
         append_uint16(self.id, message)
         append_uint16(self.flags, message)
@@ -157,7 +157,7 @@ def uint16_at(octets: Span[UInt8, _], at: Int) -> UInt16:
 
     Args:
         octets: The octets.
-        at: Where it begins; both octets are there.
+        at: Its offset; both octets are there.
 
     Returns:
         The number.
@@ -171,7 +171,7 @@ def uint32_at(octets: Span[UInt8, _], at: Int) -> UInt32:
 
     Args:
         octets: The octets.
-        at: Where it begins; all four octets are there.
+        at: Its offset; all four octets are there.
 
     Returns:
         The number.
@@ -186,7 +186,7 @@ def append_uint16(number: UInt16, mut octets: List[UInt8]):
 
     Args:
         number: The number.
-        octets: Where to append.
+        octets: The destination.
     """
     octets.append(UInt8(number >> 8))
     octets.append(UInt8(number & 255))

@@ -40,7 +40,7 @@ struct HeadProgress(TrivialRegisterPassable):
     comptime VALUE: UInt8 = 5
     """A field value."""
     comptime FOLD: UInt8 = 6
-    """A line that goes on with the value before it; of responses only."""
+    """A line that continues the value before it; in responses only."""
 
     var part: UInt8
     """The part to which the next octet belongs, one of the constants."""
@@ -54,7 +54,7 @@ struct HeadProgress(TrivialRegisterPassable):
     var name_octets: UInt32
     """The length of the name whose value is being read."""
     var section_start: UInt32
-    """Where the field section begins."""
+    """The offset of the field section."""
     var codings: UInt8
     """The codings of Transfer-Encoding so far; bits of `framing`."""
     var is_odd: Bool
@@ -121,7 +121,7 @@ struct Head(Movable):
     var target: RequestTarget
     """Form and parts of the request target, as offsets from its start."""
     var target_start: Int
-    """Where the request target or the reason phrase begins."""
+    """The offset of the request target or the reason phrase."""
     var target_octets: Int
     """The length of the request target or of the reason phrase."""
     var version_minor: Int
@@ -201,7 +201,7 @@ struct Head(Movable):
 
         Args:
             owner: The address of the connection state.
-            start: Where the trailer section begins in the window.
+            start: The offset of the trailer section in the window.
         """
         self.trailers.clear()
         self.has_mended_trailers = False

@@ -48,7 +48,7 @@ def two_octets(p: Pointer[mut=False, UInt8, _], at: Int) -> UInt16:
 
     Args:
         p: The front of the window.
-        at: Where they lie.
+        at: Their offset.
 
     Returns:
         The octets.
@@ -64,7 +64,7 @@ def four_octets(p: Pointer[mut=False, UInt8, _], at: Int) -> UInt32:
 
     Args:
         p: The front of the window.
-        at: Where they lie.
+        at: Their offset.
 
     Returns:
         The octets.
@@ -80,7 +80,7 @@ def eight_octets(p: Pointer[mut=False, UInt8, _], at: Int) -> UInt64:
 
     Args:
         p: The front of the window.
-        at: Where they lie.
+        at: Their offset.
 
     Returns:
         The octets.

@@ -23,7 +23,7 @@ struct PartDescription(Copyable, Movable):
 
     @staticmethod
     def field(var name: String) -> Self:
-        """Describes a field that is no file.
+        """Describes a field that is not a file.
 
         Args:
             name: Its name.
@@ -74,8 +74,9 @@ struct MultipartWriter(Copyable, Movable):
         """Writes the value of Content-Type.
 
         Returns:
-            The type with the boundary. It is quoted only if it is no token:
-            many servers take quotation marks for a part of the boundary.
+            The type with the boundary. It is quoted only if it is not a token,
+            because many servers take quotation marks for a part of the
+            boundary.
         """
         if is_token(self._boundary.as_bytes()):
             return String("multipart/form-data; boundary=", self._boundary)

@@ -81,7 +81,7 @@ struct EpollBackend(Backend):
         """Opens epoll.
 
         Args:
-            buffers: Where receive buffers come from.
+            buffers: The pool of receive buffers.
 
         Returns:
             0 and the backend, or the negated errno and none.
@@ -146,7 +146,7 @@ struct EpollBackend(Backend):
 
         Args:
             operation: The operation.
-            completions: Where its completion is put.
+            completions: The list to which its completion is added.
         """
         var descriptor = Int(operation.state[].descriptor)
         if descriptor < 0:
@@ -169,7 +169,7 @@ struct EpollBackend(Backend):
 
         Args:
             timeout_ms: The longest wait; 0 only looks, -1 waits for ever.
-            completions: Where to put completions.
+            completions: The list to which completions are added.
         """
         var retries = len(self.state[].retry)
         var limit = timeout_ms

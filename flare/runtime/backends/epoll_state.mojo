@@ -17,13 +17,13 @@ struct EpollBackendState(Movable):
     var epoll: Int32
     """The epoll descriptor."""
     var buffers: BufferPool
-    """Where receive buffers come from."""
+    """The pool of receive buffers."""
     var interests: List[Interest]
     """One entry per descriptor number."""
     var retry: List[Int32]
-    """Descriptors with an operation that can go on without an event."""
+    """Descriptors with an operation that can continue without an event."""
     var events: PointerTo[EpollEvent]
-    """Where the kernel puts events."""
+    """The memory for the kernel's events."""
 
     var pipe: SplicePipe
     """Takes sealed pages to sockets."""

@@ -60,7 +60,7 @@ struct SimulatedBackend(Backend):
     var network: SimulatedNetwork
     """The network; it outlives the backend."""
     var buffers: BufferPool
-    """Where receive buffers come from."""
+    """The pool of receive buffers."""
 
     def submit(self, operation: Operation, completions: Completions):
         """Queues an operation; a later `collect` completes it.

@@ -425,9 +425,9 @@ struct Peer(TrivialRegisterPassable):
     var network: SimulatedNetwork
     """The network."""
     var index: Int
-    """Which socket."""
+    """The descriptor of the socket."""
     var generation: Int
-    """Which user of it."""
+    """The number of its user."""
 
     def send(self, octets: Span[UInt8, _]):
         """Sends octets at once, however many the other end has not read.
@@ -490,7 +490,7 @@ struct Peer(TrivialRegisterPassable):
         return max(WINDOW_OCTETS - len(self.network.socket(other)[].inbound), 0)
 
     def end_sending(self):
-        """Sends no more; receiving goes on."""
+        """Ends sending; receiving continues."""
         if self._is_mine():
             self.network.note("client ends", "", self.index)
             self.network.end_sending(self.index)

@@ -76,13 +76,13 @@ struct UringBackendState(Movable):
     var buffer_ring: BufferRing
     """The buffers the kernel picks from."""
     var buffers: BufferPool
-    """Where they come from."""
+    """The pool of receive buffers."""
     var messages: TwoPartMessages
     """Describes sends to the kernel."""
     var pipe: SplicePipe
     """Takes sealed pages to sockets."""
     var lent: List[Optional[OctetPointer]]
-    """Which buffer each id of the ring stands for."""
+    """The buffer of each id of the ring."""
     var unused: List[Int]
     """Ids that have no buffer: more than are offered, or the pool was empty."""
     var offered_max: Int
@@ -103,7 +103,7 @@ struct UringBackendState(Movable):
         Args:
             ring: Submissions and completions.
             buffer_ring: An empty ring of buffers.
-            buffers: Where its buffers come from.
+            buffers: The pool of receive buffers.
         """
         self.ring = ring
         self.buffer_ring = buffer_ring
@@ -131,7 +131,7 @@ struct UringBackend(Backend):
         """Sets the rings up, which shows whether the kernel has what is used.
 
         Args:
-            buffers: Where receive buffers come from.
+            buffers: The pool of receive buffers.
 
         Returns:
             0 and the backend, or the negated errno and none.
@@ -233,7 +233,7 @@ struct UringBackend(Backend):
 
         Args:
             timeout_ms: The longest wait; 0 only looks, -1 waits for ever.
-            completions: Where to put them.
+            completions: The list to which they are added.
         """
         var ring = self.state[].ring
         self.state[].pipe.let_signal_through()

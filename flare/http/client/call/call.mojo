@@ -22,7 +22,7 @@ struct CallState(Movable):
     """The state of one call."""
 
     var origin: Optional[Origin]
-    """Where the present request goes."""
+    """The origin of the present request."""
     var method: Method
     """The method of the present request."""
     var method_text: Buffer
@@ -182,7 +182,7 @@ struct CallState(Movable):
         """Writes the URL of the present request.
 
         Args:
-            into: Where to.
+            into: The destination.
         """
         var origin = self.origin.value()
         var scheme: StaticString = "http://"

@@ -19,7 +19,7 @@ struct Redirection(Movable):
     """The request that follows a redirect."""
 
     var url: Url
-    """Where it goes."""
+    """The new URL."""
     var becomes_get: Bool
     """Whether it is a GET without content, whatever it was."""
     var leaves_origin: Bool
@@ -31,7 +31,7 @@ struct Redirection(Movable):
         """Creates a redirect.
 
         Args:
-            url: Where it goes.
+            url: The new URL.
             becomes_get: Whether the method changes.
             leaves_origin: Whether the origin changes.
         """
@@ -91,8 +91,8 @@ def redirection(
         The request that follows.
 
     Raises:
-        ClientError: `client.bad_redirect redirect` if the location is no URL
-            of http or https, or none that may be asked for.
+        ClientError: `client.bad_redirect redirect` if the location is not a
+            URL of http or https, or not an allowed one.
     """
     var url: Url
     try:

@@ -246,7 +246,7 @@ struct ClientExchange(TrivialRegisterPassable):
         """Reads content, and waits only while none is there.
 
         Args:
-            into: Where to put it.
+            into: The destination.
 
         Returns:
             How many octets came; 0 at the end of the content.
@@ -271,7 +271,7 @@ struct ClientExchange(TrivialRegisterPassable):
         """Receives all of the content.
 
         Args:
-            into: Where to put content and trailers.
+            into: The destination of content and trailers.
 
         Raises:
             ClientError: If it does not come whole, or exceeds the limit.
@@ -324,10 +324,10 @@ struct ClientExchange(TrivialRegisterPassable):
         return trailers^
 
     def has_received(self) -> Bool:
-        """Returns whether octets have come that were not read.
+        """Returns whether received octets are unread.
 
         Returns:
-            True if reading goes on without a wait.
+            True if the next read does not wait.
         """
         return len(self._protocol().octets()) > 0
 

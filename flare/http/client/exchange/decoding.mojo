@@ -137,7 +137,7 @@ struct CodedContent(Movable):
     var decoder: ContentDecoder
     """The decoder."""
     var octets: OctetBlock
-    """Where what comes is put."""
+    """The memory for received octets."""
     var start: Int
     """The first octet that is not decoded."""
     var end: Int
@@ -173,7 +173,7 @@ struct CodedPieces(TrivialRegisterPassable):
         """Decodes what has come.
 
         Args:
-            into: Where the content goes; not empty.
+            into: The destination; not empty.
 
         Returns:
             How many octets there were; 0 if the next piece is needed.

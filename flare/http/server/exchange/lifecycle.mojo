@@ -53,8 +53,8 @@ def start_handler(x: Exchange) -> Bool:
         x: The request.
 
     Returns:
-        False if the worker has too much to do; the request counts as running
-        all the same, and is to be answered and finished.
+        False if the worker has too much to do; the request still counts as
+        running, and must be answered and finished.
     """
     var c = connection_of(x)
     var w = worker_of(c)

@@ -53,7 +53,8 @@ def append_content(x: Exchange, octets: Span[UInt8, _]):
 
 @always_inline
 def count_content(x: Exchange, count: Int):
-    """Counts content that came, and wakes the fiber that reads it bit by bit.
+    """Counts received content, and wakes the fiber that reads it piece by
+    piece.
 
     Args:
         x: The request.
@@ -132,7 +133,7 @@ def may_take_content(x: Exchange) -> Bool:
         x: The request.
 
     Returns:
-        True if there is room, or if the request goes on without.
+        True if there is room, or if the request continues without.
     """
     var c = connection_of(x)
     var w = worker_of(c)
@@ -147,13 +148,13 @@ def may_take_content(x: Exchange) -> Bool:
 
 def gathers_content(x: Exchange) -> Bool:
     """Returns whether a handler waits for its whole content, which the worker
-    keeps until the end has come.
+    keeps until it is complete.
 
     Args:
         x: The request.
 
     Returns:
-        False too if the handler reads bit by bit, or has not asked yet.
+        False too if the handler reads piece by piece, or has not asked yet.
     """
     return (
         x[].stage == ExchangeStage.RUNNING
@@ -165,7 +166,7 @@ def gathers_content(x: Exchange) -> Bool:
 
 @always_inline
 def is_favoured(x: Exchange) -> Bool:
-    """Returns whether a request goes on though there is no room.
+    """Returns whether a request continues although there is no room.
 
     Args:
         x: The request.
@@ -191,7 +192,7 @@ def reads_in_large(x: Exchange) -> Bool:
         x: The request.
 
     Returns:
-        True if the handler reads bit by bit what is long.
+        True if the handler reads long content piece by piece.
     """
     return (
         x[].stage == ExchangeStage.RUNNING

@@ -54,8 +54,8 @@ struct TakenListener(Movable):
     """Whether the other process keeps the socket open."""
 
     def __init__(out self, var socket: RawSocket, var address: StreamAddr):
-        """Describes a socket without a file that the other process goes on to
-        hold.
+        """Describes a socket without a file, which the other process keeps
+        open.
 
         Args:
             socket: The socket.

@@ -52,7 +52,8 @@ struct AbortLine(TrivialRegisterPassable):
             workers: How many workers there are.
             supervised: Whether another process restarts this one. Then the
                 process ends without the runtime's backtrace, which takes so
-                long that the kernel would go on to accept connections for it.
+                long that the kernel would continue to accept connections for
+                it.
 
         Returns:
             A handle.

@@ -79,7 +79,7 @@ struct ProcessParts(Movable):
     var abort_line: Optional[AbortLine]
     """Logs the request that ends the process."""
     var barrier: Optional[StartBarrier]
-    """Where the workers wait for one another."""
+    """The barrier at which the workers wait for one another."""
     var watchdog: Optional[Watchdog]
     """Asks them whether they turn, if systemd wants signs of life."""
 
@@ -108,7 +108,7 @@ struct ServePlan(Movable):
     var handlers: List[Erased]
     """One handler for each worker."""
     var listeners: List[PlannedListener]
-    """Where the workers accept."""
+    """The sockets from which the workers accept."""
     var parts: ProcessParts
     """Parts that the workers of this process share while they run."""
     var orders: Int32

@@ -47,9 +47,9 @@ struct OrderSocket(ImplicitlyCopyable):
     """The socket for orders to stop the server."""
 
     var reader: Int32
-    """Where they are read."""
+    """The end from which they are read."""
     var writer: Int32
-    """Where they are written."""
+    """The end to which they are written."""
     var _caught: Optional[PointerTo[_CaughtState]]
 
     @staticmethod
@@ -58,7 +58,7 @@ struct OrderSocket(ImplicitlyCopyable):
 
         Args:
             catches_signals: Whether SIGTERM and SIGINT write to it, until
-                `close`. Signals that come before somebody reads wait for it.
+                `close`. Signals that arrive before a worker reads wait for it.
 
         Returns:
             The socket, or none if no descriptor could be had.
@@ -116,7 +116,7 @@ struct OrderWatch(TrivialRegisterPassable):
 
         Args:
             worker: The worker whose loop reads them; called on its thread.
-            reader: Where they are read; open until `end`.
+            reader: The socket from which they are read; open until `end`.
             handle: Stops the server.
 
         Returns:

@@ -73,7 +73,7 @@ struct Watchdog(TrivialRegisterPassable):
         """Creates a watchdog, if systemd wants signs of life.
 
         Args:
-            socket: Where to send them.
+            socket: The socket to systemd.
             handle: Knows the workers that run.
             workers: How many there will be.
 

@@ -462,7 +462,7 @@ def any_gathers_content(c: PointerTo[ConnectionState]) -> Bool:
 
 
 def any_is_favoured(c: PointerTo[ConnectionState]) -> Bool:
-    """Returns whether a request of a connection goes on though there is no
+    """Returns whether a request of a connection continues although there is no
     room.
 
     Args:

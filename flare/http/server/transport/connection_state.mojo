@@ -80,9 +80,9 @@ struct Window(Movable):
     var is_large: Bool
     """Whether it is one of the large buffers."""
     var start: Int
-    """Where the octets begin in it."""
+    """The offset of the first octet in it."""
     var end: Int
-    """Where they end in it."""
+    """The offset after the last octet in it."""
     var gathered: Buffer
     """The octets, if they came in several pieces."""
 

@@ -39,8 +39,8 @@ def begin_waiting(c: PointerTo[ConnectionState]):
 def choose_deadline(c: PointerTo[ConnectionState]):
     """Sets the deadline for what an open connection waits for now.
 
-    A wait that goes on keeps its deadline, so that octets which dribble in do
-    not prolong it.
+    A wait that continues keeps its deadline, so that octets which dribble in
+    do not extend it.
 
     Args:
         c: The connection.

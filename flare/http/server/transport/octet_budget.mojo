@@ -21,13 +21,14 @@ struct OctetBudget(Movable):
     """
     var waiting: List[SlotHandle]
     """Connections that wait for room, the longest waiting first. One that has
-    gone on or ended meanwhile may still stand here."""
+    continued or ended meanwhile may still be in the list.
+    """
     var favoured: SlotHandle
-    """The connection whose content goes on though there is no room."""
+    """The connection whose content continues although there is no room."""
     var favoured_request: Int
     """The number of its request, or 0."""
     var stuck_since_ms: Int
-    """Since when all in `waiting` have waited."""
+    """The time since which all in `waiting` have waited."""
     var shed_ms: Int
     """When connections were looked at last because the budget was used up."""
     var shedding_since_ms: Int

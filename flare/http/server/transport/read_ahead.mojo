@@ -92,7 +92,7 @@ def adjust_receive(c: PointerTo[ConnectionState], wish: ReceiveWish):
 
 @always_inline
 def submit_receive(c: PointerTo[ConnectionState], *, in_large: Bool = False):
-    """Begins to receive, which goes on until it is cancelled.
+    """Starts to receive, which continues until it is cancelled.
 
     Args:
         c: The connection, whose receive is idle.

@@ -48,7 +48,7 @@ def consume(c: PointerTo[ConnectionState], pool: BufferPool, count: Int):
 
     Args:
         c: The connection.
-        pool: Where receive buffers go.
+        pool: The pool of receive buffers.
         count: At most the length of the window.
     """
     if count == 0:
@@ -238,7 +238,7 @@ def take_head_back(
 
     Args:
         c: The connection.
-        pool: Where receive buffers go.
+        pool: The pool of receive buffers.
         x: The exchange.
     """
     if x[].read_buffer:

@@ -55,7 +55,7 @@ struct ExchangeFunctions(TrivialRegisterPassable):
     var finished: FiberFunction
     """Called when the handler has returned."""
     var lost: FiberFunction
-    """Called when a cancelled handler goes on waiting for too long."""
+    """Called when a cancelled handler continues to wait for too long."""
     var content_due: def(Erased) thin -> None
     """Called with an exchange when its timer fires."""
 
@@ -113,7 +113,7 @@ struct Accepted(Copyable, Movable):
     var descriptor: Int32
     """The socket."""
     var listener: PointerTo[ListenerState]
-    """Where it came from."""
+    """The listener that accepted it."""
 
 
 struct WorkerState(Movable):
@@ -155,7 +155,8 @@ struct WorkerState(Movable):
     var starved: List[SlotHandle]
     """Connections that found no free receive buffer."""
     var handshakes: List[SlotHandle]
-    """Connections whose handshakes go on in the next turns, in this order."""
+    """Connections whose handshakes continue in the next turns, in this order.
+    """
     var handshake_steps_left: Int
     """How many steps of handshakes may still be taken in this turn."""
     var in_flight: Int
@@ -180,22 +181,22 @@ struct WorkerState(Movable):
     var accept_paused: Bool
     """Whether accepting is paused."""
     var accept_timer: TimerEntry
-    """Armed while somebody may wait who cannot be accepted."""
+    """Armed while waiting clients cannot be accepted."""
     var accept_task: TimerTask
     """The function that the timer calls."""
     var accepting_ended: Bool
     """Whether accepting has ended, even for waiting clients."""
     var stuck_since_ms: Int
-    """Since when no waiting client could be accepted, or -1."""
+    """The time since which no waiting client could be accepted, or -1."""
     var ask_for_room: def(Erased, Erased) thin -> None
     """Called with `peers` and the worker when connections of other workers hold
     what this one needs to accept."""
     var peers: Erased
-    """Knows the other workers."""
+    """The other workers."""
     var spare_descriptor: Int32
-    """Given up to answer somebody when no other descriptor is left, or -1."""
+    """Used to answer a client when no other descriptor is left, or -1."""
     var trim_timer: TimerEntry
-    """Armed while memory may be given back."""
+    """Armed while memory may be returned."""
     var trim_task: TimerTask
     """The function that the timer calls."""
     var trimmed_request_id: Int

@@ -210,8 +210,9 @@ def _refuse(w: PointerTo[WorkerState], slot: SlotHandle):
 
 
 def _stays_in_line(c: Optional[PointerTo[ConnectionState]]) -> Bool:
-    """Takes a connection that no longer waits off the list, as far as it knows
-    itself; the caller drops its entry."""
+    """Returns whether a connection still waits in line. If not, it clears the
+    connection's part; the caller drops the entry.
+    """
     if c and not c.value()[].share.awaits_room:
         _leave_line(c.value())
     return Bool(c) and c.value()[].share.awaits_room
