@@ -95,7 +95,7 @@ from .extract import Extractor, Path, Query
 from .form import Form, form_value
 from .forwarding import forwarded_fields
 from .handler import FnHandler, Handler, HandlerFunction
-from .into_response import IntoResponse
+from .into_response import CanAnswer, IntoResponse
 from .json import Json
 from .middleware import (
     AddHeader,

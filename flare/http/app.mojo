@@ -77,6 +77,31 @@ struct App[S: Deinitable & Movable, H: Handler](Handler):
         self._state = heap_create(_AppState[Self.S](None, make))
         self._handler = handler^
 
+    @unavailable(
+        "each worker gets a copy of the state: let its type conform to"
+        " Copyable, or write App.per_worker[make](router^)"
+    )
+    def __init__(
+        out self, *, var state: Self.S, var handler: Self.H
+    ) where not conforms_to(Self.S, Copyable):
+        """Fails the build for a state that cannot be copied.
+
+        Args:
+            state: The state.
+            handler: The handler.
+        """
+        ...
+
+    @unavailable("write App(state=…, handler=…)")
+    def __init__(out self, var state: Self.S, var handler: Self.H, /):
+        """Fails the build for arguments without names.
+
+        Args:
+            state: The state.
+            handler: The handler.
+        """
+        ...
+
     def __init__(out self, *, copy: Self):
         """Copies the app for another worker, with its state if there is one.
 
@@ -200,4 +225,18 @@ def _check_expected_state[S: AnyType, H: Handler]():
             reflect[H.ExpectedState].name(),
             ", but the App holds ",
             reflect[S].name(),
+        )
+
+
+def check_state_is_given[H: Handler]():
+    """Fails the build for a router without the `App` that it needs.
+
+    Parameters:
+        H: The type of a handler that no other one is around.
+    """
+    comptime if conforms_to(H, ExpectsState):
+        comptime assert H.ExpectedState == NoState, String(
+            "the router expects the state ",
+            reflect[H.ExpectedState].name(),
+            ": write serve(App(state=…, handler=router^))",
         )

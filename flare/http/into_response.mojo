@@ -19,6 +19,15 @@ trait IntoResponse(Deinitable, Movable):
         ...
 
 
+comptime CanAnswer[R: Deinitable & Movable]: Bool = (
+    R == Response
+    or R == String
+    or R == StaticString
+    or conforms_to(R, IntoResponse)
+)
+"""Whether a handler may return an `R`."""
+
+
 @always_inline
 def response_of[R: Deinitable & Movable](var result: R) raises -> Response:
     """Converts the result of a handler function into a response.

@@ -221,6 +221,22 @@ struct Request(Extractor, Movable):
             self._exchange[].head.authority(self._exchange[].window())
         )
 
+    @unavailable(
+        "a request has method, path, query, url, authority, version, headers"
+        " and body, and functions such as param(name), query_parameters(),"
+        " text(), json(), form(), cookie(name) and peer()"
+    )
+    def __getattr__[T: AnyType](self, member: T) -> NoneType:
+        """Fails the build for a member that no request has.
+
+        Parameters:
+            T: The type of the name.
+
+        Args:
+            member: The name.
+        """
+        ...
+
     def method_text(self) -> StringSlice[origin_of(self)]:
         """Returns the method as received, including extension methods.
 

@@ -6,6 +6,7 @@ from .endpoint import Endpoint
 from .extract import Extractor
 from .function_endpoint import endpoint_of
 from .handler import Handler
+from .into_response import CanAnswer
 from .routing import RouteTable
 from .routing.pattern import RoutePattern, bad_route
 
@@ -93,7 +94,9 @@ struct RouteMethod[S: AnyType, origin: MutOrigin](TrivialRegisterPassable):
 
     def __call__[
         R: _Type, //
-    ](self, pattern: StringSlice, function: def() raises thin -> R,) raises:
+    ](
+        self, pattern: StringSlice, function: def() raises thin -> R
+    ) raises where CanAnswer[R]:
         """Registers a function with no parameters.
 
         Parameters:
@@ -117,7 +120,7 @@ struct RouteMethod[S: AnyType, origin: MutOrigin](TrivialRegisterPassable):
         R: _Type,
         //,
         function: def() raises thin -> R,
-    ](self, pattern: StringSlice) raises:
+    ](self, pattern: StringSlice) raises where CanAnswer[R]:
         """Registers a function with no parameters: `router.get[f](…)`.
 
         Parameters:
@@ -134,7 +137,9 @@ struct RouteMethod[S: AnyType, origin: MutOrigin](TrivialRegisterPassable):
 
     def __call__[
         A: Extractor, R: _Type, //
-    ](self, pattern: StringSlice, function: def(A) raises thin -> R,) raises:
+    ](
+        self, pattern: StringSlice, function: def(A) raises thin -> R
+    ) raises where CanAnswer[R]:
         """Registers a function with 1 parameter.
 
         Parameters:
@@ -160,7 +165,7 @@ struct RouteMethod[S: AnyType, origin: MutOrigin](TrivialRegisterPassable):
         R: _Type,
         //,
         function: def(A) raises thin -> R,
-    ](self, pattern: StringSlice) raises:
+    ](self, pattern: StringSlice) raises where CanAnswer[R]:
         """Registers a function with 1 parameter: `router.get[f](…)`.
 
         Parameters:
@@ -174,11 +179,19 @@ struct RouteMethod[S: AnyType, origin: MutOrigin](TrivialRegisterPassable):
         Raises:
             Error: `http.bad_route` with the reason.
         """
-        self(pattern, function)
+        # Another call would be ambiguous with the refusal of other results.
+        self._router[].add(
+            self._method,
+            pattern,
+            endpoint_of[Self.S, A, R](function),
+            A.PATH_PARAMETERS,
+        )
 
     def __call__[
         A: Extractor, B: Extractor, R: _Type, //
-    ](self, pattern: StringSlice, function: def(A, B) raises thin -> R,) raises:
+    ](
+        self, pattern: StringSlice, function: def(A, B) raises thin -> R
+    ) raises where CanAnswer[R]:
         """Registers a function with 2 parameters.
 
         Parameters:
@@ -206,7 +219,7 @@ struct RouteMethod[S: AnyType, origin: MutOrigin](TrivialRegisterPassable):
         R: _Type,
         //,
         function: def(A, B) raises thin -> R,
-    ](self, pattern: StringSlice) raises:
+    ](self, pattern: StringSlice) raises where CanAnswer[R]:
         """Registers a function with 2 parameters: `router.get[f](…)`.
 
         Parameters:
@@ -229,7 +242,7 @@ struct RouteMethod[S: AnyType, origin: MutOrigin](TrivialRegisterPassable):
         self,
         pattern: StringSlice,
         function: def(A, B, C) raises thin -> R,
-    ) raises:
+    ) raises where CanAnswer[R]:
         """Registers a function with 3 parameters.
 
         Parameters:
@@ -259,7 +272,7 @@ struct RouteMethod[S: AnyType, origin: MutOrigin](TrivialRegisterPassable):
         R: _Type,
         //,
         function: def(A, B, C) raises thin -> R,
-    ](self, pattern: StringSlice) raises:
+    ](self, pattern: StringSlice) raises where CanAnswer[R]:
         """Registers a function with 3 parameters: `router.get[f](…)`.
 
         Parameters:
@@ -283,7 +296,7 @@ struct RouteMethod[S: AnyType, origin: MutOrigin](TrivialRegisterPassable):
         self,
         pattern: StringSlice,
         function: def(A, B, C, D) raises thin -> R,
-    ) raises:
+    ) raises where CanAnswer[R]:
         """Registers a function with 4 parameters.
 
         Parameters:
@@ -318,7 +331,7 @@ struct RouteMethod[S: AnyType, origin: MutOrigin](TrivialRegisterPassable):
         R: _Type,
         //,
         function: def(A, B, C, D) raises thin -> R,
-    ](self, pattern: StringSlice) raises:
+    ](self, pattern: StringSlice) raises where CanAnswer[R]:
         """Registers a function with 4 parameters: `router.get[f](…)`.
 
         Parameters:
@@ -349,7 +362,7 @@ struct RouteMethod[S: AnyType, origin: MutOrigin](TrivialRegisterPassable):
         self,
         pattern: StringSlice,
         function: def(A, B, C, D, E) raises thin -> R,
-    ) raises:
+    ) raises where CanAnswer[R]:
         """Registers a function with 5 parameters.
 
         Parameters:
@@ -387,7 +400,7 @@ struct RouteMethod[S: AnyType, origin: MutOrigin](TrivialRegisterPassable):
         R: _Type,
         //,
         function: def(A, B, C, D, E) raises thin -> R,
-    ](self, pattern: StringSlice) raises:
+    ](self, pattern: StringSlice) raises where CanAnswer[R]:
         """Registers a function with 5 parameters: `router.get[f](…)`.
 
         Parameters:
@@ -406,3 +419,86 @@ struct RouteMethod[S: AnyType, origin: MutOrigin](TrivialRegisterPassable):
             Error: `http.bad_route` with the reason.
         """
         self(pattern, function)
+
+    @unavailable(
+        "the result of a handler is a Response, String, Json[T] or a type that"
+        " conforms to IntoResponse: write"
+        " 'def name(req: Request) raises -> Response'"
+    )
+    def __call__[
+        A: Extractor, R: _Type, //
+    ](
+        self, pattern: StringSlice, function: def(A) raises thin -> R
+    ) raises where not CanAnswer[R]:
+        """Fails the build for a function whose result is no answer.
+
+        Parameters:
+            A: The type of the parameter.
+            R: The type of the result.
+
+        Args:
+            pattern: The pattern of the path.
+            function: The function.
+        """
+        ...
+
+    @unavailable(
+        "a handler is 'def name(req: Request) raises -> Response': each"
+        " parameter is a Request, Path[T], Query[name, T], Json[T], Form[T],"
+        " State[T] or Extractor, at most five; the result is a Response,"
+        " String, Json[T] or IntoResponse; a closure captures nothing, and a"
+        " struct conforms to Handler and is handed over with ^"
+    )
+    def __call__[F: AnyType](self, pattern: StringSlice, function: F) raises:
+        """Fails the build for a value that is no handler.
+
+        Parameters:
+            F: The type of the value.
+
+        Args:
+            pattern: The pattern of the path.
+            function: The value.
+        """
+        ...
+
+    @unavailable(
+        "a handler is 'def name(req: Request) raises -> Response': each"
+        " parameter is a Request, Path[T], Query[name, T], Json[T], Form[T],"
+        " State[T] or Extractor, at most five; the result is a Response,"
+        " String, Json[T] or IntoResponse; a closure captures nothing"
+    )
+    def __call__[
+        F: AnyType, //, function: F
+    ](self, pattern: StringSlice) raises:
+        """Fails the build for a parameter that is no handler.
+
+        Parameters:
+            F: The type of the parameter.
+            function: The parameter.
+
+        Args:
+            pattern: The pattern of the path.
+        """
+        ...
+
+    @unavailable('write the pattern first: router.get("/users/:id", show_user)')
+    def __call__[F: AnyType](self, function: F, pattern: StringSlice) raises:
+        """Fails the build if the arguments are exchanged.
+
+        Parameters:
+            F: The type of the value.
+
+        Args:
+            function: The handler.
+            pattern: The pattern of the path.
+        """
+        ...
+
+    @unavailable('a route has a handler: router.get("/users/:id", show_user)')
+    def __call__(self, pattern: StringSlice) raises:
+        """Fails the build if there is no handler.
+
+        Args:
+            pattern: The pattern of the path.
+        """
+        ...

@@ -21,6 +21,7 @@ from .exchange import Exchange
 from .extract import Extractor
 from .function_endpoint import endpoint_of
 from .handler import Handler
+from .into_response import CanAnswer
 from .request import Request
 from .response import Response
 from .route_method import RouteMethod, RouterState
@@ -166,6 +167,22 @@ struct Router[S: AnyType = NoState](ExpectsState, Handler, Sized):
         """
         return self._method("OPTIONS")
 
+    @unavailable(
+        "a router has get, post, put, patch, delete, head and options;"
+        ' route("PURGE", pattern, handler) takes any method, and'
+        " mount(prefix, other) the routes of another router"
+    )
+    def __getattr__[T: AnyType](mut self, member: T) -> NoneType:
+        """Fails the build for a member that no router has.
+
+        Parameters:
+            T: The type of the name.
+
+        Args:
+            member: The name.
+        """
+        ...
+
     def route[
         H: Handler
     ](
@@ -194,7 +211,7 @@ struct Router[S: AnyType = NoState](ExpectsState, Handler, Sized):
         method: StringSlice,
         pattern: StringSlice,
         function: def(A) raises thin -> R,
-    ) raises:
+    ) raises where CanAnswer[R]:
         """Registers a function for any method, including extension methods.
 
         Parameters:
@@ -216,6 +233,28 @@ struct Router[S: AnyType = NoState](ExpectsState, Handler, Sized):
             endpoint_of[Self.S, A, R](function),
             A.PATH_PARAMETERS,
         )
+
+    @unavailable(
+        "route takes a Handler or 'def name(req: Request) raises -> Response';"
+        " its one parameter may be an extractor, its result a String, Json[T]"
+        " or IntoResponse"
+    )
+    def route[
+        F: Deinitable & Movable
+    ](
+        mut self, method: StringSlice, pattern: StringSlice, var function: F
+    ) raises:
+        """Fails the build for a value that is no handler.
+
+        Parameters:
+            F: The type of the value.
+
+        Args:
+            method: The method.
+            pattern: The pattern of the path.
+            function: The value.
+        """
+        ...
 
     def mount(mut self, prefix: StringSlice, other: Self) raises:
         """Adds all routes of another router under a prefix.

@@ -110,7 +110,10 @@ struct State[T: Deinitable & Movable](Extractor, ImplicitlyCopyable):
         comptime assert RouterState == Self.T, String(
             "State[",
             reflect[Self.T].name(),
-            "] needs a Router of that state, not of ",
+            "] needs a router of that state: write Router[",
+            reflect[Self.T].name(),
+            "](), not Router[",
             reflect[RouterState].name(),
+            "]()",
         )
         return Self.of(req)

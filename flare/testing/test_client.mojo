@@ -81,6 +81,22 @@ struct TestClient[H: Handler](Movable):
         self._limits = H1Limits()
         self._state = heap_create(_ClientState())
 
+    @unavailable(
+        "TestClient takes router^, an App, a type that conforms to Handler or"
+        " 'def name(req: Request) raises -> Response'; for a function with"
+        ' other parameters or another result write router.get("/", name)'
+    )
+    def __init__[F: AnyType](out self: TestClient[FnHandler], value: F):
+        """Fails the build for a value that is no handler.
+
+        Parameters:
+            F: The type of the value.
+
+        Args:
+            value: The value.
+        """
+        ...
+
     def __init__(out self: TestClient[FnHandler], function: HandlerFunction):
         """Creates a client of a plain function.
 

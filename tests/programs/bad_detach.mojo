@@ -1,7 +1,6 @@
 """Must not build: a fiber that may outlive the request holds a view of it."""
 
-from flare.http import HttpServer, Request, Response, ok
-from flare.net import SocketAddr
+from flare.http import Request, Response, Router, ok
 from flare.runtime import sleep, spawn
 
 
@@ -17,4 +16,5 @@ def show(req: Request) raises -> Response:
 
 
 def main() raises:
-    HttpServer.bind(SocketAddr.localhost(0)).serve(show)
+    var router = Router()
+    router.get("/", show)

@@ -213,6 +213,44 @@ class Refusals(unittest.TestCase):
         self.assertNotEqual(finished.returncode, 0, f"{name} was built")
         return finished.stdout + finished.stderr
 
+    def test_a_bad_call_is_refused_where_it_stands_and_says_what_to_write(self):
+        source = (PROGRAMS / "bad_calls.mojo").read_text().split("\n")
+        wanted = {}
+        for number, line in enumerate(source, 1):
+            if line.strip().startswith("# error: "):
+                wanted[number + 1] = line.strip().removeprefix("# error: ")
+        found = {}
+        for number, text in re.findall(
+            r"bad_calls\.mojo:(\d+):\d+: error: (.*)", self.refused("bad_calls")
+        ):
+            # The first error of a line is the one that is read.
+            found.setdefault(int(number), text)
+        self.assertGreater(len(wanted), 20)
+        self.assertEqual(sorted(found), sorted(wanted))
+        for number, text in wanted.items():
+            self.assertTrue(
+                found[number].startswith(text), f"{number}: {found[number]}"
+            )
+
+    def test_a_router_with_a_state_is_not_served_without_its_app(self):
+        self.assertRegex(
+            self.refused("bad_app_missing"),
+            r"expects the state bad_app_missing\.Counters: write"
+            r" serve\(App\(state=…, handler=router\^\)\)",
+        )
+
+    def test_a_struct_that_is_taken_as_json_says_so(self):
+        self.assertIn(
+            "bad_from_json.Item is not read from JSON: conform to FromJson",
+            self.refused("bad_from_json"),
+        )
+
+    def test_a_struct_that_is_returned_as_json_says_so(self):
+        self.assertIn(
+            "bad_to_json.Item is not written as JSON: conform to ToJson",
+            self.refused("bad_to_json"),
+        )
+
     def test_a_configuration_that_contradicts_itself_names_the_field(self):
         self.assertIn(
             "ServerConfig.max_body_size must be at least max_header_size",
@@ -222,8 +260,9 @@ class Refusals(unittest.TestCase):
     def test_a_function_cannot_ask_for_a_state_that_is_not_there(self):
         self.assertRegex(
             self.refused("bad_state"),
-            r"State\[bad_state\.Counters\] needs a Router of that state, not of"
-            r" bad_state\.Names",
+            r"State\[bad_state\.Counters\] needs a router of that state: write"
+            r" Router\[bad_state\.Counters\]\(\), not"
+            r" Router\[bad_state\.Names\]\(\)",
         )
 
     def test_an_app_cannot_hold_a_state_that_its_router_does_not_expect(self):

@@ -24,6 +24,8 @@ comptime PARAMETERS_MAX = 16
 comptime _SLASH: UInt8 = 47
 comptime _PERCENT: UInt8 = 37
 comptime _COLON: UInt8 = 58
+comptime _LESS: UInt8 = 60
+comptime _GREATER: UInt8 = 62
 comptime _ASTERISK: UInt8 = 42
 comptime _OPENING: UInt8 = 123
 comptime _CLOSING: UInt8 = 125
@@ -151,6 +153,8 @@ struct RoutePattern(Copyable, Movable):
         self.segments.append(PatternSegment(kind, copy^))
 
     def _add_literal(mut self, raw: Span[UInt8, _], text: StringSlice) raises:
+        if len(raw) > 1 and raw[0] == _LESS and raw[len(raw) - 1] == _GREATER:
+            raise bad_route("write a parameter as :name or {name}", text)
         for octet in raw:
             if octet == _OPENING or octet == _CLOSING:
                 raise bad_route(

@@ -2,6 +2,7 @@
 
 from flare.core import Erased, PointerTo, heap_create, heap_destroy
 from flare.http.handler import FnHandler, Handler, HandlerFunction
+from flare.http.app import check_state_is_given
 from flare.http.stream_address import StreamAddr
 from flare.net import SocketAddr
 from flare.sys.limits import raise_descriptor_limit
@@ -99,6 +100,16 @@ struct HttpServer(Movable):
             )
         )
         return server^
+
+    @unavailable("write HttpServer.bind(SocketAddr.localhost(8080))")
+    @staticmethod
+    def bind(port: Int) raises -> Self:
+        """Fails the build for a port without an address.
+
+        Args:
+            port: The port.
+        """
+        ...
 
     @staticmethod
     def bind_many(
@@ -402,6 +413,7 @@ struct HttpServer(Movable):
             and never served, `http.no_descriptor` to supervise with, or
             `http.handed_over` after a `hand_over`.
         """
+        check_state_is_given[H]()
         if num_workers < 1 or num_workers > _WORKERS_MAX:
             raise Error("http.bad_workers must be 1 to 256: ", num_workers)
         var handlers = List[PointerTo[H]]()
@@ -422,6 +434,34 @@ struct HttpServer(Movable):
         finally:
             for own in handlers:
                 heap_destroy(own)
+
+    @unavailable(
+        "serve takes router^, an App, a type that conforms to Handler or"
+        " 'def name(req: Request) raises -> Response'; for a function with"
+        ' other parameters or another result write router.get("/", name)'
+    )
+    def serve[
+        F: AnyType
+    ](
+        self,
+        handler: F,
+        *,
+        num_workers: Int = 1,
+        pin_cores: Bool = True,
+        supervise: Bool = False,
+    ) raises:
+        """Fails the build for a value that is no handler.
+
+        Parameters:
+            F: The type of the value.
+
+        Args:
+            handler: The value.
+            num_workers: Not used.
+            pin_cores: Not used.
+            supervise: Not used.
+        """
+        ...
 
     def serve_comptime[
         H: Handler, //, handler: H, config: ServerConfig
