@@ -51,3 +51,23 @@ struct FnHandler(Handler, ImplicitlyCopyable):
             The function's error.
         """
         return self.function(req)
+
+
+struct NoHandler(Movable):
+    """A value that is no handler, for overloads that are refused.
+
+    Such an overload takes any number of them. The compiler prefers overloads
+    without a variadic argument, so it chooses this one only if no other fits.
+    """
+
+    @implicit
+    def __init__[F: AnyType](out self, value: F):
+        """Takes any value.
+
+        Parameters:
+            F: The type of the value.
+
+        Args:
+            value: The value.
+        """
+        pass

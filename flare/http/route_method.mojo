@@ -5,7 +5,7 @@ from std.memory import ArcPointer
 from .endpoint import Endpoint
 from .extract import Extractor
 from .function_endpoint import endpoint_of
-from .handler import Handler
+from .handler import Handler, NoHandler
 from .into_response import CanAnswer
 from .routing import RouteTable
 from .routing.pattern import RoutePattern, bad_route
@@ -449,11 +449,8 @@ struct RouteMethod[S: AnyType, origin: MutOrigin](TrivialRegisterPassable):
         " String, Json[T] or IntoResponse; a closure captures nothing, and a"
         " struct conforms to Handler and is handed over with ^"
     )
-    def __call__[F: AnyType](self, pattern: StringSlice, function: F) raises:
+    def __call__(self, pattern: StringSlice, *function: NoHandler) raises:
         """Fails the build for a value that is no handler.
-
-        Parameters:
-            F: The type of the value.
 
         Args:
             pattern: The pattern of the path.
@@ -462,19 +459,22 @@ struct RouteMethod[S: AnyType, origin: MutOrigin](TrivialRegisterPassable):
         ...
 
     @unavailable(
-        "a handler is 'def name(req: Request) raises -> Response': each"
-        " parameter is a Request, Path[T], Query[name, T], Json[T], Form[T],"
-        " State[T] or Extractor, at most five; the result is a Response,"
-        " String, Json[T] or IntoResponse; a closure captures nothing"
+        "the result of a handler is a Response, String, Json[T] or a type that"
+        " conforms to IntoResponse: write"
+        " 'def name(req: Request) raises -> Response'"
     )
     def __call__[
-        F: AnyType, //, function: F
-    ](self, pattern: StringSlice) raises:
-        """Fails the build for a parameter that is no handler.
+        A: Extractor,
+        R: _Type,
+        //,
+        function: def(A) raises thin -> R,
+    ](self, pattern: StringSlice) raises where not CanAnswer[R]:
+        """Fails the build for a function whose result is no answer.
 
         Parameters:
-            F: The type of the parameter.
-            function: The parameter.
+            A: The type of the parameter.
+            R: The type of the result.
+            function: The function.
 
         Args:
             pattern: The pattern of the path.
@@ -490,15 +490,6 @@ struct RouteMethod[S: AnyType, origin: MutOrigin](TrivialRegisterPassable):
 
         Args:
             function: The handler.
-            pattern: The pattern of the path.
-        """
-        ...
-
-    @unavailable('a route has a handler: router.get("/users/:id", show_user)')
-    def __call__(self, pattern: StringSlice) raises:
-        """Fails the build if there is no handler.
-
-        Args:
             pattern: The pattern of the path.
         """
         ...

@@ -234,28 +234,6 @@ struct Router[S: AnyType = NoState](ExpectsState, Handler, Sized):
             A.PATH_PARAMETERS,
         )
 
-    @unavailable(
-        "route takes a Handler or 'def name(req: Request) raises -> Response';"
-        " its one parameter may be an extractor, its result a String, Json[T]"
-        " or IntoResponse"
-    )
-    def route[
-        F: Deinitable & Movable
-    ](
-        mut self, method: StringSlice, pattern: StringSlice, var function: F
-    ) raises:
-        """Fails the build for a value that is no handler.
-
-        Parameters:
-            F: The type of the value.
-
-        Args:
-            method: The method.
-            pattern: The pattern of the path.
-            function: The value.
-        """
-        ...
-
     def mount(mut self, prefix: StringSlice, other: Self) raises:
         """Adds all routes of another router under a prefix.
 

@@ -8,7 +8,12 @@ that the machine refuses is answered as a server does.
 from flare.core import Buffer, PointerTo, heap_create, heap_destroy
 from flare.http.body import Body
 from flare.http.exchange import Exchange, ExchangeState
-from flare.http.handler import FnHandler, Handler, HandlerFunction
+from flare.http.handler import (
+    FnHandler,
+    Handler,
+    HandlerFunction,
+    NoHandler,
+)
 from flare.http.response import Response
 from flare.message import HeaderMap
 from flare.proto.h1 import (
@@ -86,11 +91,8 @@ struct TestClient[H: Handler](Movable):
         " 'def name(req: Request) raises -> Response'; for a function with"
         ' other parameters or another result write router.get("/", name)'
     )
-    def __init__[F: AnyType](out self: TestClient[FnHandler], value: F):
+    def __init__(out self: TestClient[FnHandler], *value: NoHandler):
         """Fails the build for a value that is no handler.
-
-        Parameters:
-            F: The type of the value.
 
         Args:
             value: The value.

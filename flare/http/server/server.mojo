@@ -1,7 +1,12 @@
 """Opens a server's sockets and runs its workers."""
 
 from flare.core import Erased, PointerTo, heap_create, heap_destroy
-from flare.http.handler import FnHandler, Handler, HandlerFunction
+from flare.http.handler import (
+    FnHandler,
+    Handler,
+    HandlerFunction,
+    NoHandler,
+)
 from flare.http.app import check_state_is_given
 from flare.http.stream_address import StreamAddr
 from flare.net import SocketAddr
@@ -440,20 +445,14 @@ struct HttpServer(Movable):
         " 'def name(req: Request) raises -> Response'; for a function with"
         ' other parameters or another result write router.get("/", name)'
     )
-    def serve[
-        F: AnyType
-    ](
+    def serve(
         self,
-        handler: F,
-        *,
+        *handler: NoHandler,
         num_workers: Int = 1,
         pin_cores: Bool = True,
         supervise: Bool = False,
     ) raises:
         """Fails the build for a value that is no handler.
-
-        Parameters:
-            F: The type of the value.
 
         Args:
             handler: The value.
