@@ -25,7 +25,11 @@ comptime CanAnswer[R: Deinitable & Movable]: Bool = (
     or R == StaticString
     or conforms_to(R, IntoResponse)
 )
-"""Whether a handler may return an `R`."""
+"""Whether a handler may return an `R`.
+
+Parameters:
+    R: The type of the result.
+"""
 
 
 @always_inline

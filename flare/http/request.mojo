@@ -226,7 +226,7 @@ struct Request(Extractor, Movable):
         " and body, and functions such as param(name), query_parameters(),"
         " text(), json(), form(), cookie(name) and peer()"
     )
-    def __getattr__[T: AnyType](self, member: T) -> NoneType:
+    def __getattr__[T: AnyType](self, member: T):
         """Fails the build for a member that no request has.
 
         Parameters:

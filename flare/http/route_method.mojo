@@ -429,7 +429,7 @@ struct RouteMethod[S: AnyType, origin: MutOrigin](TrivialRegisterPassable):
         A: Extractor, R: _Type, //
     ](
         self, pattern: StringSlice, function: def(A) raises thin -> R
-    ) raises where not CanAnswer[R]:
+    ) where not CanAnswer[R]:
         """Fails the build for a function whose result is no answer.
 
         Parameters:
@@ -449,7 +449,7 @@ struct RouteMethod[S: AnyType, origin: MutOrigin](TrivialRegisterPassable):
         " String, Json[T] or IntoResponse; a closure captures nothing, and a"
         " struct conforms to Handler and is handed over with ^"
     )
-    def __call__(self, pattern: StringSlice, *function: NoHandler) raises:
+    def __call__(self, pattern: StringSlice, *function: NoHandler):
         """Fails the build for a value that is no handler.
 
         Args:
@@ -468,7 +468,7 @@ struct RouteMethod[S: AnyType, origin: MutOrigin](TrivialRegisterPassable):
         R: _Type,
         //,
         function: def(A) raises thin -> R,
-    ](self, pattern: StringSlice) raises where not CanAnswer[R]:
+    ](self, pattern: StringSlice) where not CanAnswer[R]:
         """Fails the build for a function whose result is no answer.
 
         Parameters:
@@ -482,7 +482,7 @@ struct RouteMethod[S: AnyType, origin: MutOrigin](TrivialRegisterPassable):
         ...
 
     @unavailable('write the pattern first: router.get("/users/:id", show_user)')
-    def __call__[F: AnyType](self, function: F, pattern: StringSlice) raises:
+    def __call__[F: AnyType](self, function: F, pattern: StringSlice):
         """Fails the build if the arguments are exchanged.
 
         Parameters:

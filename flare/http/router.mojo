@@ -172,7 +172,7 @@ struct Router[S: AnyType = NoState](ExpectsState, Handler, Sized):
         ' route("PURGE", pattern, handler) takes any method, and'
         " mount(prefix, other) the routes of another router"
     )
-    def __getattr__[T: AnyType](mut self, member: T) -> NoneType:
+    def __getattr__[T: AnyType](mut self, member: T):
         """Fails the build for a member that no router has.
 
         Parameters:

@@ -108,11 +108,14 @@ struct HttpServer(Movable):
 
     @unavailable("write HttpServer.bind(SocketAddr.localhost(8080))")
     @staticmethod
-    def bind(port: Int) raises -> Self:
+    def bind(port: Int) -> Self:
         """Fails the build for a port without an address.
 
         Args:
             port: The port.
+
+        Returns:
+            Never.
         """
         ...
 
@@ -451,7 +454,7 @@ struct HttpServer(Movable):
         num_workers: Int = 1,
         pin_cores: Bool = True,
         supervise: Bool = False,
-    ) raises:
+    ):
         """Fails the build for a value that is no handler.
 
         Args:
