@@ -25,15 +25,15 @@ from .listening.taken_listeners import OWN_NAME
 from .listening.tls_listeners import TlsListenerState
 
 comptime _WORKERS_MAX = 256
-# What the end of a server takes beyond `shutdown_timeout_ms`.
+# The time that a server's end takes beyond `shutdown_timeout_ms`.
 comptime _STOP_GRACE_MS = 2000
 
 
 struct HttpServer(Movable):
-    """Answers HTTP requests on one or more addresses.
+    """An HTTP server on one or more addresses.
 
-    The sockets are open from `bind` on: connections wait in the listen queue
-    until `serve`, and the server may serve again after it was stopped.
+    The sockets are open from `bind` on: clients wait in the listen queue until
+    `serve`. After it was stopped, the server can serve again.
     """
 
     var _config: ServerConfig
@@ -61,15 +61,16 @@ struct HttpServer(Movable):
         """Opens the listening socket.
 
         Args:
-            address: Where to listen; port 0 lets the kernel choose.
+            address: The address to listen at; port 0 lets the kernel choose.
             config: The limits.
 
         Returns:
             The server.
 
         Raises:
-            NetError: If the address is in use or cannot be had.
-            An error `http.bad_config` that names the field.
+            NetError: If the address is in use or not available.
+
+            An error `http.bad_config` with the name of the field.
         """
         return Self.bind_many([address], config^)
 
@@ -86,16 +87,17 @@ struct HttpServer(Movable):
             text: `127.0.0.1:80`, `[::1]:80`, `unix:/run/app.sock`, or `unix:@`
                 and an abstract name.
             config: The limits.
-            mode: Who may connect to a path, as permissions to write to the
-                file; the user of this process alone by default.
+            mode: The permissions of a path: those who may write to it may
+                connect. By default, only this process's user may.
 
         Returns:
             The server.
 
         Raises:
             NetError: `net.bad_address parse`, or if the address is in use or
-                cannot be had.
-            An error `http.bad_config` that names the field.
+                not available.
+
+            An error `http.bad_config` with the name of the field.
         """
         _check(config)
         var server = Self(config=config^)
@@ -127,15 +129,16 @@ struct HttpServer(Movable):
         """Opens a listening socket on each of several addresses.
 
         Args:
-            addresses: Where to listen; at least one.
+            addresses: The addresses to listen at; at least one.
             config: The limits.
 
         Returns:
             The server.
 
         Raises:
-            NetError: If an address is in use or cannot be had.
-            An error `http.bad_config` that names the field, or
+            NetError: If an address is in use or not available.
+
+            An error `http.bad_config` with the name of the field, or
             `http.no_address`.
         """
         _check(config)
@@ -157,17 +160,18 @@ struct HttpServer(Movable):
         """Opens a listening socket whose connections speak TLS (HTTPS).
 
         Args:
-            address: Where to listen; port 0 lets the kernel choose.
-            tls: Who the server is, and what it asks of clients.
+            address: The address to listen at; port 0 lets the kernel choose.
+            tls: The TLS configuration: certificates and requirements.
             config: The limits.
 
         Returns:
             The server.
 
         Raises:
-            NetError: If the address is in use or cannot be had.
-            An error `http.bad_config` that names the field, or what
-            `TlsContext.for_servers` raises.
+            NetError: If the address is in use or not available.
+
+            An error `http.bad_config` with the name of the field, or an error
+            of `TlsContext.for_servers`.
         """
         _check(config)
         var server = Self(config=config^)
@@ -186,7 +190,7 @@ struct HttpServer(Movable):
 
         Args:
             text: As for `bind`.
-            tls: Who the server is, and what it asks of clients.
+            tls: The TLS configuration: certificates and requirements.
             config: The limits.
             mode: As for `bind`.
 
@@ -194,13 +198,14 @@ struct HttpServer(Movable):
             The server.
 
         Raises:
-            NetError: If the address is in use or cannot be had.
-            An error `http.bad_config` that names the field, or what
-            `TlsContext.for_servers` raises.
+            NetError: If the address is in use or not available.
+
+            An error `http.bad_config` with the name of the field, or an error
+            of `TlsContext.for_servers`.
         """
         _check(config)
         var server = Self(config=config^)
-        # What is wrong with the files shows before anybody can connect.
+        # Errors of the files show before any client can connect.
         var state = TlsListenerState(tls^)
         server._add(
             Listener.bind(
@@ -215,7 +220,7 @@ struct HttpServer(Movable):
         var listeners: List[Listener],
         var config: ServerConfig = ServerConfig(),
     ) raises -> Self:
-        """Makes a server of sockets that listen already.
+        """Creates a server from sockets that already listen.
 
         Args:
             listeners: The sockets; at least one.
@@ -225,7 +230,7 @@ struct HttpServer(Movable):
             The server.
 
         Raises:
-            An error `http.bad_config` that names the field, or
+            An error `http.bad_config` with the name of the field, or
             `http.no_address`.
         """
         _check(config)
@@ -237,7 +242,7 @@ struct HttpServer(Movable):
         return server^
 
     def add(mut self, var listener: Listener):
-        """Lets the server accept from one more socket; before `serve`.
+        """Adds a listening socket. Call it before `serve`.
 
         Args:
             listener: The socket.
@@ -247,45 +252,46 @@ struct HttpServer(Movable):
     def add_tls(
         mut self, var listener: Listener, var tls: TlsServerConfig
     ) raises:
-        """Lets the server accept from one more socket, whose connections speak
-        TLS; before `serve`.
+        """Adds a listening socket whose connections speak TLS. Call it before
+        `serve`.
 
         Args:
             listener: The socket.
-            tls: Who the server is, and what it asks of clients.
+            tls: The TLS configuration: certificates and requirements.
 
         Raises:
-            An error that `TlsContext.for_servers` raises.
+            An error of `TlsContext.for_servers`.
         """
         var state = TlsListenerState(tls^)
         self._add(listener^, state^)
 
     def listen(mut self, address: SocketAddr) raises:
-        """Opens one more listening socket, without TLS; before `serve`.
+        """Opens one more listening socket, without TLS. Call it before
+        `serve`.
 
         Args:
-            address: Where to listen; port 0 lets the kernel choose.
+            address: The address to listen at; port 0 lets the kernel choose.
 
         Raises:
-            NetError: If the address is in use or cannot be had.
+            NetError: If the address is in use or not available.
         """
         self.add(Listener.bind(address, backlog=self._config.listen_backlog))
 
     def listen_tls(
         mut self, address: SocketAddr, var tls: TlsServerConfig
     ) raises:
-        """Opens one more listening socket, whose connections speak TLS; before
-        `serve`.
+        """Opens one more listening socket, with TLS. Call it before `serve`.
 
         Args:
-            address: Where to listen; port 0 lets the kernel choose.
-            tls: Who the server is, and what it asks of clients.
+            address: The address to listen at; port 0 lets the kernel choose.
+            tls: The TLS configuration: certificates and requirements.
 
         Raises:
-            NetError: If the address is in use or cannot be had.
-            An error that `TlsContext.for_servers` raises.
+            NetError: If the address is in use or not available.
+
+            An error of `TlsContext.for_servers`.
         """
-        # What is wrong with the files shows before anybody can connect.
+        # Errors of the files show before any client can connect.
         var state = TlsListenerState(tls^)
         self._add(
             Listener.bind(address, backlog=self._config.listen_backlog),
@@ -304,15 +310,18 @@ struct HttpServer(Movable):
         self._listeners.append(listener^)
 
     def notify(mut self, socket: NotifySocket):
-        """Sends systemd notifications about the server; before `serve`.
+        """Enables notifications to systemd about the server. Call it before
+        `serve`.
 
         The server sends READY=1 when all workers serve, and STOPPING=1 when it
-        begins to stop. `hand_over` sends MAINPID with the process that goes on.
+        starts to stop. `hand_over` sends MAINPID with the process that takes
+        over.
 
-        If the unit has a `WatchdogSec=`, the server sends WATCHDOG=1 four times
-        in that time while every worker turns its loop. A worker that does not
-        turn for three quarters of it keeps the server from doing so. Under
-        `supervise` the server ends such a worker and starts another one.
+        If the unit has a `WatchdogSec=`, the server sends WATCHDOG=1 four
+        times in that period, as long as every worker turns its loop. It stops
+        doing so if a worker has not turned for three quarters of the period.
+        Under `supervise`, the server then ends that worker and starts another
+        one.
 
         Args:
             socket: The socket, from `NotifySocket.from_systemd`.
@@ -320,19 +329,19 @@ struct HttpServer(Movable):
         self._handle.service.set_socket(socket)
 
     def local_address(self) raises -> SocketAddr:
-        """Tells where the server listens.
+        """Returns the first address of the server.
 
         Returns:
-            Its first address, with the port that the kernel chose.
+            The address, with the port that the kernel chose.
 
         Raises:
-            Error: `net.unsupported address` if that is a Unix socket; see
+            Error: `net.unsupported address` if it is a Unix socket; see
                 `local_addresses`.
         """
         return self._handle.local_address()
 
     def local_addresses(self) -> List[StreamAddr]:
-        """Tells all addresses where the server listens.
+        """Returns all addresses of the server.
 
         Returns:
             The addresses, in the order in which they were added.
@@ -340,7 +349,8 @@ struct HttpServer(Movable):
         return self._handle.local_addresses()
 
     def handle(self) -> ServerHandle:
-        """Makes a handle, with which any thread can watch and stop the server.
+        """Returns a handle with which any thread can watch and stop the
+        server.
 
         Returns:
             The handle; it may outlive the server.
@@ -355,23 +365,24 @@ struct HttpServer(Movable):
         pin_cores: Bool = True,
         supervise: Bool = False,
     ) raises:
-        """Answers requests with a function until the server is stopped.
+        """Serves requests with a function until the server is stopped.
 
         Args:
-            handler: What answers.
-            num_workers: How many threads serve, 1 to 256; the calling thread
-                is the first of them.
-            pin_cores: Whether each of several workers keeps to one of the CPUs
-                that the process may use.
+            handler: The handler function.
+            num_workers: The number of threads, 1 to 256; the calling thread is
+                the first.
+            pin_cores: Whether each of several workers runs on one CPU only.
             supervise: Whether each worker is a process of its own, which is
-                started again when it dies.
+                restarted if it dies.
 
         Raises:
             NetError: If a worker cannot start.
+
             An error `http.bad_workers` if the number is out of bounds.
+
             An error `http.worker_died` if a supervised worker died five times
-            and never served, `http.no_descriptor` to supervise with, or
-            `http.handed_over` after a `hand_over`.
+            without ever serving, `http.no_descriptor` if no descriptor for
+            supervising is left, or `http.handed_over` after `hand_over`.
         """
         self.serve(
             FnHandler(handler),
@@ -390,36 +401,37 @@ struct HttpServer(Movable):
         pin_cores: Bool = True,
         supervise: Bool = False,
     ) raises:
-        """Answers requests with a handler until the server is stopped.
+        """Serves requests with a handler until the server is stopped.
 
-        Under `supervise` the calling process answers nothing. It holds the
-        listening sockets, forks a process for each worker, and forks another
-        one when a worker dies: only the connections of that worker are lost,
-        and those that wait for it in the listen queue are answered by the next
-        one. What handlers share (`Shared`, the state of an `App`) is then
-        shared within a worker only, and a new process begins with what it was
-        when `serve` was called. Other threads of the calling process should
-        wait while it serves: a forked process has none of them, but the locks
+        Under `supervise`, the calling process answers no requests. It holds
+        the listening sockets and forks a process for each worker. When a
+        worker dies, it forks another one. Only that worker's connections are
+        lost; clients in its listen queue are served by the next one. Values
+        that handlers share (`Shared`, the state of an `App`) are then shared
+        within a worker only. A new process starts with their values at the
+        call of `serve`. Other threads of the calling process should wait
+        meanwhile. A forked process lacks these threads, but keeps the locks
         that they held, such as the allocator's.
 
         Parameters:
             H: The type of the handler.
 
         Args:
-            handler: What answers; each worker has a copy of its own.
-            num_workers: How many threads serve, 1 to 256; the calling thread
-                is the first of them.
-            pin_cores: Whether each of several workers keeps to one of the CPUs
-                that the process may use.
+            handler: The handler; each worker has its own copy.
+            num_workers: The number of threads, 1 to 256; the calling thread is
+                the first.
+            pin_cores: Whether each of several workers runs on one CPU only.
             supervise: Whether each worker is a process of its own, which is
-                started again when it dies.
+                restarted if it dies.
 
         Raises:
             NetError: If a worker cannot start.
+
             An error `http.bad_workers` if the number is out of bounds.
+
             An error `http.worker_died` if a supervised worker died five times
-            and never served, `http.no_descriptor` to supervise with, or
-            `http.handed_over` after a `hand_over`.
+            without ever serving, `http.no_descriptor` if no descriptor for
+            supervising is left, or `http.handed_over` after `hand_over`.
         """
         check_state_is_given[H]()
         if num_workers < 1 or num_workers > _WORKERS_MAX:
@@ -474,29 +486,31 @@ struct HttpServer(Movable):
         pin_cores: Bool = True,
         supervise: Bool = False,
     ) raises:
-        """Answers requests with a handler that is known when building.
+        """Serves requests with a handler that is known at compile time.
 
-        The call of the handler is direct, and a configuration that contradicts
-        itself fails the build with a message that names the field. The
-        configuration replaces the one given to `bind`.
+        The handler is called directly. A configuration that is invalid fails
+        the build, with a message that names the field. The configuration
+        replaces the one given to `bind`.
 
         Parameters:
             H: The type of the handler.
-            handler: What answers.
+            handler: The handler.
             config: The limits.
 
         Args:
-            num_workers: How many threads serve, 1 to 256.
-            pin_cores: Whether each of several workers keeps to one CPU.
+            num_workers: The number of threads, 1 to 256.
+            pin_cores: Whether each of several workers runs on one CPU only.
             supervise: Whether each worker is a process of its own, which is
-                started again when it dies; see `serve`.
+                restarted if it dies; see `serve`.
 
         Raises:
             NetError: If a worker cannot start.
+
             An error `http.bad_workers` if the number is out of bounds.
+
             An error `http.worker_died` if a supervised worker died five times
-            and never served, `http.no_descriptor` to supervise with, or
-            `http.handed_over` after a `hand_over`.
+            without ever serving, `http.no_descriptor` if no descriptor for
+            supervising is left, or `http.handed_over` after `hand_over`.
         """
         comptime assert not config.first_problem(), _problem_text(config)
         if num_workers < 1 or num_workers > _WORKERS_MAX:
