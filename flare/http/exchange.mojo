@@ -121,8 +121,6 @@ struct StreamState(Movable):
     """The status of the head."""
     var headers: HeaderMap
     """The fields of the head."""
-    var length: Int
-    """The length of the content; -1 if it is unknown."""
     var trailers: HeaderMap
     """The trailer fields, which follow the content."""
     var is_head_due: Bool
@@ -160,7 +158,6 @@ struct StreamState(Movable):
         """Creates the state of a response that is not streamed."""
         self.status = 0
         self.headers = HeaderMap()
-        self.length = -1
         self.trailers = HeaderMap()
         self.is_head_due = False
         self.is_open = False

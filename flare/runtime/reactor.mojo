@@ -497,19 +497,6 @@ struct Reactor(Equatable, TrivialRegisterPassable):
         self.state[].on_slow_turn = function
         self.state[].slow_turn_owner = owner
 
-    def has_work(self) -> Bool:
-        """Returns whether anything is queued, in flight, armed or ready.
-
-        Returns:
-            False if a turn without a time limit might never end.
-        """
-        return (
-            Bool(self.state[].submit_first)
-            or self.state[].in_flight > 0
-            or self.state[].timers.armed_count() > 0
-            or self.state[].fibers.has_ready()
-        )
-
 
 def _no_helpers(helpers: Erased):
     pass

@@ -254,11 +254,11 @@ struct TestServer[H: Handler](Movable):
         ref w = self.worker.state[]
         var text = String()
         _note(text, "connections", w.connections.lent())
-        _note(text, "sockets without a connection", len(w.waiting))
+        _note(text, "sockets without a connection", len(w.accepting.waiting))
         _note(text, "requests", w.in_flight)
         _note(text, "streams", w.streams)
-        _note(text, "exchanges", w.lent_exchanges)
-        _note(text, "output buffers", w.lent_outputs)
+        _note(text, "exchanges", w.exchanges.lent)
+        _note(text, "output buffers", w.outputs.lent)
         _note(text, "octets of the budget", w.budget.charged)
         _note(
             text,
@@ -292,7 +292,7 @@ struct TestServer[H: Handler](Movable):
         var delay = self.network.next_delay_ms()
         if delay:
             self.network.limit_clock(delay.value())
-        elif w.in_flight + w.streams == 0 and not w.accept_timer.is_armed():
+        elif w.in_flight + w.streams == 0 and not w.accepting.timer.is_armed():
             return False
         var before = self.network.now_ms()
         self.turn()

@@ -572,11 +572,11 @@ def _check_nothing_is_held(server: TestServer[_Leaving], what: String) raises:
     assert_equal(_busy(server), 0, what)
     assert_equal(w.connections.lent(), 0, what)
     assert_equal(w.in_flight, 0, what)
-    assert_equal(w.lent_exchanges, 0, what)
-    assert_equal(w.lent_outputs, 0, what)
+    assert_equal(w.exchanges.lent, 0, what)
+    assert_equal(w.outputs.lent, 0, what)
     assert_equal(w.reactor.buffers().lent(), 0, what)
     # That memory is given back is due a while after requests.
-    var trimming = Int(w.trim_timer.is_armed())
+    var trimming = Int(w.trimming.timer.is_armed())
     assert_equal(w.reactor.timers().armed_count(), trimming, what)
 
 
@@ -585,8 +585,8 @@ def _end(var server: TestServer[_Leaving], peers: List[Peer]) raises:
         peer.close()
     server.stop()
     assert_equal(server.remains(), "")
-    assert_equal(server.worker.state[].lent_exchanges, 0)
-    assert_equal(server.worker.state[].lent_outputs, 0)
+    assert_equal(server.worker.state[].exchanges.lent, 0)
+    assert_equal(server.worker.state[].outputs.lent, 0)
     var memory = server._handler[].memory
     _ = server^
     heap_destroy(memory)

@@ -248,7 +248,7 @@ def test_no_memory_for_long_content_is_kept_by_exchanges_at_rest() raises:
         )
         assert_true(answer.startswith("HTTP/1.1 200"), String(octets))
     server.stop()
-    ref spares = server.worker.state[].spare_exchanges
+    ref spares = server.worker.state[].exchanges.spare
     assert_true(len(spares) > 0)
     for exchange in spares:
         assert_true(

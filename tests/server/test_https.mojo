@@ -11,7 +11,7 @@ from flare.http.response_stream import ResponseStream
 from flare.http.server import HttpServer
 from flare.http.server.config import ServerConfig
 from flare.http.server.records.log import LogSink
-from flare.http.server.transport.worker_state import HANDSHAKE_STEPS_MAX
+from flare.http.server.transport.worker_parts import HANDSHAKE_STEPS_MAX
 from flare.net import SocketAddr
 from flare.runtime.backends.simulated_faults import SimulatedFaults
 from flare.runtime.backends.simulated_network import Peer
@@ -104,10 +104,10 @@ def test_an_idle_connection_holds_no_buffer() raises:
                 peer.write(_get("/large"))
             peer.pump(server)
         ref w = server.worker.state[]
-        assert_equal(w.lent_outputs, 0, String(step))
+        assert_equal(w.outputs.lent, 0, String(step))
         assert_equal(w.reactor.buffers().lent(), 0, String(step))
         assert_equal(w.reactor.large_buffers().lent(), 0, String(step))
-        assert_equal(w.lent_exchanges, 0, String(step))
+        assert_equal(w.exchanges.lent, 0, String(step))
     peer.peer.close()
     _end(server^, outcomes)
 
@@ -284,7 +284,7 @@ def test_a_crowd_of_handshakes_takes_turns() raises:
     for peer in crowd:
         peer.close()
     server.settle()
-    assert_equal(len(server.worker.state[].handshakes), 0)
+    assert_equal(len(server.worker.state[].handshakes.waiting), 0)
     guest.peer.close()
     _end(server^, outcomes)
 
@@ -314,7 +314,7 @@ def test_handshakes_that_wait_for_their_turn_may_leave() raises:
             elif i % 2 == 0:
                 crowd[i].end_sending()
         server.settle()
-        assert_equal(len(server.worker.state[].handshakes), 0)
+        assert_equal(len(server.worker.state[].handshakes.waiting), 0)
         for peer in crowd:
             peer.close()
         _end(server^, outcomes)

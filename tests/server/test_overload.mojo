@@ -226,7 +226,7 @@ def test_no_more_than_one_is_accepted_for_whom_there_is_no_slot() raises:
         peers.append(peer)
     for _ in range(40):
         server.advance(100)
-        assert_true(len(server.worker.state[].waiting) <= 1)
+        assert_true(len(server.worker.state[].accepting.waiting) <= 1)
     for peer in peers:
         assert_true(_text(server, peer).startswith("HTTP/1.1 200"))
     _end(server^, peers)

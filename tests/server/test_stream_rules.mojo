@@ -276,8 +276,8 @@ def test_abort_at_each_point_of_a_stream_leaves_nothing() raises:
                 peer.reset()
             server.settle()
             assert_equal(w.reactor.state[].fibers.busy(), 0, request)
-            assert_equal(w.lent_exchanges, 0, request)
-            assert_equal(w.lent_outputs, 0, request)
+            assert_equal(w.exchanges.lent, 0, request)
+            assert_equal(w.outputs.lent, 0, request)
             _end(server^, [peer])
 
 

@@ -166,7 +166,7 @@ struct _Spawning(Handler):
                 except:
                     pass
                 ref w = found[].worker.value().state[]
-                found[].exchanges = len(w.spare_exchanges)
+                found[].exchanges = len(w.exchanges.spare)
                 try:
                     stream.write_text("late")
                 except e:

@@ -10,7 +10,7 @@ from flare.http.builders import no_content, ok
 from flare.http.handler import Handler
 from flare.http.request import Request
 from flare.http.response import Response
-from flare.http.server.transport.worker_state import OUTPUT_OCTETS
+from flare.http.server.transport.worker_parts import OUTPUT_OCTETS
 from flare.runtime.cancel import Cancel
 from flare.runtime.task import JoinHandle, spawn
 from flare.runtime.wait import deadline_in, sleep

@@ -156,7 +156,7 @@ def _converse(
             _stop(server, scenario, ledger, tally)
         if scenario.has_stopped and since_stop == scenario.abort_after:
             _abort(server, tally)
-        if not is_done and server[].worker.state[].accepting_ended:
+        if not is_done and server[].worker.state[].accepting.has_ended:
             scenario.was_cut_off = True
         is_done = server[].worker.is_done()
         if is_done:
@@ -184,7 +184,7 @@ def _converse(
             server[].advance(_SLOW_STEP_MS)
         elif draws.strikes(300):
             server[].advance(1 + draws.below(30))
-        var now_waiting = len(server[].worker.state[].waiting)
+        var now_waiting = len(server[].worker.state[].accepting.waiting)
         tally.add(Kind.WAITS_FOR_SLOT, max(now_waiting - waiting, 0))
         waiting = now_waiting
 

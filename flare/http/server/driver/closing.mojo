@@ -48,9 +48,9 @@ def close(c: PointerTo[ConnectionState]):
         reactor.close(c[].descriptor)
     # Its remaining resources are freed with its slot.
     w[].budget.charged -= c[].share.charged
-    w[].has_freed = True
+    w[].trimming.has_freed = True
     _ = w[].connections.give(c[].slot)
     WorkerStatistics.set(
         Pointer(to=w[].statistics[].connections), w[].connections.lent()
     )
-    w[].slot_freed(w.unsafe_bitcast[NoneType]())
+    w[].accepting.slot_freed(w.unsafe_bitcast[NoneType]())

@@ -18,7 +18,8 @@ from ..transport.encryption import Decryption, decrypt, free_transport
 from ..transport.outbox import count_sent, flush, output_of, release_output
 from ..transport.proxy_header import take_proxy_header
 from ..transport.tls_transport import TlsTransport
-from ..transport.worker_state import HANDSHAKE_STEPS_MAX, WorkerState, worker_of
+from ..transport.worker_parts import HANDSHAKE_STEPS_MAX
+from ..transport.worker_state import WorkerState, worker_of
 from .connection import Connection
 from .operations import on_receive, on_sent
 
@@ -62,15 +63,18 @@ def go_on_shaking_hands(w: PointerTo[WorkerState]):
     """
     var first = List[SlotHandle]()
     var count = 0
-    while count < len(w[].handshakes) and len(first) < w[].handshake_steps_left:
+    while (
+        count < len(w[].handshakes.waiting)
+        and len(first) < w[].handshakes.steps_left
+    ):
         # A client that has left meanwhile takes no step away from others.
-        if _shakes_hands(w[].connections.find(w[].handshakes[count])):
-            first.append(w[].handshakes[count])
+        if _shakes_hands(w[].connections.find(w[].handshakes.waiting[count])):
+            first.append(w[].handshakes.waiting[count])
         count += 1
-    var rest = List[SlotHandle](w[].handshakes[count:])
-    w[].handshakes = rest^
-    w[].handshake_steps_left = HANDSHAKE_STEPS_MAX
-    if len(w[].handshakes) > 0:
+    var rest = List[SlotHandle](w[].handshakes.waiting[count:])
+    w[].handshakes.waiting = rest^
+    w[].handshakes.steps_left = HANDSHAKE_STEPS_MAX
+    if len(w[].handshakes.waiting) > 0:
         # The next turn must not wait for something else to happen.
         w[].reactor.post(_nothing, w.unsafe_bitcast[NoneType]())
     for slot in first:
@@ -149,8 +153,8 @@ def _may_go_on(connection: Connection, octets: Span[UInt8, _]) -> Bool:
     var c = connection.state
     var w = worker_of(c)
     var t = c[].tls.unsafe_value()
-    if len(w[].handshakes) == 0 and w[].handshake_steps_left > 0:
-        w[].handshake_steps_left -= 1
+    if len(w[].handshakes.waiting) == 0 and w[].handshakes.steps_left > 0:
+        w[].handshakes.steps_left -= 1
         return True
     if len(t[].waiting) + len(octets) > _WAITING_OCTETS_MAX:
         _take_waiting(connection)
@@ -158,7 +162,7 @@ def _may_go_on(connection: Connection, octets: Span[UInt8, _]) -> Bool:
     t[].waiting.append(octets)
     if not t[].is_queued:
         t[].is_queued = True
-        w[].handshakes.append(c[].slot)
+        w[].handshakes.waiting.append(c[].slot)
     return False
 
 
@@ -254,7 +258,7 @@ def _answer_plain_http(c: PointerTo[ConnectionState]):
     w[].refresh_date()
     var output = output_of(c)
     output[].append(_PLAIN_HTTP_BEFORE_DATE)
-    output[].append(Span(w[].date))
+    output[].append(Span(w[].date.octets))
     output[].append(_PLAIN_HTTP_BEHIND_DATE)
     c[].ending.lingers = True
     c[].stage = Stage.LAST_SEND

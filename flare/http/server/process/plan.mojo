@@ -326,8 +326,8 @@ def _make_worker(
         )
     if plan[].parts.line_queue:
         reactor.state[].lines = plan[].parts.line_queue.value().ring(place)
-    worker.state[].ask_for_room = _ask_for_room
-    worker.state[].peers = plan.unsafe_bitcast[NoneType]()
+    worker.state[].accepting.ask_for_room = _ask_for_room
+    worker.state[].accepting.peers = plan.unsafe_bitcast[NoneType]()
     _listen(plan, worker, index)
     return worker
 

@@ -198,7 +198,7 @@ def write_stream_head(x: Exchange) raises H1Error:
         x[].stream.status,
         x[].stream.headers,
         BodyLength.UNKNOWN,
-        Span(w[].date),
+        Span(w[].date.octets),
         output_of(c),
     )
     x[].stream.is_head_due = False
@@ -250,7 +250,7 @@ def _write_plain(x: Exchange, response: Response) -> Bool:
         response.status,
         response.headers,
         octets,
-        Span(w[].date),
+        Span(w[].date.octets),
         output,
         copies=len(octets) <= COPY_OCTETS_MAX,
     )
@@ -270,7 +270,7 @@ def _write(x: Exchange, var response: Response) raises H1Error -> Sent:
         response.status,
         response.headers,
         _length_of(h1, response.status, length),
-        Span(w[].date),
+        Span(w[].date.octets),
         output,
     )
     if is_copied or not h1.response_allows_body(response.status):

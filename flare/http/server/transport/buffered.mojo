@@ -11,7 +11,8 @@ from flare.runtime.reactor import LARGE_BUFFER_OCTETS
 from flare.runtime.timer_wheel import TimerEntry
 
 from .connection_state import ConnectionState
-from .worker_state import OUTPUT_OCTETS, WorkerState, worker_of
+from .worker_parts import OUTPUT_OCTETS
+from .worker_state import WorkerState, worker_of
 
 comptime TICK_MS = 100
 """How often it is looked whether who waits for room has waited too long."""
@@ -45,7 +46,7 @@ def _recount(c: PointerTo[ConnectionState], held_by_exchanges: Int):
     ):
         # After an upgrade, no end of a request frees it.
         c[].window.gathered = Buffer()
-        worker_of(c)[].has_freed = True
+        worker_of(c)[].trimming.has_freed = True
         held = _held_octets(c) + held_by_exchanges
     if held != c[].share.charged:
         worker_of(c)[].budget.charged += held - c[].share.charged
@@ -62,7 +63,7 @@ def buffered_octets(w: PointerTo[WorkerState]) -> Int:
     Returns:
         Octets.
     """
-    return w[].budget.charged + w[].lent_outputs * OUTPUT_OCTETS
+    return w[].budget.charged + w[].outputs.lent * OUTPUT_OCTETS
 
 
 @always_inline
@@ -123,7 +124,7 @@ def drop_large(c: PointerTo[ConnectionState]):
     ):
         c[].outbox.large.value().unsafe_give_pages_back()
     c[].outbox.large = None
-    w.has_freed = True
+    w.trimming.has_freed = True
 
 
 def await_room(c: PointerTo[ConnectionState]):

@@ -1,14 +1,15 @@
 """Sends what a connection has gathered: one send at a time, the rest waits."""
 
 from flare.core import Buffer, PointerTo
-from flare.http.body import COPY_OCTETS_MAX, Body
+from flare.http.body import Body, COPY_OCTETS_MAX
 from flare.runtime.operation import Operation
 from flare.runtime.reactor import LARGE_BUFFER_OCTETS
 
 from .buffered import drop_large, is_full
 from .connection_state import ConnectionState
 from .encryption import encrypt
-from .worker_state import OUTPUT_OCTETS, worker_of
+from .worker_parts import OUTPUT_OCTETS
+from .worker_state import worker_of
 
 comptime STREAM_OCTETS_MAX = LARGE_BUFFER_OCTETS - 64
 """How much of a streamed response may gather before its function waits. The

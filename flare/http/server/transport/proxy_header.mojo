@@ -105,11 +105,11 @@ def _report(
 ):
     WorkerStatistics.add(Pointer(to=w[].statistics[].refused), 1)
     var second = w[].reactor.now_ms() // 1000
-    if second != w[].report_second:
-        w[].report_second = second
-        w[].reports = 0
-    w[].reports += 1
-    if w[].reports > _LINES_PER_SECOND_MAX:
+    if second != w[].reports.second:
+        w[].reports.second = second
+        w[].reports.count = 0
+    w[].reports.count += 1
+    if w[].reports.count > _LINES_PER_SECOND_MAX:
         return
     var line = String(
         "flare: worker ",
@@ -123,7 +123,7 @@ def _report(
         line.write(': "')
         write_escaped(octets[: min(len(octets), _SHOWN_OCTETS_MAX)], line)
         line += '"' if len(octets) <= _SHOWN_OCTETS_MAX else '..."'
-    if w[].reports == _LINES_PER_SECOND_MAX:
+    if w[].reports.count == _LINES_PER_SECOND_MAX:
         line.write("; more of them in this second are not logged")
     log_line(w, line)
 

@@ -37,7 +37,8 @@ from ..receiving.h1_requests import go_away
 from ..records.statistics import WorkerStatistics
 from ..transport.connection_state import ConnectionState, Stage, Wait
 from ..transport.proxy_header import is_welcome
-from ..transport.worker_state import Accepted, ListenerState, WorkerState
+from ..transport.worker_parts import Accepted, ListenerState
+from ..transport.worker_state import WorkerState
 
 comptime _PAUSE_MS = 100
 # A client that sends one request after another is not taken for idle.
@@ -65,11 +66,11 @@ def begin_accepting(w: PointerTo[WorkerState]):
     Args:
         w: The worker.
     """
-    w[].accept_task.owner = w.unsafe_bitcast[NoneType]()
-    w[].accept_task.fire = _on_timer
-    w[].slot_freed = _on_slot_freed
-    w[].accept_timer.owner = (
-        Pointer(to=w[].accept_task)
+    w[].accepting.task.owner = w.unsafe_bitcast[NoneType]()
+    w[].accepting.task.fire = _on_timer
+    w[].accepting.slot_freed = _on_slot_freed
+    w[].accepting.timer.owner = (
+        Pointer(to=w[].accepting.task)
         .unsafe_origin_cast[MutUntrackedOrigin]()
         .unsafe_bitcast[NoneType]()
     )
@@ -106,7 +107,7 @@ def admit(
         return False
     if listener and listener.value()[].tls:
         begin_tls(begun.value(), listener.value()[].tls.value())
-    w[].stuck_since_ms = -1
+    w[].accepting.stuck_since_ms = -1
     WorkerStatistics.add(Pointer(to=w[].statistics[].connections_accepted), 1)
     WorkerStatistics.set(
         Pointer(to=w[].statistics[].connections), w[].connections.lent()
@@ -134,9 +135,9 @@ def give_up_accepting(w: PointerTo[WorkerState]):
     Args:
         w: The worker, which stops.
     """
-    w[].accepting_ended = True
-    while len(w[].waiting) > 0:
-        w[].reactor.close(w[].waiting.pop().descriptor)
+    w[].accepting.has_ended = True
+    while len(w[].accepting.waiting) > 0:
+        w[].reactor.close(w[].accepting.waiting.pop().descriptor)
     _cancel_timer(w)
 
 
@@ -149,12 +150,16 @@ def worker_has_ended(w: PointerTo[WorkerState]) -> Bool:
     Returns:
         True if no connection is open and none waits to be accepted.
     """
-    if not w[].stopping or w[].connections.lent() > 0 or len(w[].waiting) > 0:
+    if (
+        not w[].stopping
+        or w[].connections.lent() > 0
+        or len(w[].accepting.waiting) > 0
+    ):
         return False
     for listener in w[].listeners:
         if not _accept_of(listener).is_idle():
             return False
-        if not listener[].is_drained and not w[].accepting_ended:
+        if not listener[].is_drained and not w[].accepting.has_ended:
             return False
     return True
 
@@ -168,10 +173,10 @@ def keep_spare(w: PointerTo[WorkerState]) -> Int:
     Returns:
         0, or the negated errno.
     """
-    if w[].spare_descriptor >= 0:
+    if w[].accepting.spare_descriptor >= 0:
         return 0
     var opened = open_event_descriptor()
-    w[].spare_descriptor = Int32(max(opened, -1))
+    w[].accepting.spare_descriptor = Int32(max(opened, -1))
     return min(opened, 0)
 
 
@@ -209,13 +214,13 @@ def close_spare(w: PointerTo[WorkerState]):
     Args:
         w: The worker.
     """
-    if w[].spare_descriptor >= 0:
-        _ = close_descriptor(w[].spare_descriptor)
-    w[].spare_descriptor = -1
+    if w[].accepting.spare_descriptor >= 0:
+        _ = close_descriptor(w[].accepting.spare_descriptor)
+    w[].accepting.spare_descriptor = -1
 
 
 def _resume(w: PointerTo[WorkerState]):
-    w[].accept_paused = False
+    w[].accepting.is_paused = False
     for listener in w[].listeners:
         if _accept_of(listener).is_idle():
             _accept_next(w, listener)
@@ -238,7 +243,7 @@ def _has_ample_room(w: PointerTo[WorkerState]) -> Bool:
 
 
 def _pause(w: PointerTo[WorkerState]):
-    w[].accept_paused = True
+    w[].accepting.is_paused = True
     _cancel_accepts(w)
     _arm_timer(w)
 
@@ -258,7 +263,7 @@ def _on_accept(operation: Operation):
         if not admit(w, Int32(result), listener):
             # Sockets that were accepted already are served when a slot is
             # free; later ones stay in the listen queue.
-            w[].waiting.append(Accepted(Int32(result), listener))
+            w[].accepting.waiting.append(Accepted(Int32(result), listener))
             _pause(w)
         elif (
             not operation.state[].multishot
@@ -273,7 +278,7 @@ def _on_accept(operation: Operation):
     elif not operation.is_idle():
         if not _has_ample_room(w):
             w[].reactor.cancel(operation)
-    elif not w[].accept_paused:
+    elif not w[].accepting.is_paused:
         _accept_next(w, listener)
 
 
@@ -286,11 +291,11 @@ def _accept_more(w: PointerTo[WorkerState], listener: PointerTo[ListenerState]):
 
 def _on_slot_freed(owner: Erased):
     var w = owner.unsafe_bitcast[WorkerState]()
-    if len(w[].waiting) > 0:
-        ref first = w[].waiting[0]
+    if len(w[].accepting.waiting) > 0:
+        ref first = w[].accepting.waiting[0]
         if admit(w, first.descriptor, first.listener):
-            _ = w[].waiting.pop(0)
-        if len(w[].waiting) == 0 and not w[].stopping:
+            _ = w[].accepting.waiting.pop(0)
+        if len(w[].accepting.waiting) == 0 and not w[].stopping:
             # The next client is then noticed.
             _resume(w)
     elif w[].stopping:
@@ -299,7 +304,7 @@ def _on_slot_freed(owner: Erased):
             for listener in w[].listeners:
                 listener[].is_drained = listener[].is_lent
         _go_on_ending(w)
-    elif w[].accept_paused:
+    elif w[].accepting.is_paused:
         _resume(w)
 
 
@@ -307,10 +312,10 @@ def _on_timer(owner: Erased):
     var w = owner.unsafe_bitcast[WorkerState]()
     if w[].stopping:
         _go_on_ending(w)
-    elif len(w[].waiting) > 0:
+    elif len(w[].accepting.waiting) > 0:
         _ = shed_connections(w)
         _arm_timer(w)
-    elif w[].accept_paused:
+    elif w[].accepting.is_paused:
         _try_again(w)
 
 
@@ -330,15 +335,17 @@ def _try_again(w: PointerTo[WorkerState]):
             return
         if result == -EAGAIN:
             continue
-        if w[].stuck_since_ms < 0:
-            w[].stuck_since_ms = w[].reactor.now_ms()
+        if w[].accepting.stuck_since_ms < 0:
+            w[].accepting.stuck_since_ms = w[].reactor.now_ms()
         if not shed_connections(w):
-            w[].ask_for_room(w[].peers, w.unsafe_bitcast[NoneType]())
+            w[].accepting.ask_for_room(
+                w[].accepting.peers, w.unsafe_bitcast[NoneType]()
+            )
             _turn_away(w, listener)
         _arm_timer(w)
         return
     # No client waits, even if resources are exhausted.
-    w[].stuck_since_ms = -1
+    w[].accepting.stuck_since_ms = -1
     _resume(w)
 
 
@@ -350,7 +357,7 @@ def _go_on_ending(w: PointerTo[WorkerState]):
 
 
 def _accept_last(w: PointerTo[WorkerState]):
-    if w[].accepting_ended:
+    if w[].accepting.has_ended:
         return
     for listener in w[].listeners:
         if listener[].is_drained or not _accept_of(listener).is_idle():
@@ -375,7 +382,7 @@ def _accept_waiting(
     """
     for _ in range(_ACCEPTS_MAX):
         if (
-            len(w[].waiting) > 0
+            len(w[].accepting.waiting) > 0
             or w[].connections.lent() >= w[].config.max_connections
         ):
             return _NO_SLOT
@@ -402,13 +409,13 @@ def _has_idled(
 
 def _turn_away(w: PointerTo[WorkerState], listener: PointerTo[ListenerState]):
     """Answers those who wait with the descriptor that is kept for it."""
-    var stuck_ms = w[].reactor.now_ms() - w[].stuck_since_ms
+    var stuck_ms = w[].reactor.now_ms() - w[].accepting.stuck_since_ms
     if stuck_ms < w[].config.overload_timeout_ms:
         return
     for _ in range(_TURNED_AWAY_MAX):
         var result = w[].reactor.turn_away(
             listener[].accept.descriptor,
-            w[].spare_descriptor,
+            w[].accepting.spare_descriptor,
             _TLS_ANSWER.as_bytes() if listener[].tls else _ANSWER.as_bytes(),
         )
         if result < 0:
@@ -436,18 +443,20 @@ def _peer_gave_up(result: Int) -> Bool:
 
 
 def _arm_timer(w: PointerTo[WorkerState]):
-    if not w[].accept_timer.is_armed() and not w[].accepting_ended:
+    if not w[].accepting.timer.is_armed() and not w[].accepting.has_ended:
         w[].reactor.timers().arm(_timer_of(w), w[].reactor.now_ms() + _PAUSE_MS)
 
 
 def _cancel_timer(w: PointerTo[WorkerState]):
-    if w[].accept_timer.is_armed():
+    if w[].accepting.timer.is_armed():
         w[].reactor.timers().cancel(_timer_of(w))
 
 
 @always_inline
 def _timer_of(w: PointerTo[WorkerState]) -> PointerTo[TimerEntry]:
-    return Pointer(to=w[].accept_timer).unsafe_origin_cast[MutUntrackedOrigin]()
+    return Pointer(to=w[].accepting.timer).unsafe_origin_cast[
+        MutUntrackedOrigin
+    ]()
 
 
 @always_inline

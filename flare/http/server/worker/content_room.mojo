@@ -27,7 +27,8 @@ from ..transport.buffered import (
 )
 from ..transport.connection_state import ConnectionState, Stage
 from ..transport.outbox import flush
-from ..transport.worker_state import OUTPUT_OCTETS, WorkerState
+from ..transport.worker_parts import OUTPUT_OCTETS
+from ..transport.worker_state import WorkerState
 
 # A resumed connection takes in the octets of its window: more of them in a
 # turn would block the loop.

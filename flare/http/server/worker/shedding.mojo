@@ -22,7 +22,8 @@ from ..records.statistics import WorkerStatistics
 from ..transport.buffered import buffered_octets, is_overfull
 from ..transport.connection_state import ConnectionState, Stage
 from ..transport.outbox import flush, has_output
-from ..transport.worker_state import OUTPUT_OCTETS, WorkerState
+from ..transport.worker_parts import OUTPUT_OCTETS
+from ..transport.worker_state import WorkerState
 
 # Looking at all connections takes time, which the others lack.
 comptime _PERIOD_MS = 10

@@ -29,10 +29,10 @@ def begin_trimming(w: PointerTo[WorkerState]):
     Args:
         w: The worker, which begins.
     """
-    w[].trim_task.owner = w.unsafe_bitcast[NoneType]()
-    w[].trim_task.fire = _on_timer
-    w[].trim_timer.owner = (
-        Pointer(to=w[].trim_task)
+    w[].trimming.task.owner = w.unsafe_bitcast[NoneType]()
+    w[].trimming.task.fire = _on_timer
+    w[].trimming.timer.owner = (
+        Pointer(to=w[].trimming.task)
         .unsafe_origin_cast[MutUntrackedOrigin]()
         .unsafe_bitcast[NoneType]()
     )
@@ -46,7 +46,7 @@ def arm_trimming(w: PointerTo[WorkerState]):
         w: The worker, whose timer is not armed.
     """
     if (
-        w[].next_request_id != w[].trimmed_request_id or w[].has_freed
+        w[].next_request_id != w[].trimming.request_id or w[].trimming.has_freed
     ) and not w[].stopping:
         _arm(w)
 
@@ -57,7 +57,7 @@ def end_trimming(w: PointerTo[WorkerState]):
     Args:
         w: The worker.
     """
-    if w[].trim_timer.is_armed():
+    if w[].trimming.timer.is_armed():
         w[].reactor.timers().cancel(_timer(w))
 
 
@@ -71,8 +71,8 @@ def trim(w: PointerTo[WorkerState]) -> Bool:
         True if another call would release more.
     """
     var goes_on = w[].trim_exchanges(_KEPT)
-    goes_on = w[].outputs.trim(_KEPT) or goes_on
-    goes_on = w[].large_outputs.trim(_LARGE_KEPT) or goes_on
+    goes_on = w[].outputs.usual.trim(_KEPT) or goes_on
+    goes_on = w[].outputs.large.trim(_LARGE_KEPT) or goes_on
     goes_on = w[].reactor.buffers().trim(_KEPT) or goes_on
     goes_on = w[].reactor.large_buffers().trim(_LARGE_KEPT) or goes_on
     goes_on = w[].reactor.state[].fibers.trim(_KEPT) or goes_on
@@ -80,18 +80,18 @@ def trim(w: PointerTo[WorkerState]) -> Bool:
     if recycler:
         goes_on = recycler.value().trim(_KEPT) or goes_on
     w[].connections.visit_idle_chunks(_release)
-    w[].exchanges.visit_idle_chunks(_release)
+    w[].exchanges.slab.visit_idle_chunks(_release)
     return goes_on
 
 
 def _on_timer(owner: Erased):
     var w = owner.unsafe_bitcast[WorkerState]()
-    w[].trimmed_request_id = w[].next_request_id
+    w[].trimming.request_id = w[].next_request_id
     if trim(w):
         # Connections may have ended in one of the ticks before the last.
         _arm(w)
-    elif w[].has_freed:
-        w[].has_freed = False
+    elif w[].trimming.has_freed:
+        w[].trimming.has_freed = False
         give_free_memory_back()
 
 
@@ -106,4 +106,6 @@ def _arm(w: PointerTo[WorkerState]):
 
 @always_inline
 def _timer(w: PointerTo[WorkerState]) -> PointerTo[TimerEntry]:
-    return Pointer(to=w[].trim_timer).unsafe_origin_cast[MutUntrackedOrigin]()
+    return Pointer(to=w[].trimming.timer).unsafe_origin_cast[
+        MutUntrackedOrigin
+    ]()

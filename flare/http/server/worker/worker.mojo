@@ -16,12 +16,12 @@ from ..transport.buffered import (
     stop_tick,
 )
 from ..transport.log_lines import log_line
-from ..transport.worker_state import (
+from ..transport.worker_parts import (
     HANDSHAKE_STEPS_MAX,
     ListenerState,
     SLOW_TURN_LOG_MS,
-    WorkerState,
 )
+from ..transport.worker_state import WorkerState
 from .accepting import (
     admit,
     begin_accepting,
@@ -103,15 +103,15 @@ struct Worker(TrivialRegisterPassable):
         var w = self.state
         w[].reactor.turn(self._turn_limit_ms())
         if (
-            w[].handshake_steps_left < HANDSHAKE_STEPS_MAX
-            or len(w[].handshakes) > 0
+            w[].handshakes.steps_left < HANDSHAKE_STEPS_MAX
+            or len(w[].handshakes.waiting) > 0
         ):
             go_on_shaking_hands(w)
         if len(w[].starved) > 0 and not w[].reactor.buffers().is_exhausted():
             feed_starved(w)
         if w[].budget.timer.is_armed() or is_full(w):
             _make_room(w)
-        if not w[].trim_timer.is_armed():
+        if not w[].trimming.timer.is_armed():
             arm_trimming(w)
         self._count()
         if w[].stopping and w[].reactor.now_ms() >= w[].stop_deadline_ms:
@@ -159,9 +159,9 @@ struct Worker(TrivialRegisterPassable):
         w[].free_spares()
         w[].free_lost()
         w[].connections.destroy()
-        w[].exchanges.destroy()
-        w[].outputs.destroy()
-        w[].large_outputs.destroy()
+        w[].exchanges.slab.destroy()
+        w[].outputs.usual.destroy()
+        w[].outputs.large.destroy()
         w[].reactor.destroy()
         heap_destroy(w)
 
@@ -255,9 +255,9 @@ def _on_slow_turn(owner: Erased, busy_ms: Int):
     var w = owner.unsafe_bitcast[WorkerState]()
     WorkerStatistics.add(Pointer(to=w[].statistics[].slow_turns), 1)
     var now_ms = w[].reactor.now_ms()
-    if now_ms - w[].slow_turn_logged_ms < SLOW_TURN_LOG_MS:
+    if now_ms - w[].reports.slow_turn_ms < SLOW_TURN_LOG_MS:
         return
-    w[].slow_turn_logged_ms = now_ms
+    w[].reports.slow_turn_ms = now_ms
     log_line(
         w,
         String(

@@ -1,0 +1,236 @@
+"""The parts of which the state of a worker consists."""
+
+from flare.core import Erased, PointerTo, Slab, SlotHandle
+from flare.http.exchange import Exchange, ExchangeState
+from flare.message import HTTP_DATE_OCTETS
+from flare.runtime.buffer_pool import BufferPool
+from flare.runtime.operation import OperationKind, OperationState
+from flare.runtime.reactor import LARGE_BUFFER_OCTETS
+from flare.runtime.timer_task import TIMER_OF_TASK, TimerTask
+from flare.runtime.timer_wheel import TimerEntry
+from flare.tls import TlsContext
+
+comptime OUTPUT_OCTETS = 16384
+"""The size that output buffers begin with."""
+comptime SLOW_TURN_LOG_MS = 1000
+"""The shortest time between two lines about slow turns."""
+comptime HANDSHAKE_STEPS_MAX = 16
+"""Steps of TLS handshakes in one turn of the loop. Each may take a third of a
+millisecond, in which no other request is served.
+"""
+comptime _OUTPUTS_MAX = 16_384
+comptime _LARGE_OUTPUTS_MAX = 4096
+
+
+struct ListenerState(Movable):
+    """A worker's interest in one listening socket."""
+
+    var accept: OperationState
+    """The multishot accept."""
+    var worker: Erased
+    """The worker."""
+    var is_shared: Bool
+    """Whether other workers accept from the socket too."""
+    var is_lent: Bool
+    """Whether another process keeps the socket open: new clients are then not
+    held back, and waiting ones are left to that process.
+    """
+    var is_drained: Bool
+    """Whether no client was waiting when the stopping worker last looked."""
+    var tls: Optional[TlsContext]
+    """The TLS context of its connections, if they are encrypted."""
+
+    def __init__(
+        out self,
+        descriptor: Int32,
+        worker: Erased,
+        is_shared: Bool,
+        var tls: Optional[TlsContext] = None,
+    ):
+        """Describes a socket before the first accept.
+
+        Args:
+            descriptor: The listening socket.
+            worker: The worker.
+            is_shared: Whether other workers accept from it too.
+            tls: The TLS context of its connections, if they are encrypted.
+        """
+        self.accept = OperationState(OperationKind.ACCEPT)
+        self.accept.descriptor = descriptor
+        self.accept.multishot = True
+        # A worker that was informed of a connection then comes after the other
+        # workers.
+        self.accept.transient = is_shared
+        self.worker = worker
+        self.is_shared = is_shared
+        self.is_lent = False
+        self.is_drained = False
+        self.tls = tls^
+
+
+@fieldwise_init
+struct Accepted(Copyable, Movable):
+    """An accepted socket for which there is no slot yet."""
+
+    var descriptor: Int32
+    """The socket."""
+    var listener: PointerTo[ListenerState]
+    """Where it came from."""
+
+
+struct ExchangePool(Movable):
+    """The blocks of requests."""
+
+    var slab: Slab[ExchangeState]
+    """All blocks."""
+    var spare: List[Exchange]
+    """Blocks that are not in use."""
+    var lost: List[Exchange]
+    """Blocks to which the stacks of lost fibers refer."""
+    var lent: Int
+    """Blocks in use; a block that never comes back shows here."""
+
+    def __init__(out self):
+        """Makes an empty pool."""
+        self.slab = Slab[ExchangeState].create(Int.MAX)
+        self.spare = List[Exchange]()
+        self.lost = List[Exchange]()
+        self.lent = 0
+
+
+struct OutputPools(Movable):
+    """Output buffers, and those in which other octets gather."""
+
+    var usual: BufferPool
+    """Output buffers; other buffers that grow bit by bit begin in them, too."""
+    var large: BufferPool
+    """Buffers of 64 KiB for buffers that have grown, if those for large reads
+    are in use."""
+    var lent: Int
+    """Output buffers in use."""
+
+    def __init__(out self):
+        """Makes empty pools."""
+        self.usual = BufferPool.create(OUTPUT_OCTETS, _OUTPUTS_MAX)
+        self.large = BufferPool.create(LARGE_BUFFER_OCTETS, _LARGE_OUTPUTS_MAX)
+        self.lent = 0
+
+
+struct HandshakeQueue(Movable):
+    """TLS handshakes that continue in the next turns."""
+
+    var waiting: List[SlotHandle]
+    """Their connections, in this order."""
+    var steps_left: Int
+    """How many steps of handshakes may still be taken in this turn."""
+
+    def __init__(out self):
+        """Makes an empty queue."""
+        self.waiting = List[SlotHandle]()
+        self.steps_left = HANDSHAKE_STEPS_MAX
+
+
+struct Accepting(Movable):
+    """How a worker accepts connections, and why it does not."""
+
+    var waiting: List[Accepted]
+    """Accepted sockets for which there is no slot yet."""
+    var slot_freed: def(Erased) thin -> None
+    """Called with the worker when a connection has ended."""
+    var is_paused: Bool
+    """Whether accepting is paused."""
+    var timer: TimerEntry
+    """Armed while clients may wait that cannot be accepted."""
+    var task: TimerTask
+    """The function that the timer calls."""
+    var has_ended: Bool
+    """Whether accepting has ended, even for waiting clients."""
+    var stuck_since_ms: Int
+    """Since when no connection could be accepted though clients wait, or -1."""
+    var ask_for_room: def(Erased, Erased) thin -> None
+    """Called with `peers` and the worker when connections of other workers hold
+    what this one needs to accept."""
+    var peers: Erased
+    """Knows the other workers."""
+    var spare_descriptor: Int32
+    """Given up to answer a client when no other descriptor is left, or -1."""
+
+    def __init__(out self, any: Erased):
+        """Begins before the first connection.
+
+        Args:
+            any: Any address; the worker sets its own when it begins.
+        """
+        self.waiting = List[Accepted]()
+        self.slot_freed = _nothing
+        self.is_paused = False
+        self.timer = TimerEntry(None, TIMER_OF_TASK)
+        self.task = TimerTask(any, _nothing)
+        self.has_ended = False
+        self.stuck_since_ms = -1
+        self.ask_for_room = _ask_nobody
+        self.peers = any
+        self.spare_descriptor = -1
+
+
+struct Trimming(Movable):
+    """When a worker gives memory back."""
+
+    var timer: TimerEntry
+    """Armed while memory may be given back."""
+    var task: TimerTask
+    """The function that the timer calls."""
+    var request_id: Int
+    """The number of the next request when memory was last given back."""
+    var has_freed: Bool
+    """Whether connections have ended, or long buffers were freed, since."""
+
+    def __init__(out self, any: Erased):
+        """Begins with no memory to give back.
+
+        Args:
+            any: Any address; the worker sets its own when it begins.
+        """
+        self.timer = TimerEntry(None, TIMER_OF_TASK)
+        self.task = TimerTask(any, _nothing)
+        self.request_id = 1
+        self.has_freed = False
+
+
+struct ReportRate(Movable):
+    """Bounds how often a worker reports the same kind of event."""
+
+    var slow_turn_ms: Int
+    """When a slow turn was logged last."""
+    var second: Int
+    """The second in which connections were reported last."""
+    var count: Int
+    """How many were in that second."""
+
+    def __init__(out self):
+        """Begins before the first report."""
+        self.slow_turn_ms = -SLOW_TURN_LOG_MS
+        self.second = -1
+        self.count = 0
+
+
+struct DateField(Movable):
+    """The value of Date."""
+
+    var octets: List[UInt8]
+    """The 29 octets, as of `second`."""
+    var second: Int
+    """The second that they say."""
+
+    def __init__(out self):
+        """Begins before the first second."""
+        self.octets = List[UInt8](length=HTTP_DATE_OCTETS, fill=0)
+        self.second = -1
+
+
+def _nothing(owner: Erased):
+    pass
+
+
+def _ask_nobody(peers: Erased, worker: Erased):
+    pass
