@@ -1,4 +1,4 @@
-"""Holds the content of one request while it arrives and is read."""
+"""Defines the content of one request while it arrives and is read."""
 
 from flare.core import Buffer, Erased, OctetPointer
 from flare.proto.h1 import H1Rule

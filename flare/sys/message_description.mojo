@@ -1,4 +1,4 @@
-"""Describes a message to sendmsg(2) and its kin."""
+"""Describes a message for sendmsg(2) and similar calls."""
 
 
 struct MessageDescription[Parts: TrivialRegisterPassable](Copyable, Movable):

@@ -9,9 +9,9 @@ time.
 from std.os import getenv, unsetenv
 
 comptime NOTIFY_VARIABLE: StaticString = "NOTIFY_SOCKET"
-"""Holds the address of the socket that takes notifications."""
+"""The variable with the address of the socket for notifications."""
 comptime WATCHDOG_VARIABLE: StaticString = "WATCHDOG_USEC"
-"""Holds the microseconds within which the next sign of life must come."""
+"""The variable with the period of the watchdog, in microseconds."""
 comptime _WATCHDOG_PID_VARIABLE: StaticString = "WATCHDOG_PID"
 
 

@@ -40,7 +40,9 @@ comptime SO_REUSEPORT = 15
 comptime SO_PEERCRED = 17
 """Reads who made the other end of a Unix socket."""
 comptime SO_ATTACH_FILTER = 26
-"""Lets a program for the kernel decide which packets reach the socket."""
+"""Attaches a filter program, which decides in the kernel which packets reach
+the socket.
+"""
 comptime SO_DETACH_FILTER = 27
 """Takes that program away."""
 comptime SO_ACCEPTCONN = 30
@@ -76,7 +78,7 @@ comptime IP_MULTICAST_IF = 32
 comptime IP_MULTICAST_TTL = 33
 """The hops that datagrams to IPv4 groups may take."""
 comptime IP_MULTICAST_LOOP = 34
-"""Gives this machine its own datagrams to IPv4 groups."""
+"""Delivers datagrams to IPv4 groups on this machine too."""
 comptime MCAST_JOIN_GROUP = 42
 """Joins a group of either version (RFC 3678)."""
 comptime MCAST_LEAVE_GROUP = 45
@@ -86,7 +88,7 @@ comptime IPV6_MULTICAST_IF = 17
 comptime IPV6_MULTICAST_HOPS = 18
 """The hops that datagrams to IPv6 groups may take."""
 comptime IPV6_MULTICAST_LOOP = 19
-"""Gives this machine its own datagrams to IPv6 groups."""
+"""Delivers datagrams to IPv6 groups on this machine too."""
 comptime IPV6_V6ONLY = 26
 """Keeps IPv4 away from an IPv6 socket (RFC 3493 section 5.3)."""
 comptime IPV6_TCLASS = 67

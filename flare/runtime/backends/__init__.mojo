@@ -1,1 +1,1 @@
-"""Holds the kernel interfaces that a reactor can drive."""
+"""The kernel interfaces that a reactor can use."""

@@ -1,4 +1,4 @@
-"""Holds what the epoll backend knows of one descriptor."""
+"""Defines the state of the epoll backend for one descriptor."""
 
 from flare.runtime.operation import POLL_OUT, Operation
 from flare.sys.epoll import (

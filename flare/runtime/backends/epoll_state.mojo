@@ -1,4 +1,4 @@
-"""Holds what the epoll backend knows of all its descriptors."""
+"""Defines the state of the epoll backend for all its descriptors."""
 
 from flare.core import PointerTo, heap_create, heap_destroy
 from flare.runtime.buffer_pool import BufferPool

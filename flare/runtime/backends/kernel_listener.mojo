@@ -1,4 +1,4 @@
-"""Does at once what a listening socket needs outside operations.
+"""Performs the steps of a listening socket that are not operations, at once.
 
 It is the same for every kernel interface. No function here waits.
 """

@@ -1,4 +1,4 @@
-"""Holds one socket of a simulated network, and what is in flight on it."""
+"""Defines a socket of a simulated network, and its operations in flight."""
 
 from flare.core import Buffer
 from flare.runtime.operation import Operation

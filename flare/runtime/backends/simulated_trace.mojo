@@ -1,4 +1,4 @@
-"""Remembers the last events of a simulated network, to explain a failure.
+"""Records the last events of a simulated network, to explain a failure.
 
 Every event goes into a digest too, so that two runs can be compared whole.
 """

@@ -1,4 +1,4 @@
-"""Holds what a client knows between two calls."""
+"""Defines the state that a client keeps between calls."""
 
 from flare.core import PointerTo, heap_create, heap_destroy
 from flare.message import Cookie, Url

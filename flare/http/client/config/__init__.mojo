@@ -1,1 +1,1 @@
-"""Holds what a program decides about a client."""
+"""The configuration of a client."""

@@ -1,4 +1,4 @@
-"""Holds one exchange of a client while it lasts.
+"""Defines the state of one exchange of a client.
 
 The block belongs to a call and is used again, so that an exchange allocates
 nothing once the client runs.

@@ -1,4 +1,6 @@
-"""Holds what a client knows about one origin (RFC 9110 section 4.3.1)."""
+"""Defines the state that a client keeps of one origin (RFC 9110 section
+4.3.1).
+"""
 
 from flare.core import PointerTo
 from flare.message import HeaderMap

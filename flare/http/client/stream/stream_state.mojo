@@ -1,8 +1,9 @@
-"""Holds an exchange whose contents are streamed: two sides, a state each.
+"""Defines an exchange whose contents are streamed: two sides, each with a
+state.
 
 The request side and the response side are used by one fiber each, perhaps at
-the same time. A side is left when its fiber has returned. The exchange ends when
-the response is whole, when the program gives it up, or when it fails. Its
+the same time. A side is left when its fiber has returned. The exchange ends
+when the response is whole, when the program gives it up, or when it fails. Its
 connection goes back to the pool after that, as soon as both sides are left:
 `StreamSides.release_when_both_left` is the only place that gives it back.
 """

@@ -1,4 +1,4 @@
-"""Holds what a server remembers of the TLS of one connection."""
+"""Defines the TLS state of one connection of a server."""
 
 from flare.core import Buffer
 from flare.tls import TlsContext, TlsMachine
