@@ -75,7 +75,7 @@ struct Accepted(Copyable, Movable):
     var descriptor: Int32
     """The socket."""
     var listener: PointerTo[ListenerState]
-    """Where it came from."""
+    """The listener that accepted it."""
 
 
 struct ExchangePool(Movable):
@@ -88,10 +88,10 @@ struct ExchangePool(Movable):
     var lost: List[Exchange]
     """Blocks to which the stacks of lost fibers refer."""
     var lent: Int
-    """Blocks in use; a block that never comes back shows here."""
+    """The number of blocks in use; a leaked block shows here."""
 
     def __init__(out self):
-        """Makes an empty pool."""
+        """Creates an empty pool."""
         self.slab = Slab[ExchangeState].create(Int.MAX)
         self.spare = List[Exchange]()
         self.lost = List[Exchange]()
@@ -102,7 +102,7 @@ struct OutputPools(Movable):
     """Output buffers, and those in which other octets gather."""
 
     var usual: BufferPool
-    """Output buffers; other buffers that grow bit by bit begin in them, too."""
+    """Output buffers; other growing buffers begin in them, too."""
     var large: BufferPool
     """Buffers of 64 KiB for buffers that have grown, if those for large reads
     are in use."""
@@ -110,7 +110,7 @@ struct OutputPools(Movable):
     """Output buffers in use."""
 
     def __init__(out self):
-        """Makes empty pools."""
+        """Creates empty pools."""
         self.usual = BufferPool.create(OUTPUT_OCTETS, _OUTPUTS_MAX)
         self.large = BufferPool.create(LARGE_BUFFER_OCTETS, _LARGE_OUTPUTS_MAX)
         self.lent = 0
@@ -125,7 +125,7 @@ struct HandshakeQueue(Movable):
     """How many steps of handshakes may still be taken in this turn."""
 
     def __init__(out self):
-        """Makes an empty queue."""
+        """Creates an empty queue."""
         self.waiting = List[SlotHandle]()
         self.steps_left = HANDSHAKE_STEPS_MAX
 
@@ -146,17 +146,17 @@ struct Accepting(Movable):
     var has_ended: Bool
     """Whether accepting has ended, even for waiting clients."""
     var stuck_since_ms: Int
-    """Since when no connection could be accepted though clients wait, or -1."""
+    """The time since which waiting clients could not be accepted, or -1."""
     var ask_for_room: def(Erased, Erased) thin -> None
     """Called with `peers` and the worker when connections of other workers hold
     what this one needs to accept."""
     var peers: Erased
-    """Knows the other workers."""
+    """The other workers."""
     var spare_descriptor: Int32
-    """Given up to answer a client when no other descriptor is left, or -1."""
+    """Used to answer a client when no other descriptor is left, or -1."""
 
     def __init__(out self, any: Erased):
-        """Begins before the first connection.
+        """Creates the state before the first connection.
 
         Args:
             any: Any address; the worker sets its own when it begins.
@@ -174,19 +174,19 @@ struct Accepting(Movable):
 
 
 struct Trimming(Movable):
-    """When a worker gives memory back."""
+    """The state of trimming: when a worker returns memory."""
 
     var timer: TimerEntry
-    """Armed while memory may be given back."""
+    """Armed while memory may be returned."""
     var task: TimerTask
     """The function that the timer calls."""
     var request_id: Int
-    """The number of the next request when memory was last given back."""
+    """The number of the next request when memory was last returned."""
     var has_freed: Bool
     """Whether connections have ended, or long buffers were freed, since."""
 
     def __init__(out self, any: Erased):
-        """Begins with no memory to give back.
+        """Creates the state without memory to return.
 
         Args:
             any: Any address; the worker sets its own when it begins.
