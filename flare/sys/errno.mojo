@@ -1,4 +1,4 @@
-"""Defines the error numbers of Linux that networking meets.
+"""Defines the error numbers of Linux that occur in networking.
 
 Every function of `flare.sys` that can fail returns its result, or the negated
 error number: `-ECONNREFUSED` is -111.

@@ -151,7 +151,7 @@ def set_action(number: Int, action: PointerTo[SavedAction]) -> Int:
 
 
 def action_of_signal(number: Int, into: PointerTo[SavedAction]):
-    """Reads what a signal does now.
+    """Reads the current action of a signal.
 
     Args:
         number: The signal.

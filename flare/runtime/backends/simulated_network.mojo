@@ -430,10 +430,11 @@ struct Peer(TrivialRegisterPassable):
     """The number of its user."""
 
     def send(self, octets: Span[UInt8, _]):
-        """Sends octets at once, however many the other end has not read.
+        """Sends octets at once, even if the other end has many unread ones.
 
         Args:
-            octets: The octets; lost where the connection is broken or closed.
+            octets: The octets; they are lost if the connection is broken or
+                closed.
         """
         var other = self._other()
         if other < 0 or self._socket()[].sending_ended:
