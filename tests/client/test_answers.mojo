@@ -32,6 +32,30 @@ def test_octets_behind_an_answer_reach_no_later_request() raises:
     on_each_backend(_surplus)
 
 
+def test_only_what_may_pass_can_be_retried() raises:
+    for kind in range(ClientError.ENCODING + 1):
+        var error = ClientError(kind, Phase.CONTENT, "x")
+        assert_equal(
+            error.can_retry(),
+            kind == ClientError.RESOLVE
+            or kind == ClientError.REFUSED
+            or kind == ClientError.UNREACHABLE
+            or kind == ClientError.TIMEOUT
+            or kind == ClientError.CLOSED
+            or kind == ClientError.RESET,
+            String(error),
+        )
+    for status in [400, 404, 428, 429, 430, 500, 501, 502, 503, 504, 505]:
+        var error = ClientError(
+            ClientError.STATUS, Phase.ANSWER, "x", status=status
+        )
+        assert_equal(
+            error.can_retry(),
+            status == 429 or (status >= 502 and status <= 504),
+            String(status),
+        )
+
+
 def test_an_error_is_read_back_from_its_text() raises:
     var error = ClientError(
         ClientError.STATUS, Phase.ANSWER, "Not Found", status=404

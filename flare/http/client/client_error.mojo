@@ -215,6 +215,25 @@ struct ClientError(Copyable, Movable, Writable):
         """
         return self.kind == Self.RESET or self.kind == Self.CLOSED
 
+    def can_retry(self) -> Bool:
+        """Returns whether the same request may succeed later.
+
+        The server may have acted on the first request: think of that before a
+        request that is not idempotent is sent again.
+
+        Returns:
+            True if the host was not found or reached, or the connection ended.
+            Also for a timeout, and for a status of 429, 502, 503 or 504.
+        """
+        return (
+            self.kind == Self.REFUSED
+            or self.kind == Self.UNREACHABLE
+            or self.kind == Self.RESOLVE
+            or self.kind == Self.TIMEOUT
+            or self.is_broken_off()
+            or (self.kind == Self.STATUS and is_passing_status(self.status))
+        )
+
     def write_to(self, mut writer: Some[Writer]):
         """Writes the text that `of` reads.
 
@@ -300,3 +319,15 @@ def _status_in(octets: Span[UInt8, _]) -> Int:
             return 0
         number = number * 10 + Int(octet - 48)
     return number
+
+
+def is_passing_status(status: Int) -> Bool:
+    """Returns whether a status speaks of a moment, not of the request.
+
+    Args:
+        status: The status code.
+
+    Returns:
+        True for 429, 502, 503 and 504.
+    """
+    return status == 429 or status == 502 or status == 503 or status == 504

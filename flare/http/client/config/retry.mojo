@@ -6,7 +6,7 @@ Pure functions: the current time and random numbers are arguments.
 from flare.message import HttpDate
 from flare.sys.random import fill_random
 
-from ..client_error import ClientError, Phase
+from ..client_error import ClientError, Phase, is_passing_status
 
 comptime _SECONDS_MAX = 1_000_000
 
@@ -102,7 +102,7 @@ def retry_delay(
     Returns:
         The delay in milliseconds; `None` for no retry.
     """
-    if retries >= policy.retries_max or not _may_pass(failure):
+    if retries >= policy.retries_max or not failure.can_retry():
         return None
     var was_sent = failure.phase != Phase.CONNECT and (
         failure.phase != Phase.HANDSHAKE
@@ -133,7 +133,7 @@ def status_delay(
     """
     if retries >= policy.retries_max or not is_idempotent:
         return None
-    if status != 429 and status != 502 and status != 503 and status != 504:
+    if not is_passing_status(status):
         return None
     if not retry_after_s:
         return policy.back_off(retries, random_number())
@@ -180,14 +180,3 @@ def random_number() -> UInt64:
     for i in range(8):
         number = number << 8 | UInt64(octets[i])
     return number
-
-
-def _may_pass(failure: ClientError) -> Bool:
-    # A peer's decision about a request does not change by asking again.
-    return (
-        failure.kind == ClientError.REFUSED
-        or failure.kind == ClientError.UNREACHABLE
-        or failure.kind == ClientError.RESOLVE
-        or failure.kind == ClientError.TIMEOUT
-        or failure.is_broken_off()
-    )
