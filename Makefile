@@ -8,7 +8,7 @@ SOURCES := $(shell find flare examples -name '*.mojo' 2>/dev/null)
 
 # Flags of the demo: make serve ARGS="--port 9000 --workers 2"
 ARGS ?=
-# The program of `make ship`.
+# The program of `make ship` and `make quick`.
 PROGRAM ?= examples/demo.mojo
 # Runs per harness of `make fuzz`, seeds of `make simulate`.
 RUNS ?= 1000000
@@ -21,7 +21,7 @@ export MODULAR_CRASH_REPORTING_ENABLED := false
 export MODULAR_TELEMETRY_ENABLED := false
 
 .PHONY: help setup setup-peers serve docs test check format examples fuzz \
-	fuzz-planted test-asan simulate siege bench bench-full wheel ship clean
+	fuzz-planted test-asan simulate siege bench bench-full wheel ship quick clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1: /p' Makefile
@@ -92,6 +92,10 @@ wheel: $(SETUP) ## builds the wheel into dist/
 
 ship: $(SETUP) ## makes the folder of PROGRAM with what it needs, in build/ship
 	@$(PYTHON) tools/ship.py $(PROGRAM) --into build/ship $(ARGS) -- -I .
+
+quick: $(SETUP) ## builds PROGRAM into build/ over a driver compiled once
+	@$(PYTHON) tools/quick.py $(PROGRAM) \
+		-o build/$(notdir $(basename $(PROGRAM))) -- $(ARGS)
 
 clean: ## removes what was built, not .venv
 	rm -rf build dist

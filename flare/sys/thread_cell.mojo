@@ -3,12 +3,14 @@ the addresses of its stacks.
 
 In what a linker made they are a thread-local symbol: two instructions, where a
 pthread key costs a call. `mojo run` loads code without a linker, and its loader
-gives such a symbol one place for all threads; there a key finds the words.
+gives such a symbol one place for all threads; there a key finds the words. So
+does a program whose driver is a library: either file would have its own symbol.
 """
 
 from std.ffi import _Global, external_call
 from std.os import abort
 from std.sys import inlined_assembly
+from std.sys.defines import is_defined
 from std.sys.info import CompilationTarget
 
 from flare.core import (
@@ -68,6 +70,9 @@ comptime _KEY = _Global[
 @no_inline
 def _thread_cell() -> Int:
     # 0 if the words must be found by the key.
+    comptime if is_defined["FLARE_DRIVER"]():
+        # The program and the library of its driver have one cell for a thread.
+        return 0
     comptime if CompilationTarget.has_neon():
         return inlined_assembly[
             _DATA

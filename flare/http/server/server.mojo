@@ -18,13 +18,18 @@ from .config import ServerConfig
 from .process.handle import ServerHandle
 from .listening.listener import Listener, open_tcp
 from .process.notify_socket import NotifySocket
-from .process.plan import PlannedListener, ServePlan, run_workers
+from .process.plan import PlannedListener, ServePlan
 from .exchange.respond import run_comptime_handler, run_handler
-from .process.supervise import supervise_workers
+from .process.run import (
+    DRIVER_IS_LIBRARY,
+    ErasedHandler,
+    give_handlers,
+    make_plan,
+    run_plan,
+)
 from .listening.taken_listeners import OWN_NAME
 from .listening.tls_listeners import TlsListenerState
 
-comptime _WORKERS_MAX = 256
 # The time that a server's end takes beyond `shutdown_timeout_ms`.
 comptime _STOP_GRACE_MS = 2000
 
@@ -434,26 +439,14 @@ struct HttpServer(Movable):
             supervising is left, or `http.handed_over` after `hand_over`.
         """
         check_state_is_given[H]()
-        if num_workers < 1 or num_workers > _WORKERS_MAX:
-            raise Error("http.bad_workers must be 1 to 256: ", num_workers)
-        var handlers = List[PointerTo[H]]()
-        for _ in range(num_workers - 1):
-            handlers.append(heap_create(handler.copy()))
-        handlers.append(heap_create(handler^))
-        var plan = ServePlan(
-            self._config,
-            run_handler[H],
-            self._handle,
-            pin=pin_cores and num_workers > 1,
-            supervised=supervise,
+        var plan = make_plan(
+            self._config, self._handle, num_workers, pin_cores, supervise
         )
-        for own in handlers:
-            plan.handlers.append(own.unsafe_bitcast[NoneType]())
-        try:
-            self._run(plan^)
-        finally:
-            for own in handlers:
-                heap_destroy(own)
+        comptime if DRIVER_IS_LIBRARY:
+            self._serve(ErasedHandler(handler^), plan^, num_workers)
+        else:
+            plan.run = run_handler[H]
+            self._serve(handler^, plan^, num_workers)
 
     @unavailable(
         "serve takes router^, an App, a type that conforms to Handler or"
@@ -513,18 +506,31 @@ struct HttpServer(Movable):
             supervising is left, or `http.handed_over` after `hand_over`.
         """
         comptime assert not config.first_problem(), _problem_text(config)
-        if num_workers < 1 or num_workers > _WORKERS_MAX:
-            raise Error("http.bad_workers must be 1 to 256: ", num_workers)
-        var plan = ServePlan(
+        var plan = make_plan(
             materialize[config](),
-            run_comptime_handler[handler],
             self._handle,
-            pin=pin_cores and num_workers > 1,
-            supervised=supervise,
+            num_workers,
+            pin_cores,
+            supervise,
         )
-        for _ in range(num_workers):
-            plan.handlers.append(Erased(unsafe_from_address=64))
-        self._run(plan^)
+        comptime if DRIVER_IS_LIBRARY:
+            var erased = ErasedHandler(materialize[handler]())
+            self._serve(erased^, plan^, num_workers)
+        else:
+            plan.run = run_comptime_handler[handler]
+            for _ in range(num_workers):
+                plan.handlers.append(Erased(unsafe_from_address=64))
+            self._run(plan^)
+
+    def _serve[
+        H: Handler
+    ](self, var handler: H, var plan: ServePlan, num_workers: Int) raises:
+        var handlers = give_handlers(plan, handler^, num_workers)
+        try:
+            self._run(plan^)
+        finally:
+            for own in handlers:
+                heap_destroy(own)
 
     def _run(self, var plan: ServePlan) raises:
         if self._handle.listening.has_handed_over():
@@ -536,10 +542,7 @@ struct HttpServer(Movable):
         var shared = heap_create(plan^)
         try:
             self._open_listeners(shared)
-            if shared[].supervised:
-                supervise_workers(shared)
-            else:
-                run_workers(shared)
+            run_plan(shared)
         finally:
             self._handle.listening.pass_nothing_on()
             heap_destroy(shared)
