@@ -159,8 +159,8 @@ struct Listener(Movable):
         """
         var taken = take_listeners()
         var listeners = List[Listener]()
-        for ref found in taken.listeners:
-            listeners.append(Listener(found))
+        for i in range(len(taken.listeners)):
+            listeners.append(Listener(taken.listeners[i]))
         if taken.ready >= 0 and len(listeners) > 0:
             listeners[0].set_ready(taken.ready)
         return listeners^
