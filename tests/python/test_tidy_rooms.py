@@ -1,8 +1,13 @@
 """Tests the arrows between the rooms of a package (tools/tidy_rooms.py)."""
 
-import tidy
-from test_tidy import TreeTest
-from tidy_rooms import floors_report, packages
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import tidy  # noqa: E402
+from test_tidy import TreeTest  # noqa: E402
+from tidy_rooms import floors_report, packages  # noqa: E402
 
 ORDER = """
 | room of `flare/http` | floor | holds |

@@ -2,9 +2,14 @@
 ratchet that allows known ones (tools/tidy_shapes.py, tools/tidy_ratchet.py).
 """
 
-import tidy
-from test_tidy import TreeTest
-from tidy_ratchet import PATH
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import tidy  # noqa: E402
+from test_tidy import TreeTest  # noqa: E402
+from tidy_ratchet import PATH  # noqa: E402
 
 
 def struct(name, count):

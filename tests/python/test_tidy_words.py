@@ -1,10 +1,15 @@
 """Tests the counts of sentences by shape (tools/tidy_words.py)."""
 
-import tidy
-import tidy_words
-from test_tidy import TreeTest
-from tidy_prose import docstrings, paragraphs, sentences
-from tidy_source import Source
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import tidy  # noqa: E402
+import tidy_words  # noqa: E402
+from test_tidy import TreeTest  # noqa: E402
+from tidy_prose import docstrings, paragraphs, sentences  # noqa: E402
+from tidy_source import Source  # noqa: E402
 
 
 class SentenceTest(TreeTest):
