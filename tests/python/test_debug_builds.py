@@ -143,7 +143,8 @@ class DebugBuilds(unittest.TestCase):
             found = self.await_text(terminal, expected)
         with socket.create_connection(("127.0.0.1", int(found[1]))) as stream:
             stream.sendall(b"GET /?name=flare HTTP/1.1\r\nHost: a\r\n\r\n")
-            self.await_text(terminal, "stop reason = breakpoint")
+            # What is written before the prompt may be lost.
+            self.await_text(terminal, r"stop reason = breakpoint[\s\S]*\(lldb\) ")
             os.write(terminal, b"frame variable\n")
             self.await_text(terminal, r'\(String\) name = "flare"')
             os.write(terminal, b"bt\n")
