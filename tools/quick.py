@@ -3,8 +3,9 @@
     tools/quick.py hello.mojo [-o hello] [-- OPTIONS OF mojo build]
 
 The driver, which is the same for all programs, becomes a shared library in
-`build/quick`, and the library a precompiled package; both are made again when a
-source of flare has changed. The program then finds the driver by its RUNPATH.
+`build/quick`, and the library a precompiled package. Both are made again when a
+source of flare has changed, the driver also for another compiler or processor.
+The program finds it by its RUNPATH.
 This is for the loop of change and trial: a program to ship or to measure is
 built whole, with `mojo build`.
 """
@@ -15,6 +16,7 @@ import argparse
 import fcntl
 import hashlib
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -27,6 +29,7 @@ ROOT = Path(__file__).resolve().parent.parent
 MOJO = Path(os.environ.get("MOJO", ROOT / ".venv/bin/mojo"))
 DRIVER = ROOT / "tools" / "quick" / "driver.mojo"
 FOLDER = ROOT / "build" / "quick"
+CPU_FILE = Path("/proc/cpuinfo")
 SECONDS_MAX = 900
 # With these, program and driver would have other layouts or other code.
 REFUSED = ("--sanitize", "--target", "--march", "--mcpu", "ASSERT")
@@ -37,9 +40,15 @@ class QuickError(Exception):
 
 
 def driver_digest() -> str:
-    """Sums up the sources of the driver, as file names and defines carry it."""
-    sources = digest(ROOT).encode() + DRIVER.read_bytes()
-    return hashlib.sha256(sources).hexdigest()[:24]
+    """Sums up all that layouts and code of the driver depend on: the sources,
+    the compiler and the processor."""
+    version = subprocess.run(
+        [str(MOJO), "--version"], stdout=subprocess.PIPE, check=True
+    ).stdout
+    cpu = re.search(r"^(?:flags|Features)\s*:.*", CPU_FILE.read_text(), re.M)
+    parts = (digest(ROOT).encode(), DRIVER.read_bytes(), version)
+    processor = cpu[0].encode() if cpu else b""
+    return hashlib.sha256(b"\0".join((*parts, processor))).hexdigest()[:24]
 
 
 def mojo_build(*arguments: str) -> None:

@@ -92,10 +92,9 @@ def _on_demand(exchange: Erased):
     var x = _of(exchange)
     var c = connection_of(x)
     begin_content_wait(x)
-    if refuse_too_large(c, x):
-        pass
-    elif (
-        x[].head.expects_continue
+    if (
+        not refuse_too_large(c, x)
+        and x[].head.expects_continue
         and len(x[].content.octets) == 0
         and not x[].content.view
     ):
