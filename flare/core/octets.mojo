@@ -147,7 +147,7 @@ def copy_octets(dest: OctetPointer, src: Pointer[UInt8, _], count: Int):
     Args:
         dest: Room for them.
         src: The octets.
-        count: How many.
+        count: The number of octets.
 
     Safety:
         Both have `count` octets.

@@ -67,7 +67,7 @@ def allocate_octets(count: Int) -> OctetPointer:
     """Allocates uninitialised octets.
 
     Args:
-        count: How many octets; at least 1.
+        count: The number of octets; at least 1.
 
     Returns:
         Their address, valid until `free_octets`.

@@ -71,7 +71,7 @@ struct DatagramExchange(Movable):
         *,
         with_edns: Bool,
     ) raises:
-        """Sends a query for each open question.
+        """Creates an exchange, and sends a query for each open question.
 
         Args:
             server: The server.

@@ -30,7 +30,7 @@ def check_host_name(octets: Span[UInt8, _]) raises HostNameError:
         octets: The name, with or without the root's dot.
 
     Raises:
-        HostNameError: If it breaks a rule.
+        HostNameError: If the octets are not a host name.
     """
     var end = length_without_root(octets)
     if end == 0:

@@ -25,7 +25,7 @@ def resolve(
     Args:
         host: A host name, `localhost`, or an address without port and
             brackets, which is returned as it is.
-        timeout_ms: The longest wait; `None` leaves it to `deadline_in`.
+        timeout_ms: The longest wait; `None` applies only `deadline_in`.
 
     Returns:
         At least one address, in the order in which they should be tried.
@@ -44,7 +44,7 @@ def resolve_v4(
 
     Args:
         host: As for `resolve`.
-        timeout_ms: The longest wait; `None` leaves it to `deadline_in`.
+        timeout_ms: The longest wait; `None` applies only `deadline_in`.
 
     Returns:
         At least one address.
@@ -62,7 +62,7 @@ def resolve_v6(
 
     Args:
         host: As for `resolve`.
-        timeout_ms: The longest wait; `None` leaves it to `deadline_in`.
+        timeout_ms: The longest wait; `None` applies only `deadline_in`.
 
     Returns:
         At least one address.

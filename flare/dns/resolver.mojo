@@ -77,7 +77,7 @@ struct Resolver(Movable):
         Args:
             host: A host name, `localhost`, or an address without port and
                 brackets, which is returned as it is.
-            timeout_ms: The longest wait; none leaves it to `deadline_in`.
+            timeout_ms: The longest wait; `None` applies only `deadline_in`.
 
         Returns:
             At least one address; first those of the version for which the
@@ -100,7 +100,7 @@ struct Resolver(Movable):
 
         Args:
             host: As for `resolve`.
-            timeout_ms: The longest wait; none leaves it to `deadline_in`.
+            timeout_ms: The longest wait; `None` applies only `deadline_in`.
 
         Returns:
             At least one address.
@@ -120,7 +120,7 @@ struct Resolver(Movable):
 
         Args:
             host: As for `resolve`.
-            timeout_ms: The longest wait; none leaves it to `deadline_in`.
+            timeout_ms: The longest wait; `None` applies only `deadline_in`.
 
         Returns:
             At least one address.

@@ -56,7 +56,7 @@ def look_up(
     Args:
         host: A name that `check_host_name` accepts.
         family: `AF_INET`, `AF_INET6`, or `AF_UNSPEC` for both.
-        timeout_ms: The longest wait; `None` leaves it to the fiber's deadline.
+        timeout_ms: The longest wait; `None` applies only the fiber's deadline.
 
     Returns:
         At least one address, best first, without duplicates.

@@ -96,7 +96,7 @@ struct Body(Movable, Sized):
     @always_inline
     @implicit
     def __init__(out self, text: StringLiteral):
-        """Uses a constant text, without a copy.
+        """Creates a content that refers to a constant text, without a copy.
 
         Args:
             text: The text.
@@ -142,7 +142,7 @@ struct Body(Movable, Sized):
 
     @implicit
     def __init__(out self, var content: SealedContent):
-        """Refers to content that never changes, without a copy.
+        """Creates a content that refers to a `SealedContent`, without a copy.
 
         Args:
             content: The content.
@@ -168,7 +168,7 @@ struct Body(Movable, Sized):
 
     @always_inline
     def __init__(out self, *, constant: StaticString):
-        """Refers to octets that are never freed, without a copy.
+        """Creates a content that refers to a constant text, without a copy.
 
         Args:
             constant: The text.

@@ -31,7 +31,8 @@ struct Content(Movable):
 
     @implicit
     def __init__(out self, text: StringLiteral):
-        """Uses a constant JSON text, without a copy.
+        """Creates a JSON content that refers to a constant text, without a
+        copy.
 
         Args:
             text: The text.
@@ -81,7 +82,7 @@ struct Content(Movable):
 
     @implicit
     def __init__(out self, form: FormFields):
-        """Encodes the fields of a form.
+        """Creates a content from the encoded fields of a form.
 
         Args:
             form: The fields.
@@ -90,7 +91,7 @@ struct Content(Movable):
         self.media_type = String(FORM_CONTENT_TYPE)
 
     def __init__(out self, var body: Body, media_type: StringSlice):
-        """Uses octets of a given type.
+        """Creates a content of octets and their media type.
 
         Args:
             body: The octets.

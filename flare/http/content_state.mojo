@@ -26,7 +26,7 @@ struct ContentWait(Movable):
 
 
 struct ContentState(Movable):
-    """The content of a request, as far as it has come."""
+    """The content of a request that has been received so far."""
 
     var octets: Buffer
     """The content that was copied here."""
@@ -88,7 +88,7 @@ struct ContentState(Movable):
         self.is_streamed = False
 
     def span(self) -> Span[UInt8, ImmUntrackedOrigin]:
-        """Returns a view of the content that has come so far.
+        """Returns a view of the content received so far.
 
         Returns:
             The view; valid while no more content is appended.

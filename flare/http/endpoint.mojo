@@ -36,7 +36,7 @@ struct Endpoint(Copyable, Movable):
         self._destroy = _destroy_handler[H]
 
     def __init__(out self, *, object: Erased, serve: ServeFunction):
-        """Uses a function that needs no owner.
+        """Creates an endpoint that calls a function.
 
         Args:
             object: The first argument of `serve`; it is not freed.

@@ -52,7 +52,8 @@ struct Path[T: Deinitable & Movable](Extractor):
     """The value."""
 
     def __init__(out self, var value: Self.T):
-        """Wraps a value, so that tests can call the handler function.
+        """Creates a parameter from a value, for tests that call the handler
+        function.
 
         Args:
             value: The value.
@@ -106,7 +107,8 @@ struct Query[name: StaticString, T: Deinitable & Movable](Extractor):
     """The value; `None` if the query has no such parameter."""
 
     def __init__(out self, var value: Optional[Self.T]):
-        """Wraps a value, so that tests can call the handler function.
+        """Creates a parameter from a value, for tests that call the handler
+        function.
 
         Args:
             value: The value, or `None`.

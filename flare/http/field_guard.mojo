@@ -107,7 +107,7 @@ struct FieldGuard(Copyable, Movable):
         kept: List[String],
         own: HeaderMap,
     ) raises:
-        """Collects the names.
+        """Creates the set from the names that a proxy configures.
 
         Args:
             dropped: Further names to drop, besides `FIELDS_DROPPED`.
@@ -167,7 +167,7 @@ struct FieldGuard(Copyable, Movable):
 
 
 def names_alike(a: Span[UInt8, _], b: Span[UInt8, _]) -> Bool:
-    """Returns whether programs could take two field names for the same.
+    """Returns whether programs could mistake one field name for another.
 
     Programs that see fields as variables, as in CGI (RFC 3875 section 4.1.18),
     ignore case and treat all octets except letters and digits alike.

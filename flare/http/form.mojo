@@ -25,7 +25,8 @@ struct Form[T: FromForm = FormFields](Extractor):
     """The form."""
 
     def __init__(out self, var value: Self.T):
-        """Wraps a form, so that tests can call the handler function.
+        """Creates a parameter from a form, for tests that call the handler
+        function.
 
         Args:
             value: The form.

@@ -72,7 +72,7 @@ struct ConnectionFields[origin: ImmOrigin](Movable):
     var _options: List[Span[UInt8, Self.origin]]
 
     def __init__(out self, section: FieldSection[Self.origin]) raises:
-        """Reads the Connection fields of a message.
+        """Creates the set from the Connection fields of a message.
 
         Args:
             section: The header section.

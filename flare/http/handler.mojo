@@ -54,7 +54,7 @@ struct FnHandler(Handler, ImplicitlyCopyable):
 
 
 struct NoHandler(Movable):
-    """A value that is no handler, for overloads that are refused.
+    """Matches a value that is not a handler, for overloads that fail the build.
 
     Such an overload takes any number of them. The compiler prefers overloads
     without a variadic argument, so it chooses this one only if no other fits.
@@ -62,7 +62,7 @@ struct NoHandler(Movable):
 
     @implicit
     def __init__[F: AnyType](out self, value: F):
-        """Takes any value.
+        """Creates the placeholder from any value, which it drops.
 
         Parameters:
             F: The type of the value.

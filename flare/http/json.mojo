@@ -36,7 +36,7 @@ struct Json[T: Deinitable & Movable](Extractor, IntoResponse):
     """The status of the response; 200 by default. Unused in a parameter."""
 
     def __init__(out self, var value: Self.T, *, status: Int = Status.OK):
-        """Wraps a value.
+        """Creates a JSON response, or a parameter for tests, from a value.
 
         Args:
             value: The value.

@@ -280,7 +280,7 @@ struct MultipartFormReader(Movable, Reader):
     var _state: PointerTo[_FormReaderState]
 
     def __init__(out self, var form: MultipartForm):
-        """Starts at the first octet.
+        """Creates a reader at the first octet of a form.
 
         Args:
             form: The form.

@@ -57,7 +57,7 @@ struct MultipartReader[R: Reader & Movable & Deinitable](Movable, Reader):
         *,
         exchange: Optional[Exchange] = None,
     ):
-        """Starts before the first part.
+        """Creates a reader before the first part.
 
         Args:
             source: The reader of the form's octets.
@@ -83,8 +83,8 @@ struct MultipartReader[R: Reader & Movable & Deinitable](Movable, Reader):
 
         Raises:
             An error `http.bad_form …` if the form is malformed, truncated or
-            exceeds a limit; unless caught, it is answered 400 or 413. And the
-            errors of the source.
+            exceeds a limit. Unless the handler catches it, flare answers 400 or
+            413. Also the errors of the source.
         """
         var s = self._state
         while s[].is_in_part:

@@ -46,8 +46,8 @@ struct RateBudget(TrivialRegisterPassable):
         """Subtracts a wait and adds the time for the octets that ended it.
 
         Args:
-            octets: How many octets moved.
-            waited_ms: How long they were waited for.
+            octets: The number of octets sent or received.
+            waited_ms: The length of the wait.
             octets_per_second_min: The lowest rate.
             timeout_ms: The most that the budget may hold.
         """

@@ -59,7 +59,7 @@ struct Received(Movable):
     """The block."""
 
     def __init__(out self):
-        """Takes a block of the thread, or creates one."""
+        """Creates the owner of an unused block, new or recycled."""
         var recycler = thread_recycler()
         var block = Optional[Erased](None)
         if recycler:

@@ -258,8 +258,8 @@ struct Request(Extractor, Movable):
 
         Raises:
             An error `http.no_such_parameter` if the route has no parameter of
-            that name. An error `http.not_utf8 …` if the value is not UTF-8;
-            unless caught, it is answered 400.
+            that name. An error `http.not_utf8 …` if the value is not UTF-8.
+            Unless the handler catches it, flare answers 400.
         """
         return text_of(
             self._exchange, self.param_octets(name), "a parameter of the path"
@@ -310,7 +310,7 @@ struct Request(Extractor, Movable):
         it identifies a session that the server knows.
 
         Args:
-            name: The name; upper and lower case differ.
+            name: The name; case-sensitive.
 
         Returns:
             A view of the value as sent; `None` without such a cookie.
@@ -324,9 +324,9 @@ struct Request(Extractor, Movable):
             A view of the text.
 
         Raises:
-            An error `http.content …` if the peer leaves, sends malformed
-            octets or exceeds the limit. An error `http.not_utf8 …` if the
-            content is not UTF-8; unless caught, it is answered 400.
+            An error `http.content …` if the peer leaves, sends malformed octets
+            or exceeds the limit. An error `http.not_utf8 …` if the content is
+            not UTF-8. Unless the handler catches it, flare answers 400.
         """
         return self.body.text()
 
@@ -339,7 +339,8 @@ struct Request(Extractor, Movable):
 
         Raises:
             The errors of `body.octets`, and the text of a `JsonError` if the
-            content is not JSON; unless caught, that is answered 400.
+            content is not JSON. Unless the handler catches it, flare answers
+            400.
         """
         return json_of(self._exchange, self.body.octets())
 
@@ -354,8 +355,8 @@ struct Request(Extractor, Movable):
 
         Raises:
             The errors of `req.body.octets`, and an error `http.bad_form …`.
-            Unless caught, it is answered 415 if the content has another type,
-            and 413 if it exceeds a limit.
+            Unless the handler catches it, flare answers 415 for another content
+            type, and 413 if the form exceeds a limit.
         """
         var type = self.headers.get("Content-Type")
         if not type or not equals_lower(
@@ -387,9 +388,9 @@ struct Request(Extractor, Movable):
             The reader: call `next_part`, then `read`, `octets` or `text`.
 
         Raises:
-            An error `http.bad_form …`. Unless caught, it is answered 415 if
-            the content is not `multipart/form-data`, and 400 if it has no
-            boundary.
+            An error `http.bad_form …`. Unless the handler catches it, flare
+            answers 415 if the content is not `multipart/form-data`, and 400 if
+            it has no boundary.
         """
         var type = self.headers.get("Content-Type")
         var boundary = Optional[List[UInt8]](None)
@@ -466,7 +467,7 @@ struct Request(Extractor, Movable):
         """Returns whether the request came over TLS.
 
         Returns:
-            True if it did.
+            True if the connection uses TLS.
         """
         return Bool(self._tls_machine())
 

@@ -92,7 +92,8 @@ struct RequestBody[origin: ImmOrigin](ImplicitlyCopyable, Reader):
 
         Raises:
             The errors of `octets`, and an error `http.not_utf8 …` if the
-            content is not UTF-8; unless caught, that is answered 400.
+            content is not UTF-8. Unless the handler catches it, flare answers
+            400.
         """
         return text_of(self._exchange, self.octets(), "the content")
 

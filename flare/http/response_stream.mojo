@@ -29,7 +29,7 @@ struct ResponseStream(TrivialRegisterPassable, Writer):
     var _request_id: Int
 
     def __init__(out self, *, unsafe_exchange: Exchange):
-        """Refers to the stream of an exchange whose response is streamed.
+        """Creates a handle to the stream of an exchange.
 
         Args:
             unsafe_exchange: The exchange.

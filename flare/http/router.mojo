@@ -194,8 +194,7 @@ struct Router[S: AnyType = NoState](ExpectsState, Handler, Sized):
             H: The type of the handler.
 
         Args:
-            method: The method, a token (RFC 9110 section 9.1); upper and lower
-                case differ.
+            method: The method, a case-sensitive token (RFC 9110 section 9.1).
             pattern: The pattern of the path.
             handler: The handler.
 
@@ -219,8 +218,7 @@ struct Router[S: AnyType = NoState](ExpectsState, Handler, Sized):
             R: The type of the result.
 
         Args:
-            method: The method, a token (RFC 9110 section 9.1); upper and lower
-                case differ.
+            method: The method, a case-sensitive token (RFC 9110 section 9.1).
             pattern: The pattern of the path.
             function: The handler function.
 

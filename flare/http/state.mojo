@@ -35,7 +35,8 @@ struct State[T: Deinitable & Movable](Extractor, ImplicitlyCopyable):
     var _value: PointerTo[Self.T]
 
     def __init__(out self, *, unsafe_value: PointerTo[Self.T]):
-        """Refers to a value, so that tests can call the handler function.
+        """Creates a reference to a value, for tests that call the handler
+        function.
 
         Args:
             unsafe_value: The value.

@@ -98,7 +98,7 @@ struct StreamAddr(Copyable, Equatable, Movable, Writable):
         """Returns the IP address and the port.
 
         Returns:
-            Both.
+            The IP address with its port.
 
         Raises:
             Error: `net.unsupported address` for a Unix socket.

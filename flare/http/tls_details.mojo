@@ -23,7 +23,7 @@ struct TlsDetails(Copyable, Movable):
     """Whether the handshake resumed a session."""
 
     def __init__(out self, machine: TlsMachine):
-        """Reads the details from a machine.
+        """Creates the details from a machine.
 
         Args:
             machine: The machine, whose handshake is complete.

@@ -29,7 +29,7 @@ struct UpgradedStream(Reader, TrivialRegisterPassable, Writer):
     var _request_id: Int
 
     def __init__(out self, *, unsafe_exchange: Exchange):
-        """Refers to the stream of an exchange whose connection was upgraded.
+        """Creates a handle to the upgraded connection of an exchange.
 
         Args:
             unsafe_exchange: The exchange.
@@ -112,8 +112,8 @@ struct UpgradedStream(Reader, TrivialRegisterPassable, Writer):
         default.
 
         Args:
-            timeout_ms: The longest wait; `None` waits for ever, for a protocol
-                that itself probes its peer.
+            timeout_ms: The longest wait; `None` waits without limit, for a
+                protocol that itself probes its peer.
 
         Raises:
             An error `http.stream_over` after the function has returned.

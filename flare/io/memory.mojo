@@ -29,7 +29,7 @@ struct MemoryReader(Movable, Reader):
     def __init__(
         out self, var octets: List[UInt8], *, piece_octets_max: Int = Int.MAX
     ):
-        """Starts at the first octet.
+        """Creates a reader at the first octet of a list.
 
         Args:
             octets: The octets to read.

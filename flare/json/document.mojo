@@ -71,7 +71,7 @@ struct PaddedText(Movable):
         unsafe_memset(self.octets.unsafe_offset(self.length), 0, PADDING_OCTETS)
 
     def __deinit__(deinit self):
-        """Frees the copy."""
+        """Frees the copied text."""
         free_octets(self.octets, self.length + PADDING_OCTETS)
 
 
@@ -108,7 +108,7 @@ struct Document(Movable):
     """
 
     def __init__(out self, var text: PaddedText, var nodes: List[Node]):
-        """Owns the result of parsing a whole text.
+        """Creates a document from the result of parsing a whole text.
 
         Args:
             text: The text.

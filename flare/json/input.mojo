@@ -48,7 +48,7 @@ struct ReaderState(Movable):
     """The part of the stack known to have room for another level."""
 
     def __init__(out self, octets: Span[UInt8, _], limits: JsonLimits):
-        """Starts at the first octet.
+        """Creates the state at the first octet.
 
         Args:
             octets: The text.
@@ -81,7 +81,7 @@ struct JsonInput(Movable):
         self._state = heap_create(ReaderState(octets, limits))
 
     def __deinit__(deinit self):
-        """Frees the copy."""
+        """Frees the copied text."""
         heap_destroy(self._state)
 
     def reader(self) -> JsonReader:

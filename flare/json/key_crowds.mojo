@@ -24,7 +24,7 @@ struct KeyCrowds(Movable):
     var _counts: List[Int]
 
     def __init__(out self):
-        """Starts without keys."""
+        """Creates counters for a table without keys."""
         self._hashes = List[UInt64]()
         self._counts = List[Int]()
 

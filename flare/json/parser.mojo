@@ -56,7 +56,7 @@ struct Parser(Movable):
 
     @always_inline
     def __init__(out self, text: OctetPointer, limits: JsonLimits):
-        """Starts at the first octet, without memory of its own.
+        """Creates a parser at the first octet. It allocates no memory.
 
         Args:
             text: The text, padded.

@@ -219,7 +219,7 @@ def starts_with[word: StaticString](at: OctetPointer) -> Bool:
         at: The place to look at.
 
     Returns:
-        True if it does.
+        True if the text continues with the word.
     """
     comptime for i in range(word.byte_length()):
         comptime octet = word.as_bytes()[i]

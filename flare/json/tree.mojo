@@ -240,7 +240,7 @@ def _octets(node: Node, text: OctetPointer) -> Span[UInt8, MutUntrackedOrigin]:
 
 
 def type_name(kind: UInt32) -> StaticString:
-    """Returns what people call a node's type.
+    """Returns the name of a node's type, for error messages.
 
     Args:
         kind: The kind of the node.

@@ -47,7 +47,7 @@ struct Value(FromJson, ImplicitlyCopyable, Sized, ToJson, Writable):
         self._document = ArcPointer(document^)
 
     def __init__(out self, document: ArcPointer[Document], index: Int):
-        """Refers to one value of a parsed text.
+        """Creates a reference to one value of a parsed text.
 
         Args:
             document: The parsed text.

@@ -52,7 +52,7 @@ struct WriterState(Movable):
     """The part of the stack known to have room for another level."""
 
     def __init__(out self, indent: Int):
-        """Starts a text.
+        """Creates an empty text.
 
         Args:
             indent: Blanks per level; 0 writes no white space.
@@ -89,7 +89,7 @@ struct JsonOutput(Movable):
     var _state: PointerTo[WriterState]
 
     def __init__(out self, *, indent: Int = 0):
-        """Starts a text.
+        """Creates an empty text.
 
         Args:
             indent: Blanks per level; 0 writes no white space.
@@ -268,7 +268,7 @@ struct JsonWriter(TrivialRegisterPassable):
         """Returns whether the text has no white space.
 
         Returns:
-            True if it has none.
+            True if the text has no white space.
         """
         return self._state[].indent == 0
 

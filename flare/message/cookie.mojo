@@ -250,8 +250,8 @@ struct CookiePrefix(Equatable, TrivialRegisterPassable):
 
     @staticmethod
     def of(name: Span[UInt8, _]) -> Self:
-        """Returns the prefix of a name, without regard to case: servers may
-        ignore it, so clients do too.
+        """Returns the prefix of a name, ignoring case: servers may ignore case,
+        so clients must too.
 
         Args:
             name: The name of a cookie, or the value of a cookie without a

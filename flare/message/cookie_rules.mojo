@@ -175,7 +175,7 @@ def is_sent(cookie: Cookie, context: CookieContext) -> Bool:
         context: The site that causes the request.
 
     Returns:
-        True if it does.
+        True if the request gets the cookie.
     """
     if context.is_same_site or cookie.same_site == SameSite.NONE:
         return True

@@ -142,7 +142,7 @@ struct CookiePairs[origin: ImmOrigin](ImplicitlyCopyable, Iterable, Iterator):
     var _rest: Span[UInt8, Self.origin]
 
     def __init__(out self, octets: Span[UInt8, Self.origin]):
-        """Views the cookies of one field.
+        """Creates an iterator over the cookies of one field.
 
         Args:
             octets: The value of the field.
@@ -211,7 +211,7 @@ struct RequestCookies[origin: ImmOrigin](
     var _pairs: CookiePairs[Self.origin]
 
     def __init__(out self, section: FieldSection[Self.origin]):
-        """Views the cookies of a header section.
+        """Creates an iterator over the cookies of a header section.
 
         Args:
             section: The fields.
@@ -251,7 +251,7 @@ struct RequestCookies[origin: ImmOrigin](
         """Returns the value of the first cookie of a name.
 
         Args:
-            name: The name; upper and lower case differ.
+            name: The name; case-sensitive.
 
         Returns:
             A view of the value, or `None`.
@@ -265,7 +265,7 @@ struct RequestCookies[origin: ImmOrigin](
         """Returns whether there is a cookie of a name.
 
         Args:
-            name: The name; upper and lower case differ.
+            name: The name; case-sensitive.
 
         Returns:
             True if there is one, even with an empty value.

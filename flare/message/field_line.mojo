@@ -221,7 +221,7 @@ struct FieldIterator[origin: ImmOrigin](ImplicitlyCopyable, Iterator):
     var _next: Int
 
     def __init__(out self, section: FieldSection[Self.origin]):
-        """Starts at the first line.
+        """Creates an iterator at the first line.
 
         Args:
             section: The section.
@@ -276,7 +276,7 @@ struct FieldValues[origin: ImmOrigin, name_origin: ImmOrigin](
         section: FieldSection[Self.origin],
         name: StringSlice[Self.name_origin],
     ):
-        """Starts at the first line.
+        """Creates an iterator at the first line.
 
         Args:
             section: The section.

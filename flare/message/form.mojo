@@ -155,7 +155,7 @@ struct FormFields(Copyable, FromForm, Movable, Sized):
         """Returns the value of the first field of a name.
 
         Args:
-            name: The name; upper and lower case differ.
+            name: The name; case-sensitive.
 
         Returns:
             The value, or `None`.
@@ -169,7 +169,7 @@ struct FormFields(Copyable, FromForm, Movable, Sized):
         """Returns the values of all fields of a name.
 
         Args:
-            name: The name; upper and lower case differ.
+            name: The name; case-sensitive.
 
         Returns:
             The values in order.
@@ -184,7 +184,7 @@ struct FormFields(Copyable, FromForm, Movable, Sized):
         """Returns whether there is a field of a name.
 
         Args:
-            name: The name; upper and lower case differ.
+            name: The name; case-sensitive.
 
         Returns:
             True if there is one, even with an empty value.

@@ -45,7 +45,7 @@ struct WireSection[origin: ImmOrigin](TrivialRegisterPassable):
 
 
 struct HeaderMap(Copyable, Iterable, Movable, Sized, Writable):
-    """Field lines in order; names are compared without regard to case.
+    """Field lines in order; names are case-insensitive.
 
     An empty map is two null pointers: it needs no memory and moves for free.
     So does a map whose single line is known at compile time.

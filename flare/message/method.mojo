@@ -48,7 +48,7 @@ struct Method(Equatable, Hashable, TrivialRegisterPassable, Writable):
     @staticmethod
     @always_inline
     def from_octets(octets: Span[UInt8, _]) -> Self:
-        """Returns the method of a name; upper and lower case differ.
+        """Returns the method of a case-sensitive name.
 
         Args:
             octets: The method as received.
@@ -102,7 +102,7 @@ struct Method(Equatable, Hashable, TrivialRegisterPassable, Writable):
         return self.id == other.id
 
     def __eq__(self, text: StringSlice) -> Bool:
-        """Returns whether the method has a name; upper and lower case differ.
+        """Returns whether the method has a case-sensitive name.
 
         Args:
             text: The name.
@@ -127,8 +127,7 @@ struct Method(Equatable, Hashable, TrivialRegisterPassable, Writable):
         return self.id != other.id
 
     def __ne__(self, text: StringSlice) -> Bool:
-        """Returns whether the method has another name; upper and lower case
-        differ.
+        """Returns whether the method's case-sensitive name differs.
 
         Args:
             text: The name.

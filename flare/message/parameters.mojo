@@ -76,7 +76,7 @@ struct FieldParameters[origin: ImmOrigin](ImplicitlyCopyable):
     var _first_octets: Int
 
     def __init__(out self, octets: Span[UInt8, Self.origin]):
-        """Views a field value.
+        """Creates an iterator over the parameters of a field value.
 
         Args:
             octets: The value, without blanks around it.

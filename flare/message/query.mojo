@@ -29,10 +29,10 @@ struct QueryParameter[origin: ImmOrigin](ImplicitlyCopyable):
         """Returns whether the decoded name equals a text, without copying it.
 
         Args:
-            name: The text; upper and lower case differ.
+            name: The text; case-sensitive.
 
         Returns:
-            True if it does.
+            True if both are equal, octet by octet.
         """
         return equals_decoded[plus_is_blank=True](
             self.raw_name.as_bytes(), name.as_bytes()
@@ -81,7 +81,7 @@ struct QueryParameters[origin: ImmOrigin](
     var _rest: Span[UInt8, Self.origin]
 
     def __init__(out self, query: StringSlice[Self.origin]):
-        """Views the parameters of a query.
+        """Creates an iterator over the parameters of a query.
 
         Args:
             query: The query without the `?`, or the content of a form.
@@ -89,7 +89,7 @@ struct QueryParameters[origin: ImmOrigin](
         self._rest = query.as_bytes()
 
     def __init__(out self, query: Span[UInt8, Self.origin]):
-        """Views the parameters of a query.
+        """Creates an iterator over the parameters of a query.
 
         Args:
             query: The octets of the query without the `?`.

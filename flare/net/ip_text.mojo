@@ -29,7 +29,7 @@ def parse_v4(octets: Span[UInt8, _]) raises AddressSyntaxError -> UInt32:
         The address as a number, the first part in the highest octet.
 
     Raises:
-        AddressSyntaxError: If it is anything else.
+        AddressSyntaxError: If the text has another form.
     """
     var address = UInt32(0)
     var i = 0
@@ -80,7 +80,7 @@ def parse_v6(
         The eight groups, the first in lane 0.
 
     Raises:
-        AddressSyntaxError: If it is anything else.
+        AddressSyntaxError: If the text has another form.
     """
     var groups = SIMD[DType.uint16, 8](0)
     var count = 0

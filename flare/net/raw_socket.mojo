@@ -186,11 +186,11 @@ struct RawSocket(Movable, SocketOptions):
         )
 
     def listen(self, backlog: Int = Self.BACKLOG_DEFAULT) raises:
-        """Starts to queue incoming connections.
+        """Starts to listen for connections.
 
         Args:
-            backlog: How many may wait to be accepted; the kernel applies its
-                own limit.
+            backlog: The most connections that may wait to be accepted; the
+                kernel applies its own limit.
 
         Raises:
             Error: `net.unsupported listen` for a datagram socket, and others.
@@ -232,7 +232,7 @@ struct RawSocket(Movable, SocketOptions):
             raise NetError.from_errno("connect", errno, address)
 
     def end_sending(self) raises:
-        """Ends the stream to the peer (half-close); receiving goes on.
+        """Ends the stream to the peer (half-close); receiving continues.
 
         Raises:
             Error: `net.closed shut_down` if the socket is not connected.

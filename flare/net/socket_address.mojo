@@ -66,7 +66,7 @@ struct SocketAddr(Equatable, Hashable, TrivialRegisterPassable, Writable):
 
     @staticmethod
     def localhost(port: UInt16) -> Self:
-        """Returns a port of the IPv4 loopback address.
+        """Returns the IPv4 loopback address with a port.
 
         Args:
             port: The port.
@@ -78,7 +78,7 @@ struct SocketAddr(Equatable, Hashable, TrivialRegisterPassable, Writable):
 
     @staticmethod
     def localhost_v6(port: UInt16) -> Self:
-        """Returns a port of the IPv6 loopback address.
+        """Returns the IPv6 loopback address with a port.
 
         Args:
             port: The port.
@@ -90,7 +90,8 @@ struct SocketAddr(Equatable, Hashable, TrivialRegisterPassable, Writable):
 
     @staticmethod
     def any_v4(port: UInt16) -> Self:
-        """Returns a port of every IPv4 address of the machine, for binding.
+        """Returns the address that binds a port on every IPv4 address of the
+        machine.
 
         Args:
             port: The port.
@@ -102,7 +103,8 @@ struct SocketAddr(Equatable, Hashable, TrivialRegisterPassable, Writable):
 
     @staticmethod
     def any_v6(port: UInt16) -> Self:
-        """Returns a port of every address of the machine, for binding.
+        """Returns the address that binds a port on every address of the
+        machine.
 
         IPv4 is included unless the socket is set to IPv6 only.
 

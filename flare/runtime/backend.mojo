@@ -82,13 +82,14 @@ trait Backend(TrivialRegisterPassable):
         """Waits for completions and appends them.
 
         Args:
-            timeout_ms: The longest wait; 0 does not wait, -1 waits for ever.
+            timeout_ms: The longest wait; 0 does not wait, -1 waits without
+                limit.
             completions: The list to append to.
         """
         ...
 
     def end_sending(self, descriptor: Int32):
-        """Ends the stream to the peer (half-close); receiving goes on.
+        """Ends the stream to the peer (half-close); receiving continues.
 
         Args:
             descriptor: A connected socket without a send in flight.

@@ -153,8 +153,7 @@ struct BufferPool(TrivialRegisterPassable):
         self.state[].offered += change
 
     def except_from_limit(self, change: Int):
-        """Changes how many lent buffers the limit does not count, because
-        another limit applies to them.
+        """Changes how many lent buffers do not count towards the limit.
 
         Args:
             change: The difference; negative before they are returned.

@@ -53,7 +53,7 @@ struct Cancel(TrivialRegisterPassable):
         """Raises an error if the fiber was cancelled.
 
         Raises:
-            NetError: If `is_cancelled`.
+            NetError: If the fiber was cancelled.
         """
         if self.is_cancelled():
             raise Error(NetError.from_errno("cancel", CANCELLED))

@@ -60,7 +60,7 @@ struct Event(ImplicitlyCopyable):
         self._state = heap_create(_EventState(Int32(opened)))
 
     def __init__(out self, *, copy: Self):
-        """Refers to the same flag.
+        """Copies the handle; both refer to the same flag.
 
         Args:
             copy: The other name.

@@ -406,7 +406,7 @@ struct Fiber(Equatable, TrivialRegisterPassable):
             self.reactor().timers().cancel(self._timer())
 
     def report_lost(self):
-        """Informs the fiber's creator that it never returns."""
+        """Informs the creator of a fiber that the fiber never returns."""
         var lost = self.state[].lost
         self.state[].lost = _nothing
         lost(self.state[].task)

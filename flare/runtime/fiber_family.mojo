@@ -69,7 +69,7 @@ struct FiberFamily(TrivialRegisterPassable):
         """Returns whether fibers live besides one that is about to leave.
 
         Returns:
-            True if any does.
+            True if another fiber lives.
         """
         return self.state[].living > 1
 

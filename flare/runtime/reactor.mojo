@@ -305,7 +305,7 @@ struct Reactor(Equatable, TrivialRegisterPassable):
         self.state[].functions.reset(self.state[].backend, descriptor)
 
     def end_sending(self, descriptor: Int32):
-        """Ends the stream to the peer (half-close); receiving goes on.
+        """Ends the stream to the peer (half-close); receiving continues.
 
         Args:
             descriptor: A connected socket without a send in flight.
@@ -375,7 +375,7 @@ struct Reactor(Equatable, TrivialRegisterPassable):
         """Runs one turn of the loop.
 
         Args:
-            wait_ms: The longest wait for an event; -1 waits for ever.
+            wait_ms: The longest wait for an event; -1 waits without limit.
         """
         self.state[].turn_once(self, wait_ms)
 

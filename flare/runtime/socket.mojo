@@ -148,7 +148,7 @@ struct FiberSocket(TrivialRegisterPassable):
         self._release(_DESCRIPTOR_USER)
 
     def end_sending(self) raises:
-        """Ends the stream to the peer (half-close); receiving goes on.
+        """Ends the stream to the peer (half-close); receiving continues.
 
         Raises:
             NetError: `net.closed shut_down`.
@@ -191,7 +191,7 @@ struct FiberSocket(TrivialRegisterPassable):
         """Sets the longest wait of `receive`.
 
         Args:
-            timeout_ms: The longest wait; `None` leaves it to the fiber's
+            timeout_ms: The longest wait; `None` applies only the fiber's
                 deadline.
         """
         self.state[].receiving.timeout_ms = timeout_ms.or_else(NO_DEADLINE)
@@ -200,7 +200,7 @@ struct FiberSocket(TrivialRegisterPassable):
         """Sets the longest wait of `send`.
 
         Args:
-            timeout_ms: The longest wait; `None` leaves it to the fiber's
+            timeout_ms: The longest wait; `None` applies only the fiber's
                 deadline.
         """
         self.state[].sending.timeout_ms = timeout_ms.or_else(NO_DEADLINE)

@@ -87,7 +87,7 @@ trait StreamSocket(Reader, SocketOptions, Writer):
         return self.unsafe_socket().send(octets)
 
     def end_sending(self) raises:
-        """Ends the stream to the peer (half-close); reading goes on.
+        """Ends the stream to the peer (half-close); reading continues.
 
         Raises:
             Error: `net.closed shut_down`.
@@ -98,7 +98,7 @@ trait StreamSocket(Reader, SocketOptions, Writer):
         """Sets the longest wait of a `read`; 30 seconds by default.
 
         Args:
-            timeout_ms: The longest wait; `None` leaves it to `deadline_in`.
+            timeout_ms: The longest wait; `None` applies only `deadline_in`.
         """
         self.unsafe_socket().set_receive_timeout_ms(timeout_ms)
 
@@ -106,7 +106,7 @@ trait StreamSocket(Reader, SocketOptions, Writer):
         """Sets the longest wait of a `write`; 30 seconds by default.
 
         Args:
-            timeout_ms: The longest wait; `None` leaves it to `deadline_in`.
+            timeout_ms: The longest wait; `None` applies only `deadline_in`.
         """
         self.unsafe_socket().set_send_timeout_ms(timeout_ms)
 

@@ -25,7 +25,7 @@ def run_turn[B: Backend](reactor: Reactor, wait_ms: Int):
 
     Args:
         reactor: The reactor.
-        wait_ms: The longest wait for an event; -1 waits for ever.
+        wait_ms: The longest wait for an event; -1 waits without limit.
     """
     var backend = reactor.state[].backend.unsafe_bitcast[B]()[]
     reactor.state[].turns += 1

@@ -75,8 +75,8 @@ struct DatagramSlots(TrivialRegisterPassable):
         """Allocates slots, none of them used.
 
         Args:
-            count: How many; 1 to `DATAGRAM_SLOTS_MAX`.
-            slot_octets: The room of each.
+            count: The number of slots; 1 to `DATAGRAM_SLOTS_MAX`.
+            slot_octets: The size of each slot.
 
         Returns:
             A handle; call `destroy` once.
@@ -115,7 +115,7 @@ struct DatagramSlots(TrivialRegisterPassable):
         """Returns how many slots contain a datagram.
 
         Returns:
-            The number that were filled or received into.
+            The number of slots that were filled or received into.
         """
         return self._state[].used
 
@@ -188,7 +188,8 @@ struct DatagramSlots(TrivialRegisterPassable):
         return self._state[].addresses[index].copy()
 
     def receive(self, descriptor: Int32) -> Int:
-        """Receives what has come, up to the number of slots, without waiting.
+        """Receives waiting datagrams, up to the number of slots, without
+        waiting.
 
         Args:
             descriptor: A datagram socket.

@@ -138,8 +138,8 @@ def epoll_wait(
         epoll: The epoll descriptor.
         events: The memory for them.
         count: How many fit.
-        timeout_ms: The longest wait, cut to what 31 bits hold; -1 waits for
-            ever.
+        timeout_ms: The longest wait, cut to what 31 bits hold; -1 waits without
+            limit.
 
     Returns:
         How many there are, or the negated errno.

@@ -107,7 +107,7 @@ struct StackContext(Movable):
     """The length of the resumer's stack."""
 
     def __init__(out self, base: Int, octets: Int):
-        """Describes a stack that has not started yet.
+        """Creates the context of a stack that has not started.
 
         Args:
             base: Its lowest address.

@@ -42,7 +42,7 @@ def close_descriptor(descriptor: Int32) -> Int:
 
 
 def read_descriptor(descriptor: Int32, into: Span[mut=True, UInt8, _]) -> Int:
-    """Reads octets.
+    """Reads up to `len(into)` octets from a descriptor.
 
     Args:
         descriptor: The descriptor.
@@ -57,7 +57,7 @@ def read_descriptor(descriptor: Int32, into: Span[mut=True, UInt8, _]) -> Int:
 
 
 def write_descriptor(descriptor: Int32, octets: Span[UInt8, _]) -> Int:
-    """Writes octets.
+    """Writes octets to a descriptor, possibly not all of them.
 
     Args:
         descriptor: The descriptor.
@@ -129,7 +129,7 @@ def wait_writable(descriptor: Int32, timeout_ms: Int) -> Bool:
 
 
 def duplicate_descriptor(descriptor: Int32) -> Int:
-    """Returns an open file another descriptor.
+    """Creates another descriptor of an open file (dup(2)).
 
     Args:
         descriptor: Any descriptor of it.

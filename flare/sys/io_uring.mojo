@@ -174,7 +174,7 @@ struct UringState(Movable):
     """The argument of a wait with a time limit."""
 
     def __init__(out self, words: PointerTo[UInt32], descriptor: Int32):
-        """Reads the offsets that the kernel filled in.
+        """Creates the state from the offsets that the kernel filled in.
 
         Args:
             words: `struct io_uring_params` as 32-bit words.
@@ -378,7 +378,7 @@ struct Uring(TrivialRegisterPassable):
         )
 
     def submit(self) -> Int:
-        """Submits what is queued without waiting.
+        """Submits the queued operations without waiting.
 
         Returns:
             How many the kernel took, or the negated errno.
@@ -399,11 +399,11 @@ struct Uring(TrivialRegisterPassable):
             s.used = 0
 
     def enter(self, wait: Int, timeout_ms: Int) -> Int:
-        """Submits what is queued and waits for completions.
+        """Submits the queued operations and waits for completions.
 
         Args:
             wait: How many completions to wait for; 0 only looks.
-            timeout_ms: The longest wait; -1 waits for ever.
+            timeout_ms: The longest wait; -1 waits without limit.
 
         Returns:
             How many submissions the kernel took, or the negated errno.

@@ -33,11 +33,11 @@ struct BufferRingState(Movable):
     """How many buffers were given, modulo 65536."""
 
     def __init__(out self, address: Int, count: Int):
-        """Describes a mapped ring.
+        """Creates the state of a mapped ring.
 
         Args:
             address: The address of its mapping.
-            count: How many entries; a power of two.
+            count: The number of entries; a power of two.
         """
         self.entries = at_address(address).unsafe_bitcast[_BufferEntry]()
         self.mask = count - 1
@@ -58,7 +58,7 @@ struct BufferRing(TrivialRegisterPassable):
         Args:
             ring: The ring whose operations pick from it.
             group: The group's id.
-            count: How many buffers fit; a power of two.
+            count: The number of buffers that fit; a power of two.
 
         Returns:
             0 and the ring of buffers, or the negated errno and none.

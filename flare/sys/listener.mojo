@@ -39,7 +39,7 @@ def has_connection_waiting(descriptor: Int32) -> Bool:
         descriptor: A listening socket.
 
     Returns:
-        True if one waits.
+        True if a client is waiting.
     """
     var request = UInt64(UInt32(descriptor)) | UInt64(_POLLIN) << 32
     var ready = external_call["poll", c_int](

@@ -143,7 +143,7 @@ def protect_none(address: Int, octets: Int) -> Int:
 
 
 def forbid_writing(address: Int, octets: Int) -> Int:
-    """Makes every write to a range end the process; reads go on.
+    """Makes every write to a range end the process; reads continue.
 
     Args:
         address: The first octet, at a page boundary.
@@ -233,7 +233,7 @@ def prefetch_lines[count: Int](address: Int):
     """Starts to fetch memory into the caches, without waiting.
 
     Parameters:
-        count: How many cache lines.
+        count: The number of cache lines.
 
     Args:
         address: The first octet; any address will do, mapped or not.

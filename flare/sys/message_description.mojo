@@ -28,7 +28,8 @@ struct MessageDescription[Parts: TrivialRegisterPassable](Copyable, Movable):
     """The kernel's flags for a received message."""
 
     def __init__(out self, parts: Self.Parts, part_count: Int):
-        """Describes a message to the peer of a connected socket.
+        """Creates the description of a message to the peer of a connected
+        socket.
 
         Args:
             parts: The address of the first `struct iovec`.

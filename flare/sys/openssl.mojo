@@ -124,7 +124,7 @@ struct OpenSslState(Movable):
     its orders."""
 
     def __init__(out self, var functions: LibraryFunctions[_NAMES]):
-        """Prepares a library for use.
+        """Creates the state of a library, and prepares it for use.
 
         Args:
             functions: Its functions.

@@ -37,7 +37,7 @@ struct BioState(Movable):
     var window: OptionalErased
     """The received octets that may be read now."""
     var window_octets: Int
-    """How many they are."""
+    """Their number."""
     var consumed: Int
     """How many of them were read."""
     var output: Buffer
@@ -163,7 +163,7 @@ def make_transport(library: OpenSsl) -> OptionalErased:
 
 
 def free_transport(library: OpenSsl, transport: Erased):
-    """Frees what `make_transport` returned.
+    """Frees the method that `make_transport` returned.
 
     Args:
         library: The library.

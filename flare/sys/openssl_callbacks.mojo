@@ -91,7 +91,7 @@ struct StapledStatus(Movable):
     """The response in DER (RFC 6960)."""
 
     def __init__(out self, library: OpenSsl, var response: List[UInt8]):
-        """Stores a response.
+        """Creates the state with a response.
 
         Args:
             library: The library.

@@ -155,7 +155,7 @@ struct SslConnection(TrivialRegisterPassable):
             address: Its text form, without brackets.
 
         Returns:
-            Whether it is one.
+            Whether the text is an IP address.
         """
         var text = String(address, "\0")
         return (
@@ -216,7 +216,7 @@ struct SslConnection(TrivialRegisterPassable):
 
     @no_inline
     def read(self, into: Span[mut=True, UInt8, _]) -> Tuple[Int, Int]:
-        """Reads what was decrypted.
+        """Reads decrypted octets.
 
         Args:
             into: The destination; not empty.
@@ -238,11 +238,11 @@ struct SslConnection(TrivialRegisterPassable):
         return (self._outcome(result), 0)
 
     def has_pending(self) -> Bool:
-        """Returns whether octets were taken that `read` has not given,
+        """Returns whether OpenSSL holds octets that `read` has not returned,
         decrypted or not.
 
         Returns:
-            True then.
+            True if OpenSSL holds such octets.
         """
         return (
             self.library.function[

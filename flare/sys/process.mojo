@@ -183,7 +183,8 @@ def wait_readable(mut entries: List[PollEntry], timeout_ms: Int) -> Int:
 
     Args:
         entries: The descriptors to wait for; set to their readiness.
-        timeout_ms: The longest wait, limited to 31 bits; -1 waits for ever.
+        timeout_ms: The longest wait, limited to 31 bits; -1 waits without
+            limit.
 
     Returns:
         The number of ready descriptors, or the negated errno.
@@ -211,7 +212,7 @@ struct PollEntry(TrivialRegisterPassable):
     """The events that occurred."""
 
     def __init__(out self, descriptor: Int32):
-        """Waits until a descriptor can be read.
+        """Creates an entry that becomes ready when a descriptor can be read.
 
         Args:
             descriptor: The descriptor.
@@ -221,7 +222,7 @@ struct PollEntry(TrivialRegisterPassable):
         self.ready_events = 0
 
     def is_ready(self) -> Bool:
-        """Returns whether something has come.
+        """Returns whether the descriptor is ready.
 
         Returns:
             True if a read returns at once, also with an end or an error.

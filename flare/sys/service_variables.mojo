@@ -28,8 +28,8 @@ struct ServiceVariables(Copyable, Movable):
 
 
 def take_service_variables() -> ServiceVariables:
-    """Returns what systemd says about the service, and removes the variables
-    so that programs which this process starts do not see them.
+    """Returns the environment variables that systemd set, and removes them so
+    that child processes do not see them.
 
     Returns:
         The values, unchecked.

@@ -91,7 +91,7 @@ def set_signal_descriptor(descriptor: Int32) -> Int32:
 
 
 def catch_signal(number: Int) -> Tuple[Int, PointerTo[SavedAction]]:
-    """Sends a signal to the descriptor instead of its present action.
+    """Replaces a signal's action: its number is written to the descriptor.
 
     Args:
         number: The signal.

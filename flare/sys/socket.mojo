@@ -82,7 +82,7 @@ def open_socket_pair(
 
 
 def bind_socket(descriptor: Int32, address: SocketAddressStorage) -> Int:
-    """Returns a socket its local address (bind(2)).
+    """Binds a socket to a local address (bind(2)).
 
     Args:
         descriptor: The socket.
@@ -103,7 +103,7 @@ def bind_socket(descriptor: Int32, address: SocketAddressStorage) -> Int:
 
 
 def listen_socket(descriptor: Int32, backlog: Int) -> Int:
-    """Starts to queue incoming connections (listen(2)).
+    """Starts to listen for connections (listen(2)).
 
     Args:
         descriptor: A bound stream socket.
@@ -239,7 +239,8 @@ def set_socket_option(
 
 
 def set_socket_linger(descriptor: Int32, seconds: Optional[Int]) -> Int:
-    """Sets what closing does with unsent octets (socket(7)).
+    """Sets whether closing drops unsent octets, and how long it waits
+    (socket(7)).
 
     Args:
         descriptor: The socket.
@@ -324,7 +325,8 @@ def set_non_blocking(descriptor: Int32, enabled: Bool) -> Int:
 
 
 def unacknowledged_octets(descriptor: Int32) -> Int:
-    """Counts what was sent on a socket and is not acknowledged (tcp(7)).
+    """Counts the sent octets that a socket's peer has not acknowledged
+    (tcp(7)).
 
     Args:
         descriptor: The socket.

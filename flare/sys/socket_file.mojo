@@ -32,7 +32,7 @@ struct FileIdentity(Equatable, TrivialRegisterPassable):
     """Whether it is a socket."""
 
     def __init__(out self):
-        """Creates an identity of no file."""
+        """Creates an identity that matches no file."""
         self = Self(0, 0, False)
 
 
@@ -191,7 +191,7 @@ def set_descriptor_mode(descriptor: Int32, mode: Int) -> Int:
 def peer_credentials(
     descriptor: Int32, mut credentials: PeerCredentials
 ) -> Int:
-    """Reads who made the other end of a Unix socket (unix(7)).
+    """Reads the process that created the other end of a Unix socket (unix(7)).
 
     Args:
         descriptor: A connected socket.

@@ -44,7 +44,7 @@ struct StackRange(TrivialRegisterPassable):
             address: The address.
 
         Returns:
-            True if it does.
+            True if the address lies in the range.
         """
         return UInt(address - self.low) < UInt(self.high - self.low)
 

@@ -50,12 +50,12 @@ struct TcpListener(Movable, SocketOptions):
         reuse_port: Bool = False,
         v6_only: Bool = False,
     ) raises -> Self:
-        """Binds to an address and starts to queue connections.
+        """Binds to an address and starts to listen.
 
         Args:
             address: The address; port 0 lets the kernel choose.
-            backlog: How many connections may wait to be accepted; the kernel
-                applies its own limit.
+            backlog: The most connections that may wait to be accepted; the
+                kernel applies its own limit.
             reuse_port: Whether several listeners of this user may share the
                 address. The kernel distributes connections among them.
             v6_only: Whether to exclude IPv4 from an IPv6 address (RFC 3493
@@ -94,7 +94,7 @@ struct TcpListener(Movable, SocketOptions):
 
         Args:
             timeout_ms: The longest wait; by default there is no limit, because
-                a server waits for ever. An enclosing `deadline_in` applies
+                a server waits without limit. An enclosing `deadline_in` applies
                 too.
 
         Returns:

@@ -72,8 +72,8 @@ struct TcpStream(Movable, StreamSocket):
 
         Args:
             address: The peer.
-            timeout_ms: The longest wait; `None` leaves it to the kernel and to
-                the fiber's deadline.
+            timeout_ms: The longest wait; `None` applies only the kernel's limit
+                and the fiber's deadline.
 
         Returns:
             The connection.
@@ -103,8 +103,8 @@ struct TcpStream(Movable, StreamSocket):
                 brackets.
             port: The port.
             timeout_ms: The longest wait for the look-up and all addresses
-                together; `None` leaves it to the system and to the fiber's
-                deadline.
+                together; `None` applies only the system's limits and the
+                fiber's deadline.
 
         Returns:
             The connection.

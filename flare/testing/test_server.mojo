@@ -56,7 +56,7 @@ struct TestServer[H: Handler](Movable):
         reactor: ReactorConfig = ReactorConfig(fibers_max=1024),
         var tls: Optional[TlsContext] = None,
     ):
-        """Starts a server.
+        """Creates and starts a server for a handler.
 
         Args:
             handler: The handler.

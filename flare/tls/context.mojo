@@ -111,7 +111,7 @@ struct Generation(Movable):
         self.handshake_timeout_ms = 0
 
     def __deinit__(deinit self):
-        """Frees the contexts and what they refer to."""
+        """Frees the contexts and the data of their callbacks."""
         for context in self.contexts:
             context.free()
         for certificate in self.choice[].certificates:
@@ -257,7 +257,7 @@ struct TlsContext(ImplicitlyCopyable, Movable):
     var _shared: ArcPointer[_Shared]
 
     def __init__(out self, var generation: Generation):
-        """Shares a generation.
+        """Creates a context that shares a generation.
 
         Args:
             generation: The contexts.

@@ -225,7 +225,7 @@ struct TlsError(Equatable, ImplicitlyCopyable, Writable):
         writer.write(": ", text_at[_DETAILS](self.kind))
 
     def about(self, octets: Span[UInt8, _]) -> Error:
-        """Returns the error with the name or path it is about.
+        """Returns the error with the name or path that caused it.
 
         Args:
             octets: A name or a path, escaped and cut in the text.

@@ -21,7 +21,7 @@ struct TlsListener(Movable):
     var _context: TlsContext
 
     def __init__(out self, var listener: TcpListener, var context: TlsContext):
-        """Speaks TLS on the connections of a listener.
+        """Creates a listener whose connections speak TLS.
 
         Args:
             listener: The listening socket.
@@ -32,7 +32,7 @@ struct TlsListener(Movable):
 
     @staticmethod
     def bind(address: SocketAddr, config: TlsServerConfig) raises -> Self:
-        """Binds to an address and starts to queue connections.
+        """Binds to an address and starts to listen.
 
         Args:
             address: The address; port 0 lets the kernel choose.

@@ -284,7 +284,7 @@ struct TlsMachine(Movable):
         return taken
 
     def close(self):
-        """Ends this end's stream with a close_notify; reading goes on.
+        """Ends this end's stream with a close_notify; reading continues.
 
         The call has no effect during a handshake, after a failure, or if
         repeated.
@@ -347,8 +347,8 @@ struct TlsMachine(Movable):
         self.state[].io[].output.consume(count)
 
     def exchange_output(self, empty: PointerTo[Buffer]):
-        """Swaps the output for an empty buffer, so that it can be sent while
-        the machine goes on.
+        """Swaps the output for an empty buffer, so that the caller can send it
+        while the machine continues.
 
         Args:
             empty: An empty buffer; afterwards it holds the output.
@@ -356,7 +356,7 @@ struct TlsMachine(Movable):
         swap(self.state[].io[].output, empty[])
 
     def lend_output(self, var memory: Buffer):
-        """Uses memory of the owner for the output.
+        """Sets the owner's buffer as the output.
 
         Args:
             memory: An empty buffer. The present output must be empty too.
@@ -382,7 +382,7 @@ struct TlsMachine(Movable):
         return self.state[].io[].output.capacity()
 
     def release_output(self):
-        """Frees the memory of an output that is empty."""
+        """Frees the output's memory if it contains no octets."""
         if self.pending() == 0 and self.state[].io[].output.capacity() > 0:
             self.state[].io[].output = Buffer()
 
@@ -399,7 +399,7 @@ struct TlsMachine(Movable):
         """Returns whether the handshake is complete.
 
         Returns:
-            True from then on.
+            True after the handshake.
         """
         return self.state[].is_open
 
@@ -431,7 +431,7 @@ struct TlsMachine(Movable):
         """Returns whether the handshake resumed a session.
 
         Returns:
-            True if it did.
+            True if the handshake was an abbreviated one.
         """
         return self.state[].connection.is_resumed()
 

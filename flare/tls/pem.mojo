@@ -13,7 +13,7 @@ struct Pem(Copyable, Movable):
     var _is_path: Bool
 
     def __init__(out self, *, text: StringSlice):
-        """Uses a text.
+        """Creates a PEM from a text.
 
         Args:
             text: Certificates, or a private key.
@@ -22,7 +22,7 @@ struct Pem(Copyable, Movable):
         self._is_path = False
 
     def __init__(out self, *, path: StringSlice):
-        """Uses a file, which is read each time a context is created.
+        """Creates a PEM from a file, which each new context reads again.
 
         Args:
             path: The path.

@@ -80,7 +80,7 @@ struct TlsStream(Movable, Reader, Writer):
     var _state: PointerTo[_StreamState]
 
     def __init__(out self, var tcp: TcpStream, var machine: TlsMachine):
-        """Speaks TLS over a TCP connection.
+        """Creates a TLS stream over a TCP connection.
 
         Args:
             tcp: The connection, before its first octet.
@@ -287,7 +287,7 @@ struct TlsStream(Movable, Reader, Writer):
 
     def end_sending(self) raises:
         """Ends this end's stream with a close_notify (half-close); reading
-        goes on.
+        continues.
 
         Raises:
             Error: As `write` does.
@@ -300,7 +300,7 @@ struct TlsStream(Movable, Reader, Writer):
         """Sets the longest wait of a `read`; 30 seconds by default.
 
         Args:
-            timeout_ms: The longest wait; `None` leaves it to `deadline_in`.
+            timeout_ms: The longest wait; `None` applies only `deadline_in`.
         """
         self._state[].tcp.set_read_timeout_ms(timeout_ms)
 
@@ -308,7 +308,7 @@ struct TlsStream(Movable, Reader, Writer):
         """Sets the longest wait of a `write`; 30 seconds by default.
 
         Args:
-            timeout_ms: The longest wait; `None` leaves it to `deadline_in`.
+            timeout_ms: The longest wait; `None` applies only `deadline_in`.
         """
         self._state[].tcp.set_write_timeout_ms(timeout_ms)
 
@@ -407,7 +407,7 @@ struct TlsStream(Movable, Reader, Writer):
         """Returns whether the handshake resumed a session.
 
         Returns:
-            True if it did.
+            True if the handshake was an abbreviated one.
         """
         return self._state[].machine.is_resumed()
 

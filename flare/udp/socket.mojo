@@ -251,8 +251,8 @@ struct UdpSocket(Movable, MulticastOptions):
         """Sets the longest wait for a datagram; 30 seconds by default.
 
         Args:
-            timeout_ms: The longest wait. 0 receives only datagrams that are
-                there already; `None` leaves it to `deadline_in`.
+            timeout_ms: The longest wait. 0 receives only datagrams that have
+                arrived; `None` applies only `deadline_in`.
         """
         self._socket.socket.set_receive_timeout_ms(timeout_ms)
 
@@ -260,7 +260,7 @@ struct UdpSocket(Movable, MulticastOptions):
         """Sets the longest wait for room in the kernel; 30 seconds by default.
 
         Args:
-            timeout_ms: The longest wait; `None` leaves it to `deadline_in`.
+            timeout_ms: The longest wait; `None` applies only `deadline_in`.
         """
         self._socket.socket.set_send_timeout_ms(timeout_ms)
 

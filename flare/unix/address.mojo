@@ -23,7 +23,7 @@ struct UnixAddr(Copyable, Equatable, Movable, Writable):
     var _name: List[UInt8]
 
     def __init__(out self, *, storage: SocketAddressStorage):
-        """Reads an address that the kernel wrote.
+        """Creates the address from a structure that the kernel wrote.
 
         Args:
             storage: The kernel's layout, of a Unix socket or of no family.
@@ -31,7 +31,7 @@ struct UnixAddr(Copyable, Equatable, Movable, Writable):
         self._name = storage.unix_name()
 
     def __init__(out self, *, var unsafe_name: List[UInt8]):
-        """Uses a name in the kernel's form.
+        """Creates an address from a name in the kernel's form.
 
         Args:
             unsafe_name: The name.

@@ -54,7 +54,7 @@ struct UnixDatagram(Movable, SocketOptions):
 
         Args:
             path: A path, or `@` and an abstract name.
-            mode: The permissions of the file: those who may write to it may
+            mode: The permissions of the file: users who may write to it may
                 send. By default, only this process's user may.
 
         Returns:
@@ -214,8 +214,8 @@ struct UnixDatagram(Movable, SocketOptions):
         """Sets the longest wait for a datagram; 30 seconds by default.
 
         Args:
-            timeout_ms: The longest wait. 0 receives only datagrams that are
-                there already; `None` leaves it to `deadline_in`.
+            timeout_ms: The longest wait. 0 receives only datagrams that have
+                arrived; `None` applies only `deadline_in`.
         """
         self._socket.socket.set_receive_timeout_ms(timeout_ms)
 
@@ -224,7 +224,7 @@ struct UnixDatagram(Movable, SocketOptions):
         default.
 
         Args:
-            timeout_ms: The longest wait; `None` leaves it to `deadline_in`.
+            timeout_ms: The longest wait; `None` applies only `deadline_in`.
         """
         self._socket.socket.set_send_timeout_ms(timeout_ms)
 

@@ -51,7 +51,7 @@ struct UnixListener(Movable, SocketOptions):
         mode: Int = MODE_DEFAULT,
         backlog: Int = Self.BACKLOG_DEFAULT,
     ) raises -> Self:
-        """Binds to a path or abstract name and starts to queue connections.
+        """Binds to a path or abstract name and starts to listen.
 
         A file that a dead process's listener left is replaced. A path with a
         live listener is in use, and a file that is not a socket is never
@@ -59,11 +59,11 @@ struct UnixListener(Movable, SocketOptions):
 
         Args:
             path: A path, or `@` and an abstract name.
-            mode: The permissions of the file: those who may write to it may
+            mode: The permissions of the file: users who may write to it may
                 connect. By default, only this process's user may. An abstract
                 name has no permissions.
-            backlog: How many connections may wait to be accepted; the kernel
-                applies its own limit.
+            backlog: The most connections that may wait to be accepted; the
+                kernel applies its own limit.
 
         Returns:
             The listener.
@@ -87,7 +87,7 @@ struct UnixListener(Movable, SocketOptions):
 
         Args:
             timeout_ms: The longest wait; by default there is no limit, because
-                a server waits for ever. An enclosing `deadline_in` applies
+                a server waits without limit. An enclosing `deadline_in` applies
                 too.
 
         Returns:
@@ -141,13 +141,13 @@ struct UnixListener(Movable, SocketOptions):
 def listen_at(
     descriptor: Int32, address: UnixAddr, mode: Int, backlog: Int
 ) raises -> Optional[SocketFile]:
-    """Binds a socket to a name and starts to queue connections.
+    """Binds a socket to a name and starts to listen.
 
     Args:
         descriptor: A stream socket that is not bound.
         address: The name.
         mode: The permissions of the file; an abstract name has none.
-        backlog: How many connections may wait to be accepted.
+        backlog: The most connections that may wait to be accepted.
 
     Returns:
         The file; `None` for an abstract name.

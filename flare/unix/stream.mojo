@@ -64,7 +64,7 @@ struct UnixStream(Movable, StreamSocket):
         Args:
             path: The listener's path, or `@` and its abstract name.
             timeout_ms: The longest wait for room in the listener's queue;
-                `None` leaves it to the fiber's deadline.
+                `None` applies only the fiber's deadline.
 
         Returns:
             The connection.

@@ -30,14 +30,14 @@ struct AcceptEncoding(Copyable, Movable):
     var _others: Int
 
     def __init__(out self):
-        """Creates the preferences of a request without the field."""
+        """Creates the preferences of a request without Accept-Encoding."""
         self.is_present = False
         self._weights = Array[Int, ContentCoding.COUNT](fill=_UNLISTED)
         self._others = _UNLISTED
 
     @staticmethod
     def of(fields: FieldSection) -> Self:
-        """Parses all lines of the field of a request.
+        """Parses all Accept-Encoding lines of a request.
 
         Args:
             fields: The header section.
@@ -52,7 +52,7 @@ struct AcceptEncoding(Copyable, Movable):
 
     @staticmethod
     def parse(value: StringSlice) -> Self:
-        """Parses the value of one field line.
+        """Parses the value of one Accept-Encoding line.
 
         Args:
             value: The value; it may be empty.
@@ -65,7 +65,7 @@ struct AcceptEncoding(Copyable, Movable):
         return accepted^
 
     def add(mut self, value: Span[UInt8, _]):
-        """Adds another line of the field.
+        """Adds another Accept-Encoding line.
 
         Args:
             value: The line's value, unchecked.
@@ -169,7 +169,7 @@ def decodable_codings() -> List[ContentCoding]:
 
 
 def accept_encoding_of(codings: List[ContentCoding]) -> String:
-    """Returns the value of the field for a request.
+    """Returns the value of Accept-Encoding for a request.
 
     Args:
         codings: The accepted codings.

@@ -186,7 +186,7 @@ struct EncodingError(Equatable, ImplicitlyCopyable, Writable):
             writer.write(": ", text_at[_DETAILS](self.kind))
 
     def about(self, octets: Span[UInt8, _]) -> Error:
-        """Returns the error with the name it is about.
+        """Returns the error with the name that caused it.
 
         Args:
             octets: A name, escaped and cut in the text.

@@ -40,7 +40,7 @@ struct DecodingReader[R: Reader & Movable & Deinitable](Movable, Reader):
     var _state: PointerTo[_ReaderState[Self.R]]
 
     def __init__(out self, var reader: Self.R, var decoder: ContentDecoder):
-        """Starts before the first octet.
+        """Creates a reader that decodes from another reader.
 
         Args:
             reader: The reader of the coded octets.
@@ -49,7 +49,7 @@ struct DecodingReader[R: Reader & Movable & Deinitable](Movable, Reader):
         self._state = heap_create(_ReaderState(reader^, decoder^))
 
     def __deinit__(deinit self):
-        """Destroys both."""
+        """Frees the codec, and destroys the inner reader or writer."""
         heap_destroy(self._state)
 
     @no_inline
@@ -118,7 +118,7 @@ struct EncodingWriter[W: Writer & Movable & Deinitable](Movable, Writer):
         coding: ContentCoding = ContentCoding.GZIP,
         level: Optional[Int] = None,
     ) raises:
-        """Starts a content.
+        """Creates a writer that encodes into another writer.
 
         Args:
             writer: The writer of the coded octets.
@@ -133,7 +133,7 @@ struct EncodingWriter[W: Writer & Movable & Deinitable](Movable, Writer):
         self._state = heap_create(_WriterState(writer^, encoder^))
 
     def __deinit__(deinit self):
-        """Destroys both."""
+        """Frees the codec, and destroys the inner reader or writer."""
         heap_destroy(self._state)
 
     def write(self, octets: Span[UInt8, _]) raises -> Int:

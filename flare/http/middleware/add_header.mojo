@@ -22,7 +22,7 @@ struct AddHeader[H: Handler](Handler):
     def __init__(
         out self, var inner: Self.H, *, var name: String, var value: String
     ) raises:
-        """Wraps a handler.
+        """Creates middleware that adds a field to a handler's responses.
 
         Args:
             inner: The inner handler.

@@ -59,7 +59,7 @@ struct Compress[H: Handler](Handler):
         var inner: Self.H,
         var config: CompressionConfig = CompressionConfig(),
     ) raises:
-        """Wraps a handler.
+        """Creates middleware that compresses a handler's responses.
 
         Args:
             inner: The inner handler.

@@ -28,7 +28,7 @@ struct Logger[H: Handler](Handler):
         var inner: Self.H,
         sink: LogSink = LogSink.standard_error(),
     ):
-        """Wraps a handler.
+        """Creates middleware that logs a handler's requests.
 
         Args:
             inner: The inner handler.

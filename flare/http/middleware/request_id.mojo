@@ -30,7 +30,7 @@ struct RequestId[H: Handler](Handler):
     var _start: String
 
     def __init__(out self, var inner: Self.H, *, trusts_incoming: Bool = False):
-        """Wraps a handler.
+        """Creates middleware that identifies a handler's requests.
 
         Args:
             inner: The inner handler.

@@ -33,7 +33,7 @@ struct SecureOnly[H: Handler](Handler):
         var host: Optional[String] = None,
         port: Int = _HTTPS_PORT,
     ):
-        """Wraps a handler.
+        """Creates middleware that redirects plain requests for a handler.
 
         Args:
             inner: The inner handler.

@@ -33,7 +33,7 @@ struct StrictTransportSecurity[H: Handler](Handler):
         include_subdomains: Bool = False,
         preload: Bool = False,
     ):
-        """Wraps a handler.
+        """Creates middleware that adds the field to a handler's responses.
 
         Args:
             inner: The inner handler.

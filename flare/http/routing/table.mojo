@@ -109,8 +109,7 @@ struct RouteTable(Copyable, Movable, Sized):
         """Adds a route.
 
         Args:
-            method: The method, a token (RFC 9110 section 9.1); upper and lower
-                case differ.
+            method: The method, a case-sensitive token (RFC 9110 section 9.1).
             pattern: The pattern; `*` is for OPTIONS only.
             endpoint: The number that a match reports; not negative.
 

@@ -325,12 +325,12 @@ struct ServerConfig(Copyable, Movable):
         """Returns whether connections start with a PROXY protocol header.
 
         Returns:
-            True if each does.
+            True if each connection starts with the header.
         """
         return len(self.trusted_proxies) > 0 or self.trusts_unix_proxies
 
     def trusts_proxy(self, peer: StreamAddr) -> Bool:
-        """Returns whether a peer may report the client of its connection.
+        """Returns whether a peer is a trusted proxy.
 
         Args:
             peer: The peer's address.

@@ -92,7 +92,7 @@ struct HttpServer(Movable):
             text: `127.0.0.1:80`, `[::1]:80`, `unix:/run/app.sock`, or `unix:@`
                 and an abstract name.
             config: The limits.
-            mode: The permissions of a path: those who may write to it may
+            mode: The permissions of a path: users who may write to it may
                 connect. By default, only this process's user may.
 
         Returns:
@@ -386,8 +386,8 @@ struct HttpServer(Movable):
             An error `http.bad_workers` if the number is out of bounds.
 
             An error `http.worker_died` if a supervised worker died five times
-            without ever serving, `http.no_descriptor` if no descriptor for
-            supervising is left, or `http.handed_over` after `hand_over`.
+            before it served. An error `http.no_descriptor` if the supervisor
+            lacks a descriptor. An error `http.handed_over` after `hand_over`.
         """
         self.serve(
             FnHandler(handler),
@@ -408,15 +408,15 @@ struct HttpServer(Movable):
     ) raises:
         """Serves requests with a handler until the server is stopped.
 
-        Under `supervise`, the calling process answers no requests. It holds
-        the listening sockets and forks a process for each worker. When a
-        worker dies, it forks another one. Only that worker's connections are
-        lost; clients in its listen queue are served by the next one. Values
-        that handlers share (`Shared`, the state of an `App`) are then shared
-        within a worker only. A new process starts with their values at the
-        call of `serve`. Other threads of the calling process should wait
-        meanwhile. A forked process lacks these threads, but keeps the locks
-        that they held, such as the allocator's.
+        Under `supervise`, the calling process answers no requests. It holds the
+        listening sockets and forks a process for each worker. When a worker
+        dies, the calling process forks another one. Only the dead worker's
+        connections are lost: the next worker serves the clients in its listen
+        queue. `Shared` values and the state of an `App` are then shared within
+        one worker only. A new process starts with their values at the call of
+        `serve`. Let other threads of the calling process wait meanwhile. A
+        forked process lacks these threads, but keeps the locks that they held,
+        such as the allocator's.
 
         Parameters:
             H: The type of the handler.
@@ -435,8 +435,8 @@ struct HttpServer(Movable):
             An error `http.bad_workers` if the number is out of bounds.
 
             An error `http.worker_died` if a supervised worker died five times
-            without ever serving, `http.no_descriptor` if no descriptor for
-            supervising is left, or `http.handed_over` after `hand_over`.
+            before it served. An error `http.no_descriptor` if the supervisor
+            lacks a descriptor. An error `http.handed_over` after `hand_over`.
         """
         check_state_is_given[H]()
         var plan = make_plan(
@@ -502,8 +502,8 @@ struct HttpServer(Movable):
             An error `http.bad_workers` if the number is out of bounds.
 
             An error `http.worker_died` if a supervised worker died five times
-            without ever serving, `http.no_descriptor` if no descriptor for
-            supervising is left, or `http.handed_over` after `hand_over`.
+            before it served. An error `http.no_descriptor` if the supervisor
+            lacks a descriptor. An error `http.handed_over` after `hand_over`.
         """
         comptime assert not config.first_problem(), _problem_text(config)
         var plan = make_plan(

@@ -43,7 +43,7 @@ struct NameWalk(ImplicitlyCopyable):
     var _pointers: Int
 
     def __init__(out self, start: Int):
-        """Starts before the first label.
+        """Creates an iterator before the first label.
 
         Args:
             start: The start of the name in its message; not negative.
@@ -142,7 +142,7 @@ def same_name(
         True if they have the same labels.
 
     Raises:
-        DnsMessageError: If one breaks a rule before they differ.
+        DnsMessageError: If a name is malformed before the two differ.
     """
     var a = NameWalk(first_start)
     var b = NameWalk(second_start)

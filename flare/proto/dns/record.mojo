@@ -55,7 +55,7 @@ struct DnsRecord(ImplicitlyCopyable):
             type: The type.
 
         Returns:
-            True if both hold.
+            True if type and class match.
         """
         return self.type == type and self.class_number == CLASS_INTERNET
 

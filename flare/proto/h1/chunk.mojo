@@ -57,7 +57,7 @@ struct ChunkState(TrivialRegisterPassable):
     """The octets left in the current chunk."""
 
     def __init__(out self):
-        """Starts before the first chunk size."""
+        """Creates the position before the first chunk size."""
         self = Self(ChunkPart.SIZE, 0, False, 0, 0, 0)
 
 
@@ -73,7 +73,7 @@ def read_chunk_line[
     """Parses up to the data of a chunk, the trailers or the window's end.
 
     Parameters:
-        is_response: Whether to accept what only a client may accept.
+        is_response: Whether to accept the syntax that only a client may accept.
 
     Args:
         window: The received octets.

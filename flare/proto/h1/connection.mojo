@@ -84,7 +84,7 @@ struct H1State(Movable):
     """The position in a chunked body that is received."""
 
     def __init__(out self, role: UInt8, limits: H1Limits):
-        """Starts before the first exchange.
+        """Creates the state before the first exchange.
 
         Args:
             role: The end of the connection, one of `Role`.

@@ -51,7 +51,7 @@ def read_fields[
     Parameters:
         is_trailer: Whether the lines are trailers, which have no effect on
             framing.
-        is_response: Whether to accept what only a client may accept.
+        is_response: Whether to accept the syntax that only a client may accept.
 
     Args:
         window: The received octets.

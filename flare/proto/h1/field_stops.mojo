@@ -101,7 +101,7 @@ struct FieldStops(TrivialRegisterPassable):
 
     @always_inline
     def __init__(out self, window: Window, base: Int):
-        """Looks at the first octets.
+        """Creates the stops of the first octets of a span.
 
         Args:
             window: The received octets, at least `STOPS_WINDOW_MIN`.
@@ -114,7 +114,7 @@ struct FieldStops(TrivialRegisterPassable):
 
     @always_inline
     def __init__(out self, window: Window, mut first: FirstLook):
-        """Looks at the first octets of the window.
+        """Creates the stops of the first octets of a window.
 
         Args:
             window: The received octets, at least `STOPS_WINDOW_MIN`.

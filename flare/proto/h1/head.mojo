@@ -189,7 +189,7 @@ struct Head(Movable):
         self.progress.owner = owner
 
     def forget_mended(mut self):
-        """Frees what was mended; the views of it are void."""
+        """Frees the mended octets; views of them become invalid."""
         self.has_mended_target = False
         self.has_mended_fields = False
         self.has_mended_trailers = False

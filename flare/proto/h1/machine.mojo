@@ -339,7 +339,7 @@ struct H1Machine(TrivialRegisterPassable):
 
     @always_inline
     def is_receiving_body(self) -> Bool:
-        """Returns whether a part of the request in progress is still to come.
+        """Returns whether part of the request in progress has not arrived.
 
         Returns:
             True between its head and its end.
@@ -348,7 +348,7 @@ struct H1Machine(TrivialRegisterPassable):
 
     @always_inline
     def is_sending_body(self) -> Bool:
-        """Returns whether a response has begun and is not whole.
+        """Returns whether a response is partly sent.
 
         Returns:
             True between its head and its end.
@@ -357,17 +357,17 @@ struct H1Machine(TrivialRegisterPassable):
 
     @always_inline
     def has_answered(self) -> Bool:
-        """Returns whether the response to the request in progress is whole.
+        """Returns whether the response to the request in progress is complete.
 
         Returns:
-            True if only a rest of that request is still to come.
+            True if only part of that request has not arrived.
         """
         return self.state[].response == SideState.DONE
 
     @always_inline
     def ends_with_close(self) -> Bool:
-        """Returns whether the end of the connection is the only end of the
-        response in progress, or of the last one.
+        """Returns whether the response in progress, or the last one, ends with
+        the connection.
 
         Returns:
             True if its body has neither a length nor chunks.
@@ -376,7 +376,7 @@ struct H1Machine(TrivialRegisterPassable):
 
     @always_inline
     def announced_octets(self) -> UInt64:
-        """Returns how much of a chunked body is announced and has not come.
+        """Returns how many octets of the present chunk have not arrived.
 
         Returns:
             The rest of the present chunk.
@@ -388,14 +388,14 @@ struct H1Machine(TrivialRegisterPassable):
 
     @always_inline
     def has_begun_head(self, window_octets: Int, head: Head) -> Bool:
-        """Returns whether a part of a head has come.
+        """Returns whether part of a head has arrived.
 
         Args:
             window_octets: The length of the window.
             head: The head that is being read.
 
         Returns:
-            False if no octets came, or only empty lines.
+            False if no octets arrived, or only empty lines.
         """
         # Empty lines before a request line are skipped (RFC 9112 section 2.2):
         # some clients send one after their content, and no request need follow.
@@ -442,7 +442,7 @@ struct H1Machine(TrivialRegisterPassable):
         """Returns whether the received message has a body.
 
         Returns:
-            False if its head says that there is none, or that it is empty.
+            False if the head announces no content, or an empty one.
         """
         return self.state[].receive_body != BodyKind.NONE
 
@@ -465,7 +465,7 @@ struct H1Machine(TrivialRegisterPassable):
         return self.state[].send_body == BodyKind.CHUNKED
 
     def plain_octets(self) -> Int:
-        """Returns how many of the next octets are body as they stand; for a
+        """Returns how many of the next octets are body without framing, for a
         client whose window is empty.
 
         Returns:

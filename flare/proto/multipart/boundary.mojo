@@ -54,7 +54,8 @@ def boundary_in[
         The boundary, or none if the type is not `multipart/form-data`.
 
     Raises:
-        MultipartError: If the type is, and there is not one boundary.
+        MultipartError: If a `multipart/form-data` type does not have exactly
+            one boundary.
     """
     var parameters = FieldParameters(content_type)
     if not equals_lower(parameters.first(), "multipart/form-data".as_bytes()):

@@ -34,7 +34,8 @@ struct MultipartLimits(ImplicitlyCopyable):
     """The most octets before the first boundary; they are dropped."""
 
     def __init__(out self):
-        """Allows 1,000 parts, heads of 8 KiB and 16 lines, and 1 KiB in front.
+        """Creates limits of 1,000 parts, 8 KiB and 16 lines for each head, and
+        1 KiB before the first part.
         """
         self.parts_max = 1000
         self.part_head_octets_max = 8192
@@ -70,7 +71,7 @@ struct MultipartMachine(Movable):
         boundary: Span[UInt8, _],
         limits: MultipartLimits = MultipartLimits(),
     ):
-        """Starts before the first octet.
+        """Creates a machine before the first octet.
 
         Args:
             boundary: The boundary, at most 70 octets.

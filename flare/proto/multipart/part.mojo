@@ -29,7 +29,7 @@ struct MultipartPart(Copyable, Movable):
     Content-Transfer-Encoding says that it is coded."""
 
     def __init__(out self):
-        """Describes a field without a name."""
+        """Creates the description of a field without a name."""
         self.name = String()
         self.file_name = None
         self.headers = HeaderMap()

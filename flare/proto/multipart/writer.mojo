@@ -58,13 +58,13 @@ struct MultipartWriter(Copyable, Movable):
     var _boundary: String
 
     def __init__(out self, boundary: StringSlice) raises MultipartError:
-        """Writes with a boundary that no content has.
+        """Creates a writer with a boundary that no content contains.
 
         Args:
             boundary: The boundary, best from `boundary_of`.
 
         Raises:
-            MultipartError: If it is none.
+            MultipartError: If it is not a valid boundary.
         """
         if not is_boundary(boundary.as_bytes()):
             raise MultipartError(MultipartError.UNWRITABLE, "no boundary")

@@ -138,11 +138,11 @@ struct EpollBackend(Backend):
                 self._queue(o.descriptor)
 
     def flush(self):
-        """Returns at once: the kernel has the operations already."""
+        """Does nothing: the kernel already has the operations."""
         pass
 
     def cancel(self, operation: Operation, completions: Completions):
-        """Removes an operation, which completes it.
+        """Removes an operation, and completes it as cancelled.
 
         Args:
             operation: The operation.
@@ -165,10 +165,11 @@ struct EpollBackend(Backend):
         _complete(operation, CANCELLED, False, completions)
 
     def collect(self, timeout_ms: Int, completions: Completions):
-        """Waits for readiness and does what has become possible.
+        """Waits for readiness and performs the operations that have become
+        possible.
 
         Args:
-            timeout_ms: The longest wait; 0 only looks, -1 waits for ever.
+            timeout_ms: The longest wait; 0 only looks, -1 waits without limit.
             completions: The list to which completions are added.
         """
         var retries = len(self.state[].retry)
@@ -236,7 +237,7 @@ struct EpollBackend(Backend):
 
         Args:
             listener: A listening socket.
-            held: Whether new connections are kept off.
+            held: Whether to hold new connections back.
         """
         # Without filters in the kernel the queue goes on taking connections.
         _ = hold_connections_back(listener, held)
@@ -252,7 +253,7 @@ struct EpollBackend(Backend):
         Args:
             listener: A listening socket.
             spare: A descriptor to close and open again for it.
-            answer: All that the peer gets.
+            answer: The only octets that the peer gets.
 
         Returns:
             0, or a negated errno.

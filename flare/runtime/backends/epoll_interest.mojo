@@ -117,7 +117,7 @@ struct Interest(ImplicitlyCopyable):
         """Returns whether an operation is in flight.
 
         Returns:
-            True if one waits.
+            True if an operation is in flight.
         """
         return Bool(self.reader) or Bool(self.writer) or Bool(self.poller)
 

@@ -6,7 +6,7 @@ from flare.runtime.operation import Operation
 
 
 def send_sealed(pipe: SplicePipe, operation: Operation) -> Int:
-    """Sends what a `SEND` of sealed pages names, without waiting.
+    """Sends the sealed pages of a `SEND` operation, without waiting.
 
     Args:
         pipe: Takes the pages to the socket; keeps `SIGPIPE` from the thread
@@ -14,7 +14,8 @@ def send_sealed(pipe: SplicePipe, operation: Operation) -> Int:
         operation: The operation; its pages are sealed.
 
     Returns:
-        The count that the kernel took, or 0: then an ordinary send does it.
+        The number of octets that the kernel took; 0 if the caller must use an
+        ordinary send.
     """
     ref o = operation.state[]
     # A splice waits unless the socket says otherwise. It stays so: switching

@@ -83,8 +83,8 @@ struct SimulatedBackend(Backend):
         )
 
     def flush(self):
-        """Passes no operations on: `collect` completes them, in an order that
-        the seed decides.
+        """Does nothing: `collect` completes the operations in an order that the
+        seed decides.
         """
         pass
 
@@ -211,7 +211,7 @@ struct SimulatedBackend(Backend):
         Args:
             listener: A listening socket.
             spare: Not used: only faults use descriptors up.
-            answer: All that the peer gets.
+            answer: The only octets that the peer gets.
 
         Returns:
             0, or a negated errno.
@@ -273,7 +273,7 @@ struct SimulatedBackend(Backend):
         return FIRST_WALL_SECONDS + self.network.state[].now_ms // 1000
 
     def destroy(self):
-        """Keeps the network, which belongs to the test."""
+        """Does nothing: the test owns the network."""
         pass
 
     def _ready(self) -> List[Int]:

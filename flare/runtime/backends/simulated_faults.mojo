@@ -117,7 +117,7 @@ struct FaultCount(ImplicitlyCopyable):
     var name: StaticString
     """The kind."""
     var count: Int
-    """How often."""
+    """The number of times that the fault occurred."""
 
 
 @fieldwise_init
@@ -158,7 +158,7 @@ struct SimulatedFaultCounts(ImplicitlyCopyable):
     """Multishot operations that ended though they could have gone on."""
 
     def __init__(out self):
-        """Counts from zero."""
+        """Creates counters at zero."""
         self = Self(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 
     def rows(self) -> List[FaultCount]:
@@ -213,7 +213,7 @@ struct Draws(Copyable, Movable):
         return Int(_mix(self.state) % UInt64(bound))
 
     def strikes(mut self, per_thousand: Int) -> Bool:
-        """Decides whether something happens.
+        """Draws whether an event happens.
 
         Args:
             per_thousand: How often, from 0 (never) to 1,000 (always).

@@ -272,7 +272,7 @@ struct SimulatedNetwork(TrivialRegisterPassable):
 
     @always_inline
     def socket(self, index: Int) -> PointerTo[SimulatedSocket]:
-        """Finds a socket.
+        """Returns the index of a socket.
 
         Args:
             index: Its index, which exists.
@@ -283,7 +283,7 @@ struct SimulatedNetwork(TrivialRegisterPassable):
         return self.state[].sockets[index]
 
     def find(self, descriptor: Int32) -> Int:
-        """Finds an open socket.
+        """Returns the index of an open socket.
 
         Args:
             descriptor: Any number.

@@ -229,10 +229,10 @@ struct UringBackend(Backend):
             self._cancel(operation.token())
 
     def collect(self, timeout_ms: Int, completions: Completions):
-        """Submits what is queued, waits, and reads the completions.
+        """Submits the queued operations, waits, and reads the completions.
 
         Args:
-            timeout_ms: The longest wait; 0 only looks, -1 waits for ever.
+            timeout_ms: The longest wait; 0 only looks, -1 waits without limit.
             completions: The list to which they are added.
         """
         var ring = self.state[].ring
@@ -365,7 +365,7 @@ struct UringBackend(Backend):
 
         Args:
             listener: A listening socket.
-            held: Whether new connections are kept off.
+            held: Whether to hold new connections back.
         """
         # Without filters in the kernel the queue goes on taking connections.
         _ = hold_connections_back(listener, held)
@@ -381,7 +381,7 @@ struct UringBackend(Backend):
         Args:
             listener: A listening socket.
             spare: A descriptor to close and open again for it.
-            answer: All that the peer gets.
+            answer: The only octets that the peer gets.
 
         Returns:
             0, or a negated errno.

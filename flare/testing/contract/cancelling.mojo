@@ -15,7 +15,7 @@ def cancel_before_submission_has_no_effect[W: ReactorWorld]() raises:
         W: The world it is played in.
 
     Raises:
-        Error: If it is not so.
+        Error: If the claim does not hold.
     """
     var scene = Scene[W]()
     var one, other = scene.world.pair()
@@ -43,7 +43,7 @@ def cancel_in_flight_completes_once[W: ReactorWorld]() raises:
         W: The world it is played in.
 
     Raises:
-        Error: If it is not so.
+        Error: If the claim does not hold.
     """
     var scene = Scene[W]()
     var one, other = scene.world.pair()
@@ -67,13 +67,13 @@ def cancel_in_flight_completes_once[W: ReactorWorld]() raises:
 
 
 def cancel_of_an_idle_operation_does_nothing[W: ReactorWorld]() raises:
-    """Cancelling before the first and after the last completion is nothing.
+    """Cancelling before submission and after the last completion has no effect.
 
     Parameters:
         W: The world it is played in.
 
     Raises:
-        Error: If it is not so.
+        Error: If the claim does not hold.
     """
     var scene = Scene[W]()
     var one, other = scene.world.pair()
@@ -100,7 +100,7 @@ def cancel_that_races_loses_nothing[W: ReactorWorld]() raises:
         W: The world it is played in.
 
     Raises:
-        Error: If it is not so.
+        Error: If the claim does not hold.
     """
     var scene = Scene[W]()
     var one, other = scene.world.pair()
@@ -136,7 +136,7 @@ def slot_used_again_gets_no_old_answer[W: ReactorWorld]() raises:
         W: The world it is played in.
 
     Raises:
-        Error: If it is not so.
+        Error: If the claim does not hold.
     """
     var scene = Scene[W]()
     var one, other = scene.world.pair()
@@ -171,7 +171,7 @@ def slot_may_change_its_descriptor[W: ReactorWorld]() raises:
         W: The world it is played in.
 
     Raises:
-        Error: If it is not so.
+        Error: If the claim does not hold.
     """
     var scene = Scene[W]()
     var watch = scene.watch(OperationKind.RECEIVE, -1)
@@ -200,7 +200,7 @@ def cancel_in_a_completion_works[W: ReactorWorld]() raises:
         W: The world it is played in.
 
     Raises:
-        Error: If it is not so.
+        Error: If the claim does not hold.
     """
     var scene = Scene[W]()
     var one, other = scene.world.pair()
@@ -226,7 +226,7 @@ def accept_and_poll_can_be_cancelled[W: ReactorWorld]() raises:
         W: The world it is played in.
 
     Raises:
-        Error: If it is not so.
+        Error: If the claim does not hold.
     """
     var scene = Scene[W]()
     var listener = scene.world.listen()

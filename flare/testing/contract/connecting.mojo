@@ -23,7 +23,7 @@ def multishot_accept_goes_on[W: ReactorWorld]() raises:
         W: The world it is played in.
 
     Raises:
-        Error: If it is not so.
+        Error: If the claim does not hold.
     """
     var scene = Scene[W]()
     var listener = scene.world.listen()
@@ -55,7 +55,7 @@ def single_accept_takes_one[W: ReactorWorld]() raises:
         W: The world it is played in.
 
     Raises:
-        Error: If it is not so.
+        Error: If the claim does not hold.
     """
     var scene = Scene[W]()
     var listener = scene.world.listen()
@@ -86,7 +86,7 @@ def refused_connect_says_so[W: ReactorWorld]() raises:
         W: The world it is played in.
 
     Raises:
-        Error: If it is not so.
+        Error: If the claim does not hold.
     """
     var scene = Scene[W]()
     var listener = scene.world.listen()
@@ -113,7 +113,7 @@ def address_of_the_peer_is_known[W: ReactorWorld]() raises:
         W: The world it is played in.
 
     Raises:
-        Error: If it is not so.
+        Error: If the claim does not hold.
     """
     var scene = Scene[W]()
     var listener = scene.world.listen()
@@ -130,13 +130,13 @@ def address_of_the_peer_is_known[W: ReactorWorld]() raises:
 
 
 def poll_reports_readiness[W: ReactorWorld]() raises:
-    """A poll completes with what has become ready, and takes nothing.
+    """A poll completes with the events that became ready, and takes no octets.
 
     Parameters:
         W: The world it is played in.
 
     Raises:
-        Error: If it is not so.
+        Error: If the claim does not hold.
     """
     var scene = Scene[W]()
     var one, other = scene.world.pair()
@@ -170,13 +170,13 @@ def poll_reports_readiness[W: ReactorWorld]() raises:
 
 
 def closed_descriptor_is_forgotten[W: ReactorWorld]() raises:
-    """A descriptor number that is used again knows nothing of its past.
+    """A descriptor number that is used again has no state of its earlier file.
 
     Parameters:
         W: The world it is played in.
 
     Raises:
-        Error: If it is not so.
+        Error: If the claim does not hold.
     """
     var scene = Scene[W]()
     for round in range(20):
@@ -206,7 +206,7 @@ def unknown_descriptor_is_an_error[W: ReactorWorld]() raises:
         W: The world it is played in.
 
     Raises:
-        Error: If it is not so.
+        Error: If the claim does not hold.
     """
     var scene = Scene[W]()
     var one, other = scene.world.pair()
@@ -267,7 +267,7 @@ def check_connected[
         other: The one that receives.
 
     Raises:
-        Error: If it does not arrive.
+        Error: If the octets do not arrive.
     """
     scene.deliver(one, "ping")
     var receive = scene.receive(other, multishot=True)

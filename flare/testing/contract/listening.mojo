@@ -15,13 +15,13 @@ from .world import ReactorWorld
 
 
 def accepting_now_takes_who_waits[W: ReactorWorld]() raises:
-    """Accepting without waiting takes those who wait, and then says EAGAIN.
+    """Accepting without waiting takes the waiting clients, then returns EAGAIN.
 
     Parameters:
         W: The world it is played in.
 
     Raises:
-        Error: If it is not so.
+        Error: If the claim does not hold.
     """
     var scene = Scene[W]()
     var reactor = scene.world.reactor()
@@ -41,13 +41,13 @@ def accepting_now_takes_who_waits[W: ReactorWorld]() raises:
 
 
 def accepting_now_alternates_with_accepts[W: ReactorWorld]() raises:
-    """Neither a cancelled accept nor accepting without waiting loses anybody.
+    """Neither a cancelled accept nor accepting without waiting loses a client.
 
     Parameters:
         W: The world it is played in.
 
     Raises:
-        Error: If it is not so.
+        Error: If the claim does not hold.
     """
     var scene = Scene[W]()
     var listener = scene.world.listen()
@@ -83,7 +83,7 @@ def held_back_connections_do_not_enter_the_queue[W: ReactorWorld]() raises:
         W: The world it is played in.
 
     Raises:
-        Error: If it is not so.
+        Error: If the claim does not hold.
     """
     var scene = Scene[W]()
     var reactor = scene.world.reactor()
@@ -116,13 +116,13 @@ def held_back_connections_do_not_enter_the_queue[W: ReactorWorld]() raises:
 
 
 def who_is_turned_away_reads_the_answer[W: ReactorWorld]() raises:
-    """Turning away takes one who waits, and no reset takes the answer away.
+    """Turning away takes one waiting client, and no reset destroys the answer.
 
     Parameters:
         W: The world it is played in.
 
     Raises:
-        Error: If it is not so.
+        Error: If the claim does not hold.
     """
     var scene = Scene[W]()
     var reactor = scene.world.reactor()

@@ -16,7 +16,7 @@ def receive_delivers_a_buffer[W: ReactorWorld]() raises:
         W: The world it is played in.
 
     Raises:
-        Error: If it is not so.
+        Error: If the claim does not hold.
     """
     var scene = Scene[W]()
     var one, other = scene.world.pair()
@@ -39,13 +39,13 @@ def receive_delivers_a_buffer[W: ReactorWorld]() raises:
 
 
 def receive_finds_what_has_arrived_before[W: ReactorWorld]() raises:
-    """A receive completes with what was there before its submission.
+    """A receive completes with octets that arrived before its submission.
 
     Parameters:
         W: The world it is played in.
 
     Raises:
-        Error: If it is not so.
+        Error: If the claim does not hold.
     """
     var scene = Scene[W]()
     var one, other = scene.world.pair()
@@ -68,7 +68,7 @@ def multishot_receive_goes_on[W: ReactorWorld]() raises:
         W: The world it is played in.
 
     Raises:
-        Error: If it is not so.
+        Error: If the claim does not hold.
     """
     var scene = Scene[W]()
     var one, other = scene.world.pair()
@@ -96,7 +96,7 @@ def receive_may_be_bounded[W: ReactorWorld]() raises:
         W: The world it is played in.
 
     Raises:
-        Error: If it is not so.
+        Error: If the claim does not hold.
     """
     var scene = Scene[W]()
     var one, other = scene.world.pair()
@@ -122,7 +122,7 @@ def read_fills_memory_of_the_owner[W: ReactorWorld]() raises:
         W: The world it is played in.
 
     Raises:
-        Error: If it is not so.
+        Error: If the claim does not hold.
     """
     var scene = Scene[W]()
     var one, other = scene.world.pair()
@@ -148,7 +148,7 @@ def end_of_the_peer_is_zero[W: ReactorWorld]() raises:
         W: The world it is played in.
 
     Raises:
-        Error: If it is not so.
+        Error: If the claim does not hold.
     """
     var scene = Scene[W]()
     var one, other = scene.world.pair()
@@ -176,7 +176,7 @@ def reset_of_the_peer_is_an_error[W: ReactorWorld]() raises:
         W: The world it is played in.
 
     Raises:
-        Error: If it is not so.
+        Error: If the claim does not hold.
     """
     var scene = Scene[W]()
     var one, other = scene.world.pair()
@@ -196,7 +196,7 @@ def receive_without_buffers_says_so[W: ReactorWorld]() raises:
         W: The world it is played in.
 
     Raises:
-        Error: If it is not so.
+        Error: If the claim does not hold.
     """
     var scene = Scene[W](ReactorConfig(receive_buffers_max=64, fibers_max=8))
     var reactor = scene.world.reactor()
@@ -234,7 +234,7 @@ def one_receive_leaves_buffers_to_others[W: ReactorWorld]() raises:
         W: The world it is played in.
 
     Raises:
-        Error: If it is not so.
+        Error: If the claim does not hold.
     """
     var scene = Scene[W]()
     var one, other = scene.world.pair()
@@ -274,7 +274,7 @@ def long_streams_arrive_whole[W: ReactorWorld]() raises:
         W: The world it is played in.
 
     Raises:
-        Error: If it is not so.
+        Error: If the claim does not hold.
     """
     var scene = Scene[W]()
     var one, other = scene.world.pair()

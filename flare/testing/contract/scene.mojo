@@ -107,7 +107,7 @@ struct Watch(TrivialRegisterPassable):
         self.state[].reactor.cancel(self.operation())
 
     def is_idle(self) -> Bool:
-        """Returns whether the final completion has come.
+        """Returns whether the final completion has arrived.
 
         Returns:
             True before the submission, too.
@@ -160,13 +160,13 @@ struct Scene[W: ReactorWorld](Movable):
             receive_buffers_max=4096, fibers_max=64
         ),
     ) raises:
-        """Opens a world.
+        """Creates a scene in a new world.
 
         Args:
             config: The bounds of its reactor.
 
         Raises:
-            Error: If the machine cannot make one.
+            Error: If the machine cannot create such a reactor.
         """
         self.world = Self.W.open(config)
         self.watches = []
@@ -237,14 +237,14 @@ struct Scene[W: ReactorWorld](Movable):
         return watch
 
     def deliver(mut self, descriptor: Int32, text: StringSlice) raises:
-        """Sends all of a text.
+        """Sends a whole text.
 
         Args:
             descriptor: The socket.
             text: The text; short enough for the socket to hold.
 
         Raises:
-            Error: If it cannot be sent.
+            Error: If the text cannot be sent.
         """
         var sent = 0
         while sent < text.byte_length():
@@ -260,7 +260,7 @@ struct Scene[W: ReactorWorld](Movable):
             watch: The operation.
 
         Raises:
-            Error: If it never is.
+            Error: If the operation does not become final.
         """
         for _ in range(_TURNS_MAX):
             if watch.is_idle():
@@ -273,10 +273,10 @@ struct Scene[W: ReactorWorld](Movable):
 
         Args:
             watch: The operation.
-            octets: How many.
+            octets: The number of octets.
 
         Raises:
-            Error: If they do not come.
+            Error: If the octets do not arrive.
         """
         for _ in range(_TURNS_MAX):
             if len(watch.state[].octets) >= octets:
@@ -285,14 +285,14 @@ struct Scene[W: ReactorWorld](Movable):
         raise Error("only ", len(watch.state[].octets), " octets came")
 
     def expect_count(self, watch: Watch, count: Int) raises:
-        """Turns until an operation has completed some times.
+        """Turns until an operation has completed a number of times.
 
         Args:
             watch: The operation.
-            count: How many times.
+            count: The number of completions.
 
         Raises:
-            Error: If it does not.
+            Error: If the operation does not complete that often.
         """
         for _ in range(_TURNS_MAX):
             if watch.count() >= count:
@@ -304,7 +304,7 @@ struct Scene[W: ReactorWorld](Movable):
         """Turns without waiting.
 
         Args:
-            count: How often.
+            count: The number of turns.
         """
         for _ in range(count):
             self.world.reactor().turn(0)
@@ -318,7 +318,7 @@ struct Scene[W: ReactorWorld](Movable):
         self.world.reactor().close(descriptor)
 
     def end(deinit self) raises:
-        """Frees everything.
+        """Frees the scene, and checks that no operation is left.
 
         Raises:
             Error: If an operation, a buffer or a timer is left, or an

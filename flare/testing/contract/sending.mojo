@@ -16,7 +16,7 @@ def send_may_be_partial[W: ReactorWorld]() raises:
         W: The world it is played in.
 
     Raises:
-        Error: If it is not so.
+        Error: If the claim does not hold.
     """
     var scene = Scene[W]()
     var one, other = scene.world.pair()
@@ -53,7 +53,7 @@ def one_send_carries_two_runs[W: ReactorWorld]() raises:
         W: The world it is played in.
 
     Raises:
-        Error: If it is not so.
+        Error: If the claim does not hold.
     """
     var scene = Scene[W]()
     var tail = scene.watch(OperationKind.SEND, -1)
@@ -97,7 +97,7 @@ def sealed_pages_arrive_as_other_octets[W: ReactorWorld]() raises:
         W: The world it is played in.
 
     Raises:
-        Error: If it is not so.
+        Error: If the claim does not hold.
     """
     var scene = Scene[W]()
     var one, other = scene.world.pair()
@@ -143,7 +143,7 @@ def operations_wait_behind_sealed_pages[W: ReactorWorld]() raises:
         W: The world it is played in.
 
     Raises:
-        Error: If it is not so.
+        Error: If the claim does not hold.
     """
     var scene = Scene[W]()
     var one, other = scene.world.pair()
@@ -201,7 +201,7 @@ def waiting_send_can_be_cancelled[W: ReactorWorld]() raises:
         W: The world it is played in.
 
     Raises:
-        Error: If it is not so.
+        Error: If the claim does not hold.
     """
     var scene = Scene[W]()
     var one, other = scene.world.pair()
@@ -229,7 +229,7 @@ def both_directions_go_at_once[W: ReactorWorld]() raises:
         W: The world it is played in.
 
     Raises:
-        Error: If it is not so.
+        Error: If the claim does not hold.
     """
     var scene = Scene[W]()
     var one, other = scene.world.pair()
@@ -261,7 +261,7 @@ def end_of_sending_leaves_receiving[W: ReactorWorld]() raises:
         W: The world it is played in.
 
     Raises:
-        Error: If it is not so.
+        Error: If the claim does not hold.
     """
     var scene = Scene[W]()
     var one, other = scene.world.pair()
@@ -292,7 +292,7 @@ def sending_to_a_closed_peer_fails[W: ReactorWorld]() raises:
         W: The world it is played in.
 
     Raises:
-        Error: If it is not so.
+        Error: If the claim does not hold.
     """
     var scene = Scene[W]()
     var one, other = scene.world.pair()

@@ -28,7 +28,7 @@ def nothing_is_called_inside_a_submission[W: ReactorWorld]() raises:
         W: The world it is played in.
 
     Raises:
-        Error: If it is not so.
+        Error: If the claim does not hold.
     """
     var scene = Scene[W]()
     var one, other = scene.world.pair()
@@ -56,7 +56,7 @@ def what_goes_at_once_completes_in_a_later_turn[W: ReactorWorld]() raises:
         W: The world it is played in.
 
     Raises:
-        Error: If it is not so.
+        Error: If the claim does not hold.
     """
     var scene = Scene[W]()
     var receives = List[Watch]()
@@ -88,13 +88,13 @@ def what_goes_at_once_completes_in_a_later_turn[W: ReactorWorld]() raises:
 
 
 def turn_without_wait_returns[W: ReactorWorld]() raises:
-    """A turn that may not wait returns though nothing happens.
+    """A turn that may not wait returns even without an event.
 
     Parameters:
         W: The world it is played in.
 
     Raises:
-        Error: If it is not so.
+        Error: If the claim does not hold.
     """
     var scene = Scene[W]()
     var one, other = scene.world.pair()
@@ -118,7 +118,7 @@ def timer_ends_a_wait[W: ReactorWorld]() raises:
         W: The world it is played in.
 
     Raises:
-        Error: If it is not so.
+        Error: If the claim does not hold.
     """
     var scene = Scene[W]()
     var reactor = scene.world.reactor()
@@ -149,13 +149,13 @@ def timer_ends_a_wait[W: ReactorWorld]() raises:
 
 
 def limit_ends_a_wait_before_a_timer[W: ReactorWorld]() raises:
-    """A turn waits no longer than it is told, whatever the timers say.
+    """A turn waits no longer than its limit, even if a timer is due later.
 
     Parameters:
         W: The world it is played in.
 
     Raises:
-        Error: If it is not so.
+        Error: If the claim does not hold.
     """
     var scene = Scene[W]()
     var reactor = scene.world.reactor()
@@ -177,13 +177,13 @@ def limit_ends_a_wait_before_a_timer[W: ReactorWorld]() raises:
 
 
 def yielding_fibers_let_others_work[W: ReactorWorld]() raises:
-    """A fiber that only yields keeps neither fibers nor the network away.
+    """A fiber that only yields delays neither other fibers nor the network.
 
     Parameters:
         W: The world it is played in.
 
     Raises:
-        Error: If it is not so.
+        Error: If the claim does not hold.
     """
     var scene = Scene[W]()
     var reactor = scene.world.reactor()
@@ -221,7 +221,7 @@ def post_from_a_thread_wakes_the_loop[W: ReactorWorld]() raises:
         W: The world it is played in.
 
     Raises:
-        Error: If it is not so.
+        Error: If the claim does not hold.
     """
     var scene = Scene[W]()
     if not scene.world.has_kernel():
@@ -247,7 +247,7 @@ def many_operations_complete_once[W: ReactorWorld]() raises:
         W: The world it is played in.
 
     Raises:
-        Error: If it is not so.
+        Error: If the claim does not hold.
     """
     _ = raise_descriptor_limit()
     var scene = Scene[W]()

@@ -42,7 +42,7 @@ trait ReactorWorld(Copyable, Deinitable, Movable):
             The world; `close` ends it.
 
         Raises:
-            Error: If the machine cannot make one.
+            Error: If the machine cannot create such a reactor.
         """
         ...
 
@@ -69,7 +69,7 @@ trait ReactorWorld(Copyable, Deinitable, Movable):
             Its ends.
 
         Raises:
-            Error: If it cannot be made.
+            Error: If the connection cannot be made.
         """
         ...
 
@@ -80,7 +80,7 @@ trait ReactorWorld(Copyable, Deinitable, Movable):
             Its descriptor.
 
         Raises:
-            Error: If it cannot be opened.
+            Error: If the socket cannot be opened.
         """
         ...
 
@@ -91,7 +91,7 @@ trait ReactorWorld(Copyable, Deinitable, Movable):
             Its descriptor.
 
         Raises:
-            Error: If it cannot be opened.
+            Error: If the socket cannot be opened.
         """
         ...
 
@@ -105,7 +105,7 @@ trait ReactorWorld(Copyable, Deinitable, Movable):
             Its address.
 
         Raises:
-            Error: If it has none.
+            Error: If the listener has no address.
         """
         ...
 
@@ -226,7 +226,7 @@ struct KernelWorld[kind: BackendKind](ReactorWorld):
             Its address.
 
         Raises:
-            Error: If it has none.
+            Error: If the listener has no address.
         """
         var address = SocketAddressStorage()
         _ = _checked(local_socket_address(listener, address))

@@ -91,7 +91,7 @@ struct CallState(Movable):
 
         Args:
             method: The method.
-            clock: Until when it may last.
+            clock: The time at which the call must end.
         """
         self.set_method(method)
         self.challenges = 0
@@ -109,7 +109,7 @@ struct CallState(Movable):
         """Ends a phase of a stream, and starts the next one.
 
         Returns:
-            How long it took; 0 for the first call.
+            The duration of the phase; 0 for the first call.
         """
         var began_ns = self.phase_began_ns
         self.phase_began_ns = monotonic_ns()

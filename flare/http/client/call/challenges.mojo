@@ -60,8 +60,8 @@ def takes_challenge(call: Call, fields: FieldSection) -> Bool:
         fields: The header section of the 401.
 
     Returns:
-        False if that would be in vain: the credentials were refused, and not
-        only because their nonce is too old.
+        False if the server refused the credentials themselves, not only an old
+        nonce.
     """
     var origin = call[].origin.value()
     if (

@@ -255,7 +255,7 @@ struct ClientState(Movable):
 
     @staticmethod
     def origin_of(state: PointerTo[Self], url: Url) raises -> Origin:
-        """Finds or makes what is known of the origin of a URL.
+        """Returns the origin of a URL; adds it to the pool if it is new.
 
         Args:
             state: The client.

@@ -40,7 +40,7 @@ def keep_cookies(state: PointerTo[ClientState], call: Call) raises:
 
     Args:
         state: The client.
-        call: The call; the head of a response has come.
+        call: The call; the head of a response has arrived.
 
     Raises:
         Error: Never for a call that has an aim.

@@ -29,7 +29,7 @@ def lent(
         The exchange of the call; its connection goes back to the pool.
 
     Raises:
-        ClientError: If there is none to be had.
+        ClientError: If no connection can be opened.
     """
     var origin = call[].origin.value()
     var exchange = exchange_of(call)

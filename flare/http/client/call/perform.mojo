@@ -125,7 +125,7 @@ def goes_on(state: PointerTo[ClientState], call: Call) raises -> Bool:
 
     Args:
         state: The client.
-        call: The call; the head of a response has come.
+        call: The call; the head of a response has arrived.
 
     Returns:
         True if the content was dropped, and another request is due; the call
@@ -185,12 +185,12 @@ def goes_on(state: PointerTo[ClientState], call: Call) raises -> Bool:
 def put_head(
     call: Call, fields: PointerTo[HeaderMap], length: BodyLength
 ) raises:
-    """Writes the head of the present request; it goes out with what follows.
+    """Writes the head of the present request, to be sent with the next octets.
 
     Args:
         call: The call.
         fields: The fields of the request.
-        length: How long the content is.
+        length: The length of the content.
 
     Raises:
         ClientError: `client.bad_request prepare`.
@@ -219,7 +219,7 @@ def drop_content(state: PointerTo[ClientState], call: Call):
 
     Args:
         state: The client.
-        call: The call; the head of a response has come, and was read.
+        call: The call; the head of a response was received and read.
     """
     var pool = ClientState.pool_of(state)
     var exchange = exchange_of(call)
@@ -279,7 +279,7 @@ def fields_of(
     Args:
         state: The client.
         call: The call; it has an aim.
-        length: How long the content is.
+        length: The length of the content.
 
     Returns:
         The fields, in place until the call ends or is aimed elsewhere.

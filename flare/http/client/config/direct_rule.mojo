@@ -86,7 +86,7 @@ struct DirectRule(Copyable, Movable):
             port: The port.
 
         Returns:
-            True if it does.
+            True if the rule includes the host.
         """
         if self._port != _ANY_PORT and self._port != port:
             return False

@@ -147,7 +147,7 @@ struct DigestSession(Movable):
     """
 
     def __init__(out self, var account: DigestAccount):
-        """Starts before the first challenge.
+        """Creates the state before the first challenge.
 
         Args:
             account: The account.

@@ -66,7 +66,7 @@ def may_see_secrets(
 
 
 def is_secret(name: StringSlice, more: List[String]) -> Bool:
-    """Returns whether a field proves who asks.
+    """Returns whether a field authenticates the client.
 
     Args:
         name: The name of the field, in any case.
@@ -91,7 +91,7 @@ def is_secret(name: StringSlice, more: List[String]) -> Bool:
 
 
 def drop_secrets(mut headers: HeaderMap, more: List[String]):
-    """Removes the fields that prove who asks.
+    """Removes the fields that authenticate the client.
 
     Args:
         headers: The fields.

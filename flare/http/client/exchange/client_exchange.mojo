@@ -60,13 +60,13 @@ struct ClientExchange(TrivialRegisterPassable):
         fields: HeaderMap,
         length: BodyLength,
     ) raises:
-        """Writes the head of the request; it goes out with what follows.
+        """Writes the head of the request, to be sent with the next octets.
 
         Args:
             method: A token.
             target: The request target.
             fields: The fields, with one Host.
-            length: How long the content is.
+            length: The length of the content.
 
         Raises:
             ClientError: `client.bad_request prepare`; the connection is as it
@@ -104,7 +104,7 @@ struct ClientExchange(TrivialRegisterPassable):
         for 100 (Continue) for up to `continue_ms`.
 
         Returns:
-            False if a final response has come, or sending failed: the
+            False if a final response has arrived, or sending failed. The
             connection cannot be reused then.
 
         Raises:
@@ -131,14 +131,14 @@ struct ClientExchange(TrivialRegisterPassable):
                 return True
 
     def write(self, octets: Span[UInt8, _]) raises:
-        """Sends octets of the content, after the head.
+        """Sends octets of the content, preceded by the head if it is unsent.
 
         Args:
             octets: The octets.
 
         Raises:
-            ClientError: `client.bad_request send` if there are more than was
-                said; and what the transport raises.
+            ClientError: `client.bad_request send` if the content exceeds its
+                announced length; and the errors of the transport.
         """
         self._protocol().write(octets)
 
@@ -151,7 +151,7 @@ struct ClientExchange(TrivialRegisterPassable):
 
         Raises:
             ClientError: `client.bad_request send` if the content is shorter
-                than was said; and what the transport raises.
+                than announced; and the errors of the transport.
         """
         self._protocol().end(trailers)
 
@@ -171,7 +171,7 @@ struct ClientExchange(TrivialRegisterPassable):
             The status; the other parts are in place until `consume_head`.
 
         Raises:
-            ClientError: If there is none, or if it is none.
+            ClientError: If no valid head arrives.
         """
         return self.receive_head_within(self.state[].timeouts.first_octet_ms)
 
@@ -185,7 +185,7 @@ struct ClientExchange(TrivialRegisterPassable):
             The status.
 
         Raises:
-            ClientError: If there is none, or if it is none.
+            ClientError: If no valid head arrives.
         """
         var protocol = self._protocol()
         if self.state[].head_octets > 0:
@@ -234,25 +234,25 @@ struct ClientExchange(TrivialRegisterPassable):
         """Returns whether the response has content.
 
         Returns:
-            False if its head says that there is none, or that it is empty.
+            False if the head announces no content, or an empty one.
         """
         return self._protocol().has_content()
 
     def consume_head(self):
-        """Frees the head, after it was read; content follows."""
+        """Frees the head after the caller has read it."""
         self._protocol().consume_head()
 
     def read(self, into: Span[mut=True, UInt8, _]) raises -> Int:
-        """Reads content, and waits only while none is there.
+        """Reads content; waits only if none has arrived.
 
         Args:
             into: The destination.
 
         Returns:
-            How many octets came; 0 at the end of the content.
+            The number of octets; 0 at the end of the content.
 
         Raises:
-            ClientError: If it does not come whole.
+            ClientError: If the content does not arrive completely.
         """
         var protocol = self._protocol()
         while True:
@@ -274,7 +274,8 @@ struct ClientExchange(TrivialRegisterPassable):
             into: The destination of content and trailers.
 
         Raises:
-            ClientError: If it does not come whole, or exceeds the limit.
+            ClientError: If the content does not arrive completely, or exceeds
+                the limit.
         """
         var protocol = self._protocol()
         var announced = protocol.announced_octets()
@@ -294,10 +295,10 @@ struct ClientExchange(TrivialRegisterPassable):
             swap(into[].trailers, self.state[].trailers)
 
     def drop_content(self) -> Bool:
-        """Reads a short content of a response that is not wanted.
+        """Reads and drops the content of a response if it is short.
 
         Returns:
-            Whether it has ended; False if it is long, or did not come whole.
+            Whether the content has ended; False if it is long or incomplete.
         """
         var protocol = self._protocol()
         protocol.limit_content(_DROPPED_OCTETS_MAX)
@@ -335,8 +336,8 @@ struct ClientExchange(TrivialRegisterPassable):
         """Returns whether the connection may carry the next exchange.
 
         Returns:
-            True if this one is whole on both sides, or was not begun, and
-            nothing came that none has asked for.
+            True if the exchange is complete on both sides, or has not begun,
+            and the server sent no unexpected octets.
         """
         return self._protocol().can_carry_another()
 

@@ -146,7 +146,7 @@ struct CodedContent(Movable):
     """Whether no more octets will come."""
 
     def __init__(out self, var decoder: ContentDecoder):
-        """Starts before the first octet.
+        """Creates the state before the first octet.
 
         Args:
             decoder: The decoder.
@@ -170,16 +170,17 @@ struct CodedPieces(TrivialRegisterPassable):
     """The content."""
 
     def take(self, into: Span[mut=True, UInt8, _]) raises -> Int:
-        """Decodes what has come.
+        """Decodes the octets that have arrived.
 
         Args:
             into: The destination; not empty.
 
         Returns:
-            How many octets there were; 0 if the next piece is needed.
+            The number of octets; 0 if the decoder needs the next piece.
 
         Raises:
-            EncodingError: If it is not coded so, or becomes too large.
+            EncodingError: If the octets are malformed, or the content exceeds
+                its limit.
         """
         ref c = self.content[]
         var progress = c.decoder.decode(c.octets.span()[c.start : c.end], into)
@@ -187,7 +188,8 @@ struct CodedPieces(TrivialRegisterPassable):
         return progress.produced
 
     def room(self) -> Span[mut=True, UInt8, MutUntrackedOrigin]:
-        """Returns the memory for the next piece, after all was decoded.
+        """Returns the memory for the next piece, after the caller has decoded
+        all octets.
 
         Returns:
             The memory, in place as long as the content lives.
@@ -204,10 +206,10 @@ struct CodedPieces(TrivialRegisterPassable):
         """Records the arrival of a piece.
 
         Args:
-            count: How long it is; 0 at the end.
+            count: The length of the piece; 0 at the end.
 
         Raises:
-            EncodingError: If it ends too early.
+            EncodingError: If the content ends too early.
         """
         ref c = self.content[]
         c.start = 0
@@ -217,7 +219,7 @@ struct CodedPieces(TrivialRegisterPassable):
             c.decoder.end()
 
     def has_ended(self) -> Bool:
-        """Returns whether all content has arrived and was decoded.
+        """Returns whether all content has arrived and is decoded.
 
         Returns:
             True at the end.

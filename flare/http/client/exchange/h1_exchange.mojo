@@ -103,14 +103,14 @@ struct H1Exchange(TrivialRegisterPassable):
             self.go_on_without_sending(e)
 
     def write(self, octets: Span[UInt8, _]) raises:
-        """Sends octets of the content, and what lies in the output before.
+        """Sends the output, then octets of the content.
 
         Args:
             octets: The octets.
 
         Raises:
-            ClientError: `client.bad_request send` if there are more than was
-                said; and what the transport raises.
+            ClientError: `client.bad_request send` if the content exceeds its
+                announced length; and the errors of the transport.
         """
         var c = self._connection()
         var is_copied = self._machine().sends_chunks()
@@ -134,7 +134,7 @@ struct H1Exchange(TrivialRegisterPassable):
 
         Raises:
             ClientError: `client.bad_request send` if the content is shorter
-                than was said; and what the transport raises.
+                than announced; and the errors of the transport.
         """
         var output = self._connection().output()
         try:
@@ -169,8 +169,8 @@ struct H1Exchange(TrivialRegisterPassable):
         c.state[].output.clear()
 
     def go_on_without_sending(self, cause: Error) raises:
-        """Prepares to read a response that came before all was sent, because a
-        server need not read a request that it refuses.
+        """Prepares to read a response that arrived before the whole request was
+        sent: a server need not read a request that it refuses.
 
         Args:
             cause: The error of sending.
@@ -288,21 +288,21 @@ struct H1Exchange(TrivialRegisterPassable):
         return self._connection().window()
 
     def consume_head(self):
-        """Drops the head of the response, after it was read."""
+        """Drops the head of the response after the caller has read it."""
         self._connection().consume(self.state[].head_octets)
         self.state[].head_octets = 0
 
     def take_content(self, count: Int):
-        """Drops content, after it was read.
+        """Drops content after the caller has read it.
 
         Args:
-            count: How many octets, at most `content_octets`.
+            count: The number of octets, at most `content_octets`.
         """
         self._connection().consume(count)
         self.state[].content_octets -= count
 
     def direct_octets(self) -> Int:
-        """Returns how much of what comes next is content as it stands.
+        """Returns how many of the next octets are content without framing.
 
         Returns:
             The most octets that may be received straight into the memory of the
@@ -342,7 +342,7 @@ struct H1Exchange(TrivialRegisterPassable):
         """Returns whether the response has content.
 
         Returns:
-            False if its head says that there is none, or that it is empty.
+            False if the head announces no content, or an empty one.
         """
         return self._machine().has_body()
 

@@ -58,7 +58,7 @@ struct Pool(TrivialRegisterPassable):
     """The state."""
 
     def find(self, is_secure: Bool, authority: StringSlice) -> Optional[Origin]:
-        """Finds an origin that is known.
+        """Returns an origin that the pool already has.
 
         Args:
             is_secure: Whether the scheme is https.
@@ -175,13 +175,14 @@ struct Pool(TrivialRegisterPassable):
             origin[].open -= 1
 
     def close_idle(self):
-        """Closes what is kept for later."""
+        """Closes the idle connections."""
         for origin in self.state[].origins:
             while len(origin[].idle) > 0:
                 self._drop_idle(origin)
 
     def destroy(self):
-        """Closes and forgets everything, when no exchange is left."""
+        """Closes all connections and frees the pool, after the last exchange.
+        """
         self.close_idle()
         for origin in self.state[].origins:
             heap_destroy(origin)

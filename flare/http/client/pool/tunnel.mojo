@@ -142,7 +142,7 @@ def _ask_socks(
 
 
 def socks_greeting(has_user: Bool) -> List[UInt8]:
-    """Writes what a client says first (section 3).
+    """Writes the client's greeting (section 3).
 
     Args:
         has_user: Whether user and password may be asked for.
@@ -188,8 +188,8 @@ def socks_credentials(
 
 
 def socks_request(host: StringSlice, port: Int) raises -> List[UInt8]:
-    """Writes where to connect to (section 4): an address as an address, so that
-    no proxy looks it up, all else by name.
+    """Writes the request to connect (section 4). It sends an address as an
+    address, so that the proxy looks up only names.
 
     Args:
         host: The host, an IPv6 address without brackets.

@@ -282,7 +282,7 @@ struct ClientStream(Movable, Reader, Writer):
         return count
 
     def has_received(self) -> Bool:
-        """Returns whether octets after the head are there already.
+        """Returns whether octets after the head have arrived.
 
         Returns:
             True if `read` finds content, its end or a failure at once, or some

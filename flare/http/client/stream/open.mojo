@@ -100,7 +100,7 @@ def sent_from[
         The response, even if it came before all was sent.
 
     Raises:
-        ClientError: If there is none; and the errors of the reader.
+        ClientError: If no response arrives; and the errors of the reader.
     """
     if stream.begin_content():
         var piece = OctetBlock(length=_PIECE_OCTETS)
@@ -128,7 +128,7 @@ def sent_from[
 
 
 def whole_response(stream: ClientStream, octets_max: Int) raises -> Response:
-    """Reads what is left of a stream into a response.
+    """Reads the rest of a stream into a response.
 
     Args:
         stream: The stream; its content was sent.
@@ -138,7 +138,7 @@ def whole_response(stream: ClientStream, octets_max: Int) raises -> Response:
         The response.
 
     Raises:
-        ClientError: If it does not come whole.
+        ClientError: If the content does not arrive completely.
     """
     var response = Response(stream.status())
     response.headers = stream.headers().copy()

@@ -53,7 +53,7 @@ struct RequestSide(Movable):
         """Creates an unused side.
 
         Args:
-            state: How far the request has come.
+            state: The progress of the request.
         """
         self.state = state
         self.is_in_use = False
@@ -126,7 +126,7 @@ struct ClientStreamState(Movable):
 
         Args:
             owner: The call.
-            request: How far the request has come, a state of `RequestSide`.
+            request: The progress of the request, a state of `RequestSide`.
             decoding: The bounds of decoding the response.
         """
         self.exchange = exchange_of(owner.call)
@@ -173,10 +173,10 @@ struct StreamSides(TrivialRegisterPassable):
     """The stream."""
 
     def is_request_open(self) -> Bool:
-        """Returns whether the request is due.
+        """Returns whether the program may still send the request.
 
         Returns:
-            False after its end, and after that of the exchange.
+            False after the request or the exchange has ended.
         """
         ref s = self.state[]
         return not s.is_over and s.request.state != RequestSide.ENDED
@@ -299,7 +299,7 @@ struct StreamSides(TrivialRegisterPassable):
         self.end(is_whole=is_whole)
 
     def end(self, *, is_whole: Bool):
-        """Ends the exchange; a second time nothing happens.
+        """Ends the exchange. Further calls have no effect.
 
         A fiber that waits on a side is woken, and leaves it with an error.
 

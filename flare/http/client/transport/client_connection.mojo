@@ -110,8 +110,9 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
         return Self(heap_create(ClientConnectionState(limits)))
 
     def destroy(self):
-        """Closes the transport and frees the state, without waiting: a peer
-        that takes nothing more is told nothing more."""
+        """Closes the transport and frees the state, without waiting for unsent
+        octets.
+        """
         if self.state[].transport.tls:
             self.state[].transport.tls.value().close_at_once()
         heap_destroy(self.state)
@@ -127,7 +128,7 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
             self.state[].transport.tls.value().close_at_once()
 
     def carry_over(self, var tcp: TcpStream):
-        """Uses TCP.
+        """Makes a TCP stream the transport.
 
         Args:
             tcp: The transport.
@@ -136,7 +137,7 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
         self.state[].transport.tcp = tcp^
 
     def carry_over(self, var unix: UnixStream):
-        """Uses a Unix socket.
+        """Makes a Unix stream the transport.
 
         Args:
             unix: The transport.
@@ -145,7 +146,7 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
         self.state[].transport.unix = unix^
 
     def carry_over(self, var tls: TlsStream):
-        """Uses TLS.
+        """Makes a TLS stream the transport.
 
         Args:
             tls: The transport.
@@ -184,7 +185,7 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
         """Drops octets from the front of the window.
 
         Args:
-            count: How many.
+            count: The number of octets.
         """
         self.state[].received.consume(count)
 

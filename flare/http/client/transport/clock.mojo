@@ -5,7 +5,7 @@ from flare.runtime.current import current_reactor
 
 @fieldwise_init
 struct Clock(TrivialRegisterPassable):
-    """The end of the time that an exchange may take."""
+    """The deadline of an exchange."""
 
     var deadline_ms: Int
     """The moment at which it must be over."""

@@ -14,8 +14,8 @@ from ..transport.worker_state import worker_of
 
 
 def close(c: PointerTo[ConnectionState]):
-    """Ends the operations, then closes and frees the slot; call it again while
-    something still uses the connection.
+    """Ends the operations, then closes and frees the slot. Call it again until
+    no operation uses the connection.
 
     Args:
         c: The connection, in the stage `CLOSING`.

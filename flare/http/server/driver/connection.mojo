@@ -147,7 +147,7 @@ struct Connection(TrivialRegisterPassable):
         self.settle()
 
     def stop(self):
-        """Makes the request in progress, or one that is on its way, the last.
+        """Makes the request in progress, or the next one to arrive, the last.
         """
         var c = self.state
         if c[].stage == Stage.SHAKING_HANDS:

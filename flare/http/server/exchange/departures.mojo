@@ -9,7 +9,7 @@ from .lifecycle import cancel_handler, note_half_close, stop_stream
 
 
 def connection_lost(c: PointerTo[ConnectionState]):
-    """Ends a connection at once: no peer is left to read an answer.
+    """Ends a connection at once, because its peer has left.
 
     Args:
         c: The connection.
@@ -31,7 +31,7 @@ def half_closed(c: PointerTo[ConnectionState]):
 
 
 def stop_streams(c: PointerTo[ConnectionState]):
-    """Notifies the functions of open streams that the server stops.
+    """Notifies the functions of open streams that the server is stopping.
 
     Args:
         c: The connection.

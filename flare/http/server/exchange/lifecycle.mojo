@@ -83,7 +83,8 @@ def start_handler(x: Exchange) -> Bool:
 
 @always_inline
 def end_handler(x: Exchange):
-    """Counts a request no longer whose response is written.
+    """Removes a request from the requests in flight, after its response was
+    written.
 
     Args:
         x: The request.
@@ -123,7 +124,7 @@ def note_half_close(x: Exchange):
 
 
 def stop_stream(x: Exchange):
-    """Notifies the function of an open stream that the server stops.
+    """Notifies the function of an open stream that the server is stopping.
 
     Args:
         x: The exchange, whose stream is open.

@@ -46,8 +46,8 @@ struct _Kept(Movable):
 
 @always_inline
 def poison_views(c: PointerTo[ConnectionState], x: Exchange):
-    """Spoils the memory of a request that is over, if fibers which its handler
-    has spawned live on; only with `-D ASSERT=all`.
+    """Overwrites the memory of a finished request while fibers that its handler
+    spawned still run; only with `-D ASSERT=all`.
 
     Args:
         c: The connection.

@@ -15,15 +15,15 @@ comptime READ_AHEAD_OCTETS = 64 * 1024
 
 @always_inline
 def exceeds_limit(x: Exchange, announced_octets: UInt64) -> Bool:
-    """Returns whether a handler asks for more content than it may have.
+    """Returns whether a request's content exceeds the handler's limit.
 
     Args:
         x: The request, whose handler runs.
-        announced_octets: How much content the peer has announced that has not
-            come yet, apart from Content-Length.
+        announced_octets: The announced octets of content that have not arrived,
+            apart from Content-Length.
 
     Returns:
-        True if more came, or was announced.
+        True if the received or announced content is longer.
     """
     if not (x[].content.is_whole or x[].content.is_streamed):
         return False
@@ -58,7 +58,7 @@ def count_content(x: Exchange, count: Int):
 
     Args:
         x: The request.
-        count: How many octets came.
+        count: The number of octets that arrived.
     """
     var c = connection_of(x)
     ref w = worker_of(c)[]
@@ -91,7 +91,7 @@ def begin_content_wait(x: Exchange):
 
 
 def is_content_late(x: Exchange) -> Bool:
-    """Returns whether content that a handler waits for took too long.
+    """Returns whether the content that a handler waits for is late.
 
     Args:
         x: The request.
@@ -166,7 +166,7 @@ def gathers_content(x: Exchange) -> Bool:
 
 @always_inline
 def is_favoured(x: Exchange) -> Bool:
-    """Returns whether a request continues although there is no room.
+    """Returns whether a request may exceed the budget.
 
     Args:
         x: The request.
@@ -205,7 +205,7 @@ def reads_in_large(x: Exchange) -> Bool:
 
 @always_inline
 def has_read_ahead(x: Exchange) -> Bool:
-    """Returns whether as much content lies unread as may.
+    """Returns whether unread content has reached its limit.
 
     Args:
         x: The request.
@@ -221,7 +221,7 @@ def has_read_ahead(x: Exchange) -> Bool:
 
 @always_inline
 def held_octets(x: Exchange) -> Int:
-    """Returns what a request holds of the budget of its worker.
+    """Returns how many octets of its worker's budget a request holds.
 
     Args:
         x: The request.

@@ -38,7 +38,7 @@ struct Listener(Movable):
         var file: Optional[SocketFile],
         mode: Int,
     ):
-        """Joins the parts; `bind` is the way to make a listener.
+        """Creates a listener from its parts. Programs call `bind` instead.
 
         Args:
             socket: The listening socket.
@@ -57,7 +57,7 @@ struct Listener(Movable):
         self._ready = -1
 
     def __init__(out self, mut taken: TakenListener):
-        """Takes over a socket that another process has opened.
+        """Creates a listener from a socket that another process has opened.
 
         Args:
             taken: The socket, which belongs to the listener afterwards.
@@ -88,7 +88,7 @@ struct Listener(Movable):
 
         Args:
             address: The address; port 0 lets the kernel choose.
-            backlog: How many connections may wait to be accepted.
+            backlog: The most connections that may wait to be accepted.
 
         Returns:
             The listener.
@@ -115,9 +115,9 @@ struct Listener(Movable):
         Args:
             text: `127.0.0.1:80`, `[::1]:80`, `unix:/run/app.sock`, or `unix:@`
                 and an abstract name.
-            mode: The permissions of a path: those who may write to it may
+            mode: The permissions of a path: users who may write to it may
                 connect. By default, only this process's user may.
-            backlog: How many connections may wait to be accepted.
+            backlog: The most connections that may wait to be accepted.
 
         Returns:
             The listener.
@@ -256,7 +256,7 @@ struct Listener(Movable):
         descriptor.
 
         Args:
-            backlog: How many connections may wait to be accepted.
+            backlog: The most connections that may wait to be accepted.
 
         Returns:
             The file, which the caller removes.
@@ -284,7 +284,7 @@ def open_tcp(
 
     Args:
         address: The address to listen at.
-        backlog: How many connections may wait to be accepted.
+        backlog: The most connections that may wait to be accepted.
         shared: Whether another socket of this process has the address already.
 
     Returns:

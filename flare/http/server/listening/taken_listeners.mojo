@@ -54,8 +54,8 @@ struct TakenListener(Movable):
     """Whether the other process keeps the socket open."""
 
     def __init__(out self, var socket: RawSocket, var address: StreamAddr):
-        """Describes a socket without a file, which the other process keeps
-        open.
+        """Creates the description of a socket that the other process keeps open
+        and that has no file.
 
         Args:
             socket: The socket.
@@ -78,7 +78,8 @@ struct TakenListeners(Movable):
     """A socket that is told when a server serves, or -1."""
 
     def __init__(out self):
-        """Describes a process to which no socket was passed."""
+        """Creates an empty list, for a process to which no socket was passed.
+        """
         self.listeners = List[TakenListener]()
         self.ready = -1
 

@@ -17,7 +17,8 @@ struct TlsListenerState(Copyable, Movable):
     """The context that its connections share."""
 
     def __init__(out self, var config: TlsServerConfig) raises:
-        """Reads the files of a configuration and checks it.
+        """Creates the state from a configuration, whose files it reads and
+        checks.
 
         Args:
             config: The configuration.

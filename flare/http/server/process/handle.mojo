@@ -460,7 +460,8 @@ struct ServerHandle(Copyable, Movable):
         shared[].lock.release()
 
     def ask_for_room(self, asking: PointerTo[WorkerState]):
-        """Makes workers close idle connections, for one that cannot accept.
+        """Asks the other workers to close idle connections, so that one can
+        accept.
 
         Args:
             asking: The worker, which has none to close itself.

@@ -83,7 +83,7 @@ struct NotifySocket(Copyable, Movable):
             The socket.
 
         Raises:
-            An error `http.bad_activation` if a variable makes no sense.
+            An error `http.bad_activation` if a variable is malformed.
             NetError: `net.no_descriptors open` if no socket can be opened.
         """
         var found = take_service_variables()
@@ -129,11 +129,10 @@ struct NotifySocket(Copyable, Movable):
         return Bool(self._state)
 
     def watchdog_ms(self) -> Optional[Int]:
-        """Returns the time within which systemd wants the next sign of life
-        (`WatchdogSec=`).
+        """Returns the watchdog timeout of systemd (`WatchdogSec=`).
 
         Returns:
-            Milliseconds, at least 1; none if systemd wants no signs.
+            Milliseconds, at least 1; `None` if systemd has set no watchdog.
         """
         if not self._state or self._state.value()[].watchdog_usec == 0:
             return None

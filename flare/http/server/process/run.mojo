@@ -37,7 +37,7 @@ struct ErasedHandler(Handler):
     var _endpoint: Endpoint
 
     def __init__[H: Handler](out self, var handler: H):
-        """Takes a handler over.
+        """Takes ownership of a handler.
 
         Parameters:
             H: The type of the handler.

@@ -31,11 +31,11 @@ struct Service(Copyable, Movable):
     var _state: ArcPointer[_ServiceState]
 
     def __init__(out self):
-        """Creates a service that tells systemd nothing."""
+        """Creates a service that sends no notifications."""
         self._state = ArcPointer(_ServiceState())
 
     def set_socket(self, socket: NotifySocket):
-        """Sets where systemd hears of the server.
+        """Sets the socket for notifications to systemd.
 
         Args:
             socket: The socket.
@@ -46,7 +46,7 @@ struct Service(Copyable, Movable):
         state[].lock.release()
 
     def socket(self) -> NotifySocket:
-        """Returns the socket on which systemd hears of the server.
+        """Returns the socket for notifications to systemd.
 
         Returns:
             The socket; one without a receiver before `set_socket`.

@@ -73,7 +73,7 @@ struct OrderSocket(ImplicitlyCopyable):
         return Self(reader, writer, caught)
 
     def close(self):
-        """Restores the signals' actions, after reading has ended."""
+        """Restores the signals' actions, after the last read."""
         if self._caught:
             var caught = self._caught.value()
             restore_signal(SIGTERM, caught[].terminate_before)
@@ -103,7 +103,7 @@ struct _WatchState(Movable):
 
 @fieldwise_init
 struct OrderWatch(TrivialRegisterPassable):
-    """Obeys orders to stop in a worker's loop.
+    """Reads orders to stop in a worker's loop.
 
     The first one shuts the server down, the second ends it at once.
     """
@@ -112,7 +112,7 @@ struct OrderWatch(TrivialRegisterPassable):
 
     @staticmethod
     def begin(worker: Worker, reader: Int32, handle: ServerHandle) -> Self:
-        """Starts to obey orders.
+        """Starts to read orders to stop.
 
         Args:
             worker: The worker whose loop reads them; called on its thread.
@@ -136,7 +136,7 @@ struct OrderWatch(TrivialRegisterPassable):
         return watch
 
     def end(self):
-        """Stops obeying orders; called on the worker's thread."""
+        """Stops reading orders. Call it on the worker's thread."""
         var w = self._state
         w[].ending = True
         var reactor = w[].worker.state[].reactor

@@ -76,8 +76,8 @@ def supervise_workers(plan: PointerTo[ServePlan]) raises:
     Raises:
         NetError: If a process or a worker cannot start.
 
-        An error `http.worker_died` if a worker died five times without ever
-        serving, or `http.no_descriptor`.
+        An error `http.worker_died` if a worker died five times before it
+        served, or `http.no_descriptor`.
     """
     var orders = OrderSocket.open(catches_signals=plan[].config.handle_signals)
     if not orders:

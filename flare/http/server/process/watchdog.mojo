@@ -70,11 +70,11 @@ struct Watchdog(TrivialRegisterPassable):
     def create(
         socket: NotifySocket, handle: ServerHandle, workers: Int
     ) -> Optional[Self]:
-        """Creates a watchdog, if systemd wants signs of life.
+        """Creates a watchdog, if systemd has set a watchdog timeout.
 
         Args:
             socket: The socket to systemd.
-            handle: Knows the workers that run.
+            handle: The handle that lists the running workers.
             workers: How many there will be.
 
         Returns:
@@ -119,7 +119,7 @@ struct Watchdog(TrivialRegisterPassable):
         w[].reactor = None
 
     def leave(self, worker: Int):
-        """Answers for a worker that has ended.
+        """Removes a worker that has ended from the questions.
 
         Args:
             worker: Its number.

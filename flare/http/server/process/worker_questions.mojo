@@ -20,8 +20,7 @@ struct WorkerQuestions(Movable):
         """Creates the memory of a supervisor that has not asked yet.
 
         Args:
-            watchdog_ms: The time in which systemd wants a sign of life, if it
-                wants any.
+            watchdog_ms: The watchdog timeout of systemd, if it has set one.
             workers: How many workers there are.
         """
         self.due_ms = Int.MAX
@@ -31,7 +30,7 @@ struct WorkerQuestions(Movable):
         self._asked_ms = List[Int](length=workers, fill=0)
 
     def begin(mut self, now_ms: Int):
-        """Makes the first question due, if systemd wants signs of life.
+        """Makes the first question due, if systemd has set a watchdog timeout.
 
         Args:
             now_ms: The present.
@@ -78,8 +77,7 @@ struct WorkerQuestions(Movable):
             now_ms: The present.
 
         Returns:
-            The milliseconds, if they are at least half of the time in which
-            systemd wants a sign of life.
+            The milliseconds, if they are at least half of the watchdog timeout.
         """
         if self._asked_ms[worker] == 0:
             return None

@@ -292,7 +292,7 @@ def refuse(c: PointerTo[ConnectionState], error: H1Error) -> Bool:
 
 
 def refuse_content(c: PointerTo[ConnectionState], status: Int):
-    """Refuses the content that a handler waits for or was to get.
+    """Rejects the content of the request in progress.
 
     Args:
         c: The connection.
@@ -304,8 +304,8 @@ def refuse_content(c: PointerTo[ConnectionState], status: Int):
 
 
 def refuse_too_large(c: PointerTo[ConnectionState], x: Exchange) -> Bool:
-    """Rejects the content of a request if more came, or was announced, than its
-    handler may have.
+    """Rejects the content of a request if its received or announced length
+    exceeds the handler's limit.
 
     Args:
         c: The connection.
@@ -321,10 +321,10 @@ def refuse_too_large(c: PointerTo[ConnectionState], x: Exchange) -> Bool:
 
 
 def refuse_late_head(c: PointerTo[ConnectionState]):
-    """Answers a head that took too long, or found no room.
+    """Answers a request head that is late, or for which there is no memory.
 
     Args:
-        c: The connection, a part of whose head has come.
+        c: The connection, which has received part of a head.
     """
     machine(c).stop_receiving()
     if c[].share.awaits_room:
@@ -367,7 +367,7 @@ def is_upgraded(c: PointerTo[ConnectionState]) -> Bool:
 
 @always_inline
 def is_request_incomplete(c: PointerTo[ConnectionState]) -> Bool:
-    """Returns whether a rest of the last request is still to come.
+    """Returns whether part of the last request has not arrived.
 
     Args:
         c: The connection.
@@ -379,7 +379,7 @@ def is_request_incomplete(c: PointerTo[ConnectionState]) -> Bool:
 
 
 def end_behind_output(c: PointerTo[ConnectionState]):
-    """Closes a connection once all that was written is sent.
+    """Closes a connection after its output is sent.
 
     Args:
         c: The connection.
@@ -389,8 +389,8 @@ def end_behind_output(c: PointerTo[ConnectionState]):
 
 
 def end_behind_answer(c: PointerTo[ConnectionState]):
-    """Drops all input after the request whose handler runs, or whose response
-    is being sent, and closes after that response.
+    """Drops all further input, and closes the connection after the response in
+    progress.
 
     Args:
         c: The connection.
@@ -406,7 +406,7 @@ def end_behind_answer(c: PointerTo[ConnectionState]):
 
 @always_inline
 def receive_wish(c: PointerTo[ConnectionState]) -> ReceiveWish:
-    """Returns how a connection wants to receive now.
+    """Returns how a connection should receive now.
 
     Args:
         c: An open connection.
@@ -436,7 +436,7 @@ def receive_wish(c: PointerTo[ConnectionState]) -> ReceiveWish:
 
 @always_inline
 def held_by_exchanges(c: PointerTo[ConnectionState]) -> Int:
-    """Returns what the requests of a connection hold of the budget.
+    """Returns how many octets of the budget the requests of a connection hold.
 
     Args:
         c: The connection.
@@ -454,7 +454,7 @@ def any_gathers_content(c: PointerTo[ConnectionState]) -> Bool:
         c: The connection.
 
     Returns:
-        True if one does.
+        True if a request does.
     """
     return Bool(c[].h1.exchange) and gathers_content(
         c[].h1.exchange.unsafe_value()
@@ -462,14 +462,13 @@ def any_gathers_content(c: PointerTo[ConnectionState]) -> Bool:
 
 
 def any_is_favoured(c: PointerTo[ConnectionState]) -> Bool:
-    """Returns whether a request of a connection continues although there is no
-    room.
+    """Returns whether a request of a connection may exceed the budget.
 
     Args:
         c: The connection.
 
     Returns:
-        True if one does.
+        True if a request does.
     """
     return Bool(c[].h1.exchange) and is_favoured(c[].h1.exchange.unsafe_value())
 
@@ -499,7 +498,7 @@ def _renew_exchange(c: PointerTo[ConnectionState], x: Exchange):
 
 
 def drop_exchange(c: PointerTo[ConnectionState]):
-    """Returns the block of a request that no handler answers to the pool.
+    """Returns to the pool the block of a request that no handler answers.
 
     Args:
         c: The connection.
@@ -510,8 +509,7 @@ def drop_exchange(c: PointerTo[ConnectionState]):
 
 
 def forget_exchange(c: PointerTo[ConnectionState], x: Exchange):
-    """Leaves the block of a request, and the buffer of its head, to a lost
-    fiber.
+    """Keeps the block of a request and the buffer of its head for a lost fiber.
 
     Args:
         c: The connection, which ends.

@@ -132,7 +132,7 @@ struct WorkerStatistics(ImplicitlyCopyable):
     @staticmethod
     @always_inline
     def add(counter: Pointer[mut=True, Int64, _], change: Int):
-        """Changes a counter that only the calling thread changes.
+        """Adds to a counter that only the calling thread changes.
 
         Args:
             counter: The counter.

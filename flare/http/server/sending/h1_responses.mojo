@@ -136,8 +136,8 @@ def _close_if_never_asked(x: Exchange):
 
 
 def end_at_once(c: PointerTo[ConnectionState]):
-    """Ends a connection without sending the rest. It is reset if the peer
-    could otherwise take the received part for the whole.
+    """Closes a connection without sending the remaining output. Resets it if a
+    clean close would make a truncated response look complete.
 
     Args:
         c: The connection.
@@ -296,7 +296,7 @@ def _length_of(h1: H1Machine, status: Int, length: Int) -> BodyLength:
 
 
 def write_continue(x: Exchange):
-    """Writes 100 (Continue): the client that waits may send its content.
+    """Writes 100 (Continue), so that the waiting client sends its content.
 
     Args:
         x: The request.

@@ -25,7 +25,7 @@ comptime _MUCH_OCTETS = 4 * 1024 * 1024
 
 @always_inline
 def recount(c: PointerTo[ConnectionState], held_by_exchanges: Int):
-    """Charges the present memory of a connection, in place of the previous.
+    """Replaces the memory charged for a connection by its present memory.
 
     Args:
         c: The connection.
@@ -55,7 +55,7 @@ def _recount(c: PointerTo[ConnectionState], held_by_exchanges: Int):
 
 @always_inline
 def buffered_octets(w: PointerTo[WorkerState]) -> Int:
-    """Returns what the connections of a worker hold.
+    """Returns how many octets the connections of a worker hold.
 
     Args:
         w: The worker.
@@ -68,7 +68,7 @@ def buffered_octets(w: PointerTo[WorkerState]) -> Int:
 
 @always_inline
 def is_short_of_room(w: PointerTo[WorkerState]) -> Bool:
-    """Returns whether contents must wait.
+    """Returns whether request content must wait for room in the budget.
 
     Args:
         w: The worker.
@@ -109,7 +109,7 @@ def is_overfull(w: PointerTo[WorkerState]) -> Bool:
 
 @no_inline
 def drop_large(c: PointerTo[ConnectionState]):
-    """Frees the content that is sent from where it lies, if there is one.
+    """Frees content that was sent without a copy, if there is any.
 
     Args:
         c: The connection.
@@ -156,7 +156,7 @@ def arm_tick(w: PointerTo[WorkerState]):
 
 
 def stop_tick(w: PointerTo[WorkerState]):
-    """Stops what `arm_tick` began: no connection waits, and there is room.
+    """Disarms the timer of `arm_tick`, because no connection waits for room.
 
     Args:
         w: The worker.

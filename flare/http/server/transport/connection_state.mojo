@@ -110,7 +110,7 @@ struct H1Exchanges(Movable):
     """Octets of the last request's content that were dropped."""
 
     def __init__(out self, limits: H1Limits):
-        """Starts before the first request.
+        """Creates the state before the first request.
 
         Args:
             limits: Bounds on what the peer may send.
@@ -235,7 +235,7 @@ struct ProxiedClient(Movable):
     """The client that a proxy has named."""
 
     def __init__(out self):
-        """Describes a connection without a proxy."""
+        """Creates the state of a connection without a proxy."""
         self.is_header_due = False
         self.client = None
 
@@ -281,7 +281,7 @@ struct ConnectionState(Movable):
     """On whose behalf it was opened."""
 
     def __init__(out self, worker: Erased, descriptor: Int32, limits: H1Limits):
-        """Starts before the first request.
+        """Creates the state before the first request.
 
         Args:
             worker: The worker of the connection.

@@ -23,8 +23,7 @@ comptime STOPPING_HANDSHAKE_MS = 1000
 
 
 def begin_waiting(c: PointerTo[ConnectionState]):
-    """Decides what a new connection waits for, and how long it has for all
-    that follows.
+    """Sets the first deadline of a new connection.
 
     Args:
         c: The connection.
@@ -37,7 +36,7 @@ def begin_waiting(c: PointerTo[ConnectionState]):
 
 @always_inline
 def choose_deadline(c: PointerTo[ConnectionState]):
-    """Sets the deadline for what an open connection waits for now.
+    """Sets the deadline for the present wait of an open connection.
 
     A wait that continues keeps its deadline, so that octets which dribble in
     do not extend it.
@@ -101,7 +100,7 @@ def await_handshake(c: PointerTo[ConnectionState], timeout_ms: Int):
 
 
 def hasten_handshake(c: PointerTo[ConnectionState]):
-    """Leaves a handshake the time that it has in a server that stops.
+    """Limits a handshake to the time that a stopping server allows.
 
     Args:
         c: The connection, whose handshake is not complete.
@@ -113,7 +112,7 @@ def hasten_handshake(c: PointerTo[ConnectionState]):
 
 @always_inline
 def await_reader(c: PointerTo[ConnectionState]):
-    """Begins to wait for the peer to read what is sent.
+    """Starts the deadline for the peer to receive the output.
 
     Args:
         c: The connection.
@@ -124,11 +123,11 @@ def await_reader(c: PointerTo[ConnectionState]):
 
 @always_inline
 def count_read_by_peer(c: PointerTo[ConnectionState], count: Int):
-    """Ends a wait for the peer to read.
+    """Ends the wait for the peer to receive output.
 
     Args:
         c: The connection.
-        count: How many octets it took, at least 1.
+        count: The number of octets that the peer took, at least 1.
     """
     ref w = worker_of(c)[]
     c[].share.moved_octets += count
@@ -143,7 +142,7 @@ def count_read_by_peer(c: PointerTo[ConnectionState], count: Int):
 
 
 def go_on_awaiting_reader(c: PointerTo[ConnectionState]) -> Bool:
-    """Waits on for the peer to read if it may take longer.
+    """Extends the wait for the peer to receive output, if its rate allows.
 
     Args:
         c: The connection, which waits for its peer to read.

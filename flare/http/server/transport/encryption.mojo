@@ -109,7 +109,7 @@ def encrypt(c: PointerTo[ConnectionState]):
 
 
 def free_transport(c: PointerTo[ConnectionState]):
-    """Frees the TLS of a connection that ends, or that was none.
+    """Frees the TLS transport of a connection that ends or speaks plain HTTP.
 
     Args:
         c: The connection, which has a TLS transport.

@@ -13,7 +13,8 @@ comptime _SILENCE_MS = 100
 
 
 def end_sending(c: PointerTo[ConnectionState]):
-    """Ends our side once all was sent, and listens on if there is a reason.
+    """Half-closes after all output is sent, and keeps receiving if the
+    connection lingers.
 
     Args:
         c: The connection.

@@ -39,7 +39,7 @@ struct OctetBudget(Movable):
     """The function that the timer calls."""
 
     def __init__(out self, octets_max: Int, owner: Erased):
-        """Starts with an empty budget.
+        """Creates a budget of which no octet is in use.
 
         Args:
             octets_max: The most octets that may be buffered.

@@ -39,17 +39,18 @@ def output_of(c: PointerTo[ConnectionState]) -> PointerTo[Buffer]:
 
 @always_inline
 def make_room(c: PointerTo[ConnectionState], count: Int):
-    """Makes room for content in the buffer of `output_of`.
+    """Reserves room for content in the buffer that `output_of` returns.
 
     Args:
         c: The connection, which has such a buffer.
-        count: The octets, without those that are written around them.
+        count: The number of octets of content, without their framing.
     """
     worker_of(c)[].make_room(c[].outbox.output, count + _AROUND_CONTENT_OCTETS)
 
 
 def stream_room(c: PointerTo[ConnectionState]) -> Int:
-    """Returns how much of a stream may gather before its function waits.
+    """Returns how many octets of a stream may collect before its function
+    waits.
 
     Args:
         c: The connection.
@@ -116,7 +117,7 @@ def send_operation(c: PointerTo[ConnectionState]) -> Operation:
 
 @always_inline
 def flush(c: PointerTo[ConnectionState]):
-    """Sends what has gathered, unless a send is in flight.
+    """Sends the collected output, unless a send is in flight.
 
     Args:
         c: The connection.
@@ -188,11 +189,11 @@ def _unsent_of_large(
 
 @always_inline
 def count_sent(c: PointerTo[ConnectionState], count: Int):
-    """Drops what the kernel has taken.
+    """Drops the octets that the kernel has taken from the output.
 
     Args:
         c: The connection, whose send has just completed.
-        count: How many octets; at least 1.
+        count: The number of octets; at least 1.
     """
     var of_large = count - len(c[].outbox.sending)
     if of_large <= 0:

@@ -24,8 +24,8 @@ comptime _LINES_PER_SECOND_MAX = 16
 
 
 def is_welcome(w: PointerTo[WorkerState], descriptor: Int32) -> Bool:
-    """Returns whether a connection may be served: all may, unless proxies are
-    expected.
+    """Returns whether the server accepts a connection: any, unless it expects
+    proxies.
 
     Args:
         w: The worker.
@@ -58,8 +58,8 @@ def take_proxy_header(c: PointerTo[ConnectionState]) -> Bool:
         c: The connection, of which no header was taken yet.
 
     Returns:
-        True if requests may follow; False if more is to come or the connection
-        ends.
+        True if requests may follow; False if the header is incomplete or the
+        connection ends.
     """
     var w = worker_of(c)
     var octets = window(c)

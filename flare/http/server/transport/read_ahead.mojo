@@ -52,7 +52,7 @@ def watch_operation(c: PointerTo[ConnectionState]) -> Operation:
 
 @fieldwise_init
 struct ReceiveWish(TrivialRegisterPassable):
-    """How a connection wants to receive; its protocol decides."""
+    """How a connection should receive, as its protocol decides."""
 
     var is_full: Bool
     """Whether the unread octets have reached the bound."""
@@ -136,8 +136,7 @@ def has_left(c: PointerTo[ConnectionState]) -> Bool:
 
 
 def has_half_closed(c: PointerTo[ConnectionState]) -> Bool:
-    """Returns whether the poll has reported an end of the peer's side that was
-    asked for.
+    """Returns whether the poll has reported the half-close that it watches for.
 
     Args:
         c: The connection, whose handler runs.

@@ -30,7 +30,7 @@ struct TlsTransport(Movable):
     """
 
     def __init__(out self, context: TlsContext):
-        """Starts before the first octet.
+        """Creates the state before the first octet.
 
         Args:
             context: The context that the connections of a listener share.

@@ -234,7 +234,7 @@ def _copy_head(c: PointerTo[ConnectionState], x: Exchange, head_octets: Int):
 def take_head_back(
     c: PointerTo[ConnectionState], pool: BufferPool, x: Exchange
 ):
-    """Ends what `hand_head_over` began; the exchange is over.
+    """Takes back the head's octets of `hand_head_over`, after the exchange.
 
     Args:
         c: The connection.

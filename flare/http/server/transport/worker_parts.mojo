@@ -47,7 +47,7 @@ struct ListenerState(Movable):
         is_shared: Bool,
         var tls: Optional[TlsContext] = None,
     ):
-        """Describes a socket before the first accept.
+        """Creates the state before the first accept.
 
         Args:
             descriptor: The listening socket.
@@ -198,7 +198,7 @@ struct Trimming(Movable):
 
 
 struct ReportRate(Movable):
-    """Bounds how often a worker reports the same kind of event."""
+    """Limits how often a worker logs the same kind of event."""
 
     var slow_turn_ms: Int
     """When a slow turn was logged last."""
@@ -208,7 +208,7 @@ struct ReportRate(Movable):
     """How many were in that second."""
 
     def __init__(out self):
-        """Begins before the first report."""
+        """Creates the limit before the first report."""
         self.slow_turn_ms = -SLOW_TURN_LOG_MS
         self.second = -1
         self.count = 0
@@ -223,7 +223,7 @@ struct DateField(Movable):
     """The second that they say."""
 
     def __init__(out self):
-        """Begins before the first second."""
+        """Creates the field before the first second."""
         self.octets = List[UInt8](length=HTTP_DATE_OCTETS, fill=0)
         self.second = -1
 

@@ -120,7 +120,7 @@ struct WorkerState(Movable):
         handler: Erased,
         functions: ExchangeFunctions,
     ):
-        """Joins the parts of a worker that has not begun.
+        """Creates a worker that has not begun, from its parts.
 
         Args:
             reactor: Its loop.
@@ -254,9 +254,8 @@ struct WorkerState(Movable):
 
     @always_inline
     def make_room(mut self, mut buffer: Buffer, count: Int):
-        """Moves a buffer that becomes long to one of the large ones, if there
-        is one, or to one for a burst. Growing step by step would leave pieces
-        in the allocator.
+        """Moves a long output to a large buffer. Growing in steps would
+        fragment the allocator's memory.
 
         Args:
             buffer: The buffer.
@@ -320,14 +319,14 @@ struct WorkerState(Movable):
 
     @always_inline
     def refresh_date(mut self):
-        """Makes `date` say the second of the present turn."""
+        """Updates `date` to the second of the present turn."""
         var seconds = self.reactor.wall_seconds()
         if seconds != self.date.second:
             self.date.second = seconds
             write_http_date(seconds, Span(self.date.octets))
 
     def free_lost(mut self):
-        """Frees what lost fibers used; their stacks are gone."""
+        """Frees the memory of lost fibers, after their stacks were unmapped."""
         while len(self.exchanges.lost) > 0:
             _ = self.exchanges.slab.give(self.exchanges.lost.pop()[].slot)
 

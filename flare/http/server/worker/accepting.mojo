@@ -116,7 +116,8 @@ def admit(
 
 
 def end_accepting(w: PointerTo[WorkerState]):
-    """Keeps new connections off; those that wait become the last ones.
+    """Holds back new connections, and accepts those in the listen queue as the
+    last ones.
 
     Args:
         w: The worker, which has begun to stop.
@@ -130,7 +131,7 @@ def end_accepting(w: PointerTo[WorkerState]):
 
 
 def give_up_accepting(w: PointerTo[WorkerState]):
-    """Leaves those who wait to themselves: the time of the worker is over.
+    """Stops accepting at once, because the worker's time is over.
 
     Args:
         w: The worker, which stops.

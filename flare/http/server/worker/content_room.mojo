@@ -38,7 +38,7 @@ comptime _REFUSED_SHARE = 8
 
 
 def begin_budget(w: PointerTo[WorkerState]):
-    """Joins the budget of a worker to its loop.
+    """Binds the budget's timer to the worker.
 
     Args:
         w: The worker, which begins.

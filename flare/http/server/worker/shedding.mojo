@@ -54,8 +54,7 @@ struct _Holder(Copyable, Movable):
 
 
 def shed(w: PointerTo[WorkerState]):
-    """Ends the connections that hold most, if there was no look at them just
-    now.
+    """Ends the connections that hold most memory, at most once per interval.
 
     Args:
         w: The worker, whose budget is used up, or where others wait for room.

@@ -24,7 +24,7 @@ comptime _LARGE_KEPT = 4
 
 
 def begin_trimming(w: PointerTo[WorkerState]):
-    """Joins the timer to the worker.
+    """Binds the trimming timer to the worker.
 
     Args:
         w: The worker, which begins.
@@ -40,7 +40,8 @@ def begin_trimming(w: PointerTo[WorkerState]):
 
 @always_inline
 def arm_trimming(w: PointerTo[WorkerState]):
-    """Arms trimming, if requests were served since the last one.
+    """Arms the trimming timer if the worker has served requests since the last
+    trimming.
 
     Args:
         w: The worker, whose timer is not armed.

@@ -118,7 +118,8 @@ struct Worker(TrivialRegisterPassable):
             self.abort_all()
 
     def stop(self):
-        """Begins to end: those who wait already are the last to be served.
+        """Starts to stop: clients in the listen queue are the last that the
+        worker serves.
 
         Called on the worker's thread.
         """
@@ -137,7 +138,7 @@ struct Worker(TrivialRegisterPassable):
         end_accepting(w)
 
     def leave(self):
-        """Begins to end, and leaves the sockets to another process.
+        """Starts to stop, and leaves the sockets to another process.
 
         Called on the worker's thread.
         """
@@ -146,7 +147,8 @@ struct Worker(TrivialRegisterPassable):
         self.stop()
 
     def end_fibers(self):
-        """Cancels what outlived its request; `run` has returned."""
+        """Cancels fibers that outlived their request, after `run` has returned.
+        """
         self.state[].reactor.end_fibers()
 
     def destroy(self):
