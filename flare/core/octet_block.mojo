@@ -8,8 +8,8 @@ from .pointer import OctetPointer, allocate_octets, free_octets
 struct OctetBlock(Movable, Sized):
     """Memory through which a content passes piece by piece.
 
-    Unlike a `List` of 64 KiB, the memory of a block goes back to the kernel.
-    Mojo's allocator keeps freed memory of that size for ever.
+    Unlike a `List` of 64 KiB, the memory of a block returns to the kernel.
+    Mojo's allocator never returns freed memory of that size.
     """
 
     var _octets: OctetPointer

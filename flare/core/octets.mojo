@@ -240,8 +240,8 @@ def find_member[
 
     Parameters:
         set: The set.
-        member: Whether to find a member; otherwise the first octet that is
-            none.
+        member: Whether to find a member; if False, the first octet that is not
+            a member.
 
     Args:
         s: The octets to search.

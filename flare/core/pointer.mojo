@@ -53,7 +53,8 @@ def heap_destroy[T: Deinitable](target: PointerTo[T]):
         target: The address that `heap_create` returned.
 
     Safety:
-        `target` came from `heap_create` and is not used afterwards.
+        `heap_create` returned `target`, and the caller does not use it
+        afterwards.
     """
     target.unsafe_deinit_pointee()
     dealloc(
@@ -85,7 +86,8 @@ def free_octets(target: OctetPointer, count: Int):
         count: The count it was allocated with.
 
     Safety:
-        `target` came from `allocate_octets(count)` and is not used afterwards.
+        `allocate_octets(count)` returned `target`, and the caller does not use
+        it afterwards.
     """
     if count >= _BLOCK_OCTETS_MIN:
         free_block(target)

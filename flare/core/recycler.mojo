@@ -33,8 +33,8 @@ struct RecyclerState(Movable):
     """The function that frees a block, for each kind."""
 
     def __init__(out self):
-        """Creates the state without blocks, with room for the most there may
-        be.
+        """Creates the state without blocks, with room for the maximum number of
+        blocks.
         """
         self.blocks = List[List[Erased]]()
         self.destroy = List[def(Erased) thin -> None]()

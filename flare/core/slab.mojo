@@ -40,13 +40,13 @@ struct SlabState[T: Movable & Deinitable](Movable):
     not used since.
     """
     var count_max: Int
-    """The most slots there may be."""
+    """The maximum number of slots."""
 
     def __init__(out self, count_max: Int):
         """Creates a slab without slots.
 
         Args:
-            count_max: The most slots there may be.
+            count_max: The maximum number of slots.
         """
         self.chunks = List[PointerTo[Self.T]]()
         self.generations = List[UInt32]()
@@ -71,7 +71,8 @@ struct Slab[T: Movable & Deinitable](TrivialRegisterPassable):
         """Creates a slab. Memory is allocated when slots are taken.
 
         Args:
-            count_max: The most slots that may be lent at once.
+            count_max: The maximum number of slots that may be lent at the same
+                time.
 
         Returns:
             A handle. Call `destroy` after all slots are returned.
@@ -168,12 +169,12 @@ struct Slab[T: Movable & Deinitable](TrivialRegisterPassable):
         return handles^
 
     def visit_idle_chunks(self, function: def(Int, Int) thin -> None):
-        """Calls a function for each chunk of memory in which no slot is lent,
-        once until one was.
+        """Calls a function for each chunk of memory without a lent slot; once,
+        until a slot in it is lent again.
 
         Args:
-            function: Called with address and octets of the chunk, whose content
-                is of no use.
+            function: The function; it gets the address and the length of the
+                chunk, whose content may be dropped.
         """
         ref s = self.state[]
         for chunk in range(len(s.chunks)):

@@ -17,7 +17,7 @@ def text_at[texts: List[StaticString]](index: Int) -> StaticString:
         index: Its index.
 
     Returns:
-        The text; the first one if there is no such index.
+        The text; the first one if the index is out of range.
     """
     comptime for i in range(len(texts)):
         if index == i:

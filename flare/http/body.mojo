@@ -162,7 +162,7 @@ struct Body(Movable, Sized):
         """Takes ownership of a content that a client has received.
 
         Args:
-            received: The content, its trailers and details.
+            received: The content with its trailers and details.
         """
         self = Self._of(received^, _Kind.RECEIVED)
 

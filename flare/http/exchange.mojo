@@ -183,7 +183,8 @@ struct StreamState(Movable):
         return self.is_stopping and self.is_endless and not self.was_told
 
     def end(mut self):
-        """Resets the state. Handles to the stream find that it is over."""
+        """Resets the state. Using a handle to the stream then raises an error.
+        """
         self.is_head_due = False
         self.is_open = False
         self.is_endless = False
@@ -333,7 +334,7 @@ struct ExchangeState(Movable):
 
     @always_inline
     def awaits_content(self) -> Bool:
-        """Returns whether a fiber waits for content that may still come.
+        """Returns whether a fiber waits for content that may still arrive.
 
         Returns:
             True if the wait has a deadline.

@@ -12,8 +12,8 @@ trait Handler(Copyable, Deinitable, Movable):
     handler.
 
     A handler runs on a fiber of the worker that received the request. Each
-    worker has its own copy, so threads never share a handler. A handler does
-    not change; use `State[T]` for what does.
+    worker has its own copy, so threads never share a handler. A handler is
+    immutable; keep mutable values in `State[T]`.
     """
 
     def serve(self, req: Request) raises -> Response:

@@ -63,9 +63,9 @@ struct Json[T: Deinitable & Movable](Extractor, IntoResponse):
 
         Raises:
             A `Rejection`. The status is 415 if the content is neither
-            `application/json` nor `…+json`; the text says which type came. It
-            is 400 for malformed JSON, and 422 if the JSON is not such a value;
-            the text says what is wrong and where.
+            `application/json` nor `…+json`; the text names the received type.
+            It is 400 for malformed JSON, and 422 if the JSON is not such a
+            value; the text says what is wrong and where.
         """
         comptime assert conforms_to(Self.T, FromJson), String(
             reflect[Self.T].name(),

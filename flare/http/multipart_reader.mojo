@@ -128,7 +128,7 @@ struct MultipartReader[R: Reader & Movable & Deinitable](Movable, Reader):
         """Waits for the rest of the part and returns its octets.
 
         Args:
-            octets_max: The most octets there may be.
+            octets_max: The maximum number of octets.
 
         Returns:
             The octets.
@@ -152,7 +152,7 @@ struct MultipartReader[R: Reader & Movable & Deinitable](Movable, Reader):
         """Waits for the rest of the part and returns it as text.
 
         Args:
-            octets_max: The most octets there may be.
+            octets_max: The maximum number of octets.
 
         Returns:
             The text.

@@ -53,7 +53,7 @@ struct ReceivedState(Movable):
 
 
 struct Received(Movable):
-    """Owns a block."""
+    """Owns the block of a received content."""
 
     var state: PointerTo[ReceivedState]
     """The block."""

@@ -438,7 +438,7 @@ struct Request(Extractor, Movable):
             address. At a Unix socket, mostly an address without a name.
 
         Raises:
-            NetError: If the connection is gone, or the request did not come
+            NetError: If the connection has ended, or the request did not arrive
                 over a network.
         """
         var carrier = self._exchange[].carrier
@@ -489,8 +489,8 @@ struct Request(Extractor, Movable):
             The process number, the user and the group.
 
         Raises:
-            NetError: `net.unsupported peer_credentials` if the peer came over
-                TCP, or as `peer` does.
+            NetError: `net.unsupported peer_credentials` for a TCP connection,
+                or as `peer` does.
         """
         var carrier = self._exchange[].carrier
         if not carrier:

@@ -51,11 +51,12 @@ struct Response(Movable):
         """Creates a response whose content a function writes while it is sent.
 
         The function runs on the handler's fiber after the handler and its
-        middleware have returned, at the pace of the client. The request is
-        still alive. The handler's deadline no longer applies; each write has
-        its own. If the function raises before its first octet, the answer is
-        500. If it raises later, the connection is broken off, so that the
-        client notices the truncation. For HEAD, the function is not called.
+        middleware have returned. It writes at the pace of the client. The
+        request is still alive. The handler's deadline no longer applies; each
+        write has its own. If the function raises before its first octet, the
+        answer is 500. If it raises later, flare resets the connection, so that
+        the client notices the truncation. For HEAD, flare does not call the
+        function.
 
         Parameters:
             F: The type of the function.
@@ -100,8 +101,8 @@ struct Response(Movable):
 
         Args:
             protocol: The protocol's name in the field Upgrade.
-            function: The function that speaks the protocol; a closure owns its
-                captures.
+            function: The function that implements the protocol; a closure owns
+                its captures.
 
         Returns:
             The response.
@@ -159,8 +160,8 @@ struct Response(Movable):
     def decoded_from(self) -> StringSlice[origin_of(self)]:
         """Returns the content codings that the client has decoded.
 
-        If it has, the fields Content-Encoding and Content-Length are removed,
-        because they described the encoded content. Otherwise, they are kept.
+        If it has decoded the content, it removes Content-Encoding and
+        Content-Length, which described the encoded content.
 
         Returns:
             The value of Content-Encoding, such as `gzip`, as a view that lives
@@ -194,7 +195,7 @@ struct Response(Movable):
         return received.value()[].redirects if received else 0
 
     def timings(self) -> ExchangeTimings:
-        """Returns how long each phase of the call took.
+        """Returns the duration of each phase of the call.
 
         Returns:
             The timings; all 0 if the response was not received by a client.

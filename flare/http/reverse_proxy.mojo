@@ -50,13 +50,13 @@ struct ReverseProxy(Handler):
     """A handler that forwards requests to an upstream server, as its gateway
     (RFC 9110 section 3.7).
 
-    Contents pass through in constant memory as they arrive, without decoding.
-    Redirects go back to the client. Fields of one connection are not forwarded
-    (`forwarded_fields`), nor are trailers. The proxy adds no field that the
-    request lacks, such as User-Agent.
+    The proxy forwards contents as they arrive, in constant memory, without
+    decoding. It returns redirects to the client. It forwards neither trailers
+    nor fields of one connection (`forwarded_fields`). The proxy adds no field
+    that the request lacks, such as User-Agent.
 
-    Forwarded (RFC 7239) and three X-Forwarded fields tell the upstream server
-    who the client is. They replace those of the request. Fields that other
+    Forwarded (RFC 7239) and three X-Forwarded fields report the client to the
+    upstream server. They replace those of the request. Fields that other
     proxies use for the same purpose are dropped, because any client can send
     them: see `FIELDS_DROPPED`. Fields of `ClientConfig.headers` replace those
     of the request too.
@@ -67,9 +67,9 @@ struct ReverseProxy(Handler):
     `OPTIONS *` are answered 501: a TRACE would show the client the fields that
     the proxy adds. A request that passed this proxy before is answered 508.
 
-    If the upstream server cannot be reached or fails before content, the
-    answer is 502; if it is late, 504. If it fails later, or if the end of its
-    content is uncertain, the connection is broken off so that the client
+    If the upstream server cannot be reached or fails before content, the answer
+    is 502; if it is late, 504. If it fails later, or if the end of its content
+    is uncertain, the proxy resets the client's connection, so that the client
     notices. Request content is forwarded before there is an answer, so
     `ServerConfig.handler_timeout_ms` limits long uploads.
     """

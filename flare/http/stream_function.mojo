@@ -21,7 +21,7 @@ trait ExchangeTask(Deinitable, Movable):
             exchange: The exchange.
 
         Raises:
-            Any error; the response is then broken off.
+            Any error; flare then resets the connection.
         """
         ...
 

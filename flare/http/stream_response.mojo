@@ -16,7 +16,7 @@ from .response import Response
 
 
 def begin_stream(x: Exchange, var response: Response) -> Body:
-    """Makes a response the stream of an exchange.
+    """Starts the stream of an exchange with a response.
 
     Args:
         x: The exchange.

@@ -180,7 +180,7 @@ struct BufReader[R: Reader & Movable & Deinitable](Movable, Reader):
 
         Raises:
             Error: As the reader does; `io.line_too_long read_until` if more
-                than `limit` octets came without a delimiter;
+                than `limit` octets arrived without a delimiter;
                 `io.unexpected_end read_until` if the stream ends inside the
                 run. The octets read by then are lost.
         """

@@ -108,8 +108,7 @@ struct Method(Equatable, Hashable, TrivialRegisterPassable, Writable):
             text: The name.
 
         Returns:
-            True if it has. False for an extension method, whose name is not
-            stored.
+            True if so. False for an extension method, whose name is not stored.
         """
         var other = Self.from_octets(text.as_bytes())
         return self.id == other.id and other.id != 0

@@ -133,9 +133,9 @@ struct RawSocket(Movable, SocketOptions):
     def close(mut self):
         """Closes the socket. Further calls have no effect.
 
-        Octets not yet sent go out in the background, unless `set_linger` says
-        otherwise. The kernel's result is ignored: the descriptor is gone
-        either way.
+        The kernel sends unsent octets in the background, unless `set_linger`
+        changes that. The kernel's result is ignored, because the descriptor is
+        closed either way.
         """
         if self._descriptor != _CLOSED:
             _ = close_descriptor(self._descriptor)

@@ -147,8 +147,8 @@ trait Backend(TrivialRegisterPassable):
 
         Args:
             listener: A listening socket that no operation uses.
-            spare: A descriptor to close and reopen, in case no other is left;
-                -1 if there is none.
+            spare: A reserved descriptor to close and reopen if no other is
+                left; -1 for none.
             answer: The answer.
 
         Returns:

@@ -18,10 +18,10 @@ def blocking[
 ](var body: F) raises -> T:
     """Runs a closure on a helper thread, and parks until it has returned.
 
-    The closure must not use what other fibers of the caller's thread use. It
-    cannot be interrupted: if the fiber is cancelled, the call waits for the
-    closure to return and then raises. Deadlines do not end it. To stop early,
-    a closure checks a `Cancel` token of the calling fiber.
+    The closure must not use values that other fibers of the caller's thread
+    use. It cannot be interrupted: if the fiber is cancelled, the call waits for
+    the closure to return and then raises. Deadlines do not end it. To stop
+    early, a closure checks a `Cancel` token of the calling fiber.
 
     Parameters:
         T: The type of the closure's result.

@@ -38,7 +38,7 @@ struct BufferPoolState(Movable):
     var buffer_octets: Int
     """The size of each buffer."""
     var count_max: Int
-    """The most buffers there may be."""
+    """The maximum number of buffers."""
     var count: Int
     """How many buffers there are."""
     var offered: Int
@@ -53,7 +53,7 @@ struct BufferPoolState(Movable):
 
         Args:
             buffer_octets: The size of each buffer.
-            count_max: The most buffers there may be.
+            count_max: The maximum number of buffers.
         """
         self.free = List[OctetPointer]()
         self.cold = List[OctetPointer]()

@@ -186,7 +186,7 @@ struct Fiber(Equatable, TrivialRegisterPassable):
         """Returns whether the fiber was cancelled.
 
         Returns:
-            True from the moment of asking.
+            True from the call of `cancel` on.
         """
         return self.state[].cancelled
 

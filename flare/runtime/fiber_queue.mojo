@@ -332,8 +332,8 @@ struct FiberQueue(TrivialRegisterPassable):
         return len(s.all) - s.idle_count - s.cold_count
 
     def trim(self, kept: Int) -> Bool:
-        """Returns memory of idle stacks to the kernel: all of the longest idle
-        ones, and of the others what a deep run has left.
+        """Returns memory of idle stacks to the kernel: all pages of the longest
+        idle stacks, and the deep pages of the others.
 
         Args:
             kept: How many idle fibers may keep memory; at least 1.

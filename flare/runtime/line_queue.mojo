@@ -101,9 +101,9 @@ struct LineQueue(TrivialRegisterPassable):
         """Writes the last lines and ends the thread. No loop may use the queue
         afterwards.
 
-        A thread that is stuck in a write for a second is abandoned. Its memory
-        stays. If the reader continues before the process ends, the waiting
-        lines are still written.
+        If the thread is stuck in a write for a second, the server abandons it
+        and leaks its memory. If the reader continues before the process ends,
+        the thread still writes the waiting lines.
         """
         ref bell = self.state[].bell[]
         bell.lock.acquire()
@@ -125,8 +125,8 @@ def write_line(write: LineFunction, line: StringSlice):
     """Writes a line; on a loop's thread, through its ring.
 
     Args:
-        write: Writes the line. It is called at once if the calling thread runs
-            no loop, or one without a ring.
+        write: Writes the line. If the calling thread runs no loop, or its loop
+            has no ring, `write_line` calls it at once.
         line: The line without its end.
     """
     var reactor = current_reactor()

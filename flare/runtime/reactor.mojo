@@ -359,8 +359,8 @@ struct Reactor(Equatable, TrivialRegisterPassable):
 
         Args:
             listener: A listening socket that no operation uses.
-            spare: A descriptor to close and reopen, in case no other is left;
-                -1 if there is none.
+            spare: A reserved descriptor to close and reopen if no other is
+                left; -1 for none.
             answer: The answer.
 
         Returns:
@@ -410,8 +410,8 @@ struct Reactor(Equatable, TrivialRegisterPassable):
 
         Returns:
             The first millisecond at which all of the timeout has passed. It is
-            the present one if the timeout is 0 or less, and `NO_DEADLINE` if no
-            number can say it.
+            the present one if the timeout is 0 or less, and `NO_DEADLINE` if it
+            exceeds the numbers.
         """
         var now_ns = self.refresh_now_ns()
         if timeout_ms <= 0:

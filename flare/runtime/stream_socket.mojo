@@ -24,9 +24,9 @@ trait StreamSocket(Reader, SocketOptions, Writer):
     def close(self):
         """Closes the connection. Further calls have no effect.
 
-        Octets already written still go out, unless `set_linger` says
-        otherwise. A fiber that reads or writes gets `net.closed`; the
-        descriptor is closed after it.
+        The kernel still sends written octets, unless `set_linger` changes that.
+        A fiber that reads or writes gets `net.closed`, and the descriptor is
+        closed afterwards.
         """
         self.unsafe_socket().close()
 

@@ -96,8 +96,8 @@ struct JoinHandle[T: Movable & Deinitable](Movable):
     def __deinit__(deinit self):
         """Cancels the fiber if it is still running.
 
-        The fiber unwinds when its present wait ends, which is cancelled. A
-        handle that is dropped on another thread detaches the fiber instead.
+        Its present wait is cancelled, and the fiber unwinds. On another thread,
+        dropping the handle detaches the fiber instead.
         """
         self.cancel()
         _leave(self._outcome, _HANDLE_GONE)
@@ -109,8 +109,8 @@ struct JoinHandle[T: Movable & Deinitable](Movable):
             The result of the body.
 
         Raises:
-            NetError: If the caller is cancelled (the body then is too), is the
-                body itself, or is neither a fiber nor a script.
+            NetError: If the caller is cancelled (which cancels the body), is
+                the body itself, or is neither a fiber nor a script.
 
             The text of the body's error.
 
@@ -141,9 +141,8 @@ struct JoinHandle[T: Movable & Deinitable](Movable):
     def detach(deinit self):
         """Keeps the fiber running to its end, even after its caller's.
 
-        Its result or error is then lost. A body whose failure matters must
-        catch and log the error. The same holds for a fiber whose handle was
-        dropped.
+        The fiber's result or error is lost. If failures matter, the body must
+        catch and log them. The same holds after the handle was dropped.
         """
         _leave(self._outcome, _HANDLE_GONE)
 

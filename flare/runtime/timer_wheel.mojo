@@ -197,9 +197,9 @@ struct TimerWheel(TrivialRegisterPassable):
     def next_due(self) -> Optional[PointerTo[TimerEntry]]:
         """Takes the next due entry and makes it idle.
 
-        First come entries that were late when armed, then entries by deadline.
-        Entries that one jump of the clock found in the same slot of an upper
-        level come in the order of arming.
+        The wheel returns entries that were late when armed first, then the
+        others by deadline. Entries that one jump of the clock found in the same
+        slot of an upper level keep the order of arming.
 
         Returns:
             The entry; `None` if no entry is due.

@@ -138,11 +138,11 @@ def epoll_wait(
         epoll: The epoll descriptor.
         events: The memory for them.
         count: How many fit.
-        timeout_ms: The longest wait, cut to what 31 bits hold; -1 waits without
+        timeout_ms: The longest wait, limited to 31 bits; -1 waits without
             limit.
 
     Returns:
-        How many there are, or the negated errno.
+        The number of events, or the negated errno.
     """
     return result_or_errno(
         Int(

@@ -107,16 +107,16 @@ struct FatalSignals(TrivialRegisterPassable):
             report: The function; called on the thread at fault, on its
                 alternate stack if it has one.
             argument: Handed to the function; alive until `close`.
-            ends_at_once: Whether the default action follows, instead of what
-                the signal did before. The runtime's own handler writes a
+            ends_at_once: Whether the signal's default action follows, instead
+                of its previous action. The runtime's own handler writes a
                 backtrace, which takes it up to half a second.
 
         Returns:
             The watch; none if the process has 64 already.
 
         Safety:
-            The function does only what a signal handler may: it does not
-            allocate, lock or wait.
+            The function must be safe in a signal handler: it does not allocate,
+            lock or wait.
         """
         var state: PointerTo[_FatalState]
         try:

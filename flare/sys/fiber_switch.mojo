@@ -83,7 +83,8 @@ comptime _PREFETCHED_LINES = 16
 struct StackContext(Movable):
     """The places at which a suspended stack and its resumer continue.
 
-    Under AddressSanitizer it also remembers what the sanitizer must be told.
+    Under AddressSanitizer, it also stores the arguments of the sanitizer's
+    calls.
     """
 
     # The switch finds the first two by their places.

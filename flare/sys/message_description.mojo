@@ -33,7 +33,7 @@ struct MessageDescription[Parts: TrivialRegisterPassable](Copyable, Movable):
 
         Args:
             parts: The address of the first `struct iovec`.
-            part_count: How many there are.
+            part_count: The number of `struct iovec`.
         """
         self.name = 0
         self.name_octets = 0

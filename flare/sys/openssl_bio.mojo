@@ -56,7 +56,7 @@ struct BioState(Movable):
 
         Args:
             library: The library.
-            output_octets_max: The limit of what waits to be sent.
+            output_octets_max: The limit of unsent octets.
         """
         self.library = library
         self.window = None

@@ -176,7 +176,7 @@ struct SslContext(TrivialRegisterPassable):
         """Sets the least strength of keys and signatures.
 
         Args:
-            level: 2 asks for 112 bits: RSA of 2,048 and no SHA-1.
+            level: 2 requires 112 bits: RSA of 2,048 and no SHA-1.
         """
         self.library.function[
             "SSL_CTX_set_security_level",
@@ -217,7 +217,7 @@ struct SslContext(TrivialRegisterPassable):
 
         Args:
             certificate: An X509, which stays the caller's.
-            is_told: Whether a server tells clients that it trusts it.
+            is_told: Whether a server lists it to clients as trusted.
 
         Returns:
             Whether there was memory for it.

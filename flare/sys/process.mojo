@@ -111,8 +111,8 @@ def wait_for_end(process: Int) -> ProcessEnd:
         process: The child's id.
 
     Returns:
-        How it ended; unknown where children are not waited for, because the
-        process ignores SIGCHLD.
+        How it ended; unknown if the process ignores SIGCHLD, because the kernel
+        then keeps no status.
     """
     var status = c_int(0)
     while True:

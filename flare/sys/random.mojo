@@ -9,7 +9,8 @@ def fill_random(into: Span[mut=True, UInt8, _]) -> Int:
     """Fills a buffer from the kernel's generator.
 
     Args:
-        into: At most 256 octets: these come whole, whatever signals come.
+        into: At most 256 octets: the kernel returns them completely even if a
+            signal arrives.
 
     Returns:
         The count, or the negated errno.

@@ -97,7 +97,7 @@ def catch_signal(number: Int) -> Tuple[Int, PointerTo[SavedAction]]:
         number: The signal.
 
     Returns:
-        0 or the negated errno, and what `restore_signal` needs.
+        0 or the negated errno, and the argument for `restore_signal`.
     """
     var handler: def(c_int) abi("C") thin -> None = _on_signal
     var action = heap_create(SavedAction())
@@ -116,7 +116,7 @@ def ignore_signal(number: Int) -> Tuple[Int, PointerTo[SavedAction]]:
         number: The signal.
 
     Returns:
-        0 or the negated errno, and what `restore_signal` needs.
+        0 or the negated errno, and the argument for `restore_signal`.
     """
     var action = heap_create(SavedAction())
     var saved = heap_create(SavedAction())

@@ -158,8 +158,8 @@ def connect_socket(descriptor: Int32, address: SocketAddressStorage) -> Int:
         address: The peer's address.
 
     Returns:
-        0, or a negated errno; `-EINPROGRESS` says that a non-blocking socket
-        goes on by itself and becomes writable when it is done.
+        0, or a negated errno; `-EINPROGRESS` if a non-blocking socket continues
+        to connect; it becomes writable at the end.
     """
     return result_or_errno(
         Int(

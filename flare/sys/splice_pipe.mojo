@@ -85,7 +85,8 @@ struct SplicePipe(TrivialRegisterPassable):
         heap_destroy(self._state)
 
     def is_useless(self) -> Bool:
-        """Returns whether the system has refused what sending needs.
+        """Returns whether the system has refused the pipe or a call that
+        sending needs.
 
         Returns:
             True if `send` sends nothing any more.

@@ -83,7 +83,8 @@ def set_running_stack(stack: StackRange) -> StackRange:
 
 @no_inline
 def running_stack() -> StackRange:
-    """Returns the running stack without what is reserved below the last level.
+    """Returns the running stack without the memory reserved below the last
+    level.
 
     Returns:
         Addresses that hold the caller's frame if another level fits; a range

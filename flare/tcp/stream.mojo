@@ -18,8 +18,7 @@ struct TcpStream(Movable, StreamSocket):
 
     Methods that wait park the calling fiber, or block the program in a script.
     Each wait lasts at most 30 seconds, unless `set_read_timeout_ms` or
-    `set_write_timeout_ms` changes that, and never longer than an enclosing
-    `deadline_in`.
+    `set_write_timeout_ms` changes that. An enclosing `deadline_in` applies too.
 
     One fiber may read while another writes, on the same thread or on another.
     A second reader or a second writer gets `net.other … errno=16` (EBUSY). An
@@ -27,9 +26,9 @@ struct TcpStream(Movable, StreamSocket):
     error whose text `NetError.of` reads.
 
     Octets are sent at once: Nagle's algorithm (RFC 896) is off, because
-    together with delayed acknowledgements it holds back the second of two
-    small writes. So write in one call what belongs together, or turn it on
-    with `set_no_delay(False)`.
+    together with delayed acknowledgements it holds back the second of two small
+    writes. So write related octets in one call, or turn the algorithm on with
+    `set_no_delay(False)`.
     """
 
     var _socket: FiberSocket

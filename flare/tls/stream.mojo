@@ -65,9 +65,9 @@ struct TlsStream(Movable, Reader, Writer):
     """One end of a TLS connection over TCP; closed when destroyed.
 
     Methods that wait park the calling fiber, or block the program in a script.
-    Each wait of the transport lasts at most 30 seconds, or as long as
-    `set_read_timeout_ms` or `set_write_timeout_ms` says, and never longer than
-    an enclosing `deadline_in`.
+    Each wait of the transport lasts at most 30 seconds, unless
+    `set_read_timeout_ms` or `set_write_timeout_ms` changes that. An enclosing
+    `deadline_in` applies too.
 
     One fiber may read while another writes, on the same thread. A second
     reader or a second writer gets `net.other … errno=16` (EBUSY). An idle

@@ -18,8 +18,8 @@ struct UdpSocket(Movable, MulticastOptions):
 
     Methods that wait park the calling fiber, or block the program in a script.
     Each wait lasts at most 30 seconds, unless `set_receive_timeout_ms` or
-    `set_send_timeout_ms` changes that, and never longer than an enclosing
-    `deadline_in`. A call that need not wait succeeds even if the limit is 0.
+    `set_send_timeout_ms` changes that. An enclosing `deadline_in` applies too.
+    A call that need not wait succeeds even if the limit is 0.
 
     One fiber may receive while another sends, on the same thread or on
     another. A second one in the same direction gets `net.other … errno=16`

@@ -153,7 +153,7 @@ def listen_at(
         The file; `None` for an abstract name.
 
     Raises:
-        NetError: As `UnixListener.bind` says.
+        NetError: As `UnixListener.bind` does.
     """
     var file = bind_name(descriptor, address, mode)
     var listening = listen_socket(descriptor, backlog)

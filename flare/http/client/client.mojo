@@ -265,7 +265,7 @@ struct HttpClient(Copyable, Movable):
             query: As in `get`.
 
         Returns:
-            The response, even if it came before all was sent.
+            The response, even if it arrived before the whole request was sent.
 
         Raises:
             Error: As in `get`, and the error of reading a file.
@@ -525,7 +525,7 @@ struct HttpClient(Copyable, Movable):
             expects_continue: Whether to ask the server first (100 Continue).
 
         Returns:
-            The response, even if it came before all was sent.
+            The response, even if it arrived before the whole request was sent.
 
         Raises:
             Error: As in `get`, and the errors of the reader.

@@ -322,7 +322,7 @@ def _status_in(octets: Span[UInt8, _]) -> Int:
 
 
 def is_passing_status(status: Int) -> Bool:
-    """Returns whether a status speaks of a moment, not of the request.
+    """Returns whether a status describes a temporary condition.
 
     Args:
         status: The status code.

@@ -115,10 +115,10 @@ struct AcceptEncoding(Copyable, Movable):
                 `IDENTITY` may be omitted.
 
         Returns:
-            The coding of the greatest weight; of several, the first;
-            `IDENTITY` last. `None` if none is accepted, not even that. Without
-            the field `IDENTITY`: every coding would be accepted, but such a
-            peer may not know any.
+            The coding of the greatest weight; of several, the first; `IDENTITY`
+            last. `None` if the peer accepts none of them. Without the field,
+            `IDENTITY`: the peer would accept every coding, but may not
+            implement any.
         """
         if not self.is_present:
             return ContentCoding.IDENTITY

@@ -85,7 +85,7 @@ def codings_of(
 
     Args:
         fields: The header section.
-        codings_max: The most codings there may be.
+        codings_max: The maximum number of codings.
 
     Returns:
         The codings in the order in which they were applied, without
@@ -113,7 +113,7 @@ def append_codings(
         value: The value of the field.
         codings: The list to append to.
         members: The number of list members so far, `identity` included.
-        codings_max: The most codings there may be.
+        codings_max: The maximum number of codings.
 
     Raises:
         EncodingError: If a coding is unknown, or if there are too many.

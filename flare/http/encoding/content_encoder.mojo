@@ -60,7 +60,7 @@ struct EncodingLevel:
             level: The level.
 
         Returns:
-            True if it has.
+            True if the level is valid for the coding.
         """
         if coding == ContentCoding.BROTLI:
             return 0 <= level <= 11

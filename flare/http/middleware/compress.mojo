@@ -40,8 +40,8 @@ struct Compress[H: Handler](Handler):
       Content-Length.
 
     If a page contains both a secret and text that an attacker chose, its
-    compressed length reveals whether the two are alike (BREACH). Let such a
-    page say `no-transform`.
+    compressed length reveals whether the two are alike (BREACH). Send such a
+    page with `no-transform`.
 
     Parameters:
         H: The type of the inner handler.

@@ -37,8 +37,7 @@ struct SecureOnly[H: Handler](Handler):
 
         Args:
             inner: The inner handler.
-            host: The name to redirect to; by default, the one that the request
-                asks for.
+            host: The name to redirect to; by default, the host of the request.
             port: The server's port for TLS.
         """
         self.inner = inner^

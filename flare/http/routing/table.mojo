@@ -319,7 +319,7 @@ struct RouteTable(Copyable, Movable, Sized):
             method: The method.
             method_name: Its octets, read if it is `Method.OTHER`.
             path: The path that was not found.
-            captures: Memory to work in; empty afterwards.
+            captures: Scratch memory; empty afterwards.
 
         Returns:
             True if a redirect to the other path leads to a route.

@@ -42,7 +42,7 @@ struct H1State(Movable):
     """The state of an idle connection: plain data, no octets."""
 
     var limits: H1Limits
-    """Bounds on what the peer may send."""
+    """Limits on the peer's messages."""
     # `owes_plain_response` looks at the first eight as one word.
     var role: UInt8
     """The end of the connection, one of `Role`."""
@@ -88,7 +88,7 @@ struct H1State(Movable):
 
         Args:
             role: The end of the connection, one of `Role`.
-            limits: Bounds on what the peer may send.
+            limits: Limits on the peer's messages.
         """
         self.limits = limits
         self.role = role

@@ -155,7 +155,7 @@ def lists_member(value: Span[UInt8, _], member: Span[UInt8, _]) -> Bool:
             and without a comma.
 
     Returns:
-        True if it has.
+        True if so.
     """
     if len(member) == 0:
         return False

@@ -60,7 +60,7 @@ def read_part_head(
 
     Args:
         octets: The lines, each with its CR LF, without the empty one.
-        lines_max: The most lines there may be.
+        lines_max: The maximum number of lines.
 
     Returns:
         The part.

@@ -99,7 +99,7 @@ struct EpollBackend(Backend):
 
         Args:
             operation: The operation.
-            completions: For what is complete at once.
+            completions: The list for operations that complete at once.
         """
         ref o = operation.state[]
         if o.descriptor < 0:

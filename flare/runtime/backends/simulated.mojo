@@ -67,8 +67,7 @@ struct SimulatedBackend(Backend):
 
         Args:
             operation: The operation.
-            completions: For an answer to an earlier submission, if one is to
-                come late.
+            completions: The list for a late answer to an earlier submission.
         """
         ref s = self.network.state[]
         if self.network.find(operation.state[].descriptor) < 0:

@@ -61,14 +61,15 @@ struct SimulatedFaults(Copyable, Movable):
             short_receives: Receives that carry less.
             short_sends: Sends that carry less.
             delays: Completions that take longer.
-            reordered: Turns whose completions come in any order.
+            reordered: Turns whose completions arrive in any order.
             resets: Connections that break.
             missing_buffers: Receives that find no buffer.
             droughts: Receives at which the pool of buffers runs dry.
             accept_errors: Accepts that fail.
-            late_cancels: Cancellations that come too late.
+            late_cancels: Cancellations that arrive too late.
             stale_completions: Answers to earlier submissions.
-            early_finals: Multishot operations that end though they could go on.
+            early_finals: Multishot operations that end although they could
+                continue.
             delay_ms_max: How long a delay may last.
         """
         self.short_receives = short_receives

@@ -249,7 +249,7 @@ struct SimulatedNetwork(TrivialRegisterPassable):
         socket: Int = -1,
         value: Int = 0,
     ):
-        """Adds an event to the trace, if one is wanted.
+        """Adds an event to the trace, if tracing is on.
 
         Args:
             what: The event.
@@ -266,7 +266,7 @@ struct SimulatedNetwork(TrivialRegisterPassable):
         """Limits the clock until the next call.
 
         Args:
-            limit_ms: The last time there is; now, to make time stand still.
+            limit_ms: The latest time; the present time stops the clock.
         """
         self.state[].clock_limit_ms = limit_ms
 
@@ -379,8 +379,8 @@ struct SimulatedNetwork(TrivialRegisterPassable):
     def close(self, index: Int):
         """Closes a descriptor.
 
-        As in TCP, unreceived octets reset the connection, and octets that the
-        other end has not read are lost (RFC 9112 section 9.6).
+        As in TCP, closing with unread octets resets the connection, and the
+        other end loses octets that it has not read (RFC 9112 section 9.6).
 
         Args:
             index: An open socket.
@@ -433,8 +433,7 @@ struct Peer(TrivialRegisterPassable):
         """Sends octets at once, even if the other end has many unread ones.
 
         Args:
-            octets: The octets; they are lost if the connection is broken or
-                closed.
+            octets: The octets; dropped if the connection is broken or closed.
         """
         var other = self._other()
         if other < 0 or self._socket()[].sending_ended:
@@ -455,7 +454,8 @@ struct Peer(TrivialRegisterPassable):
         """Returns the octets that have arrived.
 
         Args:
-            octets_max: How much to take; the rest stays in the way of more.
+            octets_max: The maximum number of octets; the rest still occupies
+                the sender's room.
 
         Returns:
             The octets since the last call.
@@ -512,8 +512,8 @@ struct Peer(TrivialRegisterPassable):
         """Returns whether nothing more will arrive.
 
         Returns:
-            True if the other end has ended or broken the connection and what
-            had arrived was taken.
+            True if the other end has ended or broken the connection, and the
+            caller has taken all octets that arrived.
         """
         if not self._is_mine():
             return True

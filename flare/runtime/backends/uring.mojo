@@ -128,7 +128,8 @@ struct UringBackend(Backend):
 
     @staticmethod
     def open(buffers: BufferPool) -> Tuple[Int, Optional[Self]]:
-        """Sets the rings up, which shows whether the kernel has what is used.
+        """Creates the rings; fails if the kernel lacks a feature that flare
+        uses.
 
         Args:
             buffers: The pool of receive buffers.

@@ -165,7 +165,8 @@ def slot_used_again_gets_no_old_answer[W: ReactorWorld]() raises:
 
 
 def slot_may_change_its_descriptor[W: ReactorWorld]() raises:
-    """A slot that goes over to another connection gets only its octets.
+    """A slot that changes to another connection gets only that connection's
+    octets.
 
     Parameters:
         W: The world it is played in.

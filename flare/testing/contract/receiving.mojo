@@ -116,7 +116,7 @@ def receive_may_be_bounded[W: ReactorWorld]() raises:
 
 
 def read_fills_memory_of_the_owner[W: ReactorWorld]() raises:
-    """A read puts octets where its owner says and leaves the rest.
+    """A read writes octets into its owner's memory, and changes no other octet.
 
     Parameters:
         W: The world it is played in.

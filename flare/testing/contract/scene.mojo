@@ -196,7 +196,7 @@ struct Scene[W: ReactorWorld](Movable):
 
         Args:
             descriptor: The socket.
-            multishot: Whether it goes on after a completion.
+            multishot: Whether the operation continues after a completion.
 
         Returns:
             The operation.
@@ -211,7 +211,7 @@ struct Scene[W: ReactorWorld](Movable):
 
         Args:
             descriptor: The socket.
-            octets: The room for what arrives.
+            octets: The room for received octets.
 
         Returns:
             The operation.

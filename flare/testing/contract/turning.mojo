@@ -22,7 +22,7 @@ comptime _MANY = 500
 
 
 def nothing_is_called_inside_a_submission[W: ReactorWorld]() raises:
-    """Completions come in a turn, also those that are known at once.
+    """Completions arrive in a turn, also those that are known at once.
 
     Parameters:
         W: The world it is played in.

@@ -130,7 +130,7 @@ struct CallState(Movable):
         """Describes the call at its end.
 
         Returns:
-            The record; the call has an aim.
+            The record; the call's target is set.
         """
         return CallRecord(
             String(StringSlice(unsafe_from_utf8=self.method_text.span())),

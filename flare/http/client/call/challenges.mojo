@@ -17,7 +17,7 @@ def proof_for(call: Call) raises -> String:
     answers a challenge.
 
     Args:
-        call: The call; it has an aim.
+        call: The call; its target is set.
 
     Returns:
         The value; empty without a challenge, or if the program has set the

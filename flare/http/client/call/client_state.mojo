@@ -213,8 +213,8 @@ struct ClientState(Movable):
             The block; give it to `end_call`.
 
         Raises:
-            ClientError: `client.other prepare` where the caller may not wait,
-                or no loop can be made for it.
+            ClientError: `client.other prepare` if the caller may not wait, or
+                no loop can be created for it.
         """
         # A script gets its loop, and so its clock, here.
         try:
@@ -340,7 +340,7 @@ struct CallOwner(Movable):
 
 
 def http_url(text: StringSlice) raises -> Url:
-    """Parses a URL that can be asked for.
+    """Parses a URL that the client supports.
 
     Args:
         text: An absolute URL.

@@ -17,14 +17,14 @@ def cookies_for(
 
     Args:
         state: The client.
-        call: The call; it has an aim.
+        call: The call; its target is set.
         common: The fields of every request to its origin.
 
     Returns:
         The value; empty if no field is sent, or the program has set one.
 
     Raises:
-        Error: Never for a call that has an aim.
+        Error: Never for a call whose target is set.
     """
     if not state[].config.cookies or len(state[].config.cookies.value()) == 0:
         return String()
@@ -43,7 +43,7 @@ def keep_cookies(state: PointerTo[ClientState], call: Call) raises:
         call: The call; the head of a response has arrived.
 
     Raises:
-        Error: Never for a call that has an aim.
+        Error: Never for a call whose target is set.
     """
     if not state[].config.cookies:
         return

@@ -21,12 +21,12 @@ def lent(
 
     Args:
         state: The client.
-        call: The call; it has an aim.
+        call: The call; its target is set.
         can_repeat: As in `Pool.lend`.
         wants_new: As in `Pool.lend`.
 
     Returns:
-        The exchange of the call; its connection goes back to the pool.
+        The exchange of the call; its connection returns to the pool.
 
     Raises:
         ClientError: If no connection can be opened.

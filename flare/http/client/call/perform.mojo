@@ -36,7 +36,7 @@ def perform(owner: CallOwner) raises -> Response:
     """Carries out a call whose content is in memory.
 
     Args:
-        owner: The call; it has an aim.
+        owner: The call; its target is set.
 
     Returns:
         The response, after all redirects.
@@ -65,7 +65,7 @@ def answered(
 
     Args:
         state: The client.
-        call: The call; it has an aim.
+        call: The call; its target is set.
         octets_max: The longest content of the response.
 
     Returns:
@@ -128,8 +128,8 @@ def goes_on(state: PointerTo[ClientState], call: Call) raises -> Bool:
         call: The call; the head of a response has arrived.
 
     Returns:
-        True if the content was dropped, and another request is due; the call
-        has its aim.
+        True if the content was dropped and another request is due, whose target
+        is set.
 
     Raises:
         ClientError: `client.bad_redirect redirect`, `client.too_many_redirects
@@ -278,11 +278,11 @@ def fields_of(
 
     Args:
         state: The client.
-        call: The call; it has an aim.
+        call: The call; its target is set.
         length: The length of the content.
 
     Returns:
-        The fields, in place until the call ends or is aimed elsewhere.
+        The fields, valid until the call ends or gets another target.
 
     Raises:
         ClientError: `client.bad_request prepare`.

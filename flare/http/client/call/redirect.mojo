@@ -82,8 +82,8 @@ def redirection(
     """Decides how a call continues after a redirect.
 
     Args:
-        base: The URL that was asked for.
-        method: The method it was asked with.
+        base: The URL of the redirected request.
+        method: The method of the redirected request.
         status: The status, a redirection.
         location: The value of Location, which is read as browsers do.
 

@@ -30,7 +30,7 @@ def aim(
 
     Args:
         state: The client.
-        call: The call; it has no aim yet.
+        call: The call; its target is not set.
         url: An absolute URL, or a reference that is joined to the base URL.
         query: Parameters to append to it, escaped.
 

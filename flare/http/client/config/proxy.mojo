@@ -143,8 +143,8 @@ struct Proxy(Copyable, Movable):
 struct ProxyRules(Copyable, Movable):
     """The proxies by host.
 
-    The environment is not read: a program passes the texts of the variables it
-    wants to apply.
+    The function reads no environment: the program passes the texts of the
+    variables.
     """
 
     var http: Optional[Proxy]

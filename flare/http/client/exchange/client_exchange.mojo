@@ -41,7 +41,7 @@ struct ClientExchange(TrivialRegisterPassable):
         """Starts an exchange on the connection.
 
         Args:
-            content_octets_max: The longest content that may come.
+            content_octets_max: The longest content to accept.
         """
         ref s = self.state[]
         s.head_octets = 0
@@ -77,7 +77,8 @@ struct ClientExchange(TrivialRegisterPassable):
     def send(self, content: Span[UInt8, _], *, expects_continue: Bool) raises:
         """Sends the head and a whole content.
 
-        If possible, a short request goes out with the wait for the response.
+        If possible, one step of the loop sends a short request and waits for
+        the response.
 
         Args:
             content: The octets.
@@ -207,7 +208,7 @@ struct ClientExchange(TrivialRegisterPassable):
 
     @always_inline
     def status(self) -> Int:
-        """Returns the status of the head that came last.
+        """Returns the status of the latest head.
 
         Returns:
             The status.

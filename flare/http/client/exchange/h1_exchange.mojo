@@ -31,7 +31,7 @@ struct H1Exchange(TrivialRegisterPassable):
         """Starts the next exchange of the connection.
 
         Args:
-            content_octets_max: The longest content that may come.
+            content_octets_max: The longest content to accept.
         """
         self._connection().state[].exchanges += 1
         self.limit_content(content_octets_max)
@@ -40,7 +40,7 @@ struct H1Exchange(TrivialRegisterPassable):
         """Limits the content of the response.
 
         Args:
-            octets_max: The longest content that may come.
+            octets_max: The longest content to accept.
         """
         self._machine().limit_body(octets_max)
 
@@ -75,8 +75,8 @@ struct H1Exchange(TrivialRegisterPassable):
 
         Args:
             content: The octets.
-            may_wait: Whether a short request may go out together with the first
-                receive, in one step of the loop.
+            may_wait: Whether one step of the loop may send a short request and
+                submit the first receive.
 
         Raises:
             ClientError: If neither the request could be sent nor a response

@@ -32,8 +32,7 @@ def open_connection(
         exchange: The exchange; its clock bounds all of it.
 
     Returns:
-        How many microseconds the exchange with a proxy and the TLS handshake
-        took.
+        The microseconds that the proxy exchange and the TLS handshake took.
 
     Raises:
         ClientError: `client.refused connect`, `client.resolve connect`,

@@ -97,15 +97,16 @@ struct Pool(TrivialRegisterPassable):
         can_repeat: Bool = False,
         wants_new: Bool = False,
     ) raises -> Bool:
-        """Lends a connection, or room for one more, to an exchange. It waits
-        while there is neither.
+        """Lends a connection to an exchange, or the permission to open one.
+        Waits while neither is free.
 
         Args:
             origin: The origin of the request.
             exchange: The exchange; its clock bounds the wait.
-            can_repeat: The request is short, and is sent again if the
-                connection turns out to have ended.
-            wants_new: Only room will do.
+            can_repeat: Whether the request is short, and is repeated if the
+                connection has ended.
+            wants_new: Whether the caller needs the permission to open a
+                connection, not a kept one.
 
         Returns:
             True if the exchange has a connection; False if the caller may open
@@ -152,8 +153,8 @@ struct Pool(TrivialRegisterPassable):
         self._keep(origin, exchange.state[].connection.take())
 
     def discard(self, origin: Origin, exchange: ClientExchange):
-        """Closes the connection of an exchange that has failed, or was given
-        up.
+        """Closes the connection of an exchange that has failed or was
+        abandoned.
 
         Args:
             origin: The origin of the request.

@@ -37,14 +37,14 @@ def tunnelled(
     origin: Origin,
     limits: H1Limits,
 ) raises -> TcpStream:
-    """Asks a proxy to connect to an origin.
+    """Opens a tunnel to an origin through a proxy.
 
     Args:
         tcp: The connection to the proxy.
         proxy: The proxy.
         proof: The value of Proxy-Authorization for an HTTP proxy.
         origin: The origin.
-        limits: Bounds on the proxy's answer.
+        limits: Limits on the proxy's response.
 
     Returns:
         The same connection, which now leads to the origin.
@@ -145,7 +145,7 @@ def socks_greeting(has_user: Bool) -> List[UInt8]:
     """Writes the client's greeting (section 3).
 
     Args:
-        has_user: Whether user and password may be asked for.
+        has_user: Whether to offer authentication by user and password.
 
     Returns:
         The octets.

@@ -89,7 +89,7 @@ struct WaitQueue(TrivialRegisterPassable):
         """Marks the place of a fiber that no longer waits.
 
         Args:
-            waiter: The place. The queue frees it when its turn comes.
+            waiter: The place. The queue frees it when it reaches the front.
         """
         waiter[].has_left = True
         self.state[].length -= 1

@@ -71,13 +71,13 @@ struct ClientStream(Movable, Reader, Writer):
         self.close()
 
     def write(self, octets: Span[UInt8, _]) raises -> Int:
-        """Sends octets of the content, and parks while there is no room.
+        """Sends octets of the content; waits while the kernel has no room.
 
         Args:
             octets: The octets.
 
         Returns:
-            The number of octets taken, always all.
+            The number of octets written, always all.
 
         Raises:
             Error: `client.closed send` and others. If the server has answered
@@ -209,7 +209,8 @@ struct ClientStream(Movable, Reader, Writer):
         )
 
     def url(self) -> String:
-        """Returns the URL that is asked, after all redirections that were followed.
+        """Returns the URL of the present request, after the redirections that
+        were followed.
 
         Returns:
             The URL.
@@ -217,10 +218,10 @@ struct ClientStream(Movable, Reader, Writer):
         return self._state[].owner.call[].url_text()
 
     def timings(self) -> ExchangeTimings:
-        """Returns how long the phases took.
+        """Returns the durations of the phases.
 
         Returns:
-            The timings of those that are over.
+            The durations of the phases that have ended.
         """
         return self._state[].owner.call[].timings
 
@@ -259,9 +260,9 @@ struct ClientStream(Movable, Reader, Writer):
 
         Raises:
             Error: `client.closed content`, `client.timeout content`,
-                `client.encoding content` and others: the content read before
-                is then incomplete. `client.over content` if the exchange was
-                given up or has failed before.
+                `client.encoding content` and others: the content read before is
+                then incomplete. `client.over content` if the exchange was
+                abandoned or has failed before.
         """
         self._receive_head()
         ref response = self._state[].response
@@ -285,8 +286,8 @@ struct ClientStream(Movable, Reader, Writer):
         """Returns whether octets after the head have arrived.
 
         Returns:
-            True if `read` finds content, its end or a failure at once, or some
-            octets of what frames the content. False before the head was read.
+            True if `read` would find content, its end, a failure or framing
+            octets at once. False before the head was read.
         """
         ref s = self._state[]
         if s.is_over or s.response.state == ResponseSide.WHOLE:
@@ -299,7 +300,7 @@ struct ClientStream(Movable, Reader, Writer):
         """Reads the rest of the content.
 
         Args:
-            octets_max: The most octets there may be.
+            octets_max: The maximum number of octets.
 
         Returns:
             The octets.

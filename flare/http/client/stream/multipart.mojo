@@ -13,7 +13,7 @@ def send_form(var owner: CallOwner, form: MultipartForm) raises -> Response:
     """Sends a form, and receives the response.
 
     Args:
-        owner: The call; it has an aim.
+        owner: The call; its target is set.
         form: The form.
 
     Returns:

@@ -36,7 +36,7 @@ def opened(
     """Starts a request whose content is written piece by piece.
 
     Args:
-        owner: The call; it has an aim.
+        owner: The call; its target is set.
         length: The length of the content.
         expects_continue: Whether to ask the server first (100 Continue).
 
@@ -60,7 +60,7 @@ def streamed(var owner: CallOwner) raises -> ClientStream:
     """Starts a request whose response is read piece by piece.
 
     Args:
-        owner: The call; it has an aim.
+        owner: The call; its target is set.
 
     Returns:
         The stream; the head of the response has arrived.
@@ -97,7 +97,7 @@ def sent_from[
         reader: The reader, which is read to its end.
 
     Returns:
-        The response, even if it came before all was sent.
+        The response, even if it arrived before the whole request was sent.
 
     Raises:
         ClientError: If no response arrives; and the errors of the reader.

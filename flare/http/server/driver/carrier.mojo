@@ -58,8 +58,8 @@ from .connection import Connection, end_content_wait
 def exchange_functions() -> ExchangeFunctions:
     """Returns the functions that an exchange calls back.
 
-    They reach `process`, which starts exchanges. The compiler resolves such a
-    circle only through values, so the worker keeps them.
+    They call `process`, which starts exchanges. The compiler resolves such a
+    cycle only through values, so the worker stores them.
 
     Returns:
         The functions.

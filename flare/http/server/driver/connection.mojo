@@ -75,7 +75,7 @@ struct Connection(TrivialRegisterPassable):
         self.settle()
 
     def settle(self):
-        """Decides what the connection waits for next, or ends it."""
+        """Sets the next wait and deadline of the connection, or ends it."""
         var c = self.state
         recount(c, held_by_exchanges(c))
         if c[].ending.peer_ended:

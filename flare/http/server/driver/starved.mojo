@@ -17,10 +17,10 @@ of those that found no buffer."""
 
 
 def note_starved(w: PointerTo[WorkerState], slot: SlotHandle):
-    """Remembers a connection that found no free buffer.
+    """Adds a connection that found no free buffer to the waiting list.
 
-    Connections that end meanwhile leave their entries behind. These are dropped
-    when they may outnumber the others.
+    A connection that ends leaves its entry in the list. The worker drops such
+    entries when they may outnumber the others.
 
     Args:
         w: The worker.
@@ -41,8 +41,8 @@ def note_starved(w: PointerTo[WorkerState], slot: SlotHandle):
 def feed_starved(w: PointerTo[WorkerState]):
     """Resumes receiving on connections that found no free buffer.
 
-    As many as there are buffers, the longest waiting first: to let all of them
-    try for one would cost their square.
+    It resumes one connection for each free buffer, the longest waiting first.
+    Resuming all of them for each buffer would take quadratic time.
 
     Args:
         w: The worker.

@@ -55,8 +55,7 @@ def begin_tls(connection: Connection, context: TlsContext):
 
 
 def go_on_shaking_hands(w: PointerTo[WorkerState]):
-    """Continues handshakes that had to wait for a turn, the longest waiting
-    first.
+    """Continues waiting handshakes, the longest waiting first.
 
     Args:
         w: The worker, at the end of a turn.

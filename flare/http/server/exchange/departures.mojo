@@ -41,7 +41,7 @@ def stop_streams(c: PointerTo[ConnectionState]):
 
 
 def cut_off(x: Exchange):
-    """Abandons a request whose peer has left: it gets no answer.
+    """Abandons a request whose peer has left, without an answer.
 
     Args:
         x: The request.

@@ -36,10 +36,11 @@ def is_last_request(c: PointerTo[ConnectionState]) -> Bool:
     """Returns whether a connection carries no further request.
 
     Args:
-        c: The connection, which has just got one.
+        c: The connection, which has just received a request.
 
     Returns:
-        True if it has carried as many as it may, or if the server stops.
+        True if the connection has carried its maximum of requests, or the
+        server is stopping.
     """
     var w = worker_of(c)
     return c[].requests >= w[].config.max_keepalive_requests or w[].stopping
@@ -53,8 +54,8 @@ def start_handler(x: Exchange) -> Bool:
         x: The request.
 
     Returns:
-        False if the worker has too much to do; the request still counts as
-        running, and must be answered and finished.
+        False if the worker is overloaded; the request still counts as running,
+        and must be answered and finished.
     """
     var c = connection_of(x)
     var w = worker_of(c)
@@ -112,8 +113,8 @@ def cancel_handler(x: Exchange):
 def note_half_close(x: Exchange):
     """Cancels the next wait of a handler, because its peer sends no more.
 
-    Octets before the end count. An answer that needs no more waiting is sent:
-    the peer may still read.
+    The handler may read octets that arrived before the end. If it then answers
+    without waiting, the answer is sent, because the peer may still read.
 
     Args:
         x: The request, whose handler runs.

@@ -97,7 +97,7 @@ def is_content_late(x: Exchange) -> Bool:
         x: The request.
 
     Returns:
-        True if its time is over.
+        True if the time for the content is over.
     """
     return x[].awaits_content() and (
         worker_of(connection_of(x))[].reactor.now_ms()
@@ -133,7 +133,7 @@ def may_take_content(x: Exchange) -> Bool:
         x: The request.
 
     Returns:
-        True if there is room, or if the request continues without.
+        True if there is room, or if the request may exceed the budget.
     """
     var c = connection_of(x)
     var w = worker_of(c)
@@ -154,7 +154,7 @@ def gathers_content(x: Exchange) -> Bool:
         x: The request.
 
     Returns:
-        False too if the handler reads piece by piece, or has not asked yet.
+        False too if the handler reads piece by piece, or has not read yet.
     """
     return (
         x[].stage == ExchangeStage.RUNNING

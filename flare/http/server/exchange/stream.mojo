@@ -80,8 +80,8 @@ def answer_with_stream(x: Exchange, var response: Response):
 def report_error(x: Exchange, error: Error):
     """Logs and counts the error of a handler, unless its peer has left.
 
-    The kernel may report a reset to the handler before a completion reports
-    it. Such a failure is a cancelled request, not an error of the handler.
+    The handler may notice a reset before its completion arrives. Such a failure
+    counts as a cancelled request, not as an error of the handler.
 
     Args:
         x: The exchange.

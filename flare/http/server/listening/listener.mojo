@@ -202,7 +202,7 @@ struct Listener(Movable):
         """Returns whether another process keeps the socket open.
 
         Returns:
-            True if the passing process was not a server that hands over.
+            True unless a server handed the socket over.
         """
         return self._is_lent
 

@@ -183,7 +183,7 @@ struct Listening(Copyable, Movable):
             The result of `SuccessorChannel.start`.
 
         Raises:
-            An error `http.not_serving` if the server does not serve.
+            An error `http.not_serving` if the server is not serving.
         """
         var state = self._state
         state[].lock.acquire()

@@ -113,7 +113,7 @@ struct SuccessorChannel(Movable):
         return process
 
     def await_ready(self, process: Int, timeout_ms: Int) raises:
-        """Waits until the program serves, and ends it if it does not.
+        """Waits until the program serves; ends it if it does not.
 
         Args:
             process: The result of `start`.

@@ -49,7 +49,7 @@ struct AbortLine(TrivialRegisterPassable):
         """Watches for faults until `close`.
 
         Args:
-            workers: How many workers there are.
+            workers: The number of workers.
             supervised: Whether another process restarts this one. Then the
                 process ends without the runtime's backtrace, which takes so
                 long that the kernel would continue to accept connections for

@@ -133,9 +133,9 @@ struct ServerHandle(Copyable, Movable):
         this server once the program serves.
 
         The program gets the sockets by `Listener.from_systemd`. No client is
-        refused meanwhile: both servers accept for a moment, and this one
-        finishes its accepted connections. If the program ends before it
-        serves, or takes too long, this server continues as before.
+        refused: both servers accept for a moment, and this one finishes its
+        accepted connections. If the program ends before it serves, or takes too
+        long, this server continues as before.
 
         The call blocks its thread until the program serves. Use a thread that
         does not serve, or `blocking`.
@@ -148,7 +148,7 @@ struct ServerHandle(Copyable, Movable):
             The id of the new process.
 
         Raises:
-            An error `http.not_serving` if this server does not serve or is
+            An error `http.not_serving` if this server is not serving or is
             stopping, or `http.bad_command` if the command has no path or
             contains a NUL.
 
@@ -171,7 +171,7 @@ struct ServerHandle(Copyable, Movable):
         """Stops the server because another process holds its sockets.
 
         Returns:
-            False if it is already stopping, as the last one with these
+            False if the server is already stopping and no other process has its
             sockets.
         """
         var shared = self._shared
@@ -417,7 +417,7 @@ struct ServerHandle(Copyable, Movable):
         """Moves the counters to memory that forked processes share.
 
         Args:
-            workers: The number of workers to come.
+            workers: The number of workers to start.
         """
         var shared = self._shared
         shared[].lock.acquire()

@@ -11,12 +11,12 @@ comptime _LONGEST_MS = 5000
 
 
 struct RestartDelay(Copyable, Movable):
-    """Counts how often a worker died early, and delays its restarts.
+    """Computes the delay before a worker's restart from its early deaths.
 
     A worker that starts to serve is restarted within 50 ms, however often it
-    dies. Otherwise clients that can crash it could deny it to others. One that
-    dies before it serves waits up to 5 s, because faster retries help no
-    client.
+    dies. Otherwise a client that crashes it could deny service to others. A
+    worker that dies before it serves is restarted after up to 5 s, because
+    faster retries help no client.
     """
 
     var early_deaths: Int
@@ -32,12 +32,12 @@ struct RestartDelay(Copyable, Movable):
         """Counts a death.
 
         Args:
-            served: Whether the worker got to serve.
-            lived_ms: How long it lived.
-            requests: How many requests it was asked.
+            served: Whether the worker has served.
+            lived_ms: The lifetime of the worker.
+            requests: The number of requests that it received.
 
         Returns:
-            How many milliseconds to wait before the next start.
+            The milliseconds to wait before the next start.
         """
         if served and (
             lived_ms >= _LONG_LIFE_MS or requests >= _LONG_LIFE_REQUESTS

@@ -142,7 +142,7 @@ def run_plan(plan: PointerTo[ServePlan]) raises:
 
 
 def run_plan_here(plan: PointerTo[ServePlan]) raises:
-    """Runs all workers with what is compiled into this file.
+    """Runs all workers with the driver that is compiled into the program.
 
     Args:
         plan: The plan that they share; its sockets are open.

@@ -31,7 +31,7 @@ struct StartBarrier(TrivialRegisterPassable):
         """Creates a barrier.
 
         Args:
-            count: How many workers there are.
+            count: The number of workers.
 
         Returns:
             A handle; call `destroy` when every worker has passed.

@@ -21,7 +21,7 @@ struct WorkerQuestions(Movable):
 
         Args:
             watchdog_ms: The watchdog timeout of systemd, if it has set one.
-            workers: How many workers there are.
+            workers: The number of workers.
         """
         self.due_ms = Int.MAX
         self._period_ms = 0

@@ -262,7 +262,7 @@ def refuse(c: PointerTo[ConnectionState], error: H1Error) -> Bool:
         error: The violation.
 
     Returns:
-        False, as `advance` does, because no further request is read.
+        False, like `advance`, because the connection reads no further request.
     """
     var w = worker_of(c)
     var x = c[].h1.exchange.value()

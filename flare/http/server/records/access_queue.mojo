@@ -162,8 +162,8 @@ struct AccessQueue(TrivialRegisterPassable):
         """Writes the remaining records and ends the thread. All workers must
         have ended.
 
-        If the log is stuck for a second, its thread is abandoned, and its
-        memory stays.
+        If the log is stuck for a second, the server abandons its thread and
+        leaks its memory.
         """
         self.state[].lock.acquire()
         self.state[].ending = True

@@ -26,7 +26,7 @@ struct LogSink(ImplicitlyCopyable):
 
         Args:
             text: The line, without its end; a server cuts it off at 4,096
-                octets. The sink must copy what it keeps.
+                octets. The sink must copy the octets that it keeps.
         """
         write_line(self.write, text)
 

@@ -175,7 +175,7 @@ def inform(x: Exchange, status: Int, fields: HeaderMap) raises H1Error:
         fields: The fields.
 
     Raises:
-        H1Error: If it is too late for one, or a field breaks a rule.
+        H1Error: If the response has begun, or a field is invalid.
     """
     var c = connection_of(x)
     machine(c).send_informational(status, fields, output_of(c))
@@ -188,7 +188,7 @@ def write_stream_head(x: Exchange) raises H1Error:
         x: The exchange, which has the head.
 
     Raises:
-        H1Error: If its fields contradict one another; the output is as before.
+        H1Error: If its fields contradict one another; the output is unchanged.
     """
     var c = connection_of(x)
     var w = worker_of(c)

@@ -113,7 +113,7 @@ struct H1Exchanges(Movable):
         """Creates the state before the first request.
 
         Args:
-            limits: Bounds on what the peer may send.
+            limits: Limits on the peer's messages.
         """
         self.state = H1State(Role.SERVER, limits)
         self.exchange = None
@@ -286,7 +286,7 @@ struct ConnectionState(Movable):
         Args:
             worker: The worker of the connection.
             descriptor: The socket.
-            limits: Bounds on what the peer may send.
+            limits: Limits on the peer's messages.
         """
         self.receiving = Receiving()
         self.outbox = Outbox()

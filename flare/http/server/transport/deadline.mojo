@@ -38,8 +38,8 @@ def begin_waiting(c: PointerTo[ConnectionState]):
 def choose_deadline(c: PointerTo[ConnectionState]):
     """Sets the deadline for the present wait of an open connection.
 
-    A wait that continues keeps its deadline, so that octets which dribble in
-    do not extend it.
+    A wait that continues keeps its deadline, so that slowly arriving octets do
+    not extend it.
 
     Args:
         c: The connection.
@@ -148,7 +148,7 @@ def go_on_awaiting_reader(c: PointerTo[ConnectionState]) -> Bool:
         c: The connection, which waits for its peer to read.
 
     Returns:
-        False if its time is over.
+        False if the time of the connection is over.
     """
     var deadline_ms = c[].outbox.budget.deadline_ms()
     if worker_of(c)[].reactor.now_ms() >= deadline_ms:

@@ -56,8 +56,8 @@ def stream_room(c: PointerTo[ConnectionState]) -> Int:
         c: The connection.
 
     Returns:
-        64 KiB or so, or what fits a buffer of the usual size where the worker
-        has buffered all that it may.
+        About 64 KiB; the rest of a usual buffer if the worker's budget is used
+        up.
     """
     return STREAM_OCTETS_MAX if not is_full(worker_of(c)) else OUTPUT_OCTETS
 
@@ -240,7 +240,7 @@ def keep_large(c: PointerTo[ConnectionState], var content: Body):
 
     Args:
         c: The connection, which keeps no other.
-        content: The content, sent after what has gathered.
+        content: The content, sent after the collected output.
     """
     c[].outbox.large = content^
     c[].outbox.large_sent = 0

@@ -7,8 +7,8 @@ from flare.tls import TlsContext, TlsMachine
 struct TlsTransport(Movable):
     """The TLS state of one connection.
 
-    A client that connects and stays silent costs only this, and no TLS
-    machine.
+    A client that connects and stays silent costs only this state, because the
+    TLS machine is created at its first octet.
     """
 
     var context: TlsContext

@@ -161,7 +161,7 @@ struct WorkerState(Movable):
         """Lends a block for a request.
 
         Args:
-            connection: The connection that it will come on.
+            connection: The connection of the request.
 
         Returns:
             The block, ready for a new head.
@@ -267,9 +267,8 @@ struct WorkerState(Movable):
 
     @always_inline
     def make_content_room(mut self, x: Exchange, count: Int):
-        """Moves the content of a request to longer memory. Its length is
-        bounded: it gets a few times as much memory as the octets so far, but
-        not more than the content may have.
+        """Moves the content of a request to larger memory: a few times its
+        present length, up to the content limit.
 
         Args:
             x: The request.
@@ -309,8 +308,8 @@ struct WorkerState(Movable):
         """Takes an output buffer back.
 
         Args:
-            buffer: The buffer; one that has grown is freed, the others go back
-                to the pool.
+            buffer: The buffer; if it has grown, it is freed, otherwise it
+                returns to the pool.
         """
         self.outputs.lent -= 1
         if buffer.capacity() > LARGE_BUFFER_OCTETS:
@@ -357,11 +356,11 @@ struct WorkerState(Movable):
     def trim_exchanges(mut self, kept: Int) -> Bool:
         """Frees the memory of half of the unused request blocks.
 
-        The blocks themselves stay: a fiber that outlived its request checks
-        there whether it is over, and finds the number 0.
+        The blocks themselves stay, because a fiber that outlived its request
+        reads the request number there, and finds 0.
 
         Args:
-            kept: How many keep their memory.
+            kept: The number of blocks that keep their memory.
 
         Returns:
             True if another call would free more.

@@ -88,12 +88,12 @@ def admit(
     descriptor: Int32,
     listener: Optional[PointerTo[ListenerState]] = None,
 ) -> Bool:
-    """Starts a connection on an accepted socket, or closes one that is not
-    served.
+    """Starts a connection on an accepted socket, or closes a socket that the
+    server does not accept.
 
     Args:
         w: The worker.
-        descriptor: The socket; it belongs to the worker if there is room.
+        descriptor: The socket; owned by the worker if a slot is free.
         listener: The listener that accepted it, if known.
 
     Returns:
@@ -188,7 +188,7 @@ def shed_connections(w: PointerTo[WorkerState]) -> Bool:
         w: The worker.
 
     Returns:
-        True if some end now.
+        True if at least one connection ends now.
     """
     if w[].stopping:
         # They end anyhow, and may still ask within their time.

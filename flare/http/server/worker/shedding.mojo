@@ -57,7 +57,8 @@ def shed(w: PointerTo[WorkerState]):
     """Ends the connections that hold most memory, at most once per interval.
 
     Args:
-        w: The worker, whose budget is used up, or where others wait for room.
+        w: The worker, whose budget is used up, or which has connections that
+            wait for room.
     """
     ref budget = w[].budget
     var now_ms = w[].reactor.now_ms()

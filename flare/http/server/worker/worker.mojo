@@ -71,7 +71,7 @@ struct Worker(TrivialRegisterPassable):
         w[].listeners.append(listener)
 
     def prepare(self) -> Int:
-        """Reserves the resources that connections could otherwise exhaust.
+        """Reserves descriptors and memory before connections can exhaust them.
 
         Returns:
             0, or the negated errno if the worker should not serve.
@@ -174,7 +174,7 @@ struct Worker(TrivialRegisterPassable):
             descriptor: The socket; it belongs to the worker from now on.
 
         Returns:
-            False if there is no room for it.
+            False if no slot is free.
         """
         return admit(self.state, descriptor)
 
