@@ -44,7 +44,7 @@ def main() raises:
     names[IpAddr.localhost_v4()] = "this machine"
     print("127.0.0.1 is", names[IpAddr.parse("127.0.0.1")])
 
-    # The parser refuses what other programs might read differently.
+    # The parser refuses texts that other programs might read differently.
     for text in ["010.0.0.1", "10.1", "fe80::1%eth0", "10.0.0.1\r\n"]:
         try:
             print("accepted:", IpAddr.parse(text))

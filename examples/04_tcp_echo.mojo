@@ -9,7 +9,7 @@ from flare.tcp import TcpListener, TcpStream
 
 
 def echo(var peer: TcpStream) raises:
-    # A wait parks this fiber only; others go on.
+    # A wait parks this fiber only; others continue.
     var octets = List[UInt8](length=4096, fill=0)
     while True:
         var count = peer.read(Span(octets))

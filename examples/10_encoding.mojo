@@ -47,7 +47,7 @@ def main() raises:
     var limits = DecodingLimits(ratio_max=2_000)
     print(len(decompress(Span(bomb), ContentCoding.GZIP, limits)))
 
-    # Middleware compresses what a client accepts compressed.
+    # Middleware compresses responses if the client accepts it.
     var router = Router()
     router.get("/", page)
     var client = TestClient(Compress(router^))

@@ -16,7 +16,7 @@ def main() raises:
     def echo() raises {var server^}:
         var octets = List[UInt8](length=2048, fill=0)
         while True:
-            # A wait parks this fiber only; others go on.
+            # A wait parks this fiber only; others continue.
             var count, sender = server.recv_from(Span(octets))
             if count == 0:
                 return

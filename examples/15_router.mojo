@@ -17,7 +17,7 @@ def create_user(req: Request) raises -> Response:
     return created(req.text(), location="/users/8")
 
 
-# The types of the parameters say what the function needs. A request that lacks
+# The types of the parameters declare the function's needs. A request that lacks
 # it is answered 400 and never gets here.
 def show_item(id: Path[Int], page: Query["page", Int]) raises -> String:
     return String("item ", id.value, ", page ", page.value.or_else(1))

@@ -35,6 +35,10 @@ KINDS = {
     "where": "'where' for a condition",
     "behind": "'behind' for an order",
     "inverted": "a condition or a question by inverted order",
+    "what": "'what' in place of a noun, or 'those who'",
+    "idiom": "a phrase for which the field has a term",
+    "terse": "an entry that names no noun, such as 'True if it does.'",
+    "constructor": "a constructor not described by 'Creates …' or the like",
     "long": f"a sentence of more than {WORDS_MAX} words",
 }
 
@@ -80,6 +84,28 @@ INVERTED = re.compile(
     r"|, (?:be it|had (?:it|the)|were (?:it|the))\b"
 )
 
+# "What" as an object; a question and "what to do" are good English.
+WHAT = re.compile(
+    r"\b(?:[Ww]hat)\b(?! (?:to|if|is called|happens)\b)(?!.*\?$)|\bthose who\b"
+)
+IDIOM = re.compile(
+    r"\bupper and lower case differ\b|\bwithout regard to case\b"
+    r"|\b[Uu]nless caught\b|\bleaves? it to\b|\bfor ever\b"
+    r"|\b(?:go|goes|going|went) (?:on|over)\b|\bmost (?:\w+ )?there may be\b"
+    r"|\bstays? (?:the|a) \w+'s\b|; -1 if it is\.|\bby turns\b"
+    r"|\b(?:has|have) come\b|\bstill to come\b"
+)
+# An entry of a section that leans on the name before it.
+TERSE = re.compile(
+    r"(?:True|False|Whether) (?:if )?(?:it|they|one|any|both|so|each|then)"
+    r"(?: (?:is|are|does|do|did|has|may|was|were|so))?\.$"
+    r"|If (?:it|they|one|there)(?: \w+){1,2}\.$|How (?:many|long|often)\.$"
+)
+CREATES = re.compile(
+    r"(?:Creates|Copies|Moves|Takes ownership|Parses|Allocates|Loads"
+    r"|Fails the build)\b"
+)
+
 
 class Hit(NamedTuple):
     """Says where a shape was found."""
@@ -107,6 +133,8 @@ def sentence_kinds(text: str) -> Iterator[str]:
     """Lists the shapes of one sentence."""
     if SUBJECT.search(text):
         yield "subject"
+    elif WHAT.search(text):
+        yield "what"
     if WHERE.search(text):
         yield "where"
     for match in BEHIND.finditer(text):
@@ -115,6 +143,8 @@ def sentence_kinds(text: str) -> Iterator[str]:
             break
     if INVERTED.search(text):
         yield "inverted"
+    if IDIOM.search(text):
+        yield "idiom"
     if len(text.split()) > WORDS_MAX:
         yield "long"
 
@@ -125,6 +155,9 @@ def docstring_kinds(docstring: Docstring) -> Iterator[str]:
     if docstring.kind == "field":
         if docstring.declares == "Bool" and not first.startswith("Whether"):
             yield "boolean"
+        return
+    if docstring.name == "__init__" and not CREATES.match(first):
+        yield "constructor"
         return
     is_weak = WEAK_VERB.match(first)
     if docstring.kind == "function":
@@ -152,7 +185,11 @@ def source_hits(source: Source) -> Iterator[Hit]:
         first = docstring.text.strip().split("\n")[0]
         for kind in docstring_kinds(docstring):
             yield Hit(kind, source.path, docstring.line, first)
-        passages += paragraphs(docstring.line, dedented(docstring.text))
+        parts = list(paragraphs(docstring.line, dedented(docstring.text)))
+        for entry in parts[1:]:
+            if TERSE.match(entry.text):
+                yield Hit("terse", source.path, entry.line, entry.text)
+        passages += parts
     for passage in passages:
         for text in sentences(plain(passage.text)):
             for kind in sentence_kinds(text):

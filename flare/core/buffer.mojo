@@ -80,7 +80,7 @@ struct Buffer(Movable, Sized):
         self._end = 0
 
     def __deinit__(deinit self):
-        """Frees the memory, or gives it back."""
+        """Frees the memory, or returns it to its lender."""
         _free(self._octets, self._lender, self._capacity)
 
     @always_inline
@@ -158,7 +158,7 @@ struct Buffer(Movable, Sized):
             count: The number of octets to be written; not negative.
 
         Returns:
-            Where to write them. Call `advance` afterwards.
+            The address to write them to. Call `advance` afterwards.
         """
         if self._capacity - self._end < count or not self._octets:
             self._make_room(count)

@@ -16,7 +16,7 @@ struct OctetBlock(Movable, Sized):
     var _length: Int
 
     def __init__(out self, *, length: Int):
-        """Allocates zeros.
+        """Allocates a block of zeros.
 
         Args:
             length: The number of octets; at least 1.

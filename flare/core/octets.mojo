@@ -69,7 +69,7 @@ struct OctetSet(ImplicitlyCopyable):
             b: Any octet.
 
         Returns:
-            True if it is a member.
+            True if the octet is a member.
         """
         return b < 128 and (self.map[Int(b >> 6)] >> UInt64(b & 63)) & 1 == 1
 

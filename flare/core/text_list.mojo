@@ -29,7 +29,7 @@ def text_at[texts: List[StaticString]](index: Int) -> StaticString:
 def index_of_text[
     texts: List[StaticString]
 ](octets: Span[UInt8, _]) -> Optional[Int]:
-    """Returns where octets stand in a list of texts.
+    """Returns the index of a text in a list.
 
     Parameters:
         texts: The list.

@@ -114,7 +114,7 @@ struct DatagramExchange(Movable):
     def next_truncated(
         self, mut findings: List[Finding], deadline_ms: Int
     ) raises -> Optional[Int]:
-        """Waits for answers, until one does not fit a datagram.
+        """Waits for answers, until one is truncated.
 
         Call it again after asking that question over TCP; other answers may
         have arrived meanwhile.

@@ -216,7 +216,7 @@ struct ExchangeState(Movable):
     var parameters: PathParameters
     """The values of the route's parameters."""
     var content: ContentState
-    """The content, as far as it has come."""
+    """The content received so far."""
     var content_wait: ContentWait
     """The deadline of a wait for it."""
     var gathered: Buffer

@@ -1,4 +1,4 @@
-"""Defines what a handler is."""
+"""Defines the handler traits."""
 
 from .request import Request
 from .response import Response

@@ -65,7 +65,7 @@ struct Json[T: Deinitable & Movable](Extractor, IntoResponse):
             A `Rejection`. The status is 415 if the content is neither
             `application/json` nor `…+json`; the text names the received type.
             It is 400 for malformed JSON, and 422 if the JSON is not such a
-            value; the text says what is wrong and where.
+            value; the text explains the mistake and its place.
         """
         comptime assert conforms_to(Self.T, FromJson), String(
             reflect[Self.T].name(),

@@ -1,4 +1,4 @@
-"""Stores what a client has received besides status and header fields.
+"""Stores a received content, its trailers and its timings.
 
 The block comes from the thread's recycler and returns to it. So a client that
 drops its responses allocates no memory once warm.

@@ -212,7 +212,7 @@ def _check_size(x: Exchange) raises:
 
 
 def _await_more(x: Exchange) raises:
-    # Returns when something has come, and perhaps a little early.
+    # Returns when content has arrived, and sometimes earlier.
     x[].check_content()
     if x[].peer_gone or not x[].carrier:
         raise Error(CUT_OFF, ": the peer left")

@@ -251,8 +251,9 @@ def _escapes_control(path: Span[UInt8, _]) -> Bool:
 
 
 def _target_of(req: Request) -> String:
-    # An absolute form names a host, which is not the one to ask. A path has only
-    # whole escapes, a query may have others: they go on as what they mean.
+    # An absolute form names a host, which is not the one to ask. A path has
+    # only whole escapes. A query may have others, which are forwarded by their
+    # meaning.
     if req.url.startswith("/"):
         return escaped_percents(req.url)
     var target = String(req.path) if req.path.byte_length() > 0 else String("/")

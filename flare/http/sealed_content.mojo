@@ -82,7 +82,7 @@ struct SealedContent(ImplicitlyCopyable, Sized):
         """Returns a view of the octets.
 
         Returns:
-            A view that lives as long as this.
+            A view that lives as long as the content.
         """
         return rebind[Span[UInt8, origin_of(self)]](
             self._pages[].octets()[self._start : self._start + len(self)]

@@ -81,7 +81,7 @@ def can_upgrade(x: Exchange, response: Response) -> Bool:
         response: The response; its status is 101.
 
     Returns:
-        False if it must be answered 426.
+        False if the server must answer 426.
     """
     if not x[].head.wants_upgrade or x[].head.body != BodyKind.NONE:
         return False

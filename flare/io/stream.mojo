@@ -1,4 +1,4 @@
-"""Defines what readers and writers of octets can do.
+"""Defines readers and writers of octets.
 
 A reader or writer that waits is a handle to state elsewhere. Its methods take
 `self`, so no copy is written back after the calling fiber was parked.

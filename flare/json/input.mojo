@@ -88,7 +88,7 @@ struct JsonInput(Movable):
         """Returns the reader of the text.
 
         Returns:
-            A handle, valid while this lives.
+            A handle, valid as long as its owner.
         """
         return JsonReader(self._state)
 

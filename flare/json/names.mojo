@@ -59,6 +59,6 @@ def is_optional[F: AnyType]() -> Bool:
         F: The type.
 
     Returns:
-        True if it is.
+        True for an `Optional`.
     """
     return reflect[F].base_name() == "Optional"

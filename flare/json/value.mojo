@@ -60,7 +60,7 @@ struct Value(FromJson, ImplicitlyCopyable, Sized, ToJson, Writable):
         """Returns whether the value is `null`.
 
         Returns:
-            True if it is.
+            True for `null`.
         """
         return self.node().kind == Node.NULL
 
@@ -68,7 +68,7 @@ struct Value(FromJson, ImplicitlyCopyable, Sized, ToJson, Writable):
         """Returns whether the value is `true` or `false`.
 
         Returns:
-            True if it is.
+            True for `true` and `false`.
         """
         return self.node().kind == Node.BOOL
 
@@ -76,7 +76,7 @@ struct Value(FromJson, ImplicitlyCopyable, Sized, ToJson, Writable):
         """Returns whether the value is a number.
 
         Returns:
-            True if it is.
+            True for an integer or another number.
         """
         return self.node().kind in (Node.INTEGER, Node.NUMBER)
 
@@ -84,7 +84,7 @@ struct Value(FromJson, ImplicitlyCopyable, Sized, ToJson, Writable):
         """Returns whether the value is a string.
 
         Returns:
-            True if it is.
+            True for a string.
         """
         return self.node().kind == Node.STRING
 
@@ -92,7 +92,7 @@ struct Value(FromJson, ImplicitlyCopyable, Sized, ToJson, Writable):
         """Returns whether the value is an array.
 
         Returns:
-            True if it is.
+            True for an array.
         """
         return self.node().kind == Node.ARRAY
 
@@ -100,7 +100,7 @@ struct Value(FromJson, ImplicitlyCopyable, Sized, ToJson, Writable):
         """Returns whether the value is an object.
 
         Returns:
-            True if it is.
+            True for an object.
         """
         return self.node().kind == Node.OBJECT
 

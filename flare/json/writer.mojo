@@ -104,7 +104,7 @@ struct JsonOutput(Movable):
         """Returns the writer of the text.
 
         Returns:
-            A handle, valid while this lives.
+            A handle, valid as long as its owner.
         """
         return JsonWriter(self._state)
 

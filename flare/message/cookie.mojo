@@ -45,7 +45,7 @@ struct SameSite(Equatable, TrivialRegisterPassable, Writable):
             other: The other rule.
 
         Returns:
-            True if they are.
+            True if both are equal.
         """
         return self._value == other._value
 
@@ -241,10 +241,10 @@ struct CookiePrefix(Equatable, TrivialRegisterPassable):
         """Returns whether two prefixes are equal.
 
         Args:
-            other: The other promise.
+            other: The other prefix.
 
         Returns:
-            True if they are.
+            True if both are equal.
         """
         return self._value == other._value
 

@@ -88,7 +88,7 @@ def path_matches(path: Span[UInt8, _], prefix: Span[UInt8, _]) -> Bool:
         prefix: The path of a cookie, at least `/`.
 
     Returns:
-        True if it does (section 5.1.4).
+        True if the cookie's path matches (section 5.1.4).
     """
     var count = len(prefix)
     if len(path) < count or not equals(path[:count], prefix):

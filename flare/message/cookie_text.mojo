@@ -1,8 +1,8 @@
 """Parses the fields Cookie and Set-Cookie (RFC 6265bis section 5).
 
 Parsing is more lenient than writing, because clients and servers must accept
-what others send. Octets that are not UTF-8 are skipped: they cannot be stored
-as text.
+cookies that others send. Octets that are not UTF-8 are skipped: they cannot be
+stored as text.
 """
 
 from flare.core import (

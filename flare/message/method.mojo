@@ -108,7 +108,8 @@ struct Method(Equatable, Hashable, TrivialRegisterPassable, Writable):
             text: The name.
 
         Returns:
-            True if so. False for an extension method, whose name is not stored.
+            True if the names are equal. False for an extension method, whose
+            name is not stored.
         """
         var other = Self.from_octets(text.as_bytes())
         return self.id == other.id and other.id != 0

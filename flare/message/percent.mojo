@@ -134,7 +134,7 @@ def equals_decoded[
         wanted: The decoded octets to compare with.
 
     Returns:
-        True if they do.
+        True if the decoded octets are equal.
     """
     var i = 0
     for b in wanted:

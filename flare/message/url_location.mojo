@@ -1,11 +1,11 @@
 """Parses the value of a Location field as browsers do (WHATWG URL Standard).
 
-Servers send what browsers accept, not what RFC 3986 allows: `/a b`, `/100%`,
-`\\x`. The basic URL parser of the standard (section 4.4) accepts all of it.
-The functions here are that parser for the schemes http, https, ws and wss.
-They are stricter about the host, which decides where the request goes. It has
-no user information, no letters beyond ASCII (IDNA), and no octets that DNS
-names cannot have.
+Servers send references that browsers accept but RFC 3986 does not allow: `/a
+b`, `/100%`, `\\x`. The basic URL parser of the standard (section 4.4) accepts
+all of it. The functions here are that parser for the schemes http, https, ws
+and wss. They are stricter about the host, which decides where the request goes.
+It has no user information, no letters beyond ASCII (IDNA), and no octets that
+DNS names cannot have.
 """
 
 from flare.core import (

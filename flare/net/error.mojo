@@ -170,7 +170,7 @@ def checked(
     result: Int,
     address: Optional[SocketAddr] = None,
 ) raises -> Int:
-    """Raises the error that a result of `flare.sys` stands for, if any.
+    """Returns a result of `flare.sys`, or raises its error if it is negative.
 
     Args:
         operation: The operation, one of `NET_OPERATIONS`.

@@ -109,7 +109,7 @@ struct NetErrorText(ImplicitlyCopyable, Writable):
 
 
 def parse_net_error(octets: Span[UInt8, _]) -> Optional[NetErrorText]:
-    """Parses the text form.
+    """Parses the text of a `NetError`.
 
     Args:
         octets: The whole text of an error.

@@ -150,7 +150,7 @@ struct RawSocket(Movable, SocketOptions):
         return self._descriptor
 
     def descriptor(self) -> Int32:
-        """Returns the descriptor, which stays the socket's.
+        """Returns the descriptor, which the socket still owns.
 
         The number alone does not keep the socket open: Mojo destroys a value
         after its last use. Use the socket again (`_ = socket^`) after the last

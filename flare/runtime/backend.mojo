@@ -1,4 +1,4 @@
-"""Defines what a kernel interface must do for a reactor.
+"""Defines the operations of a kernel interface for a reactor.
 
 A backend completes operations. A readiness backend makes the system call when
 the descriptor is ready, and reports the same completion. Only the reactor's

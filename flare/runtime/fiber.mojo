@@ -444,7 +444,7 @@ def _on_beside_complete(operation: Operation):
         operation.state[].owner.value().unsafe_bitcast[FiberState]()
     )
     var own = fiber.operation()
-    # An operation that may have come first counts as first.
+    # An operation that may have completed first counts as first.
     if own.is_idle() or own.state[].tried_again:
         fiber.state[].present.came_first = True
     if own.is_idle():

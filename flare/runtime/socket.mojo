@@ -172,7 +172,7 @@ struct FiberSocket(TrivialRegisterPassable):
         return Atomic.load(Pointer(to=self.state[].closed)) == 0
 
     def descriptor(self) -> Int32:
-        """Returns the descriptor, which stays the socket's.
+        """Returns the descriptor, which the socket still owns.
 
         Returns:
             The descriptor, or -1 after `close`.

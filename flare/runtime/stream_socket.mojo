@@ -10,8 +10,7 @@ trait StreamSocket(Reader, SocketOptions, Writer):
     """A stream on which fibers wait: read, write, close."""
 
     def unsafe_socket(self) -> FiberSocket:
-        """Returns the socket that fibers wait on, which stays owned by the
-        stream.
+        """Returns the socket that fibers wait on, which the stream still owns.
 
         Returns:
             The socket.
@@ -122,6 +121,6 @@ trait StreamSocket(Reader, SocketOptions, Writer):
         """Returns the descriptor, for options.
 
         Returns:
-            The descriptor, valid until the stream is closed; -1 if it is.
+            The descriptor, valid until the stream is closed; -1 afterwards.
         """
         return self.unsafe_socket().descriptor()

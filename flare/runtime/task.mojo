@@ -275,7 +275,7 @@ def captures_a_view[F: Movable]() -> Bool:
         F: The type of the closure.
 
     Returns:
-        False if it owns all its captures.
+        False if the closure owns all its captures.
     """
     var name = String(reflect[F].name())
     var captures = name.find("__storage[")

@@ -1,7 +1,7 @@
 """Sends and receives many datagrams in one call (sendmmsg(2), recvmmsg(2)).
 
 The kernel reads and writes memory that the slots keep on the heap, and only
-while such a call lasts. Each function returns what the kernel returned, or the
+while such a call lasts. Each function returns the kernel's result, or the
 negated errno.
 """
 

@@ -1,6 +1,6 @@
 """Waits for readiness with epoll.
 
-Each function returns what the kernel returned, or the negated errno.
+Each function returns the kernel's result, or the negated errno.
 """
 
 from std.ffi import c_int, external_call
@@ -136,7 +136,7 @@ def epoll_wait(
 
     Args:
         epoll: The epoll descriptor.
-        events: The memory for them.
+        events: The memory for the events.
         count: How many fit.
         timeout_ms: The longest wait, limited to 31 bits; -1 waits without
             limit.

@@ -113,7 +113,7 @@ comptime EHOSTUNREACH = 113
 comptime EALREADY = 114
 """An earlier connect is still under way."""
 comptime EINPROGRESS = 115
-"""The connect has started and goes on by itself."""
+"""The connect has started and continues in the background."""
 comptime ECANCELED = 125
 """The operation was cancelled."""
 

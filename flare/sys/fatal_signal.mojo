@@ -57,7 +57,7 @@ comptime _DATA = (
     "flare_fatal_signals: .quad 0\n.popsection\n"
 )
 
-# Watches come and go on several threads; the handler must find one state.
+# Several threads open and close watches; the handler must find one state.
 comptime _STATE = _Global[
     StorageType=PointerTo[_FatalState], "flare_fatal_state", _make_state
 ]

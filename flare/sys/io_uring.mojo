@@ -59,7 +59,7 @@ comptime POLL_MULTISHOT: UInt32 = 1
 comptime CQE_BUFFER: UInt32 = 1
 """The completion names a buffer."""
 comptime CQE_MORE: UInt32 = 2
-"""The submission goes on."""
+"""More completions of the submission will follow."""
 
 
 @fieldwise_init
@@ -73,7 +73,7 @@ struct SubmissionEntry(TrivialRegisterPassable):
     var io_priority: UInt16
     """Bits that depend on the operation."""
     var descriptor: Int32
-    """On what."""
+    """The descriptor."""
     var offset: UInt64
     """An offset, or a second address."""
     var address: UInt64

@@ -1,7 +1,7 @@
-"""Asks listening sockets what waits in their queue, and keeps new peers off.
+"""Checks the queues of listening sockets, and holds new peers back.
 
-Every function returns what the kernel returned: a result that is not negative,
-or the negated error number of `flare.sys.errno`.
+Every function returns the kernel's result: a number that is not negative, or
+the negated error number of `flare.sys.errno`.
 """
 
 from std.ffi import c_int, c_uint, external_call

@@ -1,6 +1,6 @@
 """Maps memory: rings shared with the kernel, slabs, and fiber stacks.
 
-Each function returns what the kernel returned, or the negated errno.
+Each function returns the kernel's result, or the negated errno.
 """
 
 from std.ffi import c_int, external_call

@@ -1,6 +1,6 @@
 """Joins multicast groups and names network interfaces.
 
-Each function returns what the kernel returned, or the negated errno.
+Each function returns the kernel's result, or the negated errno.
 """
 
 from std.ffi import c_int, c_uint, external_call

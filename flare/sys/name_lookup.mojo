@@ -13,7 +13,7 @@ comptime LOOKUP_NO_NAME = -2
 comptime LOOKUP_AGAIN = -3
 """No server could be reached, or it failed for now (EAI_AGAIN)."""
 comptime LOOKUP_FAILED = -4
-"""A server failed and will go on failing (EAI_FAIL)."""
+"""A server failed permanently (EAI_FAIL)."""
 comptime LOOKUP_NO_DATA = -5
 """The name has no address (EAI_NODATA)."""
 comptime LOOKUP_NO_FAMILY = -9

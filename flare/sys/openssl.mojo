@@ -171,8 +171,8 @@ struct OpenSsl(TrivialRegisterPassable):
         """Returns and removes the errors of the calling thread.
 
         Returns:
-            The part of the library and its reason, of the first TLS error,
-            otherwise of the first error; zeros if there is none.
+            The library part and the reason of the first TLS error, otherwise of
+            the first error; zeros without an error.
         """
         var part = 0
         var reason = 0

@@ -1,4 +1,4 @@
-"""Reads certificates and keys from PEM (RFC 7468), and what is in them."""
+"""Reads certificates and keys from PEM (RFC 7468), and their contents."""
 
 from std.ffi import c_int, c_uint
 

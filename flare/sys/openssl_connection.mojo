@@ -1,6 +1,6 @@
 """Wraps SSL: one connection over a BIO of ours.
 
-Each call works on what lies in the `BioState` and never waits. `@no_inline`
+Each call works on the octets in the `BioState` and never waits. `@no_inline`
 keeps the octets that a span names out of the caller's registers while the
 library reads them through the BIO.
 """
@@ -127,7 +127,7 @@ struct SslConnection(TrivialRegisterPassable):
             name: A host name.
 
         Returns:
-            Whether there was memory for it.
+            False if memory runs out.
         """
         var parameters = self._parameters()
         self.library.function[
@@ -187,10 +187,10 @@ struct SslConnection(TrivialRegisterPassable):
         """Offers to resume a session.
 
         Args:
-            session: An SSL_SESSION, which stays the caller's.
+            session: An SSL_SESSION, which the caller still owns.
 
         Returns:
-            Whether it may be offered.
+            Whether the client may offer the session.
         """
         return (
             self.library.function[

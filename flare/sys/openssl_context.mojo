@@ -129,7 +129,7 @@ struct SslContext(TrivialRegisterPassable):
         )
 
     def set_options(self, options: UInt64):
-        """Sets options, which are never taken back.
+        """Sets options, which cannot be cleared.
 
         Args:
             options: Some of the constants `OPTION_…`.
@@ -173,7 +173,7 @@ struct SslContext(TrivialRegisterPassable):
         return self._control_octets(_CTRL_GROUPS, 0, _in(names)) == 1
 
     def set_security_level(self, level: Int):
-        """Sets the least strength of keys and signatures.
+        """Sets the minimum strength of keys and signatures.
 
         Args:
             level: 2 requires 112 bits: RSA of 2,048 and no SHA-1.
@@ -216,11 +216,11 @@ struct SslContext(TrivialRegisterPassable):
         """Adds a trusted authority.
 
         Args:
-            certificate: An X509, which stays the caller's.
+            certificate: An X509, which the caller still owns.
             is_told: Whether a server lists it to clients as trusted.
 
         Returns:
-            Whether there was memory for it.
+            False if memory runs out.
         """
         comptime Add = def(Erased, Erased) thin abi("C") -> c_int
         var store = self.library.function[
@@ -245,7 +245,7 @@ struct SslContext(TrivialRegisterPassable):
         """Sets the certificate that connections show.
 
         Args:
-            certificate: An X509, which stays the caller's.
+            certificate: An X509, which the caller still owns.
 
         Returns:
             Whether it is strong enough and its key of a known kind.
@@ -262,10 +262,10 @@ struct SslContext(TrivialRegisterPassable):
         """Adds a certificate that leads from ours to an authority.
 
         Args:
-            certificate: An X509, which stays the caller's.
+            certificate: An X509, which the caller still owns.
 
         Returns:
-            Whether it is strong enough.
+            Whether the certificate is strong enough.
         """
         # The 1 lets the library count its own use of the certificate.
         return (
@@ -287,7 +287,7 @@ struct SslContext(TrivialRegisterPassable):
         """Sets the private key of our certificate.
 
         Args:
-            key: An EVP_PKEY, which stays the caller's.
+            key: An EVP_PKEY, which the caller still owns.
 
         Returns:
             Whether it belongs to the certificate.

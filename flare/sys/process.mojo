@@ -1,7 +1,7 @@
 """Forks, watches and ends processes.
 
 A forked child has one thread, and a copy of its parent's memory. Locks that
-other threads of the parent held stay locked in it for ever.
+other threads of the parent held are never released in it.
 """
 
 from std.ffi import c_int, external_call
@@ -152,7 +152,7 @@ def block_signals(*numbers: Int) -> UInt64:
         numbers: The signals; they wait meanwhile.
 
     Returns:
-        The mask before.
+        The previous signal mask.
     """
     var mask = Array[UInt64, 16](fill=0)
     var before = Array[UInt64, 16](fill=0)

@@ -1,4 +1,4 @@
-"""Reads what systemd says about the service that the process is.
+"""Reads the environment variables that systemd sets for a service.
 
 The convention is that of sd_notify(3) and sd_watchdog_enabled(3). One variable
 of the environment holds the address of a socket, two others ask for signs of

@@ -142,7 +142,7 @@ def set_action(number: Int, action: PointerTo[SavedAction]) -> Int:
 
     Args:
         number: The signal.
-        action: The action; it stays the caller's.
+        action: The action, which the caller still owns.
 
     Returns:
         0, or the negated errno.

@@ -1,8 +1,8 @@
 """Measures how much room the running stack has left.
 
 Code that recurses as deep as an input says asks before each level. The stack of
-a fiber is what `set_running_stack` announced; a thread knows its own. Any other
-stack is taken for a small one.
+a fiber is the one that `set_running_stack` announced; a thread knows its own.
+Any other stack is taken for a small one.
 """
 
 from std.ffi import c_int, external_call

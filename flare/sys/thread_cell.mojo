@@ -113,7 +113,7 @@ def set_thread_may_begin_loop(is_allowed: Bool):
     """Sets whether a wait may create a loop for the calling thread.
 
     Args:
-        is_allowed: Whether it may; True by default.
+        is_allowed: Whether a wait may create a loop; True by default.
     """
     thread_word()[unsafe_offset=2] = 0 if is_allowed else 1
 

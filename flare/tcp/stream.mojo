@@ -123,8 +123,7 @@ struct TcpStream(Movable, StreamSocket):
         return Self(unsafe_socket=connect_to_first(addresses, left_ms))
 
     def unsafe_socket(self) -> FiberSocket:
-        """Returns the socket that fibers wait on, which stays owned by the
-        stream.
+        """Returns the socket that fibers wait on, which the stream still owns.
 
         Returns:
             The socket.

@@ -1,8 +1,8 @@
 """Sends requests to a handler without a socket.
 
 The client's end of the HTTP/1.1 machine writes a request, and the server's end
-parses it. So a handler sees exactly what it would see in a server. A request
-that the machine refuses is answered as a server does.
+parses it. So a handler sees the same requests as in a server. A request that
+the machine refuses is answered as a server does.
 """
 
 from flare.core import Buffer, PointerTo, heap_create, heap_destroy

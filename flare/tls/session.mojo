@@ -65,7 +65,7 @@ struct TlsSession(Movable):
         )
 
     def unsafe_address(self) -> Erased:
-        """Returns the library's session, which stays owned by this value.
+        """Returns the library's session, which this value still owns.
 
         Returns:
             The SSL_SESSION.

@@ -17,12 +17,12 @@ from .error import TlsError
 from .machine import TlsMachine, TlsStep
 from .session import TlsSession
 
-# A read that waits lends the kernel little; one that follows a full read lends
-# what a whole record needs.
+# A read that waits lends the kernel little memory. A read that follows a full
+# one lends enough for a whole record.
 comptime _SMALL_READ_OCTETS = 4 * 1024
 comptime _LARGE_READ_OCTETS = 17 * 1024
 comptime _CLOSE_TIMEOUT_MS = 1_000
-# Enough for what has come already.
+# Enough for octets that have already arrived.
 comptime _ARRIVAL_TIMEOUT_MS = 1
 comptime _DRAINED_READS_MAX = 16
 
@@ -32,7 +32,7 @@ struct _StreamState(Movable):
     var machine: TlsMachine
     # Received and not yet decrypted.
     var received: Buffer
-    # Encrypted and being sent: it stays in place while the machine goes on.
+    # Encrypted octets in flight; they stay in place meanwhile.
     var sending: Buffer
     var last_read_was_full: Bool
     var is_reading: Bool
@@ -336,7 +336,7 @@ struct TlsStream(Movable, Reader, Writer):
         """Returns the descriptor, for options.
 
         Returns:
-            The descriptor, valid until the stream is closed; -1 if it is.
+            The descriptor, valid until the stream is closed; -1 afterwards.
         """
         return self._state[].tcp.descriptor()
 

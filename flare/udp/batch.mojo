@@ -142,7 +142,7 @@ struct DatagramBatch(Movable, Sized):
         return SocketAddr.from_storage(self._slots.address(index))
 
     def unsafe_slots(self) -> DatagramSlots:
-        """Returns the slots, which stay owned by the batch.
+        """Returns the slots, which the batch still owns.
 
         Returns:
             The slots.

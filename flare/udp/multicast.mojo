@@ -83,7 +83,8 @@ trait MulticastOptions(SocketOptions):
         groups.
 
         Args:
-            enabled: Whether they do; on by default.
+            enabled: Whether sockets of this machine receive them; on by
+                default.
 
         Raises:
             Error: `net.closed option`.

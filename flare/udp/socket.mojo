@@ -268,7 +268,7 @@ struct UdpSocket(Movable, MulticastOptions):
         """Returns the descriptor, for options.
 
         Returns:
-            The descriptor, valid until the socket is closed; -1 if it is.
+            The descriptor, valid until the socket is closed; -1 afterwards.
         """
         return self._socket.socket.descriptor()
 
@@ -296,8 +296,7 @@ struct UdpSocket(Movable, MulticastOptions):
         return peer_end(self.descriptor())
 
     def unsafe_socket(self) -> FiberSocket:
-        """Returns the socket that fibers wait on, which stays owned by this
-        value.
+        """Returns the socket that fibers wait on, which this value still owns.
 
         Returns:
             The socket.

@@ -64,7 +64,7 @@ struct UnixAddr(Copyable, Equatable, Movable, Writable):
         """Returns whether the address is an abstract name.
 
         Returns:
-            True if it is, and has no file.
+            True for an abstract name, which has no file.
         """
         return len(self._name) > 0 and self._name[0] == 0
 

@@ -232,7 +232,7 @@ struct UnixDatagram(Movable, SocketOptions):
         """Returns the descriptor, for options.
 
         Returns:
-            The descriptor, valid until the socket is closed; -1 if it is.
+            The descriptor, valid until the socket is closed; -1 afterwards.
         """
         return self._socket.socket.descriptor()
 

@@ -122,7 +122,7 @@ struct UnixListener(Movable, SocketOptions):
         """Returns the descriptor, for options.
 
         Returns:
-            The descriptor, valid until the listener is closed; -1 if it is.
+            The descriptor, valid until the listener is closed; -1 afterwards.
         """
         return self._socket.descriptor()
 

@@ -86,8 +86,7 @@ struct UnixStream(Movable, StreamSocket):
             raise about(e, address)
 
     def unsafe_socket(self) -> FiberSocket:
-        """Returns the socket that fibers wait on, which stays owned by the
-        stream.
+        """Returns the socket that fibers wait on, which the stream still owns.
 
         Returns:
             The socket.

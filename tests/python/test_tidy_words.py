@@ -76,6 +76,37 @@ class SentenceTest(TreeTest):
         self.assert_kinds("Every address, be it old or new.", "inverted")
         self.assert_kinds("Is the list empty, or full?")
 
+    def test_what_for_a_noun_counts_and_what_to_do_passes(self):
+        for text in (
+            "Frees what the call returned.",
+            "It drops what was read.",
+            "The limit of what waits to be sent.",
+            "A path that those who may write to it can use.",
+        ):
+            self.assert_kinds(text, "what")
+        self.assert_kinds("What did the peer send, and why?")
+        self.assert_kinds("The caller decides what to send.")
+
+    def test_idioms_for_a_term_count_and_the_term_passes(self):
+        for text in (
+            "The name; upper and lower case differ.",
+            "Names compare without regard to case.",
+            "Unless caught, it is a 500.",
+            "Reading goes on.",
+            "The caller waits for ever.",
+            "The descriptor; -1 if it is.",
+            "The descriptor, which stays the socket's.",
+            "Half of the head has come.",
+        ):
+            self.assert_kinds(text, "idiom")
+        for text in (
+            "The name; case-sensitive.",
+            "Reading continues.",
+            "The descriptor, which the socket still owns.",
+            "Half of the head has arrived.",
+        ):
+            self.assert_kinds(text)
+
     def test_sentence_of_25_words_passes_and_26_counts(self):
         self.assert_kinds("Word " * 24 + "end.")
         self.assert_kinds("Word " * 25 + "end.", "long")
@@ -117,6 +148,22 @@ class BeginningTest(TreeTest):
         self.assert_kinds(self.function(row, "Returns the length."))
         self.assert_kinds(self.function(row, "Counts.", "a()\n        return b"))
         self.assert_kinds(self.function("copy(self) -> Int", "Copies it."))
+
+    def test_constructors_say_what_they_create(self):
+        row = "__init__(out self)"
+        self.assert_kinds(self.function(row, "Starts at it."), "constructor")
+        self.assert_kinds(self.function(row, "Uses a text."), "constructor")
+        self.assert_kinds(self.function(row, "Creates an empty list."))
+        self.assert_kinds(self.function(row, "Takes ownership of a text."))
+
+    def test_entries_name_a_noun(self):
+        row = "f(self, a: Int) raises -> Int"
+        for entry in ("True if it does.", "How many.", "If it does not."):
+            text = f"Returns it.\n\n    Returns:\n        {entry}\n    "
+            self.assert_kinds(self.function(row, text), "terse")
+        for entry in ("True if the rule matches.", "The number of octets."):
+            text = f"Returns it.\n\n    Returns:\n        {entry}\n    "
+            self.assert_kinds(self.function(row, text))
 
     def test_signature_over_lines_is_followed(self):
         head = "is_in(\n        self,\n        var a: Int,\n    ) -> Bool"

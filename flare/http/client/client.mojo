@@ -566,7 +566,7 @@ struct HttpClient(Copyable, Movable):
         """Returns the client's counters.
 
         Returns:
-            Their present values.
+            The present values of the counters.
         """
         return self._state[].counted()
 

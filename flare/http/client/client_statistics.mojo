@@ -1,4 +1,4 @@
-"""Counts what a client does."""
+"""Counts the events of a client."""
 
 
 @fieldwise_init

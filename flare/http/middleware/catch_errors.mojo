@@ -13,7 +13,7 @@ struct CatchErrors[H: Handler](Handler):
     """Answers with a function of the program if the inner handler raises.
 
     The text of an error may contain details that belong in the log only. The
-    function decides what the client gets.
+    function chooses the answer to the client.
 
     Parameters:
         H: The type of the inner handler.

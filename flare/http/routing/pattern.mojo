@@ -52,7 +52,7 @@ struct SegmentKind(Equatable, TrivialRegisterPassable):
             other: The other kind.
 
         Returns:
-            True if they are.
+            True if the kinds are equal.
         """
         return self.value == other.value
 

@@ -3,7 +3,7 @@
 
 @fieldwise_init
 struct MatchKind(Equatable, TrivialRegisterPassable, Writable):
-    """How a request is to be answered."""
+    """The ways to answer a request."""
 
     comptime FOUND = Self(0)
     """By the endpoint of a route."""
@@ -28,7 +28,7 @@ struct MatchKind(Equatable, TrivialRegisterPassable, Writable):
             other: The other kind.
 
         Returns:
-            True if they are.
+            True if the kinds are equal.
         """
         return self.value == other.value
 

@@ -1,7 +1,7 @@
 """Parses the answer of a server to a query.
 
 A message without the id and the question of the query is FOREIGN: the caller
-goes on waiting. CNAME records are followed within the message, in any order,
+continues to wait. CNAME records are followed within the message, in any order,
 at most `CNAMES_MAX` of them.
 """
 

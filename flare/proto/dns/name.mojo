@@ -139,7 +139,7 @@ def same_name(
         second_start: The start of the second name.
 
     Returns:
-        True if they have the same labels.
+        True if the names have the same labels.
 
     Raises:
         DnsMessageError: If a name is malformed before the two differ.

@@ -77,9 +77,9 @@ struct H1State(Movable):
     var received: Int
     """The octets of the body received so far."""
     var receive_left: Int
-    """The octets still to come by Content-Length."""
+    """The octets of Content-Length that have not arrived."""
     var send_left: Int
-    """The octets still to send by Content-Length."""
+    """The octets of Content-Length that are unsent."""
     var chunk: ChunkState
     """The position in a chunked body that is received."""
 

@@ -138,7 +138,7 @@ struct FieldStops(TrivialRegisterPassable):
             at: The octet's offset; not before `base`.
 
         Returns:
-            True if it is.
+            True if the stops cover the octet.
         """
         return at - self.base < _BLOCK
 

@@ -52,7 +52,7 @@ def trim_blanks[
         octets: Any octets.
 
     Returns:
-        The part between.
+        The octets in between.
     """
     var start = 0
     var end = len(octets)
@@ -155,7 +155,7 @@ def lists_member(value: Span[UInt8, _], member: Span[UInt8, _]) -> Bool:
             and without a comma.
 
     Returns:
-        True if so.
+        True if the list contains the member.
     """
     if len(member) == 0:
         return False

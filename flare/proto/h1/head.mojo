@@ -127,8 +127,9 @@ struct Head(Movable):
     var version_minor: Int
     """The digit behind `HTTP/1.`."""
     var mended: List[UInt8]
-    """The clean form of what could not be left as received: the request target
-    in a request, the header section in a response. Mostly empty."""
+    """The clean form of parts that views may not show as received: the request
+    target, or a response's header section. Mostly empty.
+    """
     var mended_trailers: List[UInt8]
     """The clean form of the trailer section of a response; mostly empty."""
 

@@ -1,4 +1,4 @@
-"""Bounds on what an HTTP/1.1 peer may send."""
+"""Limits on the messages of an HTTP/1.1 peer."""
 
 
 from flare.message import RequestTarget

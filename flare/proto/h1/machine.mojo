@@ -88,7 +88,8 @@ struct H1Machine(TrivialRegisterPassable):
         self.state[].has_ended = True
 
     def close_after_exchange(self):
-        """Makes the exchange in progress, or the next one, the last.
+        """Closes the connection after the exchange in progress, or after the
+        next one.
 
         If called before the head is sent, the head gets `Connection: close`.
         """
@@ -235,7 +236,8 @@ struct H1Machine(TrivialRegisterPassable):
             output: The destination.
 
         Raises:
-            H1Error: If they exceed the Content-Length: close the connection.
+            H1Error: If the octets exceed the Content-Length. Close the
+                connection then.
         """
         write_data(self.state, octets, output)
 
@@ -248,8 +250,8 @@ struct H1Machine(TrivialRegisterPassable):
             count: The number of octets; not negative.
 
         Raises:
-            H1Error: If they exceed the Content-Length or the body is chunked:
-                close the connection.
+            H1Error: If the octets exceed the Content-Length or the body is
+                chunked. Close the connection then.
         """
         count_data(self.state, count)
 
@@ -274,8 +276,8 @@ struct H1Machine(TrivialRegisterPassable):
             output: The destination of the last chunk.
 
         Raises:
-            H1Error: If the body falls short of its Content-Length: close the
-                connection.
+            H1Error: If the body falls short of its Content-Length. Close the
+                connection then.
         """
         write_end(self.state, output)
 

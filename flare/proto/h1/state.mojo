@@ -76,11 +76,11 @@ struct SideInput:
     comptime UPGRADE: UInt8 = 7
     """Both peers agreed on another protocol."""
     comptime FAIL: UInt8 = 8
-    """The side cannot go on."""
+    """The side cannot continue."""
     comptime REFUSE: UInt8 = 9
     """The request failed before its response began."""
     comptime COUNT = 10
-    """How many inputs there are."""
+    """The number of inputs."""
 
 
 @fieldwise_init

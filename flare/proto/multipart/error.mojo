@@ -58,7 +58,7 @@ struct MultipartError(Equatable, ImplicitlyCopyable, Writable):
             other: The other error.
 
         Returns:
-            True if both are the same.
+            True if both errors are the same.
         """
         return self.kind == other.kind and self.reason == other.reason
 

@@ -239,7 +239,8 @@ struct EpollBackend(Backend):
             listener: A listening socket.
             held: Whether to hold new connections back.
         """
-        # Without filters in the kernel the queue goes on taking connections.
+        # If the kernel has no socket filters, the queue still takes
+        # connections.
         _ = hold_connections_back(listener, held)
 
     def turn_away(

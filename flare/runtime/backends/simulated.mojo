@@ -229,7 +229,7 @@ struct SimulatedBackend(Backend):
         return 0
 
     def close(self, descriptor: Int32):
-        """Closes a descriptor; with an operation in flight it is a misuse.
+        """Closes a descriptor. An operation in flight counts as a misuse.
 
         Args:
             descriptor: The descriptor.

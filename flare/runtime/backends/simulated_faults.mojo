@@ -35,7 +35,8 @@ struct SimulatedFaults(Copyable, Movable):
     """A submission is followed by the answer to the one before it."""
     var early_finals: Int
     """A multishot operation completes for the last time with a result after
-    which it could go on."""
+    which it could continue.
+    """
     var delay_ms_max: Int
     """How long a delay may last, in milliseconds; at least 1."""
 

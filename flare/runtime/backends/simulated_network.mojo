@@ -471,10 +471,10 @@ struct Peer(TrivialRegisterPassable):
         return octets^
 
     def has_arrivals(self) -> Bool:
-        """Returns whether `received` would give octets.
+        """Returns whether `received` would return octets.
 
         Returns:
-            True if so.
+            True if it would return at least one octet.
         """
         return self._is_mine() and len(self._socket()[].inbound) > 0
 
@@ -509,7 +509,7 @@ struct Peer(TrivialRegisterPassable):
             self.network.close(self.index)
 
     def is_closed(self) -> Bool:
-        """Returns whether nothing more will arrive.
+        """Returns whether no more octets will arrive.
 
         Returns:
             True if the other end has ended or broken the connection, and the
@@ -523,10 +523,12 @@ struct Peer(TrivialRegisterPassable):
         ) == 0
 
     def has_ended(self) -> Bool:
-        """Returns whether the other end sends no more, read or not.
+        """Returns whether the other end has finished sending, even if octets
+        are unread.
 
         Returns:
-            True if it has ended or broken the connection.
+            True if the other end has closed, half-closed or reset the
+            connection.
         """
         if not self._is_mine():
             return True

@@ -19,7 +19,7 @@ struct TraceEvent(ImplicitlyCopyable, Writable):
     var what: StaticString
     """The event."""
     var which: StaticString
-    """To what kind of operation; may be empty."""
+    """The kind of operation; may be empty."""
     var socket: Int
     """To which socket, or -1."""
     var value: Int

@@ -91,8 +91,8 @@ struct UringBackendState(Movable):
     """Receives that found the ring of buffers empty."""
     var cancelled_sends: List[UInt64]
     """Cancelled sends that have not ended. If the peer has ended its stream,
-    the kernel retries a send. Cancelling does not find it at that moment, and
-    the kernel may then wait in it for ever.
+    the kernel retries a send. A cancellation may miss it at that time, and the
+    kernel may then never end it.
     """
 
     def __init__(
@@ -368,7 +368,8 @@ struct UringBackend(Backend):
             listener: A listening socket.
             held: Whether to hold new connections back.
         """
-        # Without filters in the kernel the queue goes on taking connections.
+        # If the kernel has no socket filters, the queue still takes
+        # connections.
         _ = hold_connections_back(listener, held)
 
     def turn_away(

@@ -1,3 +1,3 @@
-"""Allocates what Mojo's own allocator would keep for ever."""
+"""Allocates blocks that Mojo's own allocator would never return."""
 
 from .blocks import allocate_block, free_block, give_free_memory_back

@@ -12,7 +12,7 @@ def cancel_before_submission_has_no_effect[W: ReactorWorld]() raises:
     """An operation that is cancelled in its own turn ends without effect.
 
     Parameters:
-        W: The world it is played in.
+        W: The world that runs the test.
 
     Raises:
         Error: If the claim does not hold.
@@ -40,7 +40,7 @@ def cancel_in_flight_completes_once[W: ReactorWorld]() raises:
     """A cancelled operation gets one final completion, however often asked.
 
     Parameters:
-        W: The world it is played in.
+        W: The world that runs the test.
 
     Raises:
         Error: If the claim does not hold.
@@ -70,7 +70,7 @@ def cancel_of_an_idle_operation_does_nothing[W: ReactorWorld]() raises:
     """Cancelling before submission and after the last completion has no effect.
 
     Parameters:
-        W: The world it is played in.
+        W: The world that runs the test.
 
     Raises:
         Error: If the claim does not hold.
@@ -97,7 +97,7 @@ def cancel_that_races_loses_nothing[W: ReactorWorld]() raises:
     """No octet is lost if octets and a cancel race.
 
     Parameters:
-        W: The world it is played in.
+        W: The world that runs the test.
 
     Raises:
         Error: If the claim does not hold.
@@ -133,7 +133,7 @@ def slot_used_again_gets_no_old_answer[W: ReactorWorld]() raises:
     """An operation that is submitted again at once gets only new answers.
 
     Parameters:
-        W: The world it is played in.
+        W: The world that runs the test.
 
     Raises:
         Error: If the claim does not hold.
@@ -169,7 +169,7 @@ def slot_may_change_its_descriptor[W: ReactorWorld]() raises:
     octets.
 
     Parameters:
-        W: The world it is played in.
+        W: The world that runs the test.
 
     Raises:
         Error: If the claim does not hold.
@@ -198,7 +198,7 @@ def cancel_in_a_completion_works[W: ReactorWorld]() raises:
     """Two operations end when the first completion cancels the second.
 
     Parameters:
-        W: The world it is played in.
+        W: The world that runs the test.
 
     Raises:
         Error: If the claim does not hold.
@@ -224,7 +224,7 @@ def accept_and_poll_can_be_cancelled[W: ReactorWorld]() raises:
     """Operations that wait for a first event end when cancelled.
 
     Parameters:
-        W: The world it is played in.
+        W: The world that runs the test.
 
     Raises:
         Error: If the claim does not hold.

@@ -20,7 +20,7 @@ def multishot_accept_goes_on[W: ReactorWorld]() raises:
     """A multishot accept delivers every connection until it is cancelled.
 
     Parameters:
-        W: The world it is played in.
+        W: The world that runs the test.
 
     Raises:
         Error: If the claim does not hold.
@@ -52,7 +52,7 @@ def single_accept_takes_one[W: ReactorWorld]() raises:
     """An accept that is not multishot leaves the next connection alone.
 
     Parameters:
-        W: The world it is played in.
+        W: The world that runs the test.
 
     Raises:
         Error: If the claim does not hold.
@@ -83,7 +83,7 @@ def refused_connect_says_so[W: ReactorWorld]() raises:
     """Connecting to an address without a listener is ECONNREFUSED.
 
     Parameters:
-        W: The world it is played in.
+        W: The world that runs the test.
 
     Raises:
         Error: If the claim does not hold.
@@ -110,7 +110,7 @@ def address_of_the_peer_is_known[W: ReactorWorld]() raises:
     """The reactor knows the peer's address, and a closed descriptor has none.
 
     Parameters:
-        W: The world it is played in.
+        W: The world that runs the test.
 
     Raises:
         Error: If the claim does not hold.
@@ -133,7 +133,7 @@ def poll_reports_readiness[W: ReactorWorld]() raises:
     """A poll completes with the events that became ready, and takes no octets.
 
     Parameters:
-        W: The world it is played in.
+        W: The world that runs the test.
 
     Raises:
         Error: If the claim does not hold.
@@ -173,7 +173,7 @@ def closed_descriptor_is_forgotten[W: ReactorWorld]() raises:
     """A descriptor number that is used again has no state of its earlier file.
 
     Parameters:
-        W: The world it is played in.
+        W: The world that runs the test.
 
     Raises:
         Error: If the claim does not hold.
@@ -203,7 +203,7 @@ def unknown_descriptor_is_an_error[W: ReactorWorld]() raises:
     """An operation on a closed descriptor ends with EBADF.
 
     Parameters:
-        W: The world it is played in.
+        W: The world that runs the test.
 
     Raises:
         Error: If the claim does not hold.
@@ -228,7 +228,7 @@ def connect[
     """Connects a new socket.
 
     Parameters:
-        W: The world it is played in.
+        W: The world that runs the test.
 
     Args:
         scene: The scene.
@@ -259,7 +259,7 @@ def check_connected[
     """Checks that octets of one socket arrive at the other.
 
     Parameters:
-        W: The world it is played in.
+        W: The world that runs the test.
 
     Args:
         scene: The scene.

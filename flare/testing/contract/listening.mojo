@@ -18,7 +18,7 @@ def accepting_now_takes_who_waits[W: ReactorWorld]() raises:
     """Accepting without waiting takes the waiting clients, then returns EAGAIN.
 
     Parameters:
-        W: The world it is played in.
+        W: The world that runs the test.
 
     Raises:
         Error: If the claim does not hold.
@@ -44,7 +44,7 @@ def accepting_now_alternates_with_accepts[W: ReactorWorld]() raises:
     """Neither a cancelled accept nor accepting without waiting loses a client.
 
     Parameters:
-        W: The world it is played in.
+        W: The world that runs the test.
 
     Raises:
         Error: If the claim does not hold.
@@ -80,7 +80,7 @@ def held_back_connections_do_not_enter_the_queue[W: ReactorWorld]() raises:
     ones arrive.
 
     Parameters:
-        W: The world it is played in.
+        W: The world that runs the test.
 
     Raises:
         Error: If the claim does not hold.
@@ -119,7 +119,7 @@ def who_is_turned_away_reads_the_answer[W: ReactorWorld]() raises:
     """Turning away takes one waiting client, and no reset destroys the answer.
 
     Parameters:
-        W: The world it is played in.
+        W: The world that runs the test.
 
     Raises:
         Error: If the claim does not hold.

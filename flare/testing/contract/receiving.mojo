@@ -13,7 +13,7 @@ def receive_delivers_a_buffer[W: ReactorWorld]() raises:
     """A receive completes once, with the octets in a buffer.
 
     Parameters:
-        W: The world it is played in.
+        W: The world that runs the test.
 
     Raises:
         Error: If the claim does not hold.
@@ -42,7 +42,7 @@ def receive_finds_what_has_arrived_before[W: ReactorWorld]() raises:
     """A receive completes with octets that arrived before its submission.
 
     Parameters:
-        W: The world it is played in.
+        W: The world that runs the test.
 
     Raises:
         Error: If the claim does not hold.
@@ -65,7 +65,7 @@ def multishot_receive_goes_on[W: ReactorWorld]() raises:
     """A multishot receive completes many times, and finally at the end.
 
     Parameters:
-        W: The world it is played in.
+        W: The world that runs the test.
 
     Raises:
         Error: If the claim does not hold.
@@ -93,7 +93,7 @@ def receive_may_be_bounded[W: ReactorWorld]() raises:
     """A receive with a length takes no more than that.
 
     Parameters:
-        W: The world it is played in.
+        W: The world that runs the test.
 
     Raises:
         Error: If the claim does not hold.
@@ -119,7 +119,7 @@ def read_fills_memory_of_the_owner[W: ReactorWorld]() raises:
     """A read writes octets into its owner's memory, and changes no other octet.
 
     Parameters:
-        W: The world it is played in.
+        W: The world that runs the test.
 
     Raises:
         Error: If the claim does not hold.
@@ -145,7 +145,7 @@ def end_of_the_peer_is_zero[W: ReactorWorld]() raises:
     """The end of the peer's side is a result of 0, again and again.
 
     Parameters:
-        W: The world it is played in.
+        W: The world that runs the test.
 
     Raises:
         Error: If the claim does not hold.
@@ -173,7 +173,7 @@ def reset_of_the_peer_is_an_error[W: ReactorWorld]() raises:
     """A broken connection is a final negative result.
 
     Parameters:
-        W: The world it is played in.
+        W: The world that runs the test.
 
     Raises:
         Error: If the claim does not hold.
@@ -193,7 +193,7 @@ def receive_without_buffers_says_so[W: ReactorWorld]() raises:
     """A receive that finds no buffer ends, and the octets stay.
 
     Parameters:
-        W: The world it is played in.
+        W: The world that runs the test.
 
     Raises:
         Error: If the claim does not hold.
@@ -231,7 +231,7 @@ def one_receive_leaves_buffers_to_others[W: ReactorWorld]() raises:
     """However much waits on a connection, a turn takes little of it.
 
     Parameters:
-        W: The world it is played in.
+        W: The world that runs the test.
 
     Raises:
         Error: If the claim does not hold.
@@ -271,7 +271,7 @@ def long_streams_arrive_whole[W: ReactorWorld]() raises:
     """A megabyte arrives in order, however it is cut.
 
     Parameters:
-        W: The world it is played in.
+        W: The world that runs the test.
 
     Raises:
         Error: If the claim does not hold.

@@ -1,4 +1,4 @@
-"""Plays operations on a reactor and remembers what became of each."""
+"""Runs operations on a reactor and records their completions."""
 
 from std.testing import assert_equal, assert_true
 

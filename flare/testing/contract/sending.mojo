@@ -13,7 +13,7 @@ def send_may_be_partial[W: ReactorWorld]() raises:
     """A send to a peer that does not read ends with less than all.
 
     Parameters:
-        W: The world it is played in.
+        W: The world that runs the test.
 
     Raises:
         Error: If the claim does not hold.
@@ -50,7 +50,7 @@ def one_send_carries_two_runs[W: ReactorWorld]() raises:
     """The second part of a send arrives after the first, and is counted.
 
     Parameters:
-        W: The world it is played in.
+        W: The world that runs the test.
 
     Raises:
         Error: If the claim does not hold.
@@ -94,7 +94,7 @@ def sealed_pages_arrive_as_other_octets[W: ReactorWorld]() raises:
     however often the peer has to make room. They may be unmapped afterwards.
 
     Parameters:
-        W: The world it is played in.
+        W: The world that runs the test.
 
     Raises:
         Error: If the claim does not hold.
@@ -140,7 +140,7 @@ def operations_wait_behind_sealed_pages[W: ReactorWorld]() raises:
     send for room, as before.
 
     Parameters:
-        W: The world it is played in.
+        W: The world that runs the test.
 
     Raises:
         Error: If the claim does not hold.
@@ -198,7 +198,7 @@ def waiting_send_can_be_cancelled[W: ReactorWorld]() raises:
     """A send that waits for room ends when cancelled.
 
     Parameters:
-        W: The world it is played in.
+        W: The world that runs the test.
 
     Raises:
         Error: If the claim does not hold.
@@ -226,7 +226,7 @@ def both_directions_go_at_once[W: ReactorWorld]() raises:
     """A receive and a send on one descriptor do not disturb each other.
 
     Parameters:
-        W: The world it is played in.
+        W: The world that runs the test.
 
     Raises:
         Error: If the claim does not hold.
@@ -258,7 +258,7 @@ def end_of_sending_leaves_receiving[W: ReactorWorld]() raises:
     """After the end of our side the peer's octets still arrive.
 
     Parameters:
-        W: The world it is played in.
+        W: The world that runs the test.
 
     Raises:
         Error: If the claim does not hold.
@@ -289,7 +289,7 @@ def sending_to_a_closed_peer_fails[W: ReactorWorld]() raises:
     """Sends to a peer that has gone fail after the first.
 
     Parameters:
-        W: The world it is played in.
+        W: The world that runs the test.
 
     Raises:
         Error: If the claim does not hold.

@@ -25,7 +25,7 @@ def nothing_is_called_inside_a_submission[W: ReactorWorld]() raises:
     """Completions arrive in a turn, also those that are known at once.
 
     Parameters:
-        W: The world it is played in.
+        W: The world that runs the test.
 
     Raises:
         Error: If the claim does not hold.
@@ -53,7 +53,7 @@ def what_goes_at_once_completes_in_a_later_turn[W: ReactorWorld]() raises:
     one that has failed may be cancelled.
 
     Parameters:
-        W: The world it is played in.
+        W: The world that runs the test.
 
     Raises:
         Error: If the claim does not hold.
@@ -91,7 +91,7 @@ def turn_without_wait_returns[W: ReactorWorld]() raises:
     """A turn that may not wait returns even without an event.
 
     Parameters:
-        W: The world it is played in.
+        W: The world that runs the test.
 
     Raises:
         Error: If the claim does not hold.
@@ -115,7 +115,7 @@ def timer_ends_a_wait[W: ReactorWorld]() raises:
     """A turn without a limit ends at the next deadline, not before.
 
     Parameters:
-        W: The world it is played in.
+        W: The world that runs the test.
 
     Raises:
         Error: If the claim does not hold.
@@ -152,7 +152,7 @@ def limit_ends_a_wait_before_a_timer[W: ReactorWorld]() raises:
     """A turn waits no longer than its limit, even if a timer is due later.
 
     Parameters:
-        W: The world it is played in.
+        W: The world that runs the test.
 
     Raises:
         Error: If the claim does not hold.
@@ -180,7 +180,7 @@ def yielding_fibers_let_others_work[W: ReactorWorld]() raises:
     """A fiber that only yields delays neither other fibers nor the network.
 
     Parameters:
-        W: The world it is played in.
+        W: The world that runs the test.
 
     Raises:
         Error: If the claim does not hold.
@@ -218,7 +218,7 @@ def post_from_a_thread_wakes_the_loop[W: ReactorWorld]() raises:
     """A post of another thread is called even while the loop waits.
 
     Parameters:
-        W: The world it is played in.
+        W: The world that runs the test.
 
     Raises:
         Error: If the claim does not hold.
@@ -244,7 +244,7 @@ def many_operations_complete_once[W: ReactorWorld]() raises:
     """A thousand operations in flight complete once each, and correctly.
 
     Parameters:
-        W: The world it is played in.
+        W: The world that runs the test.
 
     Raises:
         Error: If the claim does not hold.

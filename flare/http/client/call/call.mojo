@@ -229,7 +229,7 @@ def exchange_of(call: Call) -> ClientExchange:
         call: The call.
 
     Returns:
-        A handle, while the block is that of the call.
+        A handle, valid until the block serves another call.
     """
     return ClientExchange(
         Pointer(to=call[].exchange).unsafe_origin_cast[MutUntrackedOrigin]()

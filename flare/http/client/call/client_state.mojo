@@ -132,7 +132,7 @@ struct ClientState(Movable):
         """Returns the counters.
 
         Returns:
-            Their present values.
+            The present values of the counters.
         """
         var found = self.statistics
         found.idle = self.pool.idle

@@ -1,6 +1,6 @@
-"""Decides where a redirection leads, and what goes there with it.
+"""Computes the target and the fields of a redirected request.
 
-Pure functions over what was received: RFC 9110 section 15.4.
+Pure functions over received fields: RFC 9110 section 15.4.
 """
 
 from flare.message import HeaderMap, Method, SyntaxError, Url, resolve_location

@@ -79,7 +79,7 @@ struct DirectRule(Copyable, Movable):
         self._port = _ANY_PORT
 
     def means(self, host: StringSlice, port: Int) -> Bool:
-        """Returns whether the rule means a host.
+        """Returns whether the rule includes a host.
 
         Args:
             host: The host, an IPv6 address without brackets.

@@ -34,9 +34,9 @@ struct Proxy(Copyable, Movable):
     var kind: UInt8
     """One of the constants."""
     var host: String
-    """Its host."""
+    """The proxy's host."""
     var port: UInt16
-    """Its port."""
+    """The proxy's port."""
     var user: Optional[String]
     """The user, if the proxy requires authentication."""
     var password: String
@@ -55,8 +55,8 @@ struct Proxy(Copyable, Movable):
 
         Args:
             kind: `HTTP` or `SOCKS5`.
-            host: Its host.
-            port: Its port.
+            host: The proxy's host.
+            port: The proxy's port.
             user: The user, if the proxy requires authentication.
             password: The user's password.
         """

@@ -27,7 +27,7 @@ struct Credentials(Copyable, Movable):
 
         Args:
             value: The value of Authorization.
-            host: The only host that gets them.
+            host: The only host to which the client sends them.
         """
         self.value = value^
         self.account = None
@@ -84,7 +84,7 @@ struct BasicAuth(Authentication):
         Args:
             user: The user, without a colon.
             password: The password.
-            host: The only host that gets them.
+            host: The only host to which the client sends them.
         """
         self.user = user^
         self.password = password^
@@ -136,7 +136,8 @@ struct BearerAuth(Authentication):
 
 @fieldwise_init
 struct DigestAuth(Authentication):
-    """A user and a password that proves itself without being sent (RFC 7616).
+    """A user and a password for Digest authentication, which never sends the
+    password (RFC 7616).
 
     The server answers the first request with 401 and a challenge, and the
     client repeats the request. Later requests answer the same challenge at

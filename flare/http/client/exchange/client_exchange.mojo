@@ -101,8 +101,8 @@ struct ClientExchange(TrivialRegisterPassable):
         self._protocol().flush()
 
     def may_go_on(self) raises -> Bool:
-        """Returns whether the content may be sent: sends the head, and waits
-        for 100 (Continue) for up to `continue_ms`.
+        """Returns whether to send the content, after sending the head and
+        waiting up to `continue_ms` for 100 (Continue).
 
         Returns:
             False if a final response has arrived, or sending failed. The
@@ -169,7 +169,8 @@ struct ClientExchange(TrivialRegisterPassable):
         """Waits for the head of the response.
 
         Returns:
-            The status; the other parts are in place until `consume_head`.
+            The status; the other parts of the head are valid until
+            `consume_head`.
 
         Raises:
             ClientError: If no valid head arrives.

@@ -31,7 +31,7 @@ def decoder_for(
 
     Args:
         status: The status of the response.
-        has_content: Whether it has content.
+        has_content: Whether the response has content.
         fields: Its header section.
         limits: The limits of decoding; `None` if the program decodes.
         octets_max: The longest content.
@@ -141,9 +141,9 @@ struct CodedContent(Movable):
     var start: Int
     """The first octet that is not decoded."""
     var end: Int
-    """The end of what has come."""
+    """The end of the received octets."""
     var has_ended: Bool
-    """Whether no more octets will come."""
+    """Whether no more octets will arrive."""
 
     def __init__(out self, var decoder: ContentDecoder):
         """Creates the state before the first octet.

@@ -1,8 +1,9 @@
 """Carries one exchange of a client in HTTP/1.1.
 
-The machine of `proto/h1` decides what may be sent and what came. It writes into
-the output of the connection and reads in its window. An exchange has the
-connection for itself. No other module of the client reaches the machine.
+The machine of `proto/h1` decides which octets may be sent, and parses the
+received ones. It writes into the output of the connection and reads in its
+window. An exchange has the connection for itself. No other module of the client
+reaches the machine.
 """
 
 from flare.core import PointerTo
@@ -279,8 +280,7 @@ struct H1Exchange(TrivialRegisterPassable):
 
     @always_inline
     def octets(self) -> Span[UInt8, ImmUntrackedOrigin]:
-        """Returns the head that was not consumed, else the content that was not
-        taken.
+        """Returns the unconsumed head, otherwise the unread content.
 
         Returns:
             A view that receiving and consuming invalidates.

@@ -27,7 +27,7 @@ struct PoolState(Movable):
     """The connections of one client. Only `Pool` uses it."""
 
     var limits: PoolLimits
-    """The bounds."""
+    """The limits of the pool."""
     var origins: List[Origin]
     """The known origins."""
     var idle: Int
@@ -41,7 +41,7 @@ struct PoolState(Movable):
         """Creates an empty pool.
 
         Args:
-            limits: The bounds.
+            limits: The limits of the pool.
         """
         self.limits = limits
         self.origins = List[Origin]()

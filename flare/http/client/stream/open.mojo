@@ -170,7 +170,7 @@ def _given_up(owner: CallOwner, cause: Error) -> Error:
 def _begun(
     state: PointerTo[ClientState], call: Call, length: BodyLength
 ) raises -> UInt8:
-    # Writes the head; tells how far the request has come.
+    # Writes the head, and records the progress of the request.
     var exchange = lent(state, call)
     # The connection stands: from here on each wait counts for itself.
     exchange.state[].clock = Clock(NO_DEADLINE)

@@ -84,7 +84,9 @@ struct ResponseSide(Movable):
     var trailers: HeaderMap
     """The trailer section."""
     var coded: Optional[CodedContent]
-    """The coded content that has come; none if the content is not decoded."""
+    """The encoded content received so far; `None` if the content is not
+    decoded.
+    """
     var codings: String
     """The codings that are undone, as Content-Encoding had them."""
 

@@ -92,7 +92,7 @@ struct ClientConnectionState(Movable):
 
 @fieldwise_init
 struct ClientConnection(Equatable, TrivialRegisterPassable):
-    """A handle to one connection; its holder is the only one."""
+    """A handle to one connection, with a single owner."""
 
     var state: PointerTo[ClientConnectionState]
     """The heap state."""

@@ -1,7 +1,7 @@
-"""Joins a connection to the reactor: its operations, and what they call.
+"""Connects a connection to the reactor: its operations and their callbacks.
 
 A completion is looked at once, in the turn that dispatches it, and the
-connection goes on as far as it can.
+connection continues as far as possible.
 """
 
 from flare.core import Erased, PointerTo

@@ -135,7 +135,7 @@ def stop_stream(x: Exchange):
     if not stream.is_endless:
         return
     if stream.status == Status.SWITCHING_PROTOCOLS:
-        # It may want to say goodbye, so its waits go on.
+        # It may end its protocol properly, so its waits continue.
         stream.write_tells = not stream.has_read
         _wake(x[].waiter)
     else:

@@ -1,4 +1,4 @@
-"""Runs a handler on a fiber and writes what it returns."""
+"""Runs a handler on a fiber and writes its response."""
 
 from flare.core import Erased
 from flare.http.error_answer import error_answer

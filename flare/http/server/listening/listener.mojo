@@ -174,7 +174,7 @@ struct Listener(Movable):
         return self._address.copy()
 
     def descriptor(self) -> Int32:
-        """Returns the descriptor, which stays the listener's.
+        """Returns the descriptor, which the listener still owns.
 
         Returns:
             The descriptor, valid as long as the listener lives.

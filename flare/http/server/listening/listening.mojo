@@ -24,7 +24,7 @@ struct _ListeningState(Movable):
     # A `serve` has ended: the sockets that it has shut down must be opened
     # again.
     var has_stopped: Bool
-    # Another process goes on to listen.
+    # Another process continues to listen.
     var handed_over: Bool
     # The sockets that another process would get; none before `serve`.
     var passed: List[Int32]

@@ -163,7 +163,7 @@ struct ServerHandle(Copyable, Movable):
         if not self.leave_to_another():
             channel.give_up(process)
             raise Error("http.not_serving it was stopped meanwhile")
-        # systemd goes on with the new process when this one ends.
+        # When this process ends, systemd watches the new one.
         self.service.say_who_goes_on(process)
         return process
 

@@ -181,8 +181,8 @@ struct NotifySocket(Copyable, Movable):
             _ = wait_readable(entries, _TRY_AGAIN_MS)
 
     def variables(self) -> List[String]:
-        """Returns the environment in which another process finds the same
-        receiver by `from_systemd`.
+        """Returns the environment variables by which `from_systemd` finds the
+        same receiver in another process.
 
         Returns:
             `NAME=value` for each variable; empty without a receiver.

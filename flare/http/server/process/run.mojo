@@ -74,7 +74,7 @@ def make_plan(
     Args:
         config: The limits.
         handle: Watches and stops the server.
-        num_workers: How many workers the server has.
+        num_workers: The number of workers of the server.
         pin_cores: Whether each of several workers keeps to one CPU.
         supervise: Whether each worker is a process of its own.
 
@@ -98,15 +98,17 @@ def make_plan(
 def give_handlers[
     H: Handler
 ](mut plan: ServePlan, var handler: H, num_workers: Int) -> List[PointerTo[H]]:
-    """Returns handlers, one for each worker of a plan, which refers to them.
+    """Returns one handler for each worker, and stores references to them in a
+    plan.
 
     Parameters:
         H: The type of the handler.
 
     Args:
         plan: The plan.
-        handler: The handler; all workers but the last have copies.
-        num_workers: How many workers the server has.
+        handler: The handler. The last worker gets it, and each other worker a
+            copy.
+        num_workers: The number of workers of the server.
 
     Returns:
         The handlers, which the caller destroys after the server has stopped.

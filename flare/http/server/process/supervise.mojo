@@ -134,7 +134,7 @@ struct _Supervisor(Movable):
     var children: List[_Child]
     # 0, `_STOPPING` or `_STOPPING_NOW`.
     var stage: Int
-    # One has come that ends the server.
+    # A signal that ends the server has arrived.
     var has_signal: Bool
     var kill_at_ms: Int
     var questions: WorkerQuestions
@@ -204,8 +204,8 @@ struct _Supervisor(Movable):
             child.problem = opened
             self._plan_restart(index, "cannot be started")
             return
-        # Until the child has a place of its own for signals, they would seem
-        # to have come to the supervisor.
+        # Until the child has its own socket for signals, they would appear to
+        # have reached the supervisor.
         var mask = block_signals(SIGTERM, SIGINT)
         var parent = process_id()
         var process = self.plan[].handle.fork()
@@ -520,10 +520,10 @@ struct _Supervisor(Movable):
         self._say(String("flare: worker ", index, " ", text))
 
     def _say(self, line: String):
-        # No thread writes the supervisor's lines. It might hold a lock, such
-        # as the allocator's, while a worker is forked, which would wait for
-        # that lock for ever. The supervisor does not wait for a reader of its
-        # lines either.
+        # No thread writes the supervisor's lines. If it held a lock, such as
+        # the allocator's, while a worker is forked, that worker would never get
+        # the lock. The supervisor does not wait for a reader of its lines
+        # either.
         if wait_writable(STANDARD_ERROR, _WRITE_MS):
             self.plan[].config.log.line(line)
 

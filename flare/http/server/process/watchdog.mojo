@@ -62,7 +62,7 @@ struct _WatchdogState(Movable):
 
 @fieldwise_init
 struct Watchdog(TrivialRegisterPassable):
-    """A handle to the state that asks the workers of a process."""
+    """A handle to the state of the questions to the workers of a process."""
 
     var _state: PointerTo[_WatchdogState]
 

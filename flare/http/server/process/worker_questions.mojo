@@ -33,7 +33,7 @@ struct WorkerQuestions(Movable):
         """Makes the first question due, if systemd has set a watchdog timeout.
 
         Args:
-            now_ms: The present.
+            now_ms: The current time.
         """
         if self._period_ms > 0:
             self.due_ms = now_ms
@@ -42,7 +42,7 @@ struct WorkerQuestions(Movable):
         """Makes the next question due one period from now.
 
         Args:
-            now_ms: The present.
+            now_ms: The current time.
         """
         self.due_ms = now_ms + self._period_ms
 
@@ -51,10 +51,10 @@ struct WorkerQuestions(Movable):
 
         Args:
             worker: Its number.
-            now_ms: The present.
+            now_ms: The current time.
 
         Returns:
-            False if it owes one already.
+            False if the worker already owes an answer.
         """
         if self._asked_ms[worker] != 0:
             return False
@@ -74,7 +74,7 @@ struct WorkerQuestions(Movable):
 
         Args:
             worker: Its number.
-            now_ms: The present.
+            now_ms: The current time.
 
         Returns:
             The milliseconds, if they are at least half of the watchdog timeout.

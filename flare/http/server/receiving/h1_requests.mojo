@@ -1,4 +1,4 @@
-"""Turns what peers send in HTTP/1.1 into requests.
+"""Turns received octets of HTTP/1.1 into requests.
 
 A connection has one request at a time. The next head is read when the response
 is complete, so that requests are answered in the order in which they came.
@@ -312,7 +312,7 @@ def refuse_too_large(c: PointerTo[ConnectionState], x: Exchange) -> Bool:
         x: The request, whose handler runs.
 
     Returns:
-        True if it was rejected.
+        True if the content was rejected.
     """
     if not exceeds_limit(x, machine(c).announced_octets()):
         return False

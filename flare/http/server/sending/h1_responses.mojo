@@ -1,4 +1,4 @@
-"""Turns what handlers answer into the octets of HTTP/1.1."""
+"""Turns responses of handlers into octets of HTTP/1.1."""
 
 from flare.core import PointerTo
 from flare.http.body import COPY_OCTETS_MAX

@@ -102,8 +102,9 @@ struct H1Exchanges(Movable):
     var state: H1State
     """The state of the protocol."""
     var exchange: Optional[Exchange]
-    """The request whose head is being read, or that is being answered. Only
-    the rooms of HTTP/1.1 and what ends a connection look here."""
+    """The request whose head is being read, or that is being answered. Only the
+    rooms of HTTP/1.1 and the code that ends a connection use it.
+    """
     var has_begun_head: Bool
     """Whether a part of a head has arrived, and the rest is due."""
     var drained: Int
@@ -137,7 +138,7 @@ struct Outbox(Movable):
     var large_since_ms: Int
     """Since when it has been here."""
     var budget: RateBudget
-    """How long the peer may still take for what is sent."""
+    """How long the peer may still take to receive the output."""
 
     def __init__(out self):
         """Creates an empty outbox."""

@@ -33,7 +33,7 @@ struct Decryption(Equatable, TrivialRegisterPassable):
     comptime ENDED = Self(1)
     """The peer has said that it sends no more."""
     comptime FAILED = Self(2)
-    """The connection cannot go on; an alert may wait to be sent."""
+    """The connection cannot continue; an alert may wait to be sent."""
 
     var value: UInt8
     """The number of the kind."""
@@ -67,7 +67,7 @@ def decrypt(
         var consumed = _shake_hands(machine, octets)
         result = _read(c, machine, octets[consumed:], is_large)
     except:
-        # The machine keeps what it was.
+        # The machine keeps its previous state.
         result = Decryption.FAILED
     _give_empty_output_back(c, machine)
     return result

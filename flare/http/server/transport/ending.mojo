@@ -1,4 +1,4 @@
-"""Ends requests and connections, and gives back what they held."""
+"""Ends requests and connections, and releases their resources."""
 
 from flare.core import PointerTo
 

@@ -1,5 +1,6 @@
-"""Holds what the connections of one worker have buffered, and which of them
-wait for room."""
+"""Counts the buffered octets of one worker's connections, and queues
+connections that wait for room.
+"""
 
 from flare.core import Erased, SlotHandle
 from flare.runtime.timer_task import TIMER_OF_TASK, TimerTask

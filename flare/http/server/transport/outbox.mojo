@@ -1,4 +1,4 @@
-"""Sends what a connection has gathered: one send at a time, the rest waits."""
+"""Sends the collected output of a connection, one send at a time."""
 
 from flare.core import Buffer, PointerTo
 from flare.http.body import Body, COPY_OCTETS_MAX

@@ -17,22 +17,21 @@ from .log_lines import log_line
 from .window import consume, window
 from .worker_state import WorkerState, worker_of
 
-# How much of what is no header a line shows.
+# How many octets of an invalid header a log line shows.
 comptime _SHOWN_OCTETS_MAX = 32
 # Otherwise, any client could fill the log.
 comptime _LINES_PER_SECOND_MAX = 16
 
 
 def is_welcome(w: PointerTo[WorkerState], descriptor: Int32) -> Bool:
-    """Returns whether the server accepts a connection: any, unless it expects
-    proxies.
+    """Returns whether the server may serve a connection from its peer.
 
     Args:
         w: The worker.
         descriptor: The accepted socket.
 
     Returns:
-        False if its peer is not a trusted proxy.
+        False if the server expects proxies and the peer is not a trusted one.
     """
     if not w[].config.expects_proxy_header():
         return True

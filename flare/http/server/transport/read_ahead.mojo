@@ -72,7 +72,7 @@ def adjust_receive(c: PointerTo[ConnectionState], wish: ReceiveWish):
 
     Args:
         c: An open connection.
-        wish: The request of its protocol.
+        wish: The kind of receive that its protocol requests.
     """
     var reactor = worker_of(c)[].reactor
     var paused = _is_full(c, wish)

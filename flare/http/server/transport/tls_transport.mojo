@@ -14,12 +14,11 @@ struct TlsTransport(Movable):
     var context: TlsContext
     """The context from which the machine is created."""
     var machine: Optional[TlsMachine]
-    """The machine; none before the first octet has come."""
+    """The machine; `None` before the first octet."""
     var handshake_timeout_ms: Int
     """The longest handshake."""
     var waiting: Buffer
-    """Octets of a handshake that came in a turn of the loop in which enough
-    others went on."""
+    """Octets of a handshake that waits for a turn with fewer handshakes."""
     var is_queued: Bool
     """Whether it is among the handshakes that continue in the next turns."""
     var was_cut: Bool

@@ -99,7 +99,7 @@ struct ExchangePool(Movable):
 
 
 struct OutputPools(Movable):
-    """Output buffers, and those in which other octets gather."""
+    """The pools of output buffers and of buffers for other octets."""
 
     var usual: BufferPool
     """Output buffers; other growing buffers begin in them, too."""

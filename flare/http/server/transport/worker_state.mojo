@@ -1,4 +1,4 @@
-"""Holds what one worker of a server consists of."""
+"""Holds the state of one worker of a server."""
 
 from flare.core import Buffer, Erased, PointerTo, Slab, SlotHandle, heap_destroy
 from flare.http.exchange import (
@@ -52,7 +52,7 @@ struct ExchangeFunctions(TrivialRegisterPassable):
     var finished: FiberFunction
     """Called when the handler has returned."""
     var lost: FiberFunction
-    """Called when a cancelled handler goes on waiting for too long."""
+    """Called when a cancelled handler keeps waiting for too long."""
     var content_due: def(Erased) thin -> None
     """Called with an exchange when its timer fires."""
 
@@ -98,7 +98,7 @@ struct WorkerState(Movable):
     var stopping: Bool
     """Whether the worker finishes its requests and ends."""
     var stop_deadline_ms: Int
-    """When what is in flight is cut off."""
+    """When the worker resets the remaining connections."""
     var accepting: Accepting
     """How it accepts connections."""
     var trimming: Trimming
@@ -218,7 +218,7 @@ struct WorkerState(Movable):
         self.exchanges.spare.append(exchange)
 
     def lose_exchange(mut self, exchange: Exchange):
-        """Keeps a block to which the stack of a lost fiber refers.
+        """Keeps the block of a lost fiber, whose stack refers to it.
 
         Args:
             exchange: The result of `take_exchange`.

@@ -46,7 +46,7 @@ comptime _IDLE_MS_MIN = 1000
 comptime _ENDED_MAX = 16
 comptime _TURNED_AWAY_MAX = 64
 comptime _ACCEPTS_MAX = 1024
-# An accept that goes on by itself takes all who wait, before it can be stopped.
+# A multishot accept takes all waiting clients before it can be stopped.
 comptime _AMPLE_ROOM_MIN = 1024
 # The result of `_accept_waiting` if no slot is free.
 comptime _NO_SLOT = 1
@@ -409,7 +409,7 @@ def _has_idled(
 
 
 def _turn_away(w: PointerTo[WorkerState], listener: PointerTo[ListenerState]):
-    """Answers those who wait with the descriptor that is kept for it."""
+    """Answers waiting clients with the reserved descriptor."""
     var stuck_ms = w[].reactor.now_ms() - w[].accepting.stuck_since_ms
     if stuck_ms < w[].config.overload_timeout_ms:
         return

@@ -1,10 +1,10 @@
 """Resumes connections that wait for room in the memory budget of their worker.
 
-The longest waiting is first. Uploads that each hold a part and wait for the
-rest would wait for ever. So one of them, the longest waiting, continues
-although there is no room, and after it the next one. If no connection has
-continued for `overload_timeout_ms` even so, those that hold most are answered
-503, so that there is room for the others.
+The longest waiting is first. If every upload held a part and waited for room,
+none would complete. So one of them, the longest waiting, continues although
+there is no room, and after it the next one. If no connection has continued for
+`overload_timeout_ms` even so, those that hold most are answered 503, so that
+there is room for the others.
 """
 
 from flare.core import Erased, PointerTo, SlotHandle
@@ -33,7 +33,7 @@ from ..transport.worker_state import WorkerState
 # A resumed connection takes in the octets of its window: more of them in a
 # turn would block the loop.
 comptime _PER_TURN_MAX = 32
-# Of those who wait, the share that is refused at a time.
+# The share of the waiting requests that is refused at a time.
 comptime _REFUSED_SHARE = 8
 
 
@@ -62,8 +62,8 @@ def feed_waiting(w: PointerTo[WorkerState]):
         return
     if is_full(w) and _has_favoured(w):
         return
-    # A connection that has to wait again comes after all others, and not in
-    # this turn: otherwise it would be resumed for ever.
+    # A connection that has to wait again goes to the end of the queue for the
+    # next turn: otherwise the loop would never end.
     var waiting = List[SlotHandle]()
     swap(waiting, w[].budget.waiting)
     var rest = List[SlotHandle]()

@@ -71,7 +71,7 @@ struct Worker(TrivialRegisterPassable):
         w[].listeners.append(listener)
 
     def prepare(self) -> Int:
-        """Reserves descriptors and memory before connections can exhaust them.
+        """Reserves the descriptor for answers under overload.
 
         Returns:
             0, or the negated errno if the worker should not serve.
