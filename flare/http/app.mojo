@@ -162,7 +162,7 @@ struct App[S: Deinitable & Movable, H: Handler](Handler):
         """
         var exchange = req.unsafe_exchange()
         if not self._state[].value:
-            _build(self._state, exchange[].worker)
+            _build(self._state, exchange[].host.worker)
         if exchange[].app_state:
             return self._serve_within(req)
         self._enter(exchange)

@@ -1,9 +1,9 @@
 """Stores one request while it lives, with the context of its answer.
 
 The block belongs to a worker's pool and is reused, so that a request allocates
-no memory. The creator of an exchange, a connection or a test, supplies a
-`Carrier`: functions that wait for request content and send a streamed
-response.
+no memory. The maker of a block, a worker or a test, supplies
+`CarrierFunctions`, which wait for request content and send a streamed
+response over the carrier of a request, its connection.
 """
 
 from flare.core import Buffer, Erased, OctetPointer, PointerTo, SlotHandle
@@ -71,14 +71,26 @@ struct CarrierFunctions(TrivialRegisterPassable):
     """Takes octets after an upgrade, and parks while there is no room."""
 
 
-@fieldwise_init
-struct Carrier(TrivialRegisterPassable):
-    """Moves the octets of a request in and those of its response out."""
+struct ExchangeHost(TrivialRegisterPassable):
+    """The worker, or the test, that a block belongs to. It is the same for all
+    requests of the block."""
 
-    var owner: Erased
-    """The connection."""
+    var worker: Int
+    """The index of the worker."""
+    var handler: Erased
+    """The handler; the function that runs it knows its type."""
     var functions: PointerTo[CarrierFunctions]
-    """The carrier's functions."""
+    """The functions of the carriers."""
+    var slot: SlotHandle
+    """The slot of the block in the slab of the worker, if it has one."""
+
+    def __init__(out self):
+        """Describes a block that belongs to nobody, whose requests have no
+        carrier."""
+        self.worker = 0
+        self.handler = Erased(unsafe_from_address=64)
+        self.functions = PointerTo[CarrierFunctions](unsafe_from_address=64)
+        self.slot = SlotHandle(0, 0)
 
 
 struct ExchangeStage:
@@ -223,16 +235,14 @@ struct ExchangeState(Movable):
     """The octets of the head, if they came in several pieces."""
     var stream: StreamState
     """The state of a streamed response."""
-    var worker: Int
-    """The index of the worker."""
-    var handler: Erased
-    """The handler; the function that runs it knows its type."""
+    var host: ExchangeHost
+    """Whose block it is."""
     var app_state_type: StaticString
     """The name of the state's type, checked by `State[T]`."""
     var route: StaticString
     """The route's pattern, for logs; empty before routing."""
-    var carrier: Optional[Carrier]
-    """The connection; `None` if the content is complete and no peer receives
+    var carrier: Optional[Erased]
+    """The connection, which `host.functions` know; `None` if the content is complete and no peer receives
     the response piece by piece.
     """
     # The fields that a new request resets are neighbours, so that a few stores
@@ -264,8 +274,6 @@ struct ExchangeState(Movable):
     """Whether the peer left before the answer was sent."""
     var stage: UInt8
     """How far it is, one of `ExchangeStage`."""
-    var slot: SlotHandle
-    """Its slot in the slab of the worker, if it has one."""
 
     def __init__(out self):
         """Creates an empty block."""
@@ -281,17 +289,15 @@ struct ExchangeState(Movable):
         self.waiter = None
         self.fiber = None
         self.request_id = 0
-        self.worker = 0
+        self.host = ExchangeHost()
         self.app_state = None
         self.app_state_type = ""
         self.route = ""
-        self.handler = Erased(unsafe_from_address=64)
         self.read_buffer = None
         self.gathered = Buffer()
         self.error_headers = HeaderMap()
         self.peer_ended = False
         self.peer_gone = False
-        self.slot = SlotHandle(0, 0)
         self.started_ms = 0
         self.stage = ExchangeStage.HEAD
 

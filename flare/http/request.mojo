@@ -441,12 +441,11 @@ struct Request(Extractor, Movable):
             NetError: If the connection has ended, or the request did not arrive
                 over a network.
         """
-        var carrier = self._exchange[].carrier
-        if not carrier:
+        if not self._exchange[].carrier:
             raise Error(NetError(NetError.CLOSED, "peer_address"))
         return (
-            carrier.value()
-            .functions[]
+            self._exchange[]
+            .host.functions[]
             .peer_address(self._exchange.unsafe_bitcast[NoneType]())
         )
 
@@ -472,12 +471,11 @@ struct Request(Extractor, Movable):
         return Bool(self._tls_machine())
 
     def _tls_machine(self) -> Optional[PointerTo[TlsMachine]]:
-        var carrier = self._exchange[].carrier
-        if not carrier:
+        if not self._exchange[].carrier:
             return None
         return (
-            carrier.value()
-            .functions[]
+            self._exchange[]
+            .host.functions[]
             .tls(self._exchange.unsafe_bitcast[NoneType]())
         )
 
@@ -492,12 +490,11 @@ struct Request(Extractor, Movable):
             NetError: `net.unsupported peer_credentials` for a TCP connection,
                 or as `peer` does.
         """
-        var carrier = self._exchange[].carrier
-        if not carrier:
+        if not self._exchange[].carrier:
             raise Error(NetError(NetError.CLOSED, "peer_credentials"))
         return (
-            carrier.value()
-            .functions[]
+            self._exchange[]
+            .host.functions[]
             .peer_credentials(self._exchange.unsafe_bitcast[NoneType]())
         )
 
@@ -514,13 +511,12 @@ struct Request(Extractor, Movable):
             An error `http.bad_inform …` if the status is not interim or the
             response has begun, and `http.content cut off` if the peer left.
         """
-        var carrier = self._exchange[].carrier
-        if not carrier:
+        if not self._exchange[].carrier:
             return
         # A call through a pointer may not see what lies on this stack.
         var fields = heap_create(headers.copy())
         try:
-            carrier.value().functions[].inform(
+            self._exchange[].host.functions[].inform(
                 self._exchange.unsafe_bitcast[NoneType](), status, fields
             )
         finally:

@@ -206,7 +206,7 @@ def _check_size(x: Exchange) raises:
         return
     if x[].carrier and not x[].content.is_complete:
         # The connection gives up on the rest.
-        x[].carrier.value().functions[].demand(x.unsafe_bitcast[NoneType]())
+        x[].host.functions[].demand(x.unsafe_bitcast[NoneType]())
     x[].content.status = _CONTENT_TOO_LARGE
     x[].check_content()
 
@@ -222,10 +222,9 @@ def _await_more(x: Exchange) raises:
     var fiber = waiting_fiber("read")
     var request_id = x[].request_id
     var received = x[].content.received
-    var carrier = x[].carrier.value()
     # The connection sees who waits, and so which deadline applies.
     x[].waiter = fiber
-    carrier.functions[].demand(x.unsafe_bitcast[NoneType]())
+    x[].host.functions[].demand(x.unsafe_bitcast[NoneType]())
     var result = 0
     if (
         x[].content.received == received

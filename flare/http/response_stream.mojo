@@ -169,12 +169,11 @@ def carry(exchange: Exchange, octets: OctetPointer, count: Int) raises -> Int:
         An error `http.content cut off` if the peer left or does not read, and
         `http.bad_content` if the content exceeds its Content-Length.
     """
-    var carrier = exchange[].carrier
-    if not carrier:
+    if not exchange[].carrier:
         raise Error(CUT_OFF, ": there is no connection")
     return (
-        carrier.value()
-        .functions[]
+        exchange[]
+        .host.functions[]
         .write(exchange.unsafe_bitcast[NoneType](), octets, count)
     )
 

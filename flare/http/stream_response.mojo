@@ -46,10 +46,10 @@ def run_stream(x: Exchange, content: Body) raises:
         head or content break a rule, and `http.content bad` if the content of
         the request does.
     """
-    var carrier = x[].carrier.value()
+    var carrier = x[].host.functions
     var exchange = x.unsafe_bitcast[NoneType]()
     if x[].stream.status == Status.SWITCHING_PROTOCOLS:
-        carrier.functions[].begin(exchange)
+        carrier[].begin(exchange)
         x[].stage = ExchangeStage.UPGRADED
         content.run_stream(x)
         return
@@ -59,7 +59,7 @@ def run_stream(x: Exchange, content: Body) raises:
             return
         # A function that reads content may have swallowed its error.
         x[].check_content()
-    carrier.functions[].end(exchange)
+    carrier[].end(exchange)
 
 
 def _has_content(x: Exchange) -> Bool:

@@ -60,11 +60,14 @@ struct UpgradedStream(Reader, TrivialRegisterPassable, Writer):
         self._check()
         if len(into) == 0:
             return 0
-        var carrier = self._exchange[].carrier.value()
-        return carrier.functions[].read_upgraded(
-            self._exchange.unsafe_bitcast[NoneType](),
-            into.unsafe_ptr().unsafe_origin_cast[MutUntrackedOrigin](),
-            len(into),
+        return (
+            self._exchange[]
+            .host.functions[]
+            .read_upgraded(
+                self._exchange.unsafe_bitcast[NoneType](),
+                into.unsafe_ptr().unsafe_origin_cast[MutUntrackedOrigin](),
+                len(into),
+            )
         )
 
     @no_inline
@@ -86,13 +89,16 @@ struct UpgradedStream(Reader, TrivialRegisterPassable, Writer):
         self._check()
         if len(octets) == 0:
             return 0
-        var carrier = self._exchange[].carrier.value()
-        return carrier.functions[].write_upgraded(
-            self._exchange.unsafe_bitcast[NoneType](),
-            octets.unsafe_ptr()
-            .unsafe_mut_cast[True]()
-            .unsafe_origin_cast[MutUntrackedOrigin](),
-            len(octets),
+        return (
+            self._exchange[]
+            .host.functions[]
+            .write_upgraded(
+                self._exchange.unsafe_bitcast[NoneType](),
+                octets.unsafe_ptr()
+                .unsafe_mut_cast[True]()
+                .unsafe_origin_cast[MutUntrackedOrigin](),
+                len(octets),
+            )
         )
 
     def is_stopping(self) raises -> Bool:

@@ -16,7 +16,6 @@ from flare.http.body import Body
 from flare.http.builders import refusal
 from flare.http.error_answer import error_answer
 from flare.http.exchange import (
-    Carrier,
     CarrierFunctions,
     Exchange,
     ExchangeState,
@@ -133,10 +132,10 @@ struct HandlerCall(TrivialRegisterPassable):
         """
         var call = Self(heap_create(HandlerCallState(octets, limits, exchange)))
         ref s = call.state[]
-        exchange[].carrier = Carrier(
-            call.state.unsafe_bitcast[NoneType](),
-            Pointer(to=s.functions).unsafe_origin_cast[MutUntrackedOrigin](),
-        )
+        exchange[].host.functions = Pointer(to=s.functions).unsafe_origin_cast[
+            MutUntrackedOrigin
+        ]()
+        exchange[].carrier = call.state.unsafe_bitcast[NoneType]()
         return call
 
     def end(self):
@@ -265,7 +264,7 @@ struct HandlerCall(TrivialRegisterPassable):
 @always_inline
 def _of(exchange: Erased) -> PointerTo[HandlerCallState]:
     ref x = exchange.unsafe_bitcast[ExchangeState]()[]
-    return x.carrier.unsafe_value().owner.unsafe_bitcast[HandlerCallState]()
+    return x.carrier.unsafe_value().unsafe_bitcast[HandlerCallState]()
 
 
 def _cleared(s: PointerTo[HandlerCallState]) -> PointerTo[Buffer]:

@@ -76,7 +76,7 @@ struct RequestId[H: Handler](Handler):
             String(
                 self._start,
                 "-",
-                exchange[].worker,
+                exchange[].host.worker,
                 "-",
                 exchange[].request_id,
             ),

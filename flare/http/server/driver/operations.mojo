@@ -23,7 +23,7 @@ from ..transport.outbox import (
     release_output,
 )
 from ..transport.read_ahead import has_half_closed, has_left, receive_operation
-from ..transport.window import receive_octets
+from ..transport.window import receive_octets, window
 from ..transport.worker_state import WorkerState, worker_of
 from .connection import Connection
 from .starved import note_starved
@@ -142,8 +142,12 @@ def on_sent(operation: Operation):
         var writer = c[].h1.exchange.unsafe_value()[].stream.waiter
         if writer:
             writer.unsafe_value().wake()
-    if operation.is_idle():
-        release_output(c)
+    if not operation.is_idle():
+        connection.settle()
+        return
+    release_output(c)
+    # Requests may have waited for the room that is free now.
+    if len(window(c)) > 0 or c[].ending.peer_ended:
         connection.process()
     else:
         connection.settle()

@@ -22,7 +22,7 @@ def run_handler[H: Handler](task: Erased):
         task: The exchange.
     """
     var x = task.unsafe_bitcast[ExchangeState]()
-    var handler = x[].handler.unsafe_bitcast[H]()
+    var handler = x[].host.handler.unsafe_bitcast[H]()
     var response: Response
     try:
         response = handler[].serve(Request(unsafe_exchange=x))

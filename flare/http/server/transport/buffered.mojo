@@ -93,6 +93,7 @@ def is_full(w: PointerTo[WorkerState]) -> Bool:
     return buffered_octets(w) > w[].budget.octets_max
 
 
+@always_inline
 def is_overfull(w: PointerTo[WorkerState]) -> Bool:
     """Returns whether the worker refuses every new request. Short answers may use
     a quarter more than the budget.
@@ -103,8 +104,7 @@ def is_overfull(w: PointerTo[WorkerState]) -> Bool:
     Returns:
         True if a quarter more than the budget is used up.
     """
-    var octets_max = w[].budget.octets_max
-    return buffered_octets(w) > octets_max + octets_max // 4
+    return buffered_octets(w) > w[].budget.overfull_octets
 
 
 @no_inline

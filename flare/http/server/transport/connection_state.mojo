@@ -317,7 +317,7 @@ def connection_of(x: Exchange) -> PointerTo[ConnectionState]:
     Returns:
         The connection.
     """
-    return x[].carrier.unsafe_value().owner.unsafe_bitcast[ConnectionState]()
+    return x[].carrier.unsafe_value().unsafe_bitcast[ConnectionState]()
 
 
 def _nothing(owner: Erased):

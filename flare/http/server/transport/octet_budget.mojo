@@ -17,6 +17,8 @@ struct OctetBudget(Movable):
 
     var octets_max: Int
     """The most octets that may be buffered."""
+    var overfull_octets: Int
+    """How many short answers may use; beyond, no request is taken."""
     var charged: Int
     """The memory of connections besides the output buffers of the usual size.
     """
@@ -47,6 +49,7 @@ struct OctetBudget(Movable):
             owner: Any address; the worker sets its own when it begins.
         """
         self.octets_max = octets_max
+        self.overfull_octets = octets_max + octets_max // 4
         self.charged = 0
         self.waiting = List[SlotHandle]()
         self.favoured = SlotHandle(0, 0)

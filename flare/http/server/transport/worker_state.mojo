@@ -2,7 +2,6 @@
 
 from flare.core import Buffer, Erased, PointerTo, Slab, SlotHandle, heap_destroy
 from flare.http.exchange import (
-    Carrier,
     CarrierFunctions,
     Exchange,
     ExchangeState,
@@ -173,12 +172,7 @@ struct WorkerState(Movable):
         else:
             exchange = self._make_exchange()
         exchange[].begin()
-        exchange[].carrier = Carrier(
-            connection,
-            Pointer(to=self.functions.carrier).unsafe_origin_cast[
-                MutUntrackedOrigin
-            ](),
-        )
+        exchange[].carrier = connection
         return exchange
 
     @always_inline
@@ -327,12 +321,12 @@ struct WorkerState(Movable):
     def free_lost(mut self):
         """Frees the memory of lost fibers, after their stacks were unmapped."""
         while len(self.exchanges.lost) > 0:
-            _ = self.exchanges.slab.give(self.exchanges.lost.pop()[].slot)
+            _ = self.exchanges.slab.give(self.exchanges.lost.pop()[].host.slot)
 
     def free_spares(mut self):
         """Frees all unused blocks."""
         while len(self.exchanges.spare) > 0:
-            _ = self.exchanges.slab.give(self.exchanges.spare.pop()[].slot)
+            _ = self.exchanges.slab.give(self.exchanges.spare.pop()[].host.slot)
         while len(self.listeners) > 0:
             heap_destroy(self.listeners.pop())
 
@@ -340,9 +334,13 @@ struct WorkerState(Movable):
     def _make_exchange(mut self) -> Exchange:
         var slot = self.exchanges.slab.take(ExchangeState()).value()
         var exchange = self.exchanges.slab.find(slot).value()
-        exchange[].slot = slot
-        exchange[].worker = self.index
-        exchange[].handler = self.handler
+        ref host = exchange[].host
+        host.slot = slot
+        host.worker = self.index
+        host.handler = self.handler
+        host.functions = Pointer(to=self.functions.carrier).unsafe_origin_cast[
+            MutUntrackedOrigin
+        ]()
         exchange[].content_wait.task = TimerTask(
             exchange.unsafe_bitcast[NoneType](), self.functions.content_due
         )
@@ -367,7 +365,7 @@ struct WorkerState(Movable):
         """
         var stays = max(kept, len(self.exchanges.spare) // 2)
         while len(self.exchanges.spare) > stays:
-            _ = self.exchanges.slab.give(self.exchanges.spare.pop()[].slot)
+            _ = self.exchanges.slab.give(self.exchanges.spare.pop()[].host.slot)
         return len(self.exchanges.spare) > kept
 
 
