@@ -24,6 +24,7 @@ from tests.server import (
     test_stream_rules,
     test_streams,
     test_trimming,
+    test_turn_end,
     test_stubborn,
     test_worker_questions,
 )
@@ -52,6 +53,7 @@ def main() raises:
     _run[test_stream_rules.TESTS](failures)
     _run[test_streams.TESTS](failures)
     _run[test_trimming.TESTS](failures)
+    _run[test_turn_end.TESTS](failures)
     _run[test_stubborn.TESTS](failures)
     _run[test_worker_questions.TESTS](failures)
     if failures:

@@ -284,7 +284,7 @@ def test_a_crowd_of_handshakes_takes_turns() raises:
     for peer in crowd:
         peer.close()
     server.settle()
-    assert_equal(len(server.worker.state[].handshakes.waiting), 0)
+    assert_equal(len(server.worker.state[].turn_end.handshakes.waiting), 0)
     guest.peer.close()
     _end(server^, outcomes)
 
@@ -314,7 +314,7 @@ def test_handshakes_that_wait_for_their_turn_may_leave() raises:
             elif i % 2 == 0:
                 crowd[i].end_sending()
         server.settle()
-        assert_equal(len(server.worker.state[].handshakes.waiting), 0)
+        assert_equal(len(server.worker.state[].turn_end.handshakes.waiting), 0)
         for peer in crowd:
             peer.close()
         _end(server^, outcomes)

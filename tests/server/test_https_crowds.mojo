@@ -44,7 +44,7 @@ def test_who_has_left_takes_no_turn_of_a_handshake() raises:
             assert_true(turns < 10, String("it waits behind who has left"))
         guest.pump(server)
         assert_true(guest.end.is_done)
-        assert_equal(len(server.worker.state[].handshakes.waiting), 0)
+        assert_equal(len(server.worker.state[].turn_end.handshakes.waiting), 0)
         guest.peer.close()
         server.stop()
         assert_equal(server.remains(), "")
@@ -69,7 +69,7 @@ def test_what_came_in_front_of_an_end_is_answered_when_it_is_its_turn() raises:
         for i in range(len(crowd)):
             crowd[i].push()
         server.turn_now()
-        assert_true(len(server.worker.state[].handshakes.waiting) > 0)
+        assert_true(len(server.worker.state[].turn_end.handshakes.waiting) > 0)
         late.push()
         assert_true(late.end.is_done)
         late.write("GET /late HTTP/1.1\r\nHost: a\r\n\r\n")

@@ -43,10 +43,12 @@ def test_connections_that_found_no_buffer_and_ended_are_forgotten() raises:
     note_starved(w, live)
     for _ in range(10_000):
         note_starved(w, SlotHandle(live.index, live.generation + 2))
-        assert_true(len(w[].starved) <= 2 + STARVED_SPARE)
-    assert_true(w[].starved[0] == live, "one that waits stays in its place")
+        assert_true(len(w[].turn_end.starved) <= 2 + STARVED_SPARE)
+    assert_true(
+        w[].turn_end.starved[0] == live, "one that waits stays in its place"
+    )
     w[].connections.find(live).value()[].receiving.is_starved = False
-    w[].starved.clear()
+    w[].turn_end.starved.clear()
     _end(server^, [peer])
     heap_destroy(outcomes)
 

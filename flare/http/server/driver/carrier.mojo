@@ -31,7 +31,6 @@ from ..exchange.request_content import begin_content_wait
 from ..receiving.h1_requests import (
     finish_exchange,
     forget_exchange,
-    held_by_exchanges,
     receive_wish,
     refuse_too_large,
 )
@@ -44,15 +43,14 @@ from ..sending.h1_responses import (
     write_stream_content,
     write_stream_head,
 )
-from ..transport.buffered import recount
 from ..transport.connection_state import ConnectionState, Stage, connection_of
-from ..transport.deadline import choose_deadline
 from ..transport.log_lines import log_line_of_peer
-from ..transport.outbox import flush, make_room, output_of, stream_room
+from ..transport.outbox import make_room, output_of, stream_room
 from ..transport.read_ahead import adjust_receive
 from ..transport.window import consume, window
 from ..transport.worker_state import ExchangeFunctions, worker_of
 from .connection import Connection, end_content_wait
+from .due import note_due
 
 
 def exchange_functions() -> ExchangeFunctions:
@@ -150,7 +148,7 @@ def _inform(exchange: Erased, status: Int, fields: PointerTo[HeaderMap]) raises:
         inform(x, status, fields[])
     except e:
         raise Error("http.bad_inform ", e.reason)
-    _send(x)
+    note_due(c)
 
 
 def _write_content(
@@ -171,7 +169,7 @@ def _write_content(
             write_stream_content(x, Span(unsafe_ptr=octets, length=taken))
     except e:
         raise Error("http.bad_content ", e.reason)
-    _send(x)
+    note_due(c)
     return taken
 
 
@@ -181,11 +179,8 @@ def _begin_upgrade(exchange: Erased) raises:
         write_stream_head(x)
     except e:
         raise Error("http.bad_upgrade ", e.reason)
-    # Each peer may wait for the other to speak first. The loop does not look at
-    # the connection of a handler that has waited before.
-    var c = connection_of(x)
-    flush(c)
-    choose_deadline(c)
+    # Each peer may wait for the other to speak first.
+    note_due(connection_of(x))
 
 
 def _end_stream(exchange: Erased) raises:
@@ -206,7 +201,7 @@ def _write_upgraded(
     var taken = min(count, _room_left(c))
     make_room(c, taken)
     output[].append(Span(unsafe_ptr=octets, length=taken))
-    _send(x)
+    note_due(c)
     return taken
 
 
@@ -314,20 +309,11 @@ def _check_end(c: PointerTo[ConnectionState]) raises:
         raise Error(CUT_OFF, ": the connection ended without a close_notify")
 
 
-def _send(x: Exchange):
-    var c = connection_of(x)
-    flush(c)
-    recount(c, held_by_exchanges(c))
-    # The loop does not look at the connection when its handler parks.
-    choose_deadline(c)
-
-
 def _on_finished(task: Erased):
     var x = _of(task)
-    var connection = Connection(connection_of(x))
-    finish_exchange(connection.state, x)
-    if not connection.state[].processing:
-        connection.process()
+    var c = connection_of(x)
+    finish_exchange(c, x)
+    note_due(c)
 
 
 def _on_content_due(task: Erased):

@@ -4,7 +4,7 @@ from flare.core import PointerTo
 
 from ..receiving.h1_requests import drop_exchange
 from ..records.statistics import WorkerStatistics
-from ..transport.connection_state import ConnectionState
+from ..transport.connection_state import Attention, ConnectionState
 from ..transport.deadline import forget_deadline
 from ..transport.encryption import free_transport
 from ..transport.outbox import drop_output, send_operation
@@ -30,7 +30,7 @@ def close(c: PointerTo[ConnectionState]):
         reactor.cancel(watch_operation(c))
     if (
         c[].running > 0
-        or c[].processing
+        or c[].attention == Attention.PROCESSING
         or not receive_operation(c).is_idle()
         or not send_operation(c).is_idle()
         or not watch_operation(c).is_idle()

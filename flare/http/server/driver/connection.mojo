@@ -27,6 +27,7 @@ from ..receiving.h1_requests import (
 )
 from ..transport.buffered import recount
 from ..transport.connection_state import (
+    Attention,
     ConnectionState,
     Stage,
     Wait,
@@ -64,12 +65,12 @@ struct Connection(TrivialRegisterPassable):
         """Processes the received octets as far as possible; called by the
         loop.
         """
-        if self.state[].processing:
+        if self.state[].attention == Attention.PROCESSING:
             return
-        self.state[].processing = True
+        self.state[].attention = Attention.PROCESSING
         while advance(self.state):
             pass
-        self.state[].processing = False
+        self.state[].attention = Attention.NONE
         if self.state[].stage <= Stage.LAST_SEND:
             flush(self.state)
         self.settle()

@@ -26,7 +26,7 @@ def note_starved(w: PointerTo[WorkerState], slot: SlotHandle):
         w: The worker.
         slot: The slot of the connection.
     """
-    ref starved = w[].starved
+    ref starved = w[].turn_end.starved
     if len(starved) >= 2 * w[].connections.lent() + STARVED_SPARE:
         var kept = 0
         for i in range(len(starved)):
@@ -47,11 +47,13 @@ def feed_starved(w: PointerTo[WorkerState]):
     Args:
         w: The worker.
     """
-    var count = min(w[].reactor.buffers().available(), len(w[].starved))
-    var waiting = List[SlotHandle](w[].starved[:count])
-    var rest = List[SlotHandle](w[].starved[count:])
-    w[].starved = rest^
-    if len(w[].starved) > 0:
+    var count = min(
+        w[].reactor.buffers().available(), len(w[].turn_end.starved)
+    )
+    var waiting = List[SlotHandle](w[].turn_end.starved[:count])
+    var rest = List[SlotHandle](w[].turn_end.starved[count:])
+    w[].turn_end.starved = rest^
+    if len(w[].turn_end.starved) > 0:
         # If no octets wait for them, it is the turn of the others.
         w[].reactor.post(_nothing, w.unsafe_bitcast[NoneType]())
     for slot in waiting:

@@ -63,17 +63,19 @@ def go_on_shaking_hands(w: PointerTo[WorkerState]):
     var first = List[SlotHandle]()
     var count = 0
     while (
-        count < len(w[].handshakes.waiting)
-        and len(first) < w[].handshakes.steps_left
+        count < len(w[].turn_end.handshakes.waiting)
+        and len(first) < w[].turn_end.handshakes.steps_left
     ):
         # A client that has left meanwhile takes no step away from others.
-        if _shakes_hands(w[].connections.find(w[].handshakes.waiting[count])):
-            first.append(w[].handshakes.waiting[count])
+        if _shakes_hands(
+            w[].connections.find(w[].turn_end.handshakes.waiting[count])
+        ):
+            first.append(w[].turn_end.handshakes.waiting[count])
         count += 1
-    var rest = List[SlotHandle](w[].handshakes.waiting[count:])
-    w[].handshakes.waiting = rest^
-    w[].handshakes.steps_left = HANDSHAKE_STEPS_MAX
-    if len(w[].handshakes.waiting) > 0:
+    var rest = List[SlotHandle](w[].turn_end.handshakes.waiting[count:])
+    w[].turn_end.handshakes.waiting = rest^
+    w[].turn_end.handshakes.steps_left = HANDSHAKE_STEPS_MAX
+    if len(w[].turn_end.handshakes.waiting) > 0:
         # The next turn must not wait for something else to happen.
         w[].reactor.post(_nothing, w.unsafe_bitcast[NoneType]())
     for slot in first:
@@ -152,8 +154,11 @@ def _may_go_on(connection: Connection, octets: Span[UInt8, _]) -> Bool:
     var c = connection.state
     var w = worker_of(c)
     var t = c[].tls.unsafe_value()
-    if len(w[].handshakes.waiting) == 0 and w[].handshakes.steps_left > 0:
-        w[].handshakes.steps_left -= 1
+    if (
+        len(w[].turn_end.handshakes.waiting) == 0
+        and w[].turn_end.handshakes.steps_left > 0
+    ):
+        w[].turn_end.handshakes.steps_left -= 1
         return True
     if len(t[].waiting) + len(octets) > _WAITING_OCTETS_MAX:
         _take_waiting(connection)
@@ -161,7 +166,7 @@ def _may_go_on(connection: Connection, octets: Span[UInt8, _]) -> Bool:
     t[].waiting.append(octets)
     if not t[].is_queued:
         t[].is_queued = True
-        w[].handshakes.waiting.append(c[].slot)
+        w[].turn_end.handshakes.waiting.append(c[].slot)
     return False
 
 

@@ -13,7 +13,6 @@ from ..transport.buffered import buffered_octets, is_full
 from ..transport.connection_state import ConnectionState, Stage, connection_of
 from ..transport.log_lines import log_line_of_peer
 from ..transport.outbox import (
-    flush,
     has_output,
     keep_large,
     make_room,
@@ -307,4 +306,3 @@ def write_continue(x: Exchange):
     except:
         # Too late for it: the response has begun.
         return
-    flush(c)

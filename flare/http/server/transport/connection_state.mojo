@@ -28,6 +28,17 @@ struct Stage:
     """TLS begins: requests are read once the handshake is complete."""
 
 
+struct Attention:
+    """What the loop does with a connection in the present turn."""
+
+    comptime NONE: UInt8 = 0
+    """Nothing."""
+    comptime DUE: UInt8 = 1
+    """It looks at the connection at the end of the turn."""
+    comptime PROCESSING: UInt8 = 2
+    """It is inside `process`, which looks at all that handlers do meanwhile."""
+
+
 struct Wait:
     """The reasons for a connection's deadline."""
 
@@ -264,8 +275,8 @@ struct ConnectionState(Movable):
     """The socket."""
     var stage: UInt8
     """How far it is from its end, one of `Stage`."""
-    var processing: Bool
-    """Whether the loop is inside `process`."""
+    var attention: UInt8
+    """What the loop does with it, one of `Attention`."""
     var running: Int
     """How many of its requests a handler answers."""
     var requests: Int
@@ -297,7 +308,7 @@ struct ConnectionState(Movable):
         self.slot = SlotHandle(0, 0)
         self.descriptor = descriptor
         self.stage = Stage.OPEN
-        self.processing = False
+        self.attention = Attention.NONE
         self.running = 0
         self.requests = 0
         self.ending = Ending()

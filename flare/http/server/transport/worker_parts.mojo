@@ -130,6 +130,23 @@ struct HandshakeQueue(Movable):
         self.steps_left = HANDSHAKE_STEPS_MAX
 
 
+struct TurnEnd(Movable):
+    """What a worker continues after the turn of its loop."""
+
+    var due: List[SlotHandle]
+    """Connections whose handlers have written or ended."""
+    var starved: List[SlotHandle]
+    """Connections that found no free receive buffer."""
+    var handshakes: HandshakeQueue
+    """TLS handshakes that continue in the next turns."""
+
+    def __init__(out self):
+        """Begins without anything to continue."""
+        self.due = List[SlotHandle]()
+        self.starved = List[SlotHandle]()
+        self.handshakes = HandshakeQueue()
+
+
 struct Accepting(Movable):
     """How a worker accepts connections, and why it does not."""
 

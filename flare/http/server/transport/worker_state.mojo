@@ -1,6 +1,6 @@
 """Holds the state of one worker of a server."""
 
-from flare.core import Buffer, Erased, PointerTo, Slab, SlotHandle, heap_destroy
+from flare.core import Buffer, Erased, PointerTo, Slab, heap_destroy
 from flare.http.exchange import (
     CarrierFunctions,
     Exchange,
@@ -20,12 +20,12 @@ from .worker_parts import (
     Accepting,
     DateField,
     ExchangePool,
-    HandshakeQueue,
     ListenerState,
     OUTPUT_OCTETS,
     OutputPools,
     ReportRate,
     Trimming,
+    TurnEnd,
 )
 
 # Shorter buffers stay in place when they grow.
@@ -81,10 +81,8 @@ struct WorkerState(Movable):
     """Output buffers."""
     var budget: OctetBudget
     """The memory budget of the connections."""
-    var starved: List[SlotHandle]
-    """Connections that found no free receive buffer."""
-    var handshakes: HandshakeQueue
-    """TLS handshakes that continue in the next turns."""
+    var turn_end: TurnEnd
+    """What it continues after each turn."""
     var in_flight: Int
     """Requests that are being answered, without those whose stream has
     begun."""
@@ -141,8 +139,7 @@ struct WorkerState(Movable):
         self.exchanges = ExchangePool()
         self.outputs = OutputPools()
         self.budget = OctetBudget(config.max_buffered_octets, handler)
-        self.starved = List[SlotHandle]()
-        self.handshakes = HandshakeQueue()
+        self.turn_end = TurnEnd()
         self.in_flight = 0
         self.streams = 0
         self.next_request_id = 1

@@ -5,6 +5,7 @@ from flare.runtime.current import current_reactor, set_current_reactor
 from flare.tls import TlsContext
 
 from ..driver.connection import Connection
+from ..driver.due import continue_due
 from ..driver.starved import feed_starved
 from ..driver.tls_connection import go_on_shaking_hands
 from ..records.statistics import WorkerStatistics
@@ -102,12 +103,17 @@ struct Worker(TrivialRegisterPassable):
         """Runs one turn of the worker's loop."""
         var w = self.state
         w[].reactor.turn(self._turn_limit_ms())
+        if len(w[].turn_end.due) > 0:
+            continue_due(w)
         if (
-            w[].handshakes.steps_left < HANDSHAKE_STEPS_MAX
-            or len(w[].handshakes.waiting) > 0
+            w[].turn_end.handshakes.steps_left < HANDSHAKE_STEPS_MAX
+            or len(w[].turn_end.handshakes.waiting) > 0
         ):
             go_on_shaking_hands(w)
-        if len(w[].starved) > 0 and not w[].reactor.buffers().is_exhausted():
+        if (
+            len(w[].turn_end.starved) > 0
+            and not w[].reactor.buffers().is_exhausted()
+        ):
             feed_starved(w)
         if w[].budget.timer.is_armed() or is_full(w):
             _make_room(w)
