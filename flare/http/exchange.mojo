@@ -1,9 +1,9 @@
 """Stores one request while it lives, with the context of its answer.
 
 The block belongs to a worker's pool and is reused, so that a request allocates
-no memory. The maker of a block, a worker or a test, supplies
-`CarrierFunctions`, which wait for request content and send a streamed
-response over the carrier of a request, its connection.
+no memory. A worker or a test makes the block, and supplies
+`CarrierFunctions`. They wait for request content, and send a streamed response
+over the carrier of the request, its connection.
 """
 
 from flare.core import Buffer, Erased, OctetPointer, PointerTo, SlotHandle
@@ -85,8 +85,7 @@ struct ExchangeHost(TrivialRegisterPassable):
     """The slot of the block in the slab of the worker, if it has one."""
 
     def __init__(out self):
-        """Describes a block that belongs to nobody, whose requests have no
-        carrier."""
+        """Describes a block whose requests have no carrier."""
         self.worker = 0
         self.handler = Erased(unsafe_from_address=64)
         self.functions = PointerTo[CarrierFunctions](unsafe_from_address=64)

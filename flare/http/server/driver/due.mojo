@@ -18,7 +18,7 @@ from .connection import Connection
 def note_due(c: PointerTo[ConnectionState]):
     """Makes the worker look at a connection at the end of the turn.
 
-    What it holds is charged at once: many connections may answer in one turn.
+    Its memory is charged at once: many connections may answer in one turn.
 
     Args:
         c: The connection. If the loop is looking at it already, it does so to

@@ -29,10 +29,10 @@ struct Stage:
 
 
 struct Attention:
-    """What the loop does with a connection in the present turn."""
+    """The part that a connection has in the present turn of the loop."""
 
     comptime NONE: UInt8 = 0
-    """Nothing."""
+    """None."""
     comptime DUE: UInt8 = 1
     """It looks at the connection at the end of the turn."""
     comptime PROCESSING: UInt8 = 2
@@ -276,7 +276,7 @@ struct ConnectionState(Movable):
     var stage: UInt8
     """How far it is from its end, one of `Stage`."""
     var attention: UInt8
-    """What the loop does with it, one of `Attention`."""
+    """Its part in the present turn, one of `Attention`."""
     var running: Int
     """How many of its requests a handler answers."""
     var requests: Int

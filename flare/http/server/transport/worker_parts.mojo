@@ -131,7 +131,7 @@ struct HandshakeQueue(Movable):
 
 
 struct TurnEnd(Movable):
-    """What a worker continues after the turn of its loop."""
+    """The connections that a worker continues after the turn of its loop."""
 
     var due: List[SlotHandle]
     """Connections whose handlers have written or ended."""

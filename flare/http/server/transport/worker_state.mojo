@@ -82,7 +82,7 @@ struct WorkerState(Movable):
     var budget: OctetBudget
     """The memory budget of the connections."""
     var turn_end: TurnEnd
-    """What it continues after each turn."""
+    """The connections that it continues after each turn."""
     var in_flight: Int
     """Requests that are being answered, without those whose stream has
     begun."""

@@ -103,17 +103,15 @@ struct Worker(TrivialRegisterPassable):
         """Runs one turn of the worker's loop."""
         var w = self.state
         w[].reactor.turn(self._turn_limit_ms())
-        if len(w[].turn_end.due) > 0:
+        ref end = w[].turn_end
+        if len(end.due) > 0:
             continue_due(w)
         if (
-            w[].turn_end.handshakes.steps_left < HANDSHAKE_STEPS_MAX
-            or len(w[].turn_end.handshakes.waiting) > 0
+            end.handshakes.steps_left < HANDSHAKE_STEPS_MAX
+            or len(end.handshakes.waiting) > 0
         ):
             go_on_shaking_hands(w)
-        if (
-            len(w[].turn_end.starved) > 0
-            and not w[].reactor.buffers().is_exhausted()
-        ):
+        if len(end.starved) > 0 and not w[].reactor.buffers().is_exhausted():
             feed_starved(w)
         if w[].budget.timer.is_armed() or is_full(w):
             _make_room(w)
