@@ -18,7 +18,7 @@ from .pointer import (
 
 @fieldwise_init
 struct MemoryLender(Movable):
-    """Takes back memory that was lent to a buffer."""
+    """The function and the owner that take back memory lent to a buffer."""
 
     var owner: Optional[Erased]
     """The first argument of `give_back`."""
@@ -67,8 +67,8 @@ struct Buffer(Movable, Sized):
         Args:
             unsafe_lent: The memory.
             capacity: The length of the memory, in octets.
-            lender: Gets the memory back when the buffer outgrows it or is
-                destroyed.
+            lender: The lender, which gets the memory back when the buffer
+                outgrows it or is destroyed.
 
         Safety:
             No other code uses the memory, and the lender outlives the buffer.
@@ -96,7 +96,7 @@ struct Buffer(Movable, Sized):
         """Returns how much memory the buffer has.
 
         Returns:
-            Octets.
+            The number of octets.
         """
         return self._capacity
 

@@ -6,7 +6,7 @@ from .pointer import OctetPointer, allocate_octets, free_octets
 
 
 struct OctetBlock(Movable, Sized):
-    """Memory through which a content passes piece by piece.
+    """A block of memory through which content passes piece by piece.
 
     Unlike a `List` of 64 KiB, the memory of a block returns to the kernel.
     Mojo's allocator never returns freed memory of that size.
@@ -34,7 +34,7 @@ struct OctetBlock(Movable, Sized):
         """Returns the length of the block.
 
         Returns:
-            Octets.
+            The number of octets.
         """
         return self._length
 

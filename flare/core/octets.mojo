@@ -293,7 +293,7 @@ def lower_octet(b: UInt8) -> UInt8:
         b: Any octet.
 
     Returns:
-        The lower-case letter of a capital, otherwise `b` itself.
+        The lower-case letter for a capital, otherwise `b` itself.
     """
     return b | 32 if b - 65 < 26 else b
 

@@ -70,7 +70,7 @@ struct Recycler(TrivialRegisterPassable):
         """Frees half of the unused blocks of each kind.
 
         Args:
-            kept: How many blocks of a kind remain at least.
+            kept: The number of blocks of each kind to keep.
 
         Returns:
             True if another call would free more.
@@ -92,7 +92,8 @@ struct Recycler(TrivialRegisterPassable):
             kind: The kind, one of `BlockKind`.
 
         Returns:
-            The block as it was given; `None` if there is none.
+            The block, with its previous content; `None` without an unused
+            block.
         """
         ref blocks = self.state[].blocks.unsafe_get(kind)
         if len(blocks) == 0:
@@ -111,7 +112,7 @@ struct Recycler(TrivialRegisterPassable):
             destroy: The function that frees the block.
 
         Returns:
-            False if enough blocks are kept; the caller must free this one.
+            False if the recycler is full; the caller must then free the block.
         """
         ref blocks = self.state[].blocks.unsafe_get(kind)
         if len(blocks) >= _BLOCKS_MAX:

@@ -98,7 +98,7 @@ struct Slab[T: Movable & Deinitable](TrivialRegisterPassable):
             value: The value.
 
         Returns:
-            The slot. At the limit `None`; the value is then destroyed.
+            The slot. `None` at the limit, which destroys the value.
         """
         ref s = self.state[]
         if self.lent() >= s.count_max:

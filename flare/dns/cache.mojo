@@ -13,8 +13,7 @@ struct _Entry(Copyable, Movable):
 struct DnsCache(Movable, Sized):
     """A cache of answers, bounded in number and in time.
 
-    Plain data: no call waits. A look-up compares with each entry, which is
-    fast compared with asking a server.
+    No call waits. A look-up compares every entry, which is fast beside a query.
     """
 
     var _entries: List[_Entry]

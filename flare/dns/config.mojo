@@ -106,7 +106,7 @@ struct ResolverConfig(Copyable, Movable):
         """Reads `/etc/hosts` and `/etc/resolv.conf`; a missing file counts as
         empty.
 
-        Later changes of the files need another call.
+        After the files have changed, call it again.
 
         Returns:
             The configuration.

@@ -116,7 +116,7 @@ struct DatagramExchange(Movable):
     ) raises -> Optional[Int]:
         """Waits for answers, until one is truncated.
 
-        Call it again after asking that question over TCP; other answers may
+        After asking that question over TCP, call it again: other answers may
         have arrived meanwhile.
 
         Args:

@@ -73,7 +73,7 @@ struct Finding(Copyable, Movable):
 
         Args:
             failure: A kind of `DnsError`.
-            code: The code of the server.
+            code: The response code of the server.
         """
         self.failure = failure
         self.code = code

@@ -20,7 +20,7 @@ def resolve(
 ) raises -> List[IpAddr]:
     """Returns the addresses of a host, of both versions.
 
-    The calling fiber waits, or the script; the worker does not.
+    The call parks the fiber, or blocks a script. It never blocks a worker.
 
     Args:
         host: A host name, `localhost`, or an address without port and

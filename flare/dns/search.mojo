@@ -20,11 +20,11 @@ def whole_names(
     Args:
         host: A name that `check_host_name` accepts.
         search: The domains that are appended.
-        ndots: A name with at least this many dots is first tried as it is.
+        ndots: The number of dots from which a name is first tried unchanged.
 
     Returns:
         At least one name, in lower case and without the root's dot; names that
-        would be too long are left out.
+        would be too long are omitted.
     """
     var octets = host.as_bytes()
     var end = length_without_root(octets)

@@ -195,7 +195,7 @@ struct App[S: Deinitable & Movable, H: Handler](Handler):
         """Returns this copy's own state, for tests.
 
         Returns:
-            The state; it must exist already.
+            The state, after the first request has created it.
         """
         return self._state[].value.value()
 
@@ -232,7 +232,7 @@ def check_state_is_given[H: Handler]():
     """Fails the build for a router without the `App` that it needs.
 
     Parameters:
-        H: The type of a handler that no other one is around.
+        H: The type of the outermost handler.
     """
     comptime if conforms_to(H, ExpectsState):
         comptime assert H.ExpectedState == NoState, String(

@@ -227,7 +227,7 @@ struct Body(Movable, Sized):
         received.
 
         Returns:
-            They live as long as the content; `None` for other content.
+            A view that lives as long as the content; `None` for other content.
         """
         if self._kind != _Kind.RECEIVED:
             return None

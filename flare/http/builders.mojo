@@ -83,7 +83,7 @@ def created(
     Args:
         body: The content.
         location: The URL or path of the new resource, escaped as for
-            `redirect`; no Location field if empty.
+            `redirect`; if empty, the response has no Location.
 
     Returns:
         The response.
@@ -101,7 +101,7 @@ def created_json(var body: Body, location: StringSlice = "") raises -> Response:
     Args:
         body: The JSON text, sent as it is.
         location: The URL or path of the new resource, escaped as for
-            `redirect`; no Location field if empty.
+            `redirect`; if empty, the response has no Location.
 
     Returns:
         The response, of type `application/json`.
@@ -150,8 +150,8 @@ def redirect(
 
     Args:
         location: The target, a URL or a path. Octets that no URI may contain,
-            such as a blank or `é`, are escaped; escapes are kept. Do not take
-            it from a request unchecked.
+            such as a blank or `é`, are escaped; escapes are kept. Check a
+            target that is part of a request.
         status: 301, 302, 303, 307 or 308.
 
     Returns:
@@ -212,7 +212,8 @@ def not_found(what: StringSlice = "") -> Response:
     """Returns a 404 response.
 
     Args:
-        what: The thing that was not found; sent as text, cut to 256 octets.
+        what: The name of the missing resource; sent as text of at most 256
+            octets.
 
     Returns:
         The response.

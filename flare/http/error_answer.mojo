@@ -18,8 +18,8 @@ from .response import Response
 def error_answer(x: Exchange, status: Int) -> Response:
     """Returns the answer for a failed request, with the fields of middleware.
 
-    The content is the reason phrase. If the content of the request breaks a
-    rule of HTTP/1.1, it is the phrase of that rule.
+    Its content is the reason phrase, or the phrase of the broken rule if the
+    request's content violates HTTP/1.1.
 
     Args:
         x: The exchange.

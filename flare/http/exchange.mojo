@@ -189,7 +189,7 @@ struct StreamState(Movable):
         """Returns whether the function must still be informed of the stop.
 
         Returns:
-            True for an endless stream until it was informed.
+            True for an endless stream that was not notified yet.
         """
         return self.is_stopping and self.is_endless and not self.was_told
 
@@ -412,7 +412,7 @@ struct ExchangeState(Movable):
         announced.
 
         Returns:
-            True if it must not be passed to the handler.
+            True if the server must not pass the content to the handler.
         """
         return (
             max(self.head.content_length, self.content.received)

@@ -152,7 +152,7 @@ struct FieldGuard(Copyable, Movable):
             name: The field's name, not empty.
 
         Returns:
-            True if the upstream server could take it for a field that the
+            True if the upstream server could mistake the field for one that the
             proxy or the program sets.
         """
         var octets = name.as_bytes()

@@ -102,7 +102,8 @@ struct ConnectionFields[origin: ImmOrigin](Movable):
             name: The field's name.
 
         Returns:
-            True if it concerns the connection, or is set anew.
+            True if the field concerns the connection, or the sender of the next
+            message sets it.
         """
         var octets = name.as_bytes()
         comptime for i in range(len(_OF_ONE_CONNECTION)):

@@ -11,7 +11,7 @@ trait Handler(Copyable, Deinitable, Movable):
     """A type that answers requests. Middleware is a handler that contains a
     handler.
 
-    A handler runs on a fiber of the worker that received the request. Each
+    A handler runs on a fiber of the worker that receives the request. Each
     worker has its own copy, so threads never share a handler. A handler is
     immutable; keep mutable values in `State[T]`.
     """
@@ -56,8 +56,8 @@ struct FnHandler(Handler, ImplicitlyCopyable):
 struct NoHandler(Movable):
     """Matches a value that is not a handler, for overloads that fail the build.
 
-    Such an overload takes any number of them. The compiler prefers overloads
-    without a variadic argument, so it chooses this one only if no other fits.
+    Such an overload takes a variadic argument of this type. The compiler
+    prefers other overloads, so it chooses this one only if no other matches.
     """
 
     @implicit

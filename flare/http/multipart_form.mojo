@@ -29,8 +29,8 @@ struct MultipartForm(Copyable, Movable):
     """A form with fields and files. Of files on disk, it stores the paths
     only.
 
-    Send it with `content_type` and `content_length`. `reader` returns its
-    octets piece by piece, `octets` all at once.
+    To send it, set `content_type` and `content_length`. `reader` returns its
+    octets piece by piece, and `octets` returns all of them.
     """
 
     var _writer: MultipartWriter
@@ -173,7 +173,7 @@ struct MultipartForm(Copyable, Movable):
     def reader(self) -> MultipartFormReader:
         """Returns a reader of the form's octets.
 
-        It copies the content in memory, so that the form can be sent again.
+        It copies content that is in memory, so that the form can be sent again.
 
         Returns:
             A reader of exactly `content_length` octets.

@@ -84,7 +84,7 @@ struct MultipartReader[R: Reader & Movable & Deinitable](Movable, Reader):
         Raises:
             An error `http.bad_form …` if the form is malformed, truncated or
             exceeds a limit. Unless the handler catches it, flare answers 400 or
-            413. Also the errors of the source.
+            413. Also raises the errors of the source.
         """
         var s = self._state
         while s[].is_in_part:

@@ -19,8 +19,8 @@ def rejected_value(
     """Returns the error that refuses a value of a client.
 
     Args:
-        name: The parameter or field; shown escaped.
-        octets: The value; shown escaped, and shortened if it is long.
+        name: The parameter or field; escaped in the text.
+        octets: The value; escaped and shortened in the text.
         problem: The reason: a fixed phrase.
 
     Returns:
@@ -39,7 +39,7 @@ def rejected_field(name: StringSlice, problem: StringSlice) -> Error:
     """Returns the error that refuses a field without showing its value.
 
     Args:
-        name: The field; shown escaped.
+        name: The field; escaped in the text.
         problem: The reason: a fixed phrase.
 
     Returns:
@@ -62,8 +62,7 @@ def expected_type[
 
     Args:
         wanted: The type that the handler reads.
-        sent: The client's Content-Type; shown escaped, and shortened if it is
-            long.
+        sent: The client's Content-Type; escaped and shortened in the text.
 
     Returns:
         The sentence, for the author of the client.

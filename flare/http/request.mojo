@@ -434,8 +434,8 @@ struct Request(Extractor, Movable):
         """Returns the address of the peer. Each call asks the kernel.
 
         Returns:
-            The address. If a trusted proxy reported its client, that client's
-            address. At a Unix socket, mostly an address without a name.
+            The address of the peer, or of the client that a trusted proxy
+            reported. At a Unix socket, it usually has no name.
 
         Raises:
             NetError: If the connection has ended, or the request did not arrive

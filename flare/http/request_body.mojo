@@ -35,8 +35,8 @@ struct RequestBody[origin: ImmOrigin](ImplicitlyCopyable, Reader):
     def read(self, into: Span[mut=True, UInt8, _]) raises -> Int:
         """Reads content that has arrived; waits for its first octet.
 
-        The octets are dropped, so `octets` and `text` cannot be called
-        afterwards.
+        The request does not keep these octets, so do not call `octets` or
+        `text` afterwards.
 
         Args:
             into: The destination.
@@ -102,8 +102,8 @@ struct RequestBody[origin: ImmOrigin](ImplicitlyCopyable, Reader):
         section 6.5).
 
         Returns:
-            A view that lives as long as the request; mostly empty, and always
-            empty unless the content is chunked.
+            A view that lives as long as the request; empty unless the content
+            is chunked and has trailers.
 
         Raises:
             The errors of `octets`, and an error `http.content …` if `read` was

@@ -14,10 +14,10 @@ from .stream_function import ExchangeTask
 struct ResponseStream(TrivialRegisterPassable, Writer):
     """Writes the content of a response while it is sent.
 
-    The head is sent with the first octets. Writes are sent at once, or
-    collected if another send is under way. When 64 KiB have collected, a write
-    parks the fiber until the peer has taken some. The stream ends when its
-    function returns; later writes raise.
+    The head is sent with the first octets. A write is sent at once, or
+    collected during another send. When 64 KiB have collected, a write parks the
+    fiber until the peer has taken some octets. The stream ends when its
+    function returns. Later writes raise.
 
     When the server stops, it waits up to `shutdown_timeout_ms` for streams to
     end. An endless stream ends at once: its function is cancelled, its writes
@@ -82,7 +82,7 @@ struct ResponseStream(TrivialRegisterPassable, Writer):
     def flush(self) raises:
         """Sends the head if no octets were written yet.
 
-        Octets are never held back, so they need no flush.
+        The stream never holds octets back, so they need no flush.
 
         Raises:
             The errors of `write`.

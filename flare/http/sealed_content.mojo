@@ -9,11 +9,11 @@ from flare.sys.sealed_pages import SealedPages
 struct SealedContent(ImplicitlyCopyable, Sized):
     """Immutable octets that are sent many times without being copied.
 
-    Use it for content that many answers share: an asset, a rendered page, a
-    catalogue. Without TLS, content over 32 KiB is sent from its own pages: a
-    copy of that length costs more than the rest of an answer. Shorter content
-    is sent like any other. Copies refer to the same octets, on any thread. The
-    last one frees them, after all answers that use them were sent.
+    Use it for content that many answers share, such as an asset or a rendered
+    page. Without TLS, the kernel sends content over 32 KiB from its own pages,
+    because copying it would cost more than the rest of the answer. Shorter
+    content is sent like any other. Copies refer to the same octets, on any
+    thread. The last one frees them, after all answers that use them were sent.
 
     The octets are copied once, into whole pages of a mapping of their own. A
     process may have some tens of thousands of mappings (Linux,

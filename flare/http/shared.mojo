@@ -53,8 +53,8 @@ struct Shared[T: Deinitable & Movable](ImplicitlyCopyable):
     ](self, f: F) raises -> R:
         """Calls a function with the value, under the lock.
 
-        Keep the function short. It may not wait, because that would block
-        whole workers: any wait in it raises.
+        Keep the function short. A wait inside it raises, because it would block
+        whole workers.
 
         Parameters:
             R: The type of the result.
@@ -67,8 +67,8 @@ struct Shared[T: Deinitable & Movable](ImplicitlyCopyable):
             The result of the function.
 
         Raises:
-            An error `http.shared_again` if the function itself updates the
-            same value, and the error of the function.
+            An error `http.shared_again` if the function updates the same value
+            again, and the error of the function.
         """
         var state = self._state
         var outside = _acquire(state)

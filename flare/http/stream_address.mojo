@@ -13,7 +13,7 @@ struct StreamAddr(Copyable, Equatable, Movable, Writable):
     """The address of one end of a stream.
 
     Its text is `127.0.0.1:80`, `[::1]:80`, or `unix:` followed by a path or by
-    `@` and an abstract name. The peer of a Unix socket mostly has no name: its
+    `@` and an abstract name. The peer of a Unix socket usually has no name: its
     text is `unix:` alone.
     """
 

@@ -13,16 +13,16 @@ from .stream_function import ExchangeTask
 struct UpgradedStream(Reader, TrivialRegisterPassable, Writer):
     """A connection after a 101 response (RFC 9110 section 7.8).
 
-    Octets that the client sent right after the request are read first. When
-    the function returns, its output is sent and the connection ends. One fiber
-    may read while another writes.
+    Reads first return octets that followed the request. When the function
+    returns, its output is sent and the connection ends. One fiber may read
+    while another writes.
 
     When the server stops, `http.stopping` is raised once: by the read or write
     that waits, otherwise by the next one that has to wait. If the function has
     never read, the next write raises it. Reads and writes then work until
-    `shutdown_timeout_ms` has passed, so that the function can say goodbye in
-    its protocol. If it does not catch the error of a read, the connection ends
-    properly.
+    `shutdown_timeout_ms` has passed, so that the function can end its protocol
+    properly. If it does not catch the error of a read, the connection closes
+    cleanly.
     """
 
     var _exchange: Exchange
@@ -118,8 +118,8 @@ struct UpgradedStream(Reader, TrivialRegisterPassable, Writer):
         default.
 
         Args:
-            timeout_ms: The longest wait; `None` waits without limit, for a
-                protocol that itself probes its peer.
+            timeout_ms: The longest wait; `None` for no limit, if the protocol
+                itself probes its peer.
 
         Raises:
             An error `http.stream_over` after the function has returned.

@@ -289,14 +289,14 @@ struct IpAddr(Equatable, Hashable, TrivialRegisterPassable, Writable):
     def is_global(self) -> Bool:
         """Returns whether the address is globally reachable and unicast.
 
-        In doubt the answer is False. Use it if a program connects to addresses
-        that others supply, to keep it out of its own network.
+        In doubt it returns False. If your program connects to addresses that a
+        peer supplies, use it to protect your own network.
 
         Returns:
             False for every block that the registries of RFC 6890 list as not
-            globally reachable, for multicast, and for unassigned parts of
-            IPv6. The translated form `64:ff9b::/96` (RFC 6052) is as global as
-            the IPv4 address within.
+            globally reachable, for multicast, and for unassigned parts of IPv6.
+            For the translated form `64:ff9b::/96` (RFC 6052), the embedded IPv4
+            address decides.
         """
         if self._holds_v4():
             return is_global_v4(self.v4_number())

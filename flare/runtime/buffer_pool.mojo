@@ -138,7 +138,7 @@ struct BufferPool(TrivialRegisterPassable):
         """Returns the size of each buffer.
 
         Returns:
-            Octets.
+            The number of octets.
         """
         return self.state[].buffer_octets
 
@@ -148,7 +148,8 @@ struct BufferPool(TrivialRegisterPassable):
         in advance.
 
         Args:
-            change: The difference; negative after octets have arrived in some.
+            change: The difference; negative after octets have arrived in some
+                buffers.
         """
         self.state[].offered += change
 
@@ -156,7 +157,7 @@ struct BufferPool(TrivialRegisterPassable):
         """Changes how many lent buffers do not count towards the limit.
 
         Args:
-            change: The difference; negative before they are returned.
+            change: The difference; negative before the buffers are returned.
         """
         self.state[].excepted += change
 

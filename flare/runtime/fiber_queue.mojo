@@ -141,10 +141,10 @@ struct FiberQueue(TrivialRegisterPassable):
         deadline_ms: Int = NO_DEADLINE,
         lost: FiberFunction = _nothing,
     ) -> Optional[Fiber]:
-        """Takes a fiber to run a function; `resume` starts it.
+        """Returns a fiber that is ready to run a function; `resume` starts it.
 
         Args:
-            reactor: The reactor this set belongs to.
+            reactor: The reactor that runs the fiber.
             run: The function.
             task: Its argument.
             finished: Called by the loop with `task` when `run` has returned.

@@ -152,7 +152,7 @@ struct Mailbox(TrivialRegisterPassable):
         """Returns whether letters are waiting.
 
         Returns:
-            True if `deliver` has something to do.
+            True if `deliver` would deliver a letter.
         """
         return (
             Atomic[UInt32].load[ordering=Ordering.ACQUIRE](

@@ -62,7 +62,7 @@ def send_and_receive(
         timeout_ms: The longest wait for both.
 
     Returns:
-        Both results.
+        The results of the send and of the receive.
 
     Raises:
         NetError: `net.closed read` and others, if neither operation has begun.

@@ -107,7 +107,7 @@ struct DatagramSlots(TrivialRegisterPassable):
         """Returns the size of each slot.
 
         Returns:
-            Octets.
+            The number of octets.
         """
         return self._state[].slot_octets
 

@@ -259,7 +259,7 @@ struct SslContext(TrivialRegisterPassable):
         )
 
     def add_to_chain(self, certificate: Erased) -> Bool:
-        """Adds a certificate that leads from ours to an authority.
+        """Adds an intermediate certificate to the chain.
 
         Args:
             certificate: An X509, which the caller still owns.

@@ -212,7 +212,7 @@ struct PollEntry(TrivialRegisterPassable):
     """The events that occurred."""
 
     def __init__(out self, descriptor: Int32):
-        """Creates an entry that becomes ready when a descriptor can be read.
+        """Creates an entry that waits until a descriptor can be read.
 
         Args:
             descriptor: The descriptor.

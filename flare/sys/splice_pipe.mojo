@@ -112,8 +112,7 @@ struct SplicePipe(TrivialRegisterPassable):
 
         Returns:
             The number that the kernel took of both together, with at most 256
-            KiB of the pages. 0 if it took none: an ordinary send then shows
-            the reason, or does better.
+            KiB of the pages. 0 if it took none: use an ordinary send then.
 
         Safety:
             The pages are never written again, and never freed, only unmapped:

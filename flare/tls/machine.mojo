@@ -377,7 +377,7 @@ struct TlsMachine(Movable):
         """Returns how much memory the output holds.
 
         Returns:
-            Octets.
+            The number of octets.
         """
         return self.state[].io[].output.capacity()
 

@@ -121,7 +121,8 @@ struct HttpClient(Copyable, Movable):
             headers: Fields of this request; they replace those of the client.
             query: Parameters to append to the URL, escaped: a `Dict`, or
                 `FormFields` if a name occurs more than once.
-            timeout_ms: The limit of the whole call, if not as configured.
+            timeout_ms: The limit of the whole call; by default, the configured
+                one.
 
         Returns:
             The response, with any status.
@@ -395,7 +396,7 @@ struct HttpClient(Copyable, Movable):
             cancels the request.
 
         Raises:
-            Error: As in `get`, if the request cannot even start.
+            Error: As in `get`, if the request cannot start.
         """
         var owner = self._call(method, url, headers, query, timeout_ms)
         owner.call[].content = content^
@@ -412,7 +413,7 @@ struct HttpClient(Copyable, Movable):
 
         Args:
             request: The request; it can be sent again.
-            timeout_ms: The limit of the call, if not as configured.
+            timeout_ms: The limit of the call; by default, the configured one.
 
         Returns:
             The response.

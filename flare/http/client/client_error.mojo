@@ -211,19 +211,19 @@ struct ClientError(Copyable, Movable, Writable):
         """Returns whether the connection ended.
 
         Returns:
-            True if the peer has closed or reset it.
+            True if the peer has closed or reset the connection.
         """
         return self.kind == Self.RESET or self.kind == Self.CLOSED
 
     def can_retry(self) -> Bool:
         """Returns whether the same request may succeed later.
 
-        The server may have acted on the first request: think of that before a
-        request that is not idempotent is sent again.
+        The server may have acted on the first request. Repeat a request only if
+        it is idempotent.
 
         Returns:
-            True if the host was not found or reached, or the connection ended.
-            Also for a timeout, and for a status of 429, 502, 503 or 504.
+            True if the host was not found or reached, if the connection ended,
+            after a timeout, and for the statuses 429, 502, 503 and 504.
         """
         return (
             self.kind == Self.REFUSED

@@ -94,7 +94,8 @@ struct CompressionConfig(Copyable, Movable):
             codings: The codings, the preferred ones first.
             content_types: The types to compress.
             content_octets_min: The shortest content that is compressed.
-            whole_octets_max: The longest content that is compressed at once.
+            whole_octets_max: The longest content that is compressed before it
+                is sent.
             gzip_level: The level of gzip and deflate.
             brotli_level: The level of Brotli; `None` chooses by the length of
                 the content.

@@ -189,7 +189,7 @@ struct ContentDecoder(Movable):
         """Returns the length of the content decoded so far.
 
         Returns:
-            Octets.
+            The number of octets.
         """
         return self._state[].decoded
 

@@ -130,8 +130,8 @@ struct _EncoderState(Movable):
 struct ContentEncoder(Movable):
     """Encodes content with one coding, in pieces of any size.
 
-    Until its end, it holds about 300 KiB for gzip and deflate, and 1 to 4 MiB
-    for Brotli and Zstandard.
+    It uses about 300 KiB for gzip and deflate, and 1 to 4 MiB for Brotli and
+    Zstandard, until its content ends.
     """
 
     var _state: PointerTo[_EncoderState]

@@ -102,9 +102,8 @@ struct _WriterState[W: Writer & Movable & Deinitable](Movable):
 struct EncodingWriter[W: Writer & Movable & Deinitable](Movable, Writer):
     """Encodes octets and writes them to another writer.
 
-    Octets may be held back until more are written; `flush` sends them. `close`
-    ends the content; without it, the content is truncated. One fiber writes at
-    a time.
+    The encoder may hold octets back. `flush` sends them. Call `close` to end
+    the content: otherwise it is truncated. One fiber may write at a time.
 
     Parameters:
         W: The type of the writer.

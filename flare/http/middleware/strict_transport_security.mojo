@@ -14,8 +14,8 @@ struct StrictTransportSecurity[H: Handler](Handler):
     """Adds Strict-Transport-Security to responses that are sent over TLS.
 
     Without TLS, browsers ignore the field (RFC 6797 section 7.2). A browser
-    that has seen it uses only TLS until the time is over, whatever happens to
-    the server. So start with a short time.
+    that has received it uses only TLS until the time is over, even if the
+    server stops using TLS. So begin with a short time.
 
     Parameters:
         H: The type of the inner handler.
@@ -37,7 +37,7 @@ struct StrictTransportSecurity[H: Handler](Handler):
 
         Args:
             inner: The inner handler.
-            max_age_seconds: How long browsers use only TLS; 0 ends it.
+            max_age_seconds: How long browsers use only TLS; 0 removes the rule.
             include_subdomains: Whether it applies to all subdomains too.
             preload: Whether browsers may ship the site in their built-in
                 lists.

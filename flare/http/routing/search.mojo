@@ -33,7 +33,7 @@ struct Search[origin: ImmOrigin](TrivialRegisterPassable):
     def descend(self, start_node: Int, start: Int, captured: Int) -> Int:
         """Matches the rest of the path below a node.
 
-        It recurses only at nodes that leave a choice, so at most once per
+        It recurses only at nodes with more than one candidate, at most once per
         segment of the longest pattern.
 
         Args:

@@ -41,7 +41,7 @@ struct Node(TrivialRegisterPassable):
 
     @always_inline
     def has_choice(self) -> Bool:
-        """Returns whether another choice is left after the literal child.
+        """Returns whether the node has candidates besides its literal child.
 
         Returns:
             True if there is a parameter or a rest child.

@@ -39,8 +39,9 @@ struct _Count(ImplicitlyCopyable):
 struct ServerConfig(Copyable, Movable):
     """The limits and timeouts of a server, all on by default.
 
-    A constructor does not raise, so that a configuration can be a compile-time
-    value. `serve_comptime` asserts `first_problem`, and `bind` raises it.
+    Its constructor does not raise, so that a configuration can be a
+    compile-time value. `serve_comptime` checks `first_problem` at compile time,
+    and `bind` raises it.
     """
 
     var max_header_size: Int
@@ -218,7 +219,8 @@ struct ServerConfig(Copyable, Movable):
             write_octets_per_second_min: The lowest rate of receiving.
             handler_timeout_ms: How long the waits of a handler may take in
                 total.
-            linger_timeout_ms: How long octets of a refused client are dropped.
+            linger_timeout_ms: How long the server drops octets of a refused
+                client.
             shutdown_timeout_ms: How long requests may take when the server
                 stops.
             half_close_allowed: Whether a client may half-close and get the

@@ -113,7 +113,7 @@ def skip_name(
         start: The start of the name.
 
     Returns:
-        The octet after the name at its first place.
+        The offset after the name, or after its compression pointer.
 
     Raises:
         DnsMessageError: If the name breaks a rule.

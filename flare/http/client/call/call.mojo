@@ -127,7 +127,7 @@ struct CallState(Movable):
         self.failure = ClientError.because(phase, cause)
 
     def record(self) -> CallRecord:
-        """Describes the call at its end.
+        """Returns the record of the call for the `CallLog`.
 
         Returns:
             The record; the call's target is set.

@@ -207,7 +207,7 @@ struct ClientState(Movable):
         Args:
             state: The client.
             method: The method.
-            timeout_ms: How long the call may last, if not as configured.
+            timeout_ms: The limit of the call; by default, the configured one.
 
         Returns:
             The block; give it to `end_call`.

@@ -11,9 +11,7 @@ from ..client_error import ClientError
 struct CallRecord(Copyable, Movable, Writable):
     """One call that has ended, including its redirects and retries.
 
-    Each call that reached the choice of an origin has a record, even if it
-    failed. A call that is refused before, for example because of its URL, has
-    none.
+    Every call with a valid URL has a record, even if it failed.
     """
 
     var method: String

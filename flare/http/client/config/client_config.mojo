@@ -18,8 +18,8 @@ comptime _IN_MEMORY_OCTETS_MAX = 1 << 40
 struct ClientTimeouts(TrivialRegisterPassable):
     """The longest waits of one request, in milliseconds.
 
-    An enclosing `deadline_in` applies too, and so does the deadline of the
-    calling handler.
+    An enclosing `deadline_in` and the deadline of the calling handler apply
+    too.
     """
 
     var connect_ms: Int

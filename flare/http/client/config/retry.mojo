@@ -12,10 +12,10 @@ comptime _SECONDS_MAX = 1_000_000
 
 
 struct RetryPolicy(TrivialRegisterPassable):
-    """How often a request is retried; by default never.
+    """The policy for retries; by default, the client never retries.
 
-    Only requests that may be repeated are retried: idempotent ones (RFC 9110
-    section 9.2.2), and those that failed before any octet was sent.
+    The client retries idempotent requests (RFC 9110 section 9.2.2), and
+    requests that failed before any octet was sent.
     """
 
     var retries_max: Int
@@ -147,7 +147,7 @@ def seconds_to_wait(octets: Span[UInt8, _], now_s: Int) -> Optional[Int]:
     """Parses a Retry-After field (RFC 9110 section 10.2.3).
 
     Args:
-        octets: Its value, seconds or a date; empty without the field.
+        octets: The field's value, seconds or a date; empty without the field.
         now_s: The current time.
 
     Returns:

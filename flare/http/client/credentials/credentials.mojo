@@ -140,9 +140,9 @@ struct DigestAuth(Authentication):
     password (RFC 7616).
 
     The server answers the first request with 401 and a challenge, and the
-    client repeats the request. Later requests answer the same challenge at
-    once, as long as the server accepts it. Streamed content cannot be sent
-    again: send a small request first.
+    client repeats the request. Later requests include the proof, as long as the
+    server accepts it. The client cannot repeat streamed content, so send a
+    small request first.
     """
 
     var user: String

@@ -162,9 +162,9 @@ struct DigestSession(Movable):
         """Replaces the challenge.
 
         Args:
-            challenge: The new challenge. Concurrent calls may get the same
-                nonce. The count then continues, because a server treats a
-                repeated count as a replay.
+            challenge: The new challenge. If concurrent calls get the same
+                nonce, the count continues, because a server treats a repeated
+                count as a replay.
         """
         if challenge.nonce != self.nonce:
             self.nonce = challenge.nonce

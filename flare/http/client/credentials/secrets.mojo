@@ -113,8 +113,8 @@ def proxy_authorization(config: ClientConfig, proxy: Proxy) -> Optional[String]:
         proxy: The proxy.
 
     Returns:
-        That of the proxy's user, otherwise that of the configured fields;
-        `None` without either.
+        The value for the proxy's user, otherwise the configured field; `None`
+        without either.
     """
     var shown = proxy.authorization()
     if shown:

@@ -268,7 +268,8 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
             timeout_ms: The longest wait.
 
         Returns:
-            Both results. The sent octets are removed from the output.
+            The results of the send and of the receive. The output loses the
+            sent octets.
 
         Raises:
             The error of the transport, if neither has begun.

@@ -148,7 +148,8 @@ struct Connection(TrivialRegisterPassable):
         self.settle()
 
     def stop(self):
-        """Makes the request in progress, or the next one to arrive, the last.
+        """Closes the connection after the request in progress, or after the
+        next one to arrive.
         """
         var c = self.state
         if c[].stage == Stage.SHAKING_HANDS:

@@ -98,7 +98,7 @@ def end_handler(x: Exchange):
 
 
 def cancel_handler(x: Exchange):
-    """Ends a request whose peer is gone: its handler is cancelled.
+    """Cancels the handler of a request whose peer has left.
 
     Args:
         x: The request, whose handler runs.

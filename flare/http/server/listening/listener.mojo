@@ -142,13 +142,13 @@ struct Listener(Movable):
     def from_systemd() raises -> List[Self]:
         """Takes over the sockets that another process opened for this one.
 
-        That process is systemd for a service with sockets (sd_listen_fds(3)),
-        or a server that hands over (`ServerHandle.hand_over`).
+        The other process is systemd (sd_listen_fds(3)), or a server that calls
+        `ServerHandle.hand_over`.
 
         Only this call reads the variables LISTEN_PID, LISTEN_FDS and
-        LISTEN_FDNAMES. It removes them, so a second call finds no sockets.
-        When the server stops, it leaves lent sockets as they are: the path
-        stays, and so do waiting clients.
+        LISTEN_FDNAMES. It removes them, so a second call finds no sockets. When
+        the server stops, it leaves lent sockets unchanged: their paths and
+        waiting clients stay.
 
         Returns:
             The listeners, in order; empty if no sockets were passed.
@@ -185,8 +185,9 @@ struct Listener(Movable):
         """Returns whether several workers accept from this one socket.
 
         Returns:
-            False if each can have its own: the kernel distributes connections
-            over TCP sockets (SO_REUSEPORT), not over Unix sockets.
+            True for Unix sockets and passed ones. Otherwise each worker has a
+            TCP socket, over which the kernel distributes connections
+            (SO_REUSEPORT).
         """
         return self._is_taken or self._address.is_unix()
 

@@ -137,8 +137,8 @@ struct ServerHandle(Copyable, Movable):
         accepted connections. If the program ends before it serves, or takes too
         long, this server continues as before.
 
-        The call blocks its thread until the program serves. Use a thread that
-        does not serve, or `blocking`.
+        The call blocks its thread until the program serves. In a handler, use
+        `blocking`.
 
         Args:
             command: The path of the program, and its arguments.
@@ -189,9 +189,9 @@ struct ServerHandle(Copyable, Movable):
     def reload_tls(self) raises:
         """Reads certificates and keys again from their files.
 
-        New handshakes use them; existing connections keep theirs. If one of
-        the files cannot be used, the old configuration stays. Supervised
-        workers read the files themselves, a moment later.
+        New handshakes use them; existing connections keep theirs. If one of the
+        files cannot be used, the old configuration stays. Supervised workers
+        read the files themselves, shortly afterwards.
 
         Raises:
             Error: `tls.bad_file configure`, `tls.wrong_key configure` and
@@ -450,7 +450,7 @@ struct ServerHandle(Copyable, Movable):
         meanwhile.
 
         Args:
-            visit: The function; it calls no method of a handle.
+            visit: The function, which must not call methods of a handle.
             owner: Its first argument.
         """
         var shared = self._shared
@@ -464,7 +464,7 @@ struct ServerHandle(Copyable, Movable):
         accept.
 
         Args:
-            asking: The worker, which has none to close itself.
+            asking: The worker, which has no idle connection itself.
         """
         var shared = self._shared
         shared[].lock.acquire()

@@ -84,7 +84,7 @@ struct ProcessParts(Movable):
     """Asks them whether they turn, if systemd wants signs of life."""
 
     def __init__(out self):
-        """Creates no part yet."""
+        """Creates the parts before any of them is open."""
         self.line_queue = None
         self.access_queue = None
         self.abort_line = None

@@ -57,8 +57,9 @@ struct OrderSocket(ImplicitlyCopyable):
         """Opens the socket.
 
         Args:
-            catches_signals: Whether SIGTERM and SIGINT write to it, until
-                `close`. Signals that arrive before a worker reads wait for it.
+            catches_signals: Whether SIGTERM and SIGINT write to the socket,
+                until `close`. The socket keeps signals that arrive before a
+                worker reads.
 
         Returns:
             The socket, or none if no descriptor could be had.
@@ -105,7 +106,8 @@ struct _WatchState(Movable):
 struct OrderWatch(TrivialRegisterPassable):
     """Reads orders to stop in a worker's loop.
 
-    The first one shuts the server down, the second ends it at once.
+    The first order starts a graceful shutdown; the second ends the server at
+    once.
     """
 
     var _state: PointerTo[_WatchState]

@@ -334,7 +334,8 @@ def refuse_late_head(c: PointerTo[ConnectionState]):
 
 
 def go_away(c: PointerTo[ConnectionState]):
-    """Makes the request in progress, or the next one, the last.
+    """Closes the connection after the request in progress, or after the next
+    one.
 
     Args:
         c: The connection.

@@ -59,8 +59,8 @@ def write_response(x: Exchange, var response: Response) -> Sent:
     A response that cannot be final becomes a 500: its status is not 200 to
     599, or framing fields of the handler contradict its content.
 
-    If the worker's buffers are full, a long answer to GET becomes a 503. If
-    they hold twice as much, a long answer to another method does too.
+    If the worker's budget is used up, a long answer to GET becomes a 503. At
+    twice the budget, a long answer to another method does too.
 
     Args:
         x: The request.

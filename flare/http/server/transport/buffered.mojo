@@ -61,7 +61,7 @@ def buffered_octets(w: PointerTo[WorkerState]) -> Int:
         w: The worker.
 
     Returns:
-        Octets.
+        The number of octets.
     """
     return w[].budget.charged + w[].outputs.lent * OUTPUT_OCTETS
 

@@ -65,7 +65,7 @@ struct OctetBudget(Movable):
         """Returns how many octets may be buffered before contents wait.
 
         Returns:
-            Octets.
+            The number of octets.
         """
         return self.octets_max // 4 * 3
 

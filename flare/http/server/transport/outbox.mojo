@@ -82,13 +82,13 @@ def has_output(c: PointerTo[ConnectionState]) -> Bool:
 
 @always_inline
 def has_room_for_answer(c: PointerTo[ConnectionState]) -> Bool:
-    """Returns whether a further request may be read.
+    """Returns whether the connection may read a further request.
 
     Args:
         c: The connection.
 
     Returns:
-        False while too much of earlier answers is unsent.
+        False while too many octets of earlier answers are unsent.
     """
     if c[].outbox.large:
         return False

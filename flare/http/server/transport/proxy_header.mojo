@@ -51,10 +51,10 @@ def is_welcome(w: PointerTo[WorkerState], descriptor: Int32) -> Bool:
 
 
 def take_proxy_header(c: PointerTo[ConnectionState]) -> Bool:
-    """Takes the header from the front of the window.
+    """Parses and removes the PROXY header at the front of the window.
 
     Args:
-        c: The connection, of which no header was taken yet.
+        c: The connection, whose PROXY header is due.
 
     Returns:
         True if requests may follow; False if the header is incomplete or the

@@ -148,7 +148,7 @@ struct TurnEnd(Movable):
 
 
 struct Accepting(Movable):
-    """How a worker accepts connections, and why it does not."""
+    """The state of accepting in one worker."""
 
     var waiting: List[Accepted]
     """Accepted sockets for which there is no slot yet."""
