@@ -109,7 +109,8 @@ struct CookieJar(Copyable, Movable, Sized):
     def to_request_header(self) -> String:
         """Returns the value of a Cookie field with all cookies, for any host.
 
-        Use it if the jar is for one host only; otherwise use `header_for`.
+        Use it only if the jar serves a single host. For any other jar, use
+        `header_for`.
 
         Returns:
             The value, the oldest cookie first.

@@ -85,7 +85,7 @@ struct ExchangeHost(TrivialRegisterPassable):
     """The slot of the block in the slab of the worker, if it has one."""
 
     def __init__(out self):
-        """Describes a block whose requests have no carrier."""
+        """Creates the description of a block whose requests have no carrier."""
         self.worker = 0
         self.handler = Erased(unsafe_from_address=64)
         self.functions = PointerTo[CarrierFunctions](unsafe_from_address=64)

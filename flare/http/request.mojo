@@ -207,8 +207,8 @@ struct Request(Extractor, Movable):
         """Returns the host and port that the request is for.
 
         They come from the request target if it is an absolute URL, otherwise
-        from Host (RFC 9112 section 3.2.2). The client chooses them. Compare
-        them with the names that the server knows before you build a link.
+        from Host (RFC 9112 section 3.2.2). The client chooses them. Before you
+        build a link, compare them with the server's own names.
 
         Args:
             member: The name `authority`.

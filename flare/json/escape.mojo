@@ -28,7 +28,7 @@ def unescape_string[
     """Scans a string that has escapes or is not ASCII.
 
     Parameters:
-        decode: Whether to decode; otherwise the string is only checked.
+        decode: Whether to decode the string; if False, only checks it.
 
     Args:
         start: The first octet of the content.

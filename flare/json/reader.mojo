@@ -95,7 +95,7 @@ struct JsonReader(TrivialRegisterPassable):
         """Reads `null` if it is the next value.
 
         Returns:
-            True if it was; otherwise the position is unchanged.
+            True if it was `null`; if False, the position is unchanged.
         """
         ref state = self._state[]
         state.at = skip_white(state.at)

@@ -155,7 +155,7 @@ def scan_number(start: OctetPointer) -> ScannedNumber:
     """Scans a number up to the first octet that cannot belong to it.
 
     Args:
-        start: A minus or a digit; otherwise there is no number.
+        start: A minus sign or a digit.
 
     Returns:
         The number.

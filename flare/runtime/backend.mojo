@@ -175,7 +175,7 @@ trait Backend(TrivialRegisterPassable):
         ...
 
     def now_ns(self) -> Int:
-        """Reads the backend's clock.
+        """Returns the time of the backend's clock.
 
         Returns:
             Nanoseconds of a clock that never goes back.
@@ -183,7 +183,7 @@ trait Backend(TrivialRegisterPassable):
         ...
 
     def wall_seconds(self) -> Int:
-        """Reads the wall clock.
+        """Returns the time of the wall clock.
 
         Returns:
             Seconds since 1970-01-01 00:00:00 UTC.

@@ -14,8 +14,8 @@ def open_reactor(config: ReactorConfig) -> Tuple[Int, Optional[Reactor]]:
         config: The backend and limits; `AUTOMATIC` tries io_uring, then epoll.
 
     Returns:
-        The reactor and 0, or the negated errno because of which io_uring was
-        not used; otherwise `None` and a negated errno.
+        The reactor, and 0 or the negated errno that prevented io_uring; `None`
+        and a negated errno on failure.
     """
     var buffers = BufferPool.create(
         RECEIVE_BUFFER_OCTETS, config.receive_buffers_max

@@ -139,7 +139,7 @@ struct JoinHandle[T: Movable & Deinitable](Movable):
         return result.take()
 
     def detach(deinit self):
-        """Keeps the fiber running to its end, even after its caller's.
+        """Keeps the fiber running to its end, even if its caller ends first.
 
         The fiber's result or error is lost. If failures matter, the body must
         catch and log them. The same holds after the handle was dropped.

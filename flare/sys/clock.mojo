@@ -14,7 +14,7 @@ def _read(clock: Int) -> Array[Int, 2]:
 
 
 def monotonic_ms() -> Int:
-    """Reads the clock that never jumps.
+    """Returns the time of the monotonic clock.
 
     Returns:
         Milliseconds since an arbitrary moment before the program began.
@@ -24,7 +24,7 @@ def monotonic_ms() -> Int:
 
 
 def monotonic_ns() -> Int:
-    """Reads the clock that never jumps.
+    """Returns the time of the monotonic clock.
 
     Returns:
         Nanoseconds since an arbitrary moment before the program began.
@@ -34,7 +34,7 @@ def monotonic_ns() -> Int:
 
 
 def unix_seconds() -> Int:
-    """Reads the wall clock.
+    """Returns the time of the wall clock.
 
     Returns:
         Seconds since 1970-01-01 00:00:00 UTC.
@@ -43,7 +43,7 @@ def unix_seconds() -> Int:
 
 
 def unix_ms() -> Int:
-    """Reads the wall clock.
+    """Returns the time of the wall clock.
 
     Returns:
         Milliseconds since 1970-01-01 00:00:00 UTC.

@@ -297,7 +297,7 @@ struct Uring(TrivialRegisterPassable):
         return (0, ring)
 
     def close(self):
-        """Ends the ring; operations in flight are cancelled by the kernel."""
+        """Closes the ring. The kernel cancels operations in flight."""
         self._unregister_descriptor()
         _ = close_descriptor(self.state[].descriptor)
         if self.state[].rings > 0:
@@ -448,7 +448,7 @@ struct Uring(TrivialRegisterPassable):
 
     @always_inline
     def ready(self) -> Int:
-        """Counts completions that can be taken.
+        """Returns the number of completions that can be taken.
 
         Returns:
             The count.

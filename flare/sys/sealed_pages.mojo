@@ -60,7 +60,7 @@ struct SealedPages(Movable, Sized):
         return 0
 
     def __len__(self) -> Int:
-        """Counts the octets.
+        """Returns the number of octets.
 
         Returns:
             The count.
@@ -68,7 +68,7 @@ struct SealedPages(Movable, Sized):
         return self._octet_count
 
     def octets(self) -> Span[UInt8, origin_of(self)]:
-        """Views the octets.
+        """Returns a view of the octets.
 
         Returns:
             A view that lives as long as the pages.

@@ -325,8 +325,8 @@ def set_non_blocking(descriptor: Int32, enabled: Bool) -> Int:
 
 
 def unacknowledged_octets(descriptor: Int32) -> Int:
-    """Counts the sent octets that a socket's peer has not acknowledged
-    (tcp(7)).
+    """Returns the number of sent octets that a socket's peer has not
+    acknowledged (tcp(7)).
 
     Args:
         descriptor: The socket.

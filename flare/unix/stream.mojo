@@ -110,7 +110,8 @@ struct UnixStream(Movable, StreamSocket):
         return found
 
     def peer_address(self) raises -> UnixAddr:
-        """Returns the peer's address: of a listener, otherwise mostly unnamed.
+        """Returns the peer's address, which usually has a name only if the peer
+        is a listener.
 
         Returns:
             The address.
@@ -121,7 +122,8 @@ struct UnixStream(Movable, StreamSocket):
         return peer_name(self.descriptor())
 
     def local_address(self) raises -> UnixAddr:
-        """Returns the local address: of a listener, otherwise mostly unnamed.
+        """Returns the local address, which usually has a name only for a
+        listener's connections.
 
         Returns:
             The address.

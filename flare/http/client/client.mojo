@@ -25,14 +25,14 @@ struct HttpClient(Copyable, Movable):
     """An HTTP client that reuses connections.
 
     Waits park the calling fiber, or block the program in a script. Many fibers
-    of one thread may share a client; a client belongs to one thread at a time.
-    A copy has the same configuration and its own connections: each worker of a
-    server gets one.
+    of one thread may share a client, but a client belongs to one thread at a
+    time. A copy has the same configuration and its own connections, so each
+    worker of a server has its own client.
 
-    A base URL is prepended to relative URLs: `/items` and `items` follow its
-    path. Credentials and secret fields of the configuration are sent to the
-    origin of the base URL only. Without a base URL, they are sent to the
-    origin of the call's URL, but not to one that the call is redirected to.
+    The client appends relative URLs to its base URL: `/items` and `items`
+    follow its path. It sends credentials and secret fields of the configuration
+    to the origin of the base URL only. Without a base URL, it sends them to the
+    origin of the call's URL, but not after a redirect to another origin.
     """
 
     var _state: PointerTo[ClientState]

@@ -115,10 +115,10 @@ struct AcceptEncoding(Copyable, Movable):
                 `IDENTITY` may be omitted.
 
         Returns:
-            The coding of the greatest weight; of several, the first; `IDENTITY`
-            last. `None` if the peer accepts none of them. Without the field,
-            `IDENTITY`: the peer would accept every coding, but may not
-            implement any.
+            The coding of the greatest weight. If several are equal, the first
+            one, but `IDENTITY` last. `None` if the peer accepts none of them.
+            Without the field, `IDENTITY`, because the peer may not implement
+            any coding.
         """
         if not self.is_present:
             return ContentCoding.IDENTITY

@@ -24,9 +24,9 @@ from flare.sys.coding_step import CodingFlush
 struct Compress[H: Handler](Handler):
     """Compresses responses whose type and length make it worthwhile.
 
-    - It chooses the coding to which Accept-Encoding gives the greatest weight;
-      of equal ones, the first of the configuration. If there is none, the
-      content is not compressed.
+    - It chooses the coding with the greatest weight in Accept-Encoding, or the
+      first configured one of equal weights. If none is acceptable, it does not
+      compress.
     - Responses that could be compressed have `Vary: Accept-Encoding`,
       compressed or not, as do answers to requests whose handler raised. A
       strong ETag becomes a weak one, because the octets differ. So does that

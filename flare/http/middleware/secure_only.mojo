@@ -12,10 +12,9 @@ comptime _HTTPS_PORT = 443
 struct SecureOnly[H: Handler](Handler):
     """Redirects requests that came without TLS to HTTPS (308).
 
-    With this middleware, one server can also listen on a plain port. If several
-    names lead to the server, each request is redirected to the name that it
-    asked for. A cache in front of the server may keep a redirect: it must
-    distinguish the names, otherwise set `host`.
+    With this middleware, one server can also listen on a plain port. If the
+    server has several names, each request is redirected to its own name. If a
+    cache that ignores the name may store the redirect, set `host`.
 
     Parameters:
         H: The type of the inner handler.

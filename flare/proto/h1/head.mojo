@@ -217,7 +217,7 @@ struct Head(Movable):
     def fields[
         origin: ImmOrigin
     ](self, octets: Span[UInt8, origin]) -> FieldSection[origin]:
-        """Views the field section.
+        """Returns a view of the field section.
 
         Parameters:
             origin: The origin of the octets.
@@ -235,7 +235,7 @@ struct Head(Movable):
     def trailer_fields[
         origin: ImmOrigin
     ](self, octets: Span[UInt8, origin]) -> FieldSection[origin]:
-        """Views the trailers.
+        """Returns a view of the trailers.
 
         Parameters:
             origin: The origin of the octets.
@@ -254,7 +254,7 @@ struct Head(Movable):
     def method_text[
         origin: ImmOrigin
     ](self, octets: Span[UInt8, origin]) -> StringSlice[origin]:
-        """Views the method.
+        """Returns a view of the method.
 
         Parameters:
             origin: The origin of the octets.
@@ -275,7 +275,7 @@ struct Head(Movable):
     def target_text[
         origin: ImmOrigin
     ](self, octets: Span[UInt8, origin]) -> StringSlice[origin]:
-        """Views the request target.
+        """Returns a view of the request target.
 
         Parameters:
             origin: The origin of the octets.
@@ -298,7 +298,7 @@ struct Head(Movable):
     def path[
         origin: ImmOrigin
     ](self, octets: Span[UInt8, origin]) -> Span[UInt8, origin]:
-        """Views the path of the request target.
+        """Returns a view of the path of the request target.
 
         Parameters:
             origin: The origin of the octets.
@@ -351,7 +351,8 @@ struct Head(Movable):
     def reason[
         origin: ImmOrigin
     ](self, octets: Span[UInt8, origin]) -> Span[UInt8, origin]:
-        """Views the reason phrase of a response (RFC 9112 section 4).
+        """Returns a view of the reason phrase of a response (RFC 9112 section
+        4).
 
         Parameters:
             origin: The origin of the octets.

@@ -53,7 +53,7 @@ struct PartDescription(Copyable, Movable):
 
 
 struct MultipartWriter(Copyable, Movable):
-    """Writes the octets around the contents of parts."""
+    """Writes the boundaries and heads around the contents of parts."""
 
     var _boundary: String
 

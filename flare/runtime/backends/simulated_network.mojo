@@ -190,7 +190,7 @@ struct SimulatedNetwork(TrivialRegisterPassable):
         return self.state[].misuses
 
     def open_count(self) -> Int:
-        """Counts the open descriptors, those of the test included.
+        """Returns the number of open descriptors, including those of the test.
 
         Returns:
             The count.

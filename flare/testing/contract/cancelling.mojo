@@ -37,7 +37,8 @@ def cancel_before_submission_has_no_effect[W: ReactorWorld]() raises:
 
 
 def cancel_in_flight_completes_once[W: ReactorWorld]() raises:
-    """A cancelled operation gets one final completion, however often asked.
+    """A cancelled operation completes once, even if it is cancelled several
+    times.
 
     Parameters:
         W: The world that runs the test.
@@ -94,7 +95,7 @@ def cancel_of_an_idle_operation_does_nothing[W: ReactorWorld]() raises:
 
 
 def cancel_that_races_loses_nothing[W: ReactorWorld]() raises:
-    """No octet is lost if octets and a cancel race.
+    """If octets and a cancel race, no octet is lost.
 
     Parameters:
         W: The world that runs the test.

@@ -49,7 +49,7 @@ def multishot_accept_goes_on[W: ReactorWorld]() raises:
 
 
 def single_accept_takes_one[W: ReactorWorld]() raises:
-    """An accept that is not multishot leaves the next connection alone.
+    """An accept that is not multishot takes one connection only.
 
     Parameters:
         W: The world that runs the test.
@@ -80,7 +80,7 @@ def single_accept_takes_one[W: ReactorWorld]() raises:
 
 
 def refused_connect_says_so[W: ReactorWorld]() raises:
-    """Connecting to an address without a listener is ECONNREFUSED.
+    """Connecting to an address without a listener fails with ECONNREFUSED.
 
     Parameters:
         W: The world that runs the test.

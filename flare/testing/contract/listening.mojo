@@ -76,8 +76,8 @@ def accepting_now_alternates_with_accepts[W: ReactorWorld]() raises:
 
 
 def held_back_connections_do_not_enter_the_queue[W: ReactorWorld]() raises:
-    """While a listener holds back, waiting clients can be accepted and no new
-    ones arrive.
+    """A listener that holds connections back still accepts waiting clients, but
+    no new ones.
 
     Parameters:
         W: The world that runs the test.

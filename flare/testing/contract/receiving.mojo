@@ -90,7 +90,7 @@ def multishot_receive_goes_on[W: ReactorWorld]() raises:
 
 
 def receive_may_be_bounded[W: ReactorWorld]() raises:
-    """A receive with a length takes no more than that.
+    """A receive with a length takes no more octets than its length.
 
     Parameters:
         W: The world that runs the test.
@@ -142,7 +142,7 @@ def read_fills_memory_of_the_owner[W: ReactorWorld]() raises:
 
 
 def end_of_the_peer_is_zero[W: ReactorWorld]() raises:
-    """The end of the peer's side is a result of 0, again and again.
+    """After the peer's end, each receive completes with 0.
 
     Parameters:
         W: The world that runs the test.
@@ -170,7 +170,8 @@ def end_of_the_peer_is_zero[W: ReactorWorld]() raises:
 
 
 def reset_of_the_peer_is_an_error[W: ReactorWorld]() raises:
-    """A broken connection is a final negative result.
+    """On a reset connection, a receive completes finally with a negative
+    result.
 
     Parameters:
         W: The world that runs the test.
@@ -190,7 +191,7 @@ def reset_of_the_peer_is_an_error[W: ReactorWorld]() raises:
 
 
 def receive_without_buffers_says_so[W: ReactorWorld]() raises:
-    """A receive that finds no buffer ends, and the octets stay.
+    """If no buffer is free, a receive ends and the octets stay in the socket.
 
     Parameters:
         W: The world that runs the test.
@@ -228,7 +229,8 @@ def receive_without_buffers_says_so[W: ReactorWorld]() raises:
 
 
 def one_receive_leaves_buffers_to_others[W: ReactorWorld]() raises:
-    """However much waits on a connection, a turn takes little of it.
+    """A turn takes few buffers for one connection, even if many octets wait on
+    it.
 
     Parameters:
         W: The world that runs the test.
@@ -268,7 +270,7 @@ def one_receive_leaves_buffers_to_others[W: ReactorWorld]() raises:
 
 
 def long_streams_arrive_whole[W: ReactorWorld]() raises:
-    """A megabyte arrives in order, however it is cut.
+    """A megabyte arrives in order, in pieces of any size.
 
     Parameters:
         W: The world that runs the test.

@@ -141,7 +141,7 @@ struct Watch(TrivialRegisterPassable):
 
 
 struct Scene[W: ReactorWorld](Movable):
-    """The owner of a world and of the operations that are played in it.
+    """The owner of a world and of the operations that a test runs in it.
 
     Parameters:
         W: The type of the world.
@@ -182,7 +182,7 @@ struct Scene[W: ReactorWorld](Movable):
             descriptor: The socket.
 
         Returns:
-            The operation, not submitted.
+            The operation, before its submission.
         """
         var watch = Watch(heap_create(WatchState(self.world.reactor(), kind)))
         watch.state[].operation.descriptor = descriptor

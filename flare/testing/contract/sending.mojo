@@ -10,7 +10,8 @@ from .world import ReactorWorld
 
 
 def send_may_be_partial[W: ReactorWorld]() raises:
-    """A send to a peer that does not read ends with less than all.
+    """A send to a peer that does not read completes with fewer octets than it
+    has.
 
     Parameters:
         W: The world that runs the test.
@@ -47,7 +48,8 @@ def send_may_be_partial[W: ReactorWorld]() raises:
 
 
 def one_send_carries_two_runs[W: ReactorWorld]() raises:
-    """The second part of a send arrives after the first, and is counted.
+    """The second part of a send arrives after the first, and counts in the
+    result.
 
     Parameters:
         W: The world that runs the test.
@@ -90,8 +92,8 @@ def one_send_carries_two_runs[W: ReactorWorld]() raises:
 
 
 def sealed_pages_arrive_as_other_octets[W: ReactorWorld]() raises:
-    """Sealed pages, as the second part of a send, arrive after the first,
-    however often the peer has to make room. They may be unmapped afterwards.
+    """Sealed pages in the second part of a send arrive after the first part,
+    even if the peer makes room in steps. They may be unmapped afterwards.
 
     Parameters:
         W: The world that runs the test.
@@ -136,8 +138,8 @@ def sealed_pages_arrive_as_other_octets[W: ReactorWorld]() raises:
 
 
 def operations_wait_behind_sealed_pages[W: ReactorWorld]() raises:
-    """On a socket that has sent sealed pages a receive waits for octets, and a
-    send for room, as before.
+    """On a socket that has sent sealed pages, a receive still waits for octets,
+    and a send for room.
 
     Parameters:
         W: The world that runs the test.
@@ -255,7 +257,7 @@ def both_directions_go_at_once[W: ReactorWorld]() raises:
 
 
 def end_of_sending_leaves_receiving[W: ReactorWorld]() raises:
-    """After the end of our side the peer's octets still arrive.
+    """After this end has half-closed, the peer's octets still arrive.
 
     Parameters:
         W: The world that runs the test.
@@ -286,7 +288,7 @@ def end_of_sending_leaves_receiving[W: ReactorWorld]() raises:
 
 
 def sending_to_a_closed_peer_fails[W: ReactorWorld]() raises:
-    """Sends to a peer that has gone fail after the first.
+    """After the peer has closed, every send except the first fails.
 
     Parameters:
         W: The world that runs the test.

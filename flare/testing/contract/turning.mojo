@@ -49,8 +49,8 @@ def nothing_is_called_inside_a_submission[W: ReactorWorld]() raises:
 
 
 def what_goes_at_once_completes_in_a_later_turn[W: ReactorWorld]() raises:
-    """A completion may submit sends at once; none is lost or called inside, and
-    one that has failed may be cancelled.
+    """A completion may submit sends at once. Each completes once, in a later
+    turn, even if it is cancelled after it has failed.
 
     Parameters:
         W: The world that runs the test.
@@ -215,7 +215,8 @@ def yielding_fibers_let_others_work[W: ReactorWorld]() raises:
 
 
 def post_from_a_thread_wakes_the_loop[W: ReactorWorld]() raises:
-    """A post of another thread is called even while the loop waits.
+    """The loop calls the function that another thread posts, even while it
+    waits.
 
     Parameters:
         W: The world that runs the test.
@@ -241,7 +242,8 @@ def post_from_a_thread_wakes_the_loop[W: ReactorWorld]() raises:
 
 
 def many_operations_complete_once[W: ReactorWorld]() raises:
-    """A thousand operations in flight complete once each, and correctly.
+    """A thousand operations in flight complete once each, with the right
+    results.
 
     Parameters:
         W: The world that runs the test.

@@ -55,7 +55,7 @@ trait ReactorWorld(Copyable, Deinitable, Movable):
         ...
 
     def has_kernel(self) -> Bool:
-        """Returns whether a kernel takes part.
+        """Returns whether the world uses a kernel interface.
 
         Returns:
             False if time is virtual and there is only one thread.
@@ -161,7 +161,7 @@ struct KernelWorld[kind: BackendKind](ReactorWorld):
         return self._reactor
 
     def has_kernel(self) -> Bool:
-        """Returns whether a kernel takes part.
+        """Returns whether the world uses a kernel interface.
 
         Returns:
             True.
@@ -303,7 +303,7 @@ struct SimulatedWorld[seed: Int](ReactorWorld):
         return self._reactor
 
     def has_kernel(self) -> Bool:
-        """Returns whether a kernel takes part.
+        """Returns whether the world uses a kernel interface.
 
         Returns:
             False.

@@ -12,8 +12,8 @@ def cookies_for(
 ) raises -> String:
     """Returns the value of the Cookie field for the present request.
 
-    A field that the program has set is sent alone: a jar could otherwise add a
-    second cookie of the same name.
+    If the program has set the field, the jar adds no cookie, because it could
+    repeat a name.
 
     Args:
         state: The client.

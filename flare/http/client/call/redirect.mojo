@@ -79,7 +79,7 @@ def becomes_get(status: Int, method: Method) -> Bool:
 def redirection(
     base: Url, method: Method, status: Int, location: StringSlice
 ) raises -> Redirection:
-    """Decides how a call continues after a redirect.
+    """Returns the request that follows a redirect.
 
     Args:
         base: The URL of the redirected request.

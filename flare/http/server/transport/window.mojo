@@ -19,7 +19,7 @@ comptime _GATHERED_OCTETS = 16 * 1024
 
 @always_inline
 def window(c: PointerTo[ConnectionState]) -> Span[UInt8, MutUntrackedOrigin]:
-    """Views the unconsumed octets, contiguous.
+    """Returns a view of the unconsumed octets, contiguous.
 
     Args:
         c: The connection.

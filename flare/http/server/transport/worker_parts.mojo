@@ -141,7 +141,7 @@ struct TurnEnd(Movable):
     """TLS handshakes that continue in the next turns."""
 
     def __init__(out self):
-        """Begins without anything to continue."""
+        """Creates the state without connections to continue."""
         self.due = List[SlotHandle]()
         self.starved = List[SlotHandle]()
         self.handshakes = HandshakeQueue()
