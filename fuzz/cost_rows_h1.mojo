@@ -8,11 +8,11 @@ from flare.http.reverse_proxy import _climbs
 from flare.message import FieldLine
 from flare.proto.h1 import (
     BodyLength,
-    H1Event,
     H1Limits,
     H1Machine,
     H1State,
     Head,
+    HttpEvent,
     Role,
 )
 
@@ -125,15 +125,15 @@ def _read(machine: H1Machine, octets: Span[UInt8, _], step: Int) raises:
     var end = min(step, len(octets))
     try:
         while True:
-            var event: H1Event
+            var event: HttpEvent
             try:
                 event = machine.next_event(octets[start:end], head)
             except e:
                 raise Error("refused: ", e.reason)
             start += event.consumed
-            if event.kind == H1Event.END_OF_MESSAGE:
+            if event.kind == HttpEvent.END_OF_MESSAGE:
                 break
-            if event.kind == H1Event.NEED_OCTETS:
+            if event.kind == HttpEvent.NEED_OCTETS:
                 if end == len(octets):
                     raise Error("not read to its end")
                 end = min(end + step, len(octets))

@@ -5,7 +5,7 @@ however the octets are cut, and it accepts exactly the requests, with exactly
 the fields and bodies, that a naive parser of the whole input finds.
 """
 
-from flare.proto.h1 import H1Limits, Phase, Role
+from flare.proto.h1 import H1Limits, Role
 
 from fuzz.h1_grammar import request
 from fuzz.h1_reference import END, REJECTED, Reference
@@ -13,6 +13,7 @@ from fuzz.h1_split import cuts_of, require_equal
 from fuzz.harness import Histogram, run
 from fuzz.random import Random, mutate
 from tests.proto.conversation import Conversation
+from tests.proto.phase import phase_of
 
 
 def fuzz_h1_server(mut random: Random, mut histogram: Histogram) raises:
@@ -83,7 +84,7 @@ def _answer_all(mut conversation: Conversation) raises:
             last -= 1
         if last < 0 or lines[last] != "= END_OF_MESSAGE":
             return
-        if conversation.machine.phase() != Phase.AWAIT_RESPONSE:
+        if phase_of(conversation.machine) != "AWAIT_RESPONSE":
             return
         conversation.act("respond 200 none")
         conversation.act("finish")

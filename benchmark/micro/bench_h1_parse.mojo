@@ -13,7 +13,7 @@ from measure import measure
 
 from flare.core import PointerTo, heap_create
 from flare.message import Method
-from flare.proto.h1 import H1Event, H1Limits, H1Machine, H1State, Head, Role
+from flare.proto.h1 import H1Limits, H1Machine, H1State, Head, HttpEvent, Role
 from flare.proto.h1.state import SideState
 
 comptime MULTIPLICATIONS = 1000
@@ -51,7 +51,7 @@ struct Reader(ImplicitlyCopyable):
         return Self(
             H1Machine(state),
             heap_create(Head()),
-            H1Event.REQUEST_HEAD if is_server else H1Event.RESPONSE_HEAD,
+            HttpEvent.REQUEST_HEAD if is_server else HttpEvent.RESPONSE_HEAD,
             SideState.IDLE if is_server else SideState.AWAITED,
         )
 
@@ -70,7 +70,7 @@ struct Reader(ImplicitlyCopyable):
         """
         ref s = self.machine.state[]
         s.response = self.response
-        if self.kind == H1Event.REQUEST_HEAD:
+        if self.kind == HttpEvent.REQUEST_HEAD:
             s.request = SideState.IDLE
         var event = self.machine.next_event(octets, self.head)
         if event.kind != self.kind or event.consumed != len(octets):

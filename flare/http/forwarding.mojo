@@ -4,7 +4,7 @@ section 7.6.1).
 
 from flare.core import equals_ignoring_case, find_octet
 from flare.message import FieldSection, HeaderMap
-from flare.proto.h1.grammar import trim_blanks
+from flare.message.list_grammar import trim_blanks
 
 from .field_guard import names_alike
 

@@ -5,9 +5,9 @@ The exchange's carrier takes the octets: a server sends them, a test keeps
 them.
 """
 
-from flare.message import Method, Status
-from flare.proto.h1.grammar import lists_member
-from flare.proto.h1.head import BodyKind
+from flare.message import Method, Status, allows_content
+from flare.message.list_grammar import lists_member
+from flare.proto.head import BodyKind
 
 from .body import Body
 from .error_answer import error_answer
@@ -64,13 +64,7 @@ def run_stream(x: Exchange, content: Body) raises:
 
 def _has_content(x: Exchange) -> Bool:
     # RFC 9110 section 6.4.1.
-    var status = x[].stream.status
-    return (
-        x[].head.method != Method.HEAD
-        and status >= 200
-        and status != Status.NO_CONTENT
-        and status != Status.NOT_MODIFIED
-    )
+    return x[].head.method != Method.HEAD and allows_content(x[].stream.status)
 
 
 def can_upgrade(x: Exchange, response: Response) -> Bool:

@@ -45,7 +45,7 @@ from .percent import (
 from .public_suffix import PublicSuffixes
 from .query import QueryParameter, QueryParameters
 from .request_target import RequestTarget, valid_host
-from .status import Status, reason_phrase, status_line
+from .status import Status, allows_content, reason_phrase, status_line
 from .syntax_error import SyntaxError
 from .url import Url
 from .url_location import resolve_location

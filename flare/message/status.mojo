@@ -222,6 +222,24 @@ struct Status:
         return code < 200 or code == 204 or code == 304
 
 
+@always_inline
+def allows_content(code: Int) -> Bool:
+    """Returns whether a response with a status may have content (RFC 9110
+    section 6.4.1). The response to HEAD has none, whatever its status.
+
+    Args:
+        code: The status code.
+
+    Returns:
+        False for 1xx, 204 and 304.
+    """
+    return (
+        code >= Status.OK
+        and code != Status.NO_CONTENT
+        and code != Status.NOT_MODIFIED
+    )
+
+
 def reason_phrase(code: Int) -> StaticString:
     """Returns the reason phrase of a registered status code.
 

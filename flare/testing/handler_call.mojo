@@ -34,10 +34,10 @@ from flare.net import NetError
 from flare.unix import PeerCredentials
 from flare.proto.h1 import (
     BodyLength,
-    H1Event,
     H1Limits,
     H1Machine,
     H1State,
+    HttpEvent,
     Role,
 )
 from flare.tls import TlsMachine
@@ -166,24 +166,24 @@ struct HandlerCall(TrivialRegisterPassable):
         var octets = s.received.span()
         while True:
             var at = s.received_taken
-            var event: H1Event
+            var event: HttpEvent
             try:
                 event = s.machine.next_event(octets[at:], head)
             except e:
                 x[].content.rule = e.rule
                 return e.status if e.status >= 400 else 400
             s.received_taken += event.consumed
-            if event.kind == H1Event.REQUEST_HEAD:
+            if event.kind == HttpEvent.REQUEST_HEAD:
                 x[].octets = s.received.unsafe_front().unsafe_offset(at)
                 x[].octet_count = event.consumed
-            elif event.kind == H1Event.DATA:
+            elif event.kind == HttpEvent.DATA:
                 x[].content.received += event.length
                 x[].content.octets.append(
                     octets[at + event.start : at + event.start + event.length]
                 )
-            elif event.kind == H1Event.TRAILERS:
+            elif event.kind == HttpEvent.TRAILERS:
                 x[].content.trailers.append(octets[at : at + event.consumed])
-            elif event.kind == H1Event.END_OF_MESSAGE:
+            elif event.kind == HttpEvent.END_OF_MESSAGE:
                 x[].content.is_complete = True
                 return 200
             else:

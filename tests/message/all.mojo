@@ -12,6 +12,7 @@ from tests.message import (
     test_form,
     test_header_map,
     test_known_field,
+    test_list_grammar,
     test_method,
     test_percent,
     test_query,
@@ -34,6 +35,7 @@ def main() raises:
     _run[test_form.TESTS](failures)
     _run[test_header_map.TESTS](failures)
     _run[test_known_field.TESTS](failures)
+    _run[test_list_grammar.TESTS](failures)
     _run[test_method.TESTS](failures)
     _run[test_percent.TESTS](failures)
     _run[test_query.TESTS](failures)

@@ -2,7 +2,12 @@
 
 from std.testing import assert_equal, assert_false, assert_true
 
-from flare.message import Status, reason_phrase, status_line
+from flare.message import (
+    Status,
+    allows_content,
+    reason_phrase,
+    status_line,
+)
 
 
 def test_status_lines_are_whole() raises:
@@ -30,6 +35,12 @@ def test_unregistered_codes_have_no_line_and_no_phrase() raises:
     assert_equal(known, 61)
     for code in [Int.MIN, -1, 0, 99, 104, 199, 306, 418, 509, 512, Int.MAX]:
         assert_equal(status_line(code), "")
+
+
+def test_interim_responses_and_204_and_304_have_no_content() raises:
+    for code in range(100, 600):
+        var is_allowed = code >= 200 and code != 204 and code != 304
+        assert_equal(allows_content(code), is_allowed)
 
 
 def test_reason_phrases_are_those_of_the_registry() raises:

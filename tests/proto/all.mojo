@@ -8,7 +8,6 @@ from tests.proto import (
     test_h1_field_stops,
     test_h1_first_field,
     test_h1_fixtures,
-    test_h1_grammar,
     test_h1_guard,
     test_h1_limits,
     test_h1_machine,
@@ -31,7 +30,6 @@ def main() raises:
     _run[test_h1_field_stops.TESTS](failures)
     _run[test_h1_first_field.TESTS](failures)
     _run[test_h1_fixtures.TESTS](failures)
-    _run[test_h1_grammar.TESTS](failures)
     _run[test_h1_guard.TESTS](failures)
     _run[test_h1_limits.TESTS](failures)
     _run[test_h1_machine.TESTS](failures)

@@ -12,14 +12,15 @@ from flare.proto.h1 import (
     BodyKind,
     BodyLength,
     H1Error,
-    H1Event,
     H1Limits,
     H1Machine,
     H1Rule,
     H1State,
     Head,
+    HttpEvent,
 )
 
+from tests.proto.phase import phase_of
 from tests.proto.transcript import Transcript
 
 
@@ -82,7 +83,7 @@ struct Conversation(Movable):
     def pump(mut self):
         """Takes events until the machine waits or fails."""
         while True:
-            var event: H1Event
+            var event: HttpEvent
             try:
                 event = self.machine.next_event(Span(self.window), self.head)
             except e:
@@ -92,11 +93,11 @@ struct Conversation(Movable):
             var rest = List[UInt8](Span(self.window)[event.consumed :])
             self.window = rest^
             if (
-                event.kind == H1Event.NEED_OCTETS
-                or event.kind == H1Event.PAUSED
-                or event.kind == H1Event.RESET
-                or event.kind == H1Event.GOING_AWAY
-                or event.kind == H1Event.UPGRADED
+                event.kind == HttpEvent.NEED_OCTETS
+                or event.kind == HttpEvent.PAUSED
+                or event.kind == HttpEvent.RESET
+                or event.kind == HttpEvent.GOING_AWAY
+                or event.kind == HttpEvent.UPGRADED
             ):
                 return
 
@@ -164,7 +165,7 @@ struct Conversation(Movable):
         elif verb == "data":
             self.machine.send_data(action[byte=5:].as_bytes(), self.output)
         elif verb == "count":
-            self.machine.count_data(_number(words[1]))
+            _ = self.machine.count_data(_number(words[1]))
         elif verb == "trailers":
             self.machine.send_trailers(self.fields, self.output)
             self.fields.clear()
@@ -175,29 +176,29 @@ struct Conversation(Movable):
         else:
             self.transcript.add("unknown action " + action)
 
-    def _note(mut self, event: H1Event):
-        var name = String(H1Event.name(event.kind))
+    def _note(mut self, event: HttpEvent):
+        var name = String(HttpEvent.name(event.kind))
         var window = Span(self.window)
-        if event.kind == H1Event.NEED_OCTETS:
+        if event.kind == HttpEvent.NEED_OCTETS:
             return
-        if event.kind == H1Event.DATA:
+        if event.kind == HttpEvent.DATA:
             var data = window[event.start : event.start + event.length]
             self.transcript.join("= DATA ", data)
             return
-        if event.kind == H1Event.REQUEST_HEAD:
+        if event.kind == HttpEvent.REQUEST_HEAD:
             name += " "
             write_escaped(self.head[].method_text(window).as_bytes(), name)
             name += " "
             write_escaped(self.head[].target_text(window).as_bytes(), name)
             name += _facts(self.head[])
         if (
-            event.kind == H1Event.RESPONSE_HEAD
-            or event.kind == H1Event.INFORMATIONAL_HEAD
+            event.kind == HttpEvent.RESPONSE_HEAD
+            or event.kind == HttpEvent.INFORMATIONAL_HEAD
         ):
             name += String(" ", self.head[].status) + _facts(self.head[])
         self.transcript.add("= " + name)
-        if name.find("HEAD") >= 0 or event.kind == H1Event.TRAILERS:
-            var section = self._section(event.kind == H1Event.TRAILERS)
+        if name.find("HEAD") >= 0 or event.kind == HttpEvent.TRAILERS:
+            var section = self._section(event.kind == HttpEvent.TRAILERS)
             for i in range(len(section)):
                 var line = List[UInt8](section.name(i).as_bytes())
                 line.extend(StaticString(": ").as_bytes())
@@ -226,16 +227,7 @@ struct Conversation(Movable):
             self.transcript.add(String("! ", e.status))
 
     def _note_state(mut self):
-        var names: List[StaticString] = [
-            "IDLE",
-            "HEAD",
-            "BODY",
-            "AWAIT_RESPONSE",
-            "SENDING",
-            "CLOSED",
-            "UPGRADED",
-        ]
-        var line = String("= STATE ", names[Int(self.machine.phase())])
+        var line = String("= STATE ", phase_of(self.machine))
         if self.machine.can_reuse():
             line += " reuse"
         if self.machine.wants_close():

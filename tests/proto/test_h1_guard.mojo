@@ -4,7 +4,7 @@ from std.memory import unsafe_memcpy
 from std.testing import assert_equal, assert_true
 
 from flare.core import OctetPointer, heap_create, heap_destroy
-from flare.proto.h1 import H1Event, H1Limits, H1Machine, H1State, Head, Role
+from flare.proto.h1 import H1Limits, H1Machine, H1State, Head, HttpEvent, Role
 from flare.sys.memory import (
     PAGE_OCTETS,
     at_address,
@@ -45,8 +45,8 @@ def _read(octets: List[UInt8], n: Int, page_end: OctetPointer):
             var event = machine.next_event(window, head)
             window = window[event.consumed :]
             if (
-                event.kind == H1Event.NEED_OCTETS
-                or event.kind == H1Event.PAUSED
+                event.kind == HttpEvent.NEED_OCTETS
+                or event.kind == HttpEvent.PAUSED
             ):
                 break
     except:

@@ -7,11 +7,11 @@ from flare.message import HeaderMap, Method, RequestTarget
 from flare.proto.h1 import (
     BodyLength,
     H1Error,
-    H1Event,
     H1Limits,
     H1Machine,
     H1State,
     Head,
+    HttpEvent,
     Role,
 )
 
@@ -29,7 +29,7 @@ def test_a_head_gives_offsets_into_its_window() raises:
     var head = heap_create(Head())
     var window = _REQUEST.as_bytes()
     var event = machine.next_event(window, head)
-    assert_equal(event.kind, H1Event.REQUEST_HEAD)
+    assert_equal(event.kind, HttpEvent.REQUEST_HEAD)
     assert_equal(event.stream_id, 1)
     assert_equal(event.consumed, len(window))
     ref h = head[]
@@ -60,7 +60,7 @@ def test_a_request_without_a_body_may_end_without_an_event() raises:
         _ = by_event.next_event(window.as_bytes(), head)
         assert_equal(
             by_event.next_event(Span[UInt8, ImmStaticOrigin](), head).kind,
-            H1Event.END_OF_MESSAGE,
+            HttpEvent.END_OF_MESSAGE,
         )
         assert_false(by_event.end_bodiless(), "it has ended")
         assert_false(by_call.end_bodiless(), "nothing has begun")
@@ -69,7 +69,7 @@ def test_a_request_without_a_body_may_end_without_an_event() raises:
         assert_false(by_call.end_bodiless(), "it has ended")
         assert_true(by_call.state[].request == by_event.state[].request)
         assert_equal(
-            by_call.next_event(window.as_bytes(), head).kind, H1Event.PAUSED
+            by_call.next_event(window.as_bytes(), head).kind, HttpEvent.PAUSED
         )
         heap_destroy(head)
         heap_destroy(by_event.state)
@@ -85,7 +85,7 @@ def test_a_request_with_a_body_ends_by_an_event_only() raises:
         var head = heap_create(Head())
         assert_equal(
             machine.next_event(window.as_bytes(), head).kind,
-            H1Event.REQUEST_HEAD,
+            HttpEvent.REQUEST_HEAD,
         )
         assert_false(machine.end_bodiless())
         heap_destroy(head)
@@ -99,9 +99,9 @@ def test_another_head_in_the_middle_starts_over_and_reads_the_same() raises:
         var first = heap_create(Head())
         var second = heap_create(Head())
         var event = machine.next_event(window[:cut], first)
-        assert_equal(event.kind, H1Event.NEED_OCTETS)
+        assert_equal(event.kind, HttpEvent.NEED_OCTETS)
         event = machine.next_event(window, second)
-        assert_equal(event.kind, H1Event.REQUEST_HEAD)
+        assert_equal(event.kind, HttpEvent.REQUEST_HEAD)
         assert_equal(second[].target_text(window), "/a%20b?c=d")
         assert_equal(len(second[].lines), 2)
         heap_destroy(first)
@@ -119,7 +119,7 @@ def test_a_head_that_another_connection_used_starts_over() raises:
         _ = one.next_event(window[:cut], head)
         _ = two.next_event(other.as_bytes()[:cut], head)
         var event = one.next_event(window, head)
-        assert_equal(event.kind, H1Event.REQUEST_HEAD)
+        assert_equal(event.kind, HttpEvent.REQUEST_HEAD)
         assert_equal(head[].target_text(window), "/a%20b?c=d")
         assert_equal(head[].fields(window).value(0), "a")
         heap_destroy(one.state)
@@ -144,7 +144,7 @@ def test_a_head_keeps_nothing_of_the_one_before() raises:
     _ = machine.next_event(rest[event.consumed :], head)
     _answer(machine, output)
     event = machine.next_event(_REQUEST.as_bytes(), head)
-    assert_equal(event.kind, H1Event.REQUEST_HEAD)
+    assert_equal(event.kind, HttpEvent.REQUEST_HEAD)
     assert_equal(event.stream_id, 2)
     ref h = head[]
     assert_false(h.wants_upgrade or h.expects_continue)
@@ -168,7 +168,7 @@ def test_trailers_leave_the_head_of_their_message_alone() raises:
     var event = machine.next_event(window, head)
     var rest = window[event.consumed :]
     event = machine.next_event(rest, head)
-    assert_equal(event.kind, H1Event.TRAILERS)
+    assert_equal(event.kind, HttpEvent.TRAILERS)
     ref h = head[]
     assert_equal(len(h.lines), 2)
     assert_equal(h.fields(window).value(0), "a")
@@ -197,10 +197,10 @@ def test_octet_by_octet_arrival_looks_at_each_octet_a_bounded_number_of_times() 
     var head = heap_create(Head())
     for n in range(1, len(octets)):
         var event = machine.next_event(Span(octets)[:n], head)
-        assert_equal(event.kind, H1Event.NEED_OCTETS)
+        assert_equal(event.kind, HttpEvent.NEED_OCTETS)
         assert_true(Int(head[].progress.scanned) >= n - 12)
     var event = machine.next_event(Span(octets), head)
-    assert_equal(event.kind, H1Event.REQUEST_HEAD)
+    assert_equal(event.kind, HttpEvent.REQUEST_HEAD)
     heap_destroy(head)
     heap_destroy(machine.state)
 
@@ -297,19 +297,64 @@ def test_only_a_body_of_unknown_length_is_sent_in_chunks() raises:
         heap_destroy(machine.state)
 
 
-def test_a_response_to_head_allows_no_body() raises:
-    var machine = _server()
-    var head = heap_create(Head())
-    var request = String("HEAD / HTTP/1.1\r\nHost: a\r\n\r\n")
-    assert_true(machine.response_allows_body(200))
-    assert_false(machine.response_allows_body(100))
-    assert_false(machine.response_allows_body(204))
-    assert_true(machine.response_allows_body(205))
-    assert_false(machine.response_allows_body(304))
-    _ = machine.next_event(request.as_bytes(), head)
-    assert_false(machine.response_allows_body(200))
-    heap_destroy(head)
-    heap_destroy(machine.state)
+def test_octets_of_a_message_without_a_body_are_not_counted() raises:
+    var rows: List[Tuple[String, Int, Bool]] = [
+        ("GET", 200, True),
+        ("GET", 204, False),
+        ("GET", 205, True),
+        ("GET", 304, False),
+        ("HEAD", 200, False),
+    ]
+    for row in rows:
+        var machine = _server()
+        var head = heap_create(Head())
+        var output = heap_create(Buffer())
+        var request = row[0] + " / HTTP/1.1\r\nHost: a\r\n\r\n"
+        _ = machine.next_event(request.as_bytes(), head)
+        machine.send_response_head(
+            row[1],
+            HeaderMap(),
+            BodyLength.known(3),
+            StaticString("").as_bytes(),
+            output,
+        )
+        assert_equal(machine.count_data(3), row[2], row[0])
+        heap_destroy(output)
+        heap_destroy(head)
+        heap_destroy(machine.state)
+
+
+def test_a_length_of_0_that_says_nothing_of_get_is_not_stated() raises:
+    # The fields of the caller, and whether a length is in the head.
+    var rows: List[Tuple[String, Int, String, String]] = [
+        ("GET", 200, "", "Content-Length: 0"),
+        ("HEAD", 200, "", ""),
+        ("HEAD", 200, "1234", "Content-Length: 1234"),
+        ("GET", 304, "", ""),
+        ("GET", 204, "", ""),
+    ]
+    for row in rows:
+        var machine = _server()
+        var head = heap_create(Head())
+        var output = heap_create(Buffer())
+        var request = row[0] + " / HTTP/1.1\r\nHost: a\r\n\r\n"
+        _ = machine.next_event(request.as_bytes(), head)
+        var fields = HeaderMap()
+        if row[2] != "":
+            fields.append("Content-Length", row[2])
+        machine.send_response_head(
+            row[1],
+            fields,
+            BodyLength.known(0),
+            StaticString("").as_bytes(),
+            output,
+        )
+        var sent = String(StringSlice(unsafe_from_utf8=output[].span()))
+        assert_equal("Content-Length" in sent, row[3] != "", sent)
+        assert_true(row[3] in sent, sent)
+        heap_destroy(output)
+        heap_destroy(head)
+        heap_destroy(machine.state)
 
 
 @fieldwise_init

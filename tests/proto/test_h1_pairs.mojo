@@ -6,11 +6,11 @@ from flare.core import Buffer, PointerTo, heap_create, heap_destroy
 from flare.message import HeaderMap
 from flare.proto.h1 import (
     BodyLength,
-    H1Event,
     H1Limits,
     H1Machine,
     H1State,
     Head,
+    HttpEvent,
     Role,
 )
 
@@ -203,11 +203,11 @@ struct Pair:
             while True:
                 var window = octets[].span()[:arrived]
                 var event = machine.next_event(window, self.head)
-                if event.kind == H1Event.DATA:
+                if event.kind == HttpEvent.DATA:
                     data += StringSlice(
                         unsafe_from_utf8=window[event.start :][: event.length]
                     )
-                elif event.kind > H1Event.PAUSED:
+                elif event.kind > HttpEvent.PAUSED:
                     if data != "":
                         self.seen += "DATA " + data + "\n"
                         data = String()
@@ -215,26 +215,26 @@ struct Pair:
                 octets[].consume(event.consumed)
                 arrived -= event.consumed
                 if (
-                    event.kind <= H1Event.PAUSED
-                    or event.kind == H1Event.UPGRADED
+                    event.kind <= HttpEvent.PAUSED
+                    or event.kind == HttpEvent.UPGRADED
                 ):
                     break
             if arrived == len(octets[]):
                 assert_equal(arrived, 0)
                 return
 
-    def _note(mut self, event: H1Event, window: Span[UInt8, _]):
-        self.seen += H1Event.name(event.kind)
-        if event.kind == H1Event.REQUEST_HEAD:
+    def _note(mut self, event: HttpEvent, window: Span[UInt8, _]):
+        self.seen += HttpEvent.name(event.kind)
+        if event.kind == HttpEvent.REQUEST_HEAD:
             self.seen += String(
                 " ",
                 self.head[].method_text(window),
                 " ",
                 self.head[].target_text(window),
             )
-        elif event.kind <= H1Event.INFORMATIONAL_HEAD:
+        elif event.kind <= HttpEvent.INFORMATIONAL_HEAD:
             self.seen += String(" ", self.head[].status)
-        elif event.kind == H1Event.TRAILERS:
+        elif event.kind == HttpEvent.TRAILERS:
             self.seen += String(" ", len(self.head[].trailers))
         self.seen += "\n"
 

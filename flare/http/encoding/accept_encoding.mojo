@@ -2,7 +2,7 @@
 
 from flare.core import equals_ignoring_case, find_octet
 from flare.message import FieldSection
-from flare.proto.h1.grammar import trim_blanks
+from flare.message.list_grammar import trim_blanks
 from flare.sys.brotli import brotli_decoder
 from flare.sys.zlib import zlib
 from flare.sys.zstd import zstd

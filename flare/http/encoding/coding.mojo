@@ -4,7 +4,7 @@ them.
 
 from flare.core import equals_ignoring_case, find_octet
 from flare.message import FieldSection
-from flare.proto.h1.grammar import trim_blanks
+from flare.message.list_grammar import trim_blanks
 
 from .error import EncodingError
 

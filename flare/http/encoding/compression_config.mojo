@@ -1,7 +1,7 @@
 """Configures the compression of responses."""
 
 from flare.core import equals_ignoring_case, find_octet
-from flare.proto.h1.grammar import trim_blanks
+from flare.message.list_grammar import trim_blanks
 from flare.sys.brotli import brotli_encoder
 from flare.sys.zlib import zlib
 from flare.sys.zstd import zstd

@@ -16,8 +16,14 @@ from flare.http.handler import Handler
 from flare.http.request import Request
 from flare.http.response import Response
 from flare.http.stream_function import StreamFunction
-from flare.message import FieldName, HeaderMap, Method, Status
-from flare.proto.h1.grammar import lists_member
+from flare.message import (
+    FieldName,
+    HeaderMap,
+    Method,
+    Status,
+    allows_content,
+)
+from flare.message.list_grammar import lists_member
 from flare.sys.coding_step import CodingFlush
 
 
@@ -217,8 +223,7 @@ struct _KeptEncoder(Copyable, Movable):
 
 def _may_change(response: Response) -> Bool:
     if (
-        response.status < 200
-        or response.status == Status.NO_CONTENT
+        not allows_content(response.status)
         or response.status == Status.RESET_CONTENT
         or response.status == Status.PARTIAL_CONTENT
     ):

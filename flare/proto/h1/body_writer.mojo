@@ -8,30 +8,36 @@ section 6.3).
 from flare.core import Buffer, PointerTo
 from flare.message import FieldName, HeaderMap
 
+from ..head import BodyKind
 from .connection import H1State, Role
 from .error import H1Error
-from .head import BodyKind
 from .state import SideInput, SideState
 
 
-def count_data(state: PointerTo[H1State], count: Int) raises H1Error:
+def count_data(state: PointerTo[H1State], count: Int) raises H1Error -> Bool:
     """Counts octets of a body that the caller sends itself.
 
     Args:
         state: The connection.
         count: The number of octets; not negative.
 
+    Returns:
+        False if the message has no body: the octets do not count.
+
     Raises:
         H1Error: If the body is chunked or has no length, or becomes too long.
     """
     _require_body(state)
     ref s = state[]
+    if s.is_bodiless:
+        return False
     if s.send_body == BodyKind.LENGTH:
         if count > s.send_left:
             raise _break(state, "body exceeds its Content-Length")
         s.send_left -= count
     elif s.send_body != BodyKind.UNTIL_CLOSE and count > 0:
         raise _break(state, "octets without a body to belong to")
+    return True
 
 
 def write_data(
@@ -53,7 +59,7 @@ def write_data(
     ref s = state[]
     var n = len(octets)
     # An empty chunk would end the body.
-    if n == 0 or _drops_body(state):
+    if n == 0 or s.is_bodiless:
         return
     if s.send_body == BodyKind.CHUNKED:
         output[].append_hexadecimal(n)
@@ -61,7 +67,7 @@ def write_data(
         output[].append(octets)
         output[].append("\r\n")
         return
-    count_data(state, n)
+    _ = count_data(state, n)
     output[].append(octets)
 
 
@@ -98,7 +104,7 @@ def write_trailers(
             # RFC 9110 section 6.5.1.
             raise H1Error.local("a field that may not be a trailer")
     ref s = state[]
-    if _drops_body(state) or s.send_body != BodyKind.CHUNKED:
+    if s.is_bodiless or s.send_body != BodyKind.CHUNKED:
         return
     output[].append("0\r\n")
     output[].append(fields.wire())
@@ -120,7 +126,7 @@ def write_end(
     """
     _require_body(state)
     ref s = state[]
-    if not _drops_body(state):
+    if not s.is_bodiless:
         if s.send_body == BodyKind.LENGTH and s.send_left > 0:
             raise _break(state, "body falls short of its Content-Length")
         if s.send_body == BodyKind.CHUNKED:
@@ -138,11 +144,6 @@ def _require_body(state: PointerTo[H1State]) raises H1Error:
     var side = s.response if s.role == Role.SERVER else s.request
     if side != SideState.BODY:
         raise H1Error.local("no message is being sent")
-
-
-@always_inline
-def _drops_body(state: PointerTo[H1State]) -> Bool:
-    return state[].role == Role.SERVER and state[].is_bodiless
 
 
 def _break(state: PointerTo[H1State], reason: StaticString) -> H1Error:

@@ -103,13 +103,13 @@ def read_chunk_line[
                 c.part = ChunkPart.EXTENSION
             elif octet != SPACE and octet != TAB:
                 if not is_response or not _ends_size[is_response](c, octet):
-                    raise H1Error.broken["blank in a chunk size"](400)
+                    raise H1Error.broken["blank in a chunk size"]()
                 c.is_odd = True
         elif c.part == ChunkPart.EXTENSION:
             if _ends_size[is_response](c, octet):
                 pass
             elif (octet < 32 and octet != TAB) or octet == 127:
-                raise H1Error.broken["control octet in a chunk extension"](400)
+                raise H1Error.broken["control octet in a chunk extension"]()
         else:
             _take_line_end[is_response](c, octet)
         if c.part == ChunkPart.BLANK or c.part == ChunkPart.EXTENSION:
@@ -123,20 +123,20 @@ def _take_size_octet[
     var digit = _hexadecimal(octet)
     if digit < 16:
         if c.digits == _SIZE_DIGITS_MAX:
-            raise H1Error.broken["chunk size has more than 16 digits"](400)
+            raise H1Error.broken["chunk size has more than 16 digits"]()
         c.digits += 1
         c.remaining = (c.remaining << 4) | UInt64(digit)
         return
     if c.digits == 0:
-        raise H1Error.broken["chunk size is missing"](400)
+        raise H1Error.broken["chunk size is missing"]()
     if octet == _SEMICOLON:
         c.part = ChunkPart.EXTENSION
     elif octet == SPACE or octet == TAB:
         c.part = ChunkPart.BLANK
     elif not _ends_size[is_response](c, octet):
-        raise H1Error.broken["chunk size is not hexadecimal"](400)
+        raise H1Error.broken["chunk size is not hexadecimal"]()
     if c.remaining > UInt64(body_octets_left):
-        raise H1Error.broken["chunked body exceeds the limit"](413)
+        raise H1Error.broken["chunked body exceeds the limit"]()
 
 
 @always_inline
@@ -160,11 +160,11 @@ def _take_line_end[
             c.part = ChunkPart.DATA_LF
             return
         if not is_response or octet != LF:
-            raise H1Error.broken["chunk does not end at its size"](400)
+            raise H1Error.broken["chunk does not end at its size"]()
         c.is_odd = True
         c.part = ChunkPart.DATA_LF
     if octet != LF:
-        raise H1Error.broken["CR without LF between chunks"](400)
+        raise H1Error.broken["CR without LF between chunks"]()
     _end_line(c)
 
 
@@ -183,9 +183,9 @@ def _count_extension_octet(mut c: ChunkState, limits: H1Limits) raises H1Error:
     c.extension_octets += 1
     c.extensions_octets += 1
     if c.extension_octets > limits.chunk_extension_octets_max:
-        raise H1Error.broken["chunk extension exceeds the limit"](400)
+        raise H1Error.broken["chunk extension exceeds the limit"]()
     if c.extensions_octets > limits.chunk_extensions_octets_max:
-        raise H1Error.broken["chunk extensions exceed the limit"](400)
+        raise H1Error.broken["chunk extensions exceed the limit"]()
 
 
 @always_inline

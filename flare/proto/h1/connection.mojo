@@ -2,8 +2,8 @@
 
 from flare.message import Method
 
+from ..head import BodyKind
 from .chunk import ChunkState
-from .head import BodyKind
 from .limits import H1Limits
 from .state import SideInput, SideState, next_state
 
@@ -15,27 +15,6 @@ struct Role:
     """Receives requests, sends responses."""
     comptime CLIENT: UInt8 = 1
     """Sends requests, receives responses."""
-
-
-struct Phase:
-    """The phases of a connection, which determine the deadline."""
-
-    comptime IDLE: UInt8 = 0
-    """Waits for the first octet of the next exchange."""
-    comptime HEAD: UInt8 = 1
-    """Waits for the rest of a head that has begun to arrive."""
-    comptime BODY: UInt8 = 2
-    """Waits for more of the body that the peer sends."""
-    comptime AWAIT_RESPONSE: UInt8 = 3
-    """Waits for a response head: its own (server) or the peer's (client)."""
-    comptime SENDING: UInt8 = 4
-    """Waits for its own side: the rest of its message is due, the peer's is
-    complete.
-    """
-    comptime CLOSED: UInt8 = 5
-    """Waits no more: close the connection when all output is sent."""
-    comptime UPGRADED: UInt8 = 6
-    """Waits for another protocol."""
 
 
 struct H1State(Movable):

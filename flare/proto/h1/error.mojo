@@ -42,19 +42,17 @@ struct H1Error(ImplicitlyCopyable, Writable):
         return Self(Self.PEER, status, reason, H1Rule.NONE)
 
     @staticmethod
-    def broken[phrase: StaticString](status: Int) -> Self:
+    def broken[phrase: StaticString]() -> Self:
         """Returns an error of a peer that broke a rule.
 
         Parameters:
             phrase: The phrase of the rule.
 
-        Args:
-            status: The status with which a server answers.
-
         Returns:
-            The error.
+            The error, with the status of the rule.
         """
-        return Self(Self.PEER, status, phrase, H1Rule.of[phrase]())
+        var rule = H1Rule.of[phrase]()
+        return Self(Self.PEER, rule.status(), phrase, rule)
 
     @staticmethod
     def local(reason: StaticString) -> Self:

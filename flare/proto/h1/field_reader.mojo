@@ -21,11 +21,11 @@ from flare.message.known_field import (
 from std.sys import size_of
 from std.sys.intrinsics import likely, unlikely
 
+from ..head import Head, HeadProgress
 from .error import H1Error
 from .field_stops import FieldStops, FirstLook
 from .framing import is_framing, note_field
-from .grammar import is_blank
-from .head import Head, HeadProgress
+from flare.message.list_grammar import is_blank
 from .plain_host import HOST_NAME_OCTETS, HOST_VALUE, first_host_octets
 from .scan import (
     CR_LF,
@@ -138,7 +138,7 @@ def _read_on[
                 _check_fold[is_trailer](window, h)
                 part = HeadProgress.FOLD
             elif lines >= lines_max:
-                raise H1Error.broken["too many field lines"](431)
+                raise H1Error.broken["too many field lines"]()
         if part == HeadProgress.NAME:
             at = scan[not_token](window, at, max(limit, at))
             if at >= limit:
@@ -362,7 +362,7 @@ def _empty_line_octets(window: Window, at: Int) raises H1Error -> Int:
     if at + 1 >= len(window):
         return 0
     if window.unsafe_get(at + 1) != LF:
-        raise H1Error.broken["CR without LF in a section"](400)
+        raise H1Error.broken["CR without LF in a section"]()
     return 2
 
 
@@ -376,14 +376,14 @@ def _line_end_octets[
             if window.unsafe_get(at) == LF:
                 return 1
         if window.unsafe_get(at) == LF:
-            raise H1Error.broken["LF without CR in a field line"](400)
-        raise H1Error.broken["field value holds a forbidden octet"](400)
+            raise H1Error.broken["LF without CR in a field line"]()
+        raise H1Error.broken["field value holds a forbidden octet"]()
     if at + 2 > bound:
         _refuse_at(bound, bound)
     if at + 1 >= len(window):
         return 0
     if window.unsafe_get(at + 1) != LF:
-        raise H1Error.broken["CR without LF in a field line"](400)
+        raise H1Error.broken["CR without LF in a field line"]()
     return 2
 
 
@@ -396,7 +396,7 @@ def _check_fold[is_trailer: Bool](window: Window, h: Head) raises H1Error:
         var start = Int(line.name_start)
         var name = window[start : start + Int(line.name_octets)]
         if is_framing(known_field(name)):
-            raise H1Error.broken["folded field line about framing"](400)
+            raise H1Error.broken["folded field line about framing"]()
 
 
 @no_inline
@@ -417,18 +417,18 @@ def _extend_line[is_trailer: Bool](window: Window, mut h: Head, line_end: Int):
 @always_inline
 def _refuse_at(at: Int, bound: Int) raises H1Error:
     if at >= bound:
-        raise H1Error.broken["field section exceeds the limit"](431)
+        raise H1Error.broken["field section exceeds the limit"]()
 
 
 def _name_error(found: UInt8, name_octets: Int, lines: Int) -> H1Error:
     if found == COLON:
-        return H1Error.broken["field name is empty"](400)
+        return H1Error.broken["field name is empty"]()
     if is_blank(found):
         if name_octets > 0:
-            return H1Error.broken["white space before a colon"](400)
+            return H1Error.broken["white space before a colon"]()
         if lines > 0:
-            return H1Error.broken["folded field line"](400)
-        return H1Error.broken["white space before the first field line"](400)
+            return H1Error.broken["folded field line"]()
+        return H1Error.broken["white space before the first field line"]()
     if found == CR or found == LF:
-        return H1Error.broken["field line without a colon"](400)
-    return H1Error.broken["field name holds a forbidden octet"](400)
+        return H1Error.broken["field line without a colon"]()
+    return H1Error.broken["field name holds a forbidden octet"]()

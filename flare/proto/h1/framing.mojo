@@ -20,18 +20,23 @@ from flare.core import (
     find_octet,
     is_token,
 )
-from flare.message import FieldName, Method, RequestTarget, valid_host
+from flare.message import (
+    FieldName,
+    Method,
+    RequestTarget,
+    allows_content,
+    valid_host,
+)
+from flare.message.list_grammar import COMMA, trim_blanks
 
+from ..head import BodyKind, Head
 from .error import H1Error
 from .grammar import (
-    COMMA,
     ConnectionOption,
     decimal_value,
     parse_connection,
     parse_content_length,
-    trim_blanks,
 )
-from .head import BodyKind, Head
 from .limits import H1Limits
 from .mending import mend_target
 from .plain_host import is_plain_host
@@ -82,7 +87,7 @@ def note_field(
     if id == FieldName.HOST:
         # In a response it says nothing.
         if head[].host >= 0 and head[].status == 0:
-            raise H1Error.broken["more than one Host"](400)
+            raise H1Error.broken["more than one Host"]()
         head[].host = index
     elif id == FieldName.CONNECTION:
         head[].options |= parse_connection(value)
@@ -155,27 +160,27 @@ def finish_request(
     var codings = h.progress.codings
     if codings != 0:
         if h.content_length >= 0:
-            raise H1Error.broken["Content-Length beside Transfer-Encoding"](400)
+            raise H1Error.broken["Content-Length beside Transfer-Encoding"]()
         _check_codings(h)
         h.body = BodyKind.CHUNKED
     elif h.content_length > 0:
         if h.content_length > limits.body_octets_max:
-            raise H1Error.broken["Content-Length exceeds the body limit"](413)
+            raise H1Error.broken["Content-Length exceeds the body limit"]()
         h.body = BodyKind.LENGTH
     if h.host >= 0:
         if not _is_host_plain(window, h) and not valid_host(
             _value(window, h, h.host)
         ):
-            raise H1Error.broken["Host is not valid"](400)
+            raise H1Error.broken["Host is not valid"]()
     elif h.version_minor > 0:
-        raise H1Error.broken["Host is missing"](400)
+        raise H1Error.broken["Host is missing"]()
     if h.target.form == RequestTarget.NONE:
         _read_target(window, h)
     _set_persistence(h)
     if h.version_minor == 0 or h.body == BodyKind.NONE:
         h.expects_continue = False
     elif not h.expects_continue and _has(h, FieldName.EXPECT):
-        raise H1Error.broken["Expect is not 100-continue"](417)
+        raise H1Error.broken["Expect is not 100-continue"]()
 
 
 def finish_response(
@@ -201,12 +206,7 @@ def finish_response(
     h.expects_continue = False
     _set_persistence(h)
     var status = h.status
-    if (
-        status < 200
-        or status == 204
-        or status == 304
-        or request_method == Method.HEAD
-    ):
+    if request_method == Method.HEAD or not allows_content(status):
         # RFC 9112 section 6.3 rule 1. A sender that thinks otherwise may
         # follow up with octets: the connection is not used again.
         if status < 200 or status == 204:
@@ -218,7 +218,7 @@ def finish_response(
     if h.progress.codings != 0:
         h.body = BodyKind.CHUNKED
     elif h.content_length > limits.body_octets_max:
-        raise H1Error.broken["Content-Length exceeds the body limit"](413)
+        raise H1Error.broken["Content-Length exceeds the body limit"]()
     elif h.content_length > 0:
         h.body = BodyKind.LENGTH
     elif h.content_length < 0:
@@ -230,7 +230,7 @@ def finish_response(
 def _read_target(window: Window, mut h: Head) raises H1Error:
     if h.method == Method.CONNECT:
         # An origin server has no tunnel to offer (RFC 9110 section 9.3.6).
-        raise H1Error.broken["CONNECT to an origin server"](400)
+        raise H1Error.broken["CONNECT to an origin server"]()
     var received = window[h.target_start :][: h.target_octets]
     var ascii_octets = scan[not_visible](received, 0, len(received))
     if unlikely(ascii_octets < len(received)):
@@ -239,11 +239,11 @@ def _read_target(window: Window, mut h: Head) raises H1Error:
     try:
         h.target = RequestTarget.parse(target, h.method)
     except:
-        raise H1Error.broken["request target is not valid"](400)
+        raise H1Error.broken["request target is not valid"]()
     ref t = h.target
     if t.form == RequestTarget.ABSOLUTE_FORM:
         if Int(t.authority_start + t.authority_octets) > ascii_octets:
-            raise H1Error.broken["request target is not valid"](400)
+            raise H1Error.broken["request target is not valid"]()
         _replace_host(h)
 
 
@@ -274,11 +274,11 @@ def _check_codings(h: Head) raises H1Error:
     if h.version_minor == 0:
         # RFC 9112 section 6.1: the message may have passed a recipient that
         # does not know the field.
-        raise H1Error.broken["Transfer-Encoding in HTTP/1.0"](400)
+        raise H1Error.broken["Transfer-Encoding in HTTP/1.0"]()
     if h.progress.codings & _UNKNOWN != 0:
-        raise H1Error.broken["transfer coding is not chunked"](501)
+        raise H1Error.broken["transfer coding is not chunked"]()
     if h.progress.codings & _CHUNKED == 0:
-        raise H1Error.broken["Transfer-Encoding is empty"](400)
+        raise H1Error.broken["Transfer-Encoding is empty"]()
 
 
 @always_inline
@@ -302,7 +302,7 @@ def _note_content_length(
     ref h = head[]
     if h.status == 0:
         if h.content_length >= 0:
-            raise H1Error.broken["more than one Content-Length"](400)
+            raise H1Error.broken["more than one Content-Length"]()
         h.content_length = parse_content_length(value)
         return
     var length = decimal_value(value)
@@ -323,7 +323,7 @@ def _merge_content_lengths(
         var end = find_octet(value, COMMA, start)
         var length = parse_content_length(trim_blanks(value[start:end]))
         if h.content_length >= 0 and length != h.content_length:
-            raise H1Error.broken["two different Content-Lengths"](400)
+            raise H1Error.broken["two different Content-Lengths"]()
         h.progress.is_odd = h.progress.is_odd or h.content_length >= 0
         h.content_length = length
         if end == len(value):
@@ -341,16 +341,16 @@ def _note_transfer_encoding(
         var coding = trim_blanks(value[start:end])
         if len(coding) > 0:
             if codings & _CHUNKED != 0:
-                raise H1Error.broken["chunked is repeated or not last"](400)
+                raise H1Error.broken["chunked is repeated or not last"]()
             var semicolon = find_octet(coding, _SEMICOLON)
             var name = trim_blanks(coding[0:semicolon])
             if not is_token(name):
-                raise H1Error.broken["transfer coding is not a token"](400)
+                raise H1Error.broken["transfer coding is not a token"]()
             if not equals_lower(name, StaticString("chunked").as_bytes()):
                 codings |= _UNKNOWN
             elif semicolon < len(coding):
                 # RFC 9112 section 7.1 defines none and calls it an error.
-                raise H1Error.broken["chunked with parameters"](400)
+                raise H1Error.broken["chunked with parameters"]()
             else:
                 codings |= _CHUNKED
         if end == len(value):

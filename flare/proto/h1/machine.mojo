@@ -11,13 +11,13 @@ from std.sys.intrinsics import likely
 from flare.core import Buffer, PointerTo
 from flare.message import HeaderMap
 
+from ..event import HttpEvent
+from ..head import BodyKind, Head, HeadProgress
 from .body_length import BodyLength
 from .body_writer import count_data, write_data, write_end, write_trailers
 from .chunk import ChunkPart
-from .connection import H1State, Phase, Role
+from .connection import H1State, Role
 from .error import H1Error
-from .event import H1Event
-from .head import BodyKind, Head, HeadProgress
 from .plain_response import write_plain_response
 from .receive import (
     end_bodiless,
@@ -42,7 +42,7 @@ struct H1Machine(TrivialRegisterPassable):
 
     def next_event(
         self, window: Span[UInt8, _], head: PointerTo[Head]
-    ) raises H1Error -> H1Event:
+    ) raises H1Error -> HttpEvent:
         """Returns the next event.
 
         Call it again after every event except `NEED_OCTETS`, `PAUSED`,
@@ -155,7 +155,8 @@ struct H1Machine(TrivialRegisterPassable):
         Args:
             status: 101 or 200 to 599.
             fields: The fields of the response.
-            body: The length of the body, even if none may be sent.
+            body: The length of the body, even if none may be sent. Then a
+                length of 0 is not stated, unless the fields state it.
             date: The 29 octets of Date, or none; a Date field takes
                 precedence.
             output: The destination.
@@ -241,19 +242,22 @@ struct H1Machine(TrivialRegisterPassable):
         """
         write_data(self.state, octets, output)
 
-    def count_data(self, count: Int) raises H1Error:
+    def count_data(self, count: Int) raises H1Error -> Bool:
         """Counts octets of the body that the caller sends itself.
 
-        Only for a body that is not chunked and not dropped.
+        Only for a body that is not chunked.
 
         Args:
             count: The number of octets; not negative.
+
+        Returns:
+            False if the message has no body, so that they must not be sent.
 
         Raises:
             H1Error: If the octets exceed the Content-Length or the body is
                 chunked. Close the connection then.
         """
-        count_data(self.state, count)
+        return count_data(self.state, count)
 
     def send_trailers(
         self, fields: HeaderMap, output: PointerTo[Buffer]
@@ -289,32 +293,6 @@ struct H1Machine(TrivialRegisterPassable):
             The number, from 1, or that of the last one; 0 before the first.
         """
         return self.state[].stream_id
-
-    def phase(self) -> UInt8:
-        """Returns the phase of the connection.
-
-        Returns:
-            One of `Phase`.
-        """
-        ref s = self.state[]
-        if s.request == SideState.UPGRADED:
-            return Phase.UPGRADED
-        if self.wants_close():
-            return Phase.CLOSED
-        var received = s.request
-        var sent = s.response
-        if s.role == Role.CLIENT:
-            received = s.response
-            sent = s.request
-        if s.scanned != 0 and received != SideState.BODY:
-            return Phase.HEAD
-        if received == SideState.AWAITED or sent == SideState.AWAITED:
-            if received == SideState.BODY and s.receive_body != BodyKind.NONE:
-                return Phase.BODY
-            return Phase.AWAIT_RESPONSE
-        if received == SideState.BODY and s.receive_body != BodyKind.NONE:
-            return Phase.BODY
-        return Phase.IDLE if sent == SideState.IDLE else Phase.SENDING
 
     def wants_close(self) -> Bool:
         """Returns whether the connection ends once all output is sent.
@@ -481,27 +459,10 @@ struct H1Machine(TrivialRegisterPassable):
             return Int.MAX
         return s.receive_left if s.receive_body == BodyKind.LENGTH else 0
 
-    def response_allows_body(self, status: Int) -> Bool:
-        """Returns whether a response to the request in progress has a body.
-
-        Args:
-            status: The status of the response.
-
-        Returns:
-            False for the answer to HEAD, and for 1xx, 204 and 304 (RFC 9110
-            section 6.4.1).
-        """
-        return not (
-            self.state[].is_bodiless
-            or status < 200
-            or status == 204
-            or status == 304
-        )
-
     @always_inline
     def _next_event(
         self, window: Window, head: PointerTo[Head]
-    ) raises H1Error -> H1Event:
+    ) raises H1Error -> HttpEvent:
         ref s = self.state[]
         if likely(s.role == Role.SERVER and s.request == SideState.IDLE):
             return next_request(self.state, window, head)
@@ -510,7 +471,7 @@ struct H1Machine(TrivialRegisterPassable):
     @no_inline
     def _next_other_event(
         self, window: Window, head: PointerTo[Head]
-    ) raises H1Error -> H1Event:
+    ) raises H1Error -> HttpEvent:
         ref s = self.state[]
         if s.role == Role.SERVER:
             if s.request == SideState.BODY:
@@ -523,17 +484,17 @@ struct H1Machine(TrivialRegisterPassable):
             if s.response == SideState.IDLE or s.response == SideState.CLOSED:
                 return self._next_unasked(window)
         if s.request == SideState.UPGRADED:
-            return plain_event(self.state, H1Event.UPGRADED)
-        return plain_event(self.state, H1Event.PAUSED)
+            return plain_event(self.state, HttpEvent.UPGRADED)
+        return plain_event(self.state, HttpEvent.PAUSED)
 
-    def _next_unasked(self, window: Window) raises H1Error -> H1Event:
+    def _next_unasked(self, window: Window) raises H1Error -> HttpEvent:
         if len(window) > 0:
             # The recipient of the next response must not get these octets.
-            raise H1Error.broken["octets that answer no request"](400)
+            raise H1Error.broken["octets that answer no request"]()
         if self.state[].response == SideState.CLOSED:
-            return plain_event(self.state, H1Event.PAUSED)
+            return plain_event(self.state, HttpEvent.PAUSED)
         if not self.state[].has_ended:
-            return plain_event(self.state, H1Event.NEED_OCTETS)
+            return plain_event(self.state, HttpEvent.NEED_OCTETS)
         self.state[].is_last = True
         self.state[].fail()
-        return plain_event(self.state, H1Event.GOING_AWAY)
+        return plain_event(self.state, HttpEvent.GOING_AWAY)

@@ -7,9 +7,9 @@ copy. So the octets as received reach no handler, no log and no other server.
 from flare.core import COLON, CR, LF, PointerTo, SPACE
 from flare.message import FieldLine, FieldName, RequestTarget, known_field
 
+from ..head import Head
 from .error import H1Error
-from .grammar import is_blank
-from .head import Head
+from flare.message.list_grammar import is_blank
 from .scan import Window
 
 comptime _DIGITS: StaticString = "0123456789ABCDEF"
@@ -38,7 +38,7 @@ def mend_target(target: Window, mut h: Head) raises H1Error:
         h.mended.append(digits[Int(octet >> 4)])
         h.mended.append(digits[Int(octet & 15)])
     if len(h.mended) > RequestTarget.OCTETS_MAX:
-        raise H1Error.broken["request target exceeds the limit"](414)
+        raise H1Error.broken["request target exceeds the limit"]()
     h.has_mended_target = True
 
 

@@ -7,8 +7,8 @@ decides. So the sets below contain only octets that need no further check.
 from flare.core import OctetSet, PointerTo, SPACE
 from flare.message import Method, RequestTarget
 
+from ..head import Head
 from .field_stops import FirstLook, PLAIN_PATH_OCTETS
-from .head import Head
 from .scan import Window, eight_octets, four_octets
 from std.bit import count_trailing_zeros
 from std.memory import pack_bits

@@ -6,10 +6,16 @@ responses.
 """
 
 from flare.core import Buffer, OctetPointer, PointerTo
-from flare.message import FieldName, HeaderMap, Status, status_line
+from flare.message import (
+    FieldName,
+    HeaderMap,
+    Status,
+    allows_content,
+    status_line,
+)
 
+from ..head import BodyKind
 from .connection import H1State
-from .head import BodyKind
 from .head_writer import FRAMING_OCTETS_MAX, put, put_decimal, put_octets
 from .state import SideInput, SideState, next_state
 
@@ -89,13 +95,7 @@ def write_plain_response(
 @always_inline
 def _line_of(status: Int) -> StaticString:
     # Of those whose responses have content, the ones that are registered.
-    if (
-        status < Status.OK
-        or status == Status.NO_CONTENT
-        or status == Status.NOT_MODIFIED
-    ):
-        return ""
-    return status_line(status)
+    return status_line(status) if allows_content(status) else ""
 
 
 @always_inline

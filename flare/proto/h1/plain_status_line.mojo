@@ -7,8 +7,8 @@ from std.sys.intrinsics import unlikely
 
 from flare.core import PointerTo, SPACE
 
+from ..head import Head
 from .field_stops import FieldStops
-from .head import Head
 from .scan import (
     CR_LF,
     HTTP_1_1,

@@ -9,14 +9,14 @@ from std.sys.intrinsics import likely, unlikely
 from flare.core import CR, LF, PointerTo
 from flare.message import Method
 
+from ..event import HttpEvent
+from ..head import BodyKind, Head, HeadProgress
 from .chunk import ChunkPart, ChunkState, read_chunk_line
 from .connection import H1State, Role
 from .error import H1Error
-from .event import H1Event
 from .field_reader import read_fields, take_whole_lines
 from .field_stops import FieldStops, FirstLook, STOPS_WINDOW_MIN
 from .framing import finish_request, finish_response, is_plain_head
-from .head import BodyKind, Head, HeadProgress
 from .mending import mend_fields, mend_trailers
 from .plain_request import take_plain_request_line
 from .plain_status_line import take_plain_status_line
@@ -26,7 +26,7 @@ from .state import SideInput, SideState, next_state
 
 
 @always_inline
-def plain_event(state: PointerTo[H1State], kind: UInt8) -> H1Event:
+def plain_event(state: PointerTo[H1State], kind: UInt8) -> HttpEvent:
     """Returns an event without data that consumes no octets.
 
     Args:
@@ -36,7 +36,7 @@ def plain_event(state: PointerTo[H1State], kind: UInt8) -> H1Event:
     Returns:
         The event.
     """
-    return H1Event(kind, state[].stream_id, 0, 0, 0)
+    return HttpEvent(kind, state[].stream_id, 0, 0, 0)
 
 
 @always_inline
@@ -44,7 +44,7 @@ def next_request(
     state: PointerTo[H1State],
     window: Window,
     head: PointerTo[Head],
-) raises H1Error -> H1Event:
+) raises H1Error -> HttpEvent:
     """Continues to parse a request head.
 
     Args:
@@ -96,7 +96,7 @@ def next_request(
 @always_inline
 def _plain_request_head(
     state: PointerTo[H1State], head: PointerTo[Head], end: Int
-) -> H1Event:
+) -> HttpEvent:
     # The same as `_request_head`, with less to check: the head began without
     # an owner, and the response side is idle if the request side is.
     comptime BODY = next_state[True](SideState.IDLE, SideInput.REQUEST_HEAD)
@@ -113,20 +113,20 @@ def _plain_request_head(
     s.request = BODY
     debug_assert(s.response == SideState.IDLE, "a response is under way")
     s.response = AWAITED
-    return H1Event(H1Event.REQUEST_HEAD, s.stream_id, 0, 0, end)
+    return HttpEvent(HttpEvent.REQUEST_HEAD, s.stream_id, 0, 0, end)
 
 
 @no_inline
 def _next_request_on(
     state: PointerTo[H1State], window: Window, head: PointerTo[Head]
-) raises H1Error -> H1Event:
+) raises H1Error -> HttpEvent:
     ref s = state[]
     if len(window) == 0:
         if not s.has_ended:
-            return plain_event(state, H1Event.NEED_OCTETS)
+            return plain_event(state, HttpEvent.NEED_OCTETS)
         s.advance_request(SideInput.LAST)
         s.advance_response(SideInput.LAST)
-        return plain_event(state, H1Event.GOING_AWAY)
+        return plain_event(state, HttpEvent.GOING_AWAY)
     if not _is_resumed(state, window, head):
         head[].begin(Int(state))
     return _read_request_on(state, window, head)
@@ -135,7 +135,7 @@ def _next_request_on(
 @no_inline
 def _read_request_on(
     state: PointerTo[H1State], window: Window, head: PointerTo[Head]
-) raises H1Error -> H1Event:
+) raises H1Error -> HttpEvent:
     ref s = state[]
     if head[].progress.part < HeadProgress.LINE:
         # A head that is refused is answered too, and not as the last one was.
@@ -158,7 +158,7 @@ def _read_request_on(
 @always_inline
 def _request_head(
     state: PointerTo[H1State], head: PointerTo[Head], end: Int
-) -> H1Event:
+) -> HttpEvent:
     ref s = state[]
     _finish_head(state, head)
     ref h = head[]
@@ -168,7 +168,7 @@ def _request_head(
     s.stream_id += 1
     s.advance_request(SideInput.REQUEST_HEAD)
     s.advance_response(SideInput.REQUEST_HEAD)
-    return H1Event(H1Event.REQUEST_HEAD, s.stream_id, 0, 0, end)
+    return HttpEvent(HttpEvent.REQUEST_HEAD, s.stream_id, 0, 0, end)
 
 
 @always_inline
@@ -194,7 +194,7 @@ def next_response(
     state: PointerTo[H1State],
     window: Window,
     head: PointerTo[Head],
-) raises H1Error -> H1Event:
+) raises H1Error -> HttpEvent:
     """Continues to parse a response head.
 
     Args:
@@ -242,7 +242,7 @@ def next_response(
 @no_inline
 def _read_response_on(
     state: PointerTo[H1State], window: Window, head: PointerTo[Head]
-) raises H1Error -> H1Event:
+) raises H1Error -> HttpEvent:
     ref s = state[]
     if head[].progress.part < HeadProgress.LINE:
         if not read_status_line(window, head, s.limits):
@@ -264,7 +264,7 @@ def _response_head(
     window: Window,
     head: PointerTo[Head],
     end: Int,
-) raises H1Error -> H1Event:
+) raises H1Error -> HttpEvent:
     ref s = state[]
     finish_response(head, s.method, s.limits)
     if unlikely(head[].progress.is_odd):
@@ -276,21 +276,21 @@ def _response_head(
     s.keep_alive = s.keep_alive and h.keep_alive
     if h.status == 101:
         if not (s.wants_upgrade and h.wants_upgrade):
-            raise H1Error.broken["101 without an offer to upgrade"](400)
+            raise H1Error.broken["101 without an offer to upgrade"]()
         if s.request != SideState.DONE:
-            raise H1Error.broken["101 before the request was complete"](400)
+            raise H1Error.broken["101 before the request was complete"]()
         _upgrade(state)
     elif h.status < 200:
         s.informational += 1
         if s.informational > s.limits.informational_responses_max:
-            raise H1Error.broken["too many informational responses"](400)
+            raise H1Error.broken["too many informational responses"]()
         s.advance_response(SideInput.INFORMATIONAL_HEAD)
-        return H1Event(H1Event.INFORMATIONAL_HEAD, s.stream_id, 0, 0, end)
+        return HttpEvent(HttpEvent.INFORMATIONAL_HEAD, s.stream_id, 0, 0, end)
     elif s.method == Method.CONNECT and h.status < 300:
         _upgrade(state)
     else:
         s.advance_response(SideInput.RESPONSE_HEAD)
-    return H1Event(H1Event.RESPONSE_HEAD, s.stream_id, 0, 0, end)
+    return HttpEvent(HttpEvent.RESPONSE_HEAD, s.stream_id, 0, 0, end)
 
 
 @no_inline
@@ -298,7 +298,7 @@ def next_body(
     state: PointerTo[H1State],
     window: Window,
     head: PointerTo[Head],
-) raises H1Error -> H1Event:
+) raises H1Error -> HttpEvent:
     """Continues to parse a body.
 
     Args:
@@ -326,11 +326,11 @@ def next_body(
         if n > 0:
             var length = min(n, s.limits.body_octets_max - s.received)
             if length == 0:
-                raise H1Error.broken["body exceeds the limit"](413)
+                raise H1Error.broken["body exceeds the limit"]()
             s.received += length
             return _data(state, 0, length)
         if not s.has_ended:
-            return plain_event(state, H1Event.NEED_OCTETS)
+            return plain_event(state, HttpEvent.NEED_OCTETS)
     return _end(state, window, 0)
 
 
@@ -338,7 +338,7 @@ def _next_chunked(
     state: PointerTo[H1State],
     window: Window,
     head: PointerTo[Head],
-) raises H1Error -> H1Event:
+) raises H1Error -> HttpEvent:
     ref s = state[]
     var chunk = Pointer(to=s.chunk).unsafe_origin_cast[MutUntrackedOrigin]()
     var most = s.limits.body_octets_max - s.received
@@ -367,7 +367,7 @@ def _next_trailers(
     window: Window,
     head: PointerTo[Head],
     start: Int,
-) raises H1Error -> H1Event:
+) raises H1Error -> HttpEvent:
     ref s = state[]
     if s.scanned == 0:
         if start == len(window):
@@ -377,7 +377,7 @@ def _next_trailers(
             if start + 1 == len(window):
                 return _need_octets(state, start)
             if window[start + 1] != LF:
-                raise H1Error.broken["CR without LF behind the chunks"](400)
+                raise H1Error.broken["CR without LF behind the chunks"]()
             return _end(state, window, start + 2)
         if window[start] == LF and s.role == Role.CLIENT:
             s.keep_alive = False
@@ -399,7 +399,7 @@ def _next_trailers(
     s.scanned = 0
     head[].progress.owner = 0
     s.receive_body = BodyKind.NONE
-    return H1Event(H1Event.TRAILERS, s.stream_id, 0, 0, end)
+    return HttpEvent(HttpEvent.TRAILERS, s.stream_id, 0, 0, end)
 
 
 def _read_trailers(
@@ -445,27 +445,27 @@ def _finish_head(state: PointerTo[H1State], head: PointerTo[Head]):
 
 def _need_octets_of_head(
     state: PointerTo[H1State], head: PointerTo[Head]
-) -> H1Event:
+) -> HttpEvent:
     state[].scanned = head[].progress.scanned
     return _need_octets(state, 0)
 
 
-def _need_octets(state: PointerTo[H1State], consumed: Int) -> H1Event:
+def _need_octets(state: PointerTo[H1State], consumed: Int) -> HttpEvent:
     ref s = state[]
     if s.has_ended:
         s.fail()
-        return H1Event(H1Event.RESET, s.stream_id, 0, 0, consumed)
-    return H1Event(H1Event.NEED_OCTETS, s.stream_id, 0, 0, consumed)
+        return HttpEvent(HttpEvent.RESET, s.stream_id, 0, 0, consumed)
+    return HttpEvent(HttpEvent.NEED_OCTETS, s.stream_id, 0, 0, consumed)
 
 
 @always_inline
-def _data(state: PointerTo[H1State], start: Int, length: Int) -> H1Event:
-    return H1Event(
-        H1Event.DATA, state[].stream_id, start, length, start + length
+def _data(state: PointerTo[H1State], start: Int, length: Int) -> HttpEvent:
+    return HttpEvent(
+        HttpEvent.DATA, state[].stream_id, start, length, start + length
     )
 
 
-def _end(state: PointerTo[H1State], window: Window, consumed: Int) -> H1Event:
+def _end(state: PointerTo[H1State], window: Window, consumed: Int) -> HttpEvent:
     ref s = state[]
     if s.role == Role.SERVER:
         s.advance_request(SideInput.END)
@@ -475,7 +475,7 @@ def _end(state: PointerTo[H1State], window: Window, consumed: Int) -> H1Event:
             s.keep_alive = False
         s.advance_response(SideInput.END)
     s.finish_exchange()
-    return H1Event(H1Event.END_OF_MESSAGE, s.stream_id, 0, 0, consumed)
+    return HttpEvent(HttpEvent.END_OF_MESSAGE, s.stream_id, 0, 0, consumed)
 
 
 def _upgrade(state: PointerTo[H1State]):

@@ -14,11 +14,11 @@ from flare.message import (
     valid_host,
 )
 
+from ..head import BodyKind
 from .body_length import BodyLength
 from .connection import H1State, Role
 from .error import H1Error
 from .grammar import ConnectionOption
-from .head import BodyKind
 from .head_writer import (
     FRAMING_OCTETS_MAX,
     put,
@@ -70,7 +70,6 @@ def write_request_head(
     var id = Method.from_octets(method)
     _settle_body(id, plan)
     s.method = id
-    s.is_bodiless = False
     s.informational = 0
     s.keep_alive = not s.is_last and plan.options & ConnectionOption.CLOSE == 0
     s.wants_upgrade = (

@@ -1,13 +1,19 @@
 """Writes response heads (RFC 9112 section 4, RFC 9110 section 15)."""
 
 from flare.core import Buffer, PointerTo
-from flare.message import FieldName, HeaderMap, status_line
+from flare.message import (
+    FieldName,
+    HeaderMap,
+    Status,
+    allows_content,
+    status_line,
+)
 
+from ..head import BodyKind
 from .body_length import BodyLength
 from .connection import H1State
 from .error import H1Error
 from .grammar import ConnectionOption
-from .head import BodyKind
 from .head_writer import (
     FRAMING_OCTETS_MAX,
     finish_head,
@@ -90,9 +96,9 @@ def write_response_head(
         == SideState.ILLEGAL
     ):
         raise H1Error.local("no response is awaited")
-    var plan = SendPlan.of(fields, body)
-    var is_bodiless = status == 204 or status == 304 or s.is_bodiless
-    _settle_body(s, status, is_bodiless, body, plan)
+    var is_bodiless = s.is_bodiless or not allows_content(status)
+    var plan = SendPlan.of(fields, _stated_length(status, is_bodiless, body))
+    _settle_body(s, status, is_bodiless, plan)
     var persists = (
         s.keep_alive
         and not s.is_last
@@ -118,14 +124,21 @@ def write_response_head(
 
 
 @always_inline
+def _stated_length(
+    status: Int, is_bodiless: Bool, body: BodyLength
+) -> BodyLength:
+    # That no content is sent does not show how much GET would get (RFC 9110
+    # section 8.6). The caller's fields may state it.
+    if is_bodiless and body.octets == 0 and status != Status.NO_CONTENT:
+        return BodyLength.NONE
+    return body
+
+
+@always_inline
 def _settle_body(
-    s: H1State,
-    status: Int,
-    is_bodiless: Bool,
-    body: BodyLength,
-    mut plan: SendPlan,
+    s: H1State, status: Int, is_bodiless: Bool, mut plan: SendPlan
 ) raises H1Error:
-    if status == 204:
+    if status == Status.NO_CONTENT:
         # RFC 9110 section 8.6 and RFC 9112 section 6.1: neither field.
         plan.content_length = -1
         plan.is_chunked_stated = False

@@ -2,88 +2,105 @@
 
 A rule is identified by its phrase, which appears in the check, in the answer
 to the peer and beside the rule's counter. It never contains octets of a peer.
+The list also says with which status a server answers (RFC 9110 section 15).
 """
 
 from std.builtin.globals import global_constant
 
-comptime _PHRASES: List[StaticString] = [
-    "method is too long",
-    "method is not a token before one space",
-    "request target exceeds the limit",
-    "request target holds a forbidden octet",
-    "no space between version and status",
-    "status code is not a number over 99",
-    "status code has more than three digits",
-    "reason phrase exceeds the limit",
-    "reason phrase holds a forbidden octet",
-    "CR without LF in a status line",
-    "too many empty lines before a request",
-    "CR without LF before a request line",
-    "request line does not end at its version",
-    "CR without LF in a request line",
-    "LF without CR in a request line",
-    "version is not HTTP/digit.digit",
-    "major version is not 1",
-    "too many field lines",
-    "CR without LF in a section",
-    "field value holds a forbidden octet",
-    "CR without LF in a field line",
-    "LF without CR in a field line",
-    "folded field line about framing",
-    "field section exceeds the limit",
-    "field name is empty",
-    "white space before a colon",
-    "folded field line",
-    "white space before the first field line",
-    "field line without a colon",
-    "field name holds a forbidden octet",
-    "more than one Host",
-    "Content-Length beside Transfer-Encoding",
-    "Content-Length exceeds the body limit",
-    "Host is not valid",
-    "Host is missing",
-    "Expect is not 100-continue",
-    "CONNECT to an origin server",
-    "request target is not valid",
-    "Transfer-Encoding in HTTP/1.0",
-    "transfer coding is not chunked",
-    "Transfer-Encoding is empty",
-    "more than one Content-Length",
-    "two different Content-Lengths",
-    "chunked is repeated or not last",
-    "transfer coding is not a token",
-    "chunked with parameters",
-    "Content-Length is empty or too long",
-    "Content-Length is not a number",
-    "Content-Length is out of range",
-    "Connection is not a list of tokens",
-    "blank in a chunk size",
-    "control octet in a chunk extension",
-    "chunk size has more than 16 digits",
-    "chunk size is missing",
-    "chunk size is not hexadecimal",
-    "chunked body exceeds the limit",
-    "chunk does not end at its size",
-    "CR without LF between chunks",
-    "chunk extension exceeds the limit",
-    "chunk extensions exceed the limit",
-    "101 without an offer to upgrade",
-    "101 before the request was complete",
-    "too many informational responses",
-    "body exceeds the limit",
-    "CR without LF behind the chunks",
-    "octets that answer no request",
-    "the head took too long",
+
+@fieldwise_init
+struct _Row(ImplicitlyCopyable):
+    var phrase: StaticString
+    var status: Int
+
+
+comptime _ROWS: List[_Row] = [
+    _Row("method is too long", 501),
+    _Row("method is not a token before one space", 400),
+    _Row("request target exceeds the limit", 414),
+    _Row("request target holds a forbidden octet", 400),
+    _Row("no space between version and status", 400),
+    _Row("status code is not a number over 99", 400),
+    _Row("status code has more than three digits", 400),
+    _Row("reason phrase exceeds the limit", 400),
+    _Row("reason phrase holds a forbidden octet", 400),
+    _Row("CR without LF in a status line", 400),
+    _Row("too many empty lines before a request", 400),
+    _Row("CR without LF before a request line", 400),
+    _Row("request line does not end at its version", 400),
+    _Row("CR without LF in a request line", 400),
+    _Row("LF without CR in a request line", 400),
+    _Row("version is not HTTP/digit.digit", 400),
+    _Row("major version is not 1", 505),
+    _Row("too many field lines", 431),
+    _Row("CR without LF in a section", 400),
+    _Row("field value holds a forbidden octet", 400),
+    _Row("CR without LF in a field line", 400),
+    _Row("LF without CR in a field line", 400),
+    _Row("folded field line about framing", 400),
+    _Row("field section exceeds the limit", 431),
+    _Row("field name is empty", 400),
+    _Row("white space before a colon", 400),
+    _Row("folded field line", 400),
+    _Row("white space before the first field line", 400),
+    _Row("field line without a colon", 400),
+    _Row("field name holds a forbidden octet", 400),
+    _Row("more than one Host", 400),
+    _Row("Content-Length beside Transfer-Encoding", 400),
+    _Row("Content-Length exceeds the body limit", 413),
+    _Row("Host is not valid", 400),
+    _Row("Host is missing", 400),
+    _Row("Expect is not 100-continue", 417),
+    _Row("CONNECT to an origin server", 400),
+    _Row("request target is not valid", 400),
+    _Row("Transfer-Encoding in HTTP/1.0", 400),
+    _Row("transfer coding is not chunked", 501),
+    _Row("Transfer-Encoding is empty", 400),
+    _Row("more than one Content-Length", 400),
+    _Row("two different Content-Lengths", 400),
+    _Row("chunked is repeated or not last", 400),
+    _Row("transfer coding is not a token", 400),
+    _Row("chunked with parameters", 400),
+    _Row("Content-Length is empty or too long", 400),
+    _Row("Content-Length is not a number", 400),
+    _Row("Content-Length is out of range", 400),
+    _Row("Connection is not a list of tokens", 400),
+    _Row("blank in a chunk size", 400),
+    _Row("control octet in a chunk extension", 400),
+    _Row("chunk size has more than 16 digits", 400),
+    _Row("chunk size is missing", 400),
+    _Row("chunk size is not hexadecimal", 400),
+    _Row("chunked body exceeds the limit", 413),
+    _Row("chunk does not end at its size", 400),
+    _Row("CR without LF between chunks", 400),
+    _Row("chunk extension exceeds the limit", 400),
+    _Row("chunk extensions exceed the limit", 400),
+    _Row("101 without an offer to upgrade", 400),
+    _Row("101 before the request was complete", 400),
+    _Row("too many informational responses", 400),
+    _Row("body exceeds the limit", 413),
+    _Row("CR without LF behind the chunks", 400),
+    _Row("octets that answer no request", 400),
+    _Row("the head took too long", 408),
 ]
-comptime _COUNT = len(_PHRASES)
-comptime _TABLE = _phrases()
+comptime _COUNT = len(_ROWS)
+comptime _PHRASES = _phrases()
+comptime _STATUSES = _statuses()
 
 
 def _phrases() -> Array[StaticString, _COUNT]:
     var table = Array[StaticString, _COUNT](fill="")
-    var phrases = materialize[_PHRASES]()
+    var rows = materialize[_ROWS]()
     for i in range(_COUNT):
-        table[i] = phrases[i]
+        table[i] = rows[i].phrase
+    return table^
+
+
+def _statuses() -> Array[Int, _COUNT]:
+    var table = Array[Int, _COUNT](fill=0)
+    var rows = materialize[_ROWS]()
+    for i in range(_COUNT):
+        table[i] = rows[i].status
     return table^
 
 
@@ -121,15 +138,26 @@ struct H1Rule(Equatable, TrivialRegisterPassable):
         """
         if Int(self.index) >= _COUNT:
             return ""
-        return global_constant[_TABLE]().unsafe_get(Int(self.index))
+        return global_constant[_PHRASES]().unsafe_get(Int(self.index))
+
+    @always_inline
+    def status(self) -> Int:
+        """Returns the status that answers a violation of the rule.
+
+        Returns:
+            The status; 0 for `NONE`.
+        """
+        if Int(self.index) >= _COUNT:
+            return 0
+        return global_constant[_STATUSES]().unsafe_get(Int(self.index))
 
 
 def _index_of(phrase: StaticString) -> Int:
     # One octet at a time: the compiler cannot evaluate vector loops.
     var wanted = phrase.as_bytes()
-    var phrases = materialize[_PHRASES]()
+    var rows = materialize[_ROWS]()
     for i in range(_COUNT):
-        var found = phrases[i].as_bytes()
+        var found = rows[i].phrase.as_bytes()
         var is_equal = len(found) == len(wanted)
         for k in range(len(found) if is_equal else 0):
             is_equal = is_equal and found[k] == wanted[k]

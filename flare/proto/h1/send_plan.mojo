@@ -8,10 +8,10 @@ Content-Length, the recipient would find the next message in the wrong place
 
 from flare.message import FieldName, HeaderMap
 
+from ..head import BodyKind
 from .body_length import BodyLength
 from .error import H1Error
 from .grammar import parse_connection, parse_content_length
-from .head import BodyKind
 
 
 @fieldwise_init

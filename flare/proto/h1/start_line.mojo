@@ -8,8 +8,8 @@ does not depend on how the line is divided into windows.
 from flare.core import CR, LF, PointerTo, SPACE
 from flare.message import Method
 
+from ..head import Head, HeadProgress
 from .error import H1Error
-from .head import Head, HeadProgress
 from .limits import H1Limits
 from .scan import (
     HTTP_1_1,
@@ -50,11 +50,11 @@ def read_request_line(
         var bound = start + H1Limits.METHOD_OCTETS_MAX + 1
         var end = scan[not_token](window, start, min(n, bound))
         if end == bound:
-            raise H1Error.broken["method is too long"](501)
+            raise H1Error.broken["method is too long"]()
         if end == n:
             return False
         if window.unsafe_get(end) != SPACE or end == start:
-            raise H1Error.broken["method is not a token before one space"](400)
+            raise H1Error.broken["method is not a token before one space"]()
         h.start = start
         h.method_octets = end - start
         h.method = Method.from_octets(window[start:end])
@@ -68,12 +68,12 @@ def read_request_line(
             window, Int(h.progress.scanned), min(n, bound)
         )
         if end == bound:
-            raise H1Error.broken["request target exceeds the limit"](414)
+            raise H1Error.broken["request target exceeds the limit"]()
         h.progress.scanned = UInt32(end)
         if end == n:
             return False
         if window.unsafe_get(end) != SPACE or end == start:
-            raise H1Error.broken["request target holds a forbidden octet"](400)
+            raise H1Error.broken["request target holds a forbidden octet"]()
         h.target_octets = end - start
         h.progress.part = HeadProgress.VERSION
     return _read_request_version(window, head)
@@ -109,18 +109,18 @@ def read_status_line(
         ):
             _check_version_prefix(window[0 : min(n, _VERSION_OCTETS)])
         if n > _VERSION_OCTETS and window[_VERSION_OCTETS] != SPACE:
-            raise H1Error.broken["no space between version and status"](400)
+            raise H1Error.broken["no space between version and status"]()
         var status = 0
         for i in range(CODE, min(n, REASON)):
             var digit = window[i] - 48
             if digit > 9 or (i == CODE and digit == 0):
-                raise H1Error.broken["status code is not a number over 99"](400)
+                raise H1Error.broken["status code is not a number over 99"]()
             status = status * 10 + Int(digit)
         if n <= REASON:
             return False
         var behind = window[REASON]
         if behind != SPACE and behind != CR and behind != LF:
-            raise H1Error.broken["status code has more than three digits"](400)
+            raise H1Error.broken["status code has more than three digits"]()
         _set_version(head, window[5], window[7])
         h.status = status
         h.target_start = REASON + Int(window[REASON] == SPACE)
@@ -132,7 +132,7 @@ def read_status_line(
         window, Int(h.progress.scanned), min(n, bound)
     )
     if end == bound:
-        raise H1Error.broken["reason phrase exceeds the limit"](400)
+        raise H1Error.broken["reason phrase exceeds the limit"]()
     h.progress.scanned = UInt32(end)
     if end == n:
         return False
@@ -142,11 +142,11 @@ def read_status_line(
         _begin_section(head, end + 1)
         return True
     if window.unsafe_get(end) != CR:
-        raise H1Error.broken["reason phrase holds a forbidden octet"](400)
+        raise H1Error.broken["reason phrase holds a forbidden octet"]()
     if end + 1 == n:
         return False
     if window.unsafe_get(end + 1) != LF:
-        raise H1Error.broken["CR without LF in a status line"](400)
+        raise H1Error.broken["CR without LF in a status line"]()
     _begin_section(head, end + 2)
     return True
 
@@ -160,11 +160,11 @@ def _skip_empty_lines(
     var n = len(window)
     while at < n and window.unsafe_get(at) == CR:
         if progress.empty_lines == limits.empty_lines_max:
-            raise H1Error.broken["too many empty lines before a request"](400)
+            raise H1Error.broken["too many empty lines before a request"]()
         if at + 1 == n:
             return False
         if window.unsafe_get(at + 1) != LF:
-            raise H1Error.broken["CR without LF before a request line"](400)
+            raise H1Error.broken["CR without LF before a request line"]()
         at += 2
         progress.empty_lines += 1
         progress.part_start = UInt32(at)
@@ -191,13 +191,13 @@ def _read_request_version(
     var end = start + _VERSION_OCTETS
     _check_version_prefix(window[min(start, n) : min(end, n)])
     if end < n and window[end] == LF:
-        raise H1Error.broken["LF without CR in a request line"](400)
+        raise H1Error.broken["LF without CR in a request line"]()
     if end < n and window[end] != CR:
-        raise H1Error.broken["request line does not end at its version"](400)
+        raise H1Error.broken["request line does not end at its version"]()
     if end + 1 >= n:
         return False
     if window[end + 1] != LF:
-        raise H1Error.broken["CR without LF in a request line"](400)
+        raise H1Error.broken["CR without LF in a request line"]()
     _set_version(head, window[start + 5], window[start + 7])
     _begin_section(head, end + 2)
     return True
@@ -209,17 +209,17 @@ def _check_version_prefix(octets: Window) raises H1Error:
     for i in range(len(octets)):
         if i == 5 or i == 7:
             if octets[i] - 48 > 9:
-                raise H1Error.broken["version is not HTTP/digit.digit"](400)
+                raise H1Error.broken["version is not HTTP/digit.digit"]()
         elif octets[i] != shape[i]:
             # The name is case-sensitive (RFC 9112 section 2.3).
-            raise H1Error.broken["version is not HTTP/digit.digit"](400)
+            raise H1Error.broken["version is not HTTP/digit.digit"]()
 
 
 def _set_version(
     head: PointerTo[Head], major: UInt8, minor: UInt8
 ) raises H1Error:
     if major != 49:
-        raise H1Error.broken["major version is not 1"](505)
+        raise H1Error.broken["major version is not 1"]()
     head[].version_minor = Int(minor - 48)
 
 

@@ -11,7 +11,8 @@ After an error the state of the connection is unknown: the caller discards it.
 from flare.core import PointerTo
 from flare.message import FieldSection, HeaderMap
 from flare.net import NetError
-from flare.proto.h1 import BodyLength, H1Event
+from flare.proto.event import HttpEvent
+from flare.proto.h1 import BodyLength
 from flare.tls import TlsSession
 
 from std.memory import unsafe_memcpy
@@ -120,13 +121,13 @@ struct ClientExchange(TrivialRegisterPassable):
         var deadline_ms = now() + self.state[].timeouts.continue_ms
         while True:
             var kind = protocol.next(Phase.HEAD)
-            if kind == H1Event.RESPONSE_HEAD:
+            if kind == HttpEvent.RESPONSE_HEAD:
                 self.state[].was_cut = True
                 return False
-            if kind == H1Event.INFORMATIONAL_HEAD:
+            if kind == HttpEvent.INFORMATIONAL_HEAD:
                 if self.status() == _CONTINUE:
                     return True
-            elif kind != H1Event.NEED_OCTETS:
+            elif kind != HttpEvent.NEED_OCTETS:
                 raise _closed_early()
             elif not self._receive_until(deadline_ms):
                 return True
@@ -197,14 +198,14 @@ struct ClientExchange(TrivialRegisterPassable):
             protocol.send_due(first_octet_ms)
         while True:
             var kind = protocol.next(Phase.HEAD)
-            if kind == H1Event.RESPONSE_HEAD:
+            if kind == HttpEvent.RESPONSE_HEAD:
                 return self.status()
-            if kind == H1Event.NEED_OCTETS:
+            if kind == HttpEvent.NEED_OCTETS:
                 var most_ms = self.state[].timeouts.read_ms
                 if not self.state[].has_heard:
                     most_ms = first_octet_ms
                 self._receive(Phase.HEAD, most_ms)
-            elif kind != H1Event.INFORMATIONAL_HEAD:
+            elif kind != HttpEvent.INFORMATIONAL_HEAD:
                 raise _closed_early()
 
     @always_inline
@@ -384,11 +385,11 @@ struct ClientExchange(TrivialRegisterPassable):
     def _content_has_ended(self) raises -> Bool:
         # Looks at what came; waits if that is not enough.
         var kind = self._protocol().next(Phase.CONTENT)
-        if kind == H1Event.NEED_OCTETS:
+        if kind == HttpEvent.NEED_OCTETS:
             self._receive(Phase.CONTENT, self.state[].timeouts.read_ms)
-        elif kind == H1Event.END_OF_MESSAGE or kind == H1Event.UPGRADED:
+        elif kind == HttpEvent.END_OF_MESSAGE or kind == HttpEvent.UPGRADED:
             return True
-        elif kind != H1Event.DATA and kind != H1Event.TRAILERS:
+        elif kind != HttpEvent.DATA and kind != HttpEvent.TRAILERS:
             raise _broken_off()
         return False
 

@@ -5,7 +5,7 @@ nothing once the client runs.
 """
 
 from flare.message import HeaderMap
-from flare.proto.h1 import Head
+from flare.proto.head import Head
 from flare.runtime.fiber import NO_DEADLINE
 
 from ..config.client_config import ClientTimeouts

@@ -9,7 +9,7 @@ reaches the machine.
 from flare.core import PointerTo
 from flare.message import HeaderMap
 from flare.net import NetError
-from flare.proto.h1 import BodyLength, H1Event, H1Machine
+from flare.proto.h1 import BodyLength, H1Machine, HttpEvent
 from flare.runtime.socket_exchange import SentAndReceived
 from flare.sys.errno import EAGAIN
 
@@ -89,7 +89,7 @@ struct H1Exchange(TrivialRegisterPassable):
             if is_copied:
                 self._machine().send_data(content, c.output())
             else:
-                self._machine().count_data(len(content))
+                _ = self._machine().count_data(len(content))
             self._machine().send_end(c.output())
         except e:
             raise raised(ClientError.BAD_REQUEST, Phase.PREPARE, e.reason)
@@ -119,7 +119,7 @@ struct H1Exchange(TrivialRegisterPassable):
             if is_copied:
                 self._machine().send_data(octets, c.output())
             else:
-                self._machine().count_data(len(octets))
+                _ = self._machine().count_data(len(octets))
         except e:
             raise raised(ClientError.BAD_REQUEST, Phase.SEND, e.reason)
         self.flush()
@@ -247,7 +247,7 @@ struct H1Exchange(TrivialRegisterPassable):
             phase: The phase, for the error.
 
         Returns:
-            A kind of `H1Event`; after `NEED_OCTETS`, call `receive`.
+            A kind of `HttpEvent`; after `NEED_OCTETS`, call `receive`.
 
         Raises:
             ClientError: If the peer violates the protocol or a limit.
@@ -255,14 +255,14 @@ struct H1Exchange(TrivialRegisterPassable):
         var c = self._connection()
         var window = c.window()
         var event = self._event(window, phase)
-        if event.kind == H1Event.RESPONSE_HEAD:
+        if event.kind == HttpEvent.RESPONSE_HEAD:
             self.state[].head_octets = event.consumed
             return event.kind
-        if event.kind == H1Event.DATA:
+        if event.kind == HttpEvent.DATA:
             c.consume(event.start)
             self.state[].content_octets = event.length
             return event.kind
-        if event.kind == H1Event.TRAILERS:
+        if event.kind == HttpEvent.TRAILERS:
             self._keep_trailers()
         c.consume(event.consumed)
         return event.kind
@@ -385,7 +385,7 @@ struct H1Exchange(TrivialRegisterPassable):
     @always_inline
     def _event(
         self, octets: Span[UInt8, _], phase: StaticString
-    ) raises -> H1Event:
+    ) raises -> HttpEvent:
         var head = Pointer(to=self.state[].head).unsafe_origin_cast[
             MutUntrackedOrigin
         ]()

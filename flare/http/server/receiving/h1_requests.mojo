@@ -330,7 +330,7 @@ def refuse_late_head(c: PointerTo[ConnectionState]):
     if c[].share.awaits_room:
         _ = refuse(c, H1Error.peer(503, "the head"))
     else:
-        _ = refuse(c, H1Error.broken["the head took too long"](408))
+        _ = refuse(c, H1Error.broken["the head took too long"]())
 
 
 def go_away(c: PointerTo[ConnectionState]):

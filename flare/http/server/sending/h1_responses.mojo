@@ -268,30 +268,16 @@ def _write(x: Exchange, var response: Response) raises H1Error -> Sent:
     h1.send_response_head(
         response.status,
         response.headers,
-        _length_of(h1, response.status, length),
+        BodyLength.known(length),
         Span(w[].date.octets),
         output,
     )
-    if is_copied or not h1.response_allows_body(response.status):
+    if is_copied:
         h1.send_data(response.body.octets(), output)
-    else:
-        h1.count_data(length)
+    elif h1.count_data(length):
         keep_large(c, response^.into_body())
     h1.send_end(output)
     return sent
-
-
-@always_inline
-def _length_of(h1: H1Machine, status: Int, length: Int) -> BodyLength:
-    # If no content is sent, the absence of content does not show the length
-    # for GET (RFC 9110 section 8.6); the handler may know it.
-    if (
-        length == 0
-        and status != Status.NO_CONTENT
-        and not h1.response_allows_body(status)
-    ):
-        return BodyLength.NONE
-    return BodyLength.known(length)
 
 
 def write_continue(x: Exchange):

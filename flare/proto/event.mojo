@@ -1,10 +1,10 @@
-"""Defines the events of the HTTP/1.1 machine."""
+"""Defines the events of a protocol machine, whatever the version of HTTP."""
 
 from std.builtin.globals import global_constant
 
 
 @fieldwise_init
-struct H1Event(TrivialRegisterPassable):
+struct HttpEvent(TrivialRegisterPassable):
     """One event on a connection.
 
     For every kind, the owner drops `consumed` octets from the front of the
