@@ -13,7 +13,6 @@ informing this one.
 """
 
 from flare.core import OctetPointer, PointerTo, heap_create, heap_destroy
-from flare.sys.clock import monotonic_ns, unix_seconds
 from flare.sys.epoll import (
     EPOLLIN,
     EPOLLOUT,
@@ -25,28 +24,23 @@ from flare.sys.epoll import (
 )
 from flare.sys.errno import EAGAIN, EBADF, EINPROGRESS, EINTR
 from flare.sys.file import close_descriptor
-from flare.sys.listener import hold_connections_back
 from flare.sys.socket import (
     accept_socket,
     connect_socket,
-    peer_socket_address,
     receive_octets,
     send_octets,
     send_two,
     set_non_blocking,
-    set_socket_linger,
-    shut_down_socket,
     socket_option,
 )
 from flare.sys.socket_address import SocketAddressStorage
 from flare.sys.socket_constants import (
     MSG_DONTWAIT,
     MSG_PEEK,
-    SHUT_WR,
     SO_ERROR,
     SOL_SOCKET,
 )
-from flare.runtime.backend import Backend, Completions
+from flare.runtime.backend import Completions
 from flare.runtime.buffer_pool import BufferPool
 from flare.runtime.operation import (
     CANCELLED,
@@ -63,14 +57,14 @@ from .epoll_interest import (
     Interest,
 )
 from .epoll_state import EVENTS_MAX, EpollBackendState
-from .kernel_listener import accept_and_answer, accept_waiting
+from .kernel_backend import KernelBackend
 from .sealed_sending import send_sealed
 
 comptime _ACCEPTS_PER_TURN = 64
 
 
 @fieldwise_init
-struct EpollBackend(Backend):
+struct EpollBackend(KernelBackend):
     """Performs operations on sockets when epoll reports that they are ready."""
 
     var state: PointerTo[EpollBackendState]
@@ -199,68 +193,6 @@ struct EpollBackend(Backend):
                 retry[i - retries] = retry[i]
             retry.shrink(len(retry) - retries)
 
-    def end_sending(self, descriptor: Int32):
-        """Ends the stream to the peer (half-close).
-
-        Args:
-            descriptor: The socket.
-        """
-        _ = shut_down_socket(descriptor, SHUT_WR)
-
-    def peer_address(
-        self, descriptor: Int32, mut address: SocketAddressStorage
-    ) -> Int:
-        """Returns the address of the peer, from the kernel.
-
-        Args:
-            descriptor: The socket.
-            address: Set to the address.
-
-        Returns:
-            0, or a negated errno.
-        """
-        return peer_socket_address(descriptor, address)
-
-    def accept_now(self, listener: Int32) -> Int:
-        """Accepts one connection that waits already.
-
-        Args:
-            listener: A listening socket.
-
-        Returns:
-            The descriptor, or a negated errno.
-        """
-        return accept_waiting(listener)
-
-    def hold_back(self, listener: Int32, held: Bool):
-        """Drops segments that open a connection, or stops dropping them.
-
-        Args:
-            listener: A listening socket.
-            held: Whether to hold new connections back.
-        """
-        # If the kernel has no socket filters, the queue still takes
-        # connections.
-        _ = hold_connections_back(listener, held)
-
-    def turn_away(
-        self,
-        listener: Int32,
-        mut spare: Int32,
-        answer: Span[UInt8, ImmStaticOrigin],
-    ) -> Int:
-        """Accepts, answers and closes without waiting.
-
-        Args:
-            listener: A listening socket.
-            spare: A descriptor to close and open again for it.
-            answer: The only octets that the peer gets.
-
-        Returns:
-            0, or a negated errno.
-        """
-        return accept_and_answer(listener, spare, answer)
-
     def close(self, descriptor: Int32):
         """Closes a descriptor and forgets it.
 
@@ -269,32 +201,6 @@ struct EpollBackend(Backend):
         """
         self._forget(descriptor, closes=True)
         _ = close_descriptor(descriptor)
-
-    def reset(self, descriptor: Int32):
-        """Closes a descriptor with a reset.
-
-        Args:
-            descriptor: A connected socket.
-        """
-        # Closing without lingering drops what is unsent and sends the reset.
-        _ = set_socket_linger(descriptor, 0)
-        self.close(descriptor)
-
-    def now_ns(self) -> Int:
-        """Returns the time of the monotonic clock.
-
-        Returns:
-            The time in nanoseconds.
-        """
-        return monotonic_ns()
-
-    def wall_seconds(self) -> Int:
-        """Returns the time of the wall clock.
-
-        Returns:
-            Seconds since 1970-01-01 00:00:00 UTC.
-        """
-        return unix_seconds()
 
     def destroy(self):
         """Closes epoll."""

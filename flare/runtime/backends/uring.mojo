@@ -7,7 +7,6 @@ never starves the ring.
 """
 
 from flare.core import OctetPointer, PointerTo, heap_create, heap_destroy
-from flare.sys.clock import monotonic_ns, unix_seconds
 from flare.sys.io_uring import (
     ACCEPT_MULTISHOT,
     CQE_BUFFER,
@@ -28,17 +27,9 @@ from flare.sys.io_uring import (
     Uring,
 )
 from flare.sys.io_uring_buffers import BufferRing
-from flare.sys.listener import hold_connections_back
-from flare.sys.socket import (
-    peer_socket_address,
-    set_socket_linger,
-    shut_down_socket,
-)
-from flare.sys.socket_address import SocketAddressStorage
-from flare.sys.socket_constants import SHUT_WR
 from flare.sys.splice_pipe import SplicePipe
 from flare.sys.two_part_message import TwoPartMessages
-from flare.runtime.backend import Backend, Completions
+from flare.runtime.backend import Completions
 from flare.runtime.buffer_pool import BufferPool
 from flare.runtime.operation import (
     NO_BUFFERS,
@@ -47,7 +38,7 @@ from flare.runtime.operation import (
     OperationKind,
 )
 
-from .kernel_listener import accept_and_answer, accept_waiting
+from .kernel_backend import KernelBackend
 from .sealed_sending import send_sealed
 
 comptime _SUBMISSIONS = 1024
@@ -120,7 +111,7 @@ struct UringBackendState(Movable):
 
 
 @fieldwise_init
-struct UringBackend(Backend):
+struct UringBackend(KernelBackend):
     """Performs operations with io_uring."""
 
     var state: PointerTo[UringBackendState]
@@ -328,68 +319,6 @@ struct UringBackend(Backend):
             )
             self._refill()
 
-    def end_sending(self, descriptor: Int32):
-        """Ends the stream to the peer (half-close).
-
-        Args:
-            descriptor: The socket.
-        """
-        _ = shut_down_socket(descriptor, SHUT_WR)
-
-    def peer_address(
-        self, descriptor: Int32, mut address: SocketAddressStorage
-    ) -> Int:
-        """Returns the address of the peer, from the kernel.
-
-        Args:
-            descriptor: The socket.
-            address: Set to the address.
-
-        Returns:
-            0, or a negated errno.
-        """
-        return peer_socket_address(descriptor, address)
-
-    def accept_now(self, listener: Int32) -> Int:
-        """Accepts one connection that waits already.
-
-        Args:
-            listener: A listening socket.
-
-        Returns:
-            The descriptor, or a negated errno.
-        """
-        return accept_waiting(listener)
-
-    def hold_back(self, listener: Int32, held: Bool):
-        """Drops segments that open a connection, or stops dropping them.
-
-        Args:
-            listener: A listening socket.
-            held: Whether to hold new connections back.
-        """
-        # If the kernel has no socket filters, the queue still takes
-        # connections.
-        _ = hold_connections_back(listener, held)
-
-    def turn_away(
-        self,
-        listener: Int32,
-        mut spare: Int32,
-        answer: Span[UInt8, ImmStaticOrigin],
-    ) -> Int:
-        """Accepts, answers and closes without waiting.
-
-        Args:
-            listener: A listening socket.
-            spare: A descriptor to close and open again for it.
-            answer: The only octets that the peer gets.
-
-        Returns:
-            0, or a negated errno.
-        """
-        return accept_and_answer(listener, spare, answer)
-
     def close(self, descriptor: Int32):
         """Queues the closing of a descriptor.
 
@@ -399,32 +328,6 @@ struct UringBackend(Backend):
         var entry = SubmissionEntry(OP_CLOSE, descriptor, _UNWATCHED)
         entry.flags = SQE_SKIP_SUCCESS
         self.state[].ring.push(entry)
-
-    def reset(self, descriptor: Int32):
-        """Closes a descriptor with a reset.
-
-        Args:
-            descriptor: A connected socket.
-        """
-        # Closing without lingering drops what is unsent and sends the reset.
-        _ = set_socket_linger(descriptor, 0)
-        self.close(descriptor)
-
-    def now_ns(self) -> Int:
-        """Returns the time of the monotonic clock.
-
-        Returns:
-            The time in nanoseconds.
-        """
-        return monotonic_ns()
-
-    def wall_seconds(self) -> Int:
-        """Returns the time of the wall clock.
-
-        Returns:
-            Seconds since 1970-01-01 00:00:00 UTC.
-        """
-        return unix_seconds()
 
     def destroy(self):
         """Closes the rings and gives the buffers back."""

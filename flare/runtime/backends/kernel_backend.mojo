@@ -1,0 +1,109 @@
+"""Does what all kernel interfaces do alike: the steps that are not operations.
+
+They are system calls that do not wait.
+"""
+
+from flare.runtime.backend import Backend
+from flare.sys.clock import monotonic_ns, unix_seconds
+from flare.sys.listener import hold_connections_back
+from flare.sys.socket import (
+    peer_socket_address,
+    set_socket_linger,
+    shut_down_socket,
+)
+from flare.sys.socket_address import SocketAddressStorage
+from flare.sys.socket_constants import SHUT_WR
+
+from .kernel_listener import accept_and_answer, accept_waiting
+
+
+trait KernelBackend(Backend):
+    """A backend whose descriptors are those of the kernel."""
+
+    def end_sending(self, descriptor: Int32):
+        """Ends the stream to the peer (half-close).
+
+        Args:
+            descriptor: The socket.
+        """
+        _ = shut_down_socket(descriptor, SHUT_WR)
+
+    def peer_address(
+        self, descriptor: Int32, mut address: SocketAddressStorage
+    ) -> Int:
+        """Returns the address of the peer, from the kernel.
+
+        Args:
+            descriptor: The socket.
+            address: Set to the address.
+
+        Returns:
+            0, or a negated errno.
+        """
+        return peer_socket_address(descriptor, address)
+
+    def accept_now(self, listener: Int32) -> Int:
+        """Accepts one connection that waits already.
+
+        Args:
+            listener: A listening socket.
+
+        Returns:
+            The descriptor, or a negated errno.
+        """
+        return accept_waiting(listener)
+
+    def hold_back(self, listener: Int32, held: Bool):
+        """Drops segments that open a connection, or stops dropping them.
+
+        Args:
+            listener: A listening socket.
+            held: Whether to hold new connections back.
+        """
+        # If the kernel has no socket filters, the queue still takes
+        # connections.
+        _ = hold_connections_back(listener, held)
+
+    def turn_away(
+        self,
+        listener: Int32,
+        mut spare: Int32,
+        answer: Span[UInt8, ImmStaticOrigin],
+    ) -> Int:
+        """Accepts, answers and closes without waiting.
+
+        Args:
+            listener: A listening socket.
+            spare: A descriptor to close and open again for it.
+            answer: The only octets that the peer gets.
+
+        Returns:
+            0, or a negated errno.
+        """
+        return accept_and_answer(listener, spare, answer)
+
+    def reset(self, descriptor: Int32):
+        """Closes a descriptor with a reset.
+
+        Args:
+            descriptor: A connected socket.
+        """
+        # Closing without lingering drops what is unsent and sends the reset.
+        _ = set_socket_linger(descriptor, 0)
+        self.close(descriptor)
+
+    def now_ns(self) -> Int:
+        """Returns the time of the monotonic clock.
+
+        Returns:
+            The time in nanoseconds.
+        """
+        return monotonic_ns()
+
+    def wall_seconds(self) -> Int:
+        """Returns the time of the wall clock.
+
+        Returns:
+            Seconds since 1970-01-01 00:00:00 UTC.
+        """
+        return unix_seconds()
