@@ -8,7 +8,7 @@ input was one whole response, as it should be, and no more.
 
 from flare.core import heap_create, heap_destroy, write_escaped
 from flare.http.client.transport.client_connection import ClientConnection
-from flare.http.client.client_error import ClientError
+from flare.http.client_error import ClientError
 from flare.http.client.exchange.client_exchange import ClientExchange
 from flare.http.client.exchange.exchange_state import ClientExchangeState
 from flare.http.received import Received

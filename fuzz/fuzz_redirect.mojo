@@ -8,7 +8,7 @@ method changes by the table of RFC 9110 section 15.4; and what proves who asks
 never goes to another origin, in any case of its letters.
 """
 
-from flare.http.client.client_error import ClientError
+from flare.http.client_error import ClientError
 from flare.http.client.call.redirect import drop_fields, redirection
 from flare.http.client.credentials.secrets import may_see_secrets
 from flare.message import HeaderMap, Method, Url

@@ -91,7 +91,7 @@ from .encoding import (
     decode_content,
     decompress,
 )
-from .extract import Extractor, Path, Query
+from .extract import Path, Query
 from .form import Form, form_value
 from .forwarding import forwarded_fields
 from .handler import FnHandler, Handler, HandlerFunction
@@ -110,7 +110,7 @@ from .middleware import (
 from .multipart_form import MultipartForm, MultipartFormReader
 from .multipart_reader import MultipartReader
 from .rejection import Rejection
-from .request import Request
+from .request import Extractor, Request
 from .request_body import RequestBody
 from .response import Response
 from .response_stream import ResponseStream

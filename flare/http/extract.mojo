@@ -1,37 +1,7 @@
 """Converts parts of a request into the parameters of handler functions."""
 
-from .request import Request
+from .request import Extractor, Request
 from .text_value import value_of
-
-
-trait Extractor(Deinitable, Movable):
-    """A type that a handler function's parameter can have."""
-
-    comptime PATH_PARAMETERS: Int
-    """How many route parameters it uses."""
-
-    @staticmethod
-    def extract[
-        RouterState: AnyType, first_parameter: Int
-    ](req: Request) raises -> Self:
-        """Returns the value for a parameter, from a request.
-
-        Parameters:
-            RouterState: The state type of the router.
-            first_parameter: The index of the first route parameter that no
-                parameter to the left uses.
-
-        Args:
-            req: The request.
-
-        Returns:
-            The value.
-
-        Raises:
-            A `Rejection`, which becomes the answer. Any other error becomes a
-            500.
-        """
-        ...
 
 
 struct Path[T: Deinitable & Movable](Extractor):

@@ -8,7 +8,7 @@ only those that it has written itself.
 from flare.core import is_token
 from flare.message import HeaderMap
 
-from .client.client_error import ClientError, Phase, raised
+from .client_error import ClientError, Phase, raised
 
 comptime _ALWAYS_DROPPED: List[StaticString] = [
     # The proxy writes these itself.

@@ -3,10 +3,9 @@
 from flare.message import FormFields, FromForm
 
 from .exchange import BAD_FORM
-from .extract import Extractor
 from .rejected_text import REJECTED, rejected_field
 from .rejection import Rejection
-from .request import Request
+from .request import Extractor, Request
 from .text_value import value_of
 
 

@@ -8,10 +8,9 @@ from flare.core import Erased
 
 from .endpoint import Endpoint
 from .exchange import Exchange
-from .extract import Extractor
 from .into_response import response_of
 from .rejection import Rejection
-from .request import Request
+from .request import Extractor, Request
 from .response import Response
 
 comptime _Type = Deinitable & Movable

@@ -5,10 +5,9 @@ from flare.json import FromJson, JsonError, ToJson, decode, dumps
 from flare.message import Status
 
 from .builders import ok_json
-from .extract import Extractor
 from .into_response import IntoResponse
 from .rejected_text import REJECTED, expected_type
-from .request import Request
+from .request import Extractor, Request
 from .response import Response
 
 comptime _TYPE: StaticString = "application/json"

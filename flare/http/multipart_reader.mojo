@@ -9,9 +9,11 @@ from flare.proto.multipart import (
     MultipartLimits,
     MultipartMachine,
     MultipartPart,
+    boundary_in,
 )
 
 from .exchange import BAD_FORM, Exchange
+from .rejected_text import expected_type
 
 comptime _READ_OCTETS = 16 * 1024
 
@@ -222,6 +224,39 @@ struct MultipartReader[R: Reader & Movable & Deinitable](Movable, Reader):
         ):
             return None
         return self._exchange
+
+
+def boundary_of[
+    origin: ImmOrigin
+](exchange: Exchange, type: Optional[StringSlice[origin]]) raises -> List[
+    UInt8
+]:
+    """Returns the boundary between the parts of a request's form.
+
+    Parameters:
+        origin: The origin of the type.
+
+    Args:
+        exchange: The request.
+        type: The value of its Content-Type.
+
+    Returns:
+        The boundary.
+
+    Raises:
+        An error `http.bad_form …` if the type is another, or has no boundary.
+    """
+    var boundary = Optional[List[UInt8]](None)
+    try:
+        if type:
+            boundary = boundary_in(type.value().as_bytes())
+    except e:
+        raise form_error(exchange, 400, e.reason)
+    if not boundary:
+        raise form_error(
+            exchange, 415, expected_type("multipart/form-data", type)
+        )
+    return boundary.take()
 
 
 def form_error(

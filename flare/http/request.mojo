@@ -19,20 +19,49 @@ from flare.message import (
 )
 from flare.message.parameters import FieldParameters
 from flare.net import NetError
-from flare.proto.multipart import MultipartLimits, boundary_in
+from flare.proto.multipart import MultipartLimits
 from flare.tls import TlsMachine
 from flare.unix import PeerCredentials
 
 from .content import Content
 from .exchange import Exchange
-from .extract import Extractor
-from .multipart_reader import MultipartReader, form_error
+from .multipart_reader import MultipartReader, boundary_of, form_error
 from .outgoing_request import OutgoingRequest, refresh
 from .rejected_text import expected_type
 from .request_body import RequestBody, json_of, text_of
 from .stream_address import StreamAddr
 from .tls_details import TlsDetails
 from .version import HttpVersion
+
+
+trait Extractor(Deinitable, Movable):
+    """A type that a handler function's parameter can have."""
+
+    comptime PATH_PARAMETERS: Int
+    """How many route parameters it uses."""
+
+    @staticmethod
+    def extract[
+        RouterState: AnyType, first_parameter: Int
+    ](req: Request) raises -> Self:
+        """Returns the value for a parameter, from a request.
+
+        Parameters:
+            RouterState: The state type of the router.
+            first_parameter: The index of the first route parameter that no
+                parameter to the left uses.
+
+        Args:
+            req: The request.
+
+        Returns:
+            The value.
+
+        Raises:
+            A `Rejection`, which becomes the answer. Any other error becomes a
+            500.
+        """
+        ...
 
 
 struct Request(Extractor, Movable):
@@ -392,22 +421,11 @@ struct Request(Extractor, Movable):
             answers 415 if the content is not `multipart/form-data`, and 400 if
             it has no boundary.
         """
-        var type = self.headers.get("Content-Type")
-        var boundary = Optional[List[UInt8]](None)
-        try:
-            if type:
-                boundary = boundary_in(type.value().as_bytes())
-        except e:
-            raise form_error(self._exchange, 400, e.reason)
-        if not boundary:
-            raise form_error(
-                self._exchange, 415, expected_type("multipart/form-data", type)
-            )
+        var boundary = boundary_of(
+            self._exchange, self.headers.get("Content-Type")
+        )
         return MultipartReader(
-            self.body,
-            Span(boundary.value()),
-            limits,
-            exchange=self._exchange,
+            self.body, Span(boundary), limits, exchange=self._exchange
         )
 
     def set_header(self, name: StringSlice, value: StringSlice) raises:

@@ -9,12 +9,13 @@ from flare.json import Value, loads
 from flare.message import Cookie, CookiePrefix, HeaderMap, Status, reason_phrase
 
 from .body import Body
-from .client.client_error import ClientError, Phase, raised
+from .client_error import ClientError, Phase, raised
 from .request import Request
-from .response_stream import ResponseStream, StreamedResponse
+from .response_stream import ResponseStream
 from .stream_function import StreamFunction
+from .stream_task import StreamTask
 from .timings import ExchangeTimings
-from .upgraded_stream import UpgradedConnection, UpgradedStream
+from .upgraded_stream import UpgradedStream
 
 
 struct Response(Movable):
@@ -78,7 +79,9 @@ struct Response(Movable):
         """
         var response = Self(
             status,
-            Body(stream=StreamFunction(StreamedResponse[F](function^))),
+            Body(
+                stream=StreamFunction(StreamTask[ResponseStream, F](function^))
+            ),
         )
         response.headers.set("Content-Type", content_type)
         if length:
@@ -113,7 +116,9 @@ struct Response(Movable):
         """
         var response = Self(
             Status.SWITCHING_PROTOCOLS,
-            Body(stream=StreamFunction(UpgradedConnection[F](function^))),
+            Body(
+                stream=StreamFunction(StreamTask[UpgradedStream, F](function^))
+            ),
         )
         response.headers.set("Upgrade", protocol)
         return response^

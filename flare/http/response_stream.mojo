@@ -1,17 +1,15 @@
 """Writes a response piece by piece, at the pace of the client."""
 
 from flare.core import OctetPointer
-from flare.core import PointerTo
 from flare.io import Writer
 from flare.message import Status
 
 from .exchange import CUT_OFF, Exchange
-from .request import Request
-from .stream_function import ExchangeTask
+from .stream_task import TaskStream
 
 
 @fieldwise_init
-struct ResponseStream(TrivialRegisterPassable, Writer):
+struct ResponseStream(TaskStream, Writer):
     """Writes the content of a response while it is sent.
 
     The head is sent with the first octets. A write is sent at once, or
@@ -39,6 +37,23 @@ struct ResponseStream(TrivialRegisterPassable, Writer):
         """
         self._exchange = unsafe_exchange
         self._request_id = unsafe_exchange[].request_id
+
+    @staticmethod
+    def begin(exchange: Exchange) raises -> Self:
+        """Returns the stream of an exchange whose function is about to run.
+
+        Args:
+            exchange: The exchange.
+
+        Returns:
+            The stream.
+
+        Raises:
+            An error `http.bad_content` if the status is 101.
+        """
+        if exchange[].stream.status == Status.SWITCHING_PROTOCOLS:
+            raise Error("http.bad_content a 101 has none")
+        return Self(unsafe_exchange=exchange)
 
     @no_inline
     def write(self, octets: Span[UInt8, _]) raises -> Int:
@@ -176,43 +191,3 @@ def carry(exchange: Exchange, octets: OctetPointer, count: Int) raises -> Int:
         .host.functions[]
         .write(exchange.unsafe_bitcast[NoneType](), octets, count)
     )
-
-
-struct StreamedResponse[F: def(Request, ResponseStream) raises -> None](
-    ExchangeTask
-):
-    """Calls the function that writes a response.
-
-    Parameters:
-        F: The type of the function.
-    """
-
-    var function: Self.F
-    """The function."""
-
-    def __init__(out self, var function: Self.F):
-        """Takes ownership of a function.
-
-        Args:
-            function: The function.
-        """
-        self.function = function^
-
-    @staticmethod
-    def run(task: PointerTo[Self], exchange: Exchange) raises capturing:
-        """Calls the function.
-
-        Args:
-            task: The function.
-            exchange: The exchange.
-
-        Raises:
-            The error of the function, and an error `http.bad_content` if the
-            status is 101.
-        """
-        if exchange[].stream.status == Status.SWITCHING_PROTOCOLS:
-            raise Error("http.bad_content a 101 has none")
-        task[].function(
-            Request(unsafe_exchange=exchange),
-            ResponseStream(unsafe_exchange=exchange),
-        )

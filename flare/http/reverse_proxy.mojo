@@ -16,7 +16,7 @@ from .client import (
     HttpClient,
     PoolLimits,
 )
-from .client.client_error import Phase, raised
+from .client_error import Phase, raised
 from .field_guard import FieldGuard
 from .forwarding import ConnectionFields, forwarded_fields
 from .handler import Handler

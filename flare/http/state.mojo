@@ -2,8 +2,7 @@
 
 from flare.core import PointerTo
 
-from .extract import Extractor
-from .request import Request
+from .request import Extractor, Request
 
 
 struct NoState:

@@ -1,16 +1,14 @@
 """Speaks another protocol on the connection of a request."""
 
-from flare.core import PointerTo
 from flare.io import Reader, Writer
 from flare.message import Status
 
 from .exchange import Exchange
-from .request import Request
-from .stream_function import ExchangeTask
+from .stream_task import TaskStream
 
 
 @fieldwise_init
-struct UpgradedStream(Reader, TrivialRegisterPassable, Writer):
+struct UpgradedStream(Reader, TaskStream, Writer):
     """A connection after a 101 response (RFC 9110 section 7.8).
 
     Reads first return octets that followed the request. When the function
@@ -39,6 +37,25 @@ struct UpgradedStream(Reader, TrivialRegisterPassable, Writer):
         """
         self._exchange = unsafe_exchange
         self._request_id = unsafe_exchange[].request_id
+
+    @staticmethod
+    def begin(exchange: Exchange) raises -> Self:
+        """Returns the stream of an exchange whose function is about to run.
+
+        Args:
+            exchange: The exchange.
+
+        Returns:
+            The stream.
+
+        Raises:
+            An error `http.bad_upgrade` if the status was changed.
+        """
+        if exchange[].stream.status != Status.SWITCHING_PROTOCOLS:
+            # A middleware has changed the status, so there is no 101 to write
+            # after.
+            raise Error("http.bad_upgrade the status is not 101")
+        return Self(unsafe_exchange=exchange)
 
     @no_inline
     def read(self, into: Span[mut=True, UInt8, _]) raises -> Int:
@@ -135,45 +152,3 @@ struct UpgradedStream(Reader, TrivialRegisterPassable, Writer):
             or not self._exchange[].carrier
         ):
             raise Error("http.stream_over the connection has ended")
-
-
-struct UpgradedConnection[F: def(Request, UpgradedStream) raises -> None](
-    ExchangeTask
-):
-    """Calls the function that speaks another protocol.
-
-    Parameters:
-        F: The type of the function.
-    """
-
-    var function: Self.F
-    """The function."""
-
-    def __init__(out self, var function: Self.F):
-        """Takes ownership of a function.
-
-        Args:
-            function: The function.
-        """
-        self.function = function^
-
-    @staticmethod
-    def run(task: PointerTo[Self], exchange: Exchange) raises capturing:
-        """Calls the function.
-
-        Args:
-            task: The function.
-            exchange: The exchange.
-
-        Raises:
-            The error of the function, and an error `http.bad_upgrade` if the
-            status was changed.
-        """
-        if exchange[].stream.status != Status.SWITCHING_PROTOCOLS:
-            # A middleware has changed the status, so there is no 101 to write
-            # after.
-            raise Error("http.bad_upgrade the status is not 101")
-        task[].function(
-            Request(unsafe_exchange=exchange),
-            UpgradedStream(unsafe_exchange=exchange),
-        )

@@ -10,7 +10,7 @@ from .credentials.credentials import (
     Credentials,
     DigestAuth,
 )
-from .client_error import ClientError, Phase
+from ..client_error import ClientError, Phase
 from .functions import delete, get, head, options, patch, post, put
 from .credentials.netrc import netrc_login, read_netrc
 from .config.proxy import Proxy, ProxyRules

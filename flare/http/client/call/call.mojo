@@ -8,9 +8,9 @@ from flare.core import Buffer, PointerTo, heap_create, heap_destroy
 from flare.message import HeaderMap, Method, Url
 from flare.sys.clock import monotonic_ns
 
+from ...client_error import ClientError
 from ...content import Content
 from ...timings import ExchangeTimings
-from ..client_error import ClientError
 from ..config.call_log import CallRecord
 from ..exchange.client_exchange import ClientExchange
 from ..exchange.exchange_state import ClientExchangeState

@@ -4,7 +4,7 @@ from flare.core import write_hexadecimal
 from flare.message import FieldName, FieldSection
 from flare.sys.random import fill_random
 
-from ..client_error import ClientError, Phase, raised
+from ...client_error import ClientError, Phase, raised
 from ..credentials.digest import digest_challenge
 from .call import Call
 

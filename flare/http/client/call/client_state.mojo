@@ -5,8 +5,8 @@ from flare.message import Cookie, Url
 from flare.runtime.wait import waiting_fiber
 from flare.tls import TlsContext
 
+from ...client_error import ClientError, Phase, raised
 from ...encoding import accept_encoding_of, decodable_codings
-from ..client_error import ClientError, Phase, raised
 from ..client_statistics import ClientStatistics
 from ..config.client_config import ClientConfig
 from ..config.proxy import Proxy

@@ -4,7 +4,7 @@ from flare.core import PointerTo
 from flare.sys.clock import monotonic_ns
 from flare.tls import TlsContext
 
-from ..client_error import ClientError, Phase
+from ...client_error import ClientError, Phase
 from ..exchange.client_exchange import ClientExchange
 from ..pool.connect import open_connection
 from .call import Call, exchange_of

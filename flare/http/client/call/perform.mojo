@@ -7,11 +7,11 @@ from flare.runtime.wait import sleep
 from flare.sys.clock import monotonic_ns, unix_seconds
 
 from ...body import Body
+from ...client_error import ClientError, Phase, raised
 from ...content import Content
 from ...encoding.limits import DecodingLimits
 from ...received import Received
 from ...response import Response
-from ..client_error import ClientError, Phase, raised
 from ..config.retry import retry_delay, seconds_to_wait, status_delay
 from ..exchange.client_exchange import ClientExchange
 from ..exchange.decoding import (

@@ -6,7 +6,7 @@ Pure functions over received fields: RFC 9110 section 15.4.
 from flare.message import HeaderMap, Method, SyntaxError, Url, resolve_location
 from flare.message.url_location import NO_IDNA
 
-from ..client_error import ClientError, Phase, raised
+from ...client_error import ClientError, Phase, raised
 from ..credentials.secrets import drop_secrets
 
 

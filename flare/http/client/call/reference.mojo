@@ -9,7 +9,7 @@ from flare.message import (
     resolve_reference,
 )
 
-from ..client_error import ClientError, Phase, raised
+from ...client_error import ClientError, Phase, raised
 from .call import Call
 from .client_state import ClientState, http_url
 

@@ -3,8 +3,8 @@
 from flare.runtime.line_queue import write_line
 from flare.sys.file import STANDARD_ERROR, write_line_to
 
+from ...client_error import ClientError
 from ...timings import ExchangeTimings
-from ..client_error import ClientError
 
 
 @fieldwise_init

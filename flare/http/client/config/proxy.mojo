@@ -5,7 +5,7 @@ from std.base64 import b64encode
 from flare.core import CR, find_octet
 from flare.message import percent_decoded
 
-from ..client_error import ClientError, Phase, raised
+from ...client_error import ClientError, Phase, raised
 from .direct_rule import DirectRule
 
 comptime _COLON: UInt8 = 58

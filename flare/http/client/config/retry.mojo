@@ -6,7 +6,7 @@ Pure functions: the current time and random numbers are arguments.
 from flare.message import HttpDate
 from flare.sys.random import fill_random
 
-from ..client_error import ClientError, Phase, is_passing_status
+from ...client_error import ClientError, Phase, is_passing_status
 
 comptime _SECONDS_MAX = 1_000_000
 

@@ -4,7 +4,7 @@ from std.base64 import b64encode
 
 from flare.core import COLON
 
-from ..client_error import ClientError, Phase, raised
+from ...client_error import ClientError, Phase, raised
 from .digest import DigestAccount
 
 

@@ -17,8 +17,8 @@ from flare.tls import TlsSession
 
 from std.memory import unsafe_memcpy
 
+from ...client_error import ClientError, Phase, raised
 from ...received import Received, ReceivedState
-from ..client_error import ClientError, Phase, raised
 from ..transport.clock import now
 from .exchange_state import ClientExchangeState
 from .h1_exchange import H1Exchange

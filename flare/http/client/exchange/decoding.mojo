@@ -7,13 +7,13 @@ program gets the encoded content.
 from flare.core import Buffer, OctetBlock, PointerTo
 from flare.message import FieldSection, HeaderMap
 
+from ...client_error import ClientError, Phase
 from ...encoding import (
     ContentDecoder,
     DecodingLimits,
     EncodingError,
     codings_of,
 )
-from ..client_error import ClientError, Phase
 
 comptime _PARTIAL_CONTENT = 206
 comptime _PIECE_OCTETS = 16 * 1024

@@ -13,7 +13,7 @@ from flare.proto.h1 import BodyLength, H1Machine, HttpEvent
 from flare.runtime.socket_exchange import SentAndReceived
 from flare.sys.errno import EAGAIN
 
-from ..client_error import ClientError, Phase, raised
+from ...client_error import ClientError, Phase, raised
 from ..transport.client_connection import ClientConnection
 from .exchange_state import ClientExchangeState
 

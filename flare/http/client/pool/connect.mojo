@@ -7,7 +7,7 @@ from flare.tcp import TcpStream
 from flare.tls import TlsContext, TlsMachine, TlsSession, TlsStream
 from flare.unix import UnixStream
 
-from ..client_error import ClientError, Phase, raised
+from ...client_error import ClientError, Phase, raised
 from ..config.client_config import ClientConfig
 from ..credentials.secrets import proxy_authorization
 from ..exchange.client_exchange import ClientExchange

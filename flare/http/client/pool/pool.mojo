@@ -10,7 +10,7 @@ from flare.net import NetError
 from flare.runtime.operation import CANCELLED
 from flare.runtime.wait import waiting_fiber
 
-from ..client_error import ClientError, Phase, raised
+from ...client_error import ClientError, Phase, raised
 from ..config.client_config import PoolLimits
 from ..exchange.client_exchange import ClientExchange
 from ..transport.client_connection import ClientConnection

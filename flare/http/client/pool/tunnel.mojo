@@ -11,7 +11,7 @@ from flare.net import IpAddr
 from flare.proto.h1 import BodyLength, H1Limits
 from flare.tcp import TcpStream
 
-from ..client_error import ClientError, Phase, raised
+from ...client_error import ClientError, Phase, raised
 from ..config.proxy import Proxy
 from ..exchange.client_exchange import ClientExchange
 from ..exchange.exchange_state import ClientExchangeState

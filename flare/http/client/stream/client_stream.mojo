@@ -6,10 +6,10 @@ from flare.core import OctetBlock, PointerTo, heap_destroy
 from flare.io import Reader, Writer
 from flare.message import HeaderMap
 
+from ...client_error import ClientError, Phase, raised
 from ...timings import ExchangeTimings
 from ...version import HttpVersion
 from ..call.cookies import keep_cookies
-from ..client_error import ClientError, Phase, raised
 from ..exchange.client_exchange import exceeds_limit
 from ..exchange.decoding import CodedPieces
 from ..transport.clock import now

@@ -7,6 +7,7 @@ from flare.proto.h1 import BodyLength
 from flare.runtime.fiber import NO_DEADLINE
 
 from ...body import Body
+from ...client_error import ClientError, Phase
 from ...received import Received
 from ...response import Response
 from ..call.call import Call
@@ -19,7 +20,6 @@ from ..call.perform import (
     goes_on,
     put_head,
 )
-from ..client_error import ClientError, Phase
 from ..exchange.client_exchange import exceeds_limit
 from ..transport.clock import Clock
 from .client_stream import ClientStream

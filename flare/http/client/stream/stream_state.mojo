@@ -14,10 +14,10 @@ from flare.net import NetError
 from flare.runtime.fiber import NO_DEADLINE
 from flare.sys.errno import EBUSY
 
+from ...client_error import ClientError, Phase, raised
 from ...encoding.limits import DecodingLimits
 from ..call.call import exchange_of
 from ..call.client_state import CallOwner, ClientState
-from ..client_error import ClientError, Phase, raised
 from ..exchange.client_exchange import ClientExchange
 from ..exchange.decoding import CodedContent, decoder_for, take_codings_out
 from ..transport.clock import Clock, now

@@ -22,7 +22,7 @@ from flare.tcp import TcpStream
 from flare.tls import TlsStream
 from flare.unix import UnixStream
 
-from ..client_error import ClientError, Phase, raised
+from ...client_error import ClientError, Phase, raised
 from .clock import Clock
 
 comptime _SMALL_READ_OCTETS = 4 * 1024

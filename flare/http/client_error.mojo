@@ -12,7 +12,7 @@ from flare.dns import DnsError
 from flare.net import NetError
 from flare.tls import TlsError
 
-from ..encoding.error import EncodingError
+from .encoding.error import EncodingError
 
 comptime _KINDS: List[StaticString] = [
     "other",
