@@ -34,11 +34,10 @@ from ..transport.connection_state import (
     connection_of,
 )
 from ..transport.deadline import (
-    arm_timer,
-    await_reader,
     choose_deadline,
-    go_on_awaiting_reader,
+    choose_last_deadline,
     hasten_handshake,
+    is_late,
 )
 from ..transport.ending import end_sending
 from ..transport.outbox import flush, has_output
@@ -97,12 +96,8 @@ struct Connection(TrivialRegisterPassable):
                 flush(c)
             if not has_output(c):
                 end_sending(c)
-        # Octets that the peer still sends do not extend its time to read.
-        if (
-            c[].stage == Stage.LAST_SEND
-            and c[].deadline.wait != Wait.PEER_READS
-        ):
-            await_reader(c)
+        if c[].stage == Stage.LAST_SEND:
+            choose_last_deadline(c)
         if (
             c[].stage in (Stage.LINGERING, Stage.SHAKING_HANDS)
             and not c[].receiving.is_starved
@@ -116,11 +111,7 @@ struct Connection(TrivialRegisterPassable):
     def expire(self):
         """Ends a wait whose deadline has passed."""
         var c = self.state
-        if c[].deadline.wait == Wait.NOTHING:
-            return
-        var now = worker_of(c)[].reactor.now_ms()
-        if now < c[].deadline.at_ms:
-            arm_timer(c)
+        if not is_late(c):
             return
         if c[].deadline.wait == Wait.HEAD:
             refuse_late_head(c)
@@ -128,9 +119,7 @@ struct Connection(TrivialRegisterPassable):
         elif c[].deadline.wait == Wait.NEXT_REQUEST:
             self.end_idle()
             return
-        elif c[].deadline.wait != Wait.PEER_READS or not go_on_awaiting_reader(
-            c
-        ):
+        else:
             connection_lost(c)
         self.settle()
 

@@ -15,10 +15,9 @@ from flare.runtime.operation import (
 from ..exchange.departures import connection_lost, half_closed
 from ..receiving.h1_requests import go_away, is_upgraded, note_peer_end
 from ..transport.connection_state import ConnectionState, Stage, Wait
-from ..transport.deadline import begin_waiting, count_read_by_peer, set_deadline
+from ..transport.deadline import begin_waiting, note_sent, set_deadline
 from ..transport.outbox import (
     STREAM_OCTETS_MAX,
-    count_sent,
     flush,
     release_output,
 )
@@ -132,8 +131,7 @@ def on_sent(operation: Operation):
             connection_lost(c)
         connection.settle()
         return
-    count_sent(c, operation.result())
-    count_read_by_peer(c, operation.result())
+    note_sent(c, operation.result())
     if c[].stage == Stage.CLOSING:
         connection.settle()
         return

@@ -11,7 +11,7 @@ from flare.http.rate_budget import RateBudget
 from flare.runtime.timer_wheel import TimerEntry
 
 from .connection_state import ConnectionState, Wait
-from .outbox import send_operation
+from .outbox import count_sent, send_operation
 from .worker_state import worker_of
 
 comptime STOPPING_IDLE_MS = 100
@@ -45,8 +45,7 @@ def choose_deadline(c: PointerTo[ConnectionState]):
         c: The connection.
     """
     if _sends_for_others(c):
-        if c[].deadline.wait != Wait.PEER_READS:
-            await_reader(c)
+        _await_reader(c)
     elif c[].running > 0:
         c[].deadline.wait = Wait.NOTHING
     elif c[].h1.has_begun_head:
@@ -54,6 +53,16 @@ def choose_deadline(c: PointerTo[ConnectionState]):
             set_deadline(c, Wait.HEAD, worker_of(c)[].config.head_timeout_ms)
     elif c[].deadline.wait != Wait.NEXT_REQUEST:
         _await_request(c)
+
+
+def choose_last_deadline(c: PointerTo[ConnectionState]):
+    """Sets the deadline for a connection that sends its last output. Octets
+    that the peer still sends do not extend its time to read.
+
+    Args:
+        c: The connection.
+    """
+    _await_reader(c)
 
 
 @always_inline
@@ -111,24 +120,23 @@ def hasten_handshake(c: PointerTo[ConnectionState]):
 
 
 @always_inline
-def await_reader(c: PointerTo[ConnectionState]):
-    """Starts the deadline for the peer to receive the output.
-
-    Args:
-        c: The connection.
-    """
+def _await_reader(c: PointerTo[ConnectionState]):
+    if c[].deadline.wait == Wait.PEER_READS:
+        return
     c[].outbox.budget.began_ms = worker_of(c)[].reactor.now_ms()
     set_deadline(c, Wait.PEER_READS, c[].outbox.budget.left_ms)
 
 
 @always_inline
-def count_read_by_peer(c: PointerTo[ConnectionState], count: Int):
-    """Ends the wait for the peer to receive output.
+def note_sent(c: PointerTo[ConnectionState], count: Int):
+    """Records that the kernel has taken octets, which ends a wait for the peer
+    to read.
 
     Args:
-        c: The connection.
-        count: The number of octets that the peer took, at least 1.
+        c: The connection, whose send has just completed.
+        count: How many octets it took, at least 1.
     """
+    count_sent(c, count)
     ref w = worker_of(c)[]
     c[].share.moved_octets += count
     if c[].deadline.wait == Wait.PEER_READS:
@@ -141,20 +149,22 @@ def count_read_by_peer(c: PointerTo[ConnectionState], count: Int):
         c[].deadline.wait = Wait.NOTHING
 
 
-def go_on_awaiting_reader(c: PointerTo[ConnectionState]) -> Bool:
-    """Extends the wait for the peer to receive output, if its rate allows.
+def is_late(c: PointerTo[ConnectionState]) -> Bool:
+    """Returns whether the present wait is over; called when the timer fires. If
+    not, the timer is armed again.
 
     Args:
-        c: The connection, which waits for its peer to read.
+        c: The connection.
 
     Returns:
-        False if the time of the connection is over.
+        False too if the connection waits for nothing.
     """
-    var deadline_ms = c[].outbox.budget.deadline_ms()
-    if worker_of(c)[].reactor.now_ms() >= deadline_ms:
+    if c[].deadline.wait == Wait.NOTHING:
         return False
-    _move_deadline(c, deadline_ms)
-    return True
+    if worker_of(c)[].reactor.now_ms() >= c[].deadline.at_ms:
+        return True
+    _arm_timer(c)
+    return False
 
 
 @always_inline
@@ -177,15 +187,10 @@ def _move_deadline(c: PointerTo[ConnectionState], deadline_ms: Int):
         not c[].deadline.timer.is_armed()
         or c[].deadline.timer.deadline_ms > c[].deadline.at_ms
     ):
-        arm_timer(c)
+        _arm_timer(c)
 
 
-def arm_timer(c: PointerTo[ConnectionState]):
-    """Arms the timer for the deadline.
-
-    Args:
-        c: The connection.
-    """
+def _arm_timer(c: PointerTo[ConnectionState]):
     worker_of(c)[].reactor.timers().arm(_timer(c), c[].deadline.at_ms)
 
 
