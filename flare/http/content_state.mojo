@@ -7,6 +7,8 @@ from flare.runtime.timer_wheel import TimerEntry
 
 from .rate_budget import RateBudget
 
+comptime _CONTENT_TOO_LARGE = 413
+
 
 struct ContentWait(Movable):
     """The deadline of a wait for content."""
@@ -86,6 +88,53 @@ struct ContentState(Movable):
         self.is_complete = False
         self.is_whole = False
         self.is_streamed = False
+
+    @always_inline
+    def limit(mut self, octets_max: Int):
+        """Sets the limit of the content.
+
+        Args:
+            octets_max: The limit, in octets; a negative one is 0.
+        """
+        self.octets_max = max(octets_max, 0)
+
+    @always_inline
+    def refusal(
+        self,
+        content_length: Int,
+        announced_octets: UInt64 = 0,
+        octets_max: Int = Int.MAX,
+    ) -> Int:
+        """Returns the status that answers the request if its content exceeds
+        the limit, as received or announced.
+
+        Args:
+            content_length: The Content-Length, or -1 if there is none.
+            announced_octets: How much more content is announced otherwise.
+            octets_max: A limit beside that of the content.
+
+        Returns:
+            The status, or 0 if the server may pass the content to the handler.
+        """
+        var limit = min(self.octets_max, octets_max)
+        if max(
+            content_length, self.received
+        ) > limit or announced_octets > UInt64(limit - self.received):
+            return _CONTENT_TOO_LARGE
+        return 0
+
+    def octets_bound(self, content_length: Int) -> Int:
+        """Returns an upper bound of the content's length.
+
+        Args:
+            content_length: The Content-Length, or -1 if there is none.
+
+        Returns:
+            The Content-Length, or the limit if that is lower.
+        """
+        if content_length < 0:
+            return self.octets_max
+        return min(content_length, self.octets_max)
 
     def span(self) -> Span[UInt8, ImmUntrackedOrigin]:
         """Returns a view of the content received so far.

@@ -8,7 +8,7 @@ over the carrier of the request, its connection.
 
 from flare.core import Buffer, Erased, OctetPointer, PointerTo, SlotHandle
 from flare.message import HeaderMap
-from flare.proto.h1 import Head
+from flare.proto.head import Head
 from flare.runtime.fiber import Fiber
 from flare.tls import TlsMachine
 from flare.unix import PeerCredentials
@@ -406,28 +406,6 @@ struct ExchangeState(Movable):
         """
         if self.content.status != 0:
             raise Error("http.content bad, status ", self.content.status)
-
-    def is_content_too_large(self) -> Bool:
-        """Returns whether the content exceeds its limit, as received or
-        announced.
-
-        Returns:
-            True if the server must not pass the content to the handler.
-        """
-        return (
-            max(self.head.content_length, self.content.received)
-            > self.content.octets_max
-        )
-
-    def content_octets_bound(self) -> Int:
-        """Returns an upper bound of the content's length.
-
-        Returns:
-            The Content-Length, or the content limit if that is lower.
-        """
-        if self.head.content_length < 0:
-            return self.content.octets_max
-        return min(self.head.content_length, self.content.octets_max)
 
     def take_content(mut self, into: Span[mut=True, UInt8, _]) -> Int:
         """Moves content that has arrived into the reader's memory.

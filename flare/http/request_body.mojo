@@ -17,8 +17,6 @@ from flare.runtime.wait import waiting_fiber
 
 from .exchange import CUT_OFF, NOT_UTF8, OVER, Exchange
 
-comptime _CONTENT_TOO_LARGE = 413
-
 
 @fieldwise_init
 struct RequestBody[origin: ImmOrigin](ImplicitlyCopyable, Reader):
@@ -145,7 +143,7 @@ struct RequestBody[origin: ImmOrigin](ImplicitlyCopyable, Reader):
                 content from `read` is not.
         """
         if self._exchange[].request_id == self._request_id:
-            self._exchange[].content.octets_max = max(octets_max, 0)
+            self._exchange[].content.limit(octets_max)
 
     @always_inline
     def _check(self) raises:
@@ -202,12 +200,13 @@ def json_of(exchange: Exchange, octets: Span[UInt8, _]) raises -> Value:
 
 
 def _check_size(x: Exchange) raises:
-    if not x[].is_content_too_large():
+    var status = x[].content.refusal(x[].head.content_length)
+    if status == 0:
         return
     if x[].carrier and not x[].content.is_complete:
         # The connection gives up on the rest.
         x[].host.functions[].demand(x.unsafe_bitcast[NoneType]())
-    x[].content.status = _CONTENT_TOO_LARGE
+    x[].content.status = status
     x[].check_content()
 
 

@@ -86,7 +86,7 @@ struct HandlerCallState(Movable):
             heap_create(H1State(Role.SERVER, machine_limits))
         )
         self.exchange = exchange
-        exchange[].content.octets_max = limits.body_octets_max
+        exchange[].content.limit(limits.body_octets_max)
         self.functions = CarrierFunctions(
             _demand,
             _peer_address,

@@ -1,5 +1,7 @@
 """Configures a server: its limits and timeouts."""
 
+from flare.http.content_state import ContentState, ContentWait
+from flare.http.rate_budget import RateBudget
 from flare.http.stream_address import StreamAddr
 from flare.message import RequestTarget
 from flare.net import IpNetwork
@@ -347,6 +349,18 @@ struct ServerConfig(Copyable, Movable):
             if network.contains(address.value()):
                 return True
         return False
+
+    @always_inline
+    def bound_content(self, mut content: ContentState, mut wait: ContentWait):
+        """Sets the bounds of a request's content, before the handler may change
+        them.
+
+        Args:
+            content: The content.
+            wait: The deadline of a wait for it.
+        """
+        content.octets_max = self.max_body_size
+        wait.budget = RateBudget(self.body_timeout_ms)
 
     def h1_limits(self) -> H1Limits:
         """Returns the limits of the HTTP/1.1 machine.

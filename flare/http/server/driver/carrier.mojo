@@ -32,7 +32,7 @@ from ..receiving.h1_requests import (
     finish_exchange,
     forget_exchange,
     receive_wish,
-    refuse_too_large,
+    refuse_excess,
 )
 from ..records.statistics import WorkerStatistics
 from ..sending.h1_responses import (
@@ -91,7 +91,7 @@ def _on_demand(exchange: Erased):
     var c = connection_of(x)
     begin_content_wait(x)
     if (
-        not refuse_too_large(c, x)
+        not refuse_excess(c, x)
         and x[].head.expects_continue
         and len(x[].content.octets) == 0
         and not x[].content.view

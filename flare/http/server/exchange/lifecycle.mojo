@@ -2,7 +2,6 @@
 
 from flare.core import PointerTo
 from flare.http.exchange import Exchange, ExchangeStage
-from flare.http.rate_budget import RateBudget
 from flare.message import Status
 from flare.runtime.fiber import Fiber
 
@@ -25,8 +24,7 @@ def begin_exchange(x: Exchange):
     x[].stage = ExchangeStage.STARTING
     x[].request_id = w[].next_request_id
     x[].started_ms = w[].reactor.now_ms()
-    x[].content.octets_max = w[].config.max_body_size
-    x[].content_wait.budget = RateBudget(w[].config.body_timeout_ms)
+    w[].config.bound_content(x[].content, x[].content_wait)
     w[].next_request_id += 1
     WorkerStatistics.add(Pointer(to=w[].statistics[].requests), 1)
 

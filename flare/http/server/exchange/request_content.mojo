@@ -14,8 +14,9 @@ comptime READ_AHEAD_OCTETS = 64 * 1024
 
 
 @always_inline
-def exceeds_limit(x: Exchange, announced_octets: UInt64) -> Bool:
-    """Returns whether a request's content exceeds the handler's limit.
+def refusal_of_content(x: Exchange, announced_octets: UInt64) -> Int:
+    """Returns the status that answers a request if its content exceeds the
+    handler's limit.
 
     Args:
         x: The request, whose handler runs.
@@ -23,19 +24,17 @@ def exceeds_limit(x: Exchange, announced_octets: UInt64) -> Bool:
             apart from Content-Length.
 
     Returns:
-        True if the received or announced content is longer.
+        The status, or 0 if neither the received nor the announced content is
+        longer.
     """
     if not (x[].content.is_whole or x[].content.is_streamed):
-        return False
-    if (
-        x[].content.is_whole
-        and max(x[].head.content_length, x[].content.received)
-        > worker_of(connection_of(x))[].budget.contents_max()
-    ):
-        # All that the worker may hold would be too little for it.
-        return True
-    return x[].is_content_too_large() or announced_octets > UInt64(
-        x[].content.octets_max - x[].content.received
+        return 0
+    var octets_max = Int.MAX
+    if x[].content.is_whole:
+        # All that the worker may hold would be too little for more.
+        octets_max = worker_of(connection_of(x))[].budget.contents_max()
+    return x[].content.refusal(
+        x[].head.content_length, announced_octets, octets_max
     )
 
 

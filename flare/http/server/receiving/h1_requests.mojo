@@ -23,13 +23,13 @@ from ..exchange.request_content import (
     READ_AHEAD_OCTETS,
     append_content,
     count_content,
-    exceeds_limit,
     gathers_content,
     has_read_ahead,
     held_octets,
     is_favoured,
     may_take_content,
     reads_in_large,
+    refusal_of_content,
 )
 from ..records.statistics import WorkerStatistics
 from ..sending.h1_responses import machine
@@ -47,7 +47,6 @@ from ..transport.window import (
 from ..transport.worker_state import worker_of
 
 comptime _DRAINED_OCTETS_MAX = 256 * 1024
-comptime _CONTENT_TOO_LARGE = 413
 
 
 @always_inline
@@ -147,7 +146,7 @@ def _handle_other(
     if event.kind == H1Event.TRAILERS:
         return True
     if event.kind == H1Event.NEED_OCTETS:
-        if x[].is_running() and refuse_too_large(c, x):
+        if x[].is_running() and refuse_excess(c, x):
             return False
         if x[].stage == ExchangeStage.STARTING:
             return _start_behind(c, x)
@@ -178,7 +177,7 @@ def _add_content(
     """
     var octets = window(c)[event.start : event.start + event.length]
     x[].content.received += event.length
-    if refuse_too_large(c, x):
+    if refuse_excess(c, x):
         return False
     # Content that lies whole after its head is not copied.
     if (
@@ -303,7 +302,7 @@ def refuse_content(c: PointerTo[ConnectionState], status: Int):
     _ = refuse(c, H1Error.peer(status, "the content"))
 
 
-def refuse_too_large(c: PointerTo[ConnectionState], x: Exchange) -> Bool:
+def refuse_excess(c: PointerTo[ConnectionState], x: Exchange) -> Bool:
     """Rejects the content of a request if its received or announced length
     exceeds the handler's limit.
 
@@ -314,9 +313,10 @@ def refuse_too_large(c: PointerTo[ConnectionState], x: Exchange) -> Bool:
     Returns:
         True if the content was rejected.
     """
-    if not exceeds_limit(x, machine(c).announced_octets()):
+    var status = refusal_of_content(x, machine(c).announced_octets())
+    if status == 0:
         return False
-    refuse_content(c, _CONTENT_TOO_LARGE)
+    refuse_content(c, status)
     return True
 
 

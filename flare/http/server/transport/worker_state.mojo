@@ -272,7 +272,10 @@ struct WorkerState(Movable):
                 needed,
                 max(
                     needed,
-                    min(_CONTENT_GROWTH * needed, x[].content_octets_bound()),
+                    min(
+                        _CONTENT_GROWTH * needed,
+                        x[].content.octets_bound(x[].head.content_length),
+                    ),
                 ),
             )
 
