@@ -34,7 +34,7 @@ from ..receiving.h1_requests import (
     receive_wish,
     refuse_excess,
 )
-from ..records.statistics import WorkerStatistics
+from ..records.statistics import count
 from ..sending.h1_responses import (
     end_at_once,
     end_stream,
@@ -344,7 +344,7 @@ def _on_lost(task: Erased):
     # The next octets on the connection would be taken for the answer, and a
     # half-streamed answer for the whole.
     c[].ending.resets = c[].ending.resets or x[].stream.is_open
-    WorkerStatistics.add(Pointer(to=w[].statistics[].handlers_lost), 1)
+    count(w[].statistics[].handlers_lost)
     end_at_once(c)
     if x[].stream.is_open:
         w[].streams -= 1

@@ -3,7 +3,7 @@
 from flare.core import PointerTo
 
 from ..receiving.h1_requests import drop_exchange
-from ..records.statistics import WorkerStatistics
+from ..records.statistics import set_counter
 from ..transport.connection_state import Attention, ConnectionState
 from ..transport.deadline import forget_deadline
 from ..transport.encryption import free_transport
@@ -50,7 +50,5 @@ def close(c: PointerTo[ConnectionState]):
     w[].budget.charged -= c[].share.charged
     w[].trimming.has_freed = True
     _ = w[].connections.give(c[].slot)
-    WorkerStatistics.set(
-        Pointer(to=w[].statistics[].connections), w[].connections.lent()
-    )
+    set_counter(w[].statistics[].connections, w[].connections.lent())
     w[].accepting.slot_freed(w.unsafe_bitcast[NoneType]())

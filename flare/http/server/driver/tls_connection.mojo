@@ -11,7 +11,7 @@ from flare.tls import TlsContext
 
 from ..exchange.departures import connection_lost
 from ..receiving.h1_requests import note_peer_end
-from ..records.statistics import WorkerStatistics
+from ..records.statistics import count
 from ..transport.connection_state import ConnectionState, Stage, Wait
 from ..transport.deadline import await_handshake
 from ..transport.encryption import Decryption, decrypt, free_transport
@@ -199,7 +199,7 @@ def _on_sent(operation: Operation):
 def _go_on(connection: Connection, decryption: Decryption):
     var c = connection.state
     if decryption == Decryption.FAILED:
-        WorkerStatistics.add(Pointer(to=worker_of(c)[].statistics[].refused), 1)
+        count(worker_of(c)[].statistics[].refused)
         if c[].running > 0:
             connection_lost(connection.state)
             return
@@ -221,9 +221,9 @@ def _go_on(connection: Connection, decryption: Decryption):
 
 def _count_handshake(c: PointerTo[ConnectionState]):
     var statistics = worker_of(c)[].statistics
-    WorkerStatistics.add(Pointer(to=statistics[].handshakes), 1)
+    count(statistics[].handshakes)
     if c[].tls.unsafe_value()[].machine.value().is_resumed():
-        WorkerStatistics.add(Pointer(to=statistics[].handshakes_resumed), 1)
+        count(statistics[].handshakes_resumed)
 
 
 def _note_end(connection: Connection):
@@ -255,7 +255,7 @@ def _is_text(octet: UInt8) -> Bool:
 def _answer_plain_http(c: PointerTo[ConnectionState]):
     """Answers a client that speaks HTTP without TLS, also without TLS."""
     var w = worker_of(c)
-    WorkerStatistics.add(Pointer(to=w[].statistics[].refused), 1)
+    count(w[].statistics[].refused)
     free_transport(c)
     c[].receiving.operation.complete = on_receive
     c[].outbox.operation.complete = on_sent

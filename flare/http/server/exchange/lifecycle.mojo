@@ -5,7 +5,7 @@ from flare.http.exchange import Exchange, ExchangeStage
 from flare.message import Status
 from flare.runtime.fiber import Fiber
 
-from ..records.statistics import WorkerStatistics
+from ..records.statistics import count
 from ..transport.buffered import is_overfull
 from ..transport.connection_state import ConnectionState, connection_of
 from ..transport.worker_state import worker_of
@@ -26,7 +26,7 @@ def begin_exchange(x: Exchange):
     x[].started_ms = w[].reactor.now_ms()
     w[].config.bound_content(x[].content, x[].content_wait)
     w[].next_request_id += 1
-    WorkerStatistics.add(Pointer(to=w[].statistics[].requests), 1)
+    count(w[].statistics[].requests)
 
 
 @always_inline
@@ -76,7 +76,7 @@ def start_handler(x: Exchange) -> Bool:
             x[].fiber = fiber
             fibers.resume(fiber.unsafe_value())
             return True
-    WorkerStatistics.add(Pointer(to=w[].statistics[].refused), 1)
+    count(w[].statistics[].refused)
     return False
 
 

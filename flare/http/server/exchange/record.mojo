@@ -4,7 +4,7 @@ from flare.http.exchange import Exchange
 from flare.http.response import Response
 from flare.message import Method
 
-from ..records.statistics import WorkerStatistics
+from ..records.statistics import count
 from ..sending.h1_responses import Sent, write_response
 from ..transport.connection_state import connection_of
 from ..transport.worker_state import worker_of
@@ -39,9 +39,7 @@ def _record(exchange: Exchange, sent: Sent):
     ref x = exchange[]
     var slot = w[].access_ring.value().next_slot()
     if not slot:
-        WorkerStatistics.add(
-            Pointer(to=w[].statistics[].access_records_dropped), 1
-        )
+        count(w[].statistics[].access_records_dropped)
         return
     ref record = slot.value()[]
     record.unix_seconds = w[].reactor.wall_seconds()

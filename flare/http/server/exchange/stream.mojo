@@ -20,7 +20,7 @@ from flare.runtime.fiber import NO_DEADLINE
 from flare.sys.errno import ENOTCONN
 from flare.sys.socket_address import SocketAddressStorage
 
-from ..records.statistics import WorkerStatistics
+from ..records.statistics import count
 from ..sending.h1_responses import Sent, abort, end_stream
 from ..transport.buffered import is_full
 from ..transport.connection_state import ConnectionState, connection_of
@@ -51,7 +51,7 @@ def answer_with_stream(x: Exchange, var response: Response):
         and is_full(w)
         and x[].head.method == Method.GET
     ):
-        WorkerStatistics.add(Pointer(to=w[].statistics[].refused), 1)
+        count(w[].statistics[].refused)
         answer(x, error_answer(x, Status.SERVICE_UNAVAILABLE))
         return
     _count_stream(x, w, 1)
@@ -92,7 +92,7 @@ def report_error(x: Exchange, error: Error):
     if _has_no_peer(c):
         connection_lost(c)
         return
-    WorkerStatistics.add(Pointer(to=w[].statistics[].handler_errors), 1)
+    count(w[].statistics[].handler_errors)
     var text = String(error)
     var line = String(
         "flare: worker ", w[].index, " request ", x[].request_id, " raised: "

@@ -31,7 +31,7 @@ from ..exchange.request_content import (
     reads_in_large,
     refusal_of_content,
 )
-from ..records.statistics import WorkerStatistics
+from ..records.statistics import WorkerStatistics, count
 from ..sending.h1_responses import machine
 from ..transport.connection_state import ConnectionState, Stage, Wait
 from ..transport.outbox import has_room_for_answer
@@ -267,7 +267,7 @@ def refuse(c: PointerTo[ConnectionState], error: H1Error) -> Bool:
     var x = c[].h1.exchange.value()
     var is_answered = not x[].is_running() and machine(c).has_answered()
     if not is_answered and x[].content.status == 0:
-        WorkerStatistics.add(Pointer(to=w[].statistics[].refused), 1)
+        count(w[].statistics[].refused)
     WorkerStatistics.count_rule(w[].statistics, error.rule)
     c[].ending.lingers = True
     drop_input(c, w[].reactor.buffers())

@@ -50,6 +50,30 @@ struct RuleCounts(ImplicitlyCopyable, Writable):
                 writer.write("\n")
 
 
+@always_inline
+def count(mut counter: Int64, change: Int = 1):
+    """Changes a counter that only the calling thread changes, and others read.
+
+    Args:
+        counter: The counter.
+        change: The number to add.
+    """
+    set_counter(counter, Int(counter) + change)
+
+
+@always_inline
+def set_counter(mut counter: Int64, value: Int):
+    """Sets a counter, so that another thread may read it.
+
+    Args:
+        counter: The counter.
+        value: Its new value.
+    """
+    Atomic[Int64].store[ordering=Ordering.RELAXED](
+        Pointer(to=counter), Int64(value)
+    )
+
+
 @fieldwise_init
 struct WorkerStatistics(ImplicitlyCopyable):
     """The counters of one worker.
@@ -119,32 +143,6 @@ struct WorkerStatistics(ImplicitlyCopyable):
         )
 
     @staticmethod
-    @always_inline
-    def set(counter: Pointer[mut=True, Int64, _], value: Int):
-        """Sets a counter, so that another thread may read it.
-
-        Args:
-            counter: The counter.
-            value: Its new value.
-        """
-        Atomic[Int64].store[ordering=Ordering.RELAXED](counter, Int64(value))
-
-    @staticmethod
-    @always_inline
-    def add(counter: Pointer[mut=True, Int64, _], change: Int):
-        """Adds to a counter that only the calling thread changes.
-
-        Args:
-            counter: The counter.
-            change: The number to add.
-        """
-        Atomic[Int64].store[ordering=Ordering.RELAXED](
-            counter,
-            Atomic[Int64].load[ordering=Ordering.RELAXED](counter)
-            + Int64(change),
-        )
-
-    @staticmethod
     def count_rule(counters: PointerTo[Self], rule: H1Rule):
         """Counts the violation of a rule.
 
@@ -154,7 +152,7 @@ struct WorkerStatistics(ImplicitlyCopyable):
         """
         var index = Int(rule.index)
         if index < H1Rule.COUNT:
-            Self.add(Pointer(to=counters[].broken_rules.counts[index]), 1)
+            count(counters[].broken_rules.counts[index])
 
     @staticmethod
     def forget_present(counters: PointerTo[Self]):
@@ -164,13 +162,13 @@ struct WorkerStatistics(ImplicitlyCopyable):
             counters: The worker's counters; no thread may change them any
                 more.
         """
-        Self.set(Pointer(to=counters[].connections), 0)
-        Self.set(Pointer(to=counters[].requests_in_flight), 0)
-        Self.set(Pointer(to=counters[].streams), 0)
-        Self.set(Pointer(to=counters[].fibers), 0)
-        Self.set(Pointer(to=counters[].receive_buffers), 0)
-        Self.set(Pointer(to=counters[].buffered_octets), 0)
-        Self.set(Pointer(to=counters[].timers), 0)
+        set_counter(counters[].connections, 0)
+        set_counter(counters[].requests_in_flight, 0)
+        set_counter(counters[].streams, 0)
+        set_counter(counters[].fibers, 0)
+        set_counter(counters[].receive_buffers, 0)
+        set_counter(counters[].buffered_octets, 0)
+        set_counter(counters[].timers, 0)
 
     @staticmethod
     def snapshot(source: PointerTo[Self]) -> Self:

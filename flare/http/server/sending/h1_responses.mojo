@@ -8,7 +8,7 @@ from flare.http.response import Response
 from flare.message import HeaderMap, Method, Status
 from flare.proto.h1 import BodyLength, H1Error, H1Machine
 
-from ..records.statistics import WorkerStatistics
+from ..records.statistics import count
 from ..transport.buffered import buffered_octets, is_full
 from ..transport.connection_state import ConnectionState, Stage, connection_of
 from ..transport.log_lines import log_line_of_peer
@@ -72,7 +72,7 @@ def write_response(x: Exchange, var response: Response) -> Sent:
     _close_if_never_asked(x)
     if len(response.body) > COPY_OCTETS_MAX and _must_do_without(x, response):
         var c = connection_of(x)
-        WorkerStatistics.add(Pointer(to=worker_of(c)[].statistics[].refused), 1)
+        count(worker_of(c)[].statistics[].refused)
         response = error_answer(x, Status.SERVICE_UNAVAILABLE)
     if _write_plain(x, response):
         var sent = Sent(response.status, len(response.body))

@@ -11,7 +11,7 @@ from flare.http.stream_address import StreamAddr
 from flare.net.proxy_header import parse_proxy_header
 from flare.sys.socket_address import SocketAddressStorage
 
-from ..records.statistics import WorkerStatistics
+from ..records.statistics import count
 from .connection_state import ConnectionState, Stage, Wait
 from .log_lines import log_line
 from .window import consume, window
@@ -102,7 +102,7 @@ def _report(
     reason: StringSlice,
     octets: Span[UInt8, _],
 ):
-    WorkerStatistics.add(Pointer(to=w[].statistics[].refused), 1)
+    count(w[].statistics[].refused)
     var second = w[].reactor.now_ms() // 1000
     if second != w[].reports.second:
         w[].reports.second = second

@@ -34,7 +34,7 @@ from ..driver.connection import Connection
 from ..driver.operations import begin_connection
 from ..driver.tls_connection import begin_tls
 from ..receiving.h1_requests import go_away
-from ..records.statistics import WorkerStatistics
+from ..records.statistics import count, set_counter
 from ..transport.connection_state import ConnectionState, Stage, Wait
 from ..transport.proxy_header import is_welcome
 from ..transport.worker_parts import Accepted, ListenerState
@@ -108,10 +108,8 @@ def admit(
     if listener and listener.value()[].tls:
         begin_tls(begun.value(), listener.value()[].tls.value())
     w[].accepting.stuck_since_ms = -1
-    WorkerStatistics.add(Pointer(to=w[].statistics[].connections_accepted), 1)
-    WorkerStatistics.set(
-        Pointer(to=w[].statistics[].connections), w[].connections.lent()
-    )
+    count(w[].statistics[].connections_accepted)
+    set_counter(w[].statistics[].connections, w[].connections.lent())
     return True
 
 
@@ -421,7 +419,7 @@ def _turn_away(w: PointerTo[WorkerState], listener: PointerTo[ListenerState]):
         )
         if result < 0:
             return
-        WorkerStatistics.add(Pointer(to=w[].statistics[].refused), 1)
+        count(w[].statistics[].refused)
 
 
 def _peer_gave_up(result: Int) -> Bool:

@@ -18,7 +18,7 @@ from ..receiving.h1_requests import (
     any_is_favoured,
     refuse_content,
 )
-from ..records.statistics import WorkerStatistics
+from ..records.statistics import count
 from ..transport.buffered import buffered_octets, is_overfull
 from ..transport.connection_state import ConnectionState, Stage
 from ..transport.outbox import flush, has_output
@@ -104,7 +104,7 @@ def shed(w: PointerTo[WorkerState]):
 
 
 def _end(w: PointerTo[WorkerState], c: PointerTo[ConnectionState]):
-    WorkerStatistics.add(Pointer(to=w[].statistics[].connections_shed), 1)
+    count(w[].statistics[].connections_shed)
     var connection = Connection(c)
     if any_gathers_content(c) and _surplus_octets(c, False) < OUTPUT_OCTETS:
         refuse_content(c, 503)

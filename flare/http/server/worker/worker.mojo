@@ -8,7 +8,7 @@ from ..driver.connection import Connection
 from ..driver.due import continue_due
 from ..driver.starved import feed_starved
 from ..driver.tls_connection import go_on_shaking_hands
-from ..records.statistics import WorkerStatistics
+from ..records.statistics import count, set_counter
 from ..transport.buffered import (
     arm_tick,
     buffered_octets,
@@ -216,28 +216,17 @@ struct Worker(TrivialRegisterPassable):
     @always_inline
     def _count(self):
         var w = self.state
-        WorkerStatistics.set(
-            Pointer(to=w[].statistics[].requests_in_flight), w[].in_flight
+        set_counter(w[].statistics[].requests_in_flight, w[].in_flight)
+        set_counter(w[].statistics[].streams, w[].streams)
+        set_counter(w[].statistics[].fibers, w[].reactor.state[].fibers.busy())
+        set_counter(
+            w[].statistics[].receive_buffers, w[].reactor.buffers().lent()
         )
-        WorkerStatistics.set(Pointer(to=w[].statistics[].streams), w[].streams)
-        WorkerStatistics.set(
-            Pointer(to=w[].statistics[].fibers),
-            w[].reactor.state[].fibers.busy(),
-        )
-        WorkerStatistics.set(
-            Pointer(to=w[].statistics[].receive_buffers),
-            w[].reactor.buffers().lent(),
-        )
-        WorkerStatistics.set(
-            Pointer(to=w[].statistics[].buffered_octets), buffered_octets(w)
-        )
-        WorkerStatistics.set(
-            Pointer(to=w[].statistics[].timers),
-            w[].reactor.timers().armed_count(),
-        )
+        set_counter(w[].statistics[].buffered_octets, buffered_octets(w))
+        set_counter(w[].statistics[].timers, w[].reactor.timers().armed_count())
         if w[].reactor.state[].lines:
-            WorkerStatistics.set(
-                Pointer(to=w[].statistics[].log_lines_dropped),
+            set_counter(
+                w[].statistics[].log_lines_dropped,
                 w[].reactor.state[].lines.value().dropped(),
             )
 
@@ -259,7 +248,7 @@ def _make_room(w: PointerTo[WorkerState]):
 
 def _on_slow_turn(owner: Erased, busy_ms: Int):
     var w = owner.unsafe_bitcast[WorkerState]()
-    WorkerStatistics.add(Pointer(to=w[].statistics[].slow_turns), 1)
+    count(w[].statistics[].slow_turns)
     var now_ms = w[].reactor.now_ms()
     if now_ms - w[].reports.slow_turn_ms < SLOW_TURN_LOG_MS:
         return
