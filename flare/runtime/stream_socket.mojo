@@ -1,24 +1,12 @@
 """Defines the common methods of all stream sockets."""
 
 from flare.io import Reader, Writer
-from flare.net import SocketOptions
 
-from .socket import FiberSocket
+from .socket_owner import SocketOwner
 
 
-trait StreamSocket(Reader, SocketOptions, Writer):
+trait StreamSocket(Reader, SocketOwner, Writer):
     """A stream on which fibers wait: read, write, close."""
-
-    def unsafe_socket(self) -> FiberSocket:
-        """Returns the socket that fibers wait on, which the stream still owns.
-
-        Returns:
-            The socket.
-
-        Safety:
-            Do not use it after the stream is destroyed, and do not destroy it.
-        """
-        ...
 
     def close(self):
         """Closes the connection. Further calls have no effect.
@@ -108,19 +96,3 @@ trait StreamSocket(Reader, SocketOptions, Writer):
             timeout_ms: The longest wait; `None` applies only `deadline_in`.
         """
         self.unsafe_socket().set_send_timeout_ms(timeout_ms)
-
-    def is_open(self) -> Bool:
-        """Returns whether the stream is open.
-
-        Returns:
-            True until `close`, even if the peer has closed.
-        """
-        return self.unsafe_socket().is_open()
-
-    def descriptor(self) -> Int32:
-        """Returns the descriptor, for options.
-
-        Returns:
-            The descriptor, valid until the stream is closed; -1 afterwards.
-        """
-        return self.unsafe_socket().descriptor()

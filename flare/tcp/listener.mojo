@@ -1,9 +1,10 @@
 """Accepts TCP connections (RFC 9293)."""
 
-from flare.net import NetError, RawSocket, SocketAddr, SocketOptions
+from flare.net import NetError, RawSocket, SocketAddr
 from flare.net.error import checked
 from flare.runtime.fiber import NO_DEADLINE
 from flare.runtime.socket import FiberSocket
+from flare.runtime.socket_owner import SocketOwner
 from flare.sys.socket import local_socket_address, open_socket
 from flare.sys.socket_address import AF_INET, AF_INET6, SocketAddressStorage
 from flare.sys.socket_constants import IPPROTO_TCP, SOCK_STREAM
@@ -11,7 +12,7 @@ from flare.sys.socket_constants import IPPROTO_TCP, SOCK_STREAM
 from .stream import TcpStream
 
 
-struct TcpListener(Movable, SocketOptions):
+struct TcpListener(Movable, SocketOwner):
     """A listening socket; closed when destroyed.
 
     Accepted connections inherit the socket options set on it. Like those of
@@ -116,21 +117,16 @@ struct TcpListener(Movable, SocketOptions):
         """
         self._socket.close()
 
-    def is_open(self) -> Bool:
-        """Returns whether the listener is open.
+    def unsafe_socket(self) -> FiberSocket:
+        """Returns the socket that fibers wait on, which this value still owns.
 
         Returns:
-            True from `bind` to the first `close`.
-        """
-        return self._socket.is_open()
+            The socket.
 
-    def descriptor(self) -> Int32:
-        """Returns the descriptor, for options.
-
-        Returns:
-            The descriptor, valid until the listener is closed; -1 afterwards.
+        Safety:
+            Do not use it after this value is destroyed, and do not destroy it.
         """
-        return self._socket.descriptor()
+        return self._socket
 
     def local_address(self) raises -> SocketAddr:
         """Returns the address that the listener is bound to.

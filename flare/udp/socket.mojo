@@ -5,6 +5,7 @@ from flare.net.error import checked
 from flare.net.socket_ends import local_end, peer_end
 from flare.runtime.datagram_socket import DatagramSocket
 from flare.runtime.socket import FiberSocket
+from flare.runtime.socket_owner import DatagramOwner
 from flare.sys.socket import connect_socket, local_socket_address
 from flare.sys.socket_address import AF_INET, AF_INET6, SocketAddressStorage
 from flare.sys.socket_constants import IPPROTO_UDP
@@ -13,7 +14,7 @@ from .batch import DatagramBatch
 from .multicast import MulticastOptions
 
 
-struct UdpSocket(Movable, MulticastOptions):
+struct UdpSocket(DatagramOwner, Movable, MulticastOptions):
     """A UDP socket; closed when destroyed.
 
     Methods that wait park the calling fiber, or block the program in a script.
@@ -238,39 +239,6 @@ struct UdpSocket(Movable, MulticastOptions):
         A fiber that sends or receives gets `net.closed`.
         """
         self._socket.socket.close()
-
-    def is_open(self) -> Bool:
-        """Returns whether the socket is open.
-
-        Returns:
-            True from `bind` to the first `close`.
-        """
-        return self._socket.socket.is_open()
-
-    def set_receive_timeout_ms(self, timeout_ms: Optional[Int]):
-        """Sets the longest wait for a datagram; 30 seconds by default.
-
-        Args:
-            timeout_ms: The longest wait. 0 receives only datagrams that have
-                arrived; `None` applies only `deadline_in`.
-        """
-        self._socket.socket.set_receive_timeout_ms(timeout_ms)
-
-    def set_send_timeout_ms(self, timeout_ms: Optional[Int]):
-        """Sets the longest wait for room in the kernel; 30 seconds by default.
-
-        Args:
-            timeout_ms: The longest wait; `None` applies only `deadline_in`.
-        """
-        self._socket.socket.set_send_timeout_ms(timeout_ms)
-
-    def descriptor(self) -> Int32:
-        """Returns the descriptor, for options.
-
-        Returns:
-            The descriptor, valid until the socket is closed; -1 afterwards.
-        """
-        return self._socket.socket.descriptor()
 
     def local_address(self) raises -> SocketAddr:
         """Returns the address that the socket is bound to.

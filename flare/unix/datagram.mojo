@@ -1,9 +1,10 @@
 """Sends and receives datagrams over Unix sockets (unix(7))."""
 
-from flare.net import NetError, RawSocket, SocketOptions
+from flare.net import NetError, RawSocket
 from flare.net.error import checked
 from flare.runtime.datagram_socket import DatagramSocket
 from flare.runtime.socket import FiberSocket
+from flare.runtime.socket_owner import DatagramOwner
 from flare.sys.socket import connect_socket
 from flare.sys.socket_address import AF_UNIX, SocketAddressStorage
 
@@ -12,7 +13,7 @@ from .socket_file import MODE_DEFAULT, SocketFile, bind_name
 from .stream import local_name, peer_name
 
 
-struct UnixDatagram(Movable, SocketOptions):
+struct UnixDatagram(DatagramOwner, Movable):
     """A Unix datagram socket; when destroyed, it closes and removes its path.
 
     Waits, timeouts, closing and sharing are as for `UdpSocket`. Within a
@@ -202,39 +203,16 @@ struct UnixDatagram(Movable, SocketOptions):
             self._file.value().remove()
         self._socket.socket.close()
 
-    def is_open(self) -> Bool:
-        """Returns whether the socket is open.
+    def unsafe_socket(self) -> FiberSocket:
+        """Returns the socket that fibers wait on, which this value still owns.
 
         Returns:
-            True from the beginning to the first `close`.
+            The socket.
+
+        Safety:
+            Do not use it after this value is destroyed, and do not destroy it.
         """
-        return self._socket.socket.is_open()
-
-    def set_receive_timeout_ms(self, timeout_ms: Optional[Int]):
-        """Sets the longest wait for a datagram; 30 seconds by default.
-
-        Args:
-            timeout_ms: The longest wait. 0 receives only datagrams that have
-                arrived; `None` applies only `deadline_in`.
-        """
-        self._socket.socket.set_receive_timeout_ms(timeout_ms)
-
-    def set_send_timeout_ms(self, timeout_ms: Optional[Int]):
-        """Sets the longest wait for room at the receiver; 30 seconds by
-        default.
-
-        Args:
-            timeout_ms: The longest wait; `None` applies only `deadline_in`.
-        """
-        self._socket.socket.set_send_timeout_ms(timeout_ms)
-
-    def descriptor(self) -> Int32:
-        """Returns the descriptor, for options.
-
-        Returns:
-            The descriptor, valid until the socket is closed; -1 afterwards.
-        """
-        return self._socket.socket.descriptor()
+        return self._socket.socket
 
     def local_address(self) raises -> UnixAddr:
         """Returns the address that the socket is bound to.

@@ -1,9 +1,10 @@
 """Accepts connections at a Unix socket (unix(7))."""
 
-from flare.net import NetError, RawSocket, SocketOptions
+from flare.net import NetError, RawSocket
 from flare.net.error import checked
 from flare.runtime.fiber import NO_DEADLINE
 from flare.runtime.socket import FiberSocket
+from flare.runtime.socket_owner import SocketOwner
 from flare.sys.socket import listen_socket
 
 from .address import UnixAddr, about
@@ -11,7 +12,7 @@ from .socket_file import MODE_DEFAULT, SocketFile, bind_name
 from .stream import UnixStream, local_name, open_stream
 
 
-struct UnixListener(Movable, SocketOptions):
+struct UnixListener(Movable, SocketOwner):
     """A listening Unix socket; when destroyed, it closes and removes its path.
 
     One fiber accepts at a time. An idle listener may be moved to another
@@ -110,21 +111,16 @@ struct UnixListener(Movable, SocketOptions):
         """
         _close(self._socket, self._file)
 
-    def is_open(self) -> Bool:
-        """Returns whether the listener is open.
+    def unsafe_socket(self) -> FiberSocket:
+        """Returns the socket that fibers wait on, which this value still owns.
 
         Returns:
-            True from `bind` to the first `close`.
-        """
-        return self._socket.is_open()
+            The socket.
 
-    def descriptor(self) -> Int32:
-        """Returns the descriptor, for options.
-
-        Returns:
-            The descriptor, valid until the listener is closed; -1 afterwards.
+        Safety:
+            Do not use it after this value is destroyed, and do not destroy it.
         """
-        return self._socket.descriptor()
+        return self._socket
 
     def local_address(self) raises -> UnixAddr:
         """Returns the address that the listener is bound to.
