@@ -7,7 +7,8 @@ is complete, so that requests are answered in the order in which they came.
 from flare.core import Buffer, PointerTo
 from flare.http.builders import refusal, service_unavailable
 from flare.http.exchange import Exchange, ExchangeStage
-from flare.proto.h1 import H1Error, H1Event
+from flare.proto.event import HttpEvent
+from flare.proto.h1 import H1Error
 from flare.runtime.fiber import Fiber
 
 from ..exchange.departures import connection_lost
@@ -99,9 +100,11 @@ def advance(c: PointerTo[ConnectionState]) -> Bool:
 
 
 @always_inline
-def _handle(c: PointerTo[ConnectionState], x: Exchange, event: H1Event) -> Bool:
+def _handle(
+    c: PointerTo[ConnectionState], x: Exchange, event: HttpEvent
+) -> Bool:
     var pool = worker_of(c)[].reactor.buffers()
-    if event.kind == H1Event.REQUEST_HEAD:
+    if event.kind == HttpEvent.REQUEST_HEAD:
         hand_head_over(c, x, event.consumed)
         if c[].window.buffer:
             consume(c, pool, event.consumed)
@@ -113,7 +116,7 @@ def _handle(c: PointerTo[ConnectionState], x: Exchange, event: H1Event) -> Bool:
             x[].content.is_complete = True
             return _start(c, x)
         return True
-    if event.kind == H1Event.DATA:
+    if event.kind == HttpEvent.DATA:
         if x[].stage == ExchangeStage.HEAD:
             return _drain(c, event)
         if not _add_content(c, x, event):
@@ -125,16 +128,16 @@ def _handle(c: PointerTo[ConnectionState], x: Exchange, event: H1Event) -> Bool:
 
 @always_inline
 def _handle_other(
-    c: PointerTo[ConnectionState], x: Exchange, event: H1Event
+    c: PointerTo[ConnectionState], x: Exchange, event: HttpEvent
 ) -> Bool:
     var pool = worker_of(c)[].reactor.buffers()
     # Octets after an answered request do not belong to it.
     var is_dropped = x[].stage == ExchangeStage.HEAD
-    if event.kind == H1Event.TRAILERS and not is_dropped:
+    if event.kind == HttpEvent.TRAILERS and not is_dropped:
         worker_of(c)[].make_room(x[].content.trailers, event.consumed)
         x[].content.trailers.append(window(c)[: event.consumed])
     consume(c, pool, event.consumed)
-    if event.kind == H1Event.END_OF_MESSAGE:
+    if event.kind == HttpEvent.END_OF_MESSAGE:
         x[].content.is_complete = True
         if x[].stage == ExchangeStage.STARTING:
             return _start_behind(c, x)
@@ -143,9 +146,9 @@ def _handle_other(
             return True
         _wake(x[].waiter)
         return False
-    if event.kind == H1Event.TRAILERS:
+    if event.kind == HttpEvent.TRAILERS:
         return True
-    if event.kind == H1Event.NEED_OCTETS:
+    if event.kind == HttpEvent.NEED_OCTETS:
         if x[].is_running() and refuse_excess(c, x):
             return False
         if x[].stage == ExchangeStage.STARTING:
@@ -156,18 +159,18 @@ def _handle_other(
             if rest == 0:
                 drop_exchange(c)
         return event.consumed > 0
-    if event.kind == H1Event.GOING_AWAY:
+    if event.kind == HttpEvent.GOING_AWAY:
         drop_exchange(c)
         end_behind_output(c)
         return False
-    if event.kind == H1Event.RESET:
+    if event.kind == HttpEvent.RESET:
         connection_lost(c)
     return False
 
 
 @always_inline
 def _add_content(
-    c: PointerTo[ConnectionState], x: Exchange, event: H1Event
+    c: PointerTo[ConnectionState], x: Exchange, event: HttpEvent
 ) -> Bool:
     """Adds received content to the request.
 
@@ -193,7 +196,7 @@ def _add_content(
     return True
 
 
-def _drain(c: PointerTo[ConnectionState], event: H1Event) -> Bool:
+def _drain(c: PointerTo[ConnectionState], event: HttpEvent) -> Bool:
     """Drops content that came after its response was written."""
     # Chunk sizes and extensions count too.
     c[].h1.drained += event.consumed
