@@ -47,7 +47,7 @@ struct Buffer(Movable, Sized):
         """Creates an empty buffer with memory of its own.
 
         Args:
-            capacity: Octets that fit before it grows; at least 1.
+            capacity: The number of octets that fit before it grows; at least 1.
         """
         self._octets = allocate_octets(capacity)
         self._lender = None

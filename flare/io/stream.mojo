@@ -74,8 +74,8 @@ def copy[R: Reader, W: Writer](reader: R, writer: W, limit: Int) raises -> Int:
     Args:
         reader: The reader, read to its end.
         writer: The writer.
-        limit: The most octets. If there are more, the first `limit` are
-            written before the error is raised.
+        limit: The maximum number of octets. If there are more, the call writes
+            the first `limit`, then raises the error.
 
     Returns:
         The number of octets copied.

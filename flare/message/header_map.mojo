@@ -143,7 +143,7 @@ struct HeaderMap(Copyable, Iterable, Movable, Sized, Writable):
             section: The lines; not a view of this map.
 
         Returns:
-            False if they do not fit; then none was added.
+            False if the lines do not fit; the map is then unchanged.
 
         Safety:
             Each name is a token, and no value has a control octet.

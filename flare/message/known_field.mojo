@@ -76,7 +76,7 @@ def known_received_field(
     """Returns the number of a field name inside a head, in any case.
 
     Octets precede the name there, so vectors that end at its colon never leave
-    the head, however close to the end the name is.
+    the head, even if the name is at the end.
 
     Args:
         p: The front of the window.

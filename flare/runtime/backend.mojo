@@ -142,8 +142,8 @@ trait Backend(TrivialRegisterPassable):
     ) -> Int:
         """Accepts a connection, sends a short answer and closes at once.
 
-        Octets that have arrived are read first: closing with unread octets
-        would reset the connection, and the client would lose the answer.
+        It first reads octets that have arrived. Otherwise closing would reset
+        the connection, and the client would lose the answer.
 
         Args:
             listener: A listening socket that no operation uses.

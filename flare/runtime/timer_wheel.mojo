@@ -139,9 +139,9 @@ struct TimerWheel(TrivialRegisterPassable):
         """Sets the deadline of an entry, armed or idle.
 
         The entry becomes due at the first `advance` that reaches the deadline.
-        If the deadline is in the past, that is the next `advance`, whatever
-        its time. So an owner that arms its own due entry again cannot trap a
-        loop over `next_due`.
+        If the deadline is in the past, that is the next `advance` to any time.
+        So an owner that arms its own due entry again cannot trap a loop over
+        `next_due`.
 
         Args:
             entry: The entry, which must not move while it is armed.

@@ -195,7 +195,8 @@ struct DatagramSlots(TrivialRegisterPassable):
             descriptor: A datagram socket.
 
         Returns:
-            How many slots are used now, or a negated errno; then none is.
+            The number of used slots, or a negated errno, which leaves none
+            used.
         """
         ref s = self._state[]
         s.used = 0

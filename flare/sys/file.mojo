@@ -33,7 +33,7 @@ def close_descriptor(descriptor: Int32) -> Int:
     """Closes a descriptor.
 
     Args:
-        descriptor: The descriptor; it is gone whatever is returned.
+        descriptor: The descriptor; closed even if the call returns an error.
 
     Returns:
         0, or the negated errno.

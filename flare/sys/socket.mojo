@@ -62,7 +62,7 @@ def open_socket_pair(
         non_blocking: Whether calls fail with `EAGAIN` instead of waiting.
 
     Returns:
-        0, or a negated errno; then the descriptors are left as they were.
+        0, or a negated errno, which leaves the descriptors unchanged.
     """
     var pair = Array[c_int, 2](fill=-1)
     var result = result_or_errno(

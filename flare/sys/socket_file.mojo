@@ -136,8 +136,8 @@ def open_file_itself(path: StringSlice) -> Int:
         path: The path, without NUL; a symbolic link at its end is not followed.
 
     Returns:
-        A descriptor that stands for this very file, whatever becomes of the
-        path; or a negated errno.
+        A descriptor of the file, even if the path later leads to another one;
+        or a negated errno.
     """
     var name = _terminated(path)
     var result = result_or_errno(

@@ -203,8 +203,8 @@ struct UdpSocket(DatagramOwner, Movable, MulticastOptions):
             start: The index of the first one to send.
 
         Returns:
-            The number sent, which may be less than the rest of the batch; then
-            call again with a higher `start`. 0 for an empty batch.
+            The number sent; 0 for an empty batch. If it is less than the rest
+            of the batch, call again with a higher `start`.
 
         Raises:
             Error: As `send_to` does, for the first datagram.

@@ -88,8 +88,8 @@ struct _DecoderState(Movable):
 struct ContentDecoder(Movable):
     """Decodes content as it arrives, in pieces of any size.
 
-    If no octets arrive at all, the content is empty, whatever the codings:
-    servers send that. After an error, further calls raise the same error.
+    If no octets arrive at all, the content is empty, with any codings: servers
+    send that. After an error, further calls raise the same error.
     """
 
     var _state: PointerTo[_DecoderState]

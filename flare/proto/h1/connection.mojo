@@ -109,12 +109,12 @@ struct H1State(Movable):
 
     @always_inline
     def owes_plain_response(self) -> Bool:
-        """Returns whether a server owes a plain response.
+        """Returns whether the response that is due may be a plain one.
 
         Returns:
-            True if a whole HTTP/1.1 request was received and the head of the
-            response is due. The response may have content, and leaves the
-            connection open.
+            True if a whole HTTP/1.1 request was received, the head of the
+            response is due, the response may have content, and the connection
+            stays open.
         """
         # The octets of the word in the order of the fields; the method says
         # nothing here.

@@ -449,8 +449,8 @@ struct H1Machine(TrivialRegisterPassable):
         client whose window is empty.
 
         Returns:
-            Octets that may be received in place before `next_event` sees them;
-            0 if the next octet may be something else.
+            The number of octets that may be received in place, without
+            `next_event`; 0 if the next octet may not be body.
         """
         ref s = self.state[]
         if s.has_ended or s.response != SideState.BODY:

@@ -24,10 +24,9 @@ from .stream_state import (
 struct ClientStream(Movable, Reader, Writer):
     """One exchange, from `HttpClient.open` or `HttpClient.stream`.
 
-    Write the content and call `end`; then read the response with `status`,
-    `headers` and `read`. One fiber may write while another reads. Each wait
-    has the limit of the client's configuration. The length of the contents has
-    no limit.
+    Write the content and call `end`, then read the response with `status`,
+    `headers` and `read`. One fiber may write while another reads. Each wait has
+    the limit of the client's configuration. Contents may have any length.
 
     After the response was read to its end, the connection returns to the
     client's pool. If the stream is dropped earlier, the connection is closed.

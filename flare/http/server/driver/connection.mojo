@@ -152,7 +152,9 @@ struct Connection(TrivialRegisterPassable):
         self.settle()
 
     def abort(self):
-        """Ends the connection at once, whatever is in progress."""
+        """Ends the connection at once, with its requests and responses in
+        progress.
+        """
         connection_lost(self.state)
         self.settle()
 

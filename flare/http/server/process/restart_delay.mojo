@@ -13,9 +13,9 @@ comptime _LONGEST_MS = 5000
 struct RestartDelay(Copyable, Movable):
     """Computes the delay before a worker's restart from its early deaths.
 
-    A worker that starts to serve is restarted within 50 ms, however often it
-    dies. Otherwise a client that crashes it could deny service to others. A
-    worker that dies before it serves is restarted after up to 5 s, because
+    A worker that dies after it has served is restarted within 50 ms, even if it
+    dies often. Otherwise a client that crashes it could deny service to others.
+    A worker that dies before it serves is restarted after up to 5 s, because
     faster retries help no client.
     """
 
