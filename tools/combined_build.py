@@ -7,16 +7,30 @@ which `main` runs is decided by the name that it was started by.
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
 ENTRY = "all_programs"
+# A program that exports functions replaces those of the runtime, for all that is
+# built with it; and it can only where it is not built with others.
+_EXPORTS = re.compile(r"^@export\(", re.MULTILINE)
+
+
+def is_alone(source: Path) -> bool:
+    """Tells whether a program does what its name says only if built alone."""
+    return bool(_EXPORTS.search(source.read_text()))
+
+
+def name_of(source: Path) -> str:
+    """Names a program: `all.mojo` runs what its folder is called after."""
+    return source.parent.name if source.stem == "all" else source.stem
 
 
 def module_of(source: Path) -> str:
     """Names the copy of a program: names of examples begin with digits, which
     no module's may."""
-    return f"program_{source.stem}"
+    return f"program_{name_of(source)}"
 
 
 def write_sources(sources: list[Path], folder: Path) -> Path:
@@ -28,12 +42,12 @@ def write_sources(sources: list[Path], folder: Path) -> Path:
     for source in sources:
         module = module_of(source)
         shutil.copyfile(source, folder / f"{module}.mojo")
-        lines.append(f"from {module} import main as main_of_{source.stem}")
+        lines.append(f"from {module} import main as main_of_{name_of(source)}")
     lines += ["", "", "def main() raises:", "    var name = String(argv()[0])"]
     for source in sources:
         lines += [
-            f'    if name.endswith("/{source.stem}"):',
-            f"        return main_of_{source.stem}()",
+            f'    if name.endswith("/{name_of(source)}"):',
+            f"        return main_of_{name_of(source)}()",
         ]
     lines += ['    raise Error("no program is called ", name)', ""]
     entry = folder / f"{ENTRY}.mojo"

@@ -1,12 +1,14 @@
 """Checks that each fuzz harness finds the faults planted for it.
 
 Each fuzz/planted/<module>/<fault>.fault replaces one text in one source of a
-copy of the tree; fuzz/fuzz_<module>.mojo must then exit with 1.
+copy of the tree; fuzz/fuzz_<module>.mojo must then exit with 1. Harnesses that
+do not import each other's faulty sources are built as one program.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import hashlib
 import re
 import shutil
@@ -16,7 +18,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Callable
 
+from combined_build import is_alone, link, write_sources
 from run_tests import (
     ASSERTED,
     BINARY_SECONDS_MAX,
@@ -25,6 +29,8 @@ from run_tests import (
     ROOT,
     run,
 )
+from tidy_rooms import Tree
+from tidy_source import Source
 
 RUNS_MAX = 300_000
 FAULTS_MIN = 3
@@ -63,61 +69,162 @@ def parse_fault(path: Path) -> Fault:
     return Fault(path, **match.groupdict())
 
 
-def plant(fault: Fault, root: Path, copy: Path) -> None:
-    """Makes `copy` a tree of links to `root` that differs in one file."""
-    source = root / fault.file
-    if not source.is_file():
-        raise FaultError(f"{fault.file} does not exist")
-    text = source.read_text()
-    count = text.count(fault.old)
-    if count != 1:
-        raise FaultError(f"the old text occurs {count} times in {fault.file}")
-    folder = Path()
-    for part in Path(fault.file).parts:
-        target = copy / folder
-        target.mkdir(exist_ok=True)
-        for entry in (root / folder).iterdir():
-            is_private = entry.name.startswith(".") or entry.name == "build"
-            if entry.name != part and not is_private:
-                (target / entry.name).symlink_to(entry)
-        folder /= part
-    changed = text.replace(fault.old, fault.new)
-    (copy / fault.file).write_text(changed)
+def plant(faults: list[Fault], root: Path, copy: Path) -> None:
+    """Makes `copy` a tree of links to `root` that differs in the files of the
+    faults."""
+    changed = {}
+    for fault in faults:
+        source = root / fault.file
+        if not source.is_file():
+            raise FaultError(f"{fault.file} does not exist")
+        text = source.read_text()
+        count = text.count(fault.old)
+        if count != 1:
+            raise FaultError(
+                f"the old text occurs {count} times in {fault.file}"
+            )
+        changed[Path(fault.file)] = text.replace(fault.old, fault.new)
+    _link(Path(), changed, root, copy)
 
 
-def try_fault(fault: Fault, runs: int) -> tuple[bool, str]:
-    """Plants a fault, runs its harness and tells whether it was found."""
+def _link(
+    folder: Path, changed: dict[Path, str], root: Path, copy: Path
+) -> None:
+    (copy / folder).mkdir(exist_ok=True)
+    for entry in (root / folder).iterdir():
+        path = entry.relative_to(root)
+        if entry.name.startswith(".") or entry.name == "build":
+            continue
+        if path in changed:
+            (copy / path).write_text(changed[path])
+        elif any(path in other.parents for other in changed):
+            _link(path, changed, root, copy)
+        else:
+            (copy / path).symlink_to(entry)
+
+
+def sources_of(root: Path) -> Callable[[str], frozenset[str]]:
+    """Returns the function that lists the sources of a harness: its own, and
+    all that it imports."""
+    files = [
+        file
+        for folder in ("flare", "fuzz", "tests")
+        for file in sorted((root / folder).glob("**/*.mojo"))
+    ]
+    tree = Tree(
+        [
+            Source(file.relative_to(root).as_posix(), file.read_text())
+            for file in files
+        ]
+    )
+
+    @functools.lru_cache
+    def find(harness: str) -> frozenset[str]:
+        found: set[str] = set()
+        left = [f"fuzz/{harness}"]
+        while left:
+            module = left.pop()
+            if module in found or module not in tree.sources:
+                continue
+            found.add(module)
+            left += [target for target, _ in tree.imports(module)]
+        return frozenset(f"{module}.mojo" for module in found)
+
+    return find
+
+
+def group(
+    faults: list[Fault], sources: Callable[[str], frozenset[str]], root: Path
+) -> list[list[Fault]]:
+    """Divides faults into groups that can be planted together: each harness
+    imports no faulty source but its own."""
+    groups: list[list[Fault]] = []
+    alone: list[list[Fault]] = []
+    for fault in sorted(faults, key=lambda one: -len(sources(one.harness))):
+        if is_alone(root / "fuzz" / f"{fault.harness}.mojo"):
+            alone.append([fault])
+            continue
+        for members in groups:
+            if all(
+                fault.file not in sources(other.harness)
+                and other.file not in sources(fault.harness)
+                for other in members
+            ):
+                members.append(fault)
+                break
+        else:
+            groups.append([fault])
+    return groups + alone
+
+
+def try_group(faults: list[Fault], runs: int) -> list[bool]:
+    """Plants faults, runs their harnesses, prints and returns for each whether
+    it was found."""
+    started = time.monotonic()
     # Always the same place: the paths in a binary are part of the key by which
     # the compiler finds again what it has built before.
-    holder = ROOT / "build/planted" / fault.path.parent.name / fault.path.stem
+    first = faults[0].path
+    holder = ROOT / "build/planted" / first.parent.name / first.stem
     shutil.rmtree(holder, ignore_errors=True)
     try:
-        copy = holder / "tree"
-        copy.mkdir(parents=True)
-        plant(fault, ROOT, copy)
-        binary = holder / fault.harness
-        source = copy / "fuzz" / f"{fault.harness}.mojo"
-        built = run(
-            [str(MOJO), "build", *ASSERTED, "-I", str(copy), "-o", str(binary),
-             str(source)],
-            BUILD_SECONDS_MAX,
-        )
-        if built.code != 0:
-            return False, "does not compile\n" + built.output
-        command = [str(binary), "--runs", str(runs)]
-        finished = run(command, BINARY_SECONDS_MAX)
-        if finished.timed_out:
-            return False, f"no finding in {BINARY_SECONDS_MAX} s"
-        if finished.code != 1:
-            return False, f"no finding in {runs} runs"
-        match = FOUND.search(finished.output)
-        if not match:
-            return False, "exit code 1 without a run\n" + finished.output
-        return True, f"run {match.group(1)}"
-    except FaultError as error:
-        return False, str(error)
+        (holder / "tree").mkdir(parents=True)
+        try:
+            plant(faults, ROOT, holder / "tree")
+            problem = build(faults, holder)
+        except FaultError as error:
+            problem = str(error)
+        if problem and len(faults) > 1:
+            # Each says alone what is wrong with it.
+            return [one for each in faults for one in try_group([each], runs)]
+        seconds = time.monotonic() - started
+        print(f"{len(faults)} built in {seconds:.1f} s", flush=True)
+        found = []
+        for fault in faults:
+            is_found, what = False, problem
+            if not problem:
+                is_found, what = run_harness(holder / fault.harness, runs)
+            verdict = "found " if is_found else "MISSED"
+            name = fault.path.relative_to(ROOT / "fuzz/planted").as_posix()
+            print(f"{verdict} {name}: {what}", flush=True)
+            found.append(is_found)
+        return found
     finally:
-        shutil.rmtree(holder)
+        shutil.rmtree(holder, ignore_errors=True)
+
+
+def build(faults: list[Fault], holder: Path) -> str:
+    """Builds the harnesses in a faulty tree; returns what the compiler says
+    where that fails."""
+    tree = holder / "tree"
+    harnesses = [tree / "fuzz" / f"{fault.harness}.mojo" for fault in faults]
+    if len(faults) == 1:
+        binary, entry = holder / faults[0].harness, harnesses[0]
+    else:
+        entry = write_sources(harnesses, holder / "programs")
+        binary = holder / "programs" / "harnesses"
+    built = run(
+        [str(MOJO), "build", *ASSERTED, "-I", str(tree), "-o", str(binary),
+         str(entry)],
+        BUILD_SECONDS_MAX,
+    )
+    if built.code != 0:
+        return "does not compile\n" + built.output
+    if len(faults) > 1:
+        link(binary, [holder / fault.harness for fault in faults])
+    return ""
+
+
+def run_harness(binary: Path, runs: int) -> tuple[bool, str]:
+    """Runs a harness; returns whether it has found something, and what."""
+    finished = run([str(binary), "--runs", str(runs)], BINARY_SECONDS_MAX)
+    if finished.timed_out:
+        return False, f"no finding in {BINARY_SECONDS_MAX} s"
+    if finished.code != 1:
+        return False, f"no finding in {runs} runs"
+    match = FOUND.search(finished.output)
+    if not match:
+        return False, "exit code 1 without a run\n" + finished.output
+    return True, f"run {match.group(1)}"
 
 
 def one_for_each(paths: list[Path], root: Path) -> list[Path]:
@@ -152,25 +259,11 @@ def unplantable(paths: list[Path], root: Path) -> list[str]:
     for path in paths:
         try:
             with tempfile.TemporaryDirectory() as copy:
-                plant(parse_fault(path), root, Path(copy))
+                plant([parse_fault(path)], root, Path(copy))
         except FaultError as error:
             name = path.relative_to(root).as_posix()
             problems.append(f"{name}: {error}")
     return problems
-
-
-def report(path: Path, runs: int) -> bool:
-    """Tries one fault, prints the verdict and returns whether it was found."""
-    started = time.monotonic()
-    try:
-        found, what = try_fault(parse_fault(path), runs)
-    except FaultError as error:
-        found, what = False, str(error)
-    verdict = "found " if found else "MISSED"
-    name = path.relative_to(ROOT / "fuzz/planted").as_posix()
-    seconds = time.monotonic() - started
-    print(f"{verdict} {name}: {what} ({seconds:.1f} s)", flush=True)
-    return found
 
 
 def main() -> int:
@@ -197,8 +290,10 @@ def main() -> int:
         return 1 if problems else 0
     if options.sample:
         paths = one_for_each(paths, ROOT)
+    groups = group([parse_fault(path) for path in paths], sources_of(ROOT), ROOT)
     with ThreadPoolExecutor(options.jobs) as pool:
-        found = list(pool.map(lambda path: report(path, options.runs), paths))
+        tried = pool.map(lambda one: try_group(one, options.runs), groups)
+        found = [one for members in tried for one in members]
     problems = few_faults(ROOT)
     for problem in problems:
         print(problem)

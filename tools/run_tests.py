@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from combined_build import link, module_of, write_sources
+from combined_build import is_alone, link, module_of, write_sources
 from library_package import include_options, precompile
 from suite_report import declared_tests, parse_report
 from tested_programs import build_together as build_tested_programs
@@ -31,10 +31,7 @@ TEST_SECONDS_MAX = 60
 # From how many programs on it pays to parse the library once, and to build
 # small programs as one.
 MANY = 4
-COMBINED_KINDS = ("fuzz", "example")
-# A program that exports functions replaces those of the runtime, for all that is
-# built with it; and it can only where it is not built with others.
-EXPORTS = re.compile(r"^@export\(", re.MULTILINE)
+COMBINED_KINDS = ("tests", "fuzz", "example")
 NOT_LISTED_ADVICE = """
 `__functions_in_module()` of Mojo 1.2 can end early at a function that stands
 between the tests. Put every other function of the module below the last test.
@@ -51,6 +48,7 @@ ENVIRONMENT = {
 # What draws its inputs checks each assertion too: a mistake shows where it is
 # made, not only where it happens to do harm.
 ASSERTED = ["-D", "ASSERT=all"]
+ASSERTED_SUITE = "tests/simulation"
 
 
 @dataclass
@@ -111,7 +109,9 @@ def together_of(kind: str, items: list[Item]) -> list[Item]:
     return [
         item
         for item in items
-        if item.kind == kind and not EXPORTS.search(item.source.read_text())
+        if item.kind == kind
+        and item.name != ASSERTED_SUITE
+        and not is_alone(item.source)
     ]
 
 
@@ -182,17 +182,18 @@ class Runner:
         if finished.code == 0:
             link(binary, [item.binary for item in items])
             for item in items:
+                places = (f"/{module_of(item.source)}.mojo:", f"/{item.name}/")
                 own = [
                     line
                     for line in finished.output.splitlines()
-                    if f"/{module_of(item.source)}.mojo:" in line
+                    if any(place in line for place in places)
                 ]
                 self.built[item.name] = Finished(0, "\n".join(own))
 
     def build(self, item: Item) -> Finished:
         if item.name in self.built:
             return self.built[item.name]
-        is_asserted = item.kind == "fuzz" or item.name == "tests/simulation"
+        is_asserted = item.kind == "fuzz" or item.name == ASSERTED_SUITE
         return self.compile(item.source, item.binary, is_asserted)
 
     def compile(
@@ -359,6 +360,7 @@ def main() -> int:
             pool.submit(runner.build_together, kind, members)
             for kind in COMBINED_KINDS
             if len(members := together_of(kind, items)) >= MANY
+            and not options.asan
         ]
         if sum(item.kind == "python" for item in items) >= MANY:
             together.append(pool.submit(build_tested_programs))

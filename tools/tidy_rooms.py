@@ -113,6 +113,7 @@ class Tree:
         self.sources = {
             source.path.removesuffix(".mojo"): source for source in sources
         }
+        self._roots = {source.path.split("/")[0] for source in sources}
 
     def imports(self, module: str) -> Iterator[tuple[str, int]]:
         """Lists the modules that a module imports, with the line."""
@@ -129,7 +130,7 @@ class Tree:
 
     def _base(self, module: str, name: str) -> str | None:
         if not name.startswith("."):
-            is_ours = name == "flare" or name.startswith("flare.")
+            is_ours = name.split(".")[0] in self._roots
             return name.replace(".", "/") if is_ours else None
         climb = len(name) - len(name.lstrip("."))
         parts = module.split("/")[:-climb]

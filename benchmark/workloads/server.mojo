@@ -154,7 +154,7 @@ def _echo(req: Request, stream: UpgradedStream) raises:
 
 
 def worker(req: Request) raises -> Response:
-    var number = req.unsafe_exchange()[].worker
+    var number = req.unsafe_exchange()[].host.worker
     return ok(String(number, " ", process_id()))
 
 

@@ -38,7 +38,7 @@ from flare.sys.thread import start_thread
 
 def who(req: Request) raises -> Response:
     var x = req.unsafe_exchange()
-    return ok(String(process_id(), " ", x[].worker, " ", x[].request_id))
+    return ok(String(process_id(), " ", x[].host.worker, " ", x[].request_id))
 
 
 def delay(req: Request) raises -> Response:

@@ -29,7 +29,9 @@ def slow(req: Request) raises -> Response:
 
 
 def cpus(req: Request) raises -> Response:
-    return ok(String(req.unsafe_exchange()[].worker, " ", len(allowed_cpus())))
+    return ok(
+        String(req.unsafe_exchange()[].host.worker, " ", len(allowed_cpus()))
+    )
 
 
 @fieldwise_init

@@ -8,9 +8,11 @@ from pathlib import Path
 from planted import (
     FaultError,
     few_faults,
+    group,
     one_for_each,
     parse_fault,
     plant,
+    sources_of,
     unplantable,
 )
 from run_tests import ROOT, run
@@ -66,19 +68,54 @@ class PlantedTest(unittest.TestCase):
                 self.fault(text)
 
     def test_planting_changes_the_copy_and_not_the_tree(self):
-        plant(self.fault(), self.root, self.copy)
+        plant([self.fault()], self.root, self.copy)
         planted = (self.copy / "flare/net/a.mojo").read_text()
         self.assertEqual(planted, "def f():\n    if n > 256:\n        raise\n")
         self.assertIn("> 255", (self.root / "flare/net/a.mojo").read_text())
         self.assertEqual((self.copy / "flare/net/b.mojo").read_text(), "b")
         self.assertEqual((self.copy / "flare/core/c.mojo").read_text(), "c")
 
+    def test_several_faults_lie_in_one_copy(self):
+        self.write("flare/net/b.mojo", "def g():\n    if n > 255:\n        raise\n")
+        other = self.fault(FAULT.replace("net/a", "net/b"))
+        plant([self.fault(), other], self.root, self.copy)
+        for name in ("a", "b"):
+            planted = (self.copy / f"flare/net/{name}.mojo").read_text()
+            self.assertIn("> 256", planted)
+        self.assertEqual((self.copy / "flare/core/c.mojo").read_text(), "c")
+
+    def test_faults_lie_together_where_no_harness_imports_that_of_another(self):
+        self.write("flare/net/__init__.mojo", "from .a import f, g\n")
+        self.write("fuzz/fuzz_a.mojo", "from flare.net import f\n")
+        self.write("fuzz/fuzz_b.mojo", "from fuzz.model import M\n")
+        self.write("fuzz/fuzz_c.mojo", "from flare.core.c import h\n")
+        self.write("fuzz/fuzz_d.mojo", '@export("f")\ndef f(): ...\n')
+        self.write("fuzz/model.mojo", "from flare.net.b import g\n")
+        self.write("flare/net/b.mojo", "from .a import f\n")
+        faults = [
+            parse_fault(self.path_of("a", "flare/net/a.mojo")),
+            parse_fault(self.path_of("b", "flare/net/b.mojo")),
+            parse_fault(self.path_of("c", "flare/core/c.mojo")),
+            parse_fault(self.path_of("a", "flare/net/a.mojo", "y")),
+            parse_fault(self.path_of("d", "flare/core/d.mojo")),
+        ]
+        groups = group(faults, sources_of(self.root), self.root)
+        names = [[fault.path.parent.name for fault in one] for one in groups]
+        # The harness of b imports the fault of a, though by a second module.
+        # That of d must be built alone.
+        self.assertEqual(names, [["b", "c"], ["a"], ["a"], ["d"]])
+
+    def path_of(self, harness, file, name="x"):
+        path = f"fuzz/planted/{harness}/{name}.fault"
+        self.write(path, FAULT.replace("flare/net/a.mojo", file))
+        return self.root / path
+
     def test_old_text_must_occur_exactly_once(self):
         rows = ["nothing", "    if n > 255:\n        raise\n" * 2]
         for row in rows:
             self.write("flare/net/a.mojo", row)
             with self.assertRaisesRegex(FaultError, "occurs [02] times"):
-                plant(self.fault(), self.root, self.copy)
+                plant([self.fault()], self.root, self.copy)
 
     def test_faults_that_no_longer_fit_are_listed(self):
         path = self.root / "fuzz/planted/a/x.fault"

@@ -196,6 +196,21 @@ class RunnerTest(unittest.TestCase):
         self.assertIn("four", outcomes[2].output)
         self.assertEqual([x.warnings for x in outcomes], [0, 0, 0, 1])
 
+    def test_suites_that_are_built_as_one_are_tested_one_by_one(self):
+        self.write("tests/__init__.mojo", '"""Holds tests."""\n')
+        items = []
+        for name, second in (("first", FAILING), ("second", ABORTING)):
+            self.write(f"tests/{name}/__init__.mojo", '"""Holds tests."""\n')
+            self.write(f"tests/{name}/test_a.mojo", PASSING)
+            self.write(f"tests/{name}/test_b.mojo", second)
+            text = ALL.replace("tests.sample", f"tests.{name}")
+            items.append(Item("tests", self.write(f"tests/{name}/all.mojo", text)))
+        runner = Runner(self.options)
+        runner.build_together("tests", items)
+        self.assertEqual(len(runner.built), 2)
+        outcomes = [runner.test(item) for item in items]
+        self.assertEqual([(x.passed, x.failed) for x in outcomes], [(4, 1), (3, 2)])
+
     def test_a_program_that_does_not_build_leaves_the_others(self):
         right = "def main():\n    pass\n"
         outcomes = self.examples(right, "def main(:\n", right, "")
