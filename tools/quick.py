@@ -1,11 +1,10 @@
-"""Builds a server quickly: the driver is compiled once, the program each time.
+"""Builds a program of a checkout quickly, as `mojo build` does with the wheel.
 
     tools/quick.py hello.mojo [-o hello] [-- OPTIONS OF mojo build]
 
-The driver, which is the same for all programs, becomes a shared library in
-`build/quick`, and the library a precompiled package. Both are made again when a
-source of flare has changed, the driver also for another compiler or processor.
-The program finds it by its RUNPATH.
+The driver library (tools/driver_library.py) is made in `build/quick`, and the
+sources become a precompiled package. Both are made again when a source of flare
+has changed, or the compiler. The program finds the library by its RUNPATH.
 This is for the loop of change and trial: a program to ship or to measure is
 built whole, with `mojo build`.
 """
@@ -14,48 +13,37 @@ from __future__ import annotations
 
 import argparse
 import fcntl
-import hashlib
 import os
-import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from library_package import digest, precompile
+from driver_library import (
+    build_options,
+    driver_digest,
+    driver_name,
+    write_calling_sources,
+)
+from library_package import precompile
 
 ROOT = Path(__file__).resolve().parent.parent
 MOJO = Path(os.environ.get("MOJO", ROOT / ".venv/bin/mojo"))
-DRIVER = ROOT / "tools" / "quick" / "driver.mojo"
 FOLDER = ROOT / "build" / "quick"
-CPU_FILE = Path("/proc/cpuinfo")
+PACKAGE = ROOT / "build" / "package"
 SECONDS_MAX = 900
-# With these, program and driver would have other layouts or other code.
-REFUSED = ("--sanitize", "--target", "--march", "--mcpu", "ASSERT")
 
 
 class QuickError(Exception):
     """Says why there is no program."""
 
 
-def driver_digest() -> str:
-    """Sums up all that layouts and code of the driver depend on: the sources,
-    the compiler and the processor."""
-    version = subprocess.run(
-        [str(MOJO), "--version"], stdout=subprocess.PIPE, check=True
-    ).stdout
-    cpu = re.search(r"^(?:flags|Features)\s*:.*", CPU_FILE.read_text(), re.M)
-    parts = (digest(ROOT).encode(), DRIVER.read_bytes(), version)
-    processor = cpu[0].encode() if cpu else b""
-    return hashlib.sha256(b"\0".join((*parts, processor))).hexdigest()[:24]
-
-
-def mojo_build(*arguments: str) -> None:
-    """Runs the compiler over precompiled sources."""
-    package = ROOT / "build" / "package"
+def run_mojo(*arguments: str) -> str:
+    """Runs the compiler; gives what it printed."""
     done = subprocess.run(
-        [str(MOJO), "build", "-I", str(package), "-I", str(ROOT), *arguments],
+        [str(MOJO), *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -68,44 +56,52 @@ def mojo_build(*arguments: str) -> None:
     )
     if done.returncode != 0:
         raise QuickError(done.stdout)
-    if done.stdout:
-        print(done.stdout, end="", file=sys.stderr)
+    return done.stdout
 
 
-def make_driver(stamp: str) -> None:
-    """Makes package and driver unless they are there."""
+def make_driver() -> Path:
+    """Makes library and package unless they are there; gives their folder."""
+    stamp = driver_digest(ROOT, run_mojo("--version").encode())
     FOLDER.mkdir(parents=True, exist_ok=True)
     with open(FOLDER / "lock", "w") as lock:
         # Two builds at the same time make them once.
         fcntl.flock(lock, fcntl.LOCK_EX)
+        library = FOLDER / driver_name(stamp)
+        if library.exists():
+            return FOLDER
+        for old in FOLDER.glob(driver_name("*")):
+            old.unlink()
         problem = precompile(ROOT, MOJO)
         if problem:
             raise QuickError(problem)
-        library = FOLDER / f"libflare_driver_{stamp}.so"
-        if library.exists():
-            return
-        for old in FOLDER.glob("libflare_driver_*"):
-            old.unlink()
+        with tempfile.TemporaryDirectory() as holder:
+            write_calling_sources(ROOT, Path(holder), stamp)
+            run_mojo(
+                *("precompile", "--disable-warnings", f"{holder}/flare"),
+                *("-o", str(FOLDER / "flare.mojoc")),
+            )
         fresh = FOLDER / "fresh.so"
-        mojo_build(
-            *("--emit", "shared-lib", "-D", f"FLARE_DRIVER={stamp}"),
-            *("-o", str(fresh), str(DRIVER)),
-        )
+        run_mojo(*build_options(ROOT, PACKAGE, fresh))
         fresh.rename(library)
+    return FOLDER
+
+
+def program_options() -> list[str]:
+    """Makes library and package; gives the options of programs over them."""
+    folder = str(make_driver())
+    return [
+        *("-I", folder, "-I", str(ROOT)),
+        *("-Xlinker", "-rpath", "-Xlinker", folder),
+    ]
 
 
 def build(source: Path, target: Path, options: list[str]) -> None:
-    """Builds a program over the driver."""
-    for option in options:
-        if option.startswith(REFUSED):
-            raise QuickError(f"{option}: such a program is built whole")
-    stamp = driver_digest()
-    make_driver(stamp)
-    mojo_build(
-        *("-D", f"FLARE_DRIVER={stamp}"),
-        *("-Xlinker", "-rpath", "-Xlinker", str(FOLDER)),
-        *(*options, "-o", str(target), str(source)),
+    """Builds a program over the library."""
+    said = run_mojo(
+        "build", *program_options(), *options, "-o", str(target), str(source)
     )
+    if said:
+        print(said, end="", file=sys.stderr)
 
 
 def main() -> int:

@@ -40,6 +40,12 @@ LOADED = (
 # As above: `NotifySocket.from_systemd` and `Listener.from_systemd`.
 NOTIFIES = b" is neither an absolute path nor an abstract name"
 IS_ACTIVATED = b"LISTEN_FDS is not 1 to 1,024"
+# A program that calls the driver library loads it by this name. The library can
+# load them all: the program says by these whether it has a client, or a server
+# with TLS.
+DRIVER = re.compile(rb"libflare_driver_[0-9a-f]+\.so")
+HAS_CLIENT = b"client.no_driver"
+HAS_TLS_SERVER = b"tls.no_driver"
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 # Only a folder that has this is replaced.
 MARK = Path("licences", "flare.txt")
@@ -120,7 +126,7 @@ class Elf:
 
 
 def compile_program(source: Path, target: Path, cpu: str, options: list[str]):
-    """Builds the executable."""
+    """Builds the executable, which finds libraries beside itself."""
     from mojo.run import subprocess_run_mojo
 
     os.environ.setdefault("MODULAR_CRASH_REPORTING_ENABLED", "false")
@@ -134,9 +140,10 @@ def compile_program(source: Path, target: Path, cpu: str, options: list[str]):
 def collect(program: Elf, folders: list[Path]) -> tuple[list[Path], list[str]]:
     """Gives the libraries that go beside a program, and the names of those that
     the system must have."""
-    beside: list[Path] = []
+    driver = driver_of(program, folders)
+    beside: list[Path] = [driver] if driver else []
     system: list[str] = []
-    waiting = [program]
+    waiting = [program, *map(Elf, beside)]
     while waiting:
         for name in waiting.pop().needed():
             found = [x / name for x in folders if (x / name).exists()]
@@ -148,11 +155,23 @@ def collect(program: Elf, folders: list[Path]) -> tuple[list[Path], list[str]]:
     return beside, sorted(system)
 
 
-def versions(files: list[Path]) -> dict[str, str]:
+def driver_of(program: Elf, folders: list[Path]) -> Path | None:
+    """Gives the driver library that a program loads."""
+    name = DRIVER.search(program.octets)
+    if not name:
+        return None
+    for folder in folders:
+        path = folder / name[0].decode()
+        if path.exists():
+            return path
+    raise ShipError(f"{name[0].decode()} is missing: install flare again")
+
+
+def versions(files: list[bytes]) -> dict[str, str]:
     """Gives the newest version of libc and of libstdc++ that files ask for."""
     newest: dict[str, tuple[int, ...]] = {}
-    for file in files:
-        for name, text in SYMBOL_VERSION.findall(file.read_bytes()):
+    for octets in files:
+        for name, text in SYMBOL_VERSION.findall(octets):
             version = tuple(int(x) for x in text.decode().split("."))
             key = name.decode()
             newest[key] = max(newest.get(key, (0,)), version)
@@ -259,11 +278,20 @@ def dockerfile(name: str, files: list[str], packages: list[str]) -> str:
     )
 
 
+def loaded(octets: bytes) -> list[tuple[bytes, str, str, str]]:
+    """Gives the rows of `LOADED` that a program can load."""
+    if HAS_CLIENT in octets:
+        return list(LOADED)
+    needs_tls = HAS_TLS_SERVER in octets
+    return [
+        x for x in LOADED if x[0] in octets or (needs_tls and x[1] == "TLS")
+    ]
+
+
 def readme(name: str, cpu: str, files: list[Path], system: list[str]) -> str:
     """Writes what the folder holds and needs."""
-    octets = files[0].read_bytes()
-    asked = versions(files)
-    rows = [x for x in LOADED if x[0] in octets]
+    rows = loaded(files[0].read_bytes())
+    asked = versions([file.read_bytes() for file in files])
     lines = [
         f"{name} and the libraries of the Mojo runtime. Copy this folder"
         f" anywhere and start {name} in it.",
@@ -315,10 +343,12 @@ def fill(folder: Path, name: str, cpu: str) -> None:
     program.set_search_path(ORIGIN)
     for library in beside:
         shutil.copy(library, folder / library.name)
+        if DRIVER.match(library.name.encode()):
+            Elf(folder / library.name).set_search_path(ORIGIN)
     files = [folder / name, *(folder / x.name for x in beside)]
     octets = program.octets
     is_activated = IS_ACTIVATED in octets
-    packages = [x for phrase, _, _, x in LOADED if phrase in octets]
+    packages = [x for _, _, _, x in loaded(octets)]
     if "libssl3" in packages:
         packages.insert(0, "ca-certificates")
     (folder / f"{name}.service").write_text(

@@ -4,7 +4,10 @@ The wheel puts flare, precompiled, beside the standard library of the Mojo
 compiler, `modular/lib/mojo` in site-packages, where the compiler of the same
 environment looks for imports without any flag. Programs build as from the
 sources, but seconds faster: the compiler does not parse the library again.
-It also installs tools/ship.py as the command `flare-ship`.
+On x86-64 Linux it also holds the driver library, beside those of the runtime,
+where every program looks for libraries: the package is then one whose programs
+call it (flare/sys/driver.mojo). The wheel installs tools/ship.py as the command
+`flare-ship`.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import base64
 import hashlib
 import io
 import os
+import subprocess
 import tarfile
 import tempfile
 import zipfile
@@ -20,24 +24,42 @@ from pathlib import Path
 
 from mojo.run import subprocess_run_mojo
 
+from driver_library import (
+    HAS_DRIVER,
+    build_options,
+    driver_digest,
+    driver_name,
+    write_calling_sources,
+)
+from ship import ORIGIN, Elf, versions
+
 try:
     import tomllib
 except ImportError:  # Python 3.10
     import tomli as tomllib
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGE = "modular/lib/mojo/flare.mojoc"
+LIBRARIES = "modular/lib"
+PACKAGE = f"{LIBRARIES}/mojo/flare.mojoc"
+# Of this package, a program compiles everything: `flare-whole build`.
+WHOLE_PACKAGE = "mojo_flare/whole/flare.mojoc"
+# What the wheel is built with, besides the library.
+TOOLS = ("driver.mojo", "driver_library.py", "library_package.py", "wheel_backend.py")
 # Sources that the wheel holds under another name. The package of the command is
 # not called flare: that name belongs to another project of Python.
-COMMANDS = {"mojo_flare/ship.py": "tools/ship.py"}
+COMMANDS = {
+    "mojo_flare/ship.py": "tools/ship.py",
+    "mojo_flare/whole.py": "tools/whole.py",
+}
 ENTRY_POINTS = """[console_scripts]
 flare-ship = mojo_flare.ship:main
+flare-whole = mojo_flare.whole:main
 """
-TAG = "py3-none-any"
-WHEEL = f"""Wheel-Version: 1.0
+PURE_TAG = "py3-none-any"
+WHEEL = """Wheel-Version: 1.0
 Generator: mojo-flare
-Root-Is-Purelib: true
-Tag: {TAG}
+Root-Is-Purelib: {purelib}
+Tag: {tag}
 """
 
 
@@ -75,21 +97,59 @@ def library_files() -> list[Path]:
     return sorted((ROOT / "flare").glob("**/*.mojo"))
 
 
-def precompile() -> bytes:
-    """Compiles flare/ to the one file that the compiler imports."""
+def compile_library() -> dict[str, bytes]:
+    """Compiles flare/ to the file that the compiler imports, to the driver
+    library that it calls, and to one that calls none. Maps their names to their
+    contents."""
     os.environ.setdefault("MODULAR_CRASH_REPORTING_ENABLED", "false")
-    with tempfile.TemporaryDirectory() as folder:
-        target = Path(folder) / "flare.mojoc"
-        subprocess_run_mojo(
-            ["precompile", "--disable-warnings", "flare", "-o", str(target)],
-            cwd=ROOT,
-            check=True,
-        )
-        return target.read_bytes()
+    with tempfile.TemporaryDirectory() as holder:
+        folder = Path(holder)
+        whole = folder / "whole" / "flare.mojoc"
+        whole.parent.mkdir()
+        precompile(ROOT, whole)
+        if not HAS_DRIVER:
+            return {PACKAGE: whole.read_bytes()}
+        version = run_mojo(["--version"], stdout=subprocess.PIPE).stdout
+        digest = driver_digest(ROOT, version)
+        library = folder / driver_name(digest)
+        run_mojo(build_options(ROOT, whole.parent, library))
+        # Those of the machine that has built it are of no use elsewhere.
+        Elf(library).set_search_path(ORIGIN)
+        write_calling_sources(ROOT, folder, digest)
+        package = folder / "flare.mojoc"
+        precompile(folder, package)
+        return {
+            PACKAGE: package.read_bytes(),
+            f"{LIBRARIES}/{library.name}": library.read_bytes(),
+            WHOLE_PACKAGE: whole.read_bytes(),
+        }
 
 
-def information_files() -> dict[str, bytes]:
+def precompile(folder: Path, package: Path) -> None:
+    """Compiles flare/ of a folder to a package."""
+    run_mojo(
+        ["precompile", "--disable-warnings", "flare", "-o", str(package)],
+        cwd=folder,
+    )
+
+
+def run_mojo(arguments: list[str], **options) -> subprocess.CompletedProcess:
+    """Runs the compiler of the environment."""
+    return subprocess_run_mojo(arguments, check=True, **options)
+
+
+def tag_of(files: dict[str, bytes]) -> str:
+    """Gives the tag of a wheel that holds files: which systems can use it."""
+    libraries = [content for name, content in files.items() if name.endswith(".so")]
+    if not libraries:
+        return PURE_TAG
+    major, minor = versions(libraries)["GLIBC"].split(".")[:2]
+    return f"py3-none-manylinux_{major}_{minor}_x86_64"
+
+
+def information_files(tag: str) -> dict[str, bytes]:
     """Maps each name in the .dist-info folder, but RECORD, to its content."""
+    purelib = str(tag == PURE_TAG).lower()
     files = {
         f"licenses/{name}": (ROOT / name).read_bytes()
         for name in project()["license-files"]
@@ -97,7 +157,7 @@ def information_files() -> dict[str, bytes]:
     return {
         **files,
         "METADATA": metadata().encode(),
-        "WHEEL": WHEEL.encode(),
+        "WHEEL": WHEEL.format(tag=tag, purelib=purelib).encode(),
         "entry_points.txt": ENTRY_POINTS.encode(),
     }
 
@@ -109,9 +169,13 @@ def record_line(name: str, content: bytes) -> str:
 
 
 def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
-    """Writes the .dist-info folder without compiling, and returns its name."""
+    """Writes the .dist-info folder without compiling, and returns its name.
+
+    Only the compiled library tells the oldest libc, which is part of the tag of
+    the wheel."""
     folder = f"{file_stem()}.dist-info"
-    for name, content in information_files().items():
+    tag = "py3-none-linux_x86_64" if HAS_DRIVER else PURE_TAG
+    for name, content in information_files(tag).items():
         target = Path(metadata_directory) / folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
@@ -121,15 +185,17 @@ def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     """Builds the wheel and returns its file name."""
     folder = f"{file_stem()}.dist-info"
-    files = {PACKAGE: precompile(), "mojo_flare/__init__.py": b""}
+    files = compile_library()
+    tag = tag_of(files)
+    files["mojo_flare/__init__.py"] = b""
     for name, source in COMMANDS.items():
         files[name] = (ROOT / source).read_bytes()
-    for name, content in information_files().items():
+    for name, content in information_files(tag).items():
         files[f"{folder}/{name}"] = content
     record = f"{folder}/RECORD"
     lines = [record_line(name, content) for name, content in files.items()]
     files[record] = "".join([*lines, f"{record},,\n"]).encode()
-    name = f"{file_stem()}-{TAG}.whl"
+    name = f"{file_stem()}-{tag}.whl"
     with zipfile.ZipFile(Path(wheel_directory) / name, "w") as archive:
         for path, content in files.items():
             archive.writestr(path, content, zipfile.ZIP_DEFLATED)
@@ -138,7 +204,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
 
 def build_sdist(sdist_directory, config_settings=None):
     """Builds an archive that holds what building the wheel needs."""
-    names = ["pyproject.toml", "README.md", "tools/wheel_backend.py"]
+    names = ["pyproject.toml", "README.md", *(f"tools/{x}" for x in TOOLS)]
     names += [*COMMANDS.values(), *project()["license-files"]]
     name = f"{file_stem()}.tar.gz"
     with tarfile.open(Path(sdist_directory) / name, "w:gz") as archive:

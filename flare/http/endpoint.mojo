@@ -3,6 +3,8 @@
 
 from flare.core import Erased, heap_create, heap_destroy
 
+from flare.sys.driver import CALLS_DRIVER
+
 from .exchange import Exchange
 from .handler import Handler
 from .request import Request
@@ -10,6 +12,18 @@ from .response import Response
 
 comptime ServeFunction = def(Erased, Exchange) raises thin -> Response
 """A function that answers the request of an exchange, given `object`."""
+
+
+trait MakesEndpoint:
+    """A handler whose functions the driver library has."""
+
+    def into_endpoint(deinit self) -> Endpoint:
+        """Turns the handler into an endpoint of the driver library.
+
+        Returns:
+            The endpoint.
+        """
+        ...
 
 
 struct Endpoint(Copyable, Movable):
@@ -30,10 +44,15 @@ struct Endpoint(Copyable, Movable):
         Args:
             handler: The handler.
         """
-        self._object = heap_create(handler^).unsafe_bitcast[NoneType]()
-        self._serve = _serve_handler[H]
-        self._copy = _copy_handler[H]
-        self._destroy = _destroy_handler[H]
+        comptime if CALLS_DRIVER and conforms_to(H, MakesEndpoint):
+            self = handler^.into_endpoint()
+        else:
+            self = Self(
+                object=heap_create(handler^).unsafe_bitcast[NoneType](),
+                serve=_serve_handler[H],
+                copy=_copy_handler[H],
+                destroy=_destroy_handler[H],
+            )
 
     def __init__(out self, *, object: Erased, serve: ServeFunction):
         """Creates an endpoint that calls a function.
@@ -46,6 +65,27 @@ struct Endpoint(Copyable, Movable):
         self._serve = serve
         self._copy = _copy_nothing
         self._destroy = _destroy_nothing
+
+    def __init__(
+        out self,
+        *,
+        object: Erased,
+        serve: ServeFunction,
+        copy: def(Erased) thin -> Erased,
+        destroy: def(Erased) thin -> None,
+    ):
+        """Takes ownership of an object with its functions.
+
+        Args:
+            object: The first argument of the functions.
+            serve: Answers a request.
+            copy: Copies the object.
+            destroy: Frees the object.
+        """
+        self._object = object
+        self._serve = serve
+        self._copy = copy
+        self._destroy = destroy
 
     def __init__(out self, *, copy: Self):
         """Copies the handler.

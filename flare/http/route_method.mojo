@@ -1,66 +1,16 @@
 """Registers handlers for one method: the type of `router.get` and the like."""
 
-from std.memory import ArcPointer
+from flare.sys.driver import text_view
 
 from .endpoint import Endpoint
 from .extract import Extractor
 from .function_endpoint import endpoint_of
 from .handler import Handler, NoHandler
 from .into_response import CanAnswer
-from .routing import RouteTable
-from .routing.pattern import RoutePattern, bad_route
+from .router_state import RouterState
+from .routes import add_route
 
 comptime _Type = Deinitable & Movable
-
-
-struct RouterState(Copyable, Movable):
-    """The routes and handlers of one router."""
-
-    # Shared by the copies of a router, which only read it.
-    var table: ArcPointer[RouteTable]
-    """The routes; their endpoints are indices of `endpoints`."""
-    var endpoints: List[Endpoint]
-    """The handlers."""
-
-    def __init__(out self):
-        """Creates a state without routes."""
-        self.table = ArcPointer(RouteTable())
-        self.endpoints = List[Endpoint]()
-
-    def own_table(mut self):
-        """Copies the table if another router shares it, before a route is
-        added.
-        """
-        if self.table.count() > 1:
-            self.table = ArcPointer(self.table[].copy())
-
-    def add(
-        mut self,
-        method: StringSlice,
-        pattern: StringSlice,
-        var endpoint: Endpoint,
-        path_parameters: Int,
-    ) raises:
-        """Adds a route.
-
-        Args:
-            method: The method.
-            pattern: The pattern.
-            endpoint: The handler.
-            path_parameters: How many route parameters the handler uses by
-                position.
-
-        Raises:
-            Error: `http.bad_route` with the reason.
-        """
-        if path_parameters > RoutePattern(pattern).parameter_count():
-            raise bad_route(
-                "the function takes more path parameters than the pattern has",
-                pattern,
-            )
-        self.own_table()
-        self.table[].add(method, pattern, len(self.endpoints))
-        self.endpoints.append(endpoint^)
 
 
 @fieldwise_init
@@ -90,7 +40,7 @@ struct RouteMethod[S: AnyType, origin: MutOrigin](TrivialRegisterPassable):
             Error: `http.bad_route` with the reason: the pattern is malformed,
                 or a pattern of the same shape has this method already.
         """
-        self._router[].add(self._method, pattern, Endpoint(handler^), 0)
+        self._add(pattern, Endpoint(handler^), 0)
 
     def __call__[
         R: _Type, //
@@ -109,8 +59,7 @@ struct RouteMethod[S: AnyType, origin: MutOrigin](TrivialRegisterPassable):
         Raises:
             Error: `http.bad_route` with the reason.
         """
-        self._router[].add(
-            self._method,
+        self._add(
             pattern,
             endpoint_of[Self.S, R](function),
             0,
@@ -153,8 +102,7 @@ struct RouteMethod[S: AnyType, origin: MutOrigin](TrivialRegisterPassable):
         Raises:
             Error: `http.bad_route` with the reason.
         """
-        self._router[].add(
-            self._method,
+        self._add(
             pattern,
             endpoint_of[Self.S, A, R](function),
             A.PATH_PARAMETERS,
@@ -180,8 +128,7 @@ struct RouteMethod[S: AnyType, origin: MutOrigin](TrivialRegisterPassable):
             Error: `http.bad_route` with the reason.
         """
         # Another call would be ambiguous with the refusal of other results.
-        self._router[].add(
-            self._method,
+        self._add(
             pattern,
             endpoint_of[Self.S, A, R](function),
             A.PATH_PARAMETERS,
@@ -206,8 +153,7 @@ struct RouteMethod[S: AnyType, origin: MutOrigin](TrivialRegisterPassable):
         Raises:
             Error: `http.bad_route` with the reason.
         """
-        self._router[].add(
-            self._method,
+        self._add(
             pattern,
             endpoint_of[Self.S, A, B, R](function),
             A.PATH_PARAMETERS + B.PATH_PARAMETERS,
@@ -258,8 +204,7 @@ struct RouteMethod[S: AnyType, origin: MutOrigin](TrivialRegisterPassable):
         Raises:
             Error: `http.bad_route` with the reason.
         """
-        self._router[].add(
-            self._method,
+        self._add(
             pattern,
             endpoint_of[Self.S, A, B, C, R](function),
             A.PATH_PARAMETERS + B.PATH_PARAMETERS + C.PATH_PARAMETERS,
@@ -313,8 +258,7 @@ struct RouteMethod[S: AnyType, origin: MutOrigin](TrivialRegisterPassable):
         Raises:
             Error: `http.bad_route` with the reason.
         """
-        self._router[].add(
-            self._method,
+        self._add(
             pattern,
             endpoint_of[Self.S, A, B, C, D, R](function),
             A.PATH_PARAMETERS
@@ -380,8 +324,7 @@ struct RouteMethod[S: AnyType, origin: MutOrigin](TrivialRegisterPassable):
         Raises:
             Error: `http.bad_route` with the reason.
         """
-        self._router[].add(
-            self._method,
+        self._add(
             pattern,
             endpoint_of[Self.S, A, B, C, D, E, R](function),
             A.PATH_PARAMETERS
@@ -493,3 +436,14 @@ struct RouteMethod[S: AnyType, origin: MutOrigin](TrivialRegisterPassable):
             pattern: The pattern of the path.
         """
         ...
+
+    def _add(
+        self, pattern: StringSlice, var endpoint: Endpoint, parameters: Int
+    ) raises:
+        add_route(
+            self._router.unsafe_origin_cast[MutUntrackedOrigin](),
+            text_view(self._method),
+            text_view(pattern),
+            endpoint^,
+            parameters,
+        )

@@ -6,33 +6,33 @@ if servers disagree about its path. HEAD uses the route of GET. OPTIONS is
 answered from the table of routes (RFC 9110 sections 9.3.2 and 9.3.7).
 """
 
-from flare.core import PointerTo, find_octet, heap_create, heap_destroy
-from flare.message import Method, RequestTarget
+from flare.core import Erased, PointerTo
+from flare.sys.driver import text_view
 
-from .builders import (
-    bad_request,
-    method_not_allowed,
-    no_content,
-    not_found,
-    not_implemented,
-)
-from .endpoint import Endpoint
-from .exchange import Exchange
+from .endpoint import Endpoint, MakesEndpoint
 from .extract import Extractor
 from .function_endpoint import endpoint_of
 from .handler import Handler
 from .into_response import CanAnswer
 from .request import Request
 from .response import Response
-from .route_method import RouteMethod, RouterState
-from .routing import Captures, MatchKind, RouteMatch
+from .route_method import RouteMethod
+from .router_functions import router_functions
+from .router_state import RouterState
+from .routes import (
+    add_route,
+    answer,
+    close_router,
+    copy_router,
+    mount,
+    open_router,
+)
 from .state import ExpectsState, NoState
 
-comptime _ASTERISK: StaticString = "*"
-comptime _SLASH: StaticString = "/"
 
-
-struct Router[S: AnyType = NoState](ExpectsState, Handler, Sized):
+struct Router[S: AnyType = NoState](
+    ExpectsState, Handler, MakesEndpoint, Sized
+):
     """Passes each request to the handler for its method and path.
 
     `router.get("/users/:id", handler)` takes a function or any `Handler`. So
@@ -52,7 +52,7 @@ struct Router[S: AnyType = NoState](ExpectsState, Handler, Sized):
 
     def __init__(out self):
         """Creates a router without routes, which answers 404."""
-        self._state = heap_create(RouterState())
+        self._state = open_router()
 
     def __init__(out self, *, copy: Self):
         """Copies a router; the routes are shared, the handlers copied.
@@ -60,7 +60,7 @@ struct Router[S: AnyType = NoState](ExpectsState, Handler, Sized):
         Args:
             copy: The router to copy.
         """
-        self._state = heap_create(copy._state[].copy())
+        self._state = copy_router(copy._erased()).unsafe_bitcast[RouterState]()
 
     def __init__(out self, *, deinit move: Self):
         """Moves a router.
@@ -72,7 +72,7 @@ struct Router[S: AnyType = NoState](ExpectsState, Handler, Sized):
 
     def __deinit__(deinit self):
         """Frees the routes and handlers."""
-        heap_destroy(self._state)
+        close_router(self._erased())
 
     def __getattr__(
         mut self, member: type_of("get")
@@ -201,7 +201,7 @@ struct Router[S: AnyType = NoState](ExpectsState, Handler, Sized):
         Raises:
             Error: `http.bad_route` with the reason.
         """
-        self._state[].add(method, pattern, Endpoint(handler^), 0)
+        self._add(method, pattern, Endpoint(handler^), 0)
 
     def route[
         A: Extractor, R: Deinitable & Movable, //
@@ -225,7 +225,7 @@ struct Router[S: AnyType = NoState](ExpectsState, Handler, Sized):
         Raises:
             Error: `http.bad_route` with the reason.
         """
-        self._state[].add(
+        self._add(
             method,
             pattern,
             endpoint_of[Self.S, A, R](function),
@@ -246,12 +246,7 @@ struct Router[S: AnyType = NoState](ExpectsState, Handler, Sized):
             Error: `http.bad_route` with the reason. The routes before the
                 refused one are then added.
         """
-        ref state = self._state[]
-        state.own_table()
-        var first_endpoint = len(state.endpoints)
-        for endpoint in other._state[].endpoints:
-            state.endpoints.append(endpoint.copy())
-        state.table[].mount(prefix, other._state[].table[], first_endpoint)
+        mount(self._state, text_view(prefix), other._state)
 
     def __len__(self) -> Int:
         """Returns the number of routes.
@@ -260,6 +255,25 @@ struct Router[S: AnyType = NoState](ExpectsState, Handler, Sized):
             The number.
         """
         return len(self._state[].table[])
+
+    @always_inline
+    def _erased(self) -> Erased:
+        return self._state.unsafe_bitcast[NoneType]()
+
+    def _add(
+        mut self,
+        method: StringSlice,
+        pattern: StringSlice,
+        var endpoint: Endpoint,
+        parameters: Int,
+    ) raises:
+        add_route(
+            self._state,
+            text_view(method),
+            text_view(pattern),
+            endpoint^,
+            parameters,
+        )
 
     def _method(
         mut self, method: StaticString
@@ -280,112 +294,18 @@ struct Router[S: AnyType = NoState](ExpectsState, Handler, Sized):
         Raises:
             The error of the handler.
         """
-        return _serve(self._state, req.unsafe_exchange())
+        return answer(self._erased(), req.unsafe_exchange())
 
+    def into_endpoint(deinit self) -> Endpoint:
+        """Returns an endpoint whose functions are those of the driver library.
 
-@always_inline
-def _serve(
-    state: PointerTo[RouterState], exchange: Exchange
-) raises -> Response:
-    ref x = exchange[]
-    x.parameters.clear()
-    var plain = state[].table[].find_plain(x.head.method, _path(exchange))
-    if plain.endpoint < 0:
-        return _serve_found(state, exchange)
-    x.route = plain.pattern
-    return state[].endpoints.unsafe_get(plain.endpoint).serve(exchange)
-
-
-@no_inline
-def _serve_found(
-    state: PointerTo[RouterState], exchange: Exchange
-) raises -> Response:
-    ref x = exchange[]
-    var path = _path(exchange)
-    if len(path) == 0:
-        path = _path_of_nothing(x.head.target, x.head.method)
-    ref table = state[].table[]
-    var found = table.search(
-        x.head.method,
-        x.head.method_text(x.window()).as_bytes(),
-        path,
-        _captures(exchange),
-    )
-    if found.kind != MatchKind.FOUND:
-        return _answer_without_route(state, found)
-    for i in range(len(x.parameters.captures)):
-        var place = x.parameters.captures[i]
-        var value = path[Int(place.start) : Int(place.start + place.octets)]
-        var name = table.parameter_name(found.route, i).as_bytes()
-        if find_octet(value, 37) < len(value):
-            x.parameters.append_decoded(name, value, len(path))
-        else:
-            x.parameters.append(name, value)
-    x.route = _lent(table.pattern(found.route))
-    return state[].endpoints.unsafe_get(found.endpoint).serve(exchange)
-
-
-@always_inline
-def _path(exchange: Exchange) -> Span[UInt8, ImmUntrackedOrigin]:
-    # The machine that reported the head has found the target in the window,
-    # and the path in the target.
-    return exchange[].head.path(exchange[].window())
-
-
-@no_inline
-def _path_of_nothing(
-    target: RequestTarget, method: Method
-) -> Span[UInt8, ImmUntrackedOrigin]:
-    # An absolute form may end at the host; with OPTIONS it then means the
-    # server itself (RFC 9112 section 3.2.4).
-    if target.form == RequestTarget.ASTERISK_FORM:
-        return _constant(_ASTERISK)
-    if method == Method.OPTIONS and not target.has_query():
-        return _constant(_ASTERISK)
-    return _constant(_SLASH)
-
-
-def _constant(text: StaticString) -> Span[UInt8, ImmUntrackedOrigin]:
-    return Span[UInt8, ImmUntrackedOrigin](
-        unsafe_ptr=text.unsafe_ptr().unsafe_origin_cast[ImmUntrackedOrigin](),
-        length=text.byte_length(),
-    )
-
-
-@no_inline
-def _answer_without_route(
-    state: PointerTo[RouterState], found: RouteMatch
-) raises -> Response:
-    if found.kind == MatchKind.NOT_FOUND:
-        return not_found()
-    if found.kind == MatchKind.METHOD_NOT_IMPLEMENTED:
-        return not_implemented()
-    if found.kind == MatchKind.BAD_PATH:
-        return bad_request("bad path")
-    var allow = String()
-    state[].table[].write_allow(found.allowed, allow)
-    if found.kind == MatchKind.METHOD_NOT_ALLOWED:
-        return method_not_allowed(allow)
-    var response = no_content()
-    response.headers.set("Allow", allow)
-    return response^
-
-
-@always_inline
-def _captures(exchange: Exchange) -> PointerTo[Captures]:
-    return Pointer(to=exchange[].parameters.captures).unsafe_origin_cast[
-        MutUntrackedOrigin
-    ]()
-
-
-@always_inline
-def _lent(text: StringSlice) -> StaticString:
-    # The table lives as long as the router, and so longer than the request.
-    return StaticString(
-        unsafe_from_utf8=Span[UInt8, ImmStaticOrigin](
-            unsafe_ptr=text.unsafe_ptr()
-            .unsafe_mut_cast[False]()
-            .unsafe_origin_cast[ImmStaticOrigin](),
-            length=text.byte_length(),
+        Returns:
+            The endpoint, which owns the routes.
+        """
+        ref functions = router_functions()[]
+        return Endpoint(
+            object=self._state.unsafe_bitcast[NoneType](),
+            serve=functions.answer,
+            copy=functions.copy_router,
+            destroy=functions.close_router,
         )
-    )

@@ -7,12 +7,13 @@ from flare.core import (
     heap_destroy,
     write_escaped,
 )
+from flare.sys.driver import octet_view
 from flare.sys.stack import StackRange
 
 from .document import PaddedText
 from .error import JsonError
+from .documents import error_at
 from .limits import JsonLimits
-from .place import json_error_at
 from .problem import (
     Fault,
     INVALID,
@@ -119,8 +120,8 @@ struct JsonInput(Movable):
             var offset = Int(state.at) - Int(state.text)
             var words = String()
             write_escaped(String(raised).as_bytes(), words)
-            var error = json_error_at(
-                octets, Fault(INVALID, offset, ""), words^
+            var error = error_at(
+                octet_view(octets), Fault(INVALID, offset, ""), words^
             )
             error.kind = JsonError.FAILED
             return Error(error)
@@ -130,4 +131,4 @@ struct JsonInput(Movable):
             reason = String("the number does not fit ", fault.detail)
         elif fault.problem == INVALID and fault.detail:
             reason = String(fault.detail)
-        return Error(json_error_at(octets, fault, reason^))
+        return Error(error_at(octet_view(octets), fault, reason^))

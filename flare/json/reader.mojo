@@ -5,12 +5,13 @@ moves on. Skipped values are checked as strictly as others.
 """
 
 from flare.core import OctetPointer, PointerTo
+from flare.sys.driver import octet_view
 from flare.sys.stack import running_stack, stack_pointer
 
+from .documents import nearest_float
 from .input import ReaderState
 from .limits import DEPTH_MAX, JsonLimits
 from .narrow import narrowed
-from .number import float_of
 from .parser import value_problem
 from .place import fault_at
 from .problem import (
@@ -175,7 +176,7 @@ struct JsonReader(TrivialRegisterPassable):
         var text = Span(unsafe_ptr=start, length=Int(scanned.next) - Int(start))
         var number: Optional[Float64] = Float64(scanned.integer)
         if not scanned.is_int:
-            number = float_of(text)
+            number = nearest_float(octet_view(text))
         if not number:
             state.at = start
             raise self.stop(OUT_OF_RANGE, "a Float64")

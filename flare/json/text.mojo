@@ -1,10 +1,11 @@
 """Reads and writes whole texts."""
 
+from flare.sys.driver import octet_view
+
+from .documents import error_at, parse
 from .from_json import FromJson
 from .limits import JsonLimits
-from .parser import parse_document
-from .place import error_at
-from .problem import Fault, TOO_LARGE
+from .problem import Fault, TOO_LARGE, phrase_of
 from .input import JsonInput
 from .to_json import ToJson
 from .value import Value
@@ -88,10 +89,12 @@ def decode[
         reflect[T].name(), " is not read from JSON: conform to FromJson"
     )
     if len(octets) > limits.octets_max:
-        raise error_at(octets, Fault(TOO_LARGE, 0, ""))
+        var fault = Fault(TOO_LARGE, 0, "")
+        var reason = String(phrase_of(TOO_LARGE))
+        raise Error(error_at(octet_view(octets), fault, reason^))
     if not limits.duplicate_keys_allowed:
         # Also what the type passes over may hold no key twice.
-        _ = parse_document(octets, limits)
+        _ = parse(octet_view(octets), limits)
     var input = JsonInput(octets, limits)
     try:
         var value = T.from_json(input.reader())

@@ -2,17 +2,24 @@
 
 from std.memory import ArcPointer
 
+from flare.sys.driver import octet_view
+
 from .document import Document, Node
+from .documents import (
+    error_of,
+    find_member,
+    nearest_float,
+    no_such_key,
+    parse,
+    write,
+    wrong_type,
+)
 from .error import JsonError
 from .from_json import FromJson
 from .limits import JsonLimits
-from .number import float_of
-from .parser import parse_document
-from .place import append_key
 from .reader import JsonReader
 from .shared_document import take_value
 from .to_json import ToJson
-from .tree import path_to, type_name, write_value
 from .writer import JsonOutput, JsonWriter
 
 
@@ -42,7 +49,7 @@ struct Value(FromJson, ImplicitlyCopyable, Sized, ToJson, Writable):
         Raises:
             The text of a `JsonError`.
         """
-        var document = parse_document(octets, limits)
+        var document = parse(octet_view(octets), limits)
         self._index = len(document.nodes) - 1
         self._document = ArcPointer(document^)
 
@@ -153,7 +160,7 @@ struct Value(FromJson, ImplicitlyCopyable, Sized, ToJson, Writable):
             return Float64(node.place)
         if node.kind != Node.NUMBER:
             raise self._wrong_type("a number")
-        var number = float_of(self._octets())
+        var number = nearest_float(octet_view(self._octets()))
         if not number:
             raise self._error(
                 JsonError.OUT_OF_RANGE, "the number does not fit a Float64"
@@ -250,12 +257,8 @@ struct Value(FromJson, ImplicitlyCopyable, Sized, ToJson, Writable):
         self._check(Node.OBJECT, "an object")
         var found = self.get(key)
         if not found:
-            var path = self._path()
-            append_key(path, key.as_bytes())
-            raise Error(
-                JsonError(
-                    JsonError.NOT_FOUND, path^, "there is no such key", 0, 0
-                )
+            raise no_such_key(
+                self._document[], self._index, octet_view(key.as_bytes())
             )
         return found.take()
 
@@ -271,7 +274,9 @@ struct Value(FromJson, ImplicitlyCopyable, Sized, ToJson, Writable):
         var node = self.node()
         if node.kind != Node.OBJECT:
             return None
-        var found = self._document[].find(node, key.as_bytes())
+        var found = find_member(
+            self._document[], node, octet_view(key.as_bytes())
+        )
         if not found:
             return None
         return Self(self._document, found.value())
@@ -333,7 +338,7 @@ struct Value(FromJson, ImplicitlyCopyable, Sized, ToJson, Writable):
             writer: The destination.
         """
         var output = JsonOutput()
-        write_value(output.writer(), self._document[], self._index)
+        write(output.writer(), self._document[], self._index)
         writer.write(output.unsafe_text())
 
     @always_inline
@@ -373,7 +378,7 @@ struct Value(FromJson, ImplicitlyCopyable, Sized, ToJson, Writable):
         Raises:
             Never in practice: every parsed value can be written.
         """
-        write_value(json, self._document[], self._index)
+        write(json, self._document[], self._index)
 
     def _octets(self) -> Span[UInt8, origin_of(self)]:
         return rebind[Span[UInt8, origin_of(self)]](
@@ -387,24 +392,11 @@ struct Value(FromJson, ImplicitlyCopyable, Sized, ToJson, Writable):
 
     @no_inline
     def _wrong_type(self, wanted: StaticString) -> Error:
-        return self._error(
-            JsonError.WRONG_TYPE,
-            String("expected ", wanted, ", got ", type_name(self.node().kind)),
-        )
+        return wrong_type(self._document[], self._index, wanted)
 
     @no_inline
     def _error(self, kind: Int, var reason: String) -> Error:
-        return Error(JsonError(kind, self._path(), reason^, 0, 0))
-
-    def _path(self) -> String:
-        var steps = Pointer(to=self._document[].path_steps)
-        return path_to(
-            self._document[],
-            self._index,
-            steps.unsafe_mut_cast[True]().unsafe_origin_cast[
-                MutUntrackedOrigin
-            ](),
-        )
+        return error_of(self._document[], self._index, kind, reason^)
 
 
 @fieldwise_init

@@ -15,6 +15,7 @@ from std.sys.info import CompilationTarget
 
 from flare.core import PointerTo
 
+from .driver import CALLS_DRIVER
 from .memory import prefetch_lines
 
 # The callee-saved registers that a compiler may reserve are saved on the
@@ -73,6 +74,8 @@ comptime FiberEntry = def(Int) abi("C") thin -> None
 """The function a fresh stack begins with, given the address of its context; it
 never returns."""
 
+# A driver library announces nothing, and fibers switch there and here.
+comptime _ANNOUNCES = is_defined["ASAN"]() and not CALLS_DRIVER
 # Together less than a page, so that a shallow stack still dirties only one.
 comptime _COLOURS = 12
 comptime _COLOUR_OCTETS = 256
@@ -155,7 +158,7 @@ def _switch[resumes: Bool](context: PointerTo[StackContext]):
 
 @always_inline
 def _leave(shadow: Int, base: Int, octets: Int):
-    comptime if is_defined["ASAN"]():
+    comptime if _ANNOUNCES:
         external_call["__sanitizer_start_switch_fiber", NoneType](
             shadow, base, octets
         )
@@ -163,7 +166,7 @@ def _leave(shadow: Int, base: Int, octets: Int):
 
 @always_inline
 def _arrive(shadow: Int, base_out: Int, octets_out: Int):
-    comptime if is_defined["ASAN"]():
+    comptime if _ANNOUNCES:
         external_call["__sanitizer_finish_switch_fiber", NoneType](
             shadow, base_out, octets_out
         )

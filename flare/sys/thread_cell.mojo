@@ -1,16 +1,15 @@
 """Keeps words per thread: its reactor, its recycler, whether it may wait, and
 the addresses of its stacks.
 
-In what a linker made they are a thread-local symbol: two instructions, where a
+In a linked program they are a thread-local symbol: two instructions, where a
 pthread key costs a call. `mojo run` loads code without a linker, and its loader
-gives such a symbol one place for all threads; there a key finds the words. So
-does a program whose driver is a library: either file would have its own symbol.
+gives such a symbol one place for all threads; there a key finds the words. If
+the program calls a driver library, both use the words of the library.
 """
 
 from std.ffi import _Global, external_call
 from std.os import abort
 from std.sys import inlined_assembly
-from std.sys.defines import is_defined
 from std.sys.info import CompilationTarget
 
 from flare.core import (
@@ -21,6 +20,12 @@ from flare.core import (
     heap_destroy,
 )
 
+from .driver import (
+    CALLS_DRIVER,
+    IS_DRIVER,
+    driver_tables,
+    driver_thread_words,
+)
 from .thread import ThreadExit
 
 comptime _DATA = (
@@ -48,6 +53,13 @@ comptime _X86 = (
     ".size flare_thread_cell_address,.-flare_thread_cell_address\n"
     ".popsection\n.endif\n"
 )
+# The place of the words, counted from the thread pointer. A library that is
+# loaded late has such a place too: the loader keeps room for some words.
+comptime _PLACE = (
+    ".ifndef flare_thread_cell\n"
+    + _DATA
+    + ".endif\nmovq flare_thread_cell@gottpoff(%rip), $0\n"
+)
 
 
 struct _KeyedCell(Movable):
@@ -69,11 +81,20 @@ comptime _KEY = _Global[
 
 @no_inline
 def _thread_cell() -> Int:
-    # 0 if the words must be found by the key.
-    comptime if is_defined["FLARE_DRIVER"]():
-        # The program and the library of its driver have one cell for a thread.
-        return 0
-    comptime if CompilationTarget.has_neon():
+    # 0 if the words must be found by the key, or in a library to be loaded.
+    comptime if CALLS_DRIVER:
+        return driver_thread_words()
+    else:
+        return _own_cell()
+
+
+@always_inline
+def _own_cell() -> Int:
+    comptime if IS_DRIVER:
+        return inlined_assembly[
+            _PLACE + "addq %fs:0, $0\n", Int, constraints="=r,~{flags}"
+        ]()
+    elif CompilationTarget.has_neon():
         return inlined_assembly[
             _DATA
             + "adrp $0, :gottprel:flare_thread_cell\n"
@@ -96,7 +117,7 @@ def thread_word() -> PointerTo[Int]:
     """
     var address = _thread_cell()
     if address == 0:
-        address = _keyed_cell()
+        address = _other_cell()
     return PointerTo[Int](unsafe_from_address=address)
 
 
@@ -140,6 +161,27 @@ def set_thread_recycler(recycler: Optional[Recycler]):
     thread_word()[unsafe_offset=1] = Int(
         recycler.value().state
     ) if recycler else 0
+
+
+@no_inline
+def thread_words_place() -> Int:
+    """Returns where the words of a thread are in the driver library.
+
+    Returns:
+        The place, counted from the thread pointer: the same for all threads.
+    """
+    return inlined_assembly[
+        _PLACE, Int, constraints="=r", has_side_effect=False
+    ]()
+
+
+@no_inline
+def _other_cell() -> Int:
+    comptime if CALLS_DRIVER:
+        # Without the library, no other code of flare looks for these words.
+        return driver_thread_words() if driver_tables() else _keyed_cell()
+    else:
+        return _keyed_cell()
 
 
 def _open_cell_key() -> Int:

@@ -24,9 +24,9 @@ class ProgramSizes(unittest.TestCase):
         sizes = {}
         with tempfile.TemporaryDirectory() as folder:
             programs = build_cost.write_programs(Path(folder))
-            self.assertIn("client", programs)
-            for name, source in programs.items():
-                sizes[name] = build_cost.size_of(source, include_options(ROOT))
+            self.assertIn("client-over-driver", programs)
+            for name, program in programs.items():
+                sizes[name] = build_cost.size_of(program, include_options(ROOT))
         bounds = build_cost.read_sizes()
         self.assertEqual(set(bounds), set(sizes))
         grown = build_cost.excess(bounds, sizes)

@@ -1,6 +1,8 @@
-"""Tests that `pip install` makes flare importable without a flag."""
+"""Tests that `pip install` makes flare importable without a flag, and brings the
+driver library, which programs call."""
 
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -10,28 +12,46 @@ import zipfile
 from pathlib import Path
 
 import wheel_backend
+from ship import Elf
 
 ROOT = Path(__file__).resolve().parents[2]
-CORE_PROGRAM = """
-from flare.core import COLON, find_octet
-
-
-def main():
-    print(find_octet("Host: a".as_bytes(), COLON))
-"""
-HTTP_PROGRAM = """
+SERVER_PROGRAM = """
 from flare.prelude import *
 
 
 def hello(req: Request) raises -> Response:
-    return ok("hello")
+    return ok(String("hello ", req.param("name")))
 
 
 def main() raises:
     var router = Router()
-    router.get("/", hello)
-    print("built")
+    router.get("/hello/:name", hello)
+    var server = HttpServer.bind(SocketAddr.localhost(0))
+    print(server.local_address().port, flush=True)
+    server.serve(router^, num_workers=2)
 """
+CLIENT_PROGRAM = """
+from std.sys import argv
+
+from flare.prelude import *
+
+
+def main() raises:
+    print(get(String("http://127.0.0.1:", argv()[1], "/hello/you")).text())
+    try:
+        _ = get("http://127.0.0.1:1/")
+    except e:
+        print(ClientError.of(e).value().kind == ClientError.REFUSED)
+"""
+SAID = "hello you\nTrue\n"
+CALLS_PROGRAM = """
+from flare.sys.driver import CALLS_DRIVER
+
+
+def main():
+    print(CALLS_DRIVER)
+"""
+DRIVER = re.compile(rb"libflare_driver_([0-9a-f]{24})\.so")
 
 
 class WheelTest(unittest.TestCase):
@@ -40,31 +60,48 @@ class WheelTest(unittest.TestCase):
         cls.holder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(cls.holder.cleanup)
         cls.folder = Path(cls.holder.name)
-
-    def test_wheel_holds_the_package_and_records_its_files(self):
-        name = wheel_backend.build_wheel(self.folder)
-        self.assertRegex(name, r"^mojo_flare-[\d.]+-py3-none-any\.whl$")
-        with zipfile.ZipFile(self.folder / name) as archive:
-            names = archive.namelist()
-            record = archive.read(names[-1]).decode()
-            self.assertIsNone(archive.testzip())
-        self.assertEqual(names[0], "modular/lib/mojo/flare.mojoc")
-        self.assertEqual(
-            [line.split(",")[0] for line in record.splitlines()], names
+        cls.wheel = cls.build_from_source_archive()
+        cls.bin = cls.folder / "venv" / "bin"
+        cls.run_program([sys.executable, "-m", "venv", str(cls.bin.parent)])
+        cls.run_program(
+            [f"{cls.bin}/python3", "-m", "pip", "install", "-q", str(cls.wheel)]
         )
+        for name, text in (
+            ("calls", CALLS_PROGRAM),
+            ("client", CLIENT_PROGRAM),
+            ("server", SERVER_PROGRAM),
+        ):
+            (cls.folder / f"{name}.mojo").write_text(text)
 
-    def test_source_archive_builds_the_wheel(self):
-        name = wheel_backend.build_sdist(self.folder)
-        with tarfile.open(self.folder / name) as archive:
-            archive.extractall(self.folder)
-        tree = self.folder / name.removesuffix(".tar.gz")
+    @classmethod
+    def build_from_source_archive(cls):
+        """Builds the wheel as an installer does; gives its path."""
+        name = wheel_backend.build_sdist(cls.folder)
+        with tarfile.open(cls.folder / name) as archive:
+            archive.extractall(cls.folder)
+        tree = cls.folder / name.removesuffix(".tar.gz")
         program = "import wheel_backend; print(wheel_backend.build_wheel('.'))"
-        printed = self.run_program(
+        printed = cls.run_program(
             [sys.executable, "-c", program],
             folder=tree,
             PYTHONPATH=str(tree / "tools"),
         )
-        self.assertTrue((tree / printed.split()[-1]).exists())
+        return tree / printed.split()[-1]
+
+    def test_wheel_holds_the_library_and_records_its_files(self):
+        self.assertRegex(
+            self.wheel.name,
+            r"^mojo_flare-[\d.]+-py3-none-manylinux_2_\d+_x86_64\.whl$",
+        )
+        with zipfile.ZipFile(self.wheel) as archive:
+            names = archive.namelist()
+            record = archive.read(names[-1]).decode()
+            self.assertIsNone(archive.testzip())
+        self.assertEqual(names[0], "modular/lib/mojo/flare.mojoc")
+        self.assertRegex(names[1], rf"^modular/lib/{DRIVER.pattern.decode()}$")
+        self.assertEqual(
+            [line.split(",")[0] for line in record.splitlines()], names
+        )
 
     def test_wheel_wants_the_pinned_compiler(self):
         pins = (ROOT / "tools/requirements.txt").read_text().splitlines()
@@ -73,36 +110,105 @@ class WheelTest(unittest.TestCase):
         build = (ROOT / "pyproject.toml").read_text().splitlines()[1]
         self.assertIn(compiler[0].replace("mojo", "mojo-compiler"), build)
 
-    def test_installed_library_is_imported_without_a_flag(self):
-        venv = self.folder / "venv"
-        self.run_program([sys.executable, "-m", "venv", str(venv)])
-        self.run_program(
-            [f"{venv}/bin/python3", "-m", "pip", "install", "-q", str(ROOT)]
-        )
-        programs = [(CORE_PROGRAM, "4\n")]
-        if (ROOT / "flare/prelude.mojo").exists():
-            programs.append((HTTP_PROGRAM, "built\n"))
-        for program, expected in programs:
-            with self.subTest(program=program):
-                (self.folder / "program.mojo").write_text(program)
-                self.run_program([f"{venv}/bin/mojo", "build", "program.mojo"])
-                printed = self.run_program([f"{self.folder}/program"])
-                self.assertEqual(printed, expected)
-        self.ship_with_the_installed_command(venv)
+    def test_programs_need_no_option_and_call_the_library(self):
+        # The library was built for an older processor than this one.
+        port = self.serve(self.build("server"))
+        client = self.build("client")
+        self.assertEqual(self.run_program([client, port]), SAID)
+        for program in ("server", "client"):
+            octets = (self.folder / program).read_bytes()
+            self.assertRegex(octets, DRIVER)
+        self.ship_with_the_installed_command(port)
 
-    def ship_with_the_installed_command(self, venv):
-        (self.folder / "shipped.mojo").write_text(CORE_PROGRAM)
-        printed = self.run_program([f"{venv}/bin/flare-ship", "shipped.mojo"])
-        self.assertEqual(printed, "ship/shipped\n")
+    def test_programs_that_run_without_a_linker_call_the_library(self):
+        mojo = [f"{self.bin}/mojo", "run"]
+        port = self.serve(*mojo, "server.mojo")
+        said = self.run_program([*mojo, "client.mojo", port])
+        self.assertEqual(said, SAID)
+
+    def test_programs_without_optimisation_call_the_library(self):
+        # The calling convention is that of the library.
+        port = self.serve(self.build("server", "-O0"))
+        said = self.run_program([self.build("client", "-g"), port])
+        self.assertEqual(said, SAID)
+
+    def test_a_library_that_is_missing_is_told(self):
+        client = self.build("client", "-D", "FLARE_DRIVER=0")
+        finished = subprocess.run(
+            [client, "1"], capture_output=True, text=True, timeout=60
+        )
+        self.assertNotEqual(finished.returncode, 0)
+        self.assertIn(
+            "client.no_driver prepare: libflare_driver_0.so is not among the"
+            " program's libraries",
+            finished.stdout + finished.stderr,
+        )
+
+    def test_a_program_is_built_whole_if_asked_for(self):
+        program = str(self.folder / "calls")
+        for command, options, said in (
+            ("flare-whole", [], "False\n"),
+            ("mojo", ["-D", "ASSERT=all"], "True\n"),
+            ("mojo", ["-D", "ASSERT=none"], "True\n"),
+            ("mojo", ["--sanitize", "address"], "True\n"),
+        ):
+            with self.subTest(command=command, options=options):
+                self.run_program(
+                    [f"{self.bin}/{command}", "build", *options,
+                     "-o", program, "calls.mojo"]
+                )  # fmt: skip
+                self.assertEqual(self.run_program([program]), said)
+
+    def test_the_package_that_calls_has_no_other_code(self):
+        with self.assertRaises(AssertionError) as caught:
+            self.build("client", "-D", "FLARE_DRIVER=whole")
+        self.assertIn("run flare-whole instead of mojo", str(caught.exception))
+
+    def ship_with_the_installed_command(self, port):
+        printed = self.run_program([f"{self.bin}/flare-ship", "client.mojo"])
+        self.assertEqual(printed, "ship/client\n")
         shipped = self.folder / "elsewhere"
         (self.folder / printed.strip()).rename(shipped)
-        self.assertEqual(self.run_program([f"{shipped}/shipped"]), "4\n")
+        # Only the folder has the library: the program looks nowhere else.
+        self.assertNotIn(b"site-packages", (shipped / "client").read_bytes())
+        self.assertEqual(
+            self.run_program([f"{shipped}/client", port], folder="/"), SAID
+        )
         self.assertEqual(
             (shipped / "licences" / "flare.txt").read_text(),
             (ROOT / "LICENSE").read_text(),
         )
+        library = next(shipped.glob("libflare_driver_*.so"))
+        self.assertEqual(Elf(library).search_path(), ["$ORIGIN"])
+        readme = (shipped / "README.txt").read_text()
+        for name in ("TLS", "gzip and deflate", "Brotli", "Zstandard"):
+            self.assertIn(f"\n{name}: ", readme)
 
-    def run_program(self, command, folder=None, **variables):
+    def build(self, name, *options):
+        """Builds a program with the installed compiler; gives its path."""
+        program = str(self.folder / name)
+        self.run_program(
+            [f"{self.bin}/mojo", "build", *options, "-o", program,
+             f"{name}.mojo"]
+        )  # fmt: skip
+        return program
+
+    def serve(self, *command):
+        """Starts a server; gives its port."""
+        process = subprocess.Popen(
+            command,
+            cwd=self.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        return process.stdout.readline().strip()
+
+    @classmethod
+    def run_program(cls, command, folder=None, **variables):
         environment = {
             name: value
             for name, value in os.environ.items()
@@ -110,12 +216,17 @@ class WheelTest(unittest.TestCase):
         }
         finished = subprocess.run(
             command,
-            cwd=folder or self.folder,
+            cwd=folder or cls.folder,
             env={**environment, **variables},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             timeout=600,
         )
-        self.assertEqual(finished.returncode, 0, finished.stderr)
+        if finished.returncode != 0:
+            raise AssertionError(finished.stdout + finished.stderr)
         return finished.stdout
+
+
+if __name__ == "__main__":
+    unittest.main()

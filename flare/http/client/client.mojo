@@ -3,22 +3,21 @@
 from flare.core import PointerTo
 from flare.io import Reader
 from flare.message import Cookie, FormFields, HeaderMap
-from flare.proto.h1 import BodyLength
 from flare.runtime.task import JoinHandle, spawn
+from flare.sys.driver import text_view
 
 from ..content import Content
 from ..multipart_form import MultipartForm
 from ..request import Request
 from ..response import Response
-from .call.client_state import CallOwner, ClientState
-from .call.perform import perform
-from .call.reference import aim, full_url
+from .call.client_state import ClientState
+from . import requests
+from .client_functions import RequestParts
 from .client_statistics import ClientStatistics
 from .config.client_config import ClientConfig
 from .credentials.credentials import Authentication
 from .stream.client_stream import ClientStream
-from .stream.multipart import send_form
-from .stream.open import opened, sent_from, streamed
+from .stream.open import sent_from
 
 
 struct HttpClient(Copyable, Movable):
@@ -53,7 +52,7 @@ struct HttpClient(Copyable, Movable):
             ClientError: `client.bad_url prepare` or `client.bad_config
                 prepare`.
         """
-        self._state = ClientState.create(base_url, None, config^)
+        self._state = requests.open_client(text_view(base_url), None, config^)
 
     def __init__[
         A: Authentication
@@ -78,7 +77,9 @@ struct HttpClient(Copyable, Movable):
             ClientError: `client.bad_url prepare`, `client.bad_config prepare`
                 or `client.bad_request prepare`.
         """
-        self._state = ClientState.create(base_url, auth.credentials(), config^)
+        self._state = requests.open_client(
+            text_view(base_url), auth.credentials(), config^
+        )
 
     def __init__(out self, *, copy: Self):
         """Creates a client with the same configuration and without
@@ -87,7 +88,7 @@ struct HttpClient(Copyable, Movable):
         Args:
             copy: The other client.
         """
-        self._state = copy._state[].another()
+        self._state = requests.copy_client(copy._state)
 
     def __init__(out self, *, deinit move: Self):
         """Moves a client.
@@ -101,9 +102,7 @@ struct HttpClient(Copyable, Movable):
         """Closes idle connections now, and the others when their exchanges
         end.
         """
-        self._state[].pool.is_over = True
-        self.close_idle()
-        ClientState.leave(self._state)
+        requests.close_client(self._state)
 
     def get(
         self,
@@ -271,7 +270,9 @@ struct HttpClient(Copyable, Movable):
         Raises:
             Error: As in `get`, and the error of reading a file.
         """
-        return send_form(self._call("POST", url, headers, query, None), form)
+        return requests.post_form(
+            self._state, RequestParts("POST", url, headers, query, None), form
+        )
 
     def put(
         self,
@@ -365,9 +366,11 @@ struct HttpClient(Copyable, Movable):
         Raises:
             Error: As in `get`.
         """
-        var owner = self._call(method, url, headers, query, timeout_ms)
-        owner.call[].content = content^
-        return perform(owner)
+        return requests.request(
+            self._state,
+            RequestParts(method, url, headers, query, timeout_ms),
+            content^,
+        )
 
     def start(
         self,
@@ -398,11 +401,14 @@ struct HttpClient(Copyable, Movable):
         Raises:
             Error: As in `get`, if the request cannot start.
         """
-        var owner = self._call(method, url, headers, query, timeout_ms)
-        owner.call[].content = content^
+        var owner = requests.begin(
+            self._state,
+            RequestParts(method, url, headers, query, timeout_ms),
+            content^,
+        )
 
         def run() raises {var owner^} -> Response:
-            return perform(owner)
+            return requests.carry_out(owner)
 
         return spawn(run^)
 
@@ -421,16 +427,7 @@ struct HttpClient(Copyable, Movable):
         Raises:
             Error: As in `get`.
         """
-        var owner = self._call(
-            request.method_text(),
-            request.url,
-            HeaderMap(),
-            FormFields(),
-            timeout_ms,
-        )
-        owner.call[].headers.append_all(request.headers)
-        owner.call[].content = Content(request.body.octets(), "")
-        return perform(owner)
+        return requests.send(self._state, request, timeout_ms)
 
     def open(
         self,
@@ -462,13 +459,13 @@ struct HttpClient(Copyable, Movable):
         Raises:
             Error: As in `get`.
         """
-        var known = BodyLength.UNKNOWN
-        if length:
-            known = BodyLength.known(max(length.value(), 0))
-        return opened(
-            self._call(method, url, headers, query, None),
-            known,
-            expects_continue,
+        return ClientStream(
+            unsafe_state=requests.open_stream(
+                self._state,
+                RequestParts(method, url, headers, query, None),
+                length,
+                expects_continue,
+            )
         )
 
     def stream(
@@ -496,7 +493,12 @@ struct HttpClient(Copyable, Movable):
         Raises:
             Error: As in `get`.
         """
-        return streamed(self._call(method, url, headers, query, timeout_ms))
+        return ClientStream(
+            unsafe_state=requests.stream_response(
+                self._state,
+                RequestParts(method, url, headers, query, timeout_ms),
+            )
+        )
 
     def upload[
         R: Reader
@@ -539,7 +541,7 @@ struct HttpClient(Copyable, Movable):
             query=query,
             expects_continue=expects_continue,
         )
-        return sent_from(self._state, stream, reader)
+        return sent_from(stream, reader)
 
     def cookies(self) -> List[Cookie]:
         """Returns copies of the cookies in the jar.
@@ -560,8 +562,7 @@ struct HttpClient(Copyable, Movable):
             Error: `client.bad_url prepare`, `client.bad_config prepare` if
                 there is no jar, or `message.bad_cookie`.
         """
-        var full = full_url(self._state[].base, url, FormFields())
-        self._state[].set_cookie(full, cookie^)
+        requests.set_cookie(self._state, text_view(url), cookie^)
 
     def statistics(self) -> ClientStatistics:
         """Returns the client's counters.
@@ -573,19 +574,4 @@ struct HttpClient(Copyable, Movable):
 
     def close_idle(self):
         """Closes the idle connections."""
-        ClientState.pool_of(self._state).close_idle()
-
-    def _call(
-        self,
-        method: StringSlice,
-        url: StringSlice,
-        headers: HeaderMap,
-        query: FormFields,
-        timeout_ms: Optional[Int],
-    ) raises -> CallOwner:
-        var call = ClientState.begin_call(self._state, method, timeout_ms)
-        var owner = CallOwner(self._state, call)
-        aim(self._state, call, url, query)
-        if len(headers) > 0:
-            call[].headers = headers.copy()
-        return owner^
+        requests.close_idle(self._state)

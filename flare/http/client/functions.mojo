@@ -10,6 +10,8 @@ from ..content import Content
 from ..multipart_form import MultipartForm
 from ..response import Response
 from .client import HttpClient
+from .client_functions import RequestParts
+from .requests import request_once
 
 
 def get(
@@ -34,8 +36,8 @@ def get(
         Error: `client.refused connect`, `client.timeout head` and others
             (`ClientError.of`).
     """
-    return HttpClient().get(
-        url, headers=headers, query=query, timeout_ms=timeout_ms
+    return request_once(
+        RequestParts("GET", url, headers, query, timeout_ms), Content()
     )
 
 
@@ -60,8 +62,8 @@ def head(
     Raises:
         Error: As in `get`.
     """
-    return HttpClient().head(
-        url, headers=headers, query=query, timeout_ms=timeout_ms
+    return request_once(
+        RequestParts("HEAD", url, headers, query, timeout_ms), Content()
     )
 
 
@@ -86,8 +88,8 @@ def options(
     Raises:
         Error: As in `get`.
     """
-    return HttpClient().options(
-        url, headers=headers, query=query, timeout_ms=timeout_ms
+    return request_once(
+        RequestParts("OPTIONS", url, headers, query, timeout_ms), Content()
     )
 
 
@@ -112,8 +114,8 @@ def delete(
     Raises:
         Error: As in `get`.
     """
-    return HttpClient().delete(
-        url, headers=headers, query=query, timeout_ms=timeout_ms
+    return request_once(
+        RequestParts("DELETE", url, headers, query, timeout_ms), Content()
     )
 
 
@@ -141,8 +143,8 @@ def post(
     Raises:
         Error: As in `get`.
     """
-    return HttpClient().post(
-        url, content^, headers=headers, query=query, timeout_ms=timeout_ms
+    return request_once(
+        RequestParts("POST", url, headers, query, timeout_ms), content^
     )
 
 
@@ -193,8 +195,8 @@ def put(
     Raises:
         Error: As in `get`.
     """
-    return HttpClient().put(
-        url, content^, headers=headers, query=query, timeout_ms=timeout_ms
+    return request_once(
+        RequestParts("PUT", url, headers, query, timeout_ms), content^
     )
 
 
@@ -221,6 +223,6 @@ def patch(
     Raises:
         Error: As in `get`.
     """
-    return HttpClient().patch(
-        url, content^, headers=headers, query=query, timeout_ms=timeout_ms
+    return request_once(
+        RequestParts("PATCH", url, headers, query, timeout_ms), content^
     )

@@ -1,37 +1,45 @@
 """Opens a server's sockets and runs its workers."""
 
-from flare.core import Erased, PointerTo, heap_create, heap_destroy
+from flare.core import Erased
+from flare.http.app import check_state_is_given
+from flare.http.endpoint import Endpoint
 from flare.http.handler import (
     FnHandler,
     Handler,
     HandlerFunction,
     NoHandler,
 )
-from flare.http.app import check_state_is_given
 from flare.http.stream_address import StreamAddr
 from flare.net import SocketAddr
-from flare.sys.limits import raise_descriptor_limit
+from flare.sys.driver import CALLS_DRIVER, text_view
 from flare.tls import TlsServerConfig
 from flare.unix.socket_file import MODE_DEFAULT
 
 from .config import ServerConfig
+from .exchange.respond import run_comptime_handler
+from .listening.listener import Listener
 from .process.handle import ServerHandle
-from .listening.listener import Listener, open_tcp
 from .process.notify_socket import NotifySocket
-from .process.plan import PlannedListener, ServePlan
-from .exchange.respond import run_comptime_handler, run_handler
-from .process.run import (
-    DRIVER_IS_LIBRARY,
-    ErasedHandler,
-    give_handlers,
+from .process.server_state import (
+    WorkerOptions,
+    add_listener,
     make_plan,
     run_plan,
 )
-from .listening.taken_listeners import OWN_NAME
-from .listening.tls_listeners import TlsListenerState
-
-# The time that a server's end takes beyond `shutdown_timeout_ms`.
-comptime _STOP_GRACE_MS = 2000
+from .server_functions import Server
+from .serving import (
+    add,
+    bind_addresses,
+    bind_text,
+    check_config,
+    check_tls_driver,
+    close_server,
+    listen,
+    local_address,
+    open_server,
+    serve_endpoint,
+    serve_handler,
+)
 
 
 struct HttpServer(Movable):
@@ -41,9 +49,7 @@ struct HttpServer(Movable):
     `serve`. After it was stopped, the server can serve again.
     """
 
-    var _config: ServerConfig
-    var _listeners: List[Listener]
-    var _handle: ServerHandle
+    var _state: Server
 
     def __init__(out self, *, var config: ServerConfig):
         """Creates a server that does not listen yet; `bind` is the usual way.
@@ -51,13 +57,22 @@ struct HttpServer(Movable):
         Args:
             config: The limits.
         """
-        self._config = config^
-        self._listeners = List[Listener]()
-        self._handle = ServerHandle()
+        self._state = open_server(config^)
+
+    def __init__(out self, *, unsafe_state: Server):
+        """Takes ownership of a server.
+
+        Args:
+            unsafe_state: The server.
+
+        Safety:
+            No other code frees it.
+        """
+        self._state = unsafe_state
 
     def __deinit__(deinit self):
         """Removes the paths and closes the sockets."""
-        self._handle.listening.remove_files()
+        close_server(self._state)
 
     @staticmethod
     def bind(
@@ -104,14 +119,9 @@ struct HttpServer(Movable):
 
             An error `http.bad_config` with the name of the field.
         """
-        _check(config)
-        var server = Self(config=config^)
-        server.add(
-            Listener.bind(
-                text, mode=mode, backlog=server._config.listen_backlog
-            )
+        return Self(
+            unsafe_state=bind_text(text_view(text), config^, mode, None)
         )
-        return server^
 
     @unavailable("write HttpServer.bind(SocketAddr.localhost(8080))")
     @staticmethod
@@ -146,15 +156,7 @@ struct HttpServer(Movable):
             An error `http.bad_config` with the name of the field, or
             `http.no_address`.
         """
-        _check(config)
-        if len(addresses) == 0:
-            raise Error("http.no_address to listen on")
-        var server = Self(config=config^)
-        for address in addresses:
-            server.add(
-                Listener.bind(address, backlog=server._config.listen_backlog)
-            )
-        return server^
+        return Self(unsafe_state=bind_addresses(addresses, config^, None))
 
     @staticmethod
     def bind_tls(
@@ -178,10 +180,8 @@ struct HttpServer(Movable):
             An error `http.bad_config` with the name of the field, or an error
             of `TlsContext.for_servers`.
         """
-        _check(config)
-        var server = Self(config=config^)
-        server.listen_tls(address, tls^)
-        return server^
+        check_tls_driver()
+        return Self(unsafe_state=bind_addresses([address], config^, tls^))
 
     @staticmethod
     def bind_tls(
@@ -208,17 +208,10 @@ struct HttpServer(Movable):
             An error `http.bad_config` with the name of the field, or an error
             of `TlsContext.for_servers`.
         """
-        _check(config)
-        var server = Self(config=config^)
-        # Errors of the files show before any client can connect.
-        var state = TlsListenerState(tls^)
-        server._add(
-            Listener.bind(
-                text, mode=mode, backlog=server._config.listen_backlog
-            ),
-            state^,
+        check_tls_driver()
+        return Self(
+            unsafe_state=bind_text(text_view(text), config^, mode, tls^)
         )
-        return server^
 
     @staticmethod
     def with_listeners(
@@ -238,7 +231,7 @@ struct HttpServer(Movable):
             An error `http.bad_config` with the name of the field, or
             `http.no_address`.
         """
-        _check(config)
+        check_config(config)
         if len(listeners) == 0:
             raise Error("http.no_address to listen on")
         var server = Self(config=config^)
@@ -252,7 +245,7 @@ struct HttpServer(Movable):
         Args:
             listener: The socket.
         """
-        self._add(listener^, None)
+        add_listener(self._state, listener^, None)
 
     def add_tls(
         mut self, var listener: Listener, var tls: TlsServerConfig
@@ -267,8 +260,8 @@ struct HttpServer(Movable):
         Raises:
             An error of `TlsContext.for_servers`.
         """
-        var state = TlsListenerState(tls^)
-        self._add(listener^, state^)
+        check_tls_driver()
+        add(self._state, listener^, tls^)
 
     def listen(mut self, address: SocketAddr) raises:
         """Opens one more listening socket, without TLS. Call it before
@@ -280,7 +273,7 @@ struct HttpServer(Movable):
         Raises:
             NetError: If the address is in use or not available.
         """
-        self.add(Listener.bind(address, backlog=self._config.listen_backlog))
+        listen(self._state, address, None)
 
     def listen_tls(
         mut self, address: SocketAddr, var tls: TlsServerConfig
@@ -296,23 +289,8 @@ struct HttpServer(Movable):
 
             An error of `TlsContext.for_servers`.
         """
-        # Errors of the files show before any client can connect.
-        var state = TlsListenerState(tls^)
-        self._add(
-            Listener.bind(address, backlog=self._config.listen_backlog),
-            state^,
-        )
-
-    def _add(
-        mut self, var listener: Listener, var tls: Optional[TlsListenerState]
-    ):
-        var ready = listener.take_ready()
-        if ready >= 0:
-            self._handle.listening.report_to(ready)
-        var file = listener.take_file()
-        self._handle.listening.add(listener.address(), file^)
-        self._handle.note_tls(tls^)
-        self._listeners.append(listener^)
+        check_tls_driver()
+        listen(self._state, address, tls^)
 
     def notify(mut self, socket: NotifySocket):
         """Enables notifications to systemd about the server. Call it before
@@ -331,7 +309,7 @@ struct HttpServer(Movable):
         Args:
             socket: The socket, from `NotifySocket.from_systemd`.
         """
-        self._handle.service.set_socket(socket)
+        self._state[].handle.service.set_socket(socket)
 
     def local_address(self) raises -> SocketAddr:
         """Returns the first address of the server.
@@ -343,7 +321,7 @@ struct HttpServer(Movable):
             Error: `net.unsupported address` if it is a Unix socket; see
                 `local_addresses`.
         """
-        return self._handle.local_address()
+        return local_address(self._state)
 
     def local_addresses(self) -> List[StreamAddr]:
         """Returns all addresses of the server.
@@ -351,7 +329,7 @@ struct HttpServer(Movable):
         Returns:
             The addresses, in the order in which they were added.
         """
-        return self._handle.local_addresses()
+        return self._state[].handle.local_addresses()
 
     def handle(self) -> ServerHandle:
         """Returns a handle with which any thread can watch and stop the
@@ -360,7 +338,7 @@ struct HttpServer(Movable):
         Returns:
             The handle; it may outlive the server.
         """
-        return self._handle.copy()
+        return self._state[].handle.copy()
 
     def serve(
         self,
@@ -439,14 +417,12 @@ struct HttpServer(Movable):
             lacks a descriptor. An error `http.handed_over` after `hand_over`.
         """
         check_state_is_given[H]()
-        var plan = make_plan(
-            self._config, self._handle, num_workers, pin_cores, supervise
-        )
-        comptime if DRIVER_IS_LIBRARY:
-            self._serve(ErasedHandler(handler^), plan^, num_workers)
+        var options = WorkerOptions(num_workers, pin_cores, supervise)
+        ref config = self._state[].config
+        comptime if CALLS_DRIVER:
+            serve_endpoint(self._state, config, Endpoint(handler^), options)
         else:
-            plan.run = run_handler[H]
-            self._serve(handler^, plan^, num_workers)
+            serve_handler(self._state, config, handler^, options)
 
     @unavailable(
         "serve takes router^, an App, a type that conforms to Handler or"
@@ -506,93 +482,17 @@ struct HttpServer(Movable):
             lacks a descriptor. An error `http.handed_over` after `hand_over`.
         """
         comptime assert not config.first_problem(), _problem_text(config)
-        var plan = make_plan(
-            materialize[config](),
-            self._handle,
-            num_workers,
-            pin_cores,
-            supervise,
-        )
-        comptime if DRIVER_IS_LIBRARY:
-            var erased = ErasedHandler(materialize[handler]())
-            self._serve(erased^, plan^, num_workers)
+        var options = WorkerOptions(num_workers, pin_cores, supervise)
+        comptime if CALLS_DRIVER:
+            var own = materialize[config]()
+            var endpoint = Endpoint(materialize[handler]())
+            serve_endpoint(self._state, own, endpoint^, options)
         else:
+            var plan = make_plan(self._state, materialize[config](), options)
             plan.run = run_comptime_handler[handler]
             for _ in range(num_workers):
                 plan.handlers.append(Erased(unsafe_from_address=64))
-            self._run(plan^)
-
-    def _serve[
-        H: Handler
-    ](self, var handler: H, var plan: ServePlan, num_workers: Int) raises:
-        var handlers = give_handlers(plan, handler^, num_workers)
-        try:
-            self._run(plan^)
-        finally:
-            for own in handlers:
-                heap_destroy(own)
-
-    def _run(self, var plan: ServePlan) raises:
-        if self._handle.listening.has_handed_over():
-            raise Error("http.handed_over another process serves")
-        _ = raise_descriptor_limit()
-        self._handle.service.set_stop_ms(
-            plan.config.shutdown_timeout_ms + _STOP_GRACE_MS
-        )
-        var shared = heap_create(plan^)
-        try:
-            self._open_listeners(shared)
-            run_plan(shared)
-        finally:
-            self._handle.listening.pass_nothing_on()
-            heap_destroy(shared)
-            self._handle.finish()
-
-    def _open_listeners(self, plan: PointerTo[ServePlan]) raises:
-        var workers = plan[].worker_count()
-        for i in range(len(self._listeners)):
-            ref listener = self._listeners[i]
-            var planned = PlannedListener(listener.descriptor())
-            planned.is_lent = listener.is_lent()
-            if listener.is_shared():
-                planned.is_shared = workers > 1 or listener.is_taken()
-                if self._must_open_again(listener):
-                    self._handle.listening.set_file(
-                        i, listener.listen_again(plan[].config.listen_backlog)
-                    )
-            else:
-                var address = listener.address().socket_address()
-                for _ in range(1, workers):
-                    planned.others.append(
-                        open_tcp(address, plan[].config.listen_backlog, True)
-                    )
-            plan[].listeners.append(planned^)
-        var tls = self._handle.tls_contexts()
-        for i in range(len(self._listeners)):
-            plan[].listeners[i].tls = tls[i].copy()
-            ref listener = self._listeners[i]
-            ref planned = plan[].listeners[i]
-            var name = listener.name()
-            if not listener.is_lent():
-                name = String(OWN_NAME, listener.mode())
-            self._handle.listening.pass_on(planned.first, name)
-            for k in range(len(planned.others)):
-                self._handle.listening.pass_on(
-                    planned.others[k].descriptor(), name
-                )
-
-    def _must_open_again(self, listener: Listener) -> Bool:
-        return (
-            self._handle.listening.has_stopped()
-            and not listener.is_lent()
-            and listener.address().is_unix()
-        )
-
-
-def _check(config: ServerConfig) raises:
-    var problem = config.first_problem()
-    if problem:
-        raise Error("http.bad_config ", problem.value())
+            run_plan(self._state, plan^)
 
 
 def _problem_text(config: ServerConfig) -> String:

@@ -2,23 +2,15 @@
 piece.
 """
 
-from flare.core import OctetBlock, PointerTo, heap_destroy
+from flare.core import PointerTo
 from flare.io import Reader, Writer
 from flare.message import HeaderMap
+from flare.sys.driver import mut_octet_view, octet_view, text_view
 
-from ...client_error import ClientError, Phase, raised
 from ...timings import ExchangeTimings
 from ...version import HttpVersion
-from ..call.cookies import keep_cookies
-from ..exchange.client_exchange import exceeds_limit
-from ..exchange.decoding import CodedPieces
-from ..transport.clock import now
-from .stream_state import (
-    ClientStreamState,
-    RequestSide,
-    ResponseSide,
-    StreamSides,
-)
+from . import streaming
+from .stream_state import ClientStreamState
 
 
 struct ClientStream(Movable, Reader, Writer):
@@ -47,12 +39,11 @@ struct ClientStream(Movable, Reader, Writer):
 
     def __deinit__(deinit self):
         """Closes the connection, unless the whole response was read."""
-        self.close()
-        heap_destroy(self._state)
+        streaming.drop(self._state)
 
     def close(self):
         """Abandons the exchange. Further calls have no effect."""
-        self._sides().end(is_whole=False)
+        streaming.close(self._state)
 
     def give_up(self, cause: Error):
         """Abandons the exchange, and reports the cause to the client's
@@ -61,13 +52,7 @@ struct ClientStream(Movable, Reader, Writer):
         Args:
             cause: The program's error.
         """
-        if self._state[].is_over:
-            return
-        var phase = Phase.CONTENT
-        if self._sides().is_request_open():
-            phase = Phase.SEND
-        self._state[].owner.call[].fail(cause, phase)
-        self.close()
+        streaming.give_up(self._state, cause)
 
     def write(self, octets: Span[UInt8, _]) raises -> Int:
         """Sends octets of the content; waits while the kernel has no room.
@@ -82,21 +67,7 @@ struct ClientStream(Movable, Reader, Writer):
             Error: `client.closed send` and others. If the server has answered
                 already, `status` returns its status.
         """
-        if not self.begin_content():
-            raise raised(
-                ClientError.CLOSED,
-                Phase.SEND,
-                "the server has answered, and wants no content",
-            )
-        if len(octets) == 0:
-            return 0
-        self._sides().enter_request()
-        var failure = Optional[Error](None)
-        try:
-            self._state[].exchange.write(octets)
-        except e:
-            failure = Error(ClientError.because(Phase.SEND, e))
-        self._sides().leave_request(failure^)
+        streaming.write(self._state, octet_view(octets))
         return len(octets)
 
     def begin_content(self) raises -> Bool:
@@ -109,26 +80,7 @@ struct ClientStream(Movable, Reader, Writer):
         Raises:
             Error: `client.closed send` and others.
         """
-        self._sides().check_request()
-        ref request = self._state[].request
-        var state = request.state
-        if state > RequestSide.EXPECTING:
-            return state == RequestSide.CONTENT
-        self._sides().enter_request()
-        request.state = RequestSide.CONTENT
-        var goes_on = True
-        var failure = Optional[Error](None)
-        try:
-            if state == RequestSide.EXPECTING:
-                goes_on = self._state[].exchange.may_go_on()
-            else:
-                self._state[].exchange.flush()
-        except e:
-            failure = Error(ClientError.because(Phase.SEND, e))
-        if not goes_on:
-            request.state = RequestSide.REFUSED
-        self._sides().leave_request(failure^)
-        return goes_on
+        return streaming.begin_content(self._state)
 
     def set_trailer(self, name: StringSlice, value: StringSlice) raises:
         """Sets a trailer field, which follows the content if that is chunked.
@@ -140,8 +92,7 @@ struct ClientStream(Movable, Reader, Writer):
         Raises:
             An error `message.bad_header_name` or `message.bad_header_value`.
         """
-        self._sides().check_request()
-        self._state[].request.trailers.set(name, value)
+        streaming.set_trailer(self._state, text_view(name), text_view(value))
 
     def end(self) raises:
         """Ends the content. Further calls have no effect.
@@ -150,21 +101,7 @@ struct ClientStream(Movable, Reader, Writer):
             Error: `client.bad_request send` if the content is shorter than
                 announced, and the errors of `write`.
         """
-        if not self._sides().is_request_open():
-            return
-        self._sides().enter_request()
-        ref request = self._state[].request
-        var failure = Optional[Error](None)
-        try:
-            if request.state != RequestSide.REFUSED:
-                self._state[].exchange.end(request.trailers)
-        except e:
-            failure = Error(ClientError.because(Phase.SEND, e))
-        if not self._state[].is_over:
-            request.state = RequestSide.ENDED
-            ref call = self._state[].owner.call[]
-            call.timings.send_us += call.next_phase_us()
-        self._sides().leave_request(failure^)
+        streaming.end(self._state)
 
     def status(self) raises -> Int:
         """Waits for the head of the response, and returns the status.
@@ -175,7 +112,7 @@ struct ClientStream(Movable, Reader, Writer):
         Raises:
             Error: `client.timeout head`, `client.protocol head` and others.
         """
-        self._receive_head()
+        streaming.receive_head(self._state)
         return self._state[].response.status
 
     def version(self) raises -> HttpVersion:
@@ -188,7 +125,7 @@ struct ClientStream(Movable, Reader, Writer):
         Raises:
             Error: As `status` does.
         """
-        self._receive_head()
+        streaming.receive_head(self._state)
         return HttpVersion(1, self._state[].response.version_minor)
 
     def headers(self) raises -> ref[origin_of(self)] HeaderMap:
@@ -200,7 +137,7 @@ struct ClientStream(Movable, Reader, Writer):
         Raises:
             Error: As `status` does.
         """
-        self._receive_head()
+        streaming.receive_head(self._state)
         return (
             Pointer(to=self._state[].response.headers)
             .unsafe_mut_cast[False]()
@@ -237,7 +174,7 @@ struct ClientStream(Movable, Reader, Writer):
         Raises:
             Error: As `status` does.
         """
-        self._receive_head()
+        streaming.receive_head(self._state)
         return self._state[].response.codings
 
     def trailers(self) -> HeaderMap:
@@ -263,23 +200,7 @@ struct ClientStream(Movable, Reader, Writer):
                 then incomplete. `client.over content` if the exchange was
                 abandoned or has failed before.
         """
-        self._receive_head()
-        ref response = self._state[].response
-        if len(into) == 0 or response.state == ResponseSide.WHOLE:
-            return 0
-        self._sides().enter_response(Phase.CONTENT)
-        var count = 0
-        var failure = Optional[Error](None)
-        try:
-            count = self._read(into)
-        except e:
-            failure = Error(ClientError.because(Phase.CONTENT, e))
-        self._sides().leave_response(failure^)
-        if count == 0:
-            response.state = ResponseSide.WHOLE
-            response.trailers = self._state[].exchange.take_trailers()
-            self._sides().end(is_whole=True)
-        return count
+        return streaming.read(self._state, mut_octet_view(into))
 
     def has_received(self) -> Bool:
         """Returns whether octets after the head have arrived.
@@ -288,12 +209,7 @@ struct ClientStream(Movable, Reader, Writer):
             True if `read` would find content, its end, a failure or framing
             octets at once. False before the head was read.
         """
-        ref s = self._state[]
-        if s.is_over or s.response.state == ResponseSide.WHOLE:
-            return True
-        if s.response.state == ResponseSide.AWAITED:
-            return False
-        return self._state[].exchange.has_received()
+        return streaming.has_received(self._state)
 
     def read_all(self, octets_max: Int) raises -> List[UInt8]:
         """Reads the rest of the content.
@@ -307,80 +223,4 @@ struct ClientStream(Movable, Reader, Writer):
         Raises:
             Error: `client.too_large content`, and the errors of `read`.
         """
-        var all = List[UInt8]()
-        var piece = OctetBlock(length=16 * 1024)
-        while True:
-            var count = self.read(piece.span())
-            if count == 0:
-                return all^
-            if len(all) + count > octets_max:
-                self._sides().fail(exceeds_limit())
-            all.extend(piece.span()[0:count])
-
-    @always_inline
-    def _sides(self) -> StreamSides:
-        return StreamSides(self._state)
-
-    def _receive_head(self) raises:
-        ref s = self._state[]
-        if s.response.state != ResponseSide.AWAITED:
-            return
-        # A reader beside the writer looks for an early answer.
-        if (
-            not s.is_over
-            and not s.request.is_in_use
-            and s.request.state <= RequestSide.EXPECTING
-        ):
-            _ = self.begin_content()
-        self._sides().enter_response(Phase.HEAD)
-        var failure = Optional[Error](None)
-        try:
-            self._await_head()
-            keep_cookies(s.owner.state, s.owner.call)
-            ref call = s.owner.call[]
-            call.timings.head_us += call.next_phase_us()
-            s.take_head()
-        except e:
-            failure = Error(ClientError.because(Phase.HEAD, e))
-        self._sides().leave_response(failure^)
-        self._sides().end_without_content()
-
-    def _await_head(self) raises:
-        # The time of the server begins after the last octet sent, and another
-        # fiber may be sending still.
-        ref request = self._state[].request
-        var x = self._state[].exchange
-        var bound_ms = x.state[].timeouts.first_octet_ms
-        var left_ms = bound_ms
-        while True:
-            var began_ms = now()
-            try:
-                _ = x.receive_head_within(left_ms)
-                return
-            except e:
-                var least_ms = min(left_ms, x.state[].timeouts.read_ms)
-                if (
-                    ClientError.because(Phase.HEAD, e).kind
-                    != ClientError.TIMEOUT
-                    # Then a deadline of the program has passed.
-                    or now() - began_ms < least_ms
-                    or not (request.is_in_use or request.sent_ms > began_ms)
-                ):
-                    raise e^
-            left_ms = bound_ms
-            if not request.is_in_use:
-                left_ms = max(bound_ms - (now() - request.sent_ms), 1)
-
-    def _read(self, into: Span[mut=True, UInt8, _]) raises -> Int:
-        if not self._state[].response.coded:
-            return self._state[].exchange.read(into)
-        var pieces = CodedPieces(
-            Pointer(to=self._state[].response.coded.value()).unsafe_origin_cast[
-                MutUntrackedOrigin
-            ]()
-        )
-        while True:
-            var count = pieces.take(into)
-            if count > 0 or pieces.has_ended():
-                return count
-            pieces.add(self._state[].exchange.read(pieces.room()))
+        return streaming.read_all(self._state, octets_max)

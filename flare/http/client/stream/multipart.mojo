@@ -6,6 +6,7 @@ from flare.proto.h1 import BodyLength
 from ...multipart_form import MultipartForm
 from ...response import Response
 from ..call.client_state import CallOwner
+from .client_stream import ClientStream
 from .open import opened, sent_from
 
 
@@ -22,11 +23,11 @@ def send_form(var owner: CallOwner, form: MultipartForm) raises -> Response:
     Raises:
         ClientError: The failure of the call; and the error of reading a file.
     """
-    var client = owner.state
     ref headers = owner.call[].headers
     headers.set("Content-Type", form.content_type())
     var expects_continue = headers.has_known(FieldName.EXPECT)
-    var stream = opened(
-        owner^, BodyLength.known(form.content_length()), expects_continue
+    var length = BodyLength.known(form.content_length())
+    var stream = ClientStream(
+        unsafe_state=opened(owner^, length, expects_continue)
     )
-    return sent_from(client, stream, form.reader())
+    return sent_from(stream, form.reader())

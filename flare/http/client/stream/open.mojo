@@ -6,9 +6,6 @@ from flare.message import FieldName, HeaderMap
 from flare.proto.h1 import BodyLength
 from flare.runtime.fiber import NO_DEADLINE
 
-from ...body import Body
-from ...client_error import ClientError, Phase
-from ...received import Received
 from ...response import Response
 from ..call.call import Call
 from ..call.client_state import CallOwner, ClientState
@@ -20,19 +17,19 @@ from ..call.perform import (
     goes_on,
     put_head,
 )
-from ..exchange.client_exchange import exceeds_limit
+from ...client_error import ClientError, Phase
 from ..transport.clock import Clock
 from .client_stream import ClientStream
 from .stream_state import ClientStreamState, RequestSide, StreamSides
+from .streaming import drop, finish
 
 comptime _UNBOUNDED = 1 << 62
 comptime _PIECE_OCTETS = 64 * 1024
-comptime _READ_OCTETS = 16 * 1024
 
 
 def opened(
     var owner: CallOwner, length: BodyLength, expects_continue: Bool
-) raises -> ClientStream:
+) raises -> PointerTo[ClientStreamState]:
     """Starts a request whose content is written piece by piece.
 
     Args:
@@ -53,10 +50,10 @@ def opened(
         request = _begun(owner.state, owner.call, length)
     except e:
         raise _given_up(owner, e)
-    return ClientStream(unsafe_state=_stream_state(owner^, request))
+    return _stream_state(owner^, request)
 
 
-def streamed(var owner: CallOwner) raises -> ClientStream:
+def streamed(var owner: CallOwner) raises -> PointerTo[ClientStreamState]:
     """Starts a request whose response is read piece by piece.
 
     Args:
@@ -75,24 +72,22 @@ def streamed(var owner: CallOwner) raises -> ClientStream:
                 break
     except e:
         raise _given_up(owner, e)
-    var state = _stream_state(owner^, RequestSide.ENDED)
-    var stream = ClientStream(unsafe_state=state)
-    StreamSides(state).begin_response()
-    return stream^
+    var stream = _stream_state(owner^, RequestSide.ENDED)
+    try:
+        StreamSides(stream).begin_response()
+    except e:
+        drop(stream)
+        raise e^
+    return stream
 
 
-def sent_from[
-    R: Reader
-](
-    state: PointerTo[ClientState], stream: ClientStream, reader: R
-) raises -> Response:
+def sent_from[R: Reader](stream: ClientStream, reader: R) raises -> Response:
     """Sends the octets of a reader, and receives the response.
 
     Parameters:
         R: The type of the reader.
 
     Args:
-        state: The client.
         stream: The stream, before any octet was sent.
         reader: The reader, which is read to its end.
 
@@ -118,48 +113,7 @@ def sent_from[
             except:
                 # The server may have answered what it will not read.
                 break
-    try:
-        stream.end()
-    except e:
-        var error = ClientError.of(e)
-        if not error or error.value().kind == ClientError.BAD_REQUEST:
-            raise e^
-    return whole_response(stream, state[].config.limits.body_octets_max)
-
-
-def whole_response(stream: ClientStream, octets_max: Int) raises -> Response:
-    """Reads the rest of a stream into a response.
-
-    Args:
-        stream: The stream; its content was sent.
-        octets_max: The longest content.
-
-    Returns:
-        The response.
-
-    Raises:
-        ClientError: If the content does not arrive completely.
-    """
-    var response = Response(stream.status())
-    response.headers = stream.headers().copy()
-    var received = Received()
-    var r = received.state
-    r[].url.append(stream.url().as_bytes())
-    r[].codings.append(stream.decoded_from().as_bytes())
-    var piece = OctetBlock(length=_READ_OCTETS)
-    while True:
-        var count = stream.read(piece.span())
-        if count == 0:
-            break
-        r[].content.append(piece.span()[0:count])
-        if len(r[].content) > octets_max:
-            var failure = exceeds_limit()
-            stream.give_up(failure)
-            raise failure^
-    r[].trailers = stream.trailers()
-    r[].timings = stream.timings()
-    response.body = Body(received=received^)
-    return response^
+    return finish(stream._state)
 
 
 def _given_up(owner: CallOwner, cause: Error) -> Error:

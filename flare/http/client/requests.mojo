@@ -1,0 +1,315 @@
+"""Sends requests: the work of an `HttpClient`.
+
+If the program calls a driver library, each function passes the call on to the
+function of the same name there.
+"""
+
+from flare.core import PointerTo
+from flare.message import Cookie, FormFields, HeaderMap
+from flare.proto.h1 import BodyLength
+from flare.sys.driver import CALLS_DRIVER, TextView
+
+from ..content import Content
+from ..multipart_form import MultipartForm
+from ..request import Request
+from ..response import Response
+from .call.client_state import CallOwner, ClientState
+from .call.perform import perform
+from .call.reference import aim, full_url
+from .client_functions import (
+    RequestParts,
+    client_functions,
+    present_client_functions,
+)
+from .config.client_config import ClientConfig
+from .credentials.credentials import Credentials
+from .stream.multipart import send_form
+from .stream.open import opened, streamed
+from .stream.stream_state import ClientStreamState
+
+comptime Client = PointerTo[ClientState]
+"""The client."""
+
+
+def open_client(
+    base_url: TextView,
+    var credentials: Optional[Credentials],
+    var config: ClientConfig,
+) raises -> Client:
+    """Checks a configuration and creates a client.
+
+    Args:
+        base_url: The URL to which relative URLs are joined; none if empty.
+        credentials: The credentials.
+        config: The configuration.
+
+    Returns:
+        The client.
+
+    Raises:
+        ClientError: `client.bad_url prepare` or `client.bad_config prepare`.
+    """
+    comptime if CALLS_DRIVER:
+        return client_functions()[].open_client(base_url, credentials^, config^)
+    else:
+        return ClientState.create(base_url, credentials^, config^)
+
+
+def copy_client(client: Client) -> Client:
+    """Creates a client with the same configuration and without connections.
+
+    Args:
+        client: The other client.
+
+    Returns:
+        The client.
+    """
+    comptime if CALLS_DRIVER:
+        return present_client_functions()[].copy_client(client)
+    else:
+        return client[].another()
+
+
+def close_client(client: Client):
+    """Closes idle connections now, and the others when their exchanges end.
+
+    Args:
+        client: The client, which its owner does not use any more.
+    """
+    comptime if CALLS_DRIVER:
+        present_client_functions()[].close_client(client)
+    else:
+        client[].pool.is_over = True
+        close_idle(client)
+        ClientState.leave(client)
+
+
+def close_idle(client: Client):
+    """Closes the idle connections.
+
+    Args:
+        client: The client.
+    """
+    comptime if CALLS_DRIVER:
+        present_client_functions()[].close_idle(client)
+    else:
+        ClientState.pool_of(client).close_idle()
+
+
+def request(
+    client: Client, parts: RequestParts, var content: Content
+) raises -> Response:
+    """Sends a request of any method.
+
+    Args:
+        client: The client.
+        parts: The parts of the request.
+        content: The content.
+
+    Returns:
+        The response.
+
+    Raises:
+        ClientError: The failure of the call.
+    """
+    return carry_out(begin(client, parts, content^))
+
+
+def request_once(parts: RequestParts, var content: Content) raises -> Response:
+    """Sends a request with a client of its own.
+
+    Args:
+        parts: The parts of the request.
+        content: The content.
+
+    Returns:
+        The response.
+
+    Raises:
+        ClientError: The failure of the call.
+    """
+    comptime if CALLS_DRIVER:
+        return client_functions()[].request_once(parts, content^)
+    else:
+        var client = open_client("", None, ClientConfig())
+        try:
+            return request(client, parts, content^)
+        finally:
+            close_client(client)
+
+
+def begin(
+    client: Client, parts: RequestParts, var content: Content
+) raises -> CallOwner:
+    """Begins a call, which `carry_out` carries out.
+
+    Args:
+        client: The client.
+        parts: The parts of the request.
+        content: The content.
+
+    Returns:
+        The call; its target is set.
+
+    Raises:
+        ClientError: `client.bad_url prepare` and the like.
+    """
+    comptime if CALLS_DRIVER:
+        return client_functions()[].begin(client, parts, content^)
+    else:
+        var owner = _call(client, parts)
+        owner.call[].content = content^
+        return owner^
+
+
+def carry_out(owner: CallOwner) raises -> Response:
+    """Carries out a call.
+
+    Args:
+        owner: The call.
+
+    Returns:
+        The response.
+
+    Raises:
+        ClientError: The failure of the call.
+    """
+    comptime if CALLS_DRIVER:
+        return client_functions()[].carry_out(owner)
+    else:
+        return perform(owner)
+
+
+def send(
+    client: Client, request: Request, timeout_ms: Optional[Int]
+) raises -> Response:
+    """Sends a request object.
+
+    Args:
+        client: The client.
+        request: The request; it can be sent again.
+        timeout_ms: The limit of the call, if not as configured.
+
+    Returns:
+        The response.
+
+    Raises:
+        ClientError: The failure of the call.
+    """
+    comptime if CALLS_DRIVER:
+        return client_functions()[].send(client, request, timeout_ms)
+    else:
+        var headers = HeaderMap()
+        var query = FormFields()
+        var owner = _call(
+            client,
+            RequestParts(
+                request.method_text(), request.url, headers, query, timeout_ms
+            ),
+        )
+        owner.call[].headers.append_all(request.headers)
+        owner.call[].content = Content(request.body.octets(), "")
+        return perform(owner)
+
+
+def post_form(
+    client: Client, parts: RequestParts, form: MultipartForm
+) raises -> Response:
+    """Posts a form with files.
+
+    Args:
+        client: The client.
+        parts: The parts of the request.
+        form: The form.
+
+    Returns:
+        The response.
+
+    Raises:
+        ClientError: The failure of the call; and the error of reading a file.
+    """
+    comptime if CALLS_DRIVER:
+        return client_functions()[].post_form(client, parts, form)
+    else:
+        return send_form(_call(client, parts), form)
+
+
+def open_stream(
+    client: Client,
+    parts: RequestParts,
+    length: Optional[Int],
+    expects_continue: Bool,
+) raises -> PointerTo[ClientStreamState]:
+    """Starts a request whose content is written piece by piece.
+
+    Args:
+        client: The client.
+        parts: The parts of the request.
+        length: The length of the content, if known.
+        expects_continue: Whether to ask the server first (100 Continue).
+
+    Returns:
+        The stream, for a `ClientStream`.
+
+    Raises:
+        ClientError: The failure of the call.
+    """
+    comptime if CALLS_DRIVER:
+        return client_functions()[].open_stream(
+            client, parts, length, expects_continue
+        )
+    else:
+        var known = BodyLength.UNKNOWN
+        if length:
+            known = BodyLength.known(max(length.value(), 0))
+        return opened(_call(client, parts), known, expects_continue)
+
+
+def stream_response(
+    client: Client, parts: RequestParts
+) raises -> PointerTo[ClientStreamState]:
+    """Starts a request whose response is read piece by piece.
+
+    Args:
+        client: The client.
+        parts: The parts of a request without content. Its timeout lasts until
+            the head has arrived.
+
+    Returns:
+        The stream, for a `ClientStream`.
+
+    Raises:
+        ClientError: The failure of the call.
+    """
+    comptime if CALLS_DRIVER:
+        return client_functions()[].stream_response(client, parts)
+    else:
+        return streamed(_call(client, parts))
+
+
+def set_cookie(client: Client, url: TextView, var cookie: Cookie) raises:
+    """Stores a cookie in the jar as if a server had set it.
+
+    Args:
+        client: The client.
+        url: The URL of the request.
+        cookie: The cookie.
+
+    Raises:
+        Error: `client.bad_url prepare`, `client.bad_config prepare` if there
+            is no jar, or `message.bad_cookie`.
+    """
+    comptime if CALLS_DRIVER:
+        client_functions()[].set_cookie(client, url, cookie^)
+    else:
+        var full = full_url(client[].base, url, FormFields())
+        client[].set_cookie(full, cookie^)
+
+
+def _call(client: Client, parts: RequestParts) raises -> CallOwner:
+    var call = ClientState.begin_call(client, parts.method, parts.timeout_ms)
+    var owner = CallOwner(client, call)
+    aim(client, call, parts.url, parts.query[])
+    if len(parts.headers[]) > 0:
+        call[].headers = parts.headers[].copy()
+    return owner^
