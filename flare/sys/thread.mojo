@@ -110,6 +110,14 @@ struct Lock(TrivialRegisterPassable):
             Pointer(to=self._state[].mutex)
         )
 
+    def __enter__(self):
+        """Holds the lock for a `with` block."""
+        self.acquire()
+
+    def __exit__(self):
+        """Releases the lock at the end of a `with` block."""
+        self.release()
+
     def wait(self):
         """Releases the lock, sleeps until woken, and holds it again."""
         _ = external_call["pthread_cond_wait", c_int](

@@ -309,7 +309,7 @@ struct HttpServer(Movable):
         Args:
             socket: The socket, from `NotifySocket.from_systemd`.
         """
-        self._state[].handle.service.set_socket(socket)
+        self._state[].registry.service.set_socket(socket)
 
     def local_address(self) raises -> SocketAddr:
         """Returns the first address of the server.
@@ -329,7 +329,7 @@ struct HttpServer(Movable):
         Returns:
             The addresses, in the order in which they were added.
         """
-        return self._state[].handle.local_addresses()
+        return self._state[].registry.listening.addresses()
 
     def handle(self) -> ServerHandle:
         """Returns a handle with which any thread can watch and stop the
@@ -338,7 +338,7 @@ struct HttpServer(Movable):
         Returns:
             The handle; it may outlive the server.
         """
-        return self._state[].handle.copy()
+        return ServerHandle(self._state[].registry)
 
     def serve(
         self,

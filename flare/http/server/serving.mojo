@@ -224,7 +224,7 @@ def local_address(server: Server) raises -> SocketAddr:
     comptime if CALLS_DRIVER:
         return server_functions()[].local_address(server)
     else:
-        return server[].handle.local_address()
+        return server[].registry.listening.addresses()[0].socket_address()
 
 
 def serve_endpoint(

@@ -1,110 +1,29 @@
 """Watches a server and stops it, from any thread."""
 
-from std.memory import ArcPointer
-from std.sys import size_of
-
-from flare.core import Erased, PointerTo, heap_create, heap_destroy
 from flare.http.stream_address import StreamAddr
 from flare.net import SocketAddr
-from flare.sys.memory import at_address, map_shared_anonymous, unmap
-from flare.sys.socket import send_octets
-from flare.sys.socket_constants import MSG_DONTWAIT
-from flare.sys.thread import Lock
-from flare.tls import TlsContext, TlsServerConfig
+from flare.tls import TlsServerConfig
 
-from .service import Service
-from ..listening.listening import Listening
-from ..records.statistics import WorkerStatistics
-from ..listening.tls_listeners import TlsListenerState
 from ..listening.successor import SuccessorChannel, check_command
-from ..worker.worker import Worker
-from ..transport.worker_state import WorkerState
+from ..records.statistics import WorkerStatistics
+from .registry import ServerRegistry
 
-comptime ORDER_STOP: UInt8 = 128
-"""Finish requests in flight; signals have lower numbers."""
-comptime ORDER_STOP_NOW: UInt8 = 129
-"""Break off requests in flight."""
-comptime ORDER_RELOAD_TLS: UInt8 = 133
-"""Read certificates and keys again."""
-comptime ORDER_LEAVE: UInt8 = 134
-"""Finish requests in flight, and leave the sockets to another process."""
-comptime ORDER_ANSWER: UInt8 = 135
-"""Prove that the loop turns: the worker returns the same octet."""
 comptime HAND_OVER_MS = 10_000
 """The default limit for a new program to start serving."""
-
-
-struct ServerShared(Movable):
-    """The state that the handles of a server share; guarded by its lock."""
-
-    var lock: Lock
-    """Guards the fields below."""
-    var tls: List[Optional[TlsListenerState]]
-    """The TLS state of each address, if it speaks TLS."""
-    var workers: List[PointerTo[WorkerState]]
-    """The running workers."""
-    var statistics: List[PointerTo[WorkerStatistics]]
-    """The counters of all workers so far, on separate cache lines."""
-    var stopping: Bool
-    """Whether `shutdown` was called."""
-    var orders: Int32
-    """The descriptor from which a supervisor reads orders; -1 if there is
-    none.
-    """
-    var shared_counters: Int
-    """The address of the first counters in memory that processes share; 0 if
-    there is none.
-    """
-    var shared_count: Int
-    """The number of counters there."""
-
-    def __init__(out self):
-        """Creates the state of a server that does not listen yet."""
-        self.lock = Lock.create()
-        self.tls = List[Optional[TlsListenerState]]()
-        self.workers = List[PointerTo[WorkerState]]()
-        self.statistics = List[PointerTo[WorkerStatistics]]()
-        self.stopping = False
-        self.orders = -1
-        self.shared_counters = 0
-        self.shared_count = 0
-
-    def __deinit__(deinit self):
-        """Frees the counters and the lock."""
-        for i in range(self.shared_count, len(self.statistics)):
-            heap_destroy(self.statistics[i].unsafe_bitcast[_PaddedStatistics]())
-        if self.shared_counters != 0:
-            _ = unmap(self.shared_counters, self.shared_count * _PADDED_OCTETS)
-        self.lock.destroy()
-
-
-struct _PaddedStatistics(Movable):
-    var statistics: WorkerStatistics
-    # Workers count without disturbing one another: no line holds two of them.
-    var padding: Array[UInt64, 8]
-
-    def __init__(out self):
-        self.statistics = WorkerStatistics()
-        self.padding = Array[UInt64, 8](fill=0)
-
-
-comptime _PADDED_OCTETS = size_of[_PaddedStatistics]()
 
 
 struct ServerHandle(Copyable, Movable):
     """Watches and stops a server, from any thread, even before it serves."""
 
-    var listening: Listening
-    """The addresses of the server."""
-    var service: Service
-    """The connection to systemd."""
-    var _shared: ArcPointer[ServerShared]
+    var _registry: ServerRegistry
 
-    def __init__(out self):
-        """Creates the first handle of a server."""
-        self.listening = Listening()
-        self.service = Service()
-        self._shared = ArcPointer(ServerShared())
+    def __init__(out self, registry: ServerRegistry):
+        """Creates a handle to a server.
+
+        Args:
+            registry: The registry of the server.
+        """
+        self._registry = registry.copy()
 
     def local_address(self) raises -> SocketAddr:
         """Returns the first address of the server.
@@ -124,7 +43,7 @@ struct ServerHandle(Copyable, Movable):
         Returns:
             The addresses, in the order in which they were added.
         """
-        return self.listening.addresses()
+        return self._registry.listening.addresses()
 
     def hand_over(
         self, command: List[String], *, timeout_ms: Int = HAND_OVER_MS
@@ -156,35 +75,16 @@ struct ServerHandle(Copyable, Movable):
         """
         check_command(command)
         var channel = SuccessorChannel.open()
-        var process = self.listening.start_successor(
-            channel, command, self.service.socket().variables()
+        var process = self._registry.listening.start_successor(
+            channel, command, self._registry.service.socket().variables()
         )
         channel.await_ready(process, timeout_ms)
-        if not self.leave_to_another():
+        if not self._registry.leave_to_another():
             channel.give_up(process)
             raise Error("http.not_serving it was stopped meanwhile")
         # When this process ends, systemd watches the new one.
-        self.service.say_who_goes_on(process)
+        self._registry.service.say_who_goes_on(process)
         return process
-
-    def leave_to_another(self) -> Bool:
-        """Stops the server because another process holds its sockets.
-
-        Returns:
-            False if the server is already stopping and no other process has its
-            sockets.
-        """
-        var shared = self._shared
-        shared[].lock.acquire()
-        var begins = not shared[].stopping
-        if begins:
-            shared[].stopping = True
-            self.listening.note_hand_over()
-            for worker in shared[].workers:
-                worker[].reactor.post(_leave, worker.unsafe_bitcast[NoneType]())
-            _send_order(shared[].orders, ORDER_LEAVE)
-        shared[].lock.release()
-        return begins
 
     def reload_tls(self) raises:
         """Reads certificates and keys again from their files.
@@ -197,24 +97,8 @@ struct ServerHandle(Copyable, Movable):
             Error: `tls.bad_file configure`, `tls.wrong_key configure` and
                 others; `http.no_tls` if no address speaks TLS.
         """
-        self.read_tls_again()
-        var shared = self._shared
-        shared[].lock.acquire()
-        _send_order(shared[].orders, ORDER_RELOAD_TLS)
-        shared[].lock.release()
-
-    def read_tls_again(self) raises:
-        """Reads certificates and keys again for the workers of this process.
-
-        Raises:
-            Error: As `reload_tls` does.
-        """
-        var listeners = self._tls_listeners()
-        var fresh = List[TlsContext]()
-        for listener in listeners:
-            fresh.append(TlsContext.for_servers(listener.config))
-        for i in range(len(listeners)):
-            listeners[i].context.replace(fresh[i])
+        self._registry.read_tls_again()
+        self._registry.order_tls_again()
 
     def reload_tls(
         self, var config: TlsServerConfig, *, listener: Int = 0
@@ -234,69 +118,7 @@ struct ServerHandle(Copyable, Movable):
                 no such address; `http.supervised` if workers are processes of
                 their own: these can only read files again.
         """
-        var listeners = self._tls_listeners()
-        if listener < 0 or listener >= len(listeners):
-            raise Error("http.no_tls at this address")
-        if self._is_supervised():
-            raise Error("http.supervised workers only read files again")
-        var fresh = TlsListenerState(config^)
-        listeners[listener].context.replace(fresh.context)
-        var shared = self._shared
-        shared[].lock.acquire()
-        var seen = 0
-        for i in range(len(shared[].tls)):
-            if shared[].tls[i]:
-                if seen == listener:
-                    shared[].tls[i].value().config = fresh.config.copy()
-                seen += 1
-        shared[].lock.release()
-
-    def _is_supervised(self) -> Bool:
-        var shared = self._shared
-        shared[].lock.acquire()
-        var is_supervised = shared[].orders >= 0
-        shared[].lock.release()
-        return is_supervised
-
-    def _tls_listeners(self) raises -> List[TlsListenerState]:
-        var shared = self._shared
-        var listeners = List[TlsListenerState]()
-        shared[].lock.acquire()
-        for listener in shared[].tls:
-            if listener:
-                listeners.append(listener.value().copy())
-        shared[].lock.release()
-        if len(listeners) == 0:
-            raise Error("http.no_tls at any address")
-        return listeners^
-
-    def note_tls(self, var tls: Optional[TlsListenerState]):
-        """Sets the TLS state of the address that was added last.
-
-        Args:
-            tls: The TLS state; `None` without TLS.
-        """
-        var shared = self._shared
-        shared[].lock.acquire()
-        shared[].tls.append(tls^)
-        shared[].lock.release()
-
-    def tls_contexts(self) -> List[Optional[TlsContext]]:
-        """Returns the TLS context of each address, if it speaks TLS.
-
-        Returns:
-            One entry for each address, in their order.
-        """
-        var shared = self._shared
-        var contexts = List[Optional[TlsContext]]()
-        shared[].lock.acquire()
-        for listener in shared[].tls:
-            if listener:
-                contexts.append(listener.value().context)
-            else:
-                contexts.append(None)
-        shared[].lock.release()
-        return contexts^
+        self._registry.replace_tls(config^, listener)
 
     def shutdown(self):
         """Stops the server after finishing the requests in flight.
@@ -304,33 +126,14 @@ struct ServerHandle(Copyable, Movable):
         The call returns at once. `serve` returns when the last connection has
         ended or the shutdown timeout is over. Further calls have no effect.
         """
-        var shared = self._shared
-        shared[].lock.acquire()
-        var begins = not shared[].stopping
-        if begins:
-            shared[].stopping = True
-            self.listening.remove_files()
-            for worker in shared[].workers:
-                worker[].reactor.post(_stop, worker.unsafe_bitcast[NoneType]())
-            _send_order(shared[].orders, ORDER_STOP)
-        # A supervisor speaks for its workers.
-        var speaks = begins and shared[].orders < 0
-        shared[].lock.release()
-        if speaks:
-            self.service.say_stopping()
+        self._registry.shutdown()
 
     def shutdown_now(self):
         """Stops the server without waiting for requests in flight.
 
         Their handlers are cancelled and their connections closed.
         """
-        self.shutdown()
-        var shared = self._shared
-        shared[].lock.acquire()
-        for worker in shared[].workers:
-            worker[].reactor.post(_stop_now, worker.unsafe_bitcast[NoneType]())
-        _send_order(shared[].orders, ORDER_STOP_NOW)
-        shared[].lock.release()
+        self._registry.shutdown_now()
 
     def statistics(self) -> List[WorkerStatistics]:
         """Returns the counters of all workers.
@@ -339,207 +142,4 @@ struct ServerHandle(Copyable, Movable):
             One snapshot for each worker, in the order of their numbers; empty
             before `serve`.
         """
-        var shared = self._shared
-        var snapshots = List[WorkerStatistics]()
-        shared[].lock.acquire()
-        for counters in shared[].statistics:
-            snapshots.append(WorkerStatistics.snapshot(counters))
-        shared[].lock.release()
-        return snapshots^
-
-    def counters(self, worker: Int) -> PointerTo[WorkerStatistics]:
-        """Returns the counters of a worker, which only that worker changes.
-
-        Args:
-            worker: The worker's number.
-
-        Returns:
-            The counters.
-        """
-        var shared = self._shared
-        shared[].lock.acquire()
-        while worker >= len(shared[].statistics):
-            shared[].statistics.append(
-                heap_create(_PaddedStatistics()).unsafe_bitcast[
-                    WorkerStatistics
-                ]()
-            )
-        var counters = shared[].statistics[worker]
-        shared[].lock.release()
-        return counters
-
-    def enter(self, worker: Worker):
-        """Registers a running worker; it stops at once if the server is
-        stopping.
-
-        Args:
-            worker: The worker; called on its thread.
-        """
-        var shared = self._shared
-        shared[].lock.acquire()
-        shared[].workers.append(worker.state)
-        var stopping = shared[].stopping
-        shared[].lock.release()
-        if self.listening.has_handed_over():
-            worker.leave()
-        elif stopping:
-            worker.stop()
-
-    def running_workers(self) -> Int:
-        """Returns the number of workers that have entered and not left.
-
-        Returns:
-            The number.
-        """
-        var shared = self._shared
-        shared[].lock.acquire()
-        var count = len(shared[].workers)
-        shared[].lock.release()
-        return count
-
-    def send_orders_to(self, descriptor: Int32) -> Bool:
-        """Sets the supervisor's socket for `shutdown` orders.
-
-        Args:
-            descriptor: The socket, or -1 for none.
-
-        Returns:
-            True if `shutdown` was called already.
-        """
-        var shared = self._shared
-        shared[].lock.acquire()
-        shared[].orders = descriptor
-        var stopping = shared[].stopping
-        shared[].lock.release()
-        return stopping
-
-    def share_counters(self, workers: Int):
-        """Moves the counters to memory that forked processes share.
-
-        Args:
-            workers: The number of workers to start.
-        """
-        var shared = self._shared
-        shared[].lock.acquire()
-        ref s = shared[]
-        var count = max(workers, len(s.statistics))
-        if count > s.shared_count:
-            var base = map_shared_anonymous(count * _PADDED_OCTETS)
-            if base > 0:
-                _move_counters(s, base, count)
-        shared[].lock.release()
-
-    def fork(self) -> Int:
-        """Forks the process while no other thread changes the shared state.
-
-        Returns:
-            The result of `fork_process`.
-        """
-        var shared = self._shared
-        shared[].lock.acquire()
-        var process = self.listening.fork()
-        shared[].lock.release()
-        return process
-
-    def visit_workers(
-        self,
-        visit: def(Erased, PointerTo[WorkerState]) thin -> None,
-        owner: Erased,
-    ):
-        """Calls a function for each running worker. No worker can end
-        meanwhile.
-
-        Args:
-            visit: The function, which must not call methods of a handle.
-            owner: Its first argument.
-        """
-        var shared = self._shared
-        shared[].lock.acquire()
-        for worker in shared[].workers:
-            visit(owner, worker)
-        shared[].lock.release()
-
-    def ask_for_room(self, asking: PointerTo[WorkerState]):
-        """Asks the other workers to close idle connections, so that one can
-        accept.
-
-        Args:
-            asking: The worker, which has no idle connection itself.
-        """
-        var shared = self._shared
-        shared[].lock.acquire()
-        for worker in shared[].workers:
-            if Int(worker) != Int(asking):
-                worker[].reactor.post(
-                    _shed_connections, worker.unsafe_bitcast[NoneType]()
-                )
-        shared[].lock.release()
-
-    def finish(self):
-        """Prepares for another `serve` after one has returned."""
-        var shared = self._shared
-        shared[].lock.acquire()
-        shared[].stopping = False
-        shared[].lock.release()
-        self.listening.note_stop()
-
-    def leave(self, worker: Worker):
-        """Removes a worker that has ended.
-
-        Args:
-            worker: The worker.
-        """
-        var shared = self._shared
-        shared[].lock.acquire()
-        for i in range(len(shared[].workers)):
-            if Int(shared[].workers[i]) == Int(worker.state):
-                _ = shared[].workers.pop(i)
-                break
-        shared[].lock.release()
-
-
-def _send_order(descriptor: Int32, order: UInt8):
-    if descriptor >= 0:
-        # No client waits for room there: a server that no longer reads is
-        # stopping.
-        _ = send_octets(descriptor, [order], MSG_DONTWAIT)
-
-
-def _move_counters(mut s: ServerShared, base: Int, count: Int):
-    for i in range(count):
-        var target = (
-            at_address(base)
-            .unsafe_offset(i * _PADDED_OCTETS)
-            .unsafe_bitcast[_PaddedStatistics]()
-        )
-        target.unsafe_write(_PaddedStatistics())
-        if i < len(s.statistics):
-            var old = s.statistics[i].unsafe_bitcast[_PaddedStatistics]()
-            target[].statistics = old[].statistics
-            if i >= s.shared_count:
-                heap_destroy(old)
-            s.statistics[i] = target.unsafe_bitcast[WorkerStatistics]()
-        else:
-            s.statistics.append(target.unsafe_bitcast[WorkerStatistics]())
-    if s.shared_counters != 0:
-        _ = unmap(s.shared_counters, s.shared_count * _PADDED_OCTETS)
-    s.shared_counters = base
-    s.shared_count = count
-
-
-def _stop(worker: Erased):
-    Worker(worker.unsafe_bitcast[WorkerState]()).stop()
-
-
-def _leave(worker: Erased):
-    Worker(worker.unsafe_bitcast[WorkerState]()).leave()
-
-
-def _shed_connections(worker: Erased):
-    Worker(worker.unsafe_bitcast[WorkerState]()).shed_connections()
-
-
-def _stop_now(worker: Erased):
-    var w = worker.unsafe_bitcast[WorkerState]()
-    Worker(w).stop()
-    w[].stop_deadline_ms = w[].reactor.now_ms()
+        return self._registry.statistics()

@@ -16,7 +16,7 @@ from .abort_line import AbortLine
 from ..records.access_queue import AccessQueue
 from ..config import ServerConfig
 from ..driver.carrier import exchange_functions
-from .handle import ServerHandle
+from .registry import ServerRegistry
 from ..transport.log_lines import log_line
 from .signals import OrderSocket, OrderWatch
 from .start_barrier import StartBarrier
@@ -99,7 +99,7 @@ struct ServePlan(Movable):
     """The limits."""
     var run: FiberFunction
     """Runs the handler of an exchange."""
-    var handle: ServerHandle
+    var registry: ServerRegistry
     """Watches and stops the server."""
     var pin: Bool
     """Whether each worker keeps to one CPU."""
@@ -128,7 +128,7 @@ struct ServePlan(Movable):
         out self,
         config: ServerConfig,
         run: FiberFunction,
-        handle: ServerHandle,
+        registry: ServerRegistry,
         *,
         pin: Bool,
         supervised: Bool,
@@ -138,13 +138,13 @@ struct ServePlan(Movable):
         Args:
             config: The limits.
             run: Runs the handler of an exchange.
-            handle: Watches and stops the server.
+            registry: Knows the workers.
             pin: Whether each worker keeps to one CPU.
             supervised: Whether each worker is a process of its own.
         """
         self.config = config.copy()
         self.run = run
-        self.handle = handle.copy()
+        self.registry = registry.copy()
         self.pin = pin
         self.supervised = supervised
         self.handlers = List[Erased]()
@@ -225,7 +225,7 @@ def _begin(plan: PointerTo[ServePlan]) -> Bool:
     plan[].parts.barrier = StartBarrier.create(count)
     if not plan[].supervised:
         plan[].parts.watchdog = Watchdog.create(
-            plan[].handle.service.socket(), plan[].handle, count
+            plan[].registry.service.socket(), plan[].registry, count
         )
     # A program that keeps its signals to itself keeps those of faults too.
     if plan[].config.handle_signals:
@@ -286,12 +286,12 @@ def _run_worker(argument: Erased, index: Int):
     if index == plan[].first_worker:
         _run_first(plan, worker, opened[0])
     else:
-        plan[].handle.enter(worker)
+        plan[].registry.enter(worker)
         worker.run()
     if plan[].parts.abort_line:
         plan[].parts.abort_line.value().leave(worker.state)
     stack.remove()
-    plan[].handle.leave(worker)
+    plan[].registry.leave(worker)
     if plan[].parts.watchdog:
         plan[].parts.watchdog.value().leave(index)
     if plan[].supervised:
@@ -300,7 +300,7 @@ def _run_worker(argument: Erased, index: Int):
         worker.end_fibers()
     else:
         worker.destroy()
-        WorkerStatistics.forget_present(plan[].handle.counters(index))
+        WorkerStatistics.forget_present(plan[].registry.counters(index))
 
 
 def _make_worker(
@@ -312,7 +312,7 @@ def _make_worker(
                 reactor,
                 plan[].config,
                 index,
-                plan[].handle.counters(index),
+                plan[].registry.counters(index),
                 plan[].run,
                 plan[].handlers[index],
                 exchange_functions(),
@@ -333,7 +333,7 @@ def _make_worker(
 
 
 def _ask_for_room(plan: Erased, worker: Erased):
-    plan.unsafe_bitcast[ServePlan]()[].handle.ask_for_room(
+    plan.unsafe_bitcast[ServePlan]()[].registry.ask_for_room(
         worker.unsafe_bitcast[WorkerState]()
     )
 
@@ -343,18 +343,18 @@ def _run_first(plan: PointerTo[ServePlan], worker: Worker, passed_over: Int):
         _announce(plan, passed_over, worker)
     var watch = Optional[OrderWatch](None)
     if plan[].orders >= 0:
-        watch = OrderWatch.begin(worker, plan[].orders, plan[].handle)
+        watch = OrderWatch.begin(worker, plan[].orders, plan[].registry)
         plan[].began(plan[].orders)
-    plan[].handle.enter(worker)
-    plan[].handle.listening.report_ready()
+    plan[].registry.enter(worker)
+    plan[].registry.listening.report_ready()
     if not plan[].supervised:
-        plan[].handle.service.say_ready()
+        plan[].registry.service.say_ready()
     if plan[].parts.watchdog:
         plan[].parts.watchdog.value().begin(worker.state[].reactor)
     worker.run()
     if watch:
         # The second order must reach the workers that still finish.
-        while plan[].handle.running_workers() > 1:
+        while plan[].registry.running_workers() > 1:
             worker.state[].reactor.turn(_LAST_WORKERS_MS)
         watch.value().end()
     if plan[].parts.watchdog:
@@ -375,7 +375,7 @@ def _listen(plan: PointerTo[ServePlan], worker: Worker, index: Int):
 def _announce(plan: PointerTo[ServePlan], passed_over: Int, worker: Worker):
     var kind = worker.state[].reactor.backend_kind()
     var line = String("flare: listening on")
-    for address in plan[].handle.local_addresses():
+    for address in plan[].registry.listening.addresses():
         line.write(" ", address)
     line.write(
         ", ",

@@ -7,8 +7,8 @@ from ..config import ServerConfig
 from ..listening.listener import Listener, open_tcp
 from ..listening.taken_listeners import OWN_NAME
 from ..listening.tls_listeners import TlsListenerState
-from .handle import ServerHandle
 from .plan import PlannedListener, ServePlan, run_workers
+from .registry import ServerRegistry
 from .supervise import supervise_workers
 
 comptime _WORKERS_MAX = 256
@@ -23,8 +23,8 @@ struct ServerState(Movable):
     """The limits."""
     var listeners: List[Listener]
     """The listening sockets."""
-    var handle: ServerHandle
-    """Watches and stops the server."""
+    var registry: ServerRegistry
+    """Knows the workers."""
 
     def __init__(out self, var config: ServerConfig):
         """Creates the state of a server that does not listen yet.
@@ -34,11 +34,11 @@ struct ServerState(Movable):
         """
         self.config = config^
         self.listeners = List[Listener]()
-        self.handle = ServerHandle()
+        self.registry = ServerRegistry()
 
     def __deinit__(deinit self):
         """Removes the paths and closes the sockets."""
-        self.handle.listening.remove_files()
+        self.registry.listening.remove_files()
 
 
 @fieldwise_init
@@ -65,13 +65,13 @@ def add_listener(
         listener: The socket.
         tls: The TLS of its connections, if they are encrypted.
     """
-    ref handle = server[].handle
+    ref registry = server[].registry
     var ready = listener.take_ready()
     if ready >= 0:
-        handle.listening.report_to(ready)
+        registry.listening.report_to(ready)
     var file = listener.take_file()
-    handle.listening.add(listener.address(), file^)
-    handle.note_tls(tls^)
+    registry.listening.add(listener.address(), file^)
+    registry.note_tls(tls^)
     server[].listeners.append(listener^)
 
 
@@ -98,7 +98,7 @@ def make_plan(
     return ServePlan(
         config,
         _run_nothing,
-        server[].handle,
+        server[].registry,
         pin=options.pin_cores and options.count > 1,
         supervised=options.supervise,
     )
@@ -114,11 +114,13 @@ def run_plan(server: PointerTo[ServerState], var plan: ServePlan) raises:
     Raises:
         The errors of `run_workers` and `supervise_workers`.
     """
-    ref handle = server[].handle
-    if handle.listening.has_handed_over():
+    ref registry = server[].registry
+    if registry.listening.has_handed_over():
         raise Error("http.handed_over another process serves")
     _ = raise_descriptor_limit()
-    handle.service.set_stop_ms(plan.config.shutdown_timeout_ms + _STOP_GRACE_MS)
+    registry.service.set_stop_ms(
+        plan.config.shutdown_timeout_ms + _STOP_GRACE_MS
+    )
     var shared = heap_create(plan^)
     try:
         _open_listeners(server, shared)
@@ -127,25 +129,26 @@ def run_plan(server: PointerTo[ServerState], var plan: ServePlan) raises:
         else:
             run_workers(shared)
     finally:
-        handle.listening.pass_nothing_on()
+        registry.listening.pass_nothing_on()
         heap_destroy(shared)
-        handle.finish()
+        registry.finish()
 
 
 def _open_listeners(
     server: PointerTo[ServerState], plan: PointerTo[ServePlan]
 ) raises:
-    ref handle = server[].handle
+    ref registry = server[].registry
     ref listeners = server[].listeners
     var workers = plan[].worker_count()
+    var tls = registry.tls_contexts()
     for i in range(len(listeners)):
         ref listener = listeners[i]
         var planned = PlannedListener(listener.descriptor())
         planned.is_lent = listener.is_lent()
         if listener.is_shared():
             planned.is_shared = workers > 1 or listener.is_taken()
-            if _must_open_again(handle, listener):
-                handle.listening.set_file(
+            if _must_open_again(registry, listener):
+                registry.listening.set_file(
                     i, listener.listen_again(plan[].config.listen_backlog)
                 )
         else:
@@ -154,23 +157,19 @@ def _open_listeners(
                 planned.others.append(
                     open_tcp(address, plan[].config.listen_backlog, True)
                 )
-        plan[].listeners.append(planned^)
-    var tls = handle.tls_contexts()
-    for i in range(len(listeners)):
-        plan[].listeners[i].tls = tls[i].copy()
-        ref listener = listeners[i]
-        ref planned = plan[].listeners[i]
+        planned.tls = tls[i].copy()
         var name = listener.name()
         if not listener.is_lent():
             name = String(OWN_NAME, listener.mode())
-        handle.listening.pass_on(planned.first, name)
+        registry.listening.pass_on(planned.first, name)
         for k in range(len(planned.others)):
-            handle.listening.pass_on(planned.others[k].descriptor(), name)
+            registry.listening.pass_on(planned.others[k].descriptor(), name)
+        plan[].listeners.append(planned^)
 
 
-def _must_open_again(handle: ServerHandle, listener: Listener) -> Bool:
+def _must_open_again(registry: ServerRegistry, listener: Listener) -> Bool:
     return (
-        handle.listening.has_stopped()
+        registry.listening.has_stopped()
         and not listener.is_lent()
         and listener.address().is_unix()
     )

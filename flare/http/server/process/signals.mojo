@@ -19,11 +19,11 @@ from flare.sys.socket import open_socket_pair, send_octets
 from flare.sys.socket_address import AF_UNIX
 from flare.sys.socket_constants import MSG_DONTWAIT, SOCK_STREAM
 
-from .handle import (
+from .registry import (
     ORDER_ANSWER,
     ORDER_LEAVE,
     ORDER_RELOAD_TLS,
-    ServerHandle,
+    ServerRegistry,
 )
 from ..transport.log_lines import log_line
 from ..worker.worker import Worker
@@ -89,15 +89,15 @@ struct _WatchState(Movable):
     var operation: OperationState
     var octets: List[UInt8]
     var worker: Worker
-    var handle: ServerHandle
+    var registry: ServerRegistry
     var orders: Int
     var ending: Bool
 
-    def __init__(out self, worker: Worker, handle: ServerHandle):
+    def __init__(out self, worker: Worker, registry: ServerRegistry):
         self.operation = OperationState(OperationKind.READ)
         self.octets = List[UInt8](length=_OCTETS_MAX, fill=0)
         self.worker = worker
-        self.handle = handle.copy()
+        self.registry = registry.copy()
         self.orders = 0
         self.ending = False
 
@@ -113,18 +113,18 @@ struct OrderWatch(TrivialRegisterPassable):
     var _state: PointerTo[_WatchState]
 
     @staticmethod
-    def begin(worker: Worker, reader: Int32, handle: ServerHandle) -> Self:
+    def begin(worker: Worker, reader: Int32, registry: ServerRegistry) -> Self:
         """Starts to read orders to stop.
 
         Args:
             worker: The worker whose loop reads them; called on its thread.
             reader: The socket from which they are read; open until `end`.
-            handle: Stops the server.
+            registry: Stops the workers.
 
         Returns:
             The watch.
         """
-        var w = heap_create(_WatchState(worker, handle))
+        var w = heap_create(_WatchState(worker, registry))
         ref operation = w[].operation
         operation.descriptor = reader
         operation.owner = w.unsafe_bitcast[NoneType]()
@@ -172,13 +172,13 @@ def _on_octets(operation: Operation):
         )
     for i in range(count):
         if w[].octets[i] == ORDER_LEAVE:
-            _ = w[].handle.leave_to_another()
+            _ = w[].registry.leave_to_another()
     # The end means that the sender of the orders is gone.
     w[].orders += count - reloads - questions if count > 0 else 2
     if w[].orders == 1:
-        w[].handle.shutdown()
+        w[].registry.shutdown()
     elif w[].orders > 1:
-        w[].handle.shutdown_now()
+        w[].registry.shutdown_now()
     if count > 0:
         w[].worker.state[].reactor.submit(operation)
 
@@ -193,6 +193,6 @@ def _count_of(w: PointerTo[_WatchState], count: Int, order: UInt8) -> Int:
 
 def _reload_tls(w: PointerTo[_WatchState]):
     try:
-        w[].handle.read_tls_again()
+        w[].registry.read_tls_again()
     except e:
         log_line(w[].worker.state, String("flare: TLS goes on as it was: ", e))

@@ -35,7 +35,7 @@ from flare.sys.socket import open_socket_pair, receive_octets, send_octets
 from flare.sys.socket_address import AF_UNIX
 from flare.sys.socket_constants import MSG_DONTWAIT, SOCK_STREAM
 
-from .handle import (
+from .registry import (
     ORDER_ANSWER,
     ORDER_LEAVE,
     ORDER_RELOAD_TLS,
@@ -86,7 +86,7 @@ def supervise_workers(plan: PointerTo[ServePlan]) raises:
     try:
         supervisor.run()
     finally:
-        _ = plan[].handle.send_orders_to(-1)
+        _ = plan[].registry.send_orders_to(-1)
         orders.value().close()
 
 
@@ -152,14 +152,14 @@ struct _Supervisor(Movable):
         self.has_signal = False
         self.kill_at_ms = Int.MAX
         self.questions = WorkerQuestions(
-            plan[].handle.service.socket().watchdog_ms(), len(self.children)
+            plan[].registry.service.socket().watchdog_ms(), len(self.children)
         )
         self.has_said_ready = False
         self.failure = None
 
     def run(mut self) raises:
-        self.plan[].handle.share_counters(len(self.children))
-        if self.plan[].handle.send_orders_to(self.orders.writer):
+        self.plan[].registry.share_counters(len(self.children))
+        if self.plan[].registry.send_orders_to(self.orders.writer):
             self._stop(_STOPPING)
         while True:
             self._start_due()
@@ -208,7 +208,7 @@ struct _Supervisor(Movable):
         # have reached the supervisor.
         var mask = block_signals(SIGTERM, SIGINT)
         var parent = process_id()
-        var process = self.plan[].handle.fork()
+        var process = self.plan[].registry.fork()
         if process == 0:
             self._become(index, parent, its_end, own_end, mask)
         set_signal_mask(mask)
@@ -245,10 +245,10 @@ struct _Supervisor(Movable):
             if child.process != 0:
                 # An end of it here would hide the supervisor's end from it.
                 _ = close_descriptor(child.channel)
-        _ = self.plan[].handle.send_orders_to(channel)
+        _ = self.plan[].registry.send_orders_to(channel)
         if self.stage != 0:
             # It serves only the waiting clients.
-            self.plan[].handle.shutdown()
+            self.plan[].registry.shutdown()
         self.plan[].orders = channel
         self.plan[].announces = (
             index == 0 and not self.children[index].has_ever_served
@@ -318,7 +318,7 @@ struct _Supervisor(Movable):
             elif octets[i] == _SERVING:
                 child.serves = True
                 child.has_ever_served = True
-                self.plan[].handle.listening.report_ready()
+                self.plan[].registry.listening.report_ready()
                 self._say_ready()
             elif octets[i] == ORDER_ANSWER:
                 self.questions.forget(index)
@@ -341,7 +341,7 @@ struct _Supervisor(Movable):
                 return
         if not self.has_said_ready:
             self.has_said_ready = True
-            self.plan[].handle.service.say_ready()
+            self.plan[].registry.service.say_ready()
             self.questions.begin(monotonic_ms())
 
     def _ask_whether_they_turn(mut self):
@@ -362,7 +362,7 @@ struct _Supervisor(Movable):
                 self._end_if_silent(i, now)
         _ = (
             self.plan[]
-            .handle.service.socket()
+            .registry.service.socket()
             .try_send(SIGN_OF_LIFE, waits=False)
         )
 
@@ -389,7 +389,7 @@ struct _Supervisor(Movable):
     def _reload_tls(self):
         # Workers that are started later begin with what is read here.
         try:
-            self.plan[].handle.read_tls_again()
+            self.plan[].registry.read_tls_again()
         except e:
             self._say(String("flare: TLS goes on as it was: ", e))
             return
@@ -399,7 +399,7 @@ struct _Supervisor(Movable):
 
     def _leave(mut self):
         # A worker may have handed over: the others are told here.
-        _ = self.plan[].handle.leave_to_another()
+        _ = self.plan[].registry.leave_to_another()
         self._stop(_STOPPING)
 
     def _bury(mut self, index: Int):
@@ -411,14 +411,14 @@ struct _Supervisor(Movable):
         var text = String("(process ", child.process, ") ", _describe(end))
         child.process = 0
         child.channel = -1
-        WorkerStatistics.forget_present(self.plan[].handle.counters(index))
+        WorkerStatistics.forget_present(self.plan[].registry.counters(index))
         if self.stage == 0:
             self._plan_restart(index, text)
         elif not child.has_ended and self.stage == _STOPPING:
             text.write(" while it stopped")
             # A worker that never serves answers no client.
             var is_hopeless = child.started_late and not child.has_ever_served
-            var is_left = self.plan[].handle.listening.has_handed_over()
+            var is_left = self.plan[].registry.listening.has_handed_over()
             if not is_hopeless and not is_left and self.kill_at_ms != Int.MAX:
                 self._plan_restart(index, text)
             else:
@@ -467,10 +467,10 @@ struct _Supervisor(Movable):
     def _stop(mut self, stage: Int):
         if stage <= self.stage:
             return
-        self.plan[].handle.listening.remove_files()
-        var leaves = self.plan[].handle.listening.has_handed_over()
+        self.plan[].registry.listening.remove_files()
+        var leaves = self.plan[].registry.listening.has_handed_over()
         if self.stage == 0 and not leaves:
-            self.plan[].handle.service.say_stopping()
+            self.plan[].registry.service.say_stopping()
         while self.stage < stage:
             self.stage += 1
             var order = ORDER_STOP
@@ -513,7 +513,7 @@ struct _Supervisor(Movable):
                 _ = send_signal(child.process, SIGKILL)
 
     def _requests(self, index: Int) -> Int:
-        var counters = self.plan[].handle.counters(index)
+        var counters = self.plan[].registry.counters(index)
         return Int(WorkerStatistics.snapshot(counters).requests)
 
     def _log(self, index: Int, text: String):

@@ -14,7 +14,7 @@ from flare.runtime.timer_task import TIMER_OF_TASK, TimerTask
 from flare.runtime.timer_wheel import TimerEntry
 from flare.sys.thread import Lock
 
-from .handle import ServerHandle
+from .registry import ServerRegistry
 from .notify_socket import WATCHDOG_PARTS, NotifySocket
 from ..transport.worker_state import WorkerState
 
@@ -39,7 +39,7 @@ struct _WatchdogState(Movable):
     # By number of the worker.
     var questions: List[PointerTo[_Question]]
     var socket: NotifySocket
-    var handle: ServerHandle
+    var registry: ServerRegistry
     var period_ms: Int
     # The first worker's; none while it does not run.
     var reactor: Optional[Reactor]
@@ -47,13 +47,13 @@ struct _WatchdogState(Movable):
     var task: TimerTask
 
     def __init__(
-        out self, socket: NotifySocket, handle: ServerHandle, period_ms: Int
+        out self, socket: NotifySocket, registry: ServerRegistry, period_ms: Int
     ):
         self.lock = Lock.create()
         self.open_count = 0
         self.questions = List[PointerTo[_Question]]()
         self.socket = socket.copy()
-        self.handle = handle.copy()
+        self.registry = registry.copy()
         self.period_ms = period_ms
         self.reactor = None
         self.timer = TimerEntry(None, TIMER_OF_TASK)
@@ -68,13 +68,13 @@ struct Watchdog(TrivialRegisterPassable):
 
     @staticmethod
     def create(
-        socket: NotifySocket, handle: ServerHandle, workers: Int
+        socket: NotifySocket, registry: ServerRegistry, workers: Int
     ) -> Optional[Self]:
         """Creates a watchdog, if systemd has set a watchdog timeout.
 
         Args:
             socket: The socket to systemd.
-            handle: The handle that lists the running workers.
+            registry: The registry that lists the running workers.
             workers: How many there will be.
 
         Returns:
@@ -84,7 +84,7 @@ struct Watchdog(TrivialRegisterPassable):
         if not watchdog_ms:
             return None
         var period_ms = max(watchdog_ms.value() // WATCHDOG_PARTS, 1)
-        var w = heap_create(_WatchdogState(socket, handle, period_ms))
+        var w = heap_create(_WatchdogState(socket, registry, period_ms))
         for _ in range(workers):
             w[].questions.append(heap_create(_Question(w)))
         w[].task.owner = w.unsafe_bitcast[NoneType]()
@@ -137,7 +137,7 @@ def _on_timer(owner: Erased):
         w[].open_count = 1
     w[].lock.release()
     if is_answered:
-        w[].handle.visit_workers(_ask, owner)
+        w[].registry.visit_workers(_ask, owner)
         _close_one(w)
 
 
