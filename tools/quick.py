@@ -22,12 +22,13 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from driver_library import (
+    HAS_DRIVER,
     build_options,
     driver_digest,
     driver_name,
     write_calling_sources,
 )
-from library_package import precompile
+from library_package import include_options, precompile
 
 ROOT = Path(__file__).resolve().parent.parent
 MOJO = Path(os.environ.get("MOJO", ROOT / ".venv/bin/mojo"))
@@ -87,7 +88,10 @@ def make_driver() -> Path:
 
 
 def program_options() -> list[str]:
-    """Makes library and package; gives the options of programs over them."""
+    """Makes library and package; gives the options of programs over them, or
+    where there is no library, those of whole programs."""
+    if not HAS_DRIVER:
+        return include_options(ROOT)
     folder = str(make_driver())
     return [
         *("-I", folder, "-I", str(ROOT)),

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from combined_build import is_alone, link, module_of, write_sources
 from library_package import include_options, precompile
+from quick import QuickError, program_options
 from suite_report import declared_tests, parse_report
 from tested_programs import build_together as build_tested_programs
 
@@ -144,10 +145,6 @@ class Runner:
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
-        # What is instrumented is compiled from its sources.
-        self.include_options = (
-            ["-I", str(ROOT)] if options.asan else include_options(ROOT)
-        )
         self.built: dict[str, Finished] = {}
 
     def test(self, item: Item) -> Outcome:
@@ -175,7 +172,7 @@ class Runner:
         folder = ROOT / "build" / "combined" / kind
         entry = write_sources([item.source for item in items], folder)
         binary = folder / kind
-        finished = self.compile(entry, binary, kind == "fuzz")
+        finished = self.compile(kind, entry, binary, kind == "fuzz")
         verdict = "failed" if finished.code else "ok"
         seconds = time.monotonic() - started
         print(f"{verdict:6} {len(items)} programs of {kind}: {seconds:.1f} s")
@@ -194,15 +191,27 @@ class Runner:
         if item.name in self.built:
             return self.built[item.name]
         is_asserted = item.kind == "fuzz" or item.name == ASSERTED_SUITE
-        return self.compile(item.source, item.binary, is_asserted)
+        return self.compile(item.kind, item.source, item.binary, is_asserted)
+
+    def options_of(self, kind: str) -> list[str]:
+        """Gives the options with which programs of a kind find flare."""
+        if self.options.asan:
+            # What is instrumented is compiled from its sources.
+            return ["-I", str(ROOT)]
+        if kind == "example":
+            return program_options()
+        return include_options(ROOT)
 
     def compile(
-        self, source: Path, binary: Path, is_asserted: bool
+        self, kind: str, source: Path, binary: Path, is_asserted: bool
     ) -> Finished:
+        try:
+            command = [str(MOJO), "build", *self.options_of(kind)]
+        except QuickError as error:
+            return Finished(1, str(error), timed_out=False)
         binary.parent.mkdir(parents=True, exist_ok=True)
         # What an earlier run has linked to others must not be written over.
         binary.unlink(missing_ok=True)
-        command = [str(MOJO), "build", *self.include_options]
         if self.options.asan:
             command += ["--sanitize", "address", "-g1", "-D", "ASAN"]
         if is_asserted:

@@ -18,11 +18,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from loopback.programs import find_program  # noqa: E402
 from loopback.subject import FOLDER, ROOT  # noqa: E402
-from tested_programs import (  # noqa: E402
-    BUILD_SECONDS_MAX,
-    MOJO,
-    include_options,
-)
+from library_package import include_options  # noqa: E402
+from quick import program_options  # noqa: E402
+from tested_programs import BUILD_SECONDS_MAX, MOJO  # noqa: E402
 
 SOURCE = ROOT / "tests" / "programs" / "debugged.mojo"
 GUIDE = ROOT / "docs" / "guide" / "debugging.md"
@@ -31,12 +29,13 @@ WAIT_SECONDS_MAX = 240
 
 
 @functools.lru_cache
-def build(*options):
+def build(*options, is_whole=True):
     """Builds the server with options of the compiler; gives its path."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     program = FOLDER / ("debugged" + "".join(options))
+    flare = include_options(ROOT) if is_whole else program_options()
     finished = subprocess.run(
-        [MOJO, "build", *options, *include_options(ROOT), "-o", program, SOURCE],
+        [MOJO, "build", *options, *flare, "-o", program, SOURCE],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         timeout=BUILD_SECONDS_MAX,
@@ -75,15 +74,15 @@ class DebugBuilds(unittest.TestCase):
         self.addCleanup(process.kill)
         return process
 
-    def expect_answer(self, *options):
-        server = self.run_program(build(*options))
+    def expect_answer(self, program):
+        server = self.run_program(program)
         answer = ask(int(server.stdout.readline()))
         self.assertTrue(answer.startswith(b"HTTP/1.1 200 OK\r\n"), answer)
         self.assertTrue(answer.endswith(b"\r\n\r\nhello flare"), answer)
         server.send_signal(signal.SIGTERM)
         self.assertEqual(server.wait(WAIT_SECONDS_MAX), 0)
 
-    def expect_stop_in_handler(self, *options):
+    def expect_stop_in_handler(self, program):
         number = line_of("return ok(String(")
         debugger = self.run_program(
             find_program("gdb"), "-q", "-nx", "-batch",
@@ -91,7 +90,7 @@ class DebugBuilds(unittest.TestCase):
             "-ex", f"break {SOURCE.name}:{number}",
             "-ex", "run", "-ex", "backtrace",
             "-ex", "detach",
-            str(build(*options)),
+            str(program),
         )  # fmt: skip
         said = b""
         while not (port := re.search(rb"^(\d+)$", said, re.MULTILINE)):
@@ -113,19 +112,21 @@ class DebugBuilds(unittest.TestCase):
         self.assertRegex(text, r"#\d+ .*run_handler")
 
     def test_a_build_without_optimization_serves(self):
-        self.expect_answer("-O0")
+        self.expect_answer(build("-O0"))
 
     def test_a_build_with_symbols_serves_and_stops_in_a_handler(self):
-        self.expect_answer("-g")
-        self.expect_stop_in_handler("-g")
+        program = build("-g")
+        self.expect_answer(program)
+        self.expect_stop_in_handler(program)
 
     def test_a_build_with_little_optimization_stops_in_a_handler(self):
-        self.expect_answer("-O1", "-g")
-        self.expect_stop_in_handler("-O1", "-g")
+        program = build("-O1", "-g", is_whole=False)
+        self.expect_answer(program)
+        self.expect_stop_in_handler(program)
 
     def test_the_debugger_of_mojo_shows_the_variables_of_a_handler(self):
         number = line_of("return ok(String(")
-        program = build("-O1", "-g")
+        program = build("-O1", "-g", is_whole=False)
         command = [str(MOJO), "debug", str(program)]
         # It shows what it does only where it speaks to a terminal.
         process, terminal = pty.fork()

@@ -13,6 +13,7 @@ import unittest
 
 from combined_build import module_of
 from library_package import include_options
+from quick import program_options
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAMS = ROOT / "tests" / "programs"
@@ -25,7 +26,7 @@ def build(name, folder):
     """Builds one program; gives the finished compiler and the binary."""
     binary = os.path.join(folder, name)
     finished = subprocess.run(
-        [MOJO, "build", *include_options(ROOT), "-o", binary,
+        [MOJO, "build", *program_options(), "-o", binary,
          PROGRAMS / f"{name}.mojo"],
         capture_output=True, text=True, timeout=BUILD_SECONDS_MAX,
     )

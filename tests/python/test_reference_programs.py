@@ -14,9 +14,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from combined_build import link, write_sources  # noqa: E402
-from library_package import include_options  # noqa: E402
 from loopback import named_network  # noqa: E402
 from loopback.subject import ROOT  # noqa: E402
+from quick import program_options  # noqa: E402
 from run_tests import MOJO  # noqa: E402
 
 DOCUMENT = next(
@@ -113,7 +113,7 @@ class ReferencePrograms(unittest.TestCase):
         entry = write_sources(sources, cls.folder / "combined")
         binary = cls.folder / "combined" / "all"
         finished = subprocess.run(
-            [MOJO, "build", *include_options(ROOT), "-o", binary, entry],
+            [MOJO, "build", *program_options(), "-o", binary, entry],
             capture_output=True, text=True, timeout=BUILD_SECONDS_MAX,
         )
         if finished.returncode:
