@@ -12,11 +12,16 @@ import os
 import re
 import resource
 import subprocess
+import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+import quick  # noqa: E402
+
 PROGRAMS = ROOT / "benchmark" / "micro" / "programs"
 SIZES = PROGRAMS / "sizes.txt"
 SECONDS_MAX = 900
@@ -24,10 +29,8 @@ SECONDS_MAX = 900
 PROCESSOR = ("--target-triple", "x86_64-unknown-linux-gnu")
 PROCESSOR += ("--target-cpu", "x86-64-v3")
 README_PROGRAMS = ("server", "client")
-# Those of README again, as with a wheel: they call the driver library. Which
-# one does not matter to the compiler.
+# Those of README again, as with a wheel: they call the driver library.
 OVER_DRIVER = "-over-driver"
-DRIVER_OPTIONS = ("-D", "FLARE_DRIVER=0")
 ROUND_LINES = 1000
 ROUND_FUNCTIONS = 10
 HEAD = """\
@@ -51,18 +54,10 @@ class Size:
         )
 
 
-@dataclass(frozen=True)
-class Program:
-    """A source, and the options with which it is built."""
-
-    source: Path
-    options: tuple[str, ...] = ()
-
-
-def write_programs(folder: Path) -> dict[str, Program]:
+def write_programs(folder: Path) -> dict[str, Path]:
     """Writes the programs out, smallest first: those of README come last."""
     names = ("print", "net", "json", "connect")
-    programs = {name: Program(PROGRAMS / f"{name}.mojo") for name in names}
+    programs = {name: PROGRAMS / f"{name}.mojo" for name in names}
     blocks = re.findall(
         r"^```mojo\n(.*?)^```$",
         (ROOT / "README.md").read_text(),
@@ -71,9 +66,17 @@ def write_programs(folder: Path) -> dict[str, Program]:
     for name, block in zip(README_PROGRAMS, blocks):
         source = folder / f"{name}.mojo"
         source.write_text(block)
-        programs[name] = Program(source)
-        programs[name + OVER_DRIVER] = Program(source, DRIVER_OPTIONS)
+        programs[name] = source
+        programs[name + OVER_DRIVER] = source
     return programs
+
+
+def include_options(name: str, whole: list[str]) -> list[str]:
+    """Gives the options with which a program finds flare: those given, or if it
+    calls the driver library those of the package that a wheel has."""
+    if name.endswith(OVER_DRIVER):
+        return ["-I", str(quick.make_driver())]
+    return whole
 
 
 def compile_program(options: list[str], source: Path, target: Path) -> float:
@@ -99,19 +102,18 @@ def compile_program(options: list[str], source: Path, target: Path) -> float:
     return after - before
 
 
-def user_seconds(program: Program, include: list[str]) -> float:
+def user_seconds(source: Path, include: list[str]) -> float:
     """Builds a program and gives the seconds of user CPU."""
     with tempfile.TemporaryDirectory() as folder:
-        options = [*include, *program.options]
-        return compile_program(options, program.source, Path(folder) / "program")
+        return compile_program(include, source, Path(folder) / "program")
 
 
-def size_of(program: Program, include: list[str]) -> Size:
+def size_of(source: Path, include: list[str]) -> Size:
     """Counts the functions and lines that a program comes to."""
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "program.ll"
-        options = ["--emit", "llvm", *PROCESSOR, *include, *program.options]
-        compile_program(options, program.source, target)
+        options = ["--emit", "llvm", *PROCESSOR, *include]
+        compile_program(options, source, target)
         functions = lines = 0
         with target.open() as text:
             for line in text:

@@ -25,8 +25,11 @@ class ProgramSizes(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             programs = build_cost.write_programs(Path(folder))
             self.assertIn("client-over-driver", programs)
-            for name, program in programs.items():
-                sizes[name] = build_cost.size_of(program, include_options(ROOT))
+            for name, source in programs.items():
+                include = build_cost.include_options(
+                    name, include_options(ROOT)
+                )
+                sizes[name] = build_cost.size_of(source, include)
         bounds = build_cost.read_sizes()
         self.assertEqual(set(bounds), set(sizes))
         grown = build_cost.excess(bounds, sizes)
