@@ -39,6 +39,7 @@ from flare.http import (
     ok_json,
     post,
     redirect,
+    unprocessable,
 )
 from flare.json import FromJson, ToJson, dumps, loads
 from flare.net import IpAddr, NetError, SocketAddr

@@ -141,9 +141,19 @@ def collect(program: Elf, folders: list[Path]) -> tuple[list[Path], list[str]]:
     """Gives the libraries that go beside a program, and the names of those that
     the system must have."""
     driver = driver_of(program, folders)
-    beside: list[Path] = [driver] if driver else []
+    loaded_later = [driver] if driver else []
+    beside, system = dependencies([program, *map(Elf, loaded_later)], folders)
+    return [*loaded_later, *beside], system
+
+
+def dependencies(
+    files: list[Elf], folders: list[Path]
+) -> tuple[list[Path], list[str]]:
+    """Gives the libraries of folders that files need, and the names of others
+    that they need."""
+    beside: list[Path] = []
     system: list[str] = []
-    waiting = [program, *map(Elf, beside)]
+    waiting = list(files)
     while waiting:
         for name in waiting.pop().needed():
             found = [x / name for x in folders if (x / name).exists()]

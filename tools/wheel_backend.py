@@ -31,7 +31,7 @@ from driver_library import (
     driver_name,
     write_calling_sources,
 )
-from ship import ORIGIN, Elf, versions
+from ship import ORIGIN, Elf, dependencies, versions
 
 try:
     import tomllib
@@ -97,10 +97,10 @@ def library_files() -> list[Path]:
     return sorted((ROOT / "flare").glob("**/*.mojo"))
 
 
-def compile_library() -> dict[str, bytes]:
+def compile_library() -> tuple[str, dict[str, bytes]]:
     """Compiles flare/ to the file that the compiler imports, to the driver
-    library that it calls, and to one that calls none. Maps their names to their
-    contents."""
+    library that it calls, and to one that calls none. Gives the tag of a wheel
+    with them, and maps their names to their contents."""
     os.environ.setdefault("MODULAR_CRASH_REPORTING_ENABLED", "false")
     with tempfile.TemporaryDirectory() as holder:
         folder = Path(holder)
@@ -108,17 +108,18 @@ def compile_library() -> dict[str, bytes]:
         whole.parent.mkdir()
         precompile(ROOT, whole)
         if not HAS_DRIVER:
-            return {PACKAGE: whole.read_bytes()}
+            return PURE_TAG, {PACKAGE: whole.read_bytes()}
         version = run_mojo(["--version"], stdout=subprocess.PIPE).stdout
         digest = driver_digest(ROOT, version)
         library = folder / driver_name(digest)
         run_mojo(build_options(ROOT, whole.parent, library))
+        tag = tag_of(library)
         # Those of the machine that has built it are of no use elsewhere.
         Elf(library).set_search_path(ORIGIN)
         write_calling_sources(ROOT, folder, digest)
         package = folder / "flare.mojoc"
         precompile(folder, package)
-        return {
+        return tag, {
             PACKAGE: package.read_bytes(),
             f"{LIBRARIES}/{library.name}": library.read_bytes(),
             WHOLE_PACKAGE: whole.read_bytes(),
@@ -138,12 +139,13 @@ def run_mojo(arguments: list[str], **options) -> subprocess.CompletedProcess:
     return subprocess_run_mojo(arguments, check=True, **options)
 
 
-def tag_of(files: dict[str, bytes]) -> str:
-    """Gives the tag of a wheel that holds files: which systems can use it."""
-    libraries = [content for name, content in files.items() if name.endswith(".so")]
-    if not libraries:
-        return PURE_TAG
-    major, minor = versions(libraries)["GLIBC"].split(".")[:2]
+def tag_of(library: Path) -> str:
+    """Gives the tag of a wheel with a library: which systems can use it, and the
+    libraries of the runtime, which ask for a newer libc."""
+    folders = [Path(x) for x in Elf(library).search_path() if x[0] == "/"]
+    files = [library, *dependencies([Elf(library)], folders)[0]]
+    asked = versions([file.read_bytes() for file in files])
+    major, minor = asked["GLIBC"].split(".")[:2]
     return f"py3-none-manylinux_{major}_{minor}_x86_64"
 
 
@@ -171,8 +173,7 @@ def record_line(name: str, content: bytes) -> str:
 def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
     """Writes the .dist-info folder without compiling, and returns its name.
 
-    Only the compiled library tells the oldest libc, which is part of the tag of
-    the wheel."""
+    Only the compiled library tells the libc that is part of the wheel's tag."""
     folder = f"{file_stem()}.dist-info"
     tag = "py3-none-linux_x86_64" if HAS_DRIVER else PURE_TAG
     for name, content in information_files(tag).items():
@@ -185,8 +186,7 @@ def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     """Builds the wheel and returns its file name."""
     folder = f"{file_stem()}.dist-info"
-    files = compile_library()
-    tag = tag_of(files)
+    tag, files = compile_library()
     files["mojo_flare/__init__.py"] = b""
     for name, source in COMMANDS.items():
         files[name] = (ROOT / source).read_bytes()
