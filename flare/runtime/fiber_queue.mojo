@@ -21,7 +21,8 @@ from flare.sys.memory import (
     prefetch_lines,
     unmap,
 )
-from flare.sys.stack import StackRange, set_running_stack
+from flare.sys.stack import NO_STACK, StackRange, announce_stack
+from flare.sys.thread_cell import thread_word
 
 from .fiber import (
     NO_DEADLINE,
@@ -194,15 +195,13 @@ struct FiberQueue(TrivialRegisterPassable):
         var before = self.state[].current
         fiber.state[].phase = FiberPhase.RUNNING
         self.state[].current = fiber
-        var stack = fiber.context()
-        var stack_before = set_running_stack(
-            StackRange(
-                stack[].base + self.state[].guard_octets,
-                stack[].base + stack[].octets,
-            )
-        )
-        resume_stack(stack)
-        _ = set_running_stack(stack_before)
+        var words = thread_word()
+        announce_stack(words, self._stack_of(fiber))
+        resume_stack(fiber.context())
+        if before:
+            announce_stack(words, self._stack_of(before.unsafe_value()))
+        else:
+            announce_stack(words, NO_STACK)
         self.state[].current = before
         if fiber.state[].phase == FiberPhase.IDLE:
             var finished = fiber.state[].finished
@@ -212,6 +211,16 @@ struct FiberQueue(TrivialRegisterPassable):
             else:
                 self._add_idle(fiber)
                 finished(task)
+
+    @always_inline
+    def _stack_of(self, fiber: Fiber) -> StackRange:
+        if fiber.state[].is_main:
+            return NO_STACK
+        var stack = fiber.context()
+        return StackRange(
+            stack[].base + self.state[].guard_octets,
+            stack[].base + stack[].octets,
+        )
 
     def _end_in_family(self, fiber: Fiber):
         var finished = fiber.state[].finished

@@ -9,6 +9,8 @@ from std.ffi import c_int, external_call
 from std.sys import inlined_assembly
 from std.sys.info import CompilationTarget
 
+from flare.core import PointerTo
+
 from .thread_cell import thread_word
 
 comptime RESERVED_OCTETS = 32 * 1024
@@ -49,6 +51,10 @@ struct StackRange(TrivialRegisterPassable):
         return UInt(address - self.low) < UInt(self.high - self.low)
 
 
+comptime NO_STACK = StackRange(0, 0)
+"""Announces the thread's own stack."""
+
+
 @always_inline
 def stack_pointer() -> Int:
     """Returns the address at which the running function's frame ends.
@@ -76,9 +82,20 @@ def set_running_stack(stack: StackRange) -> StackRange:
     var before = StackRange(
         words[unsafe_offset=_RUNNING_LOW], words[unsafe_offset=_RUNNING_HIGH]
     )
+    announce_stack(words, stack)
+    return before
+
+
+@always_inline
+def announce_stack(words: PointerTo[Int], stack: StackRange):
+    """Sets the bounds of the stack on which a thread runs.
+
+    Args:
+        words: The calling thread's words, from `thread_word`.
+        stack: The addresses of the stack.
+    """
     words[unsafe_offset=_RUNNING_LOW] = stack.low
     words[unsafe_offset=_RUNNING_HIGH] = stack.high
-    return before
 
 
 @no_inline

@@ -22,8 +22,10 @@ def note_due(c: PointerTo[ConnectionState]):
 
     Args:
         c: The connection. If the loop is looking at it already, it does so to
-            the end.
+            the end, and charges its memory then.
     """
+    if c[].attention == Attention.PROCESSING:
+        return
     recount(c, held_by_exchanges(c))
     if c[].attention == Attention.NONE:
         c[].attention = Attention.DUE
