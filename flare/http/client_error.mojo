@@ -9,6 +9,7 @@ text of an error of a lower layer, which `NetError.of(Error(e.detail))` reads.
 
 from flare.core import equals, index_of_text, text_at
 from flare.dns import DnsError
+from flare.message import reason_phrase
 from flare.net import NetError
 from flare.tls import TlsError
 
@@ -124,9 +125,9 @@ struct ClientError(Copyable, Movable, Writable):
     """The content is not encoded as Content-Encoding says."""
 
     var kind: Int
-    """One of the constants above."""
+    """One of the constants, such as `ClientError.TIMEOUT`."""
     var phase: StaticString
-    """The phase of the failure, one of `Phase`."""
+    """The phase of the failure, one of `flare.http.client.Phase`."""
     var status: Int
     """The status of the response; 0 without one."""
     var detail: String
@@ -261,6 +262,24 @@ def raised(
         The error.
     """
     return Error(ClientError(kind, phase, String(detail), status=status))
+
+
+def raise_for_status(status: Int) raises:
+    """Raises an error if a status is 400 or above.
+
+    Args:
+        status: The status.
+
+    Raises:
+        An error `client.status answer status=404: Not Found` or similar.
+    """
+    if status >= 400:
+        raise raised(
+            ClientError.STATUS,
+            Phase.ANSWER,
+            reason_phrase(status),
+            status=status,
+        )
 
 
 def _kind_of(cause: Error) -> Int:

@@ -6,10 +6,10 @@ content is moved, not copied, if possible.
 """
 
 from flare.json import Value, loads
-from flare.message import Cookie, CookiePrefix, HeaderMap, Status, reason_phrase
+from flare.message import Cookie, CookiePrefix, HeaderMap, Status
 
 from .body import Body
-from .client_error import ClientError, Phase, raised
+from .client_error import raise_for_status
 from .request import Request
 from .response_stream import ResponseStream
 from .stream_function import StreamFunction
@@ -138,13 +138,7 @@ struct Response(Movable):
             An error `client.status answer status=404: Not Found` or similar
             (`ClientError.of`).
         """
-        if self.status >= 400:
-            raise raised(
-                ClientError.STATUS,
-                Phase.ANSWER,
-                reason_phrase(self.status),
-                status=self.status,
-            )
+        raise_for_status(self.status)
 
     def url(self) -> StringSlice[origin_of(self)]:
         """Returns the URL that was answered, after all redirects.

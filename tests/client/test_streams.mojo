@@ -79,6 +79,10 @@ def test_a_stream_follows_redirections() raises:
     on_each_backend(_redirected)
 
 
+def test_a_status_of_a_stream_raises_if_asked_to() raises:
+    on_each_backend(_status_raised)
+
+
 def test_a_stream_outlives_its_client() raises:
     on_each_backend(_outlives)
 
@@ -120,6 +124,27 @@ def _read() raises:
             assert_equal(stand.connections(), 1)
             _ = stream^
             stand^.join()
+
+
+def _status_raised() raises:
+    var stand = Stand(
+        [
+            Reply("HTTP/1.1 399 X\r\nContent-Length: 0\r\n\r\n", Ending.KEEP),
+            Reply("HTTP/1.1 404 X\r\nContent-Length: 2\r\n\r\nno", Ending.KEEP),
+        ]
+    )
+    var client = HttpClient(stand.url())
+    var stream = client.stream("/")
+    stream.raise_for_status()
+    _ = stream.read_all(10)
+    var missing = client.stream("/")
+    with assert_raises(contains="client.status answer status=404: Not Found"):
+        missing.raise_for_status()
+    # The content is still there to be read.
+    assert_equal(String(unsafe_from_utf8=Span(missing.read_all(10))), "no")
+    _ = stream^
+    _ = missing^
+    stand^.join()
 
 
 def _endless() raises:

@@ -7,6 +7,7 @@ from flare.io import Reader, Writer
 from flare.message import HeaderMap
 from flare.sys.driver import mut_octet_view, octet_view, text_view
 
+from ...client_error import raise_for_status
 from ...timings import ExchangeTimings
 from ...version import HttpVersion
 from . import streaming
@@ -114,6 +115,16 @@ struct ClientStream(Movable, Reader, Writer):
         """
         streaming.receive_head(self._state)
         return self._state[].response.status
+
+    def raise_for_status(self) raises:
+        """Waits for the head of the response, and raises an error if the
+        status is 400 or above.
+
+        Raises:
+            An error `client.status answer status=404: Not Found` or similar,
+            and the errors of `status`.
+        """
+        raise_for_status(self.status())
 
     def version(self) raises -> HttpVersion:
         """Waits for the head of the response, and returns the server's version
