@@ -304,7 +304,7 @@ def readme(name: str, cpu: str, files: list[Path], system: list[str]) -> str:
     asked = versions([file.read_bytes() for file in files])
     lines = [
         f"{name} and the libraries of the Mojo runtime. Copy this folder"
-        f" anywhere and start {name} in it.",
+        f" anywhere and start {name} in it. The loader needs /proc.",
         "",
         f"Processor: {cpu}, or a newer one of its kind",
         "Kernel:    Linux; the server takes io_uring from 6.0 on, else epoll",

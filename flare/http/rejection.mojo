@@ -15,7 +15,8 @@ struct Rejection(ImplicitlyCopyable, Writable):
     var status: Int
     """The status of the answer, 400 to 499."""
     var reason: StaticString
-    """A fixed phrase: the content of the answer."""
+    """A fixed phrase: the content of the answer, after the name of the
+    parameter and a colon if the extractor knows one."""
 
     def write_to(self, mut writer: Some[Writer]):
         """Writes the error's text, which `status_of` reads.
