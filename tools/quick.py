@@ -4,7 +4,9 @@
 
 The driver library (tools/driver_library.py) is made in `build/quick`, and the
 sources become a precompiled package. Both are made again when a source of flare
-has changed, or the compiler. The program finds the library by its RUNPATH.
+has changed, or the compiler. The program finds the library by its RUNPATH. It
+must not lie in a package of the checkout (a folder with `__init__.mojo`): there
+the compiler finds the sources of flare before any package.
 This is for the loop of change and trial: a program to ship or to measure is
 built whole, with `mojo build`.
 """

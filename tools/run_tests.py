@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -354,7 +354,11 @@ def main() -> int:
     runner = Runner(options)
     results: dict[str, Outcome] = {}
 
+    together: dict[str, Future] = {}
+
     def test(item: Item) -> None:
+        if item.kind in together:
+            together[item.kind].result()
         outcome = runner.test(item)
         verdict = "FAILED" if outcome.failed else "ok"
         print(
@@ -365,16 +369,16 @@ def main() -> int:
         results[item.name] = outcome
 
     with ThreadPoolExecutor(max(1, options.jobs)) as pool:
-        together = [
-            pool.submit(runner.build_together, kind, members)
-            for kind in COMBINED_KINDS
-            if len(members := together_of(kind, items)) >= MANY
-            and not options.asan
-        ]
+        # These begin before all items, so that no item waits for ever. Tests in
+        # Python run while suites are still being built.
+        for kind in COMBINED_KINDS:
+            members = together_of(kind, items)
+            if len(members) >= MANY and not options.asan:
+                together[kind] = pool.submit(
+                    runner.build_together, kind, members
+                )
         if sum(item.kind == "python" for item in items) >= MANY:
-            together.append(pool.submit(build_tested_programs))
-        for future in together:
-            future.result()
+            together["python"] = pool.submit(build_tested_programs)
         for future in [pool.submit(test, item) for item in items]:
             future.result()
     return print_summary(results)

@@ -32,9 +32,9 @@ from flare.runtime import (
 from flare.sys.clock import monotonic_ms
 from flare.tls import TlsServerConfig
 
-from tests.programs.subject_depth import deep
-from tests.programs.subject_options import SubjectOptions, identity
-from tests.programs.subject_streams import events, polite
+from subject_depth import deep
+from subject_options import SubjectOptions, identity
+from subject_streams import events, polite
 
 
 def home(req: Request) raises -> Response:

@@ -37,6 +37,9 @@ class QuickBuilds(unittest.TestCase):
         client.send(f"GET {path}{HEAD}".encode())
         return client
 
+    def test_it_calls_the_library(self):
+        self.assertRegex(self.program.read_bytes(), rb"libflare_driver_[0-9a-f]{24}")
+
     def test_a_handler_answers_streams_and_fails(self):
         for backend in BACKENDS:
             with self.subTest(backend):

@@ -1,1 +1,0 @@
-"""Holds programs that the tests run."""
