@@ -9,12 +9,9 @@ exposing octets of another request.
 from std.sys.defines import get_defined_string
 
 from flare.core import Erased, PointerTo, heap_create, heap_destroy
-from flare.sys.driver import CALLS_DRIVER
 
-comptime TRACKS_FAMILIES = (
-    get_defined_string["ASSERT", "safe"]() == "all" and not CALLS_DRIVER
-)
-"""Whether fibers track their families. A driver library has no assertions."""
+comptime TRACKS_FAMILIES = get_defined_string["ASSERT", "safe"]() == "all"
+"""Whether fibers track their families."""
 
 
 @fieldwise_init

@@ -21,6 +21,7 @@ from flare.sys.memory import (
     prefetch_lines,
     unmap,
 )
+from flare.sys.driver import check_assertions
 from flare.sys.stack import NO_STACK, StackRange, announce_stack
 from flare.sys.thread_cell import thread_word
 
@@ -44,8 +45,9 @@ comptime _TRIMMED_MAX = 512
 comptime _KEPT_STACK_OCTETS = 2 * PAGE_OCTETS
 
 
-struct FiberQueueState(Movable):
-    """The fibers of a reactor. Only `FiberQueue` uses it."""
+@fieldwise_init
+struct FiberBounds(TrivialRegisterPassable):
+    """The bounds on the fibers of a reactor."""
 
     var stack_octets: Int
     """The address space of a stack."""
@@ -53,6 +55,13 @@ struct FiberQueueState(Movable):
     """The guard at the end of a stack, which ends the process when touched."""
     var fibers_max: Int
     """The most fibers that may exist."""
+
+
+struct FiberQueueState(Movable):
+    """The fibers of a reactor. Only `FiberQueue` uses it."""
+
+    var bounds: FiberBounds
+    """The bounds."""
     var all: List[Fiber]
     """Every fiber with a stack."""
     var idle_first: Optional[PointerTo[FiberState]]
@@ -77,6 +86,8 @@ struct FiberQueueState(Movable):
     """Fibers that ignored being cancelled."""
     var ending_family: Optional[FiberFamily]
     """The family of the fiber that has just ended."""
+    var thread_words: PointerTo[Int]
+    """The words of the thread that turns the loop."""
 
     def __init__(out self, config: ReactorConfig):
         """Creates a queue without fibers.
@@ -84,9 +95,9 @@ struct FiberQueueState(Movable):
         Args:
             config: The bounds.
         """
-        self.stack_octets = config.stack_octets
-        self.guard_octets = config.guard_octets
-        self.fibers_max = config.fibers_max
+        self.bounds = FiberBounds(
+            config.stack_octets, config.guard_octets, config.fibers_max
+        )
         self.all = List[Fiber]()
         self.idle_first = None
         self.idle_count = 0
@@ -98,6 +109,7 @@ struct FiberQueueState(Movable):
         self.main_is_ready = False
         self.leaked = 0
         self.ending_family = None
+        self.thread_words = thread_word()
 
 
 @fieldwise_init
@@ -117,6 +129,7 @@ struct FiberQueue(TrivialRegisterPassable):
         Returns:
             A handle.
         """
+        check_assertions()
         emit_switch()
         return Self(heap_create(FiberQueueState(config)))
 
@@ -195,7 +208,7 @@ struct FiberQueue(TrivialRegisterPassable):
         var before = self.state[].current
         fiber.state[].phase = FiberPhase.RUNNING
         self.state[].current = fiber
-        var words = thread_word()
+        var words = self.state[].thread_words
         announce_stack(words, self._stack_of(fiber))
         resume_stack(fiber.context())
         if before:
@@ -218,7 +231,7 @@ struct FiberQueue(TrivialRegisterPassable):
             return NO_STACK
         var stack = fiber.context()
         return StackRange(
-            stack[].base + self.state[].guard_octets,
+            stack[].base + self.state[].bounds.guard_octets,
             stack[].base + stack[].octets,
         )
 
@@ -285,6 +298,12 @@ struct FiberQueue(TrivialRegisterPassable):
             self.resume(fiber)
             if fiber.state == last.unsafe_value():
                 return
+
+    def begin_turn(self):
+        """Finds the words of the calling thread, on which fibers are resumed
+        until the turn ends.
+        """
+        self.state[].thread_words = thread_word()
 
     @always_inline
     def has_ready(self) -> Bool:
@@ -374,7 +393,9 @@ struct FiberQueue(TrivialRegisterPassable):
         return s.idle_count > kept
 
     def _release(self, fiber: Fiber, kept_octets: Int):
-        var begin = fiber.state[].context.base + self.state[].guard_octets
+        var begin = (
+            fiber.state[].context.base + self.state[].bounds.guard_octets
+        )
         var end = fiber.state[].context.base + fiber.state[].context.octets
         _ = give_pages_back(begin, end - begin - kept_octets)
 
@@ -398,13 +419,13 @@ struct FiberQueue(TrivialRegisterPassable):
         if s.cold_first:
             self._take_cold()
             return True
-        if len(s.all) >= s.fibers_max:
+        if len(s.all) >= s.bounds.fibers_max:
             return False
-        var base = map_stack(s.stack_octets, s.guard_octets)
+        var base = map_stack(s.bounds.stack_octets, s.bounds.guard_octets)
         if base < 0:
             return False
         var fiber = Fiber(
-            heap_create(FiberState(reactor, base, s.stack_octets))
+            heap_create(FiberState(reactor, base, s.bounds.stack_octets))
         )
         prepare_stack(fiber.context(), _entry, Int(fiber.state))
         s.all.append(fiber)

@@ -29,6 +29,7 @@ def run_turn[B: Backend](reactor: Reactor, wait_ms: Int):
     """
     var backend = reactor.state[].backend.unsafe_bitcast[B]()[]
     reactor.state[].turns += 1
+    reactor.state[].fibers.begin_turn()
     # A readiness kernel completes a send at once. The operations that follow
     # from it are submitted before the wait, for as many rounds as fairness
     # allows.

@@ -16,8 +16,7 @@ a program; the wheel has another one for this.
 """
 
 from std.collections.string.string_span import get_static_string
-from std.os import abort
-from std.sys import inlined_assembly
+from std.sys import exit, inlined_assembly, stderr
 from std.sys.defines import get_defined_string
 from std.sys.info import CompilationTarget
 
@@ -31,6 +30,7 @@ comptime IS_DRIVER = _DRIVER == "self"
 """Whether this code is compiled for the driver library."""
 comptime CALLS_DRIVER = _DRIVER != "whole" and not IS_DRIVER
 """Whether this program calls the driver library."""
+comptime _ASSERTS_ALL = get_defined_string["ASSERT", "safe"]() == "all"
 comptime _FILE = get_static_string["libflare_driver_", _DRIVER, ".so"]()
 comptime TextView = StringSlice[ImmUnsafeAnyOrigin]
 """A text, as functions in tables take it. The caller keeps it until they
@@ -40,6 +40,8 @@ comptime OctetView = Span[UInt8, ImmUnsafeAnyOrigin]
 comptime MutOctetView = Span[UInt8, MutUnsafeAnyOrigin]
 """Octets to write to, as functions in tables take them."""
 
+# The status that a shell gives for a program that cannot start.
+comptime _NO_LIBRARY_STATUS = 127
 comptime _FUNCTION: StaticString = "flare_driver"
 # The first word is the place of the thread's words, counted from the thread
 # pointer; the second the address of the tables. Both are 0 until the library
@@ -72,6 +74,17 @@ struct DriverTables(ImplicitlyCopyable):
     """The `StreamFunctions`."""
 
 
+@always_inline
+def check_assertions():
+    """Fails the build of a program that asks for all assertions and calls a
+    library, which has only the default ones.
+    """
+    comptime assert not (CALLS_DRIVER and _ASSERTS_ALL), (
+        "the driver library has no checks for -D ASSERT=all: run flare-whole"
+        " instead of mojo"
+    )
+
+
 def driver_tables() -> Optional[PointerTo[DriverTables]]:
     """Returns the tables of the driver library, which it loads at first use.
 
@@ -82,6 +95,7 @@ def driver_tables() -> Optional[PointerTo[DriverTables]]:
         "this package has no code to compile into a program: run flare-whole"
         " instead of mojo"
     )
+    check_assertions()
     comptime assert (
         CompilationTarget.is_x86() and CompilationTarget.is_linux()
     ), (
@@ -100,11 +114,13 @@ def present_driver_tables() -> PointerTo[DriverTables]:
     """Returns the tables of the driver library, for callers that cannot raise.
 
     Returns:
-        The tables; if the library is missing, the process ends.
+        The tables; if the library is missing, the process prints this and
+        ends with status 127.
     """
     var tables = driver_tables()
     if not tables:
-        abort(String("flare: ", missing_driver()))
+        print("flare:", missing_driver(), file=stderr)
+        exit(_NO_LIBRARY_STATUS)
     return tables.value()
 
 
@@ -200,7 +216,7 @@ def _words() -> PointerTo[Int]:
 
 @no_inline
 def _load() -> Int:
-    # Threads that do this at the same time find the same.
+    # Threads that do this at the same time get tables of the same functions.
     var library = LibraryFunctions[[_FUNCTION]](_FILE)
     var words = _words()
     if not library.is_loaded:

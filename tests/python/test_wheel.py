@@ -44,6 +44,13 @@ def main() raises:
         print(ClientError.of(e).value().kind == ClientError.REFUSED)
 """
 SAID = "hello you\nTrue\n"
+ROUTER_PROGRAM = """
+from flare.prelude import *
+
+
+def main():
+    _ = Router()
+"""
 CALLS_PROGRAM = """
 from flare.sys.driver import CALLS_DRIVER
 
@@ -69,6 +76,7 @@ class WheelTest(unittest.TestCase):
         for name, text in (
             ("calls", CALLS_PROGRAM),
             ("client", CLIENT_PROGRAM),
+            ("router", ROUTER_PROGRAM),
             ("server", SERVER_PROGRAM),
         ):
             (cls.folder / f"{name}.mojo").write_text(text)
@@ -132,25 +140,44 @@ class WheelTest(unittest.TestCase):
         said = self.run_program([self.build("client", "-g"), port])
         self.assertEqual(said, SAID)
 
-    def test_a_library_that_is_missing_is_told(self):
-        client = self.build("client", "-D", "FLARE_DRIVER=0")
+    def refusal(self, *command):
+        """Runs a program that must fail; gives its status and its words."""
         finished = subprocess.run(
-            [client, "1"], capture_output=True, text=True, timeout=60
+            command, capture_output=True, text=True, timeout=60
         )
         self.assertNotEqual(finished.returncode, 0)
+        return finished.returncode, finished.stdout + finished.stderr
+
+    def test_a_library_that_is_missing_is_told(self):
+        client = self.build("client", "-D", "FLARE_DRIVER=0")
+        told = "libflare_driver_0.so is not among the program's libraries"
         self.assertIn(
-            "client.no_driver prepare: libflare_driver_0.so is not among the"
-            " program's libraries",
-            finished.stdout + finished.stderr,
+            f"client.no_driver prepare: {told}", self.refusal(client, "1")[1]
+        )
+        # A router cannot raise.
+        router = self.build("router", "-D", "FLARE_DRIVER=0")
+        status, said = self.refusal(router)
+        self.assertEqual(status, 127)
+        self.assertIn(f"flare: {told}", said)
+
+    def test_a_sanitizer_needs_a_whole_program(self):
+        # Its own dlopen does not look where the program's libraries lie.
+        client = self.build("client", "--sanitize", "address")
+        self.assertIn("flare-whole instead of mojo", self.refusal(client, "1")[1])
+
+    def test_all_assertions_need_a_whole_program(self):
+        with self.assertRaises(AssertionError) as caught:
+            self.build("client", "-D", "ASSERT=all")
+        self.assertIn(
+            "no checks for -D ASSERT=all: run flare-whole", str(caught.exception)
         )
 
     def test_a_program_is_built_whole_if_asked_for(self):
         program = str(self.folder / "calls")
         for command, options, said in (
             ("flare-whole", [], "False\n"),
-            ("mojo", ["-D", "ASSERT=all"], "True\n"),
+            ("flare-whole", ["-D", "ASSERT=all"], "False\n"),
             ("mojo", ["-D", "ASSERT=none"], "True\n"),
-            ("mojo", ["--sanitize", "address"], "True\n"),
         ):
             with self.subTest(command=command, options=options):
                 self.run_program(

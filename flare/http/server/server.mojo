@@ -457,9 +457,8 @@ struct HttpServer(Movable):
     ) raises:
         """Serves requests with a handler that is known at compile time.
 
-        The handler is called directly. A configuration that is invalid fails
-        the build, with a message that names the field. The configuration
-        replaces the one given to `bind`.
+        A configuration that is invalid fails the build, with a message that
+        names the field. The configuration replaces the one given to `bind`.
 
         Parameters:
             H: The type of the handler.
