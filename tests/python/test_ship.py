@@ -60,6 +60,23 @@ os.execv(sys.argv[3], sys.argv[3:])
 """
 
 
+SECURE = """
+from flare.prelude import *
+from flare.tls import TlsIdentity, TlsServerConfig
+
+
+def hello(req: Request) raises -> Response:
+    return ok("hello")
+
+
+def main() raises:
+    var identity = TlsIdentity.files("a.pem", "a.key")
+    HttpServer.bind_tls(
+        SocketAddr.localhost(8443), TlsServerConfig(identity^)
+    ).serve(hello)
+"""
+
+
 def block(language, number=0):
     """Gives a block of code of the page."""
     found = re.findall(rf"^```{language}\n(.*?)^```$", PAGE.read_text(), re.M | re.S)
@@ -205,8 +222,16 @@ class Folder(Case):
             ),
         )
         self.assertRegex(text, r"(?m)^libc: +GNU libc 2\.\d+ or newer$")
+        # The driver library can load them, this program does not.
+        for name in ("TLS", "Brotli"):
+            self.assertNotIn(name, text)
+
+    def test_what_the_program_can_load_is_named_too(self):
+        shipped = ship_program(SECURE, "secure")
+        text = (shipped / "README.txt").read_text()
         self.assertRegex(text, r"(?m)^TLS: libssl\.so\.3, .*libssl3\)$")
         self.assertNotIn("Brotli", text)
+        self.assertIn(" libssl3", (shipped / "Dockerfile").read_text())
 
     def test_it_runs_in_a_root_that_holds_nothing_else(self):
         root = self.folder()
@@ -398,7 +423,7 @@ class Containers(Case):
                 make_root(self.shipped, root)
             elif word == "RUN":
                 self.assertIn("apt-get install -y --no-install", rest)
-                self.assertIn("libssl3", rest)
+                self.assertIn("libstdc++6", rest)
             elif word == "COPY":
                 *files, target = shlex.split(rest)
                 Path(f"{root}{target}").mkdir(parents=True)
