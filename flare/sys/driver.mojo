@@ -124,19 +124,17 @@ def present_driver_tables() -> PointerTo[DriverTables]:
     return tables.value()
 
 
-def missing_driver() -> String:
+def missing_driver() -> StaticString:
     """Describes the fault of a missing library, and what the reader can do.
 
     Returns:
         The text of an error, without its code.
     """
-    return String(
+    return get_static_string[
         _FILE,
-        (
-            " is not among the program's libraries: build the program again, or"
-            " with flare-whole instead of mojo"
-        ),
-    )
+        " is not among the program's libraries: build the program again, or",
+        " with flare-whole instead of mojo",
+    ]()
 
 
 @always_inline
