@@ -29,10 +29,12 @@ BRANCH = re.compile(r"^( *)comptime if CALLS_DRIVER:\n", re.MULTILINE)
 def driver_digest(root: Path, compiler: bytes) -> str:
     """Sums up all that layouts and code of the library depend on: the sources,
     the options, and the version of the compiler."""
-    options = build_options(Path(), Path(), Path())
+    options = " ".join(build_options(Path(), Path(), Path()))
     parts = (
-        *(digest(root).encode(), (root / SOURCE).read_bytes()),
-        *(" ".join(options).encode(), compiler),
+        digest(root).encode(),
+        (root / SOURCE).read_bytes(),
+        options.encode(),
+        compiler,
     )
     return hashlib.sha256(b"\0".join(parts)).hexdigest()[:24]
 

@@ -6,11 +6,10 @@ last fiber of the family has ended. A mistake then shows itself instead of
 exposing octets of another request.
 """
 
-from std.sys.defines import get_defined_string
-
 from flare.core import Erased, PointerTo, heap_create, heap_destroy
+from flare.sys.driver import ASSERTS_ALL
 
-comptime TRACKS_FAMILIES = get_defined_string["ASSERT", "safe"]() == "all"
+comptime TRACKS_FAMILIES = ASSERTS_ALL
 """Whether fibers track their families."""
 
 

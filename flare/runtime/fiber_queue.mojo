@@ -21,7 +21,6 @@ from flare.sys.memory import (
     prefetch_lines,
     unmap,
 )
-from flare.sys.driver import check_assertions
 from flare.sys.stack import NO_STACK, StackRange, announce_stack
 from flare.sys.thread_cell import thread_word
 
@@ -129,7 +128,6 @@ struct FiberQueue(TrivialRegisterPassable):
         Returns:
             A handle.
         """
-        check_assertions()
         emit_switch()
         return Self(heap_create(FiberQueueState(config)))
 

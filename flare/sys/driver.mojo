@@ -30,7 +30,8 @@ comptime IS_DRIVER = _DRIVER == "self"
 """Whether this code is compiled for the driver library."""
 comptime CALLS_DRIVER = _DRIVER != "whole" and not IS_DRIVER
 """Whether this program calls the driver library."""
-comptime _ASSERTS_ALL = get_defined_string["ASSERT", "safe"]() == "all"
+comptime ASSERTS_ALL = get_defined_string["ASSERT", "safe"]() == "all"
+"""Whether the program is built with all assertions, which no library has."""
 comptime _FILE = get_static_string["libflare_driver_", _DRIVER, ".so"]()
 comptime TextView = StringSlice[ImmUnsafeAnyOrigin]
 """A text, as functions in tables take it. The caller keeps it until they
@@ -74,17 +75,6 @@ struct DriverTables(ImplicitlyCopyable):
     """The `StreamFunctions`."""
 
 
-@always_inline
-def check_assertions():
-    """Fails the build of a program that asks for all assertions and calls a
-    library, which has only the default ones.
-    """
-    comptime assert not (CALLS_DRIVER and _ASSERTS_ALL), (
-        "the driver library has no checks for -D ASSERT=all: run flare-whole"
-        " instead of mojo"
-    )
-
-
 def driver_tables() -> Optional[PointerTo[DriverTables]]:
     """Returns the tables of the driver library, which it loads at first use.
 
@@ -95,7 +85,10 @@ def driver_tables() -> Optional[PointerTo[DriverTables]]:
         "this package has no code to compile into a program: run flare-whole"
         " instead of mojo"
     )
-    check_assertions()
+    comptime assert not ASSERTS_ALL, (
+        "the driver library has no checks for -D ASSERT=all: run flare-whole"
+        " instead of mojo"
+    )
     comptime assert (
         CompilationTarget.is_x86() and CompilationTarget.is_linux()
     ), (

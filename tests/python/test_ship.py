@@ -181,11 +181,12 @@ class Case(unittest.TestCase):
 
 class Folder(Case):
     def test_it_holds_the_program_and_what_it_needs(self):
-        names = sorted(x.name for x in self.shipped.iterdir())
+        names = {x.name for x in self.shipped.iterdir()}
         # The program of the page calls the driver library, as with a wheel.
-        self.assertRegex(names.pop(-2), r"^libflare_driver_[0-9a-f]{24}\.so$")
+        driver = {x for x in names if x.startswith("libflare_driver_")}
+        self.assertEqual(len(driver), 1, names)
         self.assertEqual(
-            names,
+            sorted(names - driver),
             [
                 "Dockerfile", "README.txt", NAME, f"{NAME}.service",
                 f"{NAME}.socket", "libAsyncRTRuntimeGlobals.so",

@@ -51,6 +51,18 @@ from flare.prelude import *
 def main():
     _ = Router()
 """
+FIBER_PROGRAM = """
+from flare.runtime import sleep, spawn
+
+
+def main() raises:
+    def late() raises {} -> Int:
+        sleep(1)
+        return 7
+
+    var task = spawn(late)
+    print(task^.join())
+"""
 CALLS_PROGRAM = """
 from flare.sys.driver import CALLS_DRIVER
 
@@ -76,6 +88,7 @@ class WheelTest(unittest.TestCase):
         for name, text in (
             ("calls", CALLS_PROGRAM),
             ("client", CLIENT_PROGRAM),
+            ("fiber", FIBER_PROGRAM),
             ("router", ROUTER_PROGRAM),
             ("server", SERVER_PROGRAM),
         ):
@@ -164,10 +177,20 @@ class WheelTest(unittest.TestCase):
         # Its own dlopen does not look where the program's libraries lie.
         client = self.build("client", "--sanitize", "address")
         self.assertIn("flare-whole instead of mojo", self.refusal(client, "1")[1])
+        program = str(self.folder / "fiber")
+        self.run_program(
+            [f"{self.bin}/flare-whole", "build", "--sanitize", "address",
+             "-D", "ASAN", "-o", program, "fiber.mojo"]
+        )  # fmt: skip
+        said = self.run_program(
+            [program], ASAN_OPTIONS="detect_container_overflow=0"
+        )
+        self.assertEqual(said, "7\n")
 
     def test_all_assertions_need_a_whole_program(self):
+        # It uses no table of the library.
         with self.assertRaises(AssertionError) as caught:
-            self.build("client", "-D", "ASSERT=all")
+            self.build("fiber", "-D", "ASSERT=all")
         self.assertIn(
             "no checks for -D ASSERT=all: run flare-whole", str(caught.exception)
         )
