@@ -22,7 +22,8 @@ from flare.sys.fiber_switch import (
     suspend_stack,
 )
 from flare.sys.memory import map_stack, unmap
-from flare.sys.stack import StackRange, set_running_stack
+from flare.sys.stack import set_running_stack
+from flare.sys.thread_cell import thread_word
 
 from .random import Random
 
@@ -263,7 +264,7 @@ struct _Work(Movable):
         self.repeated = repeated
         self.has_whole_inputs = has_whole_inputs
         self.record_path = record_path^
-        self.context = StackContext(0, 0)
+        self.context = StackContext(0, 0, 0)
         self.code = 2
 
 
@@ -274,14 +275,14 @@ def _on_fiber_stack(var work: _Work) raises -> Int:
     if base < 0:
         raise Error("no memory for a stack, errno ", -base)
     var state = heap_create(work^)
-    state[].context = StackContext(base, config.stack_octets)
+    state[].context = StackContext(
+        base, config.stack_octets, config.guard_octets
+    )
     var context = _context_of(state)
     prepare_stack(context, _work_on_stack, Int(state))
-    var before = set_running_stack(
-        StackRange(base + config.guard_octets, base + config.stack_octets)
-    )
+    var before = set_running_stack(thread_word(), Int(context))
     resume_stack(context)
-    _ = set_running_stack(before)
+    _ = set_running_stack(thread_word(), before)
     var code = state[].code
     _ = unmap(base, config.stack_octets)
     heap_destroy(state)

@@ -20,7 +20,7 @@ from typing import Callable, Iterator
 
 from tidy_layers import check_layers
 from tidy_ratchet import Finding, apply_ratchet, settle_ratchet
-from tidy_rooms import check_rooms, floors_report
+from tidy_rooms import check_reach, check_rooms, floors_report
 from tidy_shapes import check_shapes, check_shared_names
 from tidy_source import Source, functions
 from tidy_words import (
@@ -267,6 +267,7 @@ class Tree:
             findings += check_shapes(source)
         findings += check_shared_names(self.library)
         findings += check_rooms(self.root, self.library)
+        findings += check_reach(self.root, self.library)
         return findings
 
     def settle(self) -> None:

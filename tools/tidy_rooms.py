@@ -14,6 +14,12 @@ docs/architecture.md may declare the order of a package's rooms:
 
 A room then imports only rooms of its own or a lower floor. Each folder needs
 a row; a module may have one.
+
+It may also declare who uses a member of a package's types:
+
+    | member of `flare/http/server` | used in |
+    |---|---|
+    | `h1` | `receiving`, `transport/deadline` |
 """
 
 from __future__ import annotations
@@ -37,6 +43,12 @@ ORDER = re.compile(
     r"(?P<rows>(?:\|.*\n?)+)",
     re.MULTILINE,
 )
+REACH = re.compile(
+    r"^\| member of `(?P<package>flare/[\w/]+)` \|.*\n\|[-| :]+\n"
+    r"(?P<rows>(?:\|.*\n?)+)",
+    re.MULTILINE,
+)
+REACH_ROW = re.compile(r"^\| `(\w+)` \|(.*)\|", re.MULTILINE)
 ROW = re.compile(r"^\| ((?:`\w+`(?:, )?)+) \| (\d+) \|", re.MULTILINE)
 
 Arrows = dict[str, dict[str, tuple[str, int]]]
@@ -237,6 +249,40 @@ def check_rooms(root: Path, sources: list[Source]) -> Iterator[Finding]:
             yield Finding(DOCUMENT, 1, "rooms", f"{path} has no modules")
             continue
         yield from check_order(found[path], floors, sources)
+
+
+def check_reach(root: Path, sources: list[Source]) -> Iterator[Finding]:
+    """Finds modules that use a member outside of its declared places."""
+    document = root / DOCUMENT
+    text = document.read_text() if document.exists() else ""
+    for match in REACH.finditer(text):
+        package = match["package"]
+        for member, cells in REACH_ROW.findall(match["rows"]):
+            use = re.compile(rf"\.{member}\b")
+            places = re.findall(r"`([\w/]+)`", cells)
+            unused = set(places)
+            for source in sources:
+                if not source.path.startswith(package + "/"):
+                    continue
+                module = source.path[len(package) + 1 :].removesuffix(".mojo")
+                lines = [
+                    number
+                    for number, line in enumerate(source.code_lines, 1)
+                    if use.search(line) and not line.startswith("from ")
+                ]
+                allowed = [
+                    place
+                    for place in places
+                    if module == place or module.startswith(place + "/")
+                ]
+                if lines and not allowed:
+                    what = f"{package}/{module} uses the member {member}"
+                    yield Finding(source.path, lines[0], "reach", what)
+                if lines:
+                    unused.difference_update(allowed)
+            for place in sorted(unused):
+                what = f"{package}/{place} does not use the member {member}"
+                yield Finding(DOCUMENT, 1, "reach", what)
 
 
 def check_order(

@@ -203,7 +203,7 @@ def measure_switch() raises:
     if base <= 0:
         raise Error("no memory for a stack")
     emit_switch()
-    var context = heap_create(StackContext(base, OCTETS))
+    var context = heap_create(StackContext(base, OCTETS, 0))
     prepare_stack(context, suspend_for_ever)
 
     def switch(i: Int) raises {imm} -> Int:

@@ -106,16 +106,19 @@ struct FiberState(Movable):
     loop may read a cancelled operation until its turn ends.
     """
 
-    def __init__(out self, reactor: Reactor, base: Int, octets: Int):
+    def __init__(
+        out self, reactor: Reactor, base: Int, octets: Int, guard_octets: Int
+    ):
         """Creates an idle fiber.
 
         Args:
             reactor: The loop it runs on.
             base: The lowest address of its stack, or 0.
             octets: The length of its stack, or 0.
+            guard_octets: The length of the guard at its low end.
         """
         self.operation = OperationState()
-        self.context = StackContext(base, octets)
+        self.context = StackContext(base, octets, guard_octets)
         self.reactor = reactor
         self.timer = TimerEntry(None, TIMER_OF_FIBER)
         self.run = _nothing

@@ -21,7 +21,7 @@ from flare.sys.memory import (
     prefetch_lines,
     unmap,
 )
-from flare.sys.stack import NO_STACK, StackRange, announce_stack
+from flare.sys.stack import set_running_stack
 from flare.sys.thread_cell import thread_word
 
 from .fiber import (
@@ -73,7 +73,7 @@ struct FiberQueueState(Movable):
     """
     var cold_count: Int
     """The number of idle fibers without pages."""
-    var current: Optional[Fiber]
+    var current: Optional[PointerTo[FiberState]]
     """The fiber that runs now."""
     var ready_first: Optional[PointerTo[FiberState]]
     """The fiber that has been ready for longest."""
@@ -205,14 +205,11 @@ struct FiberQueue(TrivialRegisterPassable):
         # A script may turn its loop itself: it is current again afterwards.
         var before = self.state[].current
         fiber.state[].phase = FiberPhase.RUNNING
-        self.state[].current = fiber
+        self.state[].current = fiber.state
         var words = self.state[].thread_words
-        announce_stack(words, self._stack_of(fiber))
+        var stack = set_running_stack(words, Int(fiber.context()))
         resume_stack(fiber.context())
-        if before:
-            announce_stack(words, self._stack_of(before.unsafe_value()))
-        else:
-            announce_stack(words, NO_STACK)
+        _ = set_running_stack(words, stack)
         self.state[].current = before
         if fiber.state[].phase == FiberPhase.IDLE:
             var finished = fiber.state[].finished
@@ -222,16 +219,6 @@ struct FiberQueue(TrivialRegisterPassable):
             else:
                 self._add_idle(fiber)
                 finished(task)
-
-    @always_inline
-    def _stack_of(self, fiber: Fiber) -> StackRange:
-        if fiber.state[].is_main:
-            return NO_STACK
-        var stack = fiber.context()
-        return StackRange(
-            stack[].base + self.state[].bounds.guard_octets,
-            stack[].base + stack[].octets,
-        )
 
     def _end_in_family(self, fiber: Fiber):
         var finished = fiber.state[].finished
@@ -319,7 +306,9 @@ struct FiberQueue(TrivialRegisterPassable):
         Returns:
             The fiber; `None` inside the loop itself.
         """
-        return self.state[].current
+        if not self.state[].current:
+            return None
+        return Fiber(self.state[].current.unsafe_value())
 
     def set_current(self, fiber: Optional[Fiber]):
         """Sets the fiber that is running.
@@ -327,7 +316,9 @@ struct FiberQueue(TrivialRegisterPassable):
         Args:
             fiber: The thread's main context; `None` while it turns the loop.
         """
-        self.state[].current = fiber
+        self.state[].current = None
+        if fiber:
+            self.state[].current = fiber.value().state
 
     def cancel_all(self):
         """Cancels every fiber."""
@@ -392,7 +383,7 @@ struct FiberQueue(TrivialRegisterPassable):
 
     def _release(self, fiber: Fiber, kept_octets: Int):
         var begin = (
-            fiber.state[].context.base + self.state[].bounds.guard_octets
+            fiber.state[].context.base + fiber.state[].context.guard_octets
         )
         var end = fiber.state[].context.base + fiber.state[].context.octets
         _ = give_pages_back(begin, end - begin - kept_octets)
@@ -423,7 +414,14 @@ struct FiberQueue(TrivialRegisterPassable):
         if base < 0:
             return False
         var fiber = Fiber(
-            heap_create(FiberState(reactor, base, s.bounds.stack_octets))
+            heap_create(
+                FiberState(
+                    reactor,
+                    base,
+                    s.bounds.stack_octets,
+                    s.bounds.guard_octets,
+                )
+            )
         )
         prepare_stack(fiber.context(), _entry, Int(fiber.state))
         s.all.append(fiber)

@@ -50,7 +50,7 @@ def begin_private_loop(config: ReactorConfig) -> Tuple[Int, Optional[Fiber]]:
         return (opened[0], None)
     var reactor = opened[1].value()
     set_current_reactor(reactor)
-    var main = Fiber(heap_create(FiberState(reactor, 0, 0)))
+    var main = Fiber(heap_create(FiberState(reactor, 0, 0, 0)))
     main.begin_as_main()
     reactor.state[].fibers.set_current(main)
     _set_exit_value(Int(reactor.state))

@@ -101,6 +101,8 @@ struct StackContext(Movable):
     """The lowest address of the stack."""
     var octets: Int
     """The length of the stack."""
+    var guard_octets: Int
+    """The length of the guard at its low end, which frames may not use."""
     var own_shadow: Int
     """The sanitizer's record of the suspended stack."""
     var resumer_shadow: Int
@@ -110,18 +112,20 @@ struct StackContext(Movable):
     var resumer_octets: Int
     """The length of the resumer's stack."""
 
-    def __init__(out self, base: Int, octets: Int):
+    def __init__(out self, base: Int, octets: Int, guard_octets: Int):
         """Creates the context of a stack that has not started.
 
         Args:
             base: Its lowest address.
             octets: Its length.
+            guard_octets: The length of the guard at its low end.
         """
         self.own = 0
         self.resumer = 0
         self.argument = 0
         self.base = base
         self.octets = octets
+        self.guard_octets = guard_octets
         self.own_shadow = 0
         self.resumer_shadow = 0
         self.resumer_base = 0

@@ -11,6 +11,7 @@ from std.sys.info import CompilationTarget
 
 from flare.core import PointerTo
 
+from .fiber_switch import StackContext
 from .thread_cell import thread_word
 
 comptime RESERVED_OCTETS = 32 * 1024
@@ -23,10 +24,9 @@ comptime _UNKNOWN_STACK_OCTETS = 64 * 1024
 comptime _ATTRIBUTE_WORDS = 16
 
 # The places of these words in the cell of a thread.
-comptime _RUNNING_LOW = 3
-comptime _RUNNING_HIGH = 4
-comptime _OWN_LOW = 5
-comptime _OWN_HIGH = 6
+comptime _RUNNING = 3
+comptime _OWN_LOW = 4
+comptime _OWN_HIGH = 5
 
 
 @fieldwise_init
@@ -51,10 +51,6 @@ struct StackRange(TrivialRegisterPassable):
         return UInt(address - self.low) < UInt(self.high - self.low)
 
 
-comptime NO_STACK = StackRange(0, 0)
-"""Announces the thread's own stack."""
-
-
 @always_inline
 def stack_pointer() -> Int:
     """Returns the address at which the running function's frame ends.
@@ -69,33 +65,20 @@ def stack_pointer() -> Int:
 
 
 @always_inline
-def set_running_stack(stack: StackRange) -> StackRange:
-    """Sets the bounds of the stack on which the calling thread runs.
-
-    Args:
-        stack: Its addresses; an empty range is the thread's own stack.
-
-    Returns:
-        The stack that was announced before.
-    """
-    var words = thread_word()
-    var before = StackRange(
-        words[unsafe_offset=_RUNNING_LOW], words[unsafe_offset=_RUNNING_HIGH]
-    )
-    announce_stack(words, stack)
-    return before
-
-
-@always_inline
-def announce_stack(words: PointerTo[Int], stack: StackRange):
-    """Sets the bounds of the stack on which a thread runs.
+def set_running_stack(words: PointerTo[Int], context: Int) -> Int:
+    """Sets the stack on which a thread runs.
 
     Args:
         words: The calling thread's words, from `thread_word`.
-        stack: The addresses of the stack.
+        context: The address of the `StackContext`, which lives until another
+            is set; 0 for the thread's own stack.
+
+    Returns:
+        The address that was set before.
     """
-    words[unsafe_offset=_RUNNING_LOW] = stack.low
-    words[unsafe_offset=_RUNNING_HIGH] = stack.high
+    var before = words[unsafe_offset=_RUNNING]
+    words[unsafe_offset=_RUNNING] = context
+    return before
 
 
 @no_inline
@@ -109,9 +92,10 @@ def running_stack() -> StackRange:
     """
     var pointer = stack_pointer()
     var words = thread_word()
-    var stack = StackRange(
-        words[unsafe_offset=_RUNNING_LOW], words[unsafe_offset=_RUNNING_HIGH]
-    )
+    var stack = StackRange(0, 0)
+    var running = words[unsafe_offset=_RUNNING]
+    if running != 0:
+        stack = _frames_of(PointerTo[StackContext](unsafe_from_address=running))
     if not stack.holds(pointer):
         if words[unsafe_offset=_OWN_HIGH] == 0:
             stack = _stack_of_thread()
@@ -127,6 +111,14 @@ def running_stack() -> StackRange:
         )
     var reserved = min(RESERVED_OCTETS, (stack.high - stack.low) // 2)
     return StackRange(stack.low + reserved, stack.high)
+
+
+@always_inline
+def _frames_of(context: PointerTo[StackContext]) -> StackRange:
+    return StackRange(
+        context[].base + context[].guard_octets,
+        context[].base + context[].octets,
+    )
 
 
 def _stack_of_thread() -> StackRange:

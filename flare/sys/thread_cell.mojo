@@ -1,5 +1,5 @@
 """Keeps words per thread: its reactor, its recycler, whether it may wait, and
-the addresses of its stacks.
+its stacks.
 
 In a linked program they are a thread-local symbol: two instructions, where a
 pthread key costs a call. `mojo run` loads code without a linker, and its loader
@@ -31,8 +31,8 @@ from .thread import ThreadExit
 comptime _DATA = (
     '.pushsection .tbss.flare_thread_cell,"awT",@nobits\n.p2align 4\n'
     ".weak flare_thread_cell\n.hidden flare_thread_cell\n"
-    ".type flare_thread_cell,@object\n.size flare_thread_cell,56\n"
-    "flare_thread_cell: .zero 56\n.popsection\n"
+    ".type flare_thread_cell,@object\n.size flare_thread_cell,48\n"
+    "flare_thread_cell: .zero 48\n.popsection\n"
 )
 # This is a routine of its own, because the called code may use the stack as
 # any function does. The linker defines `__ehdr_start`; the loader of `mojo
@@ -64,12 +64,12 @@ comptime _PLACE = (
 
 struct _KeyedCell(Movable):
     # The words of one thread in a program without a linker.
-    var words: Array[Int, 7]
+    var words: Array[Int, 6]
     var key: Int
     var rounds: Int
 
     def __init__(out self, key: Int):
-        self.words = Array[Int, 7](fill=0)
+        self.words = Array[Int, 6](fill=0)
         self.key = key
         self.rounds = 0
 

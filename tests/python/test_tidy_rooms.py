@@ -90,6 +90,41 @@ class RoomTest(RoomTreeTest):
         self.assert_rules()
 
 
+REACH = """
+| member of `flare/http` | used in |
+|---|---|
+| `h1` | `receiving`, `state` |
+"""
+
+
+class ReachTest(RoomTreeTest):
+    def setUp(self):
+        super().setUp()
+        document = self.root / "docs/architecture.md"
+        document.write_text(document.read_text() + REACH)
+        self.use("receiving/input")
+        self.use("state")
+
+    def use(self, path, line="comptime A = X.h1"):
+        text = '"""Parses it."""\nfrom flare.h1.b import X\n\n' + line
+        self.write(f"flare/http/{path}.mojo", text + "\n")
+
+    def test_declared_places_may_use_a_member(self):
+        self.use("other", "comptime A = X.h10")
+        self.assert_rules()
+
+    def test_use_elsewhere_fails_in_its_line(self):
+        self.use("receivingtoo/other")
+        (found,) = tidy.tidy(self.root)
+        self.assertEqual(found.rule, "reach")
+        self.assertEqual(found.path, "flare/http/receivingtoo/other.mojo")
+        self.assertEqual(found.line, 4)
+
+    def test_place_that_uses_it_no_more_fails(self):
+        self.use("state", "comptime A = X")
+        self.assert_rules("reach")
+
+
 class OrderTest(RoomTreeTest):
     def setUp(self):
         super().setUp()

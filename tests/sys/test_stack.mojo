@@ -19,6 +19,7 @@ from flare.sys.stack import (
     set_running_stack,
     stack_pointer,
 )
+from flare.sys.thread_cell import thread_word
 from flare.sys.thread import join_thread, start_thread
 
 comptime _OCTETS = 1 << 17
@@ -52,19 +53,17 @@ def test_stack_of_a_thread_ends_where_the_system_says() raises:
 def test_stack_of_a_fiber_is_what_was_announced() raises:
     var fiber = _Fiber()
     var base = fiber.context()[].base
-    var announced = StackRange(base + _GUARD, base + _OCTETS)
-    var before = set_running_stack(announced)
+    var before = set_running_stack(thread_word(), Int(fiber.context()))
     resume_stack(fiber.context())
-    assert_equal(set_running_stack(before).low, announced.low)
-    assert_equal(fiber.seen[].stack.high, announced.high)
-    assert_equal(fiber.seen[].stack.low, announced.low + RESERVED_OCTETS)
+    assert_equal(set_running_stack(thread_word(), before), Int(fiber.context()))
+    assert_equal(fiber.seen[].stack.high, base + _OCTETS)
+    assert_equal(fiber.seen[].stack.low, base + _GUARD + RESERVED_OCTETS)
     assert_true(fiber.seen[].stack.holds(fiber.seen[].pointer))
     # Of a stack that is no larger, half is reserved.
-    before = set_running_stack(
-        StackRange(base + _OCTETS - 8192, base + _OCTETS)
-    )
+    fiber.context()[].guard_octets = _OCTETS - 8192
+    before = set_running_stack(thread_word(), Int(fiber.context()))
     resume_stack(fiber.context())
-    _ = set_running_stack(before)
+    _ = set_running_stack(thread_word(), before)
     assert_equal(fiber.seen[].stack.low, base + _OCTETS - 4096)
     fiber.close()
 
@@ -86,7 +85,7 @@ struct _Seen(Movable):
     def __init__(out self):
         self.stack = StackRange(0, 0)
         self.pointer = 0
-        self.context = StackContext(0, 0)
+        self.context = StackContext(0, 0, 0)
 
 
 struct _Fiber:
@@ -95,7 +94,9 @@ struct _Fiber:
     def __init__(out self):
         emit_switch()
         self.seen = heap_create(_Seen())
-        self.seen[].context = StackContext(map_stack(_OCTETS, _GUARD), _OCTETS)
+        self.seen[].context = StackContext(
+            map_stack(_OCTETS, _GUARD), _OCTETS, _GUARD
+        )
         prepare_stack(self.context(), _look_again, Int(self.seen))
 
     def context(self) -> PointerTo[StackContext]:

@@ -63,7 +63,9 @@ struct _Traveller(Movable):
     var resumer: Int
 
     def __init__(out self):
-        self.context = StackContext(map_stack(1 << 17, 1 << 16), 1 << 17)
+        self.context = StackContext(
+            map_stack(1 << 17, 1 << 16), 1 << 17, 1 << 16
+        )
         self.seen = 0
         self.resumer = 0
 

@@ -13,12 +13,12 @@ from flare.core import PointerTo
 from flare.http.exchange import Exchange
 
 from ..exchange.departures import connection_lost, half_closed, stop_streams
+from ..exchange.of_connection import held_by_exchanges
 from ..exchange.request_content import arm_content_timer, is_content_late
 from ..receiving.h1_requests import (
     advance,
     end_behind_output,
     go_away,
-    held_by_exchanges,
     is_request_incomplete,
     is_upgraded,
     receive_wish,

@@ -7,7 +7,7 @@ one send takes all of it.
 
 from flare.core import PointerTo
 
-from ..receiving.h1_requests import held_by_exchanges
+from ..exchange.of_connection import held_by_exchanges
 from ..transport.buffered import recount
 from ..transport.connection_state import Attention, ConnectionState
 from ..transport.worker_state import WorkerState, worker_of

@@ -13,6 +13,7 @@ from flare.runtime.operation import (
 )
 
 from ..exchange.departures import connection_lost, half_closed
+from ..exchange.of_connection import has_all_content, wake_writers
 from ..receiving.h1_requests import go_away, is_upgraded, note_peer_end
 from ..transport.connection_state import ConnectionState, Stage, Wait
 from ..transport.deadline import begin_waiting, note_sent, set_deadline
@@ -136,10 +137,8 @@ def on_sent(operation: Operation):
         connection.settle()
         return
     flush(c)
-    if c[].running > 0 and len(c[].outbox.output) < STREAM_OCTETS_MAX:
-        var writer = c[].h1.exchange.unsafe_value()[].stream.waiter
-        if writer:
-            writer.unsafe_value().wake()
+    if len(c[].outbox.output) < STREAM_OCTETS_MAX:
+        wake_writers(c)
     if not operation.is_idle():
         connection.settle()
         return
@@ -159,7 +158,7 @@ def _on_peer_left(operation: Operation):
         if has_left(c):
             connection_lost(c)
         elif has_half_closed(c) and not is_upgraded(c):
-            if c[].h1.exchange.unsafe_value()[].content.is_complete:
+            if has_all_content(c):
                 half_closed(c)
             elif c[].receiving.is_paused:
                 # Octets before the end that are still unread are never read.

@@ -24,9 +24,7 @@ from ..exchange.request_content import (
     READ_AHEAD_OCTETS,
     append_content,
     count_content,
-    gathers_content,
     has_read_ahead,
-    held_octets,
     is_favoured,
     may_take_content,
     reads_in_large,
@@ -238,22 +236,31 @@ def finish_exchange(c: PointerTo[ConnectionState], x: Exchange):
     var may_send_more = x[].head.keep_alive
     end_handler(x)
     c[].h1.drained = 0
-    if c[].stage != Stage.OPEN:
-        _give_exchange(c, x)
-    elif was_upgraded:
-        _give_exchange(c, x)
+    if (
+        c[].stage == Stage.OPEN
+        and not was_upgraded
+        and not machine(c).wants_close()
+        and len(window(c)) > 0
+        and has_room_for_answer(c)
+    ):
+        _renew_exchange(c, x)
+        return
+    _give_exchange(c, x)
+    if c[].stage == Stage.OPEN and (was_upgraded or machine(c).wants_close()):
+        _end_behind_last(c, was_upgraded, may_send_more)
+
+
+@no_inline
+def _end_behind_last(
+    c: PointerTo[ConnectionState], was_upgraded: Bool, may_send_more: Bool
+):
+    if was_upgraded:
         c[].ending.lingers = True
-        end_behind_output(c)
-    elif machine(c).wants_close():
-        _give_exchange(c, x)
+    else:
         if len(window(c)) > 0 or machine(c).is_receiving_body():
             c[].ending.lingers = True
         c[].ending.may_send_more = may_send_more
-        end_behind_output(c)
-    elif len(window(c)) > 0 and has_room_for_answer(c):
-        _renew_exchange(c, x)
-    else:
-        _give_exchange(c, x)
+    end_behind_output(c)
 
 
 def refuse(c: PointerTo[ConnectionState], error: H1Error) -> Bool:
@@ -436,45 +443,6 @@ def receive_wish(c: PointerTo[ConnectionState]) -> ReceiveWish:
         x[].is_upgraded(),
         is_favoured(x),
     )
-
-
-@always_inline
-def held_by_exchanges(c: PointerTo[ConnectionState]) -> Int:
-    """Returns how many octets of the budget the requests of a connection hold.
-
-    Args:
-        c: The connection.
-
-    Returns:
-        The octets.
-    """
-    return held_octets(c[].h1.exchange.unsafe_value()) if c[].h1.exchange else 0
-
-
-def any_gathers_content(c: PointerTo[ConnectionState]) -> Bool:
-    """Returns whether a request of a connection gathers its whole content.
-
-    Args:
-        c: The connection.
-
-    Returns:
-        True if a request does.
-    """
-    return Bool(c[].h1.exchange) and gathers_content(
-        c[].h1.exchange.unsafe_value()
-    )
-
-
-def any_is_favoured(c: PointerTo[ConnectionState]) -> Bool:
-    """Returns whether a request of a connection may exceed the budget.
-
-    Args:
-        c: The connection.
-
-    Returns:
-        True if a request does.
-    """
-    return Bool(c[].h1.exchange) and is_favoured(c[].h1.exchange.unsafe_value())
 
 
 @always_inline

@@ -11,9 +11,14 @@ from flare.core import Erased, PointerTo, SlotHandle
 
 from ..driver.connection import Connection
 from ..exchange.departures import connection_lost
-from ..receiving.h1_requests import (
+from ..exchange.of_connection import (
     any_gathers_content,
     any_is_favoured,
+    first_to_favour,
+    has_request,
+    only_answer_is_due,
+)
+from ..receiving.h1_requests import (
     end_behind_answer,
     is_upgraded,
     refuse_content,
@@ -100,7 +105,7 @@ def _may_go_on(
     if _has_favoured(w):
         return False
     w[].budget.favoured = c[].slot
-    w[].budget.favoured_request = c[].h1.exchange.unsafe_value()[].request_id
+    w[].budget.favoured_request = first_to_favour(c)
     return True
 
 
@@ -198,7 +203,7 @@ def _refuse(w: PointerTo[WorkerState], slot: SlotHandle):
     if c.value()[].stage != Stage.OPEN:
         connection.settle()
         return
-    if not c.value()[].h1.exchange or _only_answer_is_due(c.value()):
+    if not has_request(c.value()) or only_answer_is_due(c.value()):
         # The requests after that one were not started, and are dropped.
         end_behind_answer(c.value())
     elif is_upgraded(c.value()):
@@ -222,18 +227,6 @@ def _stays_in_line(c: Optional[PointerTo[ConnectionState]]) -> Bool:
 def _leave_line(c: PointerTo[ConnectionState]):
     c[].share.awaits_room = False
     c[].share.stands_in_line = False
-
-
-def _only_answer_is_due(c: PointerTo[ConnectionState]) -> Bool:
-    """Returns whether a running handler has all it needs: it may have had
-    effects, so its answer counts.
-    """
-    if c[].running == 0:
-        return False
-    ref x = c[].h1.exchange.unsafe_value()[]
-    return (
-        x.content.is_complete and x.content.status == 0 and not x.is_upgraded()
-    )
 
 
 def _nothing(owner: Erased):

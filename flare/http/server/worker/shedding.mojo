@@ -13,11 +13,13 @@ from flare.sys.socket import unacknowledged_octets
 
 from ..driver.connection import Connection
 from ..exchange.departures import connection_lost
-from ..receiving.h1_requests import (
+from ..exchange.of_connection import (
     any_gathers_content,
     any_is_favoured,
-    refuse_content,
+    filtered_octets,
+    needed_by_handlers,
 )
+from ..receiving.h1_requests import refuse_content
 from ..records.statistics import count
 from ..transport.buffered import buffered_octets, is_overfull
 from ..transport.connection_state import ConnectionState, Stage
@@ -139,27 +141,12 @@ def _holders(w: PointerTo[WorkerState], now_ms: Int) -> List[_Holder]:
 
 
 def _surplus_octets(c: PointerTo[ConnectionState], others_wait: Bool) -> Int:
-    """Returns what a connection holds that may be taken from it.
-
-    The content of its request is part of that only if others wait for room and
-    it is still gathered. A connection that itself waits has a rule of its own.
-    """
+    """Returns how much of the memory of a connection its handlers can do
+    without."""
     if c[].stage == Stage.CLOSING:
         return 0
-    var surplus = c[].share.charged + _lent_octets(c)
-    if c[].running > 0:
-        ref x = c[].h1.exchange.unsafe_value()[]
-        if c[].share.awaits_room and not x.content.is_complete:
-            return 0
-        if x.stream.is_open:
-            return surplus
-        # The handler needs its head, and its content if that is complete.
-        surplus -= x.gathered.capacity() + x.content.trailers.capacity()
-        if x.head.has_mended_target:
-            surplus -= x.head.mended.capacity()
-        if not (others_wait and any_gathers_content(c)):
-            surplus -= x.content.octets.capacity()
-    return surplus
+    var held = c[].share.charged + _lent_octets(c)
+    return held - needed_by_handlers(c, held, others_wait)
 
 
 def _lent_octets(c: PointerTo[ConnectionState]) -> Int:
@@ -192,9 +179,9 @@ def _is_slow(
     # The kernel takes much at once from a connection, and then nothing for long.
     # A simulated one takes all, and its descriptor is unknown here.
     var waiting = unacknowledged_octets(c[].descriptor)
-    var all_moved = c[].share.moved_octets - max(waiting, 0)
-    if c[].running > 0:
-        all_moved += c[].h1.exchange.unsafe_value()[].stream.filtered_octets
+    var all_moved = (
+        c[].share.moved_octets - max(waiting, 0) + filtered_octets(c)
+    )
     var moved = all_moved - c[].share.noted_octets
     var fair = max(_FAIR_OCTETS_PER_SECOND, surplus_octets // _HELD_SECONDS_MAX)
     if not is_new and moved >= 0 and moved * 1000 < fair * looked_at_ms:
