@@ -32,7 +32,16 @@ TEST_SECONDS_MAX = 60
 # From how many programs on it pays to parse the library once, and to build
 # small programs as one.
 MANY = 4
-COMBINED_KINDS = ("tests", "fuzz", "example")
+# What is built as one program. Suites that instantiate the same parts of the
+# library share most of a build; the cost of one build grows faster than its size,
+# and most of it runs on one thread. The last group takes every other suite.
+SUITE_GROUPS = {
+    "suites of the server": ("server", "testing", "tls", "routing"),
+    "suites of the client": ("client", "encoding"),
+    "suites of messages": ("http", "json", "message", "proto", "fuzz"),
+    "other suites": (),
+}
+GROUPS = (*SUITE_GROUPS, "fuzz", "example")
 NOT_LISTED_ADVICE = """
 `__functions_in_module()` of Mojo 1.2 can end early at a function that stands
 between the tests. Put every other function of the module below the last test.
@@ -105,15 +114,19 @@ def discover() -> list[Item]:
     ]
 
 
-def together_of(kind: str, items: list[Item]) -> list[Item]:
-    """Lists the items of a kind that can be built as one program."""
-    return [
-        item
-        for item in items
-        if item.kind == kind
-        and item.name != ASSERTED_SUITE
-        and not is_alone(item.source)
-    ]
+def group_of(item: Item) -> str:
+    """Names what an item is built with as one program; "" if it is alone."""
+    if (
+        item.kind == "python"
+        or item.name == ASSERTED_SUITE
+        or is_alone(item.source)
+    ):
+        return ""
+    if item.kind != "tests":
+        return item.kind
+    suite = item.source.parent.name
+    listed = (name for name, suites in SUITE_GROUPS.items() if suite in suites)
+    return next(listed, list(SUITE_GROUPS)[-1])
 
 
 def run(command: list[str], seconds: float) -> Finished:
@@ -165,17 +178,20 @@ class Runner:
         outcome.seconds = time.monotonic() - started
         return outcome
 
-    def build_together(self, kind: str, items: list[Item]) -> None:
-        """Builds all items of a kind as one program; where that fails, each is
+    def build_together(self, group: str, items: list[Item]) -> None:
+        """Builds all items of a group as one program; where that fails, each is
         built alone, and says why."""
         started = time.monotonic()
-        folder = ROOT / "build" / "combined" / kind
+        folder = ROOT / "build" / "combined" / group.replace(" ", "_")
         entry = write_sources([item.source for item in items], folder)
-        binary = folder / kind
+        binary = folder / folder.name
+        kind = items[0].kind
         finished = self.compile(kind, entry, binary, kind == "fuzz")
         verdict = "failed" if finished.code else "ok"
         seconds = time.monotonic() - started
-        print(f"{verdict:6} {len(items)} programs of {kind}: {seconds:.1f} s")
+        print(
+            f"{verdict:6} {len(items)} programs as one, {group}: {seconds:.1f} s"
+        )
         if finished.code == 0:
             link(binary, [item.binary for item in items])
             for item in items:
@@ -348,7 +364,8 @@ def main() -> int:
     if options.list:
         print("\n".join(item.name for item in items))
         return 0
-    if len(items) >= MANY and not options.asan:
+    is_many = len(items) >= MANY
+    if is_many and not options.asan:
         # Where it cannot be made, each build says why.
         precompile(ROOT, MOJO)
     runner = Runner(options)
@@ -357,8 +374,8 @@ def main() -> int:
     together: dict[str, Future] = {}
 
     def test(item: Item) -> None:
-        if item.kind in together:
-            together[item.kind].result()
+        if item.name in together:
+            together[item.name].result()
         outcome = runner.test(item)
         verdict = "FAILED" if outcome.failed else "ok"
         print(
@@ -371,14 +388,15 @@ def main() -> int:
     with ThreadPoolExecutor(max(1, options.jobs)) as pool:
         # These begin before all items, so that no item waits for ever. Tests in
         # Python run while suites are still being built.
-        for kind in COMBINED_KINDS:
-            members = together_of(kind, items)
-            if len(members) >= MANY and not options.asan:
-                together[kind] = pool.submit(
-                    runner.build_together, kind, members
-                )
-        if sum(item.kind == "python" for item in items) >= MANY:
-            together["python"] = pool.submit(build_tested_programs)
+        for group in GROUPS:
+            members = [item for item in items if group_of(item) == group]
+            if len(members) > 1 and is_many and not options.asan:
+                building = pool.submit(runner.build_together, group, members)
+                together.update((item.name, building) for item in members)
+        tested = [item for item in items if item.kind == "python"]
+        if len(tested) >= MANY:
+            building = pool.submit(build_tested_programs)
+            together.update((item.name, building) for item in tested)
         for future in [pool.submit(test, item) for item in items]:
             future.result()
     return print_summary(results)

@@ -29,7 +29,7 @@ WAIT_SECONDS_MAX = 240
 
 
 @functools.lru_cache
-def build(*options, is_whole=True):
+def build(*options, is_whole=False):
     """Builds the server with options of the compiler; gives its path."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     program = FOLDER / ("debugged" + "".join(options))
@@ -111,22 +111,22 @@ class DebugBuilds(unittest.TestCase):
         # The stack of the fiber can be read, from the handler to the server.
         self.assertRegex(text, r"#\d+ .*run_handler")
 
-    def test_a_build_without_optimization_serves(self):
-        self.expect_answer(build("-O0"))
+    def test_a_whole_build_without_optimization_serves(self):
+        self.expect_answer(build("-O0", is_whole=True))
 
-    def test_a_build_with_symbols_serves_and_stops_in_a_handler(self):
+    def test_an_optimized_build_with_symbols_stops_in_a_handler(self):
         program = build("-g")
         self.expect_answer(program)
         self.expect_stop_in_handler(program)
 
     def test_a_build_with_little_optimization_stops_in_a_handler(self):
-        program = build("-O1", "-g", is_whole=False)
+        program = build("-O1", "-g")
         self.expect_answer(program)
         self.expect_stop_in_handler(program)
 
     def test_the_debugger_of_mojo_shows_the_variables_of_a_handler(self):
         number = line_of("return ok(String(")
-        program = build("-O1", "-g", is_whole=False)
+        program = build("-O1", "-g")
         command = [str(MOJO), "debug", str(program)]
         # It shows what it does only where it speaks to a terminal.
         process, terminal = pty.fork()
@@ -193,7 +193,7 @@ class DebugBuilds(unittest.TestCase):
         self.assertGreater(len(stacks), 20, text[:2000])
         names = [re.findall(r"^\s+[0-9a-f]+ (.*)\+0x", x, re.M) for x in stacks]
         way = (
-            "debugged::compute debugged::hello"
+            "debugged::compute debugged::hello flare::http::endpoint::_serve_handler"
             " flare::http::server::exchange::respond::run_handler"
             " flare::runtime::fiber_queue::_entry"
         )

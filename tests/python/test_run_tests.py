@@ -9,6 +9,7 @@ from unittest import mock
 import run_tests
 from run_tests import Item, Runner
 
+REPOSITORY = Path(__file__).resolve().parents[2]
 ALL = '''"""Runs all."""
 
 from std.testing import TestSuite
@@ -221,6 +222,22 @@ class RunnerTest(unittest.TestCase):
         finished = run_tests.run(["sh", "-c", "sleep 60 & wait"], 0.2)
         self.assertTrue(finished.timed_out)
         self.assertNotEqual(finished.code, 0)
+
+    def test_each_group_of_suites_has_its_suites_and_the_last_all_others(self):
+        suites = {x.parent.name for x in (REPOSITORY / "tests").glob("*/all.mojo")}
+        for names in run_tests.SUITE_GROUPS.values():
+            self.assertLessEqual(set(names), suites)
+        for name, group in (
+            ("tests/tls/all.mojo", "suites of the server"),
+            ("tests/new/all.mojo", "other suites"),
+            ("tests/simulation/all.mojo", ""),
+            ("fuzz/fuzz_a.mojo", "fuzz"),
+            ("tests/python/test_a.py", ""),
+        ):
+            self.write(name, "")
+            kind = "python" if name.endswith(".py") else name.split("/")[0]
+            item = Item(kind, run_tests.ROOT / name)
+            self.assertEqual(run_tests.group_of(item), group, name)
 
     def test_everything_is_discovered(self):
         for path in (
