@@ -145,7 +145,7 @@ struct Program(Movable):
             if next:
                 self._advance(next.value() - (i & 1))
         elif kind == 6:
-            _ = self._take()
+            _ = self._take(holds=i & 1 == 1)
         else:
             self._advance(self.now_ms - i)
             while self._take():
@@ -172,7 +172,7 @@ struct Program(Movable):
             if self.states[i] == WAITING and self.deadlines[i] <= self.now_ms:
                 self.states[i] = DUE
 
-    def _take(mut self) raises -> Bool:
+    def _take(mut self, *, holds: Bool = False) raises -> Bool:
         var taken = self.wheel.next_due()
         if not taken:
             for i in range(ENTRIES):
@@ -182,6 +182,13 @@ struct Program(Movable):
         var i = taken.value()[].tag
         if self.states[i] != DUE:
             raise Error("entry ", i, " fired in state ", self.states[i])
+        if holds and self.now_ms < Int.MAX:
+            self.wheel.hold(taken.value())
+            self.states[i] = WAITING
+            self.deadlines[i] = self.now_ms + 1
+            if not self.wheel.first_held():
+                raise Error("entry ", i, " is not held")
+            return True
         self.states[i] = IDLE
         self.outcome.fired += 1
         return True

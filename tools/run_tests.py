@@ -347,6 +347,10 @@ def print_summary(results: dict[str, Outcome]) -> int:
             f"{outcome.seconds:7.1f} {outcome.passed:7} {outcome.failed:7}"
             f" {outcome.skipped:8} {outcome.warnings:9}  {name}"
         )
+    skipped = sum(outcome.skipped for outcome in results.values())
+    if skipped:
+        # The closing line is for what ran.
+        print(f"\n{skipped} skipped: not known to work")
     passed = sum(outcome.passed for outcome in results.values())
     failed = sum(outcome.failed for outcome in results.values())
     print(f"\n{passed} passed, {failed} failed")

@@ -224,25 +224,11 @@ struct ExchangeState(Movable):
     """
     var octet_count: Int
     """The length of the head."""
-    var parameters: PathParameters
-    """The values of the route's parameters."""
-    var content: ContentState
-    """The content received so far."""
-    var content_wait: ContentWait
-    """The deadline of a wait for it."""
-    var gathered: Buffer
-    """The octets of the head, if they came in several pieces."""
-    var stream: StreamState
-    """The state of a streamed response."""
     var host: ExchangeHost
     """Whose block it is."""
-    var app_state_type: StaticString
-    """The name of the state's type, checked by `State[T]`."""
-    var route: StaticString
-    """The route's pattern, for logs; empty before routing."""
     var carrier: Optional[Erased]
-    """The connection, which `host.functions` know; `None` if the content is complete and no peer receives
-    the response piece by piece.
+    """The connection, which `host.functions` know. It is `None` if the content
+    is complete and no peer receives the response piece by piece.
     """
     # The fields that a new request resets are neighbours, so that a few stores
     # suffice.
@@ -267,12 +253,26 @@ struct ExchangeState(Movable):
     """The receive buffer that holds the head, if it lies in one."""
     var error_headers: HeaderMap
     """The fields for the answer that the server gives if the handler fails."""
+    var route: StaticString
+    """The route's pattern, for logs; empty before routing."""
     var peer_ended: Bool
     """Whether the peer has ended its side, which counts as leaving."""
     var peer_gone: Bool
     """Whether the peer left before the answer was sent."""
     var stage: UInt8
     """How far it is, one of `ExchangeStage`."""
+    var content: ContentState
+    """The content received so far."""
+    var stream: StreamState
+    """The state of a streamed response."""
+    var content_wait: ContentWait
+    """The deadline of a wait for it."""
+    var gathered: Buffer
+    """The octets of the head, if they came in several pieces."""
+    var app_state_type: StaticString
+    """The name of the state's type, checked by `State[T]`."""
+    var parameters: PathParameters
+    """The values of the route's parameters."""
 
     def __init__(out self):
         """Creates an empty block."""

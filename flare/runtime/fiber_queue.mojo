@@ -36,7 +36,8 @@ from .reactor import Reactor, ReactorConfig
 
 comptime RESUMED_PER_TURN_MAX = 32
 """The most fibers that one turn resumes."""
-comptime _TASK_LINES = 8
+# Of a request: all that the rest of it touches.
+comptime _TASK_LINES = 13
 # A call of the kernel for each: more at a time would hold the loop.
 comptime _TRIMMED_MAX = 512
 # The octets at the top of an idle fiber's stack, which its next run touches

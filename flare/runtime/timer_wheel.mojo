@@ -17,11 +17,12 @@ from flare.core import Erased, PointerTo, heap_create, heap_destroy
 comptime _SLOT_BITS = 6
 comptime _SLOTS = 1 << _SLOT_BITS
 comptime _LEVELS = 11
-# The lists after the slots: entries that were late when they were armed, and
-# entries that wait to be taken.
+# The lists after the slots. Their entries were late when armed, wait to be
+# taken, or were taken too early.
 comptime _LATE = _LEVELS * _SLOTS
 comptime _DUE = _LATE + 1
-comptime _LISTS = _DUE + 1
+comptime _HELD = _DUE + 1
+comptime _LISTS = _HELD + 1
 comptime _IDLE = -1
 
 comptime _Link = Optional[PointerTo[TimerEntry]]
@@ -184,6 +185,8 @@ struct TimerWheel(TrivialRegisterPassable):
         if now_ms <= before:
             return
         self._state[].now_ms = now_ms
+        if self._state[].first[_HELD]:
+            self._make_due(_HELD)
         var top = _level_of(before ^ now_ms)
         # The levels below `top` shared bits with the time that have changed
         # since: everything they hold is past.
@@ -209,6 +212,26 @@ struct TimerWheel(TrivialRegisterPassable):
             self.cancel(link.unsafe_value())
         return link
 
+    @always_inline
+    def hold(self, entry: PointerTo[TimerEntry]):
+        """Keeps an entry that `next_due` returned too early within its
+        millisecond. It becomes due again with the next millisecond.
+
+        Args:
+            entry: The entry; idle.
+        """
+        self._state[].armed += 1
+        self._append(entry, _HELD)
+
+    @always_inline
+    def first_held(self) -> Optional[PointerTo[TimerEntry]]:
+        """Returns the entry that has been held longest. `cancel` releases it.
+
+        Returns:
+            The entry; `None` if no entry is held.
+        """
+        return self._state[].first[_HELD]
+
     def next_deadline_ms(self) -> Optional[Int]:
         """Returns until when a loop may wait before the next `advance`.
 
@@ -216,11 +239,14 @@ struct TimerWheel(TrivialRegisterPassable):
             A time that is not after any armed deadline: the start of the first
             occupied slot. A loop that waits for an entry thus wakes at most
             once per level before its deadline. The wheel's own time if an
-            entry is due already; `None` if no entry is armed.
+            entry is due already, the next millisecond if one is held; `None`
+            if no entry is armed.
         """
         ref state = self._state[]
         if state.first[_DUE] or state.first[_LATE]:
             return state.now_ms
+        if state.first[_HELD]:
+            return state.now_ms + 1
         if state.levels == 0:
             return None
         var level = Int(count_trailing_zeros(state.levels))

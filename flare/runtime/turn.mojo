@@ -155,6 +155,7 @@ def _fire_timers(reactor: Reactor, now_ns: Int):
     timers.advance(now_ms)
     # Negative if the clock was read again since.
     var part_ns = now_ns - now_ms * NS_PER_MS
+    _fire_held(reactor, part_ns)
     while True:
         var due = timers.next_due()
         if not due:
@@ -166,14 +167,28 @@ def _fire_timers(reactor: Reactor, now_ns: Int):
                 entry[].deadline_ms == now_ms
                 and fiber.state[].present.begun_part_ns > part_ns
             ):
-                # By then the whole wait has passed.
-                fiber.state[].present.begun_part_ns = 0
-                timers.arm(entry, now_ms + 1)
+                timers.hold(entry)
             else:
                 fiber.expire()
         else:
             var task = entry[].owner.value().unsafe_bitcast[TimerTask]()
             task[].fire(task[].owner)
+
+
+def _fire_held(reactor: Reactor, part_ns: Int):
+    # Waits of one length are held in the order in which they began. If lengths
+    # differ, a wait may follow one that began later in its millisecond. Then it
+    # ends with the millisecond.
+    var timers = reactor.state[].timers
+    while True:
+        var held = timers.first_held()
+        if not held:
+            return
+        var fiber = Fiber.from_timer(held.unsafe_value())
+        if fiber.state[].present.begun_part_ns > part_ns:
+            return
+        timers.cancel(held.unsafe_value())
+        fiber.expire()
 
 
 def _wait_limit_ms(reactor: Reactor, wait_ms: Int) -> Int:

@@ -30,7 +30,7 @@ from flare.tls import TlsContext
 comptime _TURNS_MAX = 1_000_000
 
 
-struct TestServer[H: Handler](Movable):
+struct TestServer[H: Handler = FnHandler](Movable):
     """A server for a handler, on a simulated network.
 
     Parameters:

@@ -1,6 +1,8 @@
 """Tests that the runner counts exactly what fails, aborts or is lost."""
 
 import argparse
+import contextlib
+import io
 import tempfile
 import unittest
 from pathlib import Path
@@ -238,6 +240,14 @@ class RunnerTest(unittest.TestCase):
             kind = "python" if name.endswith(".py") else name.split("/")[0]
             item = Item(kind, run_tests.ROOT / name)
             self.assertEqual(run_tests.group_of(item), group, name)
+
+    def test_skipped_tests_are_named_before_the_closing_line(self):
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            code = run_tests.print_summary({"a": run_tests.Outcome(1, 0, 2)})
+        self.assertEqual(code, 0)
+        lines = said.getvalue().splitlines()
+        self.assertEqual(lines[-3:], ["2 skipped: not known to work", "", "1 passed, 0 failed"])
 
     def test_everything_is_discovered(self):
         for path in (

@@ -57,6 +57,21 @@ struct Bench(Movable):
     def take(self) -> Bool:
         return Bool(self.wheel.next_due())
 
+    def hold_all(self) -> Int:
+        var taken = List[PointerTo[TimerEntry]]()
+        while True:
+            var next = self.wheel.next_due()
+            if not next:
+                break
+            taken.append(next.value())
+        for entry in taken:
+            self.wheel.hold(entry)
+        return len(taken)
+
+    def first_held(self) -> Int:
+        var first = self.wheel.first_held()
+        return first.value()[].tag if first else -1
+
     def take_all(self) -> List[Int]:
         var tags = List[Int]()
         while True:
@@ -186,6 +201,28 @@ def test_a_cancelled_entry_never_fires_wherever_it_stands_in_its_slot() raises:
         assert_equal(len(tags), 3)
         for tag in tags:
             assert_true(tag != cancelled)
+
+
+def test_held_entries_are_due_again_in_the_next_millisecond_and_first() raises:
+    var bench = Bench(500, 4)
+    for i in range(3):
+        bench.arm(i, 502)
+    bench.arm(3, 503)
+    bench.advance(502)
+    assert_equal(bench.hold_all(), 3)
+    assert_equal(bench.first_held(), 0)
+    assert_equal(bench.armed_count(), 4)
+    assert_equal(bench.next_deadline_ms().value(), 503)
+    bench.advance(502)
+    assert_false(bench.take())
+    bench.cancel(0)
+    assert_equal(bench.first_held(), 1)
+    bench.arm(1, 505)
+    assert_equal(bench.first_held(), 2)
+    bench.advance(503)
+    assert_equal(bench.take_all(), [2, 3])
+    assert_equal(bench.first_held(), -1)
+    assert_equal(bench.next_deadline_ms().value(), 505)
 
 
 def test_a_clock_that_goes_back_changes_nothing() raises:

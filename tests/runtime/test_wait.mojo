@@ -51,6 +51,31 @@ def test_no_wait_is_shorter_than_its_time_however_often_the_loop_turns() raises:
         assert_equal(log.take(), List[String]())
 
 
+def test_a_loop_that_turns_often_ends_a_wait_soon_after_its_time() raises:
+    for kind in [BackendKind.EPOLL, BackendKind.IO_URING]:
+        var loop = Loop(ReactorConfig(backend=kind))
+        var late = Log()
+
+        def body() raises {var late}:
+            var least_ns = Int.MAX
+            for _ in range(20):
+                # In the middle of a millisecond.
+                while monotonic_ns() % 1_000_000 // 100_000 != 5:
+                    pass
+                var begun_ns = monotonic_ns()
+                sleep(3)
+                var passed_ns = monotonic_ns() - begun_ns
+                least_ns = min(least_ns, passed_ns - 3_000_000)
+            if least_ns > 300_000:
+                late.add(String(least_ns))
+
+        spawn(body).detach()
+        while loop.busy() > 0:
+            loop.turn(0)
+        loop.close()
+        assert_equal(late.take(), List[String]())
+
+
 def test_fibers_wake_in_the_order_of_their_sleeps() raises:
     for kind in [BackendKind.EPOLL, BackendKind.IO_URING]:
         var loop = Loop(ReactorConfig(backend=kind))

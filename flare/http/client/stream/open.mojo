@@ -41,7 +41,7 @@ def opened(
         The stream; no octet is sent yet.
 
     Raises:
-        ClientError: If no connection can be had, or the request is invalid.
+        ClientError: If there is no connection, or the request is invalid.
     """
     var request: UInt8
     try:

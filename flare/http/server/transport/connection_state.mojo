@@ -200,9 +200,9 @@ struct BudgetShare(Movable):
     var moved_octets: Int
     """How many octets the peer has taken, and sent as content."""
     var noted_octets: Int
-    """How many those were at `noted_ms`."""
+    """The value of `moved_octets` at `noted_ms`."""
     var noted_ms: Int
-    """When it was looked at how fast octets move; 0 if never."""
+    """When the rate of the octets was last measured; 0 if never."""
 
     def __init__(out self):
         """Creates the share of an empty connection."""
