@@ -379,8 +379,8 @@ def main() -> int:
     """Reads the options and makes the folder."""
     parser = argparse.ArgumentParser(
         prog="flare-ship",
-        description="Makes a folder that holds a program and what it needs.",
-        epilog="Options behind -- go to mojo build.",
+        description="Creates a folder with a program and all files that it needs.",
+        epilog="Options after -- are passed to mojo build.",
     )
     parser.add_argument("program", type=Path, help="the source file with main")
     parser.add_argument(
@@ -388,7 +388,7 @@ def main() -> int:
         type=Path,
         default=Path("ship"),
         metavar="FOLDER",
-        help="where the folder of the program goes (%(default)s)",
+        help="where to create the folder of the program (%(default)s)",
     )
     parser.add_argument(
         "--target-cpu",
