@@ -43,10 +43,11 @@ class QuickError(Exception):
     """Says why there is no program."""
 
 
-def run_mojo(*arguments: str) -> str:
-    """Runs the compiler; gives what it printed."""
+def run_mojo(*arguments: str, folder: Path | None = None) -> str:
+    """Runs the compiler, in a folder; gives what it printed."""
     done = subprocess.run(
         [str(MOJO), *arguments],
+        cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -79,9 +80,11 @@ def make_driver() -> Path:
             raise QuickError(problem)
         with tempfile.TemporaryDirectory() as holder:
             write_calling_sources(ROOT, Path(holder), stamp)
+            # Errors of programs name the sources as they were named here.
             run_mojo(
-                *("precompile", "--disable-warnings", f"{holder}/flare"),
+                *("precompile", "--disable-warnings", "flare"),
                 *("-o", str(FOLDER / "flare.mojoc")),
+                folder=Path(holder),
             )
         fresh = FOLDER / "fresh.so"
         run_mojo(*build_options(ROOT, PACKAGE, fresh))

@@ -37,7 +37,7 @@ def _entry(argument: Int) abi("C"):
 
 def main():
     emit_switch()
-    var context = heap_create(StackContext(1 << 20, 1 << 16))
+    var context = heap_create(StackContext(1 << 20, 1 << 16, 4096))
     prepare_stack(context, _entry)
     resume_stack(context)
     thread_word()[] = 1

@@ -15,6 +15,13 @@ import quick  # noqa: E402
 
 SOURCE = ROOT / "tests" / "programs" / "quick_server.mojo"
 HEAD = " HTTP/1.1\r\nHost: a\r\n\r\n"
+WRONG = """
+from flare.prelude import *
+
+
+def main() raises:
+    print(loads[Int](1))
+"""
 
 
 class QuickBuilds(unittest.TestCase):
@@ -68,6 +75,12 @@ class QuickBuilds(unittest.TestCase):
                 self.assertEqual(self.ask(subject, "/count").answer().status, 200)
                 subject.process.terminate()
                 self.assertEqual(subject.process.wait(10), 0)
+
+    def test_an_error_names_the_sources_of_flare_and_no_folder_that_is_gone(self):
+        source = self.folder / "wrong.mojo"
+        source.write_text(WRONG)
+        with self.assertRaisesRegex(quick.QuickError, r"(?m)^flare/json/text\.mojo:"):
+            quick.build(source, self.folder / "wrong", [])
 
     def test_a_library_of_other_sources_is_not_called(self):
         program = self.folder / "other"
