@@ -275,18 +275,25 @@ def _run_worker(argument: Erased, index: Int):
         plan[].problem = plan[].parts.barrier.value().arrive(opened[0])
         return
     var worker = _make_worker(plan, opened[1].value(), index)
-    var problem = plan[].parts.barrier.value().arrive(worker.prepare())
+    var problem = worker.prepare()
+    var is_first = index == plan[].first_worker
+    if not is_first:
+        # Before the barrier: the first worker waits for those that have
+        # entered, and may stop before this thread runs again.
+        plan[].registry.enter(worker)
+    problem = plan[].parts.barrier.value().arrive(problem)
     if problem < 0:
         plan[].problem = problem
+        if not is_first:
+            plan[].registry.leave(worker)
         worker.destroy()
         return
     var stack = AlternateStack.install()
     if plan[].parts.abort_line:
         plan[].parts.abort_line.value().enter(worker.state)
-    if index == plan[].first_worker:
+    if is_first:
         _run_first(plan, worker, opened[0])
     else:
-        plan[].registry.enter(worker)
         worker.run()
     if plan[].parts.abort_line:
         plan[].parts.abort_line.value().leave(worker.state)
