@@ -277,15 +277,14 @@ def _run_worker(argument: Erased, index: Int):
     var worker = _make_worker(plan, opened[1].value(), index)
     var problem = worker.prepare()
     var is_first = index == plan[].first_worker
-    if not is_first:
+    if problem >= 0 and not is_first:
         # Before the barrier: the first worker waits for those that have
         # entered, and may stop before this thread runs again.
         plan[].registry.enter(worker)
     problem = plan[].parts.barrier.value().arrive(problem)
     if problem < 0:
         plan[].problem = problem
-        if not is_first:
-            plan[].registry.leave(worker)
+        plan[].registry.leave(worker)
         worker.destroy()
         return
     var stack = AlternateStack.install()

@@ -381,7 +381,8 @@ struct ServerRegistry(Copyable, Movable):
         self.listening.note_stop()
 
     def leave(self, worker: Worker):
-        """Removes a worker that has ended.
+        """Removes a worker that has ended. It has no effect on one that has not
+        entered.
 
         Args:
             worker: The worker.
