@@ -5,6 +5,7 @@ from std.testing import TestSuite
 from tests.server import (
     test_access_log,
     test_budget,
+    test_connection_state,
     test_content_room,
     test_cut_off,
     test_deadlines,
@@ -34,6 +35,7 @@ def main() raises:
     var failures = List[String]()
     _run[test_access_log.TESTS](failures)
     _run[test_budget.TESTS](failures)
+    _run[test_connection_state.TESTS](failures)
     _run[test_content_room.TESTS](failures)
     _run[test_cut_off.TESTS](failures)
     _run[test_deadlines.TESTS](failures)

@@ -39,7 +39,7 @@ def test_connections_that_found_no_buffer_and_ended_are_forgotten() raises:
     assert_true(_text(server, peer).startswith("HTTP/1.1 200"))
     var w = server.worker.state
     var live = w[].connections.handles()[0]
-    w[].connections.find(live).value()[].receiving.is_starved = True
+    w[].connections.find(live).value()[].window.is_starved = True
     note_starved(w, live)
     for _ in range(10_000):
         note_starved(w, SlotHandle(live.index, live.generation + 2))
@@ -47,7 +47,7 @@ def test_connections_that_found_no_buffer_and_ended_are_forgotten() raises:
     assert_true(
         w[].turn_end.starved[0] == live, "one that waits stays in its place"
     )
-    w[].connections.find(live).value()[].receiving.is_starved = False
+    w[].connections.find(live).value()[].window.is_starved = False
     w[].turn_end.starved.clear()
     _end(server^, [peer])
     heap_destroy(outcomes)

@@ -20,11 +20,11 @@ def test_writes_of_one_turn_leave_in_one_send() raises:
     peer.send("GET /rows?3 HTTP/1.1\r\nHost: a\r\n\r\n")
     server.settle()
     var c = _connection(server)
-    var before = c[].outbox.operation.sequence
+    var before = c[].operations.send.sequence
     server.advance(10)
-    assert_equal(Int(c[].outbox.operation.sequence - before), 1)
+    assert_equal(Int(c[].operations.send.sequence - before), 1)
     server.advance(10)
-    assert_equal(Int(c[].outbox.operation.sequence - before), 2)
+    assert_equal(Int(c[].operations.send.sequence - before), 2)
     server.advance(10)
     var answer = String(unsafe_from_utf8=Span(server.receive(peer)))
     assert_true(answer.endswith("2.4\n\r\n0\r\n\r\n"), answer)
@@ -57,13 +57,13 @@ def test_next_request_begins_where_a_handler_has_waited() raises:
     )
     server.settle()
     var c = _connection(server)
-    var before = c[].outbox.operation.sequence
+    var before = c[].operations.send.sequence
     server.advance(10)
     var answer = String(unsafe_from_utf8=Span(server.receive(peer)))
     assert_true(answer.endswith("/now"), answer)
     assert_true("/sleep" in answer, answer)
     # Both answers leave together.
-    assert_equal(Int(c[].outbox.operation.sequence - before), 1)
+    assert_equal(Int(c[].operations.send.sequence - before), 1)
     _end(server^, peer)
 
 

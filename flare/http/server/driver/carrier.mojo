@@ -105,7 +105,7 @@ def _peer_address(exchange: Erased) raises -> StreamAddr:
     var storage = SocketAddressStorage()
     var c = connection_of(_of(exchange))
     if c[].proxy.client:
-        return c[].proxy.client.value()
+        return c[].proxy.client.value()[]
     var result = worker_of(c)[].reactor.peer_address(c[].descriptor, storage)
     if result < 0:
         raise Error(NetError.from_errno("peer_address", result))
@@ -220,7 +220,7 @@ def _read_upgraded(
             unsafe_memcpy(dest=into, src=octets.unsafe_ptr(), count=taken)
             consume(c, worker_of(c)[].reactor.buffers(), taken)
             c[].share.moved_octets += taken
-            if c[].receiving.is_paused and c[].stage == Stage.OPEN:
+            if c[].window.is_paused and c[].stage == Stage.OPEN:
                 adjust_receive(c, receive_wish(c))
             return taken
         _check_peer(x)

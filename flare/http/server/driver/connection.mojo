@@ -100,7 +100,7 @@ struct Connection(TrivialRegisterPassable):
             choose_last_deadline(c)
         if (
             c[].stage in (Stage.LINGERING, Stage.SHAKING_HANDS)
-            and not c[].receiving.is_starved
+            and not c[].window.is_starved
             and not c[].ending.peer_ended
             and receive_operation(c).is_idle()
         ):

@@ -53,16 +53,16 @@ def begin_connection(
         return None
     var c = worker[].connections.find(taken.value()).value()
     c[].slot = taken.value()
-    c[].receiving.operation.descriptor = descriptor
-    c[].receiving.operation.multishot = True
-    c[].receiving.operation.owner = c.unsafe_bitcast[NoneType]()
-    c[].receiving.operation.complete = on_receive
-    c[].receiving.watch.descriptor = descriptor
-    c[].receiving.watch.owner = c.unsafe_bitcast[NoneType]()
-    c[].receiving.watch.complete = _on_peer_left
-    c[].outbox.operation.descriptor = descriptor
-    c[].outbox.operation.owner = c.unsafe_bitcast[NoneType]()
-    c[].outbox.operation.complete = on_sent
+    c[].operations.receive.descriptor = descriptor
+    c[].operations.receive.multishot = True
+    c[].operations.receive.owner = c.unsafe_bitcast[NoneType]()
+    c[].operations.receive.complete = on_receive
+    c[].operations.watch.descriptor = descriptor
+    c[].operations.watch.owner = c.unsafe_bitcast[NoneType]()
+    c[].operations.watch.complete = _on_peer_left
+    c[].operations.send.descriptor = descriptor
+    c[].operations.send.owner = c.unsafe_bitcast[NoneType]()
+    c[].operations.send.complete = on_sent
     c[].deadline.task.owner = c.unsafe_bitcast[NoneType]()
     c[].deadline.task.fire = _on_timer
     c[].deadline.timer.owner = (
@@ -110,7 +110,7 @@ def on_receive(operation: Operation):
         note_peer_end(c)
     elif result == NO_BUFFERS:
         if w[].reactor.buffers().is_exhausted():
-            c[].receiving.is_starved = True
+            c[].window.is_starved = True
             note_starved(w, c[].slot)
     elif result != CANCELLED:
         connection_lost(c)
@@ -160,7 +160,7 @@ def _on_peer_left(operation: Operation):
         elif has_half_closed(c) and not is_upgraded(c):
             if has_all_content(c):
                 half_closed(c)
-            elif c[].receiving.is_paused:
+            elif c[].window.is_paused:
                 # Octets before the end that are still unread are never read.
                 connection_lost(c)
     connection.settle()

@@ -31,7 +31,7 @@ def note_starved(w: PointerTo[WorkerState], slot: SlotHandle):
         var kept = 0
         for i in range(len(starved)):
             var c = w[].connections.find(starved[i])
-            if c and c.value()[].receiving.is_starved:
+            if c and c.value()[].window.is_starved:
                 starved[kept] = starved[i]
                 kept += 1
         starved.shrink(kept)
@@ -59,7 +59,7 @@ def feed_starved(w: PointerTo[WorkerState]):
     for slot in waiting:
         var c = w[].connections.find(slot)
         if c:
-            c.value()[].receiving.is_starved = False
+            c.value()[].window.is_starved = False
             if c.value()[].stage == Stage.OPEN:
                 adjust_receive(c.value(), receive_wish(c.value()))
             elif (

@@ -48,8 +48,8 @@ def begin_tls(connection: Connection, context: TlsContext):
     """
     var c = connection.state
     c[].tls = heap_create(TlsTransport(context))
-    c[].receiving.operation.complete = _on_receive
-    c[].outbox.operation.complete = _on_sent
+    c[].operations.receive.complete = _on_receive
+    c[].operations.send.complete = _on_sent
     c[].stage = Stage.SHAKING_HANDS
     await_handshake(c, c[].tls.value()[].handshake_timeout_ms)
 
@@ -257,8 +257,8 @@ def _answer_plain_http(c: PointerTo[ConnectionState]):
     var w = worker_of(c)
     count(w[].statistics[].refused)
     free_transport(c)
-    c[].receiving.operation.complete = on_receive
-    c[].outbox.operation.complete = on_sent
+    c[].operations.receive.complete = on_receive
+    c[].operations.send.complete = on_sent
     w[].refresh_date()
     var output = output_of(c)
     output[].append(_PLAIN_HTTP_BEFORE_DATE)

@@ -1,5 +1,7 @@
 """The state of one connection of a server."""
 
+from std.memory import OwnedPointer
+
 from flare.core import Buffer, Erased, OctetPointer, PointerTo, SlotHandle
 from flare.http.body import Body
 from flare.http.exchange import Exchange
@@ -58,27 +60,23 @@ struct Wait:
     """The proxy says for whom it connects."""
 
 
-struct Receiving(Movable):
-    """How a connection receives."""
+struct Operations(Movable):
+    """The operations of a connection. Each fills two cache lines: a struct with
+    one of them and a byte would fill three.
+    """
 
-    var operation: OperationState
+    var receive: OperationState
     """The multishot receive."""
     var watch: OperationState
     """The poll that notices a peer's departure while receiving is paused."""
-    var is_paused: Bool
-    """Whether enough is read ahead, so that receiving is paused."""
-    var is_starved: Bool
-    """Whether the pool of receive buffers was empty."""
-    var watch_spent: Bool
-    """Whether a poll would only report that the peer has half-closed."""
+    var send: OperationState
+    """The one send in flight."""
 
     def __init__(out self):
         """Creates the operations of a connection that does not receive yet."""
-        self.operation = OperationState(OperationKind.RECEIVE)
+        self.receive = OperationState(OperationKind.RECEIVE)
         self.watch = OperationState(OperationKind.POLL)
-        self.is_paused = False
-        self.is_starved = False
-        self.watch_spent = False
+        self.send = OperationState(OperationKind.SEND)
 
 
 struct Window(Movable):
@@ -90,6 +88,12 @@ struct Window(Movable):
     """Whether the exchange uses that buffer too."""
     var is_large: Bool
     """Whether it is one of the large buffers."""
+    var is_paused: Bool
+    """Whether enough is read ahead, so that receiving is paused."""
+    var is_starved: Bool
+    """Whether the pool of receive buffers was empty."""
+    var watch_spent: Bool
+    """Whether a poll would only report that the peer has half-closed."""
     var start: Int
     """The offset of the first octet in it."""
     var end: Int
@@ -102,6 +106,9 @@ struct Window(Movable):
         self.buffer = None
         self.is_shared = False
         self.is_large = False
+        self.is_paused = False
+        self.is_starved = False
+        self.watch_spent = False
         self.start = 0
         self.end = 0
         self.gathered = Buffer()
@@ -136,8 +143,6 @@ struct H1Exchanges(Movable):
 struct Outbox(Movable):
     """The octets that a connection is to send."""
 
-    var operation: OperationState
-    """The one send in flight."""
     var output: Buffer
     """Octets that are to be sent next."""
     var sending: Buffer
@@ -153,7 +158,6 @@ struct Outbox(Movable):
 
     def __init__(out self):
         """Creates an empty outbox."""
-        self.operation = OperationState(OperationKind.SEND)
         self.output = Buffer()
         self.sending = Buffer()
         self.large = None
@@ -243,8 +247,10 @@ struct ProxiedClient(Movable):
 
     var is_header_due: Bool
     """Whether the proxy's header is still due."""
-    var client: Optional[SocketAddr]
-    """The client that a proxy has named."""
+    var client: Optional[OwnedPointer[SocketAddr]]
+    """The client that a proxy has named. The address has a block of its own,
+    because most servers need none.
+    """
 
     def __init__(out self):
         """Creates the state of a connection without a proxy."""
@@ -259,8 +265,8 @@ struct ConnectionState(Movable):
     An idle connection holds no buffer and no exchange: only this.
     """
 
-    var receiving: Receiving
-    """How it receives."""
+    var operations: Operations
+    """Its operations."""
     var outbox: Outbox
     """The octets to send."""
     var window: Window
@@ -273,6 +279,8 @@ struct ConnectionState(Movable):
     """Its slot in the worker's slab."""
     var descriptor: Int32
     """The socket."""
+    var ending: Ending
+    """How it will end."""
     var stage: UInt8
     """How far it is from its end, one of `Stage`."""
     var attention: UInt8
@@ -281,8 +289,6 @@ struct ConnectionState(Movable):
     """How many of its requests a handler answers."""
     var requests: Int
     """How many requests the connection has carried."""
-    var ending: Ending
-    """How it will end."""
     var share: BudgetShare
     """The share of the worker's memory budget."""
     var deadline: Deadline
@@ -300,18 +306,18 @@ struct ConnectionState(Movable):
             descriptor: The socket.
             limits: Limits on the peer's messages.
         """
-        self.receiving = Receiving()
+        self.operations = Operations()
         self.outbox = Outbox()
         self.window = Window()
         self.h1 = H1Exchanges(limits)
         self.worker = worker
         self.slot = SlotHandle(0, 0)
         self.descriptor = descriptor
+        self.ending = Ending()
         self.stage = Stage.OPEN
         self.attention = Attention.NONE
         self.running = 0
         self.requests = 0
-        self.ending = Ending()
         self.share = BudgetShare()
         self.deadline = Deadline(worker)
         self.tls = None

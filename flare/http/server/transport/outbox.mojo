@@ -109,9 +109,7 @@ def send_operation(c: PointerTo[ConnectionState]) -> Operation:
         The operation.
     """
     return Operation(
-        Pointer(to=c[].outbox.operation).unsafe_origin_cast[
-            MutUntrackedOrigin
-        ]()
+        Pointer(to=c[].operations.send).unsafe_origin_cast[MutUntrackedOrigin]()
     )
 
 
@@ -133,9 +131,9 @@ def flush(c: PointerTo[ConnectionState]):
                 _send_large(c)
             return
         swap(c[].outbox.sending, c[].outbox.output)
-    c[].outbox.operation.address = c[].outbox.sending.unsafe_front()
-    c[].outbox.operation.length = len(c[].outbox.sending)
-    c[].outbox.operation.second = None
+    c[].operations.send.address = c[].outbox.sending.unsafe_front()
+    c[].operations.send.length = len(c[].outbox.sending)
+    c[].operations.send.second = None
     if c[].outbox.large and len(c[].outbox.output) == 0:
         _send_with_large(c)
     else:
@@ -148,19 +146,19 @@ def _flush_encrypted(c: PointerTo[ConnectionState]):
         encrypt(c)
     if len(c[].outbox.sending) == 0:
         return
-    c[].outbox.operation.address = c[].outbox.sending.unsafe_front()
-    c[].outbox.operation.length = len(c[].outbox.sending)
-    c[].outbox.operation.second = None
+    c[].operations.send.address = c[].outbox.sending.unsafe_front()
+    c[].operations.send.length = len(c[].outbox.sending)
+    c[].operations.send.second = None
     worker_of(c)[].reactor.submit(send_operation(c))
 
 
 @no_inline
 def _send_with_large(c: PointerTo[ConnectionState]):
     var octets = _unsent_of_large(c)
-    c[].outbox.operation.second = octets.unsafe_ptr()
-    c[].outbox.operation.second_length = len(octets)
+    c[].operations.send.second = octets.unsafe_ptr()
+    c[].operations.send.second_length = len(octets)
     # A short rest is copied for less than what it takes not to copy it.
-    c[].outbox.operation.second_is_sealed = (
+    c[].operations.send.second_is_sealed = (
         len(octets) > COPY_OCTETS_MAX and c[].outbox.large.value().is_sealed()
     )
     worker_of(c)[].reactor.submit_at_once(send_operation(c))
@@ -169,8 +167,8 @@ def _send_with_large(c: PointerTo[ConnectionState]):
 @no_inline
 def _send_large(c: PointerTo[ConnectionState]):
     # No output precedes it any more.
-    c[].outbox.operation.address = _unsent_of_large(c).unsafe_ptr()
-    c[].outbox.operation.length = 0
+    c[].operations.send.address = _unsent_of_large(c).unsafe_ptr()
+    c[].operations.send.length = 0
     _send_with_large(c)
 
 

@@ -6,6 +6,8 @@ let it choose its address. If proxies are expected, a connection without a
 header is not that of a proxy and ends.
 """
 
+from std.memory import OwnedPointer
+
 from flare.core import PointerTo, write_escaped
 from flare.http.stream_address import StreamAddr
 from flare.net.proxy_header import parse_proxy_header
@@ -66,7 +68,8 @@ def take_proxy_header(c: PointerTo[ConnectionState]) -> Bool:
         var found = parse_proxy_header(octets)
         if found:
             ref header = found.value()
-            c[].proxy.client = header.source
+            if header.source:
+                c[].proxy.client = OwnedPointer(header.source.value())
             c[].proxy.is_header_due = False
             if c[].deadline.wait == Wait.PROXY_HEADER:
                 c[].deadline.wait = Wait.NOTHING

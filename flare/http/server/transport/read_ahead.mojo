@@ -29,7 +29,7 @@ def receive_operation(c: PointerTo[ConnectionState]) -> Operation:
         The operation.
     """
     return Operation(
-        Pointer(to=c[].receiving.operation).unsafe_origin_cast[
+        Pointer(to=c[].operations.receive).unsafe_origin_cast[
             MutUntrackedOrigin
         ]()
     )
@@ -46,7 +46,9 @@ def watch_operation(c: PointerTo[ConnectionState]) -> Operation:
         The operation.
     """
     return Operation(
-        Pointer(to=c[].receiving.watch).unsafe_origin_cast[MutUntrackedOrigin]()
+        Pointer(to=c[].operations.watch).unsafe_origin_cast[
+            MutUntrackedOrigin
+        ]()
     )
 
 
@@ -76,15 +78,18 @@ def adjust_receive(c: PointerTo[ConnectionState], wish: ReceiveWish):
     """
     var reactor = worker_of(c)[].reactor
     var paused = _is_full(c, wish)
-    if (paused and not c[].receiving.is_paused) or (
-        c[].receiving.operation.multishot and wish.in_large
+    if (paused and not c[].window.is_paused) or (
+        c[].operations.receive.multishot and wish.in_large
     ):
         reactor.cancel(receive_operation(c))
-    c[].receiving.is_paused = paused
-    if paused or c[].ending.peer_ended or c[].receiving.is_starved:
+    c[].window.is_paused = paused
+    if paused or c[].ending.peer_ended or c[].window.is_starved:
         _watch(c, wish)
     elif receive_operation(c).is_idle():
-        if not watch_operation(c).is_idle() and c[].receiving.watch.length != 0:
+        if (
+            not watch_operation(c).is_idle()
+            and c[].operations.watch.length != 0
+        ):
             # The end that it would report need not be the next to come.
             reactor.cancel(watch_operation(c))
         submit_receive(c, in_large=wish.in_large)
@@ -99,20 +104,20 @@ def submit_receive(c: PointerTo[ConnectionState], *, in_large: Bool = False):
         in_large: Whether it ends with one large piece.
     """
     var reactor = worker_of(c)[].reactor
-    c[].receiving.operation.kind = OperationKind.RECEIVE
-    c[].receiving.operation.multishot = True
-    c[].receiving.operation.address = None
-    c[].receiving.operation.length = 0
+    c[].operations.receive.kind = OperationKind.RECEIVE
+    c[].operations.receive.multishot = True
+    c[].operations.receive.address = None
+    c[].operations.receive.length = 0
     if in_large:
         var large = reactor.large_buffers().take()
         if large:
-            c[].receiving.operation.kind = OperationKind.READ
-            c[].receiving.operation.multishot = False
-            c[].receiving.operation.address = large
-            c[].receiving.operation.length = LARGE_BUFFER_OCTETS
+            c[].operations.receive.kind = OperationKind.READ
+            c[].operations.receive.multishot = False
+            c[].operations.receive.address = large
+            c[].operations.receive.length = LARGE_BUFFER_OCTETS
             if c[].tls:
                 # With the rest of a record, it is decrypted into one buffer.
-                c[].receiving.operation.length -= RECORD_OCTETS_MAX
+                c[].operations.receive.length -= RECORD_OCTETS_MAX
     reactor.submit(receive_operation(c))
 
 
@@ -130,7 +135,7 @@ def has_left(c: PointerTo[ConnectionState]) -> Bool:
     if result > 0 and result & _POLL_BROKEN == 0:
         # io_uring reports the end of a peer's side whatever is asked for, at
         # once and each time: from now on only receiving and sending tell.
-        c[].receiving.watch_spent = True
+        c[].window.watch_spent = True
         return False
     return result > 0
 
@@ -144,7 +149,7 @@ def has_half_closed(c: PointerTo[ConnectionState]) -> Bool:
     Returns:
         True if the peer counts as leaving, unless another protocol is spoken.
     """
-    return c[].receiving.watch_spent and c[].receiving.watch.length != 0
+    return c[].window.watch_spent and c[].operations.watch.length != 0
 
 
 @always_inline
@@ -163,7 +168,7 @@ def _is_full(c: PointerTo[ConnectionState], wish: ReceiveWish) -> Bool:
 
 
 def _watch(c: PointerTo[ConnectionState], wish: ReceiveWish):
-    if c[].running == 0 or c[].receiving.watch_spent:
+    if c[].running == 0 or c[].window.watch_spent:
         return
     # Errors and resets are reported whatever is asked for. A handler that reads
     # bit by bit meets the end where it stands.
@@ -176,7 +181,7 @@ def _watch(c: PointerTo[ConnectionState], wish: ReceiveWish):
     ):
         length = POLL_PEER_CLOSED
     if watch_operation(c).is_idle():
-        c[].receiving.watch.length = length
+        c[].operations.watch.length = length
         worker_of(c)[].reactor.submit(watch_operation(c))
-    elif c[].receiving.watch.length != length:
+    elif c[].operations.watch.length != length:
         worker_of(c)[].reactor.cancel(watch_operation(c))
