@@ -19,6 +19,9 @@ from .stream_address import StreamAddr
 
 from std.memory import unsafe_memcpy
 
+comptime MutOctets = Span[UInt8, MutUntrackedOrigin]
+"""A view of octets that the view's owner may change."""
+
 comptime NOT_UTF8: StaticString = "http.not_utf8"
 """The start of the error for octets of a peer that are not text."""
 comptime BAD_JSON: StaticString = "json."
@@ -65,8 +68,13 @@ struct CarrierFunctions(TrivialRegisterPassable):
     """Sends the head of an upgrade; the function of the stream speaks next."""
     var end: def(Erased) raises thin -> None
     """Ends a streamed response: the head if it is due, trailers, the end."""
-    var read_upgraded: def(Erased, OctetPointer, Int) raises thin -> Int
-    """Reads octets after an upgrade, and parks while there are none."""
+    var await_octets: def(Erased, Int) raises thin -> MutOctets
+    """Returns the octets after an upgrade that are not consumed yet, and parks
+    while they are not more than a number. At the end of the peer's stream they
+    may be fewer.
+    """
+    var consume_octets: def(Erased, Int) thin -> None
+    """Drops octets after an upgrade from the front of the unconsumed ones."""
     var write_upgraded: def(Erased, OctetPointer, Int) raises thin -> Int
     """Takes octets after an upgrade, and parks while there is no room."""
 

@@ -3,7 +3,7 @@
 from flare.io import Reader, Writer
 from flare.message import Status
 
-from .exchange import Exchange
+from .exchange import Exchange, MutOctets
 from .stream_task import TaskStream
 
 
@@ -74,17 +74,58 @@ struct UpgradedStream(Reader, TaskStream, Writer):
             connection broke; `http.stream_over` after the function has
             returned.
         """
-        self._check()
         if len(into) == 0:
+            self._check()
             return 0
+        var octets = self.unsafe_await_octets()
+        var taken = min(len(octets), len(into))
+        into[:taken].copy_from(octets[:taken])
+        self.consume_octets(taken)
+        return taken
+
+    def unsafe_await_octets(self, *, more_than: Int = 0) raises -> MutOctets:
+        """Returns the received octets that are not consumed yet; waits until
+        there are more than a number of them.
+
+        A protocol reads them in place, and can unmask or decode them there.
+
+        Args:
+            more_than: The number of octets that do not suffice, at most 4,096:
+                the receiver stores only a bounded number.
+
+        Returns:
+            The octets. At the end of the peer's stream, they may be no more
+            than `more_than`.
+
+        Raises:
+            The errors of `read`.
+
+        Safety:
+            The view is used only until the next call of a method of this
+            stream, and until the fiber next waits.
+        """
+        self._check()
         return (
             self._exchange[]
             .host.functions[]
-            .read_upgraded(
-                self._exchange.unsafe_bitcast[NoneType](),
-                into.unsafe_ptr().unsafe_origin_cast[MutUntrackedOrigin](),
-                len(into),
-            )
+            .await_octets(self._exchange.unsafe_bitcast[NoneType](), more_than)
+        )
+
+    def consume_octets(self, count: Int) raises:
+        """Drops octets from the front of the unconsumed ones.
+
+        Args:
+            count: The number, at most as many as `unsafe_await_octets` last
+                returned.
+
+        Raises:
+            An error `http.stream_over` after the function has returned.
+        """
+        self._check()
+        (
+            self._exchange[]
+            .host.functions[]
+            .consume_octets(self._exchange.unsafe_bitcast[NoneType](), count)
         )
 
     @no_inline

@@ -19,6 +19,7 @@ from flare.http.exchange import (
     CarrierFunctions,
     Exchange,
     ExchangeState,
+    MutOctets,
 )
 from flare.http.request import Request
 from flare.http.response import Response
@@ -96,7 +97,8 @@ struct HandlerCallState(Movable):
             _write,
             _write_head,
             _end,
-            _read_upgraded,
+            _await_octets,
+            _consume_octets,
             _write_upgraded,
         )
         self.sent = Buffer()
@@ -341,15 +343,19 @@ def _write(exchange: Erased, octets: OctetPointer, count: Int) raises -> Int:
     return count
 
 
-def _read_upgraded(
-    exchange: Erased, into: OctetPointer, count: Int
-) raises -> Int:
+def _await_octets(exchange: Erased, more_than: Int) raises -> MutOctets:
+    # All that the peer sends is there before the handler is called.
     var s = _of(exchange)
-    var octets = s[].received.span()[s[].received_taken :]
-    var taken = min(len(octets), count)
-    Span(unsafe_ptr=into, length=taken).copy_from(octets[:taken])
-    s[].received_taken += taken
-    return taken
+    return MutOctets(
+        unsafe_ptr=s[]
+        .received.unsafe_front()
+        .unsafe_offset(s[].received_taken),
+        length=len(s[].received) - s[].received_taken,
+    )
+
+
+def _consume_octets(exchange: Erased, count: Int):
+    _of(exchange)[].received_taken += count
 
 
 def _write_upgraded(

@@ -11,6 +11,7 @@ from flare.http.exchange import (
     CarrierFunctions,
     Exchange,
     ExchangeState,
+    MutOctets,
     OVER,
     STOPPING,
 )
@@ -24,8 +25,6 @@ from flare.sys.socket_address import AF_UNIX, SocketAddressStorage
 from flare.sys.socket_file import peer_credentials
 from flare.tls import TlsMachine
 from flare.unix import PeerCredentials
-
-from std.memory import unsafe_memcpy
 
 from ..exchange.request_content import begin_content_wait
 from ..receiving.h1_requests import (
@@ -72,7 +71,8 @@ def exchange_functions() -> ExchangeFunctions:
             _write_content,
             _begin_upgrade,
             _end_stream,
-            _read_upgraded,
+            _await_octets,
+            _consume_octets,
             _write_upgraded,
         ),
         _on_finished,
@@ -205,9 +205,7 @@ def _write_upgraded(
     return taken
 
 
-def _read_upgraded(
-    exchange: Erased, into: OctetPointer, count: Int
-) raises -> Int:
+def _await_octets(exchange: Erased, more_than: Int) raises -> MutOctets:
     var x = _of(exchange)
     var c = connection_of(x)
     _check_thread(c)
@@ -215,18 +213,12 @@ def _read_upgraded(
     x[].stream.has_read = True
     while True:
         var octets = window(c)
-        if len(octets) > 0:
-            var taken = min(len(octets), count)
-            unsafe_memcpy(dest=into, src=octets.unsafe_ptr(), count=taken)
-            consume(c, worker_of(c)[].reactor.buffers(), taken)
-            c[].share.moved_octets += taken
-            if c[].window.is_paused and c[].stage == Stage.OPEN:
-                adjust_receive(c, receive_wish(c))
-            return taken
+        if len(octets) > more_than:
+            return octets
         _check_peer(x)
         if c[].ending.peer_ended:
             _check_end(c)
-            return 0
+            return octets
         if x[].stream.owes_notice():
             # The function pauses: its output so far may be all.
             x[].stream.was_told_idle = True
@@ -242,6 +234,14 @@ def _read_upgraded(
             raise Error(CUT_OFF, ": the connection broke or the server stops")
         if result < 0:
             raise Error(NetError.from_errno("read", result))
+
+
+def _consume_octets(exchange: Erased, count: Int):
+    var c = connection_of(_of(exchange))
+    consume(c, worker_of(c)[].reactor.buffers(), count)
+    c[].share.moved_octets += count
+    if c[].window.is_paused and c[].stage == Stage.OPEN:
+        adjust_receive(c, receive_wish(c))
 
 
 def _await_room(x: Exchange) raises:
