@@ -1,13 +1,17 @@
-"""Computes the digests that HTTP authentication needs.
+"""Computes the digests that HTTP authentication and WebSocket need.
 
-Use them for short secrets that both sides know. MD5 (RFC 1321) is not secure
-for any other purpose, and neither function is made for long contents.
+Use them for short secrets that both sides know. MD5 (RFC 1321) and SHA-1 (RFC
+3174) are not secure for any other purpose, and no function is made for long
+contents.
 """
 
+from std.bit import byte_swap
 from std.builtin.globals import global_constant
 
 from .octets import write_hexadecimal
 
+comptime SHA1_OCTETS = 20
+"""The length of a SHA-1 digest."""
 comptime _BLOCK_OCTETS = 64
 
 comptime _SINES: Array[UInt32, 64] = [
@@ -225,6 +229,43 @@ def sha256(octets: Span[UInt8, _]) -> String:
     return text^
 
 
+def sha1(octets: Span[UInt8, _]) -> Array[UInt8, SHA1_OCTETS]:
+    """Returns the SHA-1 digest of octets (RFC 3174). It allocates no memory.
+
+    Args:
+        octets: The octets.
+
+    Returns:
+        The 20 octets of the digest: a WebSocket handshake encodes them in
+        base64, so that hexadecimal digits would be a detour.
+    """
+    var state = SIMD[DType.uint32, 8](
+        0x67452301, 0xEFCDAB89, 0x98BADCFE, 0x10325476, 0xC3D2E1F0, 0, 0, 0
+    )
+    var whole = len(octets) // _BLOCK_OCTETS * _BLOCK_OCTETS
+    for start in range(0, whole, _BLOCK_OCTETS):
+        state = _sha1_block(octets.unsafe_ptr().unsafe_offset(start), state)
+    # The rest, one set bit, zeros, and the count of bits in the last eight
+    # octets: one block or two.
+    var rest = len(octets) - whole
+    var padded = Array[UInt8, 2 * _BLOCK_OCTETS](fill=0)
+    for i in range(rest):
+        padded[i] = octets[whole + i]
+    padded[rest] = 0x80
+    var end = _BLOCK_OCTETS if rest < _BLOCK_OCTETS - 8 else 2 * _BLOCK_OCTETS
+    var bits = UInt64(len(octets)) * 8
+    for i in range(8):
+        padded[end - 1 - i] = UInt8(bits >> UInt64(8 * i) & 0xFF)
+    for start in range(0, end, _BLOCK_OCTETS):
+        state = _sha1_block(
+            Span(padded).unsafe_ptr().unsafe_offset(start), state
+        )
+    var digest = Array[UInt8, SHA1_OCTETS](fill=0)
+    for i in range(SHA1_OCTETS):
+        digest[i] = UInt8(state[i // 4] >> UInt32(24 - i % 4 * 8) & 0xFF)
+    return digest^
+
+
 def _padded(octets: Span[UInt8, _], *, is_big_endian: Bool) -> List[UInt8]:
     # One set bit, zeroes, and the count of bits in the last eight octets.
     var padded = List[UInt8](capacity=len(octets) + 2 * _BLOCK_OCTETS)
@@ -316,3 +357,44 @@ def _sha256_block(block: Span[UInt8, _], mut state: Array[UInt32, 8]):
 @always_inline
 def _turned(word: UInt32, count: UInt32) -> UInt32:
     return word >> count | word << (32 - count)
+
+
+@no_inline
+def _sha1_block(
+    block: Pointer[UInt8, _], state: SIMD[DType.uint32, 8]
+) -> SIMD[DType.uint32, 8]:
+    # Unrolled, so that the sixteen words of the schedule stay in registers.
+    var words = Array[UInt32, 16](fill=0)
+    comptime for i in range(16):
+        words[i] = byte_swap(
+            block.unsafe_bitcast[UInt32]().unsafe_load[alignment=1](i)
+        )
+    var a = state[0]
+    var b = state[1]
+    var c = state[2]
+    var d = state[3]
+    var e = state[4]
+    comptime for i in range(80):
+        comptime if i >= 16:
+            var mixed = (
+                words[(i + 13) % 16]
+                ^ words[(i + 8) % 16]
+                ^ words[(i + 2) % 16]
+                ^ words[i % 16]
+            )
+            words[i % 16] = _turned(mixed, 31)
+        var sum = _turned(a, 27) + e + words[i % 16]
+        comptime if i < 20:
+            sum += (d ^ (b & (c ^ d))) + 0x5A827999
+        elif i < 40:
+            sum += (b ^ c ^ d) + 0x6ED9EBA1
+        elif i < 60:
+            sum += ((b & c) | (d & (b | c))) + 0x8F1BBCDC
+        else:
+            sum += (b ^ c ^ d) + 0xCA62C1D6
+        e = d
+        d = c
+        c = _turned(b, 2)
+        b = a
+        a = sum
+    return state + SIMD[DType.uint32, 8](a, b, c, d, e, 0, 0, 0)

@@ -2,7 +2,14 @@
 
 from std.testing import TestSuite
 
-from tests.core import test_buffer, test_octet_block, test_octets, test_slab
+from tests.core import (
+    test_buffer,
+    test_message_digest,
+    test_octet_block,
+    test_octet_mask,
+    test_octets,
+    test_slab,
+)
 
 
 def main() raises:
@@ -12,7 +19,15 @@ def main() raises:
     except e:
         failures.append(String(e))
     try:
+        TestSuite.discover_tests[test_message_digest.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
         TestSuite.discover_tests[test_octet_block.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_octet_mask.TESTS]().run()
     except e:
         failures.append(String(e))
     try:
