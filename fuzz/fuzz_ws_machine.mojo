@@ -31,17 +31,6 @@ comptime _TEXTS: List[StaticString] = [
     "𐀀",
     "􏿿",
 ]
-comptime _BAD_TEXTS: List[List[UInt8]] = [
-    [0xFF],
-    [0xC0, 0x80],
-    [0xED, 0xA0, 0x80],
-    [0xE0, 0x80, 0x80],
-    [0xF4, 0x90, 0x80, 0x80],
-    [0xF0, 0x8F, 0xBF, 0xBF],
-    [0xE2, 0x82],
-    [0x80],
-    [0xC3, 0x28],
-]
 
 
 def fuzz_ws_machine(mut random: Random, mut histogram: Histogram) raises:
@@ -287,7 +276,7 @@ struct Stream(Movable):
             "text".as_bytes() if random.chance(50) else "é".as_bytes()
         )
         if random.chance(50):
-            payload.extend(Span(random.pick(materialize[_BAD_TEXTS]())))
+            payload.extend(Span(_bad_text(random)))
         var first = UInt8(
             random.pick[Int](
                 [0x81, 0x01, 0x00, 0x80, 0x82, 0x02, 0x88, 0x89, 0xC1, 0x41]
@@ -348,3 +337,19 @@ def _compare(
         raise Error(peer.events, " events for ", len(octets), " octets")
     if len(peer.window) > 14 + 125:
         raise Error(len(peer.window), " octets are held back")
+
+
+def _bad_text(mut random: Random) -> List[UInt8]:
+    return random.pick[List[UInt8]](
+        [
+            [0xFF],
+            [0xC0, 0x80],
+            [0xED, 0xA0, 0x80],
+            [0xE0, 0x80, 0x80],
+            [0xF4, 0x90, 0x80, 0x80],
+            [0xF0, 0x8F, 0xBF, 0xBF],
+            [0xE2, 0x82],
+            [0x80],
+            [0xC3, 0x28],
+        ]
+    )

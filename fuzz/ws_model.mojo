@@ -64,17 +64,12 @@ struct WsReference(Movable):
                 break
             at = after
         if len(self._message) > 0 and not self.has_failed:
-            self._line("~ ", Span(self._message))
+            _write_line("~ ", Span(self._message), self.text)
 
     def _fail(mut self, code: Int, phrase: StaticString) -> Int:
         self.has_failed = True
         self.text += String("! ", code, " ", phrase, "\n")
         return -1
-
-    def _line(mut self, what: StaticString, octets: Span[UInt8, _]):
-        self.text += what
-        write_escaped(octets, self.text)
-        self.text += "\n"
 
     def _read_frame(mut self, octets: Span[UInt8, _], at: Int) -> Int:
         # Where the next frame begins; below 0 if that is not known.
@@ -87,7 +82,7 @@ struct WsReference(Movable):
         var bits = first // 16 % 8
         if bits != 0 and not (bits == 4 and self._can_compress):
             return self._fail(1002, "a reserved bit without its extension")
-        if opcode > 10 or 2 < opcode < 8:
+        if opcode > 10 or (opcode > 2 and opcode < 8):
             return self._fail(1002, "an unknown opcode")
         if bits != 0 and (is_control or opcode == 0):
             return self._fail(
@@ -143,9 +138,9 @@ struct WsReference(Movable):
 
     def _read_control(mut self, opcode: UInt8, payload: List[UInt8]):
         if opcode == 9:
-            self._line("= PING ", Span(payload))
+            _write_line("= PING ", Span(payload), self.text)
         elif opcode == 10:
-            self._line("= PONG ", Span(payload))
+            _write_line("= PONG ", Span(payload), self.text)
         elif len(payload) == 0:
             self.is_closed = True
             self.text += "= CLOSE 1005 \n"
@@ -163,7 +158,7 @@ struct WsReference(Movable):
             else:
                 self.is_closed = True
                 self.text += String("= CLOSE ", code, " ")
-                self._line("", Span(payload)[2:])
+                _write_line("", Span(payload)[2:], self.text)
 
     def _read_data(mut self, first: UInt8, length: Int, payload: List[UInt8]):
         var opcode = first % 16
@@ -201,8 +196,14 @@ struct WsReference(Movable):
             self.text += "= TEXT " if self._opcode == 1 else "= BINARY "
             if self._is_compressed:
                 self.text += "(compressed) "
-            self._line("", Span(self._message))
+            _write_line("", Span(self._message), self.text)
             self._message.clear()
             self._is_in_message = False
         elif len(payload) == length:
             self.text += "+\n"
+
+
+def _write_line(what: StaticString, octets: Span[UInt8, _], mut text: String):
+    text += what
+    write_escaped(octets, text)
+    text += "\n"

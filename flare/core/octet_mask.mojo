@@ -89,7 +89,7 @@ def _xor(
     var i = 0
     # Every vector before the last three octets is a multiple of the key, so
     # that one mask serves all. No vector overlaps another: an octet that is
-    # combined twice would be what it was.
+    # combined twice would not change.
     while i + _ROUND <= count:
         comptime for k in range(_ROUND // _LANES):
             comptime at = k * _LANES

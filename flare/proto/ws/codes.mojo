@@ -74,7 +74,7 @@ struct WsCloseCode:
     comptime TRY_AGAIN_LATER: UInt16 = 1013
     """The server is overloaded, or the peer reads too slowly."""
     comptime BAD_GATEWAY: UInt16 = 1014
-    """The server behind a gateway failed."""
+    """The server to which a gateway forwards failed."""
 
     @staticmethod
     def is_valid(code: UInt16) -> Bool:

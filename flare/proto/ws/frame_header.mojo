@@ -87,7 +87,7 @@ def read_frame_header(
     var first = p[]
     var second = p[unsafe_offset=1]
     var is_server = state.role == WsRole.SERVER
-    # FIN with text or binary, nothing reserved: all but a few frames.
+    # Most frames have no bit but FIN, and are text, binary or a continuation.
     if unlikely(first & ~(_FIN | 3) != 0 or first & 3 == 3):
         _check_first(state, first, second)
     if unlikely((second & _MASKED != 0) != is_server):
@@ -181,8 +181,7 @@ struct WsFrameHead(ImplicitlyCopyable):
         Args:
             opcode: One of `WsOpcode`.
             length: The length of the payload; not negative.
-            mask: The key of a client, which nobody can predict; none for a
-                server.
+            mask: The unpredictable key of a client; none for a server.
             fin: Whether the frame is the last one of its message.
             rsv1: Whether the message is compressed; of its first frame only.
         """

@@ -5,8 +5,6 @@ Received octets become events (`next_event`); frames become octets
 `frame_reader`. This module is the interface.
 """
 
-from std.sys.intrinsics import likely
-
 from flare.core import Buffer, PointerTo, copy_xored
 
 from .codes import WsCloseCode, WsOpcode

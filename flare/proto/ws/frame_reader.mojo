@@ -5,8 +5,7 @@ long window. A control frame is reported when it is whole: it has at most 125
 octets. The functions change the payload in the window, and no other octet.
 """
 
-from std.bit import byte_swap
-from std.sys.intrinsics import likely, unlikely
+from std.sys.intrinsics import unlikely
 
 from flare.core import PointerTo, turned_key, xor_octets
 
@@ -194,7 +193,7 @@ def _control_event(
     elif opcode == WsOpcode.CLOSE:
         kind = WsEvent.CLOSE
         code = _close_code(payload)
-        # What follows the code is the reason.
+        # The reason follows the code.
         start += min(count, 2)
         count -= min(count, 2)
     s.receiving = next_stage(s.receiving, FrameKind.of(opcode, True))

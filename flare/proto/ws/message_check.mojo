@@ -4,8 +4,6 @@ Messages that arrive as they are and messages that are inflated pass the same
 check, so that neither path can lack it.
 """
 
-from std.sys.intrinsics import likely
-
 from .text import WsText
 from .violation import WsProtocolError, WsRule
 

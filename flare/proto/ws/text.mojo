@@ -101,7 +101,8 @@ def is_utf8(octets: Span[UInt8, _]) -> Bool:
         octets: Any octets.
 
     Returns:
-        True if they are.
+        False if an octet cannot continue the text, or the last character is
+        cut off.
     """
     var text = WsText()
     return text.accept(octets) and text.is_whole()

@@ -6,10 +6,7 @@ from flare.proto.h1 import H1Limits, H1Machine, H1State, Head, HttpEvent, Role
 from flare.proto.h1.scan import window_of
 from flare.proto.h1.state import SideState
 from flare.proto.ws import (
-    WsClientAgreement,
     WsClientOffer,
-    WsHandshakeError,
-    WsServerAnswer,
     WsServerPolicy,
     answer_handshake,
 )
