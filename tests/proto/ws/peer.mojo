@@ -88,19 +88,21 @@ struct Peer(Movable):
             octets: What arrives.
         """
         self.window.extend(octets)
+        var at = 0
         while True:
             var event: WsEvent
             self.events += 1
             try:
-                event = self.machine.next_event(Span(self.window))
+                event = self.machine.next_event(Span(self.window)[at:])
             except e:
                 self.lines.append(String("! ", e.close_code(), " ", e.reason))
                 continue
-            self._note(event)
-            var rest = List[UInt8](Span(self.window)[event.consumed :])
-            self.window = rest^
+            self._note(event, at)
+            at += event.consumed
             if event.kind == WsEvent.NEED_OCTETS:
-                return
+                break
+        var rest = List[UInt8](Span(self.window)[at:])
+        self.window = rest^
 
     def receive(mut self, octets: List[UInt8]):
         """Feeds octets until the machine needs more.
@@ -300,10 +302,10 @@ struct Peer(Movable):
         self.output[].clear()
         return taken^
 
-    def _note(mut self, event: WsEvent):
+    def _note(mut self, event: WsEvent, at: Int):
         if event.kind == WsEvent.NEED_OCTETS:
             return
-        var octets = Span(self.window)[event.start :][: event.length]
+        var octets = Span(self.window)[at + event.start :][: event.length]
         if event.kind == WsEvent.DATA:
             self.pieces += 1
             self.starts += 1 if event.starts else 0
