@@ -133,13 +133,15 @@ struct Stream(Movable):
         Raises:
             Error: If the machine refuses to write a legal frame.
         """
-        var kind = random.below(20)
+        var kind = random.below(21)
         if kind < 13:
             self._write_message(random)
         elif kind < 17:
             self._write_control(random)
         elif kind == 17:
             self._add_empty_frames(random)
+        elif kind == 18:
+            self._add_long_fragment(random)
         else:
             self._add_odd_frame(random)
 
@@ -268,6 +270,20 @@ struct Stream(Movable):
                 self.octets.extend([0x81, 0, 0, 0, 0, 97])
             else:
                 self.octets.extend([1, 97])
+
+    def _add_long_fragment(mut self, mut random: Random):
+        # The sum of both lengths is beyond a signed word.
+        self.is_odd = True
+        var masked = UInt8(0x80 if self.role == WsRole.SERVER else 0)
+        self.octets.extend([0x02, masked | 2])
+        if masked != 0:
+            self.octets.extend([0, 0, 0, 0])
+        self.octets.extend([1, 2])
+        self.octets.extend([0x80, masked | 127, 0x7F])
+        self.octets.extend(List[UInt8](length=7, fill=0xFF))
+        if masked != 0:
+            self.octets.extend([0, 0, 0, 0])
+        self.octets.extend(random.octets(random.below(4)))
 
     def _add_odd_frame(mut self, mut random: Random):
         # A header of any kind, and text that may be none.

@@ -93,7 +93,7 @@ def measure_frames(opcode: UInt8, length: Int) raises:
     measure(
         String("ws/", name, " frame of ", length, " octets"),
         read,
-        octets=len(frames),
+        octets=len(frames) // FRAMES,
         operations=FRAMES,
     )
 

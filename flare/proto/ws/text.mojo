@@ -54,44 +54,42 @@ struct WsText(ImplicitlyCopyable):
 
     @no_inline
     def _accept_any(mut self, octets: Span[UInt8, _], start: Int) -> Bool:
+        var n = len(octets)
+        var left = self._left
+        var low = self._low
+        var high = self._high
         var i = start
-        while i < len(octets):
+        while i < n:
             var b = octets.unsafe_get(i)
-            if self._left != 0:
-                if b < self._low or b > self._high:
+            if left != 0:
+                if b < low or b > high:
                     return False
-                self._left -= 1
-                self._low = _TAIL_LOW
-                self._high = _TAIL_HIGH
+                left -= 1
+                low = _TAIL_LOW
+                high = _TAIL_HIGH
                 i += 1
-            elif b < 0x80:
+                continue
+            if b < 0x80:
                 i = _end_of_ascii(octets, i)
-            elif self._begin(b):
-                i += 1
-            else:
+                continue
+            # RFC 3629 section 4. The second octet excludes forms longer than
+            # needed (E0, F0), surrogates (ED) and numbers above 10FFFF (F4).
+            if b < 0xC2 or b > 0xF4:
                 return False
+            left = 1 if b < 0xE0 else (UInt8(2) if b < 0xF0 else 3)
+            if b == 0xE0:
+                low = 0xA0
+            elif b == 0xED:
+                high = 0x9F
+            elif b == 0xF0:
+                low = 0x90
+            elif b == 0xF4:
+                high = 0x8F
+            i += 1
+        self._left = left
+        self._low = low
+        self._high = high
         return True
-
-    @always_inline
-    def _begin(mut self, lead: UInt8) -> Bool:
-        # RFC 3629 section 4. The second octet excludes longer forms than
-        # needed (E0, F0), surrogates (ED) and numbers above 10FFFF (F4).
-        if lead < 0xE0:
-            self._left = 1
-            return lead >= 0xC2
-        if lead < 0xF0:
-            self._left = 2
-            if lead == 0xE0:
-                self._low = 0xA0
-            elif lead == 0xED:
-                self._high = 0x9F
-            return True
-        self._left = 3
-        if lead == 0xF0:
-            self._low = 0x90
-        elif lead == 0xF4:
-            self._high = 0x8F
-        return lead <= 0xF4
 
 
 def is_utf8(octets: Span[UInt8, _]) -> Bool:
@@ -119,6 +117,9 @@ def _end_of_ascii(octets: Span[UInt8, _], start: Int) -> Int:
         if (p.unsafe_load[width=_LANES](i) & 0x80).reduce_or() != 0:
             break
         i += _LANES
+    comptime for w in [16, 8, 4]:
+        if i + w <= n and (p.unsafe_load[width=w](i) & 0x80).reduce_or() == 0:
+            i += w
     while i < n and p[unsafe_offset=i] < 0x80:
         i += 1
     return i
