@@ -22,6 +22,7 @@ from fuzz.cost_rows_h1 import h1_rows
 from fuzz.cost_rows_json import json_rows
 from fuzz.cost_rows_message import message_rows
 from fuzz.cost_rows_network import network_rows
+from fuzz.cost_rows_ws import ws_rows
 from fuzz.harness import parse_options
 
 comptime _RATIO_MAX = 3
@@ -80,6 +81,7 @@ def main() raises:
     rows.extend(content_rows())
     rows.extend(json_rows())
     rows.extend(network_rows())
+    rows.extend(ws_rows())
     var findings = 0
     for _ in range(max(options.runs // _RUNS_OF_A_ROUND, 1)):
         if findings > 0:

@@ -22,7 +22,7 @@ from flare.proto.ws import (
 
 from fuzz.harness import Histogram, run
 from fuzz.random import Random, mutate
-from tests.proto.ws.request import ParsedHead, answer_to, verdict_on
+from tests.proto_ws.request import ParsedHead, answer_to, verdict_on
 
 comptime _ORIGIN: StaticString = "https://a.example"
 

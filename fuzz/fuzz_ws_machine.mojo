@@ -16,7 +16,7 @@ from fuzz.h1_split import cuts_of
 from fuzz.harness import Histogram, run
 from fuzz.random import Random, mutate
 from fuzz.ws_model import WsReference
-from tests.proto.ws.peer import Peer
+from tests.proto_ws.peer import Peer
 
 comptime _LENGTHS: List[Int] = [0, 1, 2, 3, 4, 5, 7, 31, 64, 125, 126, 127, 300]
 comptime _TEXTS: List[StaticString] = [

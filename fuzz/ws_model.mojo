@@ -1,12 +1,12 @@
 """Judges a stream of WebSocket frames in a naive way: whole, and frame by frame.
 
 It knows the rules of `flare.proto.ws` and shares none of its code. The
-transcript has the form of `tests.proto.ws.peer`.
+transcript has the form of `tests.proto_ws.peer`.
 """
 
 from flare.core import write_escaped
 
-from tests.proto.ws.text_model import BAD, WHOLE, judge_text
+from tests.proto_ws.text_model import BAD, WHOLE, judge_text
 
 comptime _EMPTY_FRAMES_MAX = 1024
 

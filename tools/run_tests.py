@@ -38,7 +38,7 @@ MANY = 4
 SUITE_GROUPS = {
     "suites of the server": ("server", "testing", "tls", "routing"),
     "suites of the client": ("client", "encoding"),
-    "suites of messages": ("http", "json", "message", "proto", "fuzz"),
+    "suites of messages": ("http", "json", "message", "proto", "proto_ws", "fuzz"),
     "other suites": (),
 }
 GROUPS = (*SUITE_GROUPS, "fuzz", "example")

@@ -11,7 +11,7 @@ from flare.proto.ws import (
     WsRole,
 )
 
-from tests.proto.ws.peer import KEY, Peer, frame
+from tests.proto_ws.peer import KEY, Peer, frame
 
 
 def test_frames_are_written_as_built_by_hand() raises:

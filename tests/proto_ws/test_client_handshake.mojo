@@ -5,7 +5,7 @@ from std.testing import assert_equal, assert_true
 from flare.message import HeaderMap
 from flare.proto.ws import DeflateParameters, WsClientOffer
 
-from tests.proto.ws.request import SAMPLE_KEY, response, verdict_on
+from tests.proto_ws.request import SAMPLE_KEY, response, verdict_on
 
 
 @fieldwise_init

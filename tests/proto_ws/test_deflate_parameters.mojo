@@ -10,7 +10,7 @@ from flare.proto.ws import (
     WsServerPolicy,
 )
 
-from tests.proto.ws.request import (
+from tests.proto_ws.request import (
     SAMPLE_KEY,
     answer_to,
     request,

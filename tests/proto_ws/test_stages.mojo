@@ -10,7 +10,7 @@ from flare.proto.ws import (
     next_stage,
 )
 
-from tests.proto.ws.peer import Peer, frame
+from tests.proto_ws.peer import Peer, frame
 
 # One row per state, one column per frame, in the order of the constants: whole,
 # first, middle, last, ping, pong, close. `.` is illegal, letters name the next

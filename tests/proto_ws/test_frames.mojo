@@ -5,7 +5,7 @@ from std.testing import assert_equal, assert_true
 
 from flare.proto.ws import WsRole, WsState
 
-from tests.proto.ws.peer import Peer, frame, header, transcript_of
+from tests.proto_ws.peer import Peer, frame, header, transcript_of
 
 comptime _ROLES: List[UInt8] = [WsRole.SERVER, WsRole.CLIENT]
 

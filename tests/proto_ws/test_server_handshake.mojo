@@ -16,7 +16,7 @@ from flare.proto.ws import (
     is_key,
 )
 
-from tests.proto.ws.request import (
+from tests.proto_ws.request import (
     SAMPLE_ACCEPT,
     SAMPLE_KEY,
     ParsedHead,

@@ -2,7 +2,7 @@
 
 from std.testing import TestSuite
 
-from tests.proto.ws import (
+from tests.proto_ws import (
     test_client_handshake,
     test_deflate_parameters,
     test_frames,

@@ -4,7 +4,7 @@ from std.testing import assert_equal, assert_false, assert_true
 
 from flare.proto.ws import EMPTY_FRAMES_MAX, WsMessageCheck, WsRole
 
-from tests.proto.ws.peer import Peer, frame, header
+from tests.proto_ws.peer import Peer, frame, header
 
 comptime _TOO_LARGE: StaticString = "! 1009 a message exceeds the limit\n"
 

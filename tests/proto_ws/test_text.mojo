@@ -5,8 +5,8 @@ from std.testing import assert_equal, assert_false, assert_true
 
 from flare.proto.ws import WsMessageCheck, WsText, is_utf8
 
-from tests.proto.ws.peer import Peer, frame
-from tests.proto.ws.text_model import BAD, OPEN, WHOLE, judge_text
+from tests.proto_ws.peer import Peer, frame
+from tests.proto_ws.text_model import BAD, OPEN, WHOLE, judge_text
 
 
 def test_every_start_of_up_to_three_octets_is_judged() raises:
