@@ -6,7 +6,8 @@ SETUP := .venv/setup.stamp
 PEERS := .venv/peers.stamp
 SOURCES := $(shell find flare examples -name '*.mojo' 2>/dev/null)
 
-# Flags of the demo: make serve ARGS="--port 9000 --workers 2"
+# Options of what a target runs: make serve ARGS="--port 9000 --workers 2".
+# Those of `make quick`, and of `make ship` after a --, are of the compiler.
 ARGS ?=
 # The program of `make ship` and `make quick`.
 PROGRAM ?= examples/demo.mojo
@@ -91,7 +92,8 @@ wheel: $(SETUP) ## builds the wheel into dist/
 	@$(PYTHON) -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 ship: $(SETUP) ## makes the folder of PROGRAM with what it needs, in build/ship
-	@$(PYTHON) tools/ship.py $(PROGRAM) --into build/ship $(ARGS) -- -I .
+	@$(PYTHON) tools/ship.py $(PROGRAM) --into build/ship $(ARGS) \
+		$(if $(filter --,$(ARGS)),,--) -I .
 
 quick: $(SETUP) ## builds PROGRAM into build/ over a driver compiled once
 	@$(PYTHON) tools/quick.py $(PROGRAM) \

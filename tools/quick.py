@@ -115,14 +115,19 @@ def build(source: Path, target: Path, options: list[str]) -> None:
 
 def main() -> int:
     """Builds the program of the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0],
+        epilog="Options after -- are passed to mojo build.",
+    )
     parser.add_argument("source", type=Path)
     parser.add_argument("-o", dest="target", type=Path)
-    parser.add_argument("options", nargs="*", help="after --: for mojo build")
-    arguments = parser.parse_args()
-    target = arguments.target or Path(arguments.source.stem)
+    arguments = sys.argv[1:]
+    # argparse would match these with its own options.
+    split = arguments.index("--") if "--" in arguments else len(arguments)
+    known = parser.parse_args(arguments[:split])
+    target = known.target or Path(known.source.stem)
     try:
-        build(arguments.source, target, arguments.options)
+        build(known.source, target, arguments[split + 1 :])
     except QuickError as error:
         print(error, file=sys.stderr)
         return 1
