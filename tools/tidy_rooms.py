@@ -15,7 +15,10 @@ docs/architecture.md may declare the order of a package's rooms:
 A room then imports only rooms of its own or a lower floor. Each folder needs
 a row; a module may have one.
 
-It may also declare who uses a member of a package's types:
+Every import in flare/ has the form `from module import names`, and takes no
+folder: other forms would hide which module it reaches.
+
+docs/architecture.md may also declare who uses a member of a package's types:
 
     | member of `flare/http/server` | used in |
     |---|---|
@@ -30,7 +33,7 @@ from pathlib import Path
 from typing import Iterator
 
 from tidy_ratchet import Finding
-from tidy_source import Source
+from tidy_source import Source, blank
 
 DOCUMENT = "docs/architecture.md"
 IMPORT = re.compile(
@@ -126,6 +129,11 @@ class Tree:
             source.path.removesuffix(".mojo"): source for source in sources
         }
         self._roots = {source.path.split("/")[0] for source in sources}
+        self._folders = {
+            parent.as_posix()
+            for source in sources
+            for parent in Path(source.path).parents
+        }
 
     def imports(self, module: str) -> Iterator[tuple[str, int]]:
         """Lists the modules that a module imports, with the line."""
@@ -139,6 +147,25 @@ class Tree:
                 if names := item.split():
                     if target := self.find(base, names[0]):
                         yield target, line
+
+    def opaque_imports(self, module: str) -> Iterator[tuple[str, int]]:
+        """Lists the imports of a module whose modules cannot be told, with the
+        line: those that are not `from … import …`, and imported folders.
+        """
+        source = self.sources[module]
+        rest = IMPORT.sub(lambda match: blank(match.group(0)), source.code)
+        for match in re.finditer(r"\bimport\b", rest):
+            line = source.line_at(match.start())
+            yield source.lines[line - 1].strip(), line
+        for match in IMPORT.finditer(source.code):
+            base = self._base(module, match["source"])
+            if base is None or base in self.sources:
+                continue
+            for item in (match["many"] or match["few"]).split(","):
+                name = (item.split() or [""])[0]
+                if name in ("*", "\\") or f"{base}/{name}" in self._folders:
+                    what = f"from {match['source']} import {name}"
+                    yield what, source.line_at(match.start("source"))
 
     def _base(self, module: str, name: str) -> str | None:
         if not name.startswith("."):
@@ -231,7 +258,9 @@ def read_orders(document: str) -> dict[str, dict[str, int]]:
 
 
 def check_rooms(root: Path, sources: list[Source]) -> Iterator[Finding]:
-    """Finds circles, and arrows that run up against a declared order."""
+    """Finds circles, imports that hide arrows, and arrows that run up against
+    a declared order.
+    """
     document = root / DOCUMENT
     orders = read_orders(document.read_text() if document.exists() else "")
     found = {package.path: package for package in packages(sources)}
@@ -244,6 +273,11 @@ def check_rooms(root: Path, sources: list[Source]) -> Iterator[Finding]:
             yield Finding(
                 f"{path}/__init__.mojo", 1, "circle", what, name, len(rooms)
             )
+    tree = Tree(sources)
+    for module in sorted(tree.sources):
+        for what, line in tree.opaque_imports(module):
+            what = f"{what} hides which module is imported"
+            yield Finding(module + ".mojo", line, "import", what)
     for path, floors in orders.items():
         if path not in found:
             yield Finding(DOCUMENT, 1, "rooms", f"{path} has no modules")

@@ -15,6 +15,8 @@ from tidy_source import Source, end_of_signature
 FIELDS_MAX = 12
 PARAMETERS_MAX = 5
 TYPE = re.compile(r"^(?:struct|trait) (\w+)", re.MULTILINE)
+# Constants of values have names without small letters.
+ALIAS = re.compile(r"^comptime ([A-Z]\w*[a-z]\w*)\b", re.MULTILINE)
 FIELD = re.compile(r"^    var \w+\s*:", re.MULTILINE)
 FUNCTION = re.compile(r"^( *)def (\w+)", re.MULTILINE)
 # Their constructors take a value for each setting.
@@ -132,10 +134,11 @@ def check_shared_names(sources: list[Source]) -> Iterator[Finding]:
         if name != "__init__":
             key = area_of(source.path), name
             modules.setdefault(key, []).append(source.path)
-        for struct in structs(source):
-            if not struct.name.startswith("_"):
-                place = source.path, struct.line
-                types.setdefault(struct.name, []).append(place)
+        for pattern in (TYPE, ALIAS):
+            for match in pattern.finditer(source.code):
+                if not match.group(1).startswith("_"):
+                    place = source.path, source.line_at(match.start(1))
+                    types.setdefault(match.group(1), []).append(place)
     for (_, name), paths in modules.items():
         if len(paths) > 1:
             what = f"{name}.mojo is {len(paths)} files: {', '.join(paths)}"

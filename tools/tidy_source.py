@@ -19,7 +19,8 @@ TOKEN = re.compile(
 DEFINITION = re.compile(r"^( *)def (\w+)", re.MULTILINE)
 
 
-def _blank(text: str) -> str:
+def blank(text: str) -> str:
+    """Returns spaces for all letters of a text, and keeps its lines."""
     return re.sub(r"[^\n]", " ", text)
 
 
@@ -38,7 +39,7 @@ class Source:
     @cached_property
     def code(self) -> str:
         """The text with strings and comments blanked."""
-        return TOKEN.sub(lambda match: _blank(match.group(0)), self.text)
+        return TOKEN.sub(lambda match: blank(match.group(0)), self.text)
 
     @cached_property
     def code_lines(self) -> list[str]:
@@ -51,12 +52,12 @@ class Source:
         kept = []
         end = 0
         for match in TOKEN.finditer(self.text):
-            kept.append(_blank(self.text[end : match.start()]))
+            kept.append(blank(self.text[end : match.start()]))
             is_prose = match.group(0).startswith(("#", '"""'))
             text = match.group(0)
-            kept.append(text if is_prose else _blank(text))
+            kept.append(text if is_prose else blank(text))
             end = match.end()
-        kept.append(_blank(self.text[end:]))
+        kept.append(blank(self.text[end:]))
         return "".join(kept).splitlines()
 
     @cached_property

@@ -156,3 +156,33 @@ class OrderTest(RoomTreeTest):
         self.module("http/driver/loop")
         self.module("http/sending/output")
         self.assert_rules("rooms")
+
+    def test_import_that_hides_its_module_fails_in_its_line(self):
+        rows = [
+            "import flare.http.driver.loop",
+            "def f():\n    import flare.http.driver.loop as loop",
+            "import std.os, flare.http.driver",
+            "import flare.http",
+            "from .. import driver",
+            "from .. import config, driver as due",
+            "from .. import (\n    config,\n    driver,\n)",
+            "from flare import http",
+            "from ..driver import *",
+            "from ..driver import \\\n    X",
+            "pass; from ..driver.loop import X",
+        ]
+        for row in rows:
+            with self.subTest(row):
+                text = f'"""Parses it."""\n{row}\n'
+                self.write("flare/http/sending/output.mojo", text)
+                found = [
+                    f for f in tidy.tidy(self.root) if f.rule == "import"
+                ]
+                line = 3 if row.startswith("def") else 2
+                self.assertEqual([f.line for f in found], [line])
+
+    def test_imported_module_is_an_arrow(self):
+        self.write("flare/http/driver/__init__.mojo", '"""Parses it."""\n')
+        text = '"""Parses it."""\nfrom ..driver import loop as due\n'
+        self.write("flare/http/sending/output.mojo", text)
+        self.assert_rules("circle", "rooms")

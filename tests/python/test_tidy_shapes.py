@@ -90,6 +90,16 @@ class SharedNameTest(TreeTest):
         self.write(PATH, "type-name flare Stage 2\n")
         self.assert_rules()
 
+    def test_alias_is_a_type_and_a_constant_is_none(self):
+        self.flare("struct Router:\n    pass\n\ncomptime OCTETS_MAX = 7\n")
+        for alias in ("Router = Int", "Router[T: A] = List[T]", "Router: A = B"):
+            with self.subTest(alias):
+                text = f"comptime {alias}\ncomptime OCTETS_MAX = 8\n"
+                self.flare(text, path="flare/tcp/b.mojo")
+                self.assert_rules("type-name")
+        self.flare("comptime _Router = Int\n", path="flare/tcp/b.mojo")
+        self.assert_rules()
+
 
 class RatchetTest(TreeTest):
     def test_two_structs_of_one_name_have_two_numbers(self):

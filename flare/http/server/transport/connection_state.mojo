@@ -79,7 +79,7 @@ struct Operations(Movable):
         self.send = OperationState(OperationKind.SEND)
 
 
-struct Window(Movable):
+struct ReceiveWindow(Movable):
     """The octets that a connection has received and not yet consumed."""
 
     var buffer: Optional[OctetPointer]
@@ -269,7 +269,7 @@ struct ConnectionState(Movable):
     """Its operations."""
     var outbox: Outbox
     """The octets to send."""
-    var window: Window
+    var window: ReceiveWindow
     """The received octets."""
     var h1: H1Exchanges
     """The state of HTTP/1.1."""
@@ -308,7 +308,7 @@ struct ConnectionState(Movable):
         """
         self.operations = Operations()
         self.outbox = Outbox()
-        self.window = Window()
+        self.window = ReceiveWindow()
         self.h1 = H1Exchanges(limits)
         self.worker = worker
         self.slot = SlotHandle(0, 0)
