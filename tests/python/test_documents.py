@@ -6,6 +6,8 @@ import unittest
 from pathlib import Path
 
 from run_tests import MOJO, ROOT, run
+from tidy_shapes import structs
+from tidy_source import Source
 
 BLOCK = re.compile(r"^```mojo\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # In code, `name[T](argument)` is no link.
@@ -29,6 +31,21 @@ EXAMPLES = {
 }
 PAGE_LINES_MAX = 249
 PROGRAM_LINE_MAX = 8
+MEMBER = re.compile(
+    r"^    (?:(?:var|comptime) |(?:async )?def )(\w+)", re.MULTILINE
+)
+BEFORE_A_MEMBER = re.compile(r"`([A-Z]\w+)\.(\w+)")
+
+
+def members():
+    """Gives the names of the members of each type of the library."""
+    found = {}
+    for file in (ROOT / "flare").rglob("*.mojo"):
+        source = Source(file.name, file.read_text())
+        for struct in structs(source):
+            names = MEMBER.findall(source.code, struct.start, struct.end)
+            found.setdefault(struct.name, set()).update(names)
+    return found
 
 
 def documents():
@@ -86,6 +103,20 @@ class DocumentTest(unittest.TestCase):
                     self.assertTrue(file.exists())
                     if anchor:
                         self.assertIn(anchor, anchors(file))
+
+    def test_members_that_documents_name_are_there(self):
+        known = members()
+        count = 0
+        for document in documents():
+            if document.name == "CHANGELOG.md":
+                continue
+            for owner, name in BEFORE_A_MEMBER.findall(document.read_text()):
+                # Other members of such a type are not declared.
+                if "__getattr__" not in known.get(owner, {"__getattr__"}):
+                    count += 1
+                    with self.subTest(document.name, member=f"{owner}.{name}"):
+                        self.assertIn(name, known[owner])
+        self.assertGreater(count, 80)
 
     def test_tables_for_newcomers_name_what_there_is(self):
         sources = [*(ROOT / "flare").rglob("*.mojo")]
