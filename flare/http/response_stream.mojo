@@ -12,9 +12,10 @@ from .stream_task import TaskStream
 struct ResponseStream(TaskStream, Writer):
     """Writes the content of a response while it is sent.
 
-    The head is sent with the first octets. A write is sent at once, or
-    collected during another send. When 64 KiB have collected, a write parks the
-    fiber until the peer has taken some octets. The stream ends when its
+    The head is sent with the first octets. Written octets are sent when the
+    function next waits or returns, or after the send in progress. When 64 KiB
+    have collected, a write parks the fiber until the peer has taken some
+    octets. The stream ends when its
     function returns. Later writes raise.
 
     When the server stops, it waits up to `shutdown_timeout_ms` for streams to
@@ -97,7 +98,8 @@ struct ResponseStream(TaskStream, Writer):
     def flush(self) raises:
         """Sends the head if no octets were written yet.
 
-        The stream never holds octets back, so they need no flush.
+        Head and octets are sent when the function next waits or returns;
+        written octets need no flush.
 
         Raises:
             The errors of `write`.

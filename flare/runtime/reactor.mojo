@@ -402,8 +402,8 @@ struct Reactor(Equatable, TrivialRegisterPassable):
     def deadline_after(self, timeout_ms: Int) -> Int:
         """Reads the clock and returns when a wait that begins now is over.
 
-        Timers fire at whole milliseconds. The present one counts only from its
-        end, so that no wait is shorter than its timeout.
+        Timers fire at whole milliseconds. The timeout counts from the end of
+        the current millisecond, so that no wait is shorter than its timeout.
 
         Args:
             timeout_ms: The timeout.

@@ -127,7 +127,7 @@ struct RoutePattern(Copyable, Movable):
             self._add_name(SegmentKind.PARAMETER, raw[1:], text)
         elif len(raw) > 0 and raw[0] == _OPENING:
             if raw[len(raw) - 1] != _CLOSING:
-                raise bad_route("a brace is not closed in its segment", text)
+                raise bad_route("a brace does not end its segment", text)
             self._add_name(SegmentKind.PARAMETER, raw[1 : len(raw) - 1], text)
         elif len(raw) > 0 and raw[0] == _ASTERISK:
             if len(raw) == 1:
