@@ -42,6 +42,10 @@ comptime CUT_OFF: StaticString = "http.content cut off"
 """The start of the error for a peer that left too early."""
 
 
+comptime NOT_RECEIVED: StaticString = "http.not_received no such octets"
+"""The error of consuming octets that have not arrived."""
+
+
 comptime STOPPING: StaticString = "http.stopping the server stops"
 """The error of an endless stream when its server stops."""
 
@@ -73,7 +77,7 @@ struct CarrierFunctions(TrivialRegisterPassable):
     while they are not more than a number. At the end of the peer's stream they
     may be fewer.
     """
-    var consume_octets: def(Erased, Int) thin -> None
+    var consume_octets: def(Erased, Int) raises thin -> None
     """Drops octets after an upgrade from the front of the unconsumed ones."""
     var write_upgraded: def(Erased, OctetPointer, Int) raises thin -> Int
     """Takes octets after an upgrade, and parks while there is no room."""

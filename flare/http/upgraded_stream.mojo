@@ -119,7 +119,8 @@ struct UpgradedStream(Reader, TaskStream, Writer):
                 returned.
 
         Raises:
-            An error `http.stream_over` after the function has returned.
+            An error `http.not_received` if the number is negative, or larger;
+            `http.stream_over` after the function has returned.
         """
         self._check()
         (

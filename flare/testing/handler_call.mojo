@@ -20,6 +20,7 @@ from flare.http.exchange import (
     Exchange,
     ExchangeState,
     MutOctets,
+    NOT_RECEIVED,
 )
 from flare.http.request import Request
 from flare.http.response import Response
@@ -346,6 +347,8 @@ def _write(exchange: Erased, octets: OctetPointer, count: Int) raises -> Int:
 def _await_octets(exchange: Erased, more_than: Int) raises -> MutOctets:
     # All that the peer sends is there before the handler is called.
     var s = _of(exchange)
+    if len(s[].received) == 0:
+        return MutOctets()
     return MutOctets(
         unsafe_ptr=s[]
         .received.unsafe_front()
@@ -354,8 +357,11 @@ def _await_octets(exchange: Erased, more_than: Int) raises -> MutOctets:
     )
 
 
-def _consume_octets(exchange: Erased, count: Int):
-    _of(exchange)[].received_taken += count
+def _consume_octets(exchange: Erased, count: Int) raises:
+    var s = _of(exchange)
+    if count < 0 or count > len(s[].received) - s[].received_taken:
+        raise Error(NOT_RECEIVED)
+    s[].received_taken += count
 
 
 def _write_upgraded(

@@ -59,6 +59,17 @@ def test_octets_that_arrive_one_by_one_do_not_pile_up() raises:
     _end(server^, peer)
 
 
+def test_octets_that_have_not_arrived_cannot_be_consumed() raises:
+    var server = TestServer(FnHandler(_serve))
+    for length in ["-", "+"]:
+        var peer = server.connect()
+        peer.send(String(_HEAD, length, "abc"))
+        assert_true(_text(server, peer).endswith("\r\n\r\nhttp.not_received"))
+        peer.close()
+    server.stop()
+    assert_equal(server.remains(), "")
+
+
 def _serve(req: Request) raises -> Response:
     return Response.upgrade("lengths", _shout_pieces)
 
@@ -69,6 +80,9 @@ def _shout_pieces(req: Request, stream: UpgradedStream) raises:
         if len(octets) == 0:
             return
         var length = Int(octets[0]) - 48
+        if length < 0:
+            _consume_too_much(stream, octets)
+            return
         octets = stream.unsafe_await_octets(more_than=length)
         if len(octets) <= length:
             stream.write_all("left: ".as_bytes())
@@ -78,6 +92,18 @@ def _shout_pieces(req: Request, stream: UpgradedStream) raises:
             octets[i] -= 32
         stream.write_all(octets[1 : 1 + length])
         stream.consume_octets(1 + length)
+
+
+def _consume_too_much(
+    stream: UpgradedStream, octets: Span[UInt8, MutUntrackedOrigin]
+) raises:
+    var count = -1 if octets[0] == 45 else len(octets) + 1
+    try:
+        stream.consume_octets(count)
+    except e:
+        stream.write_all("http.not_received".as_bytes())
+        if not String(e).startswith("http.not_received"):
+            raise Error(e)
 
 
 def _text(mut server: TestServer[FnHandler], peer: Peer) raises -> String:

@@ -12,6 +12,7 @@ from flare.http.exchange import (
     Exchange,
     ExchangeState,
     MutOctets,
+    NOT_RECEIVED,
     OVER,
     STOPPING,
 )
@@ -236,8 +237,10 @@ def _await_octets(exchange: Erased, more_than: Int) raises -> MutOctets:
             raise Error(NetError.from_errno("read", result))
 
 
-def _consume_octets(exchange: Erased, count: Int):
+def _consume_octets(exchange: Erased, count: Int) raises:
     var c = connection_of(_of(exchange))
+    if count < 0 or count > len(window(c)):
+        raise Error(NOT_RECEIVED)
     consume(c, worker_of(c)[].reactor.buffers(), count)
     c[].share.moved_octets += count
     if c[].window.is_paused and c[].stage == Stage.OPEN:
