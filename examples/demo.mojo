@@ -16,6 +16,7 @@ from flare.http import (
 )
 from flare.net import SocketAddr
 from flare.runtime import BackendKind, sleep, unix_seconds
+from flare.ws import WebSocket, WsConnection, WsOptions
 
 comptime OCTETS_MAX = 1 << 40
 comptime PIECE_OCTETS = 64 * 1024
@@ -76,6 +77,11 @@ def tick(req: Request, stream: ResponseStream) raises:
         sleep(1000)
 
 
+def converse(ws: WsConnection) raises:
+    while True:
+        ws.send(ws.recv_message())
+
+
 def main() raises:
     var port, workers, backend = 8080, 1, BackendKind.AUTOMATIC
     var options = argv()
@@ -100,6 +106,7 @@ def main() raises:
     router.post("/upload", upload)
     router.get[download]("/download/:octets")
     router.get("/clock", clock)
+    router.get("/ws", WebSocket(converse, WsOptions(max_message_size=16 << 20)))
     HttpServer.bind(
         SocketAddr.any_v4(UInt16(port)), ServerConfig(backend=backend)
     ).serve(router^, num_workers=workers)

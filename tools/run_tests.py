@@ -36,7 +36,7 @@ MANY = 4
 # library share most of a build; the cost of one build grows faster than its size,
 # and most of it runs on one thread. The last group takes every other suite.
 SUITE_GROUPS = {
-    "suites of the server": ("server", "testing", "tls", "routing"),
+    "suites of the server": ("server", "testing", "tls", "routing", "ws"),
     "suites of the client": ("client", "encoding"),
     "suites of messages": ("http", "json", "message", "proto", "proto_ws", "fuzz"),
     "other suites": (),

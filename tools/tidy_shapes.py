@@ -20,7 +20,7 @@ ALIAS = re.compile(r"^comptime ([A-Z]\w*[a-z]\w*)\b", re.MULTILINE)
 FIELD = re.compile(r"^    var \w+\s*:", re.MULTILINE)
 FUNCTION = re.compile(r"^( *)def (\w+)", re.MULTILINE)
 # Their constructors take a value for each setting.
-SETTINGS = re.compile(r"(?:Config|Limits|Timeouts)$")
+SETTINGS = re.compile(r"(?:Config|Limits|Options|Timeouts)$")
 RECEIVER = re.compile(r"^(?:(?:out|mut|var|ref(?:\[.*?\])?|deinit) )?self\b")
 
 

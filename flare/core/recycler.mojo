@@ -7,7 +7,7 @@ thread without a recycler, blocks are allocated and freed.
 
 from .pointer import Erased, PointerTo, heap_create, heap_destroy
 
-comptime _KINDS = 3
+comptime _KINDS = 4
 comptime _BLOCKS_MAX = 256
 
 
@@ -22,6 +22,8 @@ struct BlockKind:
     """The parts of a response that a client has received, apart from status
     and header fields.
     """
+    comptime MESSAGE = 3
+    """A received message of a WebSocket."""
 
 
 struct RecyclerState(Movable):

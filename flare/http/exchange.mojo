@@ -51,6 +51,16 @@ comptime STOPPING: StaticString = "http.stopping the server stops"
 
 
 @fieldwise_init
+struct OutputRoom(TrivialRegisterPassable):
+    """Room in the output of an upgraded connection."""
+
+    var output: PointerTo[Buffer]
+    """The output, to which octets are appended."""
+    var octets: Int
+    """How many may be appended, at least 1; and 16 more, for their framing."""
+
+
+@fieldwise_init
 struct CarrierFunctions(TrivialRegisterPassable):
     """The functions of a carrier; the exchange is the first argument."""
 
@@ -79,8 +89,12 @@ struct CarrierFunctions(TrivialRegisterPassable):
     """
     var consume_octets: def(Erased, Int) raises thin -> None
     """Drops octets after an upgrade from the front of the unconsumed ones."""
-    var write_upgraded: def(Erased, OctetPointer, Int) raises thin -> Int
-    """Takes octets after an upgrade, and parks while there is no room."""
+    var await_room: def(Erased, Int) raises thin -> OutputRoom
+    """Returns room for at most a number of octets after an upgrade, and parks
+    while there is none. With 0, it returns at once.
+    """
+    var announce_output: def(Erased) thin -> None
+    """Called when octets were appended to the output after an upgrade."""
 
 
 struct ExchangeHost(TrivialRegisterPassable):
@@ -133,6 +147,79 @@ struct StreamFilter(TrivialRegisterPassable):
     """Called once, when the response is over."""
 
 
+@fieldwise_init
+struct UpgradedProtocol(TrivialRegisterPassable):
+    """The protocol that follows an upgrade, as its connection knows it."""
+
+    var state: Erased
+    """The first argument of the functions."""
+    var on_octets: def(Erased) thin -> None
+    """Called on the loop when octets have arrived and no fiber reads them. It
+    must not wait.
+    """
+    var on_stop: def(Erased) thin -> None
+    """Called on the loop once when the server stops. It must not wait."""
+
+
+struct UpgradeState(Movable):
+    """The state of an upgraded connection."""
+
+    var protocol: Optional[UpgradedProtocol]
+    """The protocol, if it wants to be called."""
+    var read_timeout_ms: Int
+    """The longest wait of one read."""
+    var has_read: Bool
+    """Whether the function has read."""
+    var has_said_end: Bool
+    """Whether the protocol told the peer of the end, so that also a failure
+    needs no reset.
+    """
+
+    def __init__(out self, read_timeout_ms: Int = 0):
+        """Creates the state of a connection whose function has not begun.
+
+        Args:
+            read_timeout_ms: The longest wait of one read.
+        """
+        self.protocol = None
+        self.read_timeout_ms = read_timeout_ms
+        self.has_read = False
+        self.has_said_end = False
+
+
+struct StopNotice(TrivialRegisterPassable):
+    """Tracks how the function of a stream is informed that its server stops."""
+
+    var is_endless: Bool
+    """Whether the stream is endless: a stopping server ends it at once."""
+    var is_stopping: Bool
+    """Whether the server is stopping."""
+    var write_tells: Bool
+    """Whether a write informs the function of the stop although there is room:
+    the function may never read.
+    """
+    var was_told: Bool
+    """Whether the function was informed of the stop."""
+    var was_told_idle: Bool
+    """Whether it was informed after it had read all that had arrived."""
+
+    def __init__(out self):
+        """Creates the notice of a stream that has not begun."""
+        self.is_endless = False
+        self.is_stopping = False
+        self.write_tells = False
+        self.was_told = False
+        self.was_told_idle = False
+
+    def is_due(self) -> Bool:
+        """Returns whether the function must still be informed.
+
+        Returns:
+            True for an endless stream that was not informed yet.
+        """
+        return self.is_stopping and self.is_endless and not self.was_told
+
+
 struct StreamState(Movable):
     """The state of a streamed response."""
 
@@ -160,22 +247,10 @@ struct StreamState(Movable):
     """The filter of the octets, if any."""
     var filtered_octets: Int
     """Octets that `filter` has taken."""
-    var read_timeout_ms: Int
-    """The longest wait of one read after an upgrade."""
-    var is_endless: Bool
-    """Whether the stream is endless: a stopping server ends it at once."""
-    var is_stopping: Bool
-    """Whether the server is stopping."""
-    var has_read: Bool
-    """Whether the function has read after an upgrade."""
-    var write_tells: Bool
-    """Whether a write informs the function of the stop although there is room:
-    the function may never read.
-    """
-    var was_told: Bool
-    """Whether the function was informed of the stop."""
-    var was_told_idle: Bool
-    """Whether it was informed after it had read all that had arrived."""
+    var upgrade: UpgradeState
+    """The state after an upgrade."""
+    var stop: StopNotice
+    """How far the function is informed of a stop."""
 
     def __init__(out self):
         """Creates the state of a response that is not streamed."""
@@ -189,33 +264,16 @@ struct StreamState(Movable):
         self.filter = None
         self.held_octets = 0
         self.filtered_octets = 0
-        self.read_timeout_ms = 0
-        self.is_endless = False
-        self.is_stopping = False
-        self.has_read = False
-        self.write_tells = False
-        self.was_told = False
-        self.was_told_idle = False
-
-    def owes_notice(self) -> Bool:
-        """Returns whether the function must still be informed of the stop.
-
-        Returns:
-            True for an endless stream that was not notified yet.
-        """
-        return self.is_stopping and self.is_endless and not self.was_told
+        self.upgrade = UpgradeState()
+        self.stop = StopNotice()
 
     def end(mut self):
         """Resets the state. Using a handle to the stream then raises an error.
         """
         self.is_head_due = False
         self.is_open = False
-        self.is_endless = False
-        self.is_stopping = False
-        self.has_read = False
-        self.write_tells = False
-        self.was_told = False
-        self.was_told_idle = False
+        self.upgrade = UpgradeState()
+        self.stop = StopNotice()
         self.held_octets = 0
         self.filtered_octets = 0
         self.headers = HeaderMap()

@@ -117,7 +117,7 @@ struct ResponseStream(TaskStream, Writer):
             An error `http.stream_over` after the function has returned.
         """
         self._check()
-        return self._exchange[].stream.is_stopping
+        return self._exchange[].stream.stop.is_stopping
 
     def set_endless(self, endless: Bool) raises:
         """Sets whether the stream is endless, so that a stopping server ends
@@ -131,7 +131,7 @@ struct ResponseStream(TaskStream, Writer):
             An error `http.stream_over` after the function has returned.
         """
         self._check()
-        self._exchange[].stream.is_endless = endless
+        self._exchange[].stream.stop.is_endless = endless
 
     def set_trailer(self, name: StringSlice, value: StringSlice) raises:
         """Sets a trailer field, which follows the content (RFC 9110 section

@@ -1,9 +1,10 @@
 """Speaks another protocol on the connection of a request."""
 
+from flare.core import Erased
 from flare.io import Reader, Writer
 from flare.message import Status
 
-from .exchange import Exchange, MutOctets
+from .exchange import Exchange, MutOctets, OutputRoom, UpgradedProtocol
 from .stream_task import TaskStream
 
 
@@ -91,7 +92,8 @@ struct UpgradedStream(Reader, TaskStream, Writer):
 
         Args:
             more_than: The number of octets that do not suffice, at most 4,096:
-                the receiver stores only a bounded number.
+                the receiver stores only a bounded number. With -1, the method
+                does not wait.
 
         Returns:
             The octets. At the end of the peer's stream, they may be no more
@@ -110,6 +112,21 @@ struct UpgradedStream(Reader, TaskStream, Writer):
             .host.functions[]
             .await_octets(self._exchange.unsafe_bitcast[NoneType](), more_than)
         )
+
+    def unsafe_received(self) raises -> MutOctets:
+        """Returns the received octets that are not consumed yet, without a
+        wait.
+
+        Returns:
+            The octets; none if there are none yet, or after the peer's end.
+
+        Raises:
+            An error `http.stream_over` after the function has returned.
+
+        Safety:
+            As for `unsafe_await_octets`.
+        """
+        return self.unsafe_await_octets(more_than=-1)
 
     def consume_octets(self, count: Int) raises:
         """Drops octets from the front of the unconsumed ones.
@@ -148,17 +165,120 @@ struct UpgradedStream(Reader, TaskStream, Writer):
         self._check()
         if len(octets) == 0:
             return 0
+        var room = self.unsafe_await_room(len(octets))
+        room.output[].append(octets[: room.octets])
+        self.announce_output()
+        return room.octets
+
+    def unsafe_await_room(self, count: Int) raises -> OutputRoom:
+        """Returns the output and how much it takes; waits for room for the
+        first octet.
+
+        A protocol writes its frames there, without a copy before.
+
+        Args:
+            count: How many octets are to be appended, at least 1.
+
+        Returns:
+            The output, and how many of the octets it takes.
+
+        Raises:
+            The errors of `write`.
+
+        Safety:
+            The output is used only until the next call of a method of this
+            stream but `announce_output`, and until the fiber next waits. Octets
+            are only appended: no more than there is room for.
+        """
+        self._check()
         return (
             self._exchange[]
             .host.functions[]
-            .write_upgraded(
-                self._exchange.unsafe_bitcast[NoneType](),
-                octets.unsafe_ptr()
-                .unsafe_mut_cast[True]()
-                .unsafe_origin_cast[MutUntrackedOrigin](),
-                len(octets),
-            )
+            .await_room(self._exchange.unsafe_bitcast[NoneType](), count)
         )
+
+    def unsafe_room(self) raises -> OutputRoom:
+        """Returns the output and how much it takes, without a wait.
+
+        Returns:
+            The output; its `octets` may be 0. The framing of a short message
+            fits even then.
+
+        Raises:
+            An error `http.content cut off` if the peer left;
+            `http.stream_over` after the function has returned.
+
+        Safety:
+            As for `unsafe_await_room`.
+        """
+        return self.unsafe_await_room(0)
+
+    def announce_output(self) raises:
+        """Makes the connection send the octets appended to its output.
+
+        Raises:
+            An error `http.stream_over` after the function has returned.
+        """
+        self._check()
+        (
+            self._exchange[]
+            .host.functions[]
+            .announce_output(self._exchange.unsafe_bitcast[NoneType]())
+        )
+
+    def is_open(self) -> Bool:
+        """Returns whether the function of the stream is running.
+
+        Returns:
+            False once any other method would raise `http.stream_over`.
+        """
+        return (
+            self._exchange[].request_id == self._request_id
+            and self._exchange[].stream.is_open
+            and Bool(self._exchange[].carrier)
+        )
+
+    def unsafe_protocol(self) -> Optional[Erased]:
+        """Returns the state that the protocol has stored.
+
+        Returns:
+            The state given to `unsafe_set_protocol`; `None` before, and after
+            the function has returned.
+
+        Safety:
+            Only the code of the protocol knows the type of the state.
+        """
+        ref upgrade = self._exchange[].stream.upgrade
+        if not self.is_open() or not upgrade.protocol:
+            return None
+        return upgrade.protocol.unsafe_value().state
+
+    def unsafe_set_protocol(self, protocol: Optional[UpgradedProtocol]) raises:
+        """Stores the state and the functions of the protocol beside the stream,
+        so that every copy of this handle, and the connection, find them.
+
+        Args:
+            protocol: The protocol; `None` before its state is freed.
+
+        Raises:
+            An error `http.stream_over` after the function has returned.
+
+        Safety:
+            The state lives until the call with `None`.
+        """
+        self._check()
+        self._exchange[].stream.upgrade.protocol = protocol
+
+    def end_in_order(self) raises:
+        """Declares that the protocol has told its peer of the end. If the
+        function then raises, the error is logged, and the connection ends
+        without a reset.
+
+        Raises:
+            An error `http.stream_over` after the function has returned.
+        """
+        self._check()
+        self._exchange[].stream.upgrade.has_said_end = True
 
     def is_stopping(self) raises -> Bool:
         """Returns whether the server is stopping.
@@ -170,11 +290,11 @@ struct UpgradedStream(Reader, TaskStream, Writer):
             An error `http.stream_over` after the function has returned.
         """
         self._check()
-        return self._exchange[].stream.is_stopping
+        return self._exchange[].stream.stop.is_stopping
 
     def set_read_timeout_ms(self, timeout_ms: Optional[Int]) raises:
         """Sets the longest wait of a `read`; the server's `idle_timeout_ms` by
-        default.
+        default. A read that waits already begins its wait anew.
 
         Args:
             timeout_ms: The longest wait; `None` for no limit, if the protocol
@@ -184,13 +304,12 @@ struct UpgradedStream(Reader, TaskStream, Writer):
             An error `http.stream_over` after the function has returned.
         """
         self._check()
-        self._exchange[].stream.read_timeout_ms = timeout_ms.or_else(Int.MAX)
+        ref upgrade = self._exchange[].stream.upgrade
+        upgrade.read_timeout_ms = timeout_ms.or_else(Int.MAX)
+        if self._exchange[].waiter:
+            self._exchange[].waiter.unsafe_value().wake()
 
     def _check(self) raises:
         # The block may serve another request by now.
-        if (
-            self._exchange[].request_id != self._request_id
-            or not self._exchange[].stream.is_open
-            or not self._exchange[].carrier
-        ):
+        if not self.is_open():
             raise Error("http.stream_over the connection has ended")

@@ -21,6 +21,7 @@ from flare.http.exchange import (
     ExchangeState,
     MutOctets,
     NOT_RECEIVED,
+    OutputRoom,
 )
 from flare.http.request import Request
 from flare.http.response import Response
@@ -100,7 +101,8 @@ struct HandlerCallState(Movable):
             _end,
             _await_octets,
             _consume_octets,
-            _write_upgraded,
+            _await_room,
+            _announce_output,
         )
         self.sent = Buffer()
         self.trailers = None
@@ -364,8 +366,10 @@ def _consume_octets(exchange: Erased, count: Int) raises:
     s[].received_taken += count
 
 
-def _write_upgraded(
-    exchange: Erased, octets: OctetPointer, count: Int
-) raises -> Int:
-    _of(exchange)[].content.extend(Span(unsafe_ptr=octets, length=count))
-    return count
+def _await_room(exchange: Erased, count: Int) raises -> OutputRoom:
+    return OutputRoom(_cleared(_of(exchange)), count)
+
+
+def _announce_output(exchange: Erased):
+    var s = _of(exchange)
+    s[].content.extend(s[].sent.span())

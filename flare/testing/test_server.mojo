@@ -236,7 +236,7 @@ struct TestServer[H: Handler = FnHandler](Movable):
 
     def begin_stop(self):
         """Starts to stop the server, without waiting."""
-        self.worker.stop()
+        _begin_stop(self.worker)
 
     def abort(self):
         """Breaks all connections off, as the second signal does. Call
@@ -307,8 +307,16 @@ def _turn(worker: Worker):
     set_current_reactor(before)
 
 
-def _stop(worker: Worker):
+def _begin_stop(worker: Worker):
+    # A worker is told on its own loop.
+    var before = current_reactor()
+    set_current_reactor(worker.state[].reactor)
     worker.stop()
+    set_current_reactor(before)
+
+
+def _stop(worker: Worker):
+    _begin_stop(worker)
     var turns = 0
     while not worker.is_done() and turns < _TURNS_MAX:
         _turn(worker)

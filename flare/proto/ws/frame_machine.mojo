@@ -10,7 +10,7 @@ from flare.core import Buffer, PointerTo, copy_xored
 from .codes import WsCloseCode, WsOpcode
 from .frame_event import WsEvent
 from .frame_header import CONTROL_OCTETS_MAX, WsFrameHead, write_frame_head
-from .frame_reader import next_frame_event
+from .frame_reader import has_control_frame, next_frame_event
 from .frame_state import FrameKind, WsRole, WsStage, WsState, next_stage
 from .text import is_utf8
 from .violation import WsProtocolError
@@ -52,6 +52,18 @@ struct WsMachine(TrivialRegisterPassable):
         except e:
             self.state[].receiving = WsStage.FAILED
             raise e
+
+    def has_control_frame(self, window: Span[UInt8, _]) -> Bool:
+        """Returns whether the next event is a control frame that has arrived
+        whole, or a violation in its header. The state stays as it is.
+
+        Args:
+            window: The unconsumed octets, contiguous.
+
+        Returns:
+            False if data is in front, or more octets are needed.
+        """
+        return has_control_frame(self.state, window)
 
     def write_frame_head(
         self, head: WsFrameHead, output: PointerTo[Buffer]

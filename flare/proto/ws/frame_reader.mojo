@@ -71,6 +71,32 @@ def next_frame_event(
         return _data_event(state, window, at)
 
 
+def has_control_frame(
+    state: PointerTo[WsState], window: Span[UInt8, _]
+) -> Bool:
+    """Returns whether a control frame is in front.
+
+    Args:
+        state: The state of the connection.
+        window: The unconsumed octets, contiguous.
+
+    Returns:
+        True if it has arrived whole, or its header breaks a rule.
+    """
+    ref s = state[]
+    if s.frame.is_open or s.receiving >= WsStage.CLOSE_SENT:
+        return False
+    try:
+        var header = read_frame_header(s, window, 0)
+        return (
+            header.octets > 0
+            and WsOpcode.is_control(header.opcode())
+            and header.octets + Int(header.length) <= len(window)
+        )
+    except:
+        return True
+
+
 @always_inline
 def _drops(stage: UInt8, header: FrameHeader) -> Bool:
     # After its own Close, an endpoint waits only for that of the peer.

@@ -14,6 +14,7 @@ from flare.http.exchange import (
     MutOctets,
     NOT_RECEIVED,
     OVER,
+    OutputRoom,
     STOPPING,
 )
 from flare.http.stream_address import StreamAddr
@@ -74,7 +75,8 @@ def exchange_functions() -> ExchangeFunctions:
             _end_stream,
             _await_octets,
             _consume_octets,
-            _write_upgraded,
+            _await_upgraded_room,
+            _announce_output,
         ),
         _on_finished,
         _on_lost,
@@ -191,19 +193,24 @@ def _end_stream(exchange: Erased) raises:
         raise Error("http.bad_content ", e.reason)
 
 
-def _write_upgraded(
-    exchange: Erased, octets: OctetPointer, count: Int
-) raises -> Int:
+def _await_upgraded_room(exchange: Erased, count: Int) raises -> OutputRoom:
     var x = _of(exchange)
     var c = connection_of(x)
     _check_thread(c)
-    _await_room(x)
+    var room: Int
+    if count > 0:
+        _await_room(x)
+        room = min(count, _room_left(c))
+    else:
+        _check_peer(x)
+        room = max(stream_room(c) - len(c[].outbox.output), 0)
     var output = output_of(c)
-    var taken = min(count, _room_left(c))
-    make_room(c, taken)
-    output[].append(Span(unsafe_ptr=octets, length=taken))
-    note_due(c)
-    return taken
+    make_room(c, min(count, room))
+    return OutputRoom(output, room)
+
+
+def _announce_output(exchange: Erased):
+    note_due(connection_of(_of(exchange)))
 
 
 def _await_octets(exchange: Erased, more_than: Int) raises -> MutOctets:
@@ -211,7 +218,7 @@ def _await_octets(exchange: Erased, more_than: Int) raises -> MutOctets:
     var c = connection_of(x)
     _check_thread(c)
     var request_id = x[].request_id
-    x[].stream.has_read = True
+    x[].stream.upgrade.has_read = True
     while True:
         var octets = window(c)
         if len(octets) > more_than:
@@ -220,15 +227,15 @@ def _await_octets(exchange: Erased, more_than: Int) raises -> MutOctets:
         if c[].ending.peer_ended:
             _check_end(c)
             return octets
-        if x[].stream.owes_notice():
+        if x[].stream.stop.is_due():
             # The function pauses: its output so far may be all.
-            x[].stream.was_told_idle = True
+            x[].stream.stop.was_told_idle = True
             _tell_stop(x)
         if x[].waiter:
             raise Error("http.busy another fiber reads")
         var fiber = waiting_fiber("read")
         x[].waiter = fiber
-        var result = fiber.wait(x[].stream.read_timeout_ms)
+        var result = fiber.wait(x[].stream.upgrade.read_timeout_ms)
         _check_not_over(x, request_id)
         x[].waiter = None
         if result == CANCELLED:
@@ -250,7 +257,7 @@ def _consume_octets(exchange: Erased, count: Int) raises:
 def _await_room(x: Exchange) raises:
     var c = connection_of(x)
     _check_peer(x)
-    if x[].stream.write_tells:
+    if x[].stream.stop.write_tells:
         _tell_stop(x)
     var request_id = x[].request_id
     while len(c[].outbox.output) >= stream_room(c):
@@ -298,11 +305,11 @@ def _check_peer(x: Exchange) raises:
 
 def _tell_stop(x: Exchange) raises:
     ref stream = x[].stream
-    if not stream.owes_notice():
+    if not stream.stop.is_due():
         return
     # After an upgrade, the function may answer in its protocol. A function
     # that writes a response has no more to say, and may ignore the stop.
-    stream.was_told = stream.status == Status.SWITCHING_PROTOCOLS
+    stream.stop.was_told = stream.status == Status.SWITCHING_PROTOCOLS
     raise Error(STOPPING)
 
 

@@ -149,6 +149,8 @@ struct Connection(TrivialRegisterPassable):
         stop_streams(c)
         if c[].deadline.wait == Wait.NEXT_REQUEST or c[].proxy.is_header_due:
             c[].deadline.wait = Wait.NOTHING
+        # A protocol may have told its peer of the end.
+        flush(c)
         self.settle()
 
     def abort(self):

@@ -129,12 +129,15 @@ def stop_stream(x: Exchange):
         x: The exchange, whose stream is open.
     """
     ref stream = x[].stream
-    stream.is_stopping = True
-    if not stream.is_endless:
+    stream.stop.is_stopping = True
+    if not stream.stop.is_endless:
         return
     if stream.status == Status.SWITCHING_PROTOCOLS:
         # It may end its protocol properly, so its waits continue.
-        stream.write_tells = not stream.has_read
+        stream.stop.write_tells = not stream.upgrade.has_read
+        if stream.upgrade.protocol:
+            var protocol = stream.upgrade.protocol.unsafe_value()
+            protocol.on_stop(protocol.state)
         _wake(x[].waiter)
     else:
         x[].fiber.value().cancel()

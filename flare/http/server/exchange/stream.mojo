@@ -6,7 +6,7 @@ and while the request still lives.
 
 from flare.core import PointerTo, equals_ignoring_case, write_escaped
 from flare.http.error_answer import error_answer
-from flare.http.exchange import Exchange, STOPPING
+from flare.http.exchange import Exchange, STOPPING, UpgradeState
 from flare.http.response import Response
 from flare.http.stream_response import (
     begin_stream,
@@ -58,11 +58,11 @@ def answer_with_stream(x: Exchange, var response: Response):
     var content = begin_stream(x, response^)
     ref stream = x[].stream
     stream.held_octets = held
-    stream.read_timeout_ms = w[].config.idle_timeout_ms
-    stream.is_endless = is_upgrade or _is_event_stream(stream.headers)
-    stream.is_stopping = w[].stopping
+    stream.upgrade = UpgradeState(w[].config.idle_timeout_ms)
+    stream.stop.is_endless = is_upgrade or _is_event_stream(stream.headers)
+    stream.stop.is_stopping = w[].stopping
     # After an upgrade, it may have a last word.
-    stream.write_tells = not is_upgrade
+    stream.stop.write_tells = not is_upgrade
     # From here on each read and each write has a deadline of its own.
     set_run_deadline(x[].fiber.value(), NO_DEADLINE)
     try:
@@ -150,6 +150,8 @@ def _break_off(x: Exchange, error: Error):
         answer(x, error_answer(x, status))
         return
     _record(x)
+    if x[].stream.upgrade.has_said_end:
+        return
     # The reset tells the peer that the answer is not whole. The output goes out
     # before it: earlier answers may be part of it.
     abort(c)
@@ -162,10 +164,10 @@ def _ends_for_stop(x: Exchange, error: Error) -> Bool:
         False if the stream is broken off like any other.
     """
     ref stream = x[].stream
-    if not stream.is_stopping or not stream.is_endless:
+    if not stream.stop.is_stopping or not stream.stop.is_endless:
         return False
     if x[].is_upgraded():
-        if not stream.was_told_idle or not _says_stopping(error):
+        if not stream.stop.was_told_idle or not _says_stopping(error):
             return False
         _record(x)
         return True

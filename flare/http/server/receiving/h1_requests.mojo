@@ -76,9 +76,8 @@ def advance(c: PointerTo[ConnectionState]) -> Bool:
     var x = c[].h1.exchange.unsafe_value()
     if x[].is_running():
         if x[].is_upgraded():
-            # The octets belong to the handler.
             if len(octets) > 0 or c[].ending.peer_ended:
-                _wake(x[].waiter)
+                _hand_over(x)
             return False
         if (
             x[].content.is_complete
@@ -95,6 +94,16 @@ def advance(c: PointerTo[ConnectionState]) -> Bool:
         return _handle(c, x, event)
     except e:
         return refuse(c, e)
+
+
+@always_inline
+def _hand_over(x: Exchange):
+    """Announces octets that belong to the handler of an upgraded request."""
+    if x[].waiter:
+        x[].waiter.unsafe_value().wake()
+    elif x[].stream.upgrade.protocol:
+        var protocol = x[].stream.upgrade.protocol.unsafe_value()
+        protocol.on_octets(protocol.state)
 
 
 @always_inline

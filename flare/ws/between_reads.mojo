@@ -1,0 +1,100 @@
+"""Acts for a WebSocket while no fiber receives, on the loop.
+
+A handler that waits for a database still answers pings, and its peer learns at
+once that the server stops.
+"""
+
+from flare.core import Erased
+from flare.http.exchange import UpgradedProtocol
+from flare.proto.ws import WsCloseCode, WsEvent
+
+from .sending import due_of, encode_close, encode_pong
+from .socket_state import (
+    Socket,
+    WsSocketState,
+    machine_of,
+    note_peer_close,
+    note_unit_end,
+)
+
+# Room for any control frame.
+comptime _CONTROL_OCTETS_MAX = 125
+
+
+def protocol_of(s: Socket) -> UpgradedProtocol:
+    """Returns the functions by which the connection calls a WebSocket.
+
+    Args:
+        s: The state.
+
+    Returns:
+        The functions, with the state.
+    """
+    return UpgradedProtocol(s.unsafe_bitcast[NoneType](), _on_octets, _on_stop)
+
+
+def _on_octets(state: Erased):
+    var s = state.unsafe_bitcast[WsSocketState]()
+    s[].receiving.awaits_pong = False
+    try:
+        while _answer_control_frame(s):
+            pass
+    except:
+        # The fiber that receives next meets the same error.
+        return
+
+
+def _answer_control_frame(s: Socket) raises -> Bool:
+    """Answers the control frame in front of the received octets.
+
+    Returns:
+        False if there is none, or no room for the answer. Data stay where they
+        are, so that the peer is held back.
+    """
+    var machine = machine_of(s)
+    var octets = s[].stream.unsafe_received()
+    if not machine.has_control_frame(octets):
+        return False
+    var room = s[].stream.unsafe_room()
+    var output = room.output
+    if s[].sending.is_busy:
+        output = due_of(s)
+        if len(output[]) > _CONTROL_OCTETS_MAX:
+            return False
+    elif room.octets < _CONTROL_OCTETS_MAX:
+        return False
+    var event: WsEvent
+    try:
+        event = machine.next_event(octets)
+    except e:
+        encode_close(s, e.close_code(), "", output)
+        s[].stream.announce_output()
+        return False
+    var payload = octets.unsafe_subspan(offset=event.start, length=event.length)
+    if not machine.is_receiving_message():
+        note_unit_end(s)
+    if event.kind == WsEvent.PING and machine.can_write():
+        encode_pong(s, payload, output)
+    elif event.kind == WsEvent.CLOSE:
+        note_peer_close(s, event.close_code, payload)
+        encode_close(s, event.close_code, "", output)
+    s[].stream.announce_output()
+    s[].stream.consume_octets(event.consumed)
+    return event.kind != WsEvent.CLOSE
+
+
+def _on_stop(state: Erased):
+    var s = state.unsafe_bitcast[WsSocketState]()
+    if s[].sending.is_busy:
+        s[].closing.has_to_say = True
+        return
+    if machine_of(s).has_sent_close():
+        return
+    try:
+        # A Close without a reason fits beside any output.
+        var output = s[].stream.unsafe_room().output
+        encode_close(s, WsCloseCode.GOING_AWAY, "", output)
+        s[].stream.announce_output()
+    except:
+        # The connection was lost: the fiber that receives next finds that.
+        return

@@ -1,0 +1,263 @@
+"""Defines the connection of a WebSocket, the same at both ends."""
+
+from flare.http.upgraded_stream import UpgradedStream
+from flare.json import ToJson, dumps
+from flare.proto.ws import WsCloseCode, WsFrameHead, WsOpcode
+
+from .frame import WsFrame
+from .message import WsMessage
+from .receiving import await_peer_close, receive_frame, receive_message
+from .sending import (
+    begin_sending,
+    end_sending,
+    write_close,
+    write_frame,
+    write_ping,
+    write_pong,
+)
+from .socket_state import machine_of, open_socket, socket_of
+
+
+@fieldwise_init
+struct WsConnection(TrivialRegisterPassable):
+    """A handle to an open WebSocket.
+
+    One fiber receives; any fiber of the same worker sends. Pings are answered,
+    and sent, while a fiber receives. At the end of the connection, every call
+    raises `ws.closed`, whose code tells why (`WsError.of`). A handler that ends
+    with this error has ended normally.
+
+    When the server stops, it sends a Close with 1001. Calls then raise
+    `ws.closed code=1001`.
+    """
+
+    var _stream: UpgradedStream
+
+    def recv_message(self) raises -> WsMessage:
+        """Receives the next message; waits for it.
+
+        Returns:
+            The message, which owns its octets.
+
+        Raises:
+            An error `ws.closed` at the end of the connection. If the peer was
+            at fault, `ws.protocol`, `ws.too_large` or `ws.timeout`; the
+            connection is closed then. `ws.busy` if another fiber receives.
+        """
+        var message = WsMessage()
+        self.recv_into(message)
+        return message^
+
+    def recv_into(self, mut message: WsMessage) raises:
+        """Receives the next message into the memory of an earlier one.
+
+        Args:
+            message: The message, which is replaced.
+
+        Raises:
+            The errors of `recv_message`.
+        """
+        var block = message.unsafe_block()
+        receive_message(self._stream, block)
+        message.is_text = block[].is_text
+        message.is_binary = not message.is_text
+
+    def __iter__(self) -> Self:
+        """Returns the messages of the connection.
+
+        Returns:
+            An iterator that ends with the connection, whatever the cause:
+            `close_code()` tells it.
+        """
+        return self
+
+    def __next__(mut self) raises StopIteration -> WsMessage:
+        """Receives the next message.
+
+        Returns:
+            The message.
+
+        Raises:
+            StopIteration: At the end of the connection.
+        """
+        try:
+            return self.recv_message()
+        except:
+            raise StopIteration()
+
+    def recv(self) raises -> WsFrame:
+        """Receives the next data frame, or the Close of the peer.
+
+        Returns:
+            A frame of text or binary data, or a continuation; or a Close, after
+            which every call raises `ws.closed`. Pings are answered and not
+            returned.
+
+        Raises:
+            The errors of `recv_message`.
+        """
+        var message = WsMessage()
+        try:
+            var end = receive_frame(self._stream, message.unsafe_block())
+            return WsFrame(
+                end.opcode, List[UInt8](message.octets()), fin=end.fin
+            )
+        except e:
+            var s = socket_of(self._stream)
+            if (
+                s[].closing.is_reported
+                or not machine_of(s).has_received_close()
+            ):
+                raise e
+            s[].closing.is_reported = True
+            return WsFrame.close(s[].closing.code, s[].closing.reason)
+
+    def send_frame(self, frame: WsFrame) raises:
+        """Sends one frame; waits for room.
+
+        Args:
+            frame: The frame. A message in several frames must be finished
+                before another one begins.
+
+        Raises:
+            An error `ws.bad_call` if the frame is not allowed now; `ws.closed`
+            if the connection is closed.
+        """
+        if frame.opcode == WsOpcode.CLOSE:
+            var payload = Span(frame.payload)
+            var code = WsCloseCode.NO_STATUS
+            if len(payload) >= 2:
+                code = UInt16(payload[0]) << 8 | UInt16(payload[1])
+                payload = payload[2:]
+            self.close(code, StringSlice(unsafe_from_utf8=payload))
+        elif frame.opcode == WsOpcode.PONG:
+            write_pong(self._stream, Span(frame.payload))
+        elif frame.opcode == WsOpcode.PING:
+            write_ping(self._stream, Span(frame.payload))
+        else:
+            self._send(
+                WsFrameHead(frame.opcode, len(frame.payload), fin=frame.fin),
+                Span(frame.payload),
+            )
+
+    def send_text(self, text: StringSlice) raises:
+        """Sends a text message; waits for room.
+
+        Args:
+            text: The text.
+
+        Raises:
+            An error `ws.closed` if the connection is closed.
+        """
+        self._send(WsOpcode.TEXT, text.as_bytes())
+
+    def send_binary(self, octets: Span[UInt8, _]) raises:
+        """Sends a binary message; waits for room.
+
+        Args:
+            octets: The octets.
+
+        Raises:
+            An error `ws.closed` if the connection is closed.
+        """
+        self._send(WsOpcode.BINARY, octets)
+
+    def send_json[T: ToJson](self, value: T) raises:
+        """Sends a value as JSON, in a text message.
+
+        Parameters:
+            T: The type of the value.
+
+        Args:
+            value: The value.
+
+        Raises:
+            An error `ws.closed` if the connection is closed.
+        """
+        self._send(WsOpcode.TEXT, dumps(value).as_bytes())
+
+    def send(self, message: WsMessage) raises:
+        """Sends a message, which may have been received.
+
+        Args:
+            message: The message.
+
+        Raises:
+            An error `ws.closed` if the connection is closed.
+        """
+        self._send(
+            WsOpcode.TEXT if message.is_text else WsOpcode.BINARY,
+            message.octets(),
+        )
+
+    def close(
+        self, code: UInt16 = WsCloseCode.NORMAL, reason: StringSlice = ""
+    ) raises:
+        """Sends a Close, and waits for that of the peer. A handler that returns
+        does the same with code 1000.
+
+        Args:
+            code: The code, one of `WsCloseCode`, or 3000 to 4999 for a code of
+                the program.
+            reason: The reason, at most 123 octets.
+
+        Raises:
+            An error `ws.bad_call` if code or reason are not valid.
+        """
+        if not self.is_open():
+            return
+        write_close(self._stream, code, reason)
+        _ = await_peer_close(self._stream)
+
+    def is_open(self) -> Bool:
+        """Returns whether messages may still be sent.
+
+        Returns:
+            False after a Close of either end, and after the connection was
+            lost.
+        """
+        var s = open_socket(self._stream)
+        return Bool(s) and s.value()[].closing.code == 0
+
+    def close_code(self) -> Optional[UInt16]:
+        """Returns why the connection is closed.
+
+        Returns:
+            The code of the first Close, 1005 for one without a code, 1006 if
+            the connection was lost; `None` while it is open.
+        """
+        var s = open_socket(self._stream)
+        if not s:
+            return WsCloseCode.ABNORMAL
+        var code = s.value()[].closing.code
+        return code if code != 0 else Optional[UInt16](None)
+
+    def close_reason(self) -> String:
+        """Returns the reason of the peer's Close.
+
+        Returns:
+            The text of the peer, which may contain anything; empty without one.
+        """
+        var s = open_socket(self._stream)
+        return s.value()[].closing.reason.copy() if s else String()
+
+    def protocol(self) -> String:
+        """Returns the agreed subprotocol.
+
+        Returns:
+            The name; empty if there is none.
+        """
+        var s = open_socket(self._stream)
+        return s.value()[].protocol.copy() if s else String()
+
+    def _send(self, opcode: UInt8, octets: Span[UInt8, _]) raises:
+        self._send(WsFrameHead(opcode, len(octets)), octets)
+
+    def _send(self, head: WsFrameHead, octets: Span[UInt8, _]) raises:
+        _ = begin_sending(self._stream)
+        try:
+            write_frame(self._stream, head, octets)
+        except e:
+            end_sending(self._stream)
+            raise e
+        end_sending(self._stream)

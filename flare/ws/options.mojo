@@ -1,0 +1,77 @@
+"""Defines the limits and choices of a server's WebSockets."""
+
+from flare.proto.ws import WsOrigins, WsServerPolicy
+
+comptime _PONG_TIMEOUT_MS = 20_000
+comptime _CLOSE_TIMEOUT_MS = 5_000
+comptime _MESSAGE_TIMEOUT_MS = 30_000
+# As for the content of requests.
+comptime _OCTETS_PER_SECOND_MIN = 240
+
+
+@fieldwise_init
+struct WsLimits(TrivialRegisterPassable):
+    """The limits of one connection."""
+
+    var max_message_size: Int
+    """The most octets of a received message."""
+    var ping_interval_ms: Int
+    """After which silence of the peer a ping is sent."""
+    var pong_timeout_ms: Int
+    """How long after the ping the peer may still be silent."""
+    var close_timeout_ms: Int
+    """How long an endpoint that has sent its Close waits for that of the peer.
+    """
+    var message_timeout_ms: Int
+    """How long a peer may take between two octets of a message."""
+    var octets_per_second_min: Int
+    """The lowest rate of an unfinished message."""
+
+
+struct WsOptions(Copyable, Movable):
+    """The limits and choices of a server's WebSockets."""
+
+    var policy: WsServerPolicy
+    """The handshakes that the server accepts."""
+    var limits: WsLimits
+    """The limits of each connection."""
+
+    def __init__(
+        out self,
+        *,
+        var protocols: List[String] = [],
+        var origins: WsOrigins = WsOrigins(),
+        max_message_size: Int = 1024 * 1024,
+        ping_interval_ms: Optional[Int] = 30_000,
+        pong_timeout_ms: Int = _PONG_TIMEOUT_MS,
+        close_timeout_ms: Int = _CLOSE_TIMEOUT_MS,
+        message_timeout_ms: Int = _MESSAGE_TIMEOUT_MS,
+    ):
+        """Creates options.
+
+        Args:
+            protocols: The subprotocols that the server speaks, the preferred
+                one first; each a token.
+            origins: The pages whose scripts may connect; by default those of
+                the host that the request is for. Clients that are no browsers
+                send no Origin, and are accepted.
+            max_message_size: The most octets of a received message. A larger
+                one closes the connection with 1009.
+            ping_interval_ms: After which silence of the peer a ping is sent;
+                `None` for never.
+            pong_timeout_ms: How long the peer may still be silent after a ping,
+                before the connection is closed with 1011.
+            close_timeout_ms: How long the server waits for the peer's Close
+                after it has sent its own.
+            message_timeout_ms: How long a peer may take between two octets of
+                an unfinished message, at 240 octets a second on average.
+        """
+        self.policy = WsServerPolicy(origins=origins^, protocols=protocols^)
+        self.limits = WsLimits(
+            max_message_size,
+            ping_interval_ms.or_else(Int.MAX),
+            pong_timeout_ms,
+            close_timeout_ms,
+            message_timeout_ms,
+            _OCTETS_PER_SECOND_MIN,
+        )

@@ -1,0 +1,299 @@
+"""Receives messages, and answers control frames on the way."""
+
+from flare.core import Buffer, PointerTo
+from flare.http.exchange import MutOctets, STOPPING
+from flare.http.upgraded_stream import UpgradedStream
+from flare.net import NetError
+from flare.proto.ws import (
+    WsCloseCode,
+    WsEvent,
+    WsOpcode,
+    WsRule,
+)
+
+from .error import WsError
+from .message import WsMessageState
+from .sending import write_close, write_ping, write_pong
+from .socket_state import (
+    Socket,
+    closed_error,
+    lose,
+    machine_of,
+    note_peer_close,
+    note_unit_end,
+    now_ms,
+    open_socket,
+    socket_of,
+)
+
+comptime _CONTROL_OCTETS_MAX = 125
+
+
+@fieldwise_init
+struct FrameEnd(TrivialRegisterPassable):
+    """The kind of a frame whose payload was received."""
+
+    var opcode: UInt8
+    """The kind, one of `WsOpcode`."""
+    var fin: Bool
+    """Whether it is the last frame of its message."""
+
+
+def receive_message(
+    stream: UpgradedStream, message: PointerTo[WsMessageState]
+) raises:
+    """Receives one message.
+
+    Args:
+        stream: The stream of the WebSocket.
+        message: Receives the octets.
+
+    Raises:
+        An error `ws.closed` at the end of the connection. If the peer is at
+        fault, `ws.protocol`, `ws.too_large` or `ws.timeout`, after the Close was
+        sent. `ws.busy` if another fiber receives.
+    """
+    _ = _receive_whole[False](stream, message)
+
+
+def receive_frame(
+    stream: UpgradedStream, message: PointerTo[WsMessageState]
+) raises -> FrameEnd:
+    """Receives one data frame.
+
+    Args:
+        stream: The stream of the WebSocket.
+        message: Receives the octets of the frame.
+
+    Returns:
+        The kind of the frame.
+
+    Raises:
+        The errors of `receive_message`.
+    """
+    return _receive_whole[True](stream, message)
+
+
+def await_peer_close(stream: UpgradedStream) -> Bool:
+    """Waits for the Close of the peer, after that of this endpoint was sent;
+    drops earlier data.
+
+    Args:
+        stream: The stream of the WebSocket.
+
+    Returns:
+        True if the Close has arrived. False if the connection was lost, the
+        time is up, or another fiber receives, which then gets the Close.
+    """
+    var s = open_socket(stream)
+    if not s or s.value()[].receiving.is_busy:
+        return False
+    s.value()[].receiving.is_busy = True
+    try:
+        while not machine_of(socket_of(stream)).has_received_close():
+            _drop_event(stream)
+    except:
+        _end_receiving(stream)
+        return False
+    _end_receiving(stream)
+    return True
+
+
+def _end_receiving(stream: UpgradedStream):
+    var s = open_socket(stream)
+    if s:
+        s.value()[].receiving.is_busy = False
+
+
+def _receive_whole[
+    by_frame: Bool
+](
+    stream: UpgradedStream, message: PointerTo[WsMessageState]
+) raises -> FrameEnd:
+    var s = socket_of(stream)
+    if s[].receiving.is_busy:
+        raise Error(WsError(WsError.BUSY, "another fiber receives"))
+    s[].receiving.is_busy = True
+    message[].octets.clear()
+    if len(s[].receiving.partial) > 0:
+        swap(message[].octets, s[].receiving.partial)
+        s[].receiving.partial = Buffer()
+    try:
+        var end = _receive[by_frame](stream, message)
+        _end_receiving(stream)
+        return end
+    except e:
+        _end_receiving(stream)
+        _keep(stream, message)
+        raise e
+
+
+def _keep(stream: UpgradedStream, message: PointerTo[WsMessageState]):
+    # If only the fiber's own deadline has passed, the rest of the message can
+    # still be received.
+    var s = open_socket(stream)
+    if s and s.value()[].closing.code == 0 and len(message[].octets) > 0:
+        swap(message[].octets, s.value()[].receiving.partial)
+
+
+def _receive[
+    by_frame: Bool
+](
+    stream: UpgradedStream, message: PointerTo[WsMessageState]
+) raises -> FrameEnd:
+    var opcode = WsOpcode.CONTINUATION
+    while True:
+        var s = socket_of(stream)
+        if s[].closing.code != 0:
+            raise closed_error(s)
+        var octets = _await_octets(stream, 0)
+        s = socket_of(stream)
+        var event = _event_in(stream, octets)
+        if event.kind == WsEvent.DATA:
+            message[].is_text = event.opcode == WsOpcode.TEXT
+            message[].octets.append(
+                octets.unsafe_subspan(offset=event.start, length=event.length)
+            )
+            stream.consume_octets(event.consumed)
+            if event.starts:
+                opcode = event.opcode
+            if event.ends:
+                note_unit_end(s)
+            if event.ends or (by_frame and event.ends_frame):
+                return FrameEnd(opcode, event.fin)
+            continue
+        _handle(stream, octets, event)
+
+
+def _drop_event(stream: UpgradedStream) raises:
+    var octets = _await_octets(stream, 0)
+    var event = _event_in(stream, octets)
+    if event.kind == WsEvent.DATA:
+        stream.consume_octets(event.consumed)
+    else:
+        _handle(stream, octets, event)
+
+
+def _event_in(stream: UpgradedStream, octets: MutOctets) raises -> WsEvent:
+    var machine = machine_of(socket_of(stream))
+    try:
+        return machine.next_event(octets)
+    except e:
+        write_close(stream, e.close_code(), "")
+        raise Error(
+            WsError(
+                WsError.TOO_LARGE if e.rule
+                == WsRule.MESSAGE_SIZE else WsError.PROTOCOL,
+                String(e.reason),
+                code=e.close_code(),
+            )
+        )
+
+
+def _handle(stream: UpgradedStream, octets: MutOctets, event: WsEvent) raises:
+    # A call that waits invalidates the octets.
+    var payload = Array[UInt8, _CONTROL_OCTETS_MAX](fill=0)
+    var count = event.length if event.kind != WsEvent.NEED_OCTETS else 0
+    for i in range(count):
+        payload[i] = octets[event.start + i]
+    var rest = len(octets) - event.consumed
+    stream.consume_octets(event.consumed)
+    var s = socket_of(stream)
+    if event.kind == WsEvent.NEED_OCTETS:
+        if rest > 0:
+            s[].receiving.is_unfinished = True
+        _ = _await_octets(stream, rest)
+        return
+    if not machine_of(s).is_receiving_message():
+        note_unit_end(s)
+    if event.kind == WsEvent.PING:
+        write_pong(stream, Span(payload)[:count])
+    elif event.kind == WsEvent.CLOSE:
+        note_peer_close(s, event.close_code, Span(payload)[:count])
+        write_close(stream, event.close_code, "")
+        raise closed_error(socket_of(stream))
+
+
+def _await_octets(stream: UpgradedStream, more_than: Int) raises -> MutOctets:
+    var s = socket_of(stream)
+    var was_open = s[].closing.code == 0
+    while True:
+        var began_ms = now_ms()
+        stream.set_read_timeout_ms(_timeout_ms(s, began_ms))
+        try:
+            var octets = stream.unsafe_await_octets(more_than=more_than)
+            s = socket_of(stream)
+            if len(octets) <= more_than:
+                lose(s)
+                raise closed_error(s)
+            _note_arrival(s, len(octets) - more_than, now_ms() - began_ms)
+            return octets
+        except e:
+            _recover(stream, e, began_ms)
+        s = socket_of(stream)
+        if was_open and s[].closing.code != 0:
+            raise closed_error(s)
+
+
+def _note_arrival(s: Socket, count: Int, elapsed_ms: Int):
+    ref receiving = s[].receiving
+    receiving.awaits_pong = False
+    if receiving.is_unfinished:
+        receiving.budget.credit(
+            count,
+            elapsed_ms,
+            s[].limits.octets_per_second_min,
+            s[].limits.message_timeout_ms,
+        )
+    elif machine_of(s).is_receiving_message():
+        receiving.is_unfinished = True
+
+
+def _timeout_ms(s: Socket, now: Int) -> Int:
+    if machine_of(s).has_sent_close():
+        return max(s[].closing.due_ms - now, 1)
+    if s[].receiving.is_unfinished:
+        return max(s[].receiving.budget.left_ms, 1)
+    if s[].receiving.awaits_pong:
+        return s[].limits.pong_timeout_ms
+    return s[].limits.ping_interval_ms
+
+
+def _recover(stream: UpgradedStream, error: Error, began_ms: Int) raises:
+    """Acts on the error of a read, and returns if another read may follow."""
+    var s = socket_of(stream)
+    if String(error).startswith(STOPPING):
+        write_close(stream, WsCloseCode.GOING_AWAY, "")
+        return
+    var net = NetError.of(error)
+    if not net or net.value().kind != NetError.TIMEOUT:
+        if WsError.of(error):
+            raise Error(error)
+        lose(s)
+        raise closed_error(s)
+    if now_ms() - began_ms < _timeout_ms(s, began_ms):
+        # A deadline that the program has set.
+        raise Error(error)
+    if machine_of(s).has_sent_close():
+        lose(s)
+        raise closed_error(s)
+    if s[].receiving.is_unfinished:
+        _give_up(
+            stream,
+            "a message was not completed in time",
+            WsCloseCode.POLICY_VIOLATION,
+        )
+    if s[].receiving.awaits_pong:
+        _give_up(stream, "the peer answers no ping", WsCloseCode.INTERNAL_ERROR)
+    s[].receiving.awaits_pong = True
+    s[].sending.pings += 1
+    var number = s[].sending.pings
+    var payload = Array[UInt8, 8](fill=0)
+    for i in range(8):
+        payload[i] = UInt8(number >> UInt64(56 - 8 * i) & 255)
+    write_ping(stream, Span(payload))
+
+
+def _give_up(stream: UpgradedStream, reason: StaticString, code: UInt16) raises:
+    write_close(stream, code, "")
+    raise Error(WsError(WsError.TIMEOUT, String(reason), code=code))

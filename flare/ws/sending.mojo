@@ -1,0 +1,307 @@
+"""Writes frames. Frames of different messages never interleave.
+
+A frame that finds no room parks its fiber within the frame. Meanwhile
+`is_busy` holds other fibers back, and control frames collect in `due`.
+"""
+
+from flare.core import Buffer, PointerTo
+from flare.http.exchange import OutputRoom, STOPPING
+from flare.http.upgraded_stream import UpgradedStream
+from flare.proto.ws import WsCloseCode, WsFrameHead
+from flare.runtime.fiber import Fiber
+from flare.runtime.wait import waiting_fiber
+
+from .error import WsError
+from .socket_state import (
+    Socket,
+    closed_error,
+    lose,
+    machine_of,
+    now_ms,
+    open_socket,
+    socket_of,
+)
+
+# Beyond that, a flood of pings is answered in part.
+comptime _DUE_OCTETS_MAX = 4096
+
+
+def begin_sending(stream: UpgradedStream) raises -> Socket:
+    """Waits until no other fiber writes, and holds other fibers back.
+
+    Args:
+        stream: The stream of the WebSocket.
+
+    Returns:
+        The state. `end_sending` must follow.
+
+    Raises:
+        An error `ws.closed` if the connection is closed.
+    """
+    var s = socket_of(stream)
+    while s[].sending.is_busy:
+        var fiber = waiting_fiber("ws.send")
+        s[].sending.waiters.append(fiber)
+        var result = fiber.wait()
+        s = socket_of(stream)
+        _forget(s, fiber)
+        if result < 0:
+            s[].sending.wake_next()
+            raise Error(WsError(WsError.CLOSED, "the fiber was cancelled"))
+    if s[].closing.code != 0:
+        s[].sending.wake_next()
+        raise closed_error(s)
+    s[].sending.is_busy = True
+    return s
+
+
+def end_sending(stream: UpgradedStream) raises:
+    """Writes control frames that became due, and lets other fibers write.
+
+    Args:
+        stream: The stream of the WebSocket.
+
+    Raises:
+        An error `ws.closed` if the connection was lost.
+    """
+    var state = open_socket(stream)
+    if not state:
+        return
+    var s = state.value()
+    s[].sending.is_busy = False
+    if len(s[].sending.due) > 0:
+        var due = Buffer()
+        swap(due, s[].sending.due)
+        write_octets(stream, due.span())
+        s = socket_of(stream)
+    if s[].closing.has_to_say:
+        s[].closing.has_to_say = False
+        write_close(stream, WsCloseCode.GOING_AWAY, "")
+        s = socket_of(stream)
+    s[].sending.wake_next()
+
+
+def write_frame(
+    stream: UpgradedStream, head: WsFrameHead, octets: Span[UInt8, _]
+) raises:
+    """Writes one data frame; waits for room.
+
+    Args:
+        stream: The stream of the WebSocket, between `begin_sending` and
+            `end_sending`.
+        head: The header; its length is that of the octets.
+        octets: The payload.
+
+    Raises:
+        An error `ws.closed` if the connection is closed or lost.
+    """
+    var taken = 0
+    var is_head_due = True
+    while is_head_due or taken < len(octets):
+        var room = await_room(stream, max(len(octets) - taken, 1))
+        var s = socket_of(stream)
+        if is_head_due:
+            # A Close may have been written while the fiber waited.
+            if s[].closing.code != 0:
+                raise closed_error(s)
+            try:
+                machine_of(s).write_frame_head(head, room.output)
+            except e:
+                raise Error(WsError(WsError.BAD_CALL, String(e.reason)))
+            is_head_due = False
+        var count = min(room.octets, len(octets) - taken)
+        machine_of(s).write_payload(
+            octets[taken : taken + count],
+            room.output,
+            mask=head.mask,
+            offset=taken,
+        )
+        taken += count
+        stream.announce_output()
+
+
+def write_octets(stream: UpgradedStream, octets: Span[UInt8, _]) raises:
+    """Writes encoded frames; waits for room.
+
+    Args:
+        stream: The stream of the WebSocket.
+        octets: The frames.
+
+    Raises:
+        An error `ws.closed` if the connection was lost.
+    """
+    var taken = 0
+    while taken < len(octets):
+        var room = await_room(stream, len(octets) - taken)
+        var count = min(room.octets, len(octets) - taken)
+        room.output[].append(octets[taken : taken + count])
+        taken += count
+        stream.announce_output()
+
+
+def write_pong(stream: UpgradedStream, payload: Span[UInt8, _]) raises:
+    """Answers a ping, if the connection is not closing.
+
+    Args:
+        stream: The stream of the WebSocket.
+        payload: The payload of the ping.
+
+    Raises:
+        An error `ws.closed` if the connection was lost.
+    """
+    var s = socket_of(stream)
+    if not machine_of(s).can_write():
+        return
+    if s[].sending.is_busy:
+        if len(s[].sending.due) > _DUE_OCTETS_MAX:
+            s[].sending.due.clear()
+        encode_pong(s, payload, due_of(s))
+        return
+    var room = await_room(stream, len(payload) + 1)
+    s = socket_of(stream)
+    if machine_of(s).can_write():
+        encode_pong(s, payload, room.output)
+        stream.announce_output()
+
+
+def write_ping(stream: UpgradedStream, payload: Span[UInt8, _]) raises:
+    """Sends a ping, unless a frame is being written: whether the peer takes it
+    shows as well whether the peer lives.
+
+    Args:
+        stream: The stream of the WebSocket.
+        payload: At most 125 octets.
+
+    Raises:
+        An error `ws.closed` if the connection is closed or lost; `ws.bad_call`
+        if the payload is too long.
+    """
+    var s = socket_of(stream)
+    if s[].closing.code != 0:
+        raise closed_error(s)
+    if s[].sending.is_busy:
+        return
+    var room = await_room(stream, len(payload) + 1)
+    s = socket_of(stream)
+    try:
+        machine_of(s).write_ping(payload, room.output)
+    except e:
+        raise Error(WsError(WsError.BAD_CALL, String(e.reason)))
+    stream.announce_output()
+
+
+def write_close(
+    stream: UpgradedStream, code: UInt16, reason: StringSlice
+) raises:
+    """Sends the Close of this endpoint, unless it was sent before. It follows
+    the frame in progress.
+
+    Args:
+        stream: The stream of the WebSocket.
+        code: The code; `WsCloseCode.NO_STATUS` for none.
+        reason: The reason.
+
+    Raises:
+        An error `ws.bad_call` if code or reason are not valid; `ws.closed` if
+        the connection was lost.
+    """
+    var s = socket_of(stream)
+    if machine_of(s).has_sent_close():
+        return
+    if s[].sending.is_busy:
+        encode_close(s, code, reason, due_of(s))
+        return
+    var room = await_room(stream, 128)
+    s = socket_of(stream)
+    encode_close(s, code, reason, room.output)
+    stream.announce_output()
+
+
+def await_room(stream: UpgradedStream, count: Int) raises -> OutputRoom:
+    """Waits for room in the output.
+
+    Args:
+        stream: The stream of the WebSocket.
+        count: How many octets are to be written.
+
+    Returns:
+        The room.
+
+    Raises:
+        An error `ws.closed` if the connection was lost.
+    """
+    while True:
+        try:
+            return stream.unsafe_await_room(count)
+        except e:
+            var s = socket_of(stream)
+            if String(e).startswith(STOPPING):
+                # The Close follows the frame in progress.
+                s[].closing.has_to_say = True
+                continue
+            lose(s)
+            raise closed_error(s)
+
+
+def encode_pong(
+    s: Socket, payload: Span[UInt8, _], output: PointerTo[Buffer]
+) raises:
+    """Appends a pong.
+
+    Args:
+        s: The state.
+        payload: The payload of the ping.
+        output: The destination.
+
+    Raises:
+        An error `ws.bad_call` if the connection is closing.
+    """
+    try:
+        machine_of(s).write_pong(payload, output)
+    except e:
+        raise Error(WsError(WsError.BAD_CALL, String(e.reason)))
+
+
+def encode_close(
+    s: Socket, code: UInt16, reason: StringSlice, output: PointerTo[Buffer]
+) raises:
+    """Appends the Close of this endpoint, from which on it waits for that of
+    the peer.
+
+    Args:
+        s: The state.
+        code: The code; `WsCloseCode.NO_STATUS` for none.
+        reason: The reason.
+        output: The destination.
+
+    Raises:
+        An error `ws.bad_call` if code or reason are not valid.
+    """
+    try:
+        _ = machine_of(s).write_close(code, reason, output)
+    except e:
+        raise Error(WsError(WsError.BAD_CALL, String(e.reason)))
+    if s[].closing.code == 0:
+        s[].closing.code = code
+    s[].closing.due_ms = now_ms() + s[].limits.close_timeout_ms
+    # A fiber that receives now waits for the Close only.
+    s[].stream.set_read_timeout_ms(s[].limits.close_timeout_ms)
+
+
+def due_of(s: Socket) -> PointerTo[Buffer]:
+    """Returns the control frames that follow the frame being written.
+
+    Args:
+        s: The state.
+
+    Returns:
+        The buffer.
+    """
+    return Pointer(to=s[].sending.due).unsafe_origin_cast[MutUntrackedOrigin]()
+
+
+def _forget(s: Socket, fiber: Fiber):
+    for i in range(len(s[].sending.waiters)):
+        if s[].sending.waiters[i] == fiber:
+            _ = s[].sending.waiters.pop(i)
+            return

@@ -1,0 +1,259 @@
+"""Stores the state of one WebSocket, at either end.
+
+The state lies beside the upgraded stream, which outlives its function only as
+an address: every access checks that the stream is still open.
+"""
+
+from flare.core import Buffer, PointerTo
+from flare.http.rate_budget import RateBudget
+from flare.http.upgraded_stream import UpgradedStream
+from flare.proto.ws import WsCloseCode, WsMachine, WsStage, WsState
+from flare.runtime.current import current_reactor
+from flare.runtime.fiber import Fiber
+
+from .error import WsError
+from .options import WsLimits
+
+
+struct WsClosing(Movable):
+    """How a WebSocket ends."""
+
+    var code: UInt16
+    """Why the connection is closed; 0 while it is open."""
+    var reason: String
+    """The reason that the peer gave."""
+    var is_reported: Bool
+    """Whether `recv` has returned the peer's Close."""
+    var due_ms: Int
+    """When the wait for the peer's Close is over."""
+    var has_to_say: Bool
+    """Whether the server stops, and the Close follows the frame being written.
+    """
+
+    def __init__(out self):
+        """Creates the state of an open WebSocket."""
+        self.code = 0
+        self.reason = String()
+        self.is_reported = False
+        self.due_ms = 0
+        self.has_to_say = False
+
+
+struct WsReceiving(Movable):
+    """The direction from the peer."""
+
+    var is_busy: Bool
+    """Whether a fiber receives."""
+    var awaits_pong: Bool
+    """Whether the peer was silent, and a ping was sent."""
+    var is_unfinished: Bool
+    """Whether part of a frame or of a message has arrived."""
+    var budget: RateBudget
+    """How long the peer may take for the rest of it."""
+    var partial: Buffer
+    """The octets of a message whose fiber stopped receiving because its own
+    deadline had passed.
+    """
+
+    def __init__(out self, message_timeout_ms: Int):
+        """Creates the state before the first octet.
+
+        Args:
+            message_timeout_ms: How long an unfinished message may pause.
+        """
+        self.is_busy = False
+        self.awaits_pong = False
+        self.is_unfinished = False
+        self.budget = RateBudget(message_timeout_ms)
+        self.partial = Buffer()
+
+
+struct WsSending(Movable):
+    """The direction to the peer."""
+
+    var is_busy: Bool
+    """Whether a frame, or a message in several frames, is being written."""
+    var pings: UInt64
+    """How many pings were sent."""
+    var waiters: List[Fiber]
+    """The fibers that wait until they may write."""
+    var due: Buffer
+    """Control frames that wait for the end of the frame being written."""
+
+    def __init__(out self):
+        """Creates the state before the first frame."""
+        self.is_busy = False
+        self.pings = 0
+        self.waiters = List[Fiber]()
+        self.due = Buffer()
+
+    def wake_next(self):
+        """Wakes the fiber that has waited longest, unless another writes."""
+        if not self.is_busy and len(self.waiters) > 0:
+            self.waiters[0].wake()
+
+    def wake_all(self):
+        """Wakes all fibers that wait until they may write."""
+        for fiber in self.waiters:
+            fiber.wake()
+
+
+struct WsSocketState(Movable):
+    """The state of one WebSocket."""
+
+    var machine: WsState
+    """The state of the protocol."""
+    var stream: UpgradedStream
+    """The octets of both directions."""
+    var limits: WsLimits
+    """The limits."""
+    var protocol: String
+    """The agreed subprotocol; empty if there is none."""
+    var closing: WsClosing
+    """How it ends."""
+    var receiving: WsReceiving
+    """The direction from the peer."""
+    var sending: WsSending
+    """The direction to the peer."""
+
+    def __init__(
+        out self,
+        role: UInt8,
+        stream: UpgradedStream,
+        limits: WsLimits,
+        var protocol: String,
+    ):
+        """Creates the state after the handshake.
+
+        Args:
+            role: The end of the connection, one of `WsRole`.
+            stream: The octets.
+            limits: The limits.
+            protocol: The agreed subprotocol, or an empty text.
+        """
+        self.machine = WsState(role, message_octets_max=limits.max_message_size)
+        self.stream = stream
+        self.limits = limits
+        self.protocol = protocol^
+        self.closing = WsClosing()
+        self.receiving = WsReceiving(limits.message_timeout_ms)
+        self.sending = WsSending()
+
+
+comptime Socket = PointerTo[WsSocketState]
+"""A pointer to the state of one WebSocket."""
+
+
+@always_inline
+def open_socket(stream: UpgradedStream) -> Optional[Socket]:
+    """Returns the state of a WebSocket.
+
+    Args:
+        stream: The stream of the WebSocket.
+
+    Returns:
+        The state; `None` after the function of the WebSocket has returned.
+    """
+    var state = stream.unsafe_protocol()
+    if not state:
+        return None
+    return state.unsafe_value().unsafe_bitcast[WsSocketState]()
+
+
+@always_inline
+def socket_of(stream: UpgradedStream) raises -> Socket:
+    """Returns the state of a WebSocket. Call it again after each wait.
+
+    Args:
+        stream: The stream of the WebSocket.
+
+    Returns:
+        The state.
+
+    Raises:
+        An error `ws.closed` after the function of the WebSocket has returned.
+    """
+    var found = open_socket(stream)
+    if not found:
+        raise Error(WsError(WsError.CLOSED, "the handler has returned"))
+    return found.unsafe_value()
+
+
+@always_inline
+def machine_of(s: Socket) -> WsMachine:
+    """Returns the machine of a WebSocket.
+
+    Args:
+        s: The state.
+
+    Returns:
+        A handle.
+    """
+    return WsMachine(
+        Pointer(to=s[].machine).unsafe_origin_cast[MutUntrackedOrigin]()
+    )
+
+
+def now_ms() -> Int:
+    """Returns the time of the thread's loop.
+
+    Returns:
+        The time in milliseconds; 0 on a thread without a loop.
+    """
+    var reactor = current_reactor()
+    return reactor.value().now_ms() if reactor else 0
+
+
+@no_inline
+def closed_error(s: Socket) -> Error:
+    """Returns the error of a call on a closed WebSocket.
+
+    Args:
+        s: The state, whose close code is set.
+
+    Returns:
+        The error `ws.closed`.
+    """
+    var machine = machine_of(s)
+    return Error(
+        WsError(
+            WsError.CLOSED,
+            code=s[].closing.code,
+            is_clean=machine.has_sent_close() and machine.has_received_close(),
+        )
+    )
+
+
+def lose(s: Socket):
+    """Notes that the connection ended without a Close.
+
+    Args:
+        s: The state.
+    """
+    if s[].closing.code == 0:
+        s[].closing.code = WsCloseCode.ABNORMAL
+    s[].machine.receiving = WsStage.FAILED
+
+
+def note_peer_close(s: Socket, code: UInt16, reason: Span[UInt8, _]):
+    """Notes the Close of the peer.
+
+    Args:
+        s: The state.
+        code: The code.
+        reason: The reason, checked to be UTF-8.
+    """
+    s[].closing.reason = String(StringSlice(unsafe_from_utf8=reason))
+    if s[].closing.code == 0:
+        s[].closing.code = code
+
+
+def note_unit_end(s: Socket):
+    """Notes that no part of a frame or of a message is waiting for its rest.
+
+    Args:
+        s: The state.
+    """
+    if s[].receiving.is_unfinished:
+        s[].receiving.is_unfinished = False
+        s[].receiving.budget = RateBudget(s[].limits.message_timeout_ms)

@@ -1,0 +1,107 @@
+"""Runs the function of a WebSocket on the fiber of its request."""
+
+from flare.core import PointerTo, heap_create, heap_destroy
+from flare.http.exchange import Exchange
+from flare.http.request import Request
+from flare.http.stream_function import ExchangeTask
+from flare.http.upgraded_stream import UpgradedStream
+from flare.proto.ws import WsCloseCode, WsRole
+
+from .between_reads import protocol_of
+from .connection import WsConnection
+from .error import WsError
+from .options import WsLimits
+from .receiving import await_peer_close
+from .sending import write_close
+from .socket_state import WsSocketState, machine_of, socket_of
+
+
+struct WsTask[F: def(Request, WsConnection) raises -> None](ExchangeTask):
+    """Owns the function of a WebSocket until it is over.
+
+    Parameters:
+        F: The type of the function.
+    """
+
+    var function: Self.F
+    """The function."""
+    var limits: WsLimits
+    """The limits of the connection."""
+    var protocol: String
+    """The agreed subprotocol; empty if there is none."""
+
+    def __init__(
+        out self, var function: Self.F, limits: WsLimits, var protocol: String
+    ):
+        """Takes ownership of a function.
+
+        Args:
+            function: The function.
+            limits: The limits of the connection.
+            protocol: The agreed subprotocol, or an empty text.
+        """
+        self.function = function^
+        self.limits = limits
+        self.protocol = protocol^
+
+    @staticmethod
+    def run(task: PointerTo[Self], exchange: Exchange) raises capturing:
+        """Calls the function, and closes the connection after it.
+
+        Args:
+            task: The function.
+            exchange: The exchange.
+
+        Raises:
+            The error of the function, unless it says that the connection is
+            closed.
+        """
+        var stream = UpgradedStream.begin(exchange)
+        var s = heap_create(
+            WsSocketState(
+                WsRole.SERVER, stream, task[].limits, task[].protocol.copy()
+            )
+        )
+        stream.unsafe_set_protocol(protocol_of(s))
+        var failure = Optional[Error](None)
+        try:
+            task[].function(
+                Request(unsafe_exchange=exchange), WsConnection(stream)
+            )
+        except e:
+            if not _is_of_peer(e):
+                failure = Error(e)
+        _ = _say_end(
+            stream,
+            WsCloseCode.INTERNAL_ERROR if failure else WsCloseCode.NORMAL,
+        )
+        if stream.is_open():
+            stream.unsafe_set_protocol(None)
+        # They find that the WebSocket is over.
+        s[].sending.wake_all()
+        heap_destroy(s)
+        if failure:
+            raise failure.take()
+
+
+def _is_of_peer(error: Error) -> Bool:
+    var own = WsError.of(error)
+    return Bool(own) and (
+        own.value().kind != WsError.BUSY
+        and own.value().kind != WsError.BAD_CALL
+    )
+
+
+def _say_end(stream: UpgradedStream, code: UInt16) -> Bool:
+    """Closes the connection, and returns whether the peer was told so."""
+    try:
+        if not machine_of(socket_of(stream)).has_failed():
+            write_close(stream, code, "")
+            # After a violation, the rest of the peer's octets has no meaning.
+            _ = await_peer_close(stream)
+        var is_told = machine_of(socket_of(stream)).has_sent_close()
+        if is_told:
+            stream.end_in_order()
+        return is_told
+    except:
+        return False

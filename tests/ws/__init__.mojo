@@ -1,0 +1,1 @@
+"""Tests of WebSockets on a simulated network."""

@@ -1,0 +1,27 @@
+"""Runs every test of `flare.ws` in one binary."""
+
+from std.testing import TestSuite
+
+from tests.ws import (
+    test_between_reads,
+    test_echo,
+    test_frame,
+    test_handshake,
+)
+
+
+def main() raises:
+    var failures = List[String]()
+    _run[test_between_reads.TESTS](failures)
+    _run[test_echo.TESTS](failures)
+    _run[test_frame.TESTS](failures)
+    _run[test_handshake.TESTS](failures)
+    if failures:
+        raise Error("\n".join(failures))
+
+
+def _run[tests: Tuple](mut failures: List[String]):
+    try:
+        TestSuite.discover_tests[tests]().run()
+    except e:
+        failures.append(String(e))

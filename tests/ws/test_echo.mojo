@@ -1,0 +1,221 @@
+"""Tests a WebSocket whose handler sends back what it receives."""
+
+from std.testing import assert_equal, assert_true
+
+from flare.http.server.config import ServerConfig
+from flare.http.server.records.log import LogSink
+from flare.runtime.wait import deadline_in
+from flare.testing.test_server import TestServer
+from flare.ws import (
+    WebSocket,
+    WsConnection,
+    WsError,
+    WsOpcode,
+)
+
+from .socket_peer import open_socket, received, send_close, send_frame
+
+
+def test_messages_are_echoed_and_the_close_is_answered() raises:
+    var server = _server()
+    var peer = open_socket(server)
+    send_frame(peer, 0x81, "hello")
+    send_frame(peer, 0x82, "abc")
+    assert_equal(received(server, peer), "81:5 hello 82:3 abc")
+    send_frame(peer, 0x81, "")
+    assert_equal(received(server, peer), "81:0")
+    send_frame(peer, 0x01, "he")
+    send_frame(peer, 0x89, "are you there")
+    assert_equal(received(server, peer), "8a:13 are you there")
+    send_frame(peer, 0x00, "l")
+    send_frame(peer, 0x80, "lo")
+    assert_equal(received(server, peer), "81:5 hello")
+    send_close(peer, 1000)
+    assert_equal(received(server, peer), "88:2 (1000)")
+    assert_true(peer.has_ended())
+    _end(server^)
+
+
+def test_message_longer_than_all_buffers_is_echoed() raises:
+    var server = _server()
+    var peer = open_socket(server)
+    send_frame(peer, 0x82, String("x") * 300_000)
+    assert_equal(received(server, peer), "82:300000")
+    send_frame(peer, 0x82, String("x") * 70_000)
+    send_frame(peer, 0x81, "next")
+    assert_equal(received(server, peer), "82:70000 81:4 next")
+    peer.close()
+    _end(server^)
+
+
+def test_violations_are_answered_with_their_close_code() raises:
+    var server = _server()
+    var rows: List[Tuple[UInt8, String, String]] = [
+        (UInt8(0x91), "a", "88:2 (1002)"),
+        (UInt8(0x83), "a", "88:2 (1002)"),
+        (UInt8(0x80), "a", "88:2 (1002)"),
+        (UInt8(0x09), "a", "88:2 (1002)"),
+        (UInt8(0x81), String(unsafe_from_utf8=[UInt8(0xFF)]), "88:2 (1007)"),
+        (UInt8(0x82), String("x") * 1_048_577, "88:2 (1009)"),
+        (UInt8(0x88), "a", "88:2 (1002)"),
+    ]
+    for row in rows:
+        var peer = open_socket(server)
+        send_frame(peer, row[0], row[1])
+        assert_equal(received(server, peer), row[2])
+        # What follows is dropped.
+        send_frame(peer, 0x81, "more")
+        peer.end_sending()
+        assert_equal(received(server, peer), "")
+        assert_true(peer.has_ended())
+    _end(server^)
+
+
+def test_silent_peer_is_asked_and_then_given_up() raises:
+    var server = _server()
+    var peer = open_socket(server)
+    server.advance(29_000)
+    assert_equal(received(server, peer), "")
+    server.advance(1_500)
+    assert_true(received(server, peer).startswith("89:8 "))
+    # Any octet is a sign of life.
+    server.advance(15_000)
+    send_frame(peer, 0x81, "hi")
+    assert_equal(received(server, peer), "81:2 hi")
+    server.advance(29_000)
+    assert_equal(received(server, peer), "")
+    server.advance(1_500)
+    assert_true(received(server, peer).startswith("89:8 "))
+    server.advance(19_000)
+    assert_equal(received(server, peer), "")
+    server.advance(1_500)
+    assert_equal(received(server, peer), "88:2 (1011)")
+    server.advance(10_000)
+    assert_equal(server.worker.state[].connections.lent(), 0)
+    _end(server^)
+
+
+def test_message_that_dribbles_is_given_up() raises:
+    var server = _server()
+    var peer = open_socket(server)
+    send_frame(peer, 0x01, "a")
+    for _ in range(40):
+        server.advance(1_000)
+        send_frame(peer, 0x00, "a")
+        server.settle()
+    assert_equal(received(server, peer), "88:2 (1008)")
+    peer.close()
+    _end(server^)
+
+
+def test_server_that_stops_says_so() raises:
+    var server = _server()
+    var peer = open_socket(server)
+    send_frame(peer, 0x01, "unfinished")
+    server.settle()
+    var idle = open_socket(server)
+    server.begin_stop()
+    assert_equal(received(server, peer), "88:2 (1001)")
+    assert_equal(received(server, idle), "88:2 (1001)")
+    send_close(peer, 1001)
+    send_close(idle, 1001)
+    server.settle()
+    assert_true(peer.has_ended())
+    assert_true(idle.has_ended())
+    server.stop()
+    assert_equal(server.remains(), "")
+
+
+def test_lost_peer_ends_the_handler() raises:
+    var server = _server()
+    for way in range(3):
+        var peer = open_socket(server)
+        send_frame(peer, 0x01, "a")
+        server.settle()
+        if way == 0:
+            peer.reset()
+        elif way == 1:
+            peer.close()
+        else:
+            peer.end_sending()
+        server.settle()
+        server.advance(6_000)
+        assert_equal(server.worker.state[].connections.lent(), 0)
+        assert_equal(server.worker.state[].streams, 0)
+    _end(server^)
+
+
+def test_deadline_of_the_program_leaves_the_connection_open() raises:
+    var server = TestServer(
+        WebSocket(_echo_with_deadlines),
+        config=ServerConfig(log=LogSink.nowhere()),
+    )
+    var peer = open_socket(server)
+    send_frame(peer, 0x01, "first ")
+    server.advance(150)
+    assert_equal(received(server, peer), "81:4 late")
+    send_frame(peer, 0x80, "second")
+    assert_equal(received(server, peer), "81:12 first second")
+    server.advance(150)
+    assert_equal(received(server, peer), "81:4 late")
+    peer.close()
+    _end(server^)
+
+
+def test_frames_and_messages_are_received_by_turns() raises:
+    var server = TestServer(
+        WebSocket(_echo_frames), config=ServerConfig(log=LogSink.nowhere())
+    )
+    var peer = open_socket(server)
+    send_frame(peer, 0x01, "one")
+    assert_equal(received(server, peer), "1:3 one")
+    send_frame(peer, 0x89, "")
+    send_frame(peer, 0x00, "two")
+    assert_equal(received(server, peer), "8a:0 0:3 two")
+    send_frame(peer, 0x80, "")
+    send_frame(peer, 0x82, "whole")
+    assert_equal(received(server, peer), "80:0 82:5 whole")
+    send_close(peer, 4000)
+    assert_equal(received(server, peer), "88:2 (4000)")
+    assert_true(peer.has_ended())
+    _end(server^)
+
+
+def _echo_with_deadlines(ws: WsConnection) raises:
+    while True:
+        try:
+            with deadline_in(100):
+                ws.send(ws.recv_message())
+        except e:
+            if WsError.of(e):
+                return
+            ws.send_text("late")
+            ws.send(ws.recv_message())
+
+
+def _echo_frames(ws: WsConnection) raises:
+    while True:
+        var frame = ws.recv()
+        if frame.opcode == WsOpcode.CLOSE:
+            assert_equal(Int(ws.close_code().value()), 4000)
+            return
+        ws.send_frame(frame)
+
+
+def _echo(ws: WsConnection) raises:
+    for message in ws:
+        ws.send(message)
+
+
+def _server() -> TestServer[WebSocket]:
+    return TestServer(
+        WebSocket(_echo), config=ServerConfig(log=LogSink.nowhere())
+    )
+
+
+def _end(var server: TestServer[WebSocket]) raises:
+    server.stop()
+    assert_equal(server.remains(), "")
+
+
+comptime TESTS = __functions_in_module()
