@@ -3,20 +3,10 @@
 
 from std.sys import argv
 
-from flare.http import (
-    HttpDate,
-    HttpServer,
-    Path,
-    Request,
-    Response,
-    ResponseStream,
-    Router,
-    ServerConfig,
-    ok,
-)
-from flare.net import SocketAddr
-from flare.runtime import BackendKind, sleep, unix_seconds
-from flare.ws import WebSocket, WsConnection, WsOptions
+from flare.http import HttpDate, ResponseStream
+from flare.prelude import *
+from flare.runtime import BackendKind, unix_seconds
+from flare.ws import WebSocket, WsCompression, WsConnection, WsOptions
 
 comptime OCTETS_MAX = 1 << 40
 comptime PIECE_OCTETS = 64 * 1024
@@ -106,7 +96,12 @@ def main() raises:
     router.post("/upload", upload)
     router.get[download]("/download/:octets")
     router.get("/clock", clock)
-    router.get("/ws", WebSocket(converse, WsOptions(max_message_size=16 << 20)))
+    var sockets = WsOptions(max_message_size=16 << 20)
+    router.get("/ws", WebSocket(converse, sockets.copy()))
+    sockets.compression = WsCompression.SHARED
+    router.get("/ws/deflate/shared", WebSocket(converse, sockets.copy()))
+    sockets.compression = WsCompression.DEDICATED
+    router.get("/ws/deflate", WebSocket(converse, sockets^))
     HttpServer.bind(
         SocketAddr.any_v4(UInt16(port)), ServerConfig(backend=backend)
     ).serve(router^, num_workers=workers)

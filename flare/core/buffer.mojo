@@ -257,6 +257,17 @@ struct Buffer(Movable, Sized):
             self._end = 0
 
     @always_inline
+    def shorten(mut self, count: Int):
+        """Drops octets from the end.
+
+        Args:
+            count: The number of octets; if it exceeds the length, all are
+                dropped.
+        """
+        debug_assert(count <= self._end - self._start, "shorten past start")
+        self._end = max(self._end - count, self._start)
+
+    @always_inline
     def clear(mut self):
         """Drops all octets and keeps the memory."""
         self._start = 0

@@ -7,7 +7,7 @@ thread without a recycler, blocks are allocated and freed.
 
 from .pointer import Erased, PointerTo, heap_create, heap_destroy
 
-comptime _KINDS = 4
+comptime _KINDS = 5
 comptime _BLOCKS_MAX = 256
 
 
@@ -24,6 +24,8 @@ struct BlockKind:
     """
     comptime MESSAGE = 3
     """A received message of a WebSocket."""
+    comptime CODECS = 4
+    """The codecs that the WebSockets of a thread share."""
 
 
 struct RecyclerState(Movable):

@@ -25,16 +25,18 @@ comptime _NAMES: List[StaticString] = [
     "inflateEnd",
     "inflateInit2_",
     "inflateReset",
+    "inflateResetKeep",
 ]
 comptime _LIBRARY = _Global["flare_zlib", _load_for_the_process]
 # One call counts its octets in 32 bits.
 comptime _CALL_OCTETS_MAX = 1 << 30
 comptime _DEFLATED = 8
-comptime _MEMORY_LEVEL = 8
 comptime _DEFAULT_STRATEGY = 0
 comptime _NO_FLUSH = c_int(0)
 comptime _SYNC_FLUSH = c_int(2)
 comptime _FINISH = c_int(4)
+# In `data_type`, after a block and before the next one.
+comptime _BETWEEN_BLOCKS = c_int(128)
 # Only the major version is compared.
 comptime _VERSION: StaticString = "1\0"
 
@@ -67,6 +69,20 @@ struct ZlibWindow:
     """RFC 1950."""
     comptime RAW = -15
     """RFC 1951, without a wrapping."""
+
+    @staticmethod
+    def raw(bits: Int) -> Int:
+        """Returns the raw format with a smaller window.
+
+        Args:
+            bits: The base-2 logarithm of the window, from 8 to decompress, and
+                from 9 to compress, to 15.
+
+        Returns:
+            The window bits.
+        """
+        debug_assert(8 <= bits <= 15, "a window of ", bits)
+        return -bits
 
 
 struct _CStream(Movable):
@@ -115,7 +131,7 @@ struct Zlib(TrivialRegisterPassable):
         """Starts to decompress.
 
         Args:
-            window: One of the constants of `ZlibWindow`.
+            window: One of the values of `ZlibWindow`.
 
         Returns:
             A stream, which the caller closes; none without memory.
@@ -137,12 +153,18 @@ struct Zlib(TrivialRegisterPassable):
         )
         return self._opened(stream, result, is_inflater=True)
 
-    def open_deflater(self, window: Int, level: Int) -> Optional[ZlibStream]:
+    def open_deflater(
+        self, window: Int, level: Int, *, memory_level: Int = 8
+    ) -> Optional[ZlibStream]:
         """Starts to compress.
 
+        A stream takes 2^(bits + 2) octets for a window of 2^bits, 2^(9 +
+        `memory_level`) more, and about 6 KiB.
+
         Args:
-            window: One of the constants of `ZlibWindow`.
+            window: One of the values of `ZlibWindow`.
             level: From 1, the fastest, to 9, the densest.
+            memory_level: From 1 to 9; zlib's own default is 8.
 
         Returns:
             A stream, which the caller closes; none without memory.
@@ -165,7 +187,7 @@ struct Zlib(TrivialRegisterPassable):
             c_int(level),
             c_int(_DEFLATED),
             c_int(window),
-            c_int(_MEMORY_LEVEL),
+            c_int(memory_level),
             c_int(_DEFAULT_STRATEGY),
             _version(),
             c_int(size_of[_CStream]()),
@@ -250,6 +272,23 @@ struct ZlibStream(TrivialRegisterPassable):
             _ = functions[].function["deflateReset", _EndFunction]()(
                 self._stream
             )
+
+    def continue_after_end(self):
+        """Makes a decoder that has read the end of its data ready for more,
+        which may refer back to octets before the end.
+        """
+        _ = self._library.functions[].function[
+            "inflateResetKeep", _EndFunction
+        ]()(self._stream)
+
+    def is_between_blocks(self) -> Bool:
+        """Returns whether a decoder has read a whole block, and nothing after
+        it.
+
+        Returns:
+            False within a block, before the first one, and after the end.
+        """
+        return self._stream[].data_type & _BETWEEN_BLOCKS != 0
 
     def close(self):
         """Frees the stream.

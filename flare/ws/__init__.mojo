@@ -2,6 +2,7 @@
 
 from flare.proto.ws import WsCloseCode, WsOpcode, WsOrigins
 
+from .compression import WsCompression
 from .connection import WsConnection
 from .error import WsError
 from .frame import WsDecodedFrame, WsFrame

@@ -4,6 +4,7 @@ from flare.http.upgraded_stream import UpgradedStream
 from flare.json import ToJson, dumps
 from flare.proto.ws import WsCloseCode, WsFrameHead, WsOpcode
 
+from .deflating import compresses, write_compressed
 from .frame import WsFrame
 from .message import WsMessage
 from .receiving import await_peer_close, receive_frame, receive_message
@@ -91,7 +92,8 @@ struct WsConnection(TrivialRegisterPassable):
         Returns:
             A frame of text or binary data, or a continuation; or a Close, after
             which every call raises `ws.closed`. Pings are answered and not
-            returned.
+            returned. A compressed message is one frame, however its sender has
+            divided it.
 
         Raises:
             The errors of `recv_message`.
@@ -140,29 +142,35 @@ struct WsConnection(TrivialRegisterPassable):
                 Span(frame.payload),
             )
 
-    def send_text(self, text: StringSlice) raises:
+    def send_text(self, text: StringSlice, *, compress: Bool = True) raises:
         """Sends a text message; waits for room.
 
         Args:
             text: The text.
+            compress: Whether the message may be compressed, if both ends agreed
+                on it and it has at least 256 octets. Pass False for a secret
+                beside text that others choose: the length reveals it.
 
         Raises:
             An error `ws.closed` if the connection is closed.
         """
-        self._send(WsOpcode.TEXT, text.as_bytes())
+        self._send(WsOpcode.TEXT, text.as_bytes(), compress)
 
-    def send_binary(self, octets: Span[UInt8, _]) raises:
+    def send_binary(
+        self, octets: Span[UInt8, _], *, compress: Bool = True
+    ) raises:
         """Sends a binary message; waits for room.
 
         Args:
             octets: The octets.
+            compress: Whether the message may be compressed; see `send_text`.
 
         Raises:
             An error `ws.closed` if the connection is closed.
         """
-        self._send(WsOpcode.BINARY, octets)
+        self._send(WsOpcode.BINARY, octets, compress)
 
-    def send_json[T: ToJson](self, value: T) raises:
+    def send_json[T: ToJson](self, value: T, *, compress: Bool = True) raises:
         """Sends a value as JSON, in a text message.
 
         Parameters:
@@ -170,17 +178,19 @@ struct WsConnection(TrivialRegisterPassable):
 
         Args:
             value: The value.
+            compress: Whether the message may be compressed; see `send_text`.
 
         Raises:
             An error `ws.closed` if the connection is closed.
         """
-        self._send(WsOpcode.TEXT, dumps(value).as_bytes())
+        self._send(WsOpcode.TEXT, dumps(value).as_bytes(), compress)
 
-    def send(self, message: WsMessage) raises:
+    def send(self, message: WsMessage, *, compress: Bool = True) raises:
         """Sends a message, which may have been received.
 
         Args:
             message: The message.
+            compress: Whether the message may be compressed; see `send_text`.
 
         Raises:
             An error `ws.closed` if the connection is closed.
@@ -188,6 +198,7 @@ struct WsConnection(TrivialRegisterPassable):
         self._send(
             WsOpcode.TEXT if message.is_text else WsOpcode.BINARY,
             message.octets(),
+            compress,
         )
 
     def close(
@@ -250,8 +261,19 @@ struct WsConnection(TrivialRegisterPassable):
         var s = open_socket(self._stream)
         return s.value()[].protocol.copy() if s else String()
 
-    def _send(self, opcode: UInt8, octets: Span[UInt8, _]) raises:
-        self._send(WsFrameHead(opcode, len(octets)), octets)
+    def _send(
+        self, opcode: UInt8, octets: Span[UInt8, _], compress: Bool
+    ) raises:
+        if not compress or not compresses(self._stream, len(octets)):
+            self._send(WsFrameHead(opcode, len(octets)), octets)
+            return
+        _ = begin_sending(self._stream)
+        try:
+            write_compressed(self._stream, opcode, octets)
+        except e:
+            end_sending(self._stream)
+            raise e
+        end_sending(self._stream)
 
     def _send(self, head: WsFrameHead, octets: Span[UInt8, _]) raises:
         _ = begin_sending(self._stream)

@@ -9,11 +9,13 @@ from flare.http.stream_function import StreamFunction
 from flare.message import Status
 from flare.proto.ws import (
     WsHandshakeError,
+    WsRole,
     WsServerAnswer,
     answer_handshake,
 )
 
 from .connection import WsConnection
+from .message_deflate import AgreedDeflate
 from .options import WsOptions
 from .task import WsTask
 
@@ -54,15 +56,28 @@ def websocket[
     var answer: WsServerAnswer
     try:
         answer = answer_handshake(
-            exchange[].head, exchange[].window(), options.policy
+            exchange[].head,
+            exchange[].window(),
+            options.policy,
+            options.compression.policy(),
         )
     except e:
         return _refusal(e)
+    var deflate = AgreedDeflate()
+    if answer.deflate:
+        deflate = AgreedDeflate(
+            WsRole.SERVER,
+            answer.deflate.value(),
+            options.compression,
+            message_octets_max=options.limits.max_message_size,
+        )
     var response = Response(
         Status.SWITCHING_PROTOCOLS,
         Body(
             stream=StreamFunction(
-                WsTask[F](function^, options.limits, answer.protocol.copy())
+                WsTask[F](
+                    function^, options.limits, answer.protocol.copy(), deflate^
+                )
             )
         ),
     )

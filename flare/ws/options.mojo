@@ -2,6 +2,8 @@
 
 from flare.proto.ws import WsOrigins, WsServerPolicy
 
+from .compression import WsCompression
+
 comptime _PONG_TIMEOUT_MS = 20_000
 comptime _CLOSE_TIMEOUT_MS = 5_000
 comptime _MESSAGE_TIMEOUT_MS = 30_000
@@ -35,6 +37,8 @@ struct WsOptions(Copyable, Movable):
     """The handshakes that the server accepts."""
     var limits: WsLimits
     """The limits of each connection."""
+    var compression: WsCompression
+    """How messages are compressed."""
 
     def __init__(
         out self,
@@ -46,6 +50,7 @@ struct WsOptions(Copyable, Movable):
         pong_timeout_ms: Int = _PONG_TIMEOUT_MS,
         close_timeout_ms: Int = _CLOSE_TIMEOUT_MS,
         message_timeout_ms: Int = _MESSAGE_TIMEOUT_MS,
+        compression: WsCompression = WsCompression.OFF,
     ):
         """Creates options.
 
@@ -65,8 +70,11 @@ struct WsOptions(Copyable, Movable):
                 after it has sent its own.
             message_timeout_ms: How long a peer may take between two octets of
                 an unfinished message, at 240 octets a second on average.
+            compression: How messages are compressed if the client offers it;
+                by default not at all.
         """
         self.policy = WsServerPolicy(origins=origins^, protocols=protocols^)
+        self.compression = compression
         self.limits = WsLimits(
             max_message_size,
             ping_interval_ms.or_else(Int.MAX),

@@ -8,9 +8,11 @@ from flare.proto.ws import (
     WsCloseCode,
     WsEvent,
     WsOpcode,
+    WsProtocolError,
     WsRule,
 )
 
+from .deflating import inflate_kept, inflate_piece, yield_after_inflating
 from .error import WsError
 from .message import WsMessageState
 from .sending import write_close, write_ping, write_pong
@@ -151,6 +153,11 @@ def _receive[
         var event = _event_in(stream, octets)
         if event.kind == WsEvent.DATA:
             message[].is_text = event.opcode == WsOpcode.TEXT
+            if event.is_compressed:
+                _inflate(stream, octets, event, message)
+                if event.ends:
+                    return FrameEnd(event.opcode, True)
+                continue
             message[].octets.append(
                 octets.unsafe_subspan(offset=event.start, length=event.length)
             )
@@ -179,15 +186,56 @@ def _event_in(stream: UpgradedStream, octets: MutOctets) raises -> WsEvent:
     try:
         return machine.next_event(octets)
     except e:
-        write_close(stream, e.close_code(), "")
-        raise Error(
-            WsError(
-                WsError.TOO_LARGE if e.rule
-                == WsRule.MESSAGE_SIZE else WsError.PROTOCOL,
-                String(e.reason),
-                code=e.close_code(),
-            )
+        var failure = _refuse(stream, e)
+        raise failure^
+
+
+def _inflate(
+    stream: UpgradedStream,
+    octets: MutOctets,
+    event: WsEvent,
+    message: PointerTo[WsMessageState],
+) raises:
+    var content = Pointer(to=message[].octets).unsafe_origin_cast[
+        MutUntrackedOrigin
+    ]()
+    var s = socket_of(stream)
+    var is_inflated: Bool
+    try:
+        is_inflated = inflate_piece(
+            s,
+            octets.unsafe_subspan(offset=event.start, length=event.length),
+            event,
+            content,
         )
+    except e:
+        var failure = _refuse(stream, e)
+        raise failure^
+    stream.consume_octets(event.consumed)
+    if event.ends:
+        note_unit_end(s)
+    if is_inflated:
+        yield_after_inflating(s)
+    elif event.ends:
+        try:
+            inflate_kept(stream, content)
+        except e:
+            var failure = _refuse(stream, e)
+            raise failure^
+
+
+def _refuse(stream: UpgradedStream, error: WsProtocolError) raises -> Error:
+    # Sends the Close that answers a violation by the peer.
+    machine_of(socket_of(stream)).stop_receiving()
+    write_close(stream, error.close_code(), "")
+    return Error(
+        WsError(
+            WsError.TOO_LARGE if error.rule
+            == WsRule.MESSAGE_SIZE else WsError.PROTOCOL,
+            String(error.reason),
+            code=error.close_code(),
+        )
+    )
 
 
 def _handle(stream: UpgradedStream, octets: MutOctets, event: WsEvent) raises:

@@ -12,6 +12,7 @@ from flare.runtime.current import current_reactor
 from flare.runtime.fiber import Fiber
 
 from .error import WsError
+from .message_deflate import MessageDeflate
 from .options import WsLimits
 
 
@@ -109,6 +110,9 @@ struct WsSocketState(Movable):
     """The limits."""
     var protocol: String
     """The agreed subprotocol; empty if there is none."""
+    var deflate: Optional[MessageDeflate]
+    """How messages are compressed, if both ends agreed on it. The owner of the
+    socket closes it."""
     var closing: WsClosing
     """How it ends."""
     var receiving: WsReceiving
@@ -122,6 +126,7 @@ struct WsSocketState(Movable):
         stream: UpgradedStream,
         limits: WsLimits,
         var protocol: String,
+        deflate: Optional[MessageDeflate] = None,
     ):
         """Creates the state after the handshake.
 
@@ -130,11 +135,17 @@ struct WsSocketState(Movable):
             stream: The octets.
             limits: The limits.
             protocol: The agreed subprotocol, or an empty text.
+            deflate: How messages are compressed, if they may be.
         """
-        self.machine = WsState(role, message_octets_max=limits.max_message_size)
+        self.machine = WsState(
+            role,
+            message_octets_max=limits.max_message_size,
+            can_compress=Bool(deflate),
+        )
         self.stream = stream
         self.limits = limits
         self.protocol = protocol^
+        self.deflate = deflate
         self.closing = WsClosing()
         self.receiving = WsReceiving(limits.message_timeout_ms)
         self.sending = WsSending()

@@ -10,6 +10,7 @@ from flare.proto.ws import WsCloseCode, WsRole
 from .between_reads import protocol_of
 from .connection import WsConnection
 from .error import WsError
+from .message_deflate import AgreedDeflate
 from .options import WsLimits
 from .receiving import await_peer_close
 from .sending import write_close
@@ -29,9 +30,15 @@ struct WsTask[F: def(Request, WsConnection) raises -> None](ExchangeTask):
     """The limits of the connection."""
     var protocol: String
     """The agreed subprotocol; empty if there is none."""
+    var deflate: AgreedDeflate
+    """How messages are compressed, if both ends agreed on it."""
 
     def __init__(
-        out self, var function: Self.F, limits: WsLimits, var protocol: String
+        out self,
+        var function: Self.F,
+        limits: WsLimits,
+        var protocol: String,
+        var deflate: AgreedDeflate,
     ):
         """Takes ownership of a function.
 
@@ -39,10 +46,12 @@ struct WsTask[F: def(Request, WsConnection) raises -> None](ExchangeTask):
             function: The function.
             limits: The limits of the connection.
             protocol: The agreed subprotocol, or an empty text.
+            deflate: How messages are compressed.
         """
         self.function = function^
         self.limits = limits
         self.protocol = protocol^
+        self.deflate = deflate^
 
     @staticmethod
     def run(task: PointerTo[Self], exchange: Exchange) raises capturing:
@@ -59,7 +68,11 @@ struct WsTask[F: def(Request, WsConnection) raises -> None](ExchangeTask):
         var stream = UpgradedStream.begin(exchange)
         var s = heap_create(
             WsSocketState(
-                WsRole.SERVER, stream, task[].limits, task[].protocol.copy()
+                WsRole.SERVER,
+                stream,
+                task[].limits,
+                task[].protocol.copy(),
+                task[].deflate.handle(),
             )
         )
         stream.unsafe_set_protocol(protocol_of(s))
@@ -82,6 +95,18 @@ struct WsTask[F: def(Request, WsConnection) raises -> None](ExchangeTask):
         heap_destroy(s)
         if failure:
             raise failure.take()
+
+    @staticmethod
+    def held_octets(task: PointerTo[Self]) -> Int:
+        """Returns how much memory the task retains until it ends.
+
+        Args:
+            task: The task.
+
+        Returns:
+            The memory that was reserved for compression.
+        """
+        return task[].deflate.reserved_octets()
 
 
 def _is_of_peer(error: Error) -> Bool:

@@ -53,6 +53,10 @@ def test_a_buffer_agrees_with_a_list_of_octets() raises:
             elif random.chance(10):
                 buffer.clear()
                 model.clear()
+            else:
+                var count = random.between(0, min(len(model), 5))
+                buffer.shorten(count)
+                model.shrink(len(model) - count)
             grown += 1 if buffer.capacity() > capacity else 0
             _assert_same(buffer, model)
     assert_true(grown > 400 and compacted > 400)

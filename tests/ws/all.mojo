@@ -4,6 +4,8 @@ from std.testing import TestSuite
 
 from tests.ws import (
     test_between_reads,
+    test_codecs,
+    test_compression,
     test_echo,
     test_frame,
     test_handshake,
@@ -13,6 +15,8 @@ from tests.ws import (
 def main() raises:
     var failures = List[String]()
     _run[test_between_reads.TESTS](failures)
+    _run[test_codecs.TESTS](failures)
+    _run[test_compression.TESTS](failures)
     _run[test_echo.TESTS](failures)
     _run[test_frame.TESTS](failures)
     _run[test_handshake.TESTS](failures)

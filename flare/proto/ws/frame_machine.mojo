@@ -65,6 +65,12 @@ struct WsMachine(TrivialRegisterPassable):
         """
         return has_control_frame(self.state, window)
 
+    def stop_receiving(self):
+        """Makes the machine drop all later octets, because the owner has found
+        a violation in the content of a message.
+        """
+        self.state[].receiving = WsStage.FAILED
+
     def write_frame_head(
         self, head: WsFrameHead, output: PointerTo[Buffer]
     ) raises WsProtocolError:

@@ -121,6 +121,36 @@ def answer_handshake[
     Raises:
         WsHandshakeError: If the server must refuse, with the status.
     """
+    return answer_handshake(head, octets, policy, policy.deflate)
+
+
+def answer_handshake[
+    origin: ImmOrigin
+](
+    head: Head,
+    octets: Span[UInt8, origin],
+    policy: WsServerPolicy,
+    deflate_policy: Optional[DeflatePolicy],
+) raises WsHandshakeError -> WsServerAnswer:
+    """Checks a request and returns its answer, with a compression that depends
+    on the time.
+
+    Parameters:
+        origin: The origin of the octets.
+
+    Args:
+        head: The head of the request.
+        octets: The window in which the head was reported.
+        policy: The handshakes that the server accepts.
+        deflate_policy: How messages may be compressed, instead of the choice of
+            the policy.
+
+    Returns:
+        The answer.
+
+    Raises:
+        WsHandshakeError: If the server must refuse, with the status.
+    """
     var fields = head.fields(octets)
     _check_request(head, fields)
     if not policy.origins.accept(fields, head.authority(octets)):
@@ -129,7 +159,7 @@ def answer_handshake[
     if not is_key(key):
         raise WsHandshakeError.malformed("no key, or a malformed one")
     var protocol = _choose_protocol(fields, policy.protocols)
-    var deflate = choose_deflate(fields, policy.deflate)
+    var deflate = choose_deflate(fields, deflate_policy)
     return WsServerAnswer(accept_value(key), protocol^, deflate)
 
 

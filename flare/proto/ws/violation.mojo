@@ -34,6 +34,7 @@ comptime _ROWS: List[_Row] = [
     _Row("a text is not UTF-8", WsCloseCode.INVALID_DATA),
     _Row("a message exceeds the limit", WsCloseCode.TOO_LARGE),
     _Row("too many frames without data", WsCloseCode.POLICY_VIOLATION),
+    _Row("a message that cannot be inflated", WsCloseCode.INVALID_DATA),
 ]
 comptime _COUNT = len(_ROWS)
 comptime _PHRASES = _phrases()
@@ -94,6 +95,8 @@ struct WsRule(Equatable, TrivialRegisterPassable):
     """The limit of the endpoint on messages."""
     comptime EMPTY_FRAMES = Self(16)
     """The limit on frames without data in one message."""
+    comptime DEFLATE = Self(17)
+    """RFC 7692 section 7.2.2: a compressed message is deflate data."""
     comptime NONE = Self(255)
     """No rule of the protocol: the caller is at fault."""
     comptime COUNT = _COUNT
