@@ -7,6 +7,7 @@ from flare.runtime.current import current_fiber
 
 from .deflater import Deflater
 from .error import WsError
+from .inflater import Inflater
 from .message import WsMessage
 from .message_deflate import MessageDeflate
 from .sending import write_frame
@@ -110,8 +111,11 @@ def inflate_piece(
     event: WsEvent,
     content: PointerTo[Buffer],
 ) raises WsProtocolError -> Bool:
-    """Inflates a piece of a compressed message, or keeps it until the message
-    is whole. It does not wait.
+    """Inflates a message, or keeps a piece of one until it is whole. It does
+    not wait.
+
+    A few octets may inflate to megabytes. So a message that does not end
+    occupies memory only for the octets that have arrived.
 
     Args:
         s: The state of the WebSocket.
@@ -131,29 +135,19 @@ def inflate_piece(
     var check = deflate.check()
     if event.starts:
         check[].begin(is_text=event.opcode == WsOpcode.TEXT)
-    var before = len(content[])
-    if not deflate.shares_inflater():
-        var own = deflate.own_inflater()
-        if not own:
-            raise _no_memory()
-        if event.starts:
-            own.unsafe_value().begin_message()
-        own.unsafe_value().inflate(piece, check, content)
-        if event.ends:
-            own.unsafe_value().end_message(check, content)
-    elif event.starts and event.ends:
-        var lent = _lend_inflater()
-        try:
-            lent.inflater.begin_message()
-            lent.inflater.inflate(piece, check, content)
-            lent.inflater.end_message(check, content)
-        except e:
-            lent.give_back()
-            raise e
-        lent.give_back()
-    else:
+    if not (event.starts and event.ends):
         deflate.state[].kept.append(piece)
         return False
+    var before = len(content[])
+    var borrowed = _BorrowedInflater.of(deflate)
+    try:
+        borrowed.inflater.begin_message()
+        borrowed.inflater.inflate(piece, check, content)
+        borrowed.inflater.end_message(check, content)
+    except e:
+        borrowed.give_back()
+        raise e
+    borrowed.give_back()
     deflate.state[].octets_of_turn += len(content[]) - before
     return True
 
@@ -178,13 +172,13 @@ def inflate_kept(
     var deflate = s.unsafe_value()[].deflate.value()
     var kept = Buffer()
     swap(kept, deflate.state[].kept)
-    var lent = _lend_inflater()
+    var borrowed = _BorrowedInflater.of(deflate)
     try:
-        _inflate_kept(stream, deflate, lent, kept, content)
+        _inflate_kept(stream, deflate, borrowed, kept, content)
     except e:
-        lent.give_back()
+        borrowed.give_back()
         raise e
-    lent.give_back()
+    borrowed.give_back()
 
 
 def yield_after_inflating(s: Socket):
@@ -201,31 +195,57 @@ def yield_after_inflating(s: Socket):
             _yield()
 
 
+@fieldwise_init
+struct _BorrowedInflater(TrivialRegisterPassable):
+    # Either that of the connection, or one of the thread.
+    var inflater: Inflater
+    var may_yield: Bool
+    var is_shared: Bool
+
+    @staticmethod
+    def of(deflate: MessageDeflate) raises WsProtocolError -> Self:
+        if deflate.shares_inflater():
+            var lent = LentInflater.lend()
+            if lent:
+                ref l = lent.unsafe_value()
+                return Self(l.inflater, l.may_yield, True)
+        else:
+            var own = deflate.own_inflater()
+            if own:
+                return Self(own.unsafe_value(), True, False)
+        raise WsProtocolError.local("no memory to inflate a message")
+
+    def give_back(self):
+        # One of a connection may be gone with it.
+        if self.is_shared:
+            LentInflater(self.inflater, self.may_yield).give_back()
+
+
 def _inflate_kept(
     stream: UpgradedStream,
     deflate: MessageDeflate,
-    lent: LentInflater,
+    borrowed: _BorrowedInflater,
     kept: Buffer,
     content: PointerTo[Buffer],
 ) raises WsProtocolError:
     var check = deflate.check()
     var turn_began = len(content[])
     var taken = 0
-    lent.inflater.begin_message()
+    borrowed.inflater.begin_message()
     while taken < len(kept):
         var count = min(_SLICE_OCTETS, len(kept) - taken)
-        lent.inflater.inflate(
+        borrowed.inflater.inflate(
             kept.span()[taken : taken + count], check, content
         )
         taken += count
-        if lent.may_yield and len(content[]) - turn_began >= _TURN_OCTETS:
+        if borrowed.may_yield and len(content[]) - turn_began >= _TURN_OCTETS:
             turn_began = len(content[])
             _yield()
             # The function of the WebSocket may have returned, and another
             # fiber is receiving.
             if not open_socket(stream):
                 raise _ended()
-    lent.inflater.end_message(check, content)
+    borrowed.inflater.end_message(check, content)
 
 
 def _deflate(
@@ -251,21 +271,10 @@ def _deflate(
             _ = socket_of(stream)
 
 
-def _lend_inflater() raises WsProtocolError -> LentInflater:
-    var lent = LentInflater.lend()
-    if not lent:
-        raise _no_memory()
-    return lent.value()
-
-
 def _yield():
     var fiber = current_fiber()
     if fiber:
         fiber.value().yield_turn()
-
-
-def _no_memory() -> WsProtocolError:
-    return WsProtocolError.local("no memory to inflate a message")
 
 
 def _ended() -> WsProtocolError:

@@ -38,8 +38,7 @@ struct MessageDeflateState(Movable):
     var check: WsMessageCheck
     """The size and the text of the message that is inflated."""
     var kept: Buffer
-    """The octets of an unfinished message that a shared decompressor will
-    inflate."""
+    """The compressed octets of an unfinished message."""
     var reserved_octets: Int
     """The memory that the connection has reserved."""
     var octets_of_turn: Int

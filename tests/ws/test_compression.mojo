@@ -209,6 +209,22 @@ def test_violations_are_answered_with_their_close_code() raises:
         _end(server^)
 
 
+def test_unfinished_message_is_not_inflated() raises:
+    for compression in materialize[_BOTH]():
+        var server = _server(compression)
+        var peer = DeflatePeer(server)
+        var bomb = peer.codecs.deflate(
+            Span(List[UInt8](length=1 << 21, fill=97))
+        )
+        peer.peer.send(Span(_frame(0x41, Span(bomb))))
+        send_frame(peer.peer, 0x89, "p")
+        assert_equal(peer.received(server), "8a:1 p")
+        send_frame(peer.peer, 0x80, "")
+        assert_equal(peer.received(server), "88:2 (1009)")
+        peer.peer.close()
+        _end(server^)
+
+
 def test_memory_of_dedicated_compressors_is_bounded() raises:
     # Two connections fit.
     var server = _server(WsCompression.dedicated(octets_max=2 * _MEMORY_OF_ONE))
