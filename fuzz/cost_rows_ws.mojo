@@ -1,15 +1,17 @@
 """Feeds frames of a WebSocket, and the lists of its handshake."""
 
-from flare.core import heap_create, heap_destroy
+from flare.core import Buffer, heap_create, heap_destroy
 from flare.message import FieldLine
 from flare.proto.ws import (
     DeflatePolicy,
     WsEvent,
     WsMachine,
+    WsMessageCheck,
     WsRole,
     WsState,
     choose_deflate,
 )
+from flare.ws.inflater import Inflater
 
 from .cost_row import CostRow, numbered, repeated, section_of
 
@@ -29,6 +31,8 @@ def ws_rows() -> List[CostRow]:
         CostRow("WebSocket: octet by octet", 1 << 16, _text, _one_by_one),
         CostRow("WebSocket: short fragments", 1 << 16, _short, _all_at_once),
         CostRow("WebSocket: pings in it", 1 << 16, _pings, _all_at_once),
+        CostRow("WebSocket: final blocks", 1 << 16, _final_blocks, _inflate),
+        CostRow("WebSocket: compressed", 1 << 16, _final_blocks, _inflate_each),
         CostRow("WebSocket: parameters", 1 << 14, parameters, _extensions),
         CostRow("WebSocket: quoted values", 1 << 14, quotes, _extensions),
     ]
@@ -85,6 +89,34 @@ def _feed(octets: List[UInt8], piece: Int) raises:
     heap_destroy(state)
     if start < len(arrived):
         raise Error("not read to its end")
+
+
+def _final_blocks(octets: Int) raises -> List[UInt8]:
+    # Empty ones: the decompressor begins anew behind each.
+    var made: List[UInt8] = []
+    while len(made) < octets:
+        made.extend([0x03, 0x00])
+    return made^
+
+
+def _inflate(octets: List[UInt8]) raises:
+    _inflate_pieces(octets, len(octets))
+
+
+def _inflate_each(octets: List[UInt8]) raises:
+    _inflate_pieces(octets, 1)
+
+
+def _inflate_pieces(octets: List[UInt8], piece: Int) raises:
+    var inflater = Inflater.open(window_bits=15, keeps_context=True).value()
+    var check = heap_create(WsMessageCheck(_OCTETS_MAX))
+    var content = heap_create(Buffer())
+    for start in range(0, len(octets), piece):
+        inflater.inflate(Span(octets)[start : start + piece], check, content)
+    inflater.end_message(check, content)
+    inflater.close()
+    heap_destroy(check)
+    heap_destroy(content)
 
 
 def _extensions(octets: List[UInt8]) raises:
