@@ -10,6 +10,28 @@ from flare.ws import WebSocket, WsCompression, WsConnection, WsOptions
 
 comptime OCTETS_MAX = 1 << 40
 comptime PIECE_OCTETS = 64 * 1024
+comptime CHAT_PAGE = """<!doctype html>
+<meta charset="utf-8"><title>Chat</title>
+<form><input name="text" autofocus autocomplete="off"><button>Send</button></form>
+<ol></ol>
+<script>
+const room = location.hash.slice(1) || "lobby";
+const list = document.querySelector("ol"), form = document.querySelector("form");
+const address = new URL("/chat/" + encodeURIComponent(room), location.href);
+address.protocol = address.protocol.replace("http", "ws");
+address.hash = "";
+const show = (text) => { const line = document.createElement("li"); line.textContent = text; list.append(line); };
+let socket, wait = 100;
+function connect() {
+  socket = new WebSocket(address);
+  socket.onopen = () => { wait = 100; show("(connected)"); };
+  socket.onmessage = (event) => show(event.data);
+  socket.onclose = () => { setTimeout(connect, wait); wait = Math.min(2 * wait, 5000); };
+}
+form.onsubmit = (event) => { event.preventDefault(); socket.send(form.text.value); form.reset(); };
+connect();
+</script>
+"""
 
 
 def home(req: Request) raises -> Response:
@@ -72,6 +94,18 @@ def converse(ws: WsConnection) raises:
         ws.send(ws.recv_message())
 
 
+def chat(req: Request, ws: WsConnection) raises:
+    var room = req.param("room")
+    ws.subscribe(room)
+    for message in ws:
+        if message.is_text:
+            ws.publish(room, message.as_text(), including_self=True)
+
+
+def chat_page(req: Request) raises -> Response:
+    return ok_html(CHAT_PAGE)
+
+
 def main() raises:
     var port, workers, backend = 8080, 1, BackendKind.AUTOMATIC
     var options = argv()
@@ -96,6 +130,8 @@ def main() raises:
     router.post("/upload", upload)
     router.get[download]("/download/:octets")
     router.get("/clock", clock)
+    router.get("/chat", chat_page)
+    router.get("/chat/:room", WebSocket(chat))
     var sockets = WsOptions(max_message_size=16 << 20)
     router.get("/ws", WebSocket(converse, sockets.copy()))
     sockets.compression = WsCompression.SHARED

@@ -91,7 +91,8 @@ struct CarrierFunctions(TrivialRegisterPassable):
     """Drops octets after an upgrade from the front of the unconsumed ones."""
     var await_room: def(Erased, Int) raises thin -> OutputRoom
     """Returns room for at most a number of octets after an upgrade, and parks
-    while there is none. With 0, it returns at once.
+    while there is none. With 0 or less, it returns at once, and reserves memory
+    for the negated number of octets if there is any room.
     """
     var announce_output: def(Erased) thin -> None
     """Called when octets were appended to the output after an upgrade."""
@@ -155,6 +156,10 @@ struct UpgradedProtocol(TrivialRegisterPassable):
     """The first argument of the functions."""
     var on_octets: def(Erased) thin -> None
     """Called on the loop when octets have arrived and no fiber reads them. It
+    must not wait.
+    """
+    var on_room: def(Erased) thin -> None
+    """Called on the loop when octets were sent and no fiber waits for room. It
     must not wait.
     """
     var on_stop: def(Erased) thin -> None

@@ -197,12 +197,16 @@ struct UpgradedStream(Reader, TaskStream, Writer):
             .await_room(self._exchange.unsafe_bitcast[NoneType](), count)
         )
 
-    def unsafe_room(self) raises -> OutputRoom:
+    def unsafe_room(self, count: Int = 0) raises -> OutputRoom:
         """Returns the output and how much it takes, without a wait.
 
+        Args:
+            count: How many octets are to be appended.
+
         Returns:
-            The output; its `octets` may be 0. The framing of a short message
-            fits even then.
+            The output. Its `octets` are 0 if there is no room for all of them,
+            unless the output is empty. The framing of a short message fits even
+            then.
 
         Raises:
             An error `http.content cut off` if the peer left;
@@ -211,7 +215,7 @@ struct UpgradedStream(Reader, TaskStream, Writer):
         Safety:
             As for `unsafe_await_room`.
         """
-        return self.unsafe_await_room(0)
+        return self.unsafe_await_room(-count)
 
     def announce_output(self) raises:
         """Makes the connection send the octets appended to its output.

@@ -7,6 +7,8 @@ from .connection import WsConnection
 from .error import WsError
 from .frame import WsDecodedFrame, WsFrame
 from .handler import WebSocket, websocket
+from .hub import WsHub, WsOverflow
 from .message import WsMessage
 from .options import WsOptions
 from .server import WsServer
+from .statistics import WsStatistics

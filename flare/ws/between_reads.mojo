@@ -8,6 +8,7 @@ from flare.core import Erased
 from flare.http.exchange import UpgradedProtocol
 from flare.proto.ws import WsCloseCode, WsEvent
 
+from .held import send_held
 from .sending import due_of, encode_close, encode_pong
 from .socket_state import (
     Socket,
@@ -30,7 +31,9 @@ def protocol_of(s: Socket) -> UpgradedProtocol:
     Returns:
         The functions, with the state.
     """
-    return UpgradedProtocol(s.unsafe_bitcast[NoneType](), _on_octets, _on_stop)
+    return UpgradedProtocol(
+        s.unsafe_bitcast[NoneType](), _on_octets, _on_room, _on_stop
+    )
 
 
 def _on_octets(state: Erased):
@@ -81,6 +84,12 @@ def _answer_control_frame(s: Socket) raises -> Bool:
     s[].stream.announce_output()
     s[].stream.consume_octets(event.consumed)
     return event.kind != WsEvent.CLOSE
+
+
+def _on_room(state: Erased):
+    var s = state.unsafe_bitcast[WsSocketState]()
+    if len(s[].broadcast.held) > 0:
+        send_held(s)
 
 
 def _on_stop(state: Erased):

@@ -6,6 +6,7 @@ from flare.proto.ws import WsCloseCode, WsFrameHead, WsOpcode
 
 from .deflating import compresses, write_compressed
 from .frame import WsFrame
+from .hub import WsOverflow
 from .message import WsMessage
 from .receiving import await_peer_close, receive_frame, receive_message
 from .sending import (
@@ -17,6 +18,7 @@ from .sending import (
     write_pong,
 )
 from .socket_state import machine_of, open_socket, socket_of
+from .subscriber import publish, subscribe, unsubscribe
 
 
 @fieldwise_init
@@ -219,6 +221,86 @@ struct WsConnection(TrivialRegisterPassable):
             return
         write_close(self._stream, code, reason)
         _ = await_peer_close(self._stream)
+
+    def subscribe(
+        self, topic: StringSlice, overflow: UInt8 = WsOverflow.CLOSE
+    ) raises:
+        """Subscribes to a topic, until the connection ends.
+
+        Args:
+            topic: The name of the topic, at most 255 octets.
+            overflow: The way to treat a peer that reads slower than the topic
+                sends, one of `WsOverflow`.
+
+        Raises:
+            An error `ws.bad_call` if the name is too long, for the 65th
+            subscription, and at a client; `ws.closed` if the connection has
+            ended.
+        """
+        subscribe(self._stream, topic, overflow)
+
+    def unsubscribe(self, topic: StringSlice) raises:
+        """Ends a subscription, if there is one.
+
+        Args:
+            topic: The name of the topic.
+
+        Raises:
+            An error `ws.closed` if the connection has ended.
+        """
+        unsubscribe(self._stream, topic)
+
+    def publish(
+        self,
+        topic: StringSlice,
+        text: StringSlice,
+        *,
+        including_self: Bool = False,
+    ) raises:
+        """Sends a text message to the subscribers of a topic, on all workers.
+        It never waits: a slow subscriber is treated as its `overflow` says.
+
+        Args:
+            topic: The name of the topic.
+            text: The text, at most 256 KiB.
+            including_self: Whether this connection gets it too, if it has
+                subscribed.
+
+        Raises:
+            An error `ws.bad_call` if name or text are too long; `ws.closed` if
+            the connection has ended.
+        """
+        publish(
+            self._stream, topic, WsOpcode.TEXT, text.as_bytes(), including_self
+        )
+
+    def publish_binary(
+        self,
+        topic: StringSlice,
+        octets: Span[UInt8, _],
+        *,
+        including_self: Bool = False,
+    ) raises:
+        """Sends a binary message to the subscribers of a topic.
+
+        Args:
+            topic: The name of the topic.
+            octets: The octets, at most 256 KiB.
+            including_self: As for `publish`.
+
+        Raises:
+            The errors of `publish`.
+        """
+        publish(self._stream, topic, WsOpcode.BINARY, octets, including_self)
+
+    def skipped(self) -> Int:
+        """Returns how many messages of topics this connection did not get.
+
+        Returns:
+            The number, for subscriptions that skip or take the latest message.
+        """
+        var s = open_socket(self._stream)
+        return s.value()[].broadcast.skipped if s else 0
 
     def is_open(self) -> Bool:
         """Returns whether messages may still be sent.

@@ -76,7 +76,11 @@ def websocket[
         Body(
             stream=StreamFunction(
                 WsTask[F](
-                    function^, options.limits, answer.protocol.copy(), deflate^
+                    function^,
+                    options.limits,
+                    answer.protocol.copy(),
+                    options.hub,
+                    deflate^,
                 )
             )
         ),

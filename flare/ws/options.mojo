@@ -3,10 +3,12 @@
 from flare.proto.ws import WsOrigins, WsServerPolicy
 
 from .compression import WsCompression
+from .hub import WsHub
 
 comptime _PONG_TIMEOUT_MS = 20_000
 comptime _CLOSE_TIMEOUT_MS = 5_000
 comptime _MESSAGE_TIMEOUT_MS = 30_000
+comptime _HELD_OCTETS_MAX = 256 * 1024
 # As for the content of requests.
 comptime _OCTETS_PER_SECOND_MIN = 240
 
@@ -28,6 +30,8 @@ struct WsLimits(TrivialRegisterPassable):
     """How long a peer may take between two octets of a message."""
     var octets_per_second_min: Int
     """The lowest rate of an unfinished message."""
+    var held_octets_max: Int
+    """The most octets of topics that wait for a slow subscriber."""
 
 
 struct WsOptions(Copyable, Movable):
@@ -39,6 +43,8 @@ struct WsOptions(Copyable, Movable):
     """The limits of each connection."""
     var compression: WsCompression
     """How messages are compressed."""
+    var hub: WsHub
+    """The topics and statistics of the connections."""
 
     def __init__(
         out self,
@@ -51,6 +57,8 @@ struct WsOptions(Copyable, Movable):
         close_timeout_ms: Int = _CLOSE_TIMEOUT_MS,
         message_timeout_ms: Int = _MESSAGE_TIMEOUT_MS,
         compression: WsCompression = WsCompression.OFF,
+        held_octets_max: Int = _HELD_OCTETS_MAX,
+        var hub: WsHub = WsHub(),
     ):
         """Creates options.
 
@@ -72,6 +80,9 @@ struct WsOptions(Copyable, Movable):
                 an unfinished message, at 240 octets a second on average.
             compression: How messages are compressed if the client offers it;
                 by default not at all.
+            held_octets_max: The most octets of topics that wait for a slow
+                subscriber, beside the 64 KiB of its output.
+            hub: The topics and statistics; give several routes the same one.
         """
         self.policy = WsServerPolicy(origins=origins^, protocols=protocols^)
         self.compression = compression
@@ -82,4 +93,6 @@ struct WsOptions(Copyable, Movable):
             close_timeout_ms,
             message_timeout_ms,
             _OCTETS_PER_SECOND_MIN,
+            held_octets_max,
         )
+        self.hub = hub^

@@ -2,6 +2,7 @@
 
 from flare.core import Buffer, PointerTo
 from flare.http.exchange import MutOctets, STOPPING
+from flare.http.server.records.statistics import count
 from flare.http.upgraded_stream import UpgradedStream
 from flare.net import NetError
 from flare.proto.ws import (
@@ -27,6 +28,7 @@ from .socket_state import (
     open_socket,
     socket_of,
 )
+from .statistics import count_received
 
 comptime _CONTROL_OCTETS_MAX = 125
 
@@ -123,6 +125,13 @@ def _receive_whole[
     try:
         var end = _receive[by_frame](stream, message)
         _end_receiving(stream)
+        s = socket_of(stream)
+        if s[].broadcast.worker:
+            count_received(
+                s[].broadcast.worker.unsafe_value().statistics(),
+                len(message[].octets),
+                end.fin,
+            )
         return end
     except e:
         _end_receiving(stream)
@@ -143,7 +152,6 @@ def _receive[
 ](
     stream: UpgradedStream, message: PointerTo[WsMessageState]
 ) raises -> FrameEnd:
-    var opcode = WsOpcode.CONTINUATION
     while True:
         var s = socket_of(stream)
         if s[].closing.code != 0:
@@ -163,10 +171,12 @@ def _receive[
             )
             stream.consume_octets(event.consumed)
             if event.starts:
-                opcode = event.opcode
+                s[].receiving.opcode = event.opcode
             if event.ends:
                 note_unit_end(s)
             if event.ends or (by_frame and event.ends_frame):
+                var opcode = s[].receiving.opcode
+                s[].receiving.opcode = WsOpcode.CONTINUATION
                 return FrameEnd(opcode, event.fin)
             continue
         _handle(stream, octets, event)
@@ -332,6 +342,8 @@ def _recover(stream: UpgradedStream, error: Error, began_ms: Int) raises:
             WsCloseCode.POLICY_VIOLATION,
         )
     if s[].receiving.awaits_pong:
+        if s[].broadcast.worker:
+            count(s[].broadcast.worker.value().statistics()[].pings_lost)
         _give_up(stream, "the peer answers no ping", WsCloseCode.INTERNAL_ERROR)
     s[].receiving.awaits_pong = True
     s[].sending.pings += 1

@@ -12,6 +12,7 @@ from flare.runtime.fiber import Fiber
 from flare.runtime.wait import waiting_fiber
 
 from .error import WsError
+from .held import send_held
 from .socket_state import (
     Socket,
     closed_error,
@@ -21,6 +22,7 @@ from .socket_state import (
     open_socket,
     socket_of,
 )
+from .statistics import count_sent
 
 # Beyond that, a flood of pings is answered in part.
 comptime _DUE_OCTETS_MAX = 4096
@@ -78,6 +80,8 @@ def end_sending(stream: UpgradedStream) raises:
         s[].closing.has_to_say = False
         write_close(stream, WsCloseCode.GOING_AWAY, "")
         s = socket_of(stream)
+    if len(s[].broadcast.held) > 0:
+        send_held(s)
     s[].sending.wake_next()
 
 
@@ -118,6 +122,13 @@ def write_frame(
         )
         taken += count
         stream.announce_output()
+    var s = socket_of(stream)
+    if s[].broadcast.worker:
+        count_sent(
+            s[].broadcast.worker.unsafe_value().statistics(),
+            len(octets),
+            head.fin,
+        )
 
 
 def write_octets(stream: UpgradedStream, octets: Span[UInt8, _]) raises:

@@ -7,13 +7,16 @@ an address: every access checks that the stream is still open.
 from flare.core import Buffer, PointerTo
 from flare.http.rate_budget import RateBudget
 from flare.http.upgraded_stream import UpgradedStream
-from flare.proto.ws import WsCloseCode, WsMachine, WsStage, WsState
+from flare.proto.ws import WsCloseCode, WsMachine, WsOpcode, WsStage, WsState
 from flare.runtime.current import current_reactor
 from flare.runtime.fiber import Fiber
 
 from .error import WsError
+from .hub import WsHub
+from .hub_worker import HubWorker, Subscription
 from .message_deflate import MessageDeflate
 from .options import WsLimits
+from .publication import Publication
 
 
 struct WsClosing(Movable):
@@ -51,6 +54,8 @@ struct WsReceiving(Movable):
     """Whether part of a frame or of a message has arrived."""
     var budget: RateBudget
     """How long the peer may take for the rest of it."""
+    var opcode: UInt8
+    """The kind of the frame being received."""
     var partial: Buffer
     """The octets of a message whose fiber stopped receiving because its own
     deadline had passed.
@@ -66,6 +71,7 @@ struct WsReceiving(Movable):
         self.awaits_pong = False
         self.is_unfinished = False
         self.budget = RateBudget(message_timeout_ms)
+        self.opcode = WsOpcode.CONTINUATION
         self.partial = Buffer()
 
 
@@ -99,6 +105,51 @@ struct WsSending(Movable):
             fiber.wake()
 
 
+struct WsBroadcast(Movable):
+    """The topics of a WebSocket."""
+
+    var hub: WsHub
+    """The hub of the server."""
+    var worker: Optional[HubWorker]
+    """The worker of the WebSocket in the hub; `None` at a client."""
+    var number: UInt64
+    """The number of the WebSocket as a sender; 0 until it publishes."""
+    var subscriptions: List[PointerTo[Subscription]]
+    """The subscriptions."""
+    var held: List[Publication]
+    """The messages for which there was no room."""
+    var held_octets: Int
+    """The octets of these messages."""
+    var skipped: Int
+    """How many messages the WebSocket did not get, because it is slow."""
+
+    def __init__(out self, hub: WsHub, worker: Optional[HubWorker]):
+        """Creates the state of a WebSocket without subscriptions.
+
+        Args:
+            hub: The hub.
+            worker: Its worker of the calling thread.
+        """
+        self.hub = hub
+        self.worker = worker
+        self.number = 0
+        self.subscriptions = List[PointerTo[Subscription]]()
+        self.held = List[Publication]()
+        self.held_octets = 0
+        self.skipped = 0
+
+
+@fieldwise_init
+struct WsAgreement(Movable):
+    """The choices on which both ends agreed in the handshake."""
+
+    var protocol: String
+    """The subprotocol; empty if there is none."""
+    var deflate: Optional[MessageDeflate]
+    """How messages are compressed, if they may be. The owner of the socket
+    closes it."""
+
+
 struct WsSocketState(Movable):
     """The state of one WebSocket."""
 
@@ -119,14 +170,16 @@ struct WsSocketState(Movable):
     """The direction from the peer."""
     var sending: WsSending
     """The direction to the peer."""
+    var broadcast: WsBroadcast
+    """The topics."""
 
     def __init__(
         out self,
         role: UInt8,
         stream: UpgradedStream,
         limits: WsLimits,
-        var protocol: String,
-        deflate: Optional[MessageDeflate] = None,
+        var agreement: WsAgreement,
+        var broadcast: WsBroadcast,
     ):
         """Creates the state after the handshake.
 
@@ -134,21 +187,22 @@ struct WsSocketState(Movable):
             role: The end of the connection, one of `WsRole`.
             stream: The octets.
             limits: The limits.
-            protocol: The agreed subprotocol, or an empty text.
-            deflate: How messages are compressed, if they may be.
+            agreement: The result of the handshake.
+            broadcast: The topics.
         """
         self.machine = WsState(
             role,
             message_octets_max=limits.max_message_size,
-            can_compress=Bool(deflate),
+            can_compress=Bool(agreement.deflate),
         )
         self.stream = stream
         self.limits = limits
-        self.protocol = protocol^
-        self.deflate = deflate
+        self.protocol = agreement.protocol.copy()
+        self.deflate = agreement.deflate
         self.closing = WsClosing()
         self.receiving = WsReceiving(limits.message_timeout_ms)
         self.sending = WsSending()
+        self.broadcast = broadcast^
 
 
 comptime Socket = PointerTo[WsSocketState]

@@ -11,10 +11,19 @@ from .between_reads import protocol_of
 from .connection import WsConnection
 from .error import WsError
 from .message_deflate import AgreedDeflate
+from .hub import WsHub
 from .options import WsLimits
 from .receiving import await_peer_close
 from .sending import write_close
-from .socket_state import WsSocketState, machine_of, socket_of
+from .socket_state import (
+    WsAgreement,
+    WsBroadcast,
+    WsSocketState,
+    machine_of,
+    socket_of,
+)
+from .statistics import count_closed, count_opened
+from .subscriber import leave_all, worker_of_hub
 
 
 struct WsTask[F: def(Request, WsConnection) raises -> None](ExchangeTask):
@@ -32,12 +41,15 @@ struct WsTask[F: def(Request, WsConnection) raises -> None](ExchangeTask):
     """The agreed subprotocol; empty if there is none."""
     var deflate: AgreedDeflate
     """How messages are compressed, if both ends agreed on it."""
+    var hub: WsHub
+    """The topics and statistics of the server."""
 
     def __init__(
         out self,
         var function: Self.F,
         limits: WsLimits,
         var protocol: String,
+        hub: WsHub,
         var deflate: AgreedDeflate,
     ):
         """Takes ownership of a function.
@@ -46,12 +58,14 @@ struct WsTask[F: def(Request, WsConnection) raises -> None](ExchangeTask):
             function: The function.
             limits: The limits of the connection.
             protocol: The agreed subprotocol, or an empty text.
+            hub: The topics and statistics of the server.
             deflate: How messages are compressed.
         """
         self.function = function^
         self.limits = limits
         self.protocol = protocol^
         self.deflate = deflate^
+        self.hub = hub
 
     @staticmethod
     def run(task: PointerTo[Self], exchange: Exchange) raises capturing:
@@ -66,13 +80,15 @@ struct WsTask[F: def(Request, WsConnection) raises -> None](ExchangeTask):
             closed.
         """
         var stream = UpgradedStream.begin(exchange)
+        var worker = worker_of_hub(task[].hub)
+        count_opened(worker.statistics())
         var s = heap_create(
             WsSocketState(
                 WsRole.SERVER,
                 stream,
                 task[].limits,
-                task[].protocol.copy(),
-                task[].deflate.handle(),
+                WsAgreement(task[].protocol.copy(), task[].deflate.handle()),
+                WsBroadcast(task[].hub, worker),
             )
         )
         stream.unsafe_set_protocol(protocol_of(s))
@@ -92,6 +108,8 @@ struct WsTask[F: def(Request, WsConnection) raises -> None](ExchangeTask):
             stream.unsafe_set_protocol(None)
         # They find that the WebSocket is over.
         s[].sending.wake_all()
+        leave_all(s)
+        count_closed(worker.statistics(), s[].closing.code)
         heap_destroy(s)
         if failure:
             raise failure.take()

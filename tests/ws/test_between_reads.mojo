@@ -88,7 +88,7 @@ def _close_beside(ws: WsConnection) raises:
     def close() raises {var ws}:
         ws.close(4001, "done")
 
-    var closing = spawn(close^)
+    var closing = spawn(close)
     try:
         _ = ws.recv_message()
     except e:

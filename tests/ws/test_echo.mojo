@@ -4,6 +4,7 @@ from std.testing import assert_equal, assert_true
 
 from flare.http.server.config import ServerConfig
 from flare.http.server.records.log import LogSink
+from flare.proto.ws import WsRole
 from flare.runtime.wait import deadline_in
 from flare.testing.test_server import TestServer
 from flare.ws import (
@@ -12,6 +13,8 @@ from flare.ws import (
     WsError,
     WsOpcode,
 )
+
+from tests.proto_ws.peer import frame
 
 from .socket_peer import open_socket, received, send_close, send_frame
 
@@ -179,6 +182,33 @@ def test_frames_and_messages_are_received_by_turns() raises:
     assert_equal(received(server, peer), "88:2 (4000)")
     assert_true(peer.has_ended())
     _end(server^)
+
+
+def test_frame_that_a_deadline_interrupts_keeps_its_kind() raises:
+    var server = TestServer(
+        WebSocket(_echo_frames_with_deadlines),
+        config=ServerConfig(log=LogSink.nowhere()),
+    )
+    var peer = open_socket(server)
+    var octets = frame(WsRole.SERVER, 0x01, "torn".as_bytes())
+    peer.send(Span(octets)[:8])
+    server.advance(250)
+    peer.send(Span(octets)[8:])
+    assert_equal(received(server, peer), "1:4 torn")
+    send_frame(peer, 0x80, "end")
+    assert_equal(received(server, peer), "80:3 end")
+    peer.close()
+    _end(server^)
+
+
+def _echo_frames_with_deadlines(ws: WsConnection) raises:
+    while ws.is_open():
+        try:
+            with deadline_in(100):
+                ws.send_frame(ws.recv())
+        except e:
+            if WsError.of(e):
+                return
 
 
 def _echo_with_deadlines(ws: WsConnection) raises:

@@ -204,8 +204,11 @@ def _await_upgraded_room(exchange: Erased, count: Int) raises -> OutputRoom:
     else:
         _check_peer(x)
         room = max(stream_room(c) - len(c[].outbox.output), 0)
+        if room < -count and len(c[].outbox.output) > 0:
+            room = 0
     var output = output_of(c)
-    make_room(c, min(count, room))
+    if room > 0:
+        make_room(c, min(count, room) if count > 0 else -count)
     return OutputRoom(output, room)
 
 

@@ -71,15 +71,19 @@ def first_to_favour(c: PointerTo[ConnectionState]) -> Int:
 
 @always_inline
 def wake_writers(c: PointerTo[ConnectionState]):
-    """Wakes the handlers that wait for room in the output.
+    """Wakes the handlers that wait for room in the output, or calls their
+    protocols.
 
     Args:
         c: The connection.
     """
     if c[].running > 0:
-        var writer = _exchange_of(c)[].stream.waiter
-        if writer:
-            writer.unsafe_value().wake()
+        ref stream = _exchange_of(c)[].stream
+        if stream.waiter:
+            stream.waiter.unsafe_value().wake()
+        elif stream.upgrade.protocol:
+            var protocol = stream.upgrade.protocol.unsafe_value()
+            protocol.on_room(protocol.state)
 
 
 def has_all_content(c: PointerTo[ConnectionState]) -> Bool:
