@@ -207,6 +207,8 @@ def _lean(workload: Workload, asking: Asking) -> list[str]:
         command += ["-n", str(workload.requests_per_connection)]
     if workload.close_percent:
         command += ["--close-share", str(workload.close_percent)]
+    if workload.is_websocket:
+        command.append("--websocket")
     if workload.lengths_vary:
         command.append("--lengths-vary")
     if workload.method != "GET":

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from . import arena
+from . import arena, websocket
 from .answers import Answer, BadAnswer, Connection
 from .generators import SUITE
 from .products import Pool
@@ -115,6 +115,8 @@ def gate(port: int, workload: Workload, pool: Pool) -> str | None:
     """Asks a server that has answered nothing; says what is wrong with it."""
     if workload.profile:
         return _arena_problem(port, workload)
+    if workload.is_websocket:
+        return websocket.problem_of(port, workload.path)
     expected = expected_of(workload, pool)
     content = b"x" * workload.content_octets
     # Pipelined, where the workload is: the answers must come in order.

@@ -44,6 +44,8 @@ PEERS = (
     "ntex",
     "may_minihttp",
 )
+# Those whose programs serve WebSockets.
+WEBSOCKET_PEERS = ("net_http", "fasthttp", "hyper", "actix_web", "ntex")
 TARGETS = (*LIMITS, *FLARE, *PEERS)
 # flare as another checkout builds it.
 BEFORE = ("before_io_uring", "before_epoll")
@@ -105,6 +107,8 @@ class Workload:
     profile: str = ""
     # Inside of TLS; only targets that serve HTTPS here are asked.
     is_secure: bool = False
+    # A request is a message on a WebSocket, and comes back as it is.
+    is_websocket: bool = False
     # The pool's products differ in length.
     lengths_vary: bool = False
     # Requests per second in all; none for as many as are answered.
@@ -426,6 +430,36 @@ def _waits() -> tuple[Workload, ...]:
     )
 
 
+def _websockets() -> tuple[Workload, ...]:
+    def workload(name: str, what: str, claims=(), **more) -> Workload:
+        return Workload(
+            name,
+            "websocket",
+            what,
+            "/ws",
+            generator=LEAN,
+            is_websocket=True,
+            claims=(*claims, *ahead_of(FLARE, WEBSOCKET_PEERS)),
+            **more,
+        )
+
+    what = "5 octets of text echoed on a WebSocket"
+    return (
+        workload("echo-ws", what, near_limits(1.10, 1.10), measures=MEASURES),
+        workload(
+            "echo-ws-pipelined",
+            f"{what}, 16 messages at a time",
+            near_limits(1.35, 1.35),
+            depth=16,
+        ),
+        workload(
+            "echo-ws-limited",
+            f"{what}, a connection closes after 10 messages",
+            requests_per_connection=10,
+        ),
+    )
+
+
 def _arena() -> tuple[Workload, ...]:
     peers = ("fasthttp", "hyper", "actix_web")
 
@@ -524,6 +558,7 @@ WORKLOADS = (
     *_transfers(),
     *_https(),
     *_waits(),
+    *_websockets(),
     *_arena(),
 )
 QUICK = ("plaintext", "pipelined", "read", "simple")

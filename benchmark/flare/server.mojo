@@ -22,6 +22,8 @@ from flare.http.body import Body
 from flare.net import SocketAddr
 from flare.runtime import BackendKind, sleep
 from flare.tls import TlsIdentity, TlsServerConfig
+from flare.ws import WebSocket, WsConnection
+from flare.ws.message import WsMessage
 
 from products import Pool
 
@@ -86,6 +88,13 @@ def delay(req: Request) raises -> Response:
     return text("Hello, World!")
 
 
+def echo(ws: WsConnection) raises:
+    var message = WsMessage()
+    while True:
+        ws.recv_into(message)
+        ws.send(message)
+
+
 def make_pool(worker: Int) raises -> Pool:
     return Pool(option("--products", ""))
 
@@ -115,6 +124,7 @@ def main() raises:
     router.post("/upload", upload)
     router.get[download]("/download/:octets")
     router.get("/delay", delay)
+    router.get("/ws", WebSocket(echo))
     var config = ServerConfig(
         backend=backend(option("--backend", "io_uring")),
         max_keepalive_requests=REQUESTS_PER_CONNECTION_MAX,

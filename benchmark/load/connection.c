@@ -33,7 +33,7 @@ void receive(struct worker *worker, struct connection *connection)
     submission->ioprio = IORING_RECVSEND_POLL_FIRST;
     /* A connection that ends with this batch needs no more than one receive,
      * and has none in flight then that would delay its close. */
-    if (!options->requests_per_connection
+    if (!options->requests_per_connection || options->is_websocket
         || options->requests_per_connection > options->pipeline)
         submission->ioprio |= IORING_RECV_MULTISHOT;
     connection->receiving = true;
@@ -59,6 +59,25 @@ static void send_batch(struct worker *worker, struct connection *connection,
     submission->msg_flags = MSG_NOSIGNAL | MSG_WAITALL;
     connection->sending = length > UNTRACKED_OCTETS_MAX;
     submission->flags = connection->sending ? 0 : link | IOSQE_CQE_SKIP_SUCCESS;
+}
+
+/* Sends octets that the kernel takes at once. */
+static void send_few(struct worker *worker, struct connection *connection,
+                     const char *octets, size_t length, uint8_t link)
+{
+    struct io_uring_sqe *submission
+        = uring_prepare(&worker->ring, IORING_OP_SEND, connection->descriptor,
+                        user_data(worker, connection, SEND));
+    submission->addr = (uint64_t)(uintptr_t)octets;
+    submission->len = (uint32_t)length;
+    submission->msg_flags = MSG_NOSIGNAL | MSG_WAITALL;
+    submission->flags = link | IOSQE_CQE_SKIP_SUCCESS;
+}
+
+void send_close(struct worker *worker, struct connection *connection)
+{
+    uring_reserve(&worker->ring, 1);
+    send_few(worker, connection, worker->options->close, WS_CLOSE_OCTETS, 0);
 }
 
 /* Ports of connections that we close first stay taken for a second or more;
@@ -91,7 +110,8 @@ void try_later(struct worker *worker, struct connection *connection)
     worker->retry_at = worker->now + RETRY_NANOSECONDS;
 }
 
-/* Opens a connection and sends the batch that waits for it. */
+/* Opens a connection and sends the batch that waits for it: of a WebSocket, what
+ * opens it, since the batch has to wait for the answer. */
 static void open_connection(struct worker *worker,
                             struct connection *connection)
 {
@@ -108,6 +128,7 @@ static void open_connection(struct worker *worker,
     connection->descriptor = descriptor;
     connection->asked = connection->outstanding;
     response_begin(&connection->reader);
+    websocket_begin(&connection->websocket);
     worker->counted->connections++;
     uring_reserve(&worker->ring, 3);
     struct io_uring_sqe *submission
@@ -115,11 +136,16 @@ static void open_connection(struct worker *worker,
                         user_data(worker, connection, CONNECT));
     submission->addr = (uint64_t)(uintptr_t)&options->address;
     submission->off = options->address_length;
-    if (connection->outstanding * options->request_length
-            + options->closing_length > UNTRACKED_OCTETS_MAX)
+    if (!options->is_websocket
+        && connection->outstanding * options->request_length
+                + options->closing_length > UNTRACKED_OCTETS_MAX)
         return;
     submission->flags = IOSQE_IO_LINK | IOSQE_CQE_SKIP_SUCCESS;
-    send_batch(worker, connection, IOSQE_IO_LINK);
+    if (options->is_websocket)
+        send_few(worker, connection, options->handshake,
+                 options->handshake_length, IOSQE_IO_LINK);
+    else
+        send_batch(worker, connection, IOSQE_IO_LINK);
     receive(worker, connection);
 }
 

@@ -11,6 +11,7 @@
 
 #include "response.h"
 #include "uring.h"
+#include "websocket.h"
 #include "worker.h"
 
 enum operation { CONNECT, SEND, RECEIVE, CLOSE };
@@ -27,6 +28,7 @@ struct connection {
     bool idle;                /* in the queue of those */
     uint64_t due;             /* when the first outstanding request was */
     struct response_reader reader;
+    struct websocket_reader websocket;
 };
 
 struct worker {
@@ -63,6 +65,9 @@ struct worker {
 /* Sends the outstanding requests of a connection, which is opened for it if
  * need be. */
 void carry_batch(struct worker *worker, struct connection *connection);
+
+/* Sends our Close of a WebSocket. */
+void send_close(struct worker *worker, struct connection *connection);
 
 /* Keeps a receive in flight, so that octets and the end are noticed. */
 void receive(struct worker *worker, struct connection *connection);

@@ -1,6 +1,7 @@
 /* Reads the command line and writes the requests. */
 #define _GNU_SOURCE
 #include "options.h"
+#include "websocket.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -31,7 +32,10 @@ static const char USAGE[]
       "                   0.1 ms at most (a quarter of its connections)\n"
       "  --random         requests of an open loop are due at random moments\n"
       "                   (a Poisson process), not evenly spread\n"
-      "  --spin US        how long to poll before sleeping (0)\n";
+      "  --spin US        how long to poll before sleeping (0)\n"
+      "  --websocket      PATH echoes messages: a request is one of them; with\n"
+      "                   -n the client then closes the WebSocket, too\n"
+      "  --message N      octets of a message (5: hello)\n";
 
 /* Far below what one send may carry. */
 enum { BATCH_OCTETS_MAX = 1 << 30 };
@@ -166,6 +170,47 @@ static void write_requests(struct options *options,
         refuse("the requests of a batch are too long", NULL);
 }
 
+static void write_handshake(struct options *options,
+                            const struct request *request)
+{
+    struct text text = {0};
+    struct request opening = *request;
+    opening.fields = (struct text){0};
+    if (request->fields.length)
+        append(&opening.fields, request->fields.octets,
+               request->fields.length);
+    append_text(&opening.fields, WS_HANDSHAKE_FIELDS);
+    write_request(&text, &opening, false);
+    free(opening.fields.octets);
+    options->handshake = text.octets;
+    options->handshake_length = text.length;
+}
+
+/* Each message of a batch has a mask of its own. */
+static void write_messages(struct options *options)
+{
+    static const char hello[] = "hello";
+    size_t length = options->message_octets;
+    size_t most = length + WS_HEAD_OCTETS_MAX;
+    char *payload = malloc(length + 1);
+    options->octets = malloc(options->pipeline * most);
+    options->echo = malloc(most);
+    if (!payload || !options->octets || !options->echo)
+        refuse("out of memory", NULL);
+    for (size_t i = 0; i < length; i++)
+        payload[i] = hello[i % (sizeof hello - 1)];
+    for (unsigned i = 0; i < options->pipeline; i++)
+        options->request_length = websocket_write_text(
+            options->octets + i * options->request_length, payload, length,
+            0x9E3779B9 * (i + 1));
+    options->echo_length
+        = websocket_write_text(options->echo, payload, length, 0);
+    websocket_write_close(options->close);
+    free(payload);
+    if (options->pipeline * options->request_length > BATCH_OCTETS_MAX)
+        refuse("the messages of a batch are too long", NULL);
+}
+
 static void find_address(struct options *options,
                          const struct request *request)
 {
@@ -179,7 +224,15 @@ static void find_address(struct options *options,
     freeaddrinfo(found);
 }
 
-enum { CLOSE_SHARE = 256, LENGTHS_VARY, GATHER, RANDOM, SPIN };
+enum {
+    CLOSE_SHARE = 256,
+    LENGTHS_VARY,
+    GATHER,
+    RANDOM,
+    SPIN,
+    WEBSOCKET,
+    MESSAGE
+};
 
 static const struct option LONG_OPTIONS[] = {
     {"close-share", required_argument, NULL, CLOSE_SHARE},
@@ -187,6 +240,8 @@ static const struct option LONG_OPTIONS[] = {
     {"gather", required_argument, NULL, GATHER},
     {"random", no_argument, NULL, RANDOM},
     {"spin", required_argument, NULL, SPIN},
+    {"websocket", no_argument, NULL, WEBSOCKET},
+    {"message", required_argument, NULL, MESSAGE},
     {"help", no_argument, NULL, 'h'},
     {0},
 };
@@ -216,6 +271,10 @@ static void read_option(struct options *options, struct request *request,
     case GATHER: options->gather = whole("--gather", value, 1, 65536); break;
     case RANDOM: options->is_random = true; break;
     case SPIN: options->spin = whole("--spin", value, 0, 1e6); break;
+    case WEBSOCKET: options->is_websocket = true; break;
+    case MESSAGE:
+        options->message_octets = whole("--message", value, 0, 1 << 24);
+        break;
     case 'h': fputs(USAGE, stdout); exit(0);
     default: fputs(USAGE, stderr); exit(2);
     }
@@ -226,7 +285,8 @@ void options_read(struct options *options, int count, char **arguments)
     struct request request = {0};
     int option;
     *options = (struct options){.connections = 64, .threads = 1,
-                                .pipeline = 1, .seconds = 5, .grace = 1};
+                                .pipeline = 1, .seconds = 5, .grace = 1,
+                                .message_octets = 5};
     while ((option = getopt_long(count, arguments, "c:t:d:w:g:p:R:n:m:b:H:h",
                                  LONG_OPTIONS, NULL)) != -1)
         read_option(options, &request, option, optarg);
@@ -246,6 +306,14 @@ void options_read(struct options *options, int count, char **arguments)
         refuse("more threads than connections", NULL);
     if (options->is_random && (options->rate == 0 || options->pipeline > 1))
         refuse("--random needs -R, and no -p", NULL);
+    if (options->is_websocket
+        && (options->close_share || strcmp(request.method, "GET")))
+        refuse("--websocket asks with GET, and closes with -n only", NULL);
     find_address(options, &request);
-    write_requests(options, &request);
+    if (options->is_websocket) {
+        write_handshake(options, &request);
+        write_messages(options);
+    } else {
+        write_requests(options, &request);
+    }
 }

@@ -22,6 +22,8 @@ struct options {
     unsigned spin;                    /* microseconds */
     bool lengths_vary;
     bool is_head;
+    bool is_websocket;                /* a request is a message then */
+    unsigned message_octets;
     struct sockaddr_storage address;
     socklen_t address_length;
     /* `pipeline` requests in a row, and behind them one that says
@@ -29,6 +31,13 @@ struct options {
     char *octets;
     size_t request_length;
     size_t closing_length;
+    /* Of a WebSocket: what opens it, the frame that answers each message, and
+     * our Close. */
+    char *handshake;
+    size_t handshake_length;
+    char *echo;
+    size_t echo_length;
+    char close[8];
 };
 
 /* Reads the arguments; ends the process with a message where they are wrong. */

@@ -60,8 +60,16 @@ static void go_on(struct worker *worker, struct connection *connection)
 static void finish_batch(struct worker *worker, struct connection *connection)
 {
     unsigned limit = worker->options->requests_per_connection;
-    if (limit && connection->asked >= limit)
+    if (limit && connection->asked >= limit) {
+        if (worker->options->is_websocket) {
+            connection->websocket.stage = WS_CLOSING;
+            connection->awaiting_end = true;
+            worker->awaiting_end++;
+            send_close(worker, connection);
+            return;
+        }
         drop_connection(worker, connection);
+    }
     go_on(worker, connection);
 }
 
@@ -121,6 +129,55 @@ static void count_response(struct worker *worker,
     worker->in_flight--;
 }
 
+/* Acts on what a WebSocket has brought; false if the connection is lost or
+ * over. */
+static bool take_event(struct worker *worker, struct connection *connection,
+                       enum websocket_event event)
+{
+    struct errors *errors = &worker->counted->errors;
+    switch (event) {
+    case WS_INCOMPLETE: return true;
+    case WS_ACCEPTED: carry_batch(worker, connection); return true;
+    case WS_MESSAGE:
+        if (!connection->outstanding)
+            break;
+        count_response(worker, connection, 200,
+                       worker->options->message_octets);
+        return true;
+    case WS_CLOSED:
+        drop_connection(worker, connection);
+        go_on(worker, connection);
+        return false;
+    case WS_REFUSED:
+        lose(worker, connection, &errors->status);
+        return false;
+    case WS_WRONG: break;
+    }
+    lose(worker, connection, &errors->malformed);
+    return false;
+}
+
+static void take_frames(struct worker *worker, struct connection *connection,
+                        const char *octets, size_t length)
+{
+    const struct options *options = worker->options;
+    struct websocket_reader *reader = &connection->websocket;
+    worker->counted->octets += length;
+    while (length) {
+        size_t used;
+        enum websocket_event event
+            = websocket_read(reader, options->echo, options->echo_length,
+                             octets, length, &used);
+        if (!take_event(worker, connection, event))
+            return;
+        octets += used;
+        length -= used;
+    }
+    if (!connection->outstanding && !connection->sending
+        && !connection->awaiting_end)
+        finish_batch(worker, connection);
+}
+
 static void take_octets(struct worker *worker, struct connection *connection,
                         const char *octets, size_t length)
 {
@@ -176,7 +233,9 @@ static void take_end(struct worker *worker, struct connection *connection,
             worker->awaiting_end++;
         }
     }
-    if (result < 0 || !(connection->awaiting_end || connection->idle)) {
+    /* A WebSocket ends with the server's Close, not before. */
+    if (result < 0 || worker->options->is_websocket
+        || !(connection->awaiting_end || connection->idle)) {
         lose(worker, connection, &counted->errors.broken);
         return;
     }
@@ -197,7 +256,10 @@ static void take_receive(struct worker *worker, struct connection *connection,
     unsigned buffer = completion->flags >> IORING_CQE_BUFFER_SHIFT;
     if (!(completion->flags & IORING_CQE_F_MORE))
         connection->receiving = false;
-    if (completion->res > 0)
+    if (completion->res > 0 && worker->options->is_websocket)
+        take_frames(worker, connection, uring_buffer(ring, buffer),
+                    (size_t)completion->res);
+    else if (completion->res > 0)
         take_octets(worker, connection, uring_buffer(ring, buffer),
                     (size_t)completion->res);
     else if (completion->res != -ENOBUFS)

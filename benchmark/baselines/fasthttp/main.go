@@ -11,6 +11,7 @@ import (
 
 	"baselines/catalogue"
 
+	"github.com/fasthttp/websocket"
 	"github.com/valyala/fasthttp"
 )
 
@@ -35,6 +36,8 @@ func main() {
 		case "/delay":
 			time.Sleep(10 * time.Millisecond)
 			answer(ctx, "text/plain", hello)
+		case "/ws":
+			upgrader.Upgrade(ctx, echo)
 		case "/upload":
 			upload(ctx)
 		default:
@@ -53,6 +56,21 @@ func main() {
 func answer(ctx *fasthttp.RequestCtx, mediaType string, content []byte) {
 	ctx.SetContentType(mediaType)
 	ctx.Response.SetBodyRaw(content)
+}
+
+var upgrader = websocket.FastHTTPUpgrader{}
+
+func echo(socket *websocket.Conn) {
+	defer socket.Close()
+	for {
+		kind, message, err := socket.ReadMessage()
+		if err != nil {
+			return
+		}
+		if err := socket.WriteMessage(kind, message); err != nil {
+			return
+		}
+	}
 }
 
 func upload(ctx *fasthttp.RequestCtx) {

@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "canned.h"
+#include "websocket.h"
 
 #include <errno.h>
 #include <math.h>
@@ -207,6 +208,7 @@ void load_answers(const char *path)
 void turn_start(struct turn *turn)
 {
     turn->read_next = turn->list_next = 0;
+    turn->has_upgraded = false;
     turn->generator = GENERATOR_SEED;
 }
 
@@ -334,6 +336,16 @@ static struct view compute(struct turn *turn)
     return (struct view){turn->computed, head + length};
 }
 
+static struct view upgrade(struct turn *turn, const char *head,
+                           const char *head_end)
+{
+    size_t length = accept_websocket(turn->computed, head, head_end);
+    if (!length)
+        return not_found;
+    turn->has_upgraded = true;
+    return (struct view){turn->computed, length};
+}
+
 static int starts_with(const char *head, const char *route, size_t length)
 {
     return !memcmp(head, route, length);
@@ -372,6 +384,10 @@ struct view answer(struct turn *turn, const char *head, const char *head_end)
     case 'c':
         if (IS("GET /compute "))
             return compute(turn);
+        break;
+    case 'w':
+        if (IS("GET /ws "))
+            return upgrade(turn, head, head_end);
         break;
     }
     return not_found;

@@ -6,6 +6,7 @@
 #ifndef CANNED_H
 #define CANNED_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -30,6 +31,7 @@ struct turn {
     unsigned read_next;
     unsigned list_next;
     uint64_t generator;
+    bool has_upgraded; /* the last answer was a 101 */
     char computed[COMPUTED_OCTETS_MAX];
 };
 

@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE
 #include "../limit/canned.h"
+#include "../limit/websocket.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -20,6 +21,8 @@ struct connection {
     struct gathered partial; /* the front of a request that is not whole */
     struct gathered unsent;
     size_t unsent_start;
+    bool is_websocket;
+    bool is_over; /* once all is sent */
 };
 
 struct worker {
@@ -64,8 +67,11 @@ static void send_now(struct worker *worker, int descriptor, struct view octets)
 {
     struct connection *connection = &worker->connections[descriptor];
     ssize_t sent = send(descriptor, octets.octets, octets.length, MSG_NOSIGNAL);
-    if (sent == (ssize_t)octets.length)
+    if (sent == (ssize_t)octets.length) {
+        if (connection->is_over)
+            drop(worker, descriptor);
         return;
+    }
     if (sent < 0 && errno != EAGAIN) {
         drop(worker, descriptor);
         return;
@@ -91,6 +97,10 @@ static void send_rest(struct worker *worker, int descriptor)
     connection->unsent_start += (size_t)sent;
     if (connection->unsent_start < unsent->length)
         return;
+    if (connection->is_over) {
+        drop(worker, descriptor);
+        return;
+    }
     connection->unsent_start = unsent->length = 0;
     watch(worker, descriptor, EPOLL_CTL_MOD, EPOLLIN);
 }
@@ -109,18 +119,27 @@ static void receive(struct worker *worker, int descriptor)
         return;
     }
     connection->partial.length = 0;
-    const char *request = worker->input, *next;
-    const char *end = worker->input + kept + received;
+    char *request = worker->input;
+    const char *next, *end = worker->input + kept + received;
     struct view output = {0};
     worker->output.length = 0;
-    while ((next = end_of_head(request, end))) {
+    while (!connection->is_websocket && (next = end_of_head(request, end))) {
         struct view one = answer(&worker->turn, request, next);
-        request = next;
+        request += next - request;
+        connection->is_websocket = worker->turn.has_upgraded;
+        worker->turn.has_upgraded = false;
         /* A single answer is sent from where it lies. */
         if (request == end && !worker->output.length)
             output = one;
         else
             gather(&worker->output, one.octets, one.length);
+    }
+    if (connection->is_websocket && request < end) {
+        if (output.length)
+            gather(&worker->output, output.octets, output.length);
+        next = echo_frames(&worker->output, request, end,
+                           &connection->is_over);
+        request += next - request;
     }
     if (request < end) {
         if (end - request == INPUT_OCTETS) {

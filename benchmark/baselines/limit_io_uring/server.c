@@ -7,6 +7,7 @@
  */
 #define _GNU_SOURCE
 #include "../limit/canned.h"
+#include "../limit/websocket.h"
 #include "ring.h"
 
 #include <errno.h>
@@ -30,6 +31,8 @@ struct connection {
     bool is_sending;
     bool is_receiving;
     bool is_broken;
+    bool is_websocket;
+    bool is_over; /* once all is sent */
     struct gathered flying; /* memory of the send in flight, if gathered */
     struct gathered partial; /* the front of a request that is not whole */
 };
@@ -108,6 +111,15 @@ static void break_off(struct worker *worker, unsigned slot)
     worker->connections[slot].is_broken = true;
 }
 
+/* Ends the receive in flight, so that the connection can be closed. */
+static void stop_receiving(struct worker *worker, unsigned slot)
+{
+    struct io_uring_sqe *submission = submit(worker, END, 0);
+    submission->opcode = IORING_OP_ASYNC_CANCEL;
+    submission->flags = IOSQE_CQE_SKIP_SUCCESS;
+    submission->addr = (uint64_t)RECEIVE << 32 | slot;
+}
+
 static void close_if_over(struct worker *worker, unsigned slot)
 {
     struct connection *connection = &worker->connections[slot];
@@ -125,13 +137,15 @@ static void close_if_over(struct worker *worker, unsigned slot)
 
 /* Answers every whole request and keeps what is behind the last one. */
 static void answer_all(struct worker *worker, unsigned slot,
-                       const char *request, const char *end)
+                       char *request, const char *end)
 {
     struct connection *connection = &worker->connections[slot];
     const char *next;
-    while ((next = end_of_head(request, end))) {
+    while (!connection->is_websocket && (next = end_of_head(request, end))) {
         struct view one = answer(&worker->turn, request, next);
-        request = next;
+        request += next - request;
+        connection->is_websocket = worker->turn.has_upgraded;
+        worker->turn.has_upgraded = false;
         /* A single answer that lasts is sent from where it lies. */
         if (request == end && !connection->is_sending &&
             !connection->waiting.length && one.octets != worker->turn.computed) {
@@ -140,6 +154,11 @@ static void answer_all(struct worker *worker, unsigned slot,
         } else {
             gather(&connection->waiting, one.octets, one.length);
         }
+    }
+    if (connection->is_websocket && request < end) {
+        next = echo_frames(&connection->waiting, request, end,
+                           &connection->is_over);
+        request += next - request;
     }
     if (connection->waiting.length && !connection->is_sending)
         send_waiting(worker, slot);
@@ -154,11 +173,11 @@ static void received(struct worker *worker, unsigned slot,
     struct connection *connection = &worker->connections[slot];
     if (completion->res > 0) {
         unsigned number = completion->flags >> IORING_CQE_BUFFER_SHIFT;
-        const char *octets =
+        char *octets =
             worker->buffers.memory + (size_t)number * BUFFER_OCTETS;
         size_t length = (size_t)completion->res;
-        if (connection->is_broken) {
-            /* What follows a refusal is not looked at. */
+        if (connection->is_broken || connection->is_over) {
+            /* What follows a refusal or a Close is not looked at. */
         } else if (!connection->partial.length) {
             answer_all(worker, slot, octets, octets + length);
         } else {
@@ -196,6 +215,8 @@ static void sent(struct worker *worker, unsigned slot, int result)
         start_sending(worker, slot);
     } else if (connection->waiting.length) {
         send_waiting(worker, slot);
+    } else if (connection->is_over && connection->is_receiving) {
+        stop_receiving(worker, slot);
     }
     if (!connection->is_receiving)
         close_if_over(worker, slot);

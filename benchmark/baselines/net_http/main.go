@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"baselines/catalogue"
+
+	"github.com/gorilla/websocket"
 )
 
 func main() {
@@ -37,6 +39,7 @@ func main() {
 		time.Sleep(10 * time.Millisecond)
 		answer(w, "text/plain", hello)
 	})
+	http.HandleFunc("GET /ws", echo)
 	http.HandleFunc("POST /upload", upload)
 	http.HandleFunc("GET /download/{octets}", download)
 
@@ -48,6 +51,25 @@ func answer(w http.ResponseWriter, mediaType string, content []byte) {
 	w.Header().Set("Content-Type", mediaType)
 	w.Header().Set("Content-Length", strconv.Itoa(len(content)))
 	w.Write(content)
+}
+
+var upgrader = websocket.Upgrader{}
+
+func echo(w http.ResponseWriter, r *http.Request) {
+	socket, err := upgrader.Upgrade(w, r, nil)
+	if err != nil {
+		return
+	}
+	defer socket.Close()
+	for {
+		kind, message, err := socket.ReadMessage()
+		if err != nil {
+			return
+		}
+		if err := socket.WriteMessage(kind, message); err != nil {
+			return
+		}
+	}
 }
 
 func upload(w http.ResponseWriter, r *http.Request) {

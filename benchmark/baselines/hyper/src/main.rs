@@ -7,15 +7,23 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use catalogue::{filler, Catalogue, Options, Turn};
-use futures_util::stream;
+use futures_util::{stream, FutureExt, SinkExt, StreamExt};
 use http_body_util::{BodyExt, Either, Full, StreamBody};
 use hyper::body::{Body, Frame, Incoming};
-use hyper::header::{HeaderValue, CONTENT_LENGTH, CONTENT_TYPE};
+use hyper::header::{
+    HeaderValue, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE,
+    SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, UPGRADE,
+};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
+use hyper::upgrade::{on, OnUpgrade};
 use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpSocket};
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use tokio_tungstenite::tungstenite::protocol::Role;
+use tokio_tungstenite::tungstenite::Error as WsError;
+use tokio_tungstenite::WebSocketStream;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -58,6 +66,52 @@ fn download(
     response
 }
 
+/// Sends back each message. Answers leave once nothing more has arrived, so
+/// that those to pipelined messages leave together.
+async fn echo(upgrade: OnUpgrade) -> Result<(), BoxError> {
+    let io = TokioIo::new(upgrade.await?);
+    let mut socket =
+        WebSocketStream::from_raw_socket(io, Role::Server, None).await;
+    loop {
+        let next = match socket.next().now_or_never() {
+            Some(next) => next,
+            None => {
+                socket.flush().await?;
+                socket.next().await
+            }
+        };
+        match next {
+            Some(Ok(message)) if message.is_text() || message.is_binary() => {
+                socket.feed(message).await?
+            }
+            // Pings and the Close are answered on the way.
+            Some(Ok(_)) => {}
+            Some(Err(WsError::ConnectionClosed)) | None => return Ok(()),
+            Some(Err(error)) => return Err(error.into()),
+        }
+    }
+}
+
+fn upgrade(request: Request<Incoming>) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::default());
+    let Some(key) = request.headers().get(SEC_WEBSOCKET_KEY) else {
+        *response.status_mut() = StatusCode::BAD_REQUEST;
+        return response;
+    };
+    let accept = derive_accept_key(key.as_bytes());
+    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+    let headers = response.headers_mut();
+    headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
+    headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
+    headers.insert(
+        SEC_WEBSOCKET_ACCEPT,
+        HeaderValue::from_str(&accept).expect("base64"),
+    );
+    // A peer that breaks off concerns nobody else.
+    tokio::spawn(async { drop(echo(on(request)).await) });
+    response
+}
+
 async fn answer(
     request: Request<Incoming>,
     turn: Arc<Turn>,
@@ -72,6 +126,7 @@ async fn answer(
             tokio::time::sleep(Duration::from_millis(10)).await;
             whole(&TEXT, "Hello, World!")
         }
+        (&Method::GET, "/ws") => upgrade(request),
         (&Method::POST, "/upload") => upload(request.into_body()).await?,
         (&Method::GET, path) => {
             let octets = path.strip_prefix("/download/");
@@ -107,6 +162,7 @@ async fn serve(port: u16, turn: Arc<Turn>) -> std::io::Result<()> {
             let _ = http1::Builder::new()
                 .pipeline_flush(true)
                 .serve_connection(TokioIo::new(stream), service)
+                .with_upgrades()
                 .await;
         });
     }

@@ -2,11 +2,14 @@
 
 use catalogue::{filler, Catalogue, Options, Turn};
 use futures_util::stream;
+use std::io;
+
 use ntex::http::body::{Body, SizedStream};
+use ntex::service::{fn_factory_with_config, fn_service};
 use ntex::time::{sleep, Millis};
-use ntex::util::Bytes;
+use ntex::util::{ByteString, Bytes};
 use ntex::web::types::{Path, Payload, State};
-use ntex::web::{self, App, Error, HttpResponse, HttpServer};
+use ntex::web::{self, ws, App, Error, HttpRequest, HttpResponse, HttpServer};
 
 #[web::get("/plaintext")]
 async fn plaintext() -> HttpResponse {
@@ -60,6 +63,28 @@ async fn download(octets: Path<usize>) -> HttpResponse {
         .body(Body::from_message(content))
 }
 
+async fn message(frame: ws::Frame) -> io::Result<Option<ws::Message>> {
+    Ok(match frame {
+        ws::Frame::Text(text) => {
+            let text = ByteString::try_from(text)
+                .map_err(|()| io::Error::from(io::ErrorKind::InvalidData))?;
+            Some(ws::Message::Text(text))
+        }
+        ws::Frame::Binary(octets) => Some(ws::Message::Binary(octets)),
+        ws::Frame::Ping(octets) => Some(ws::Message::Pong(octets)),
+        ws::Frame::Close(reason) => Some(ws::Message::Close(reason)),
+        _ => None,
+    })
+}
+
+#[web::get("/ws")]
+async fn echo(request: HttpRequest) -> Result<HttpResponse, Error> {
+    let factory = fn_factory_with_config(|_| async {
+        Ok::<_, Error>(fn_service(message))
+    });
+    ws::start::<_, _, &str, Error>(request, None, factory).await
+}
+
 #[ntex::main]
 async fn main() -> std::io::Result<()> {
     let options = Options::from_arguments();
@@ -67,6 +92,7 @@ async fn main() -> std::io::Result<()> {
     HttpServer::new(async move || {
         App::new().state(Turn::new(catalogue)).service((
             plaintext, simple, read, list, compute, delay, upload, download,
+            echo,
         ))
     })
     .workers(options.workers)
