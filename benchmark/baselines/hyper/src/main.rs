@@ -21,9 +21,11 @@ use hyper::upgrade::{on, OnUpgrade};
 use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
-use tokio_tungstenite::tungstenite::protocol::Role;
+use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::Error as WsError;
 use tokio_tungstenite::WebSocketStream;
+
+const READ_OCTETS: usize = 4096;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -70,8 +72,11 @@ fn download(
 /// that those to pipelined messages leave together.
 async fn echo(upgrade: OnUpgrade) -> Result<(), BoxError> {
     let io = TokioIo::new(upgrade.await?);
+    // The buffer is cleared for each read: that takes longer than all else with
+    // the default of 128 KiB.
+    let config = WebSocketConfig::default().read_buffer_size(READ_OCTETS);
     let mut socket =
-        WebSocketStream::from_raw_socket(io, Role::Server, None).await;
+        WebSocketStream::from_raw_socket(io, Role::Server, Some(config)).await;
     loop {
         let next = match socket.next().now_or_never() {
             Some(next) => next,
