@@ -22,8 +22,7 @@ from flare.http.body import Body
 from flare.net import SocketAddr
 from flare.runtime import BackendKind, sleep
 from flare.tls import TlsIdentity, TlsServerConfig
-from flare.ws import WebSocket, WsConnection
-from flare.ws.message import WsMessage
+from flare.ws import WebSocket, WsConnection, WsMessage
 
 from products import Pool
 
