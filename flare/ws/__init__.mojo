@@ -9,6 +9,8 @@ from .frame import WsDecodedFrame, WsFrame
 from .handler import WebSocket, websocket
 from .hub import WsHub, WsOverflow
 from .message import WsMessage
+from .message_writer import WsMessageWriter
 from .options import WsOptions
+from .sender import WsSender
 from .server import WsServer
 from .statistics import WsStatistics

@@ -15,6 +15,7 @@ from .socket_state import (
     WsSocketState,
     machine_of,
     note_peer_close,
+    note_pong,
     note_unit_end,
 )
 
@@ -78,6 +79,8 @@ def _answer_control_frame(s: Socket) raises -> Bool:
         note_unit_end(s)
     if event.kind == WsEvent.PING and machine.can_write():
         encode_pong(s, payload, output)
+    elif event.kind == WsEvent.PONG:
+        note_pong(s, payload)
     elif event.kind == WsEvent.CLOSE:
         note_peer_close(s, event.close_code, payload)
         encode_close(s, event.close_code, "", output)

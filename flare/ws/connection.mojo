@@ -8,17 +8,27 @@ from .deflating import compresses, write_compressed
 from .frame import WsFrame
 from .hub import WsOverflow
 from .message import WsMessage
+from .message_writer import WsMessageWriter
+from .pinging import ping
 from .receiving import await_peer_close, receive_frame, receive_message
 from .sending import (
+    append_ping,
+    await_room,
     begin_sending,
     end_sending,
     write_close,
     write_frame,
-    write_ping,
     write_pong,
 )
+from .sender import WsSender
 from .socket_state import machine_of, open_socket, socket_of
-from .subscriber import publish, subscribe, unsubscribe
+from .subscriber import (
+    hub_of,
+    publish,
+    subscribe,
+    topic_of_sender,
+    unsubscribe,
+)
 
 
 @fieldwise_init
@@ -137,7 +147,7 @@ struct WsConnection(TrivialRegisterPassable):
         elif frame.opcode == WsOpcode.PONG:
             write_pong(self._stream, Span(frame.payload))
         elif frame.opcode == WsOpcode.PING:
-            write_ping(self._stream, Span(frame.payload))
+            self._send_ping(Span(frame.payload))
         else:
             self._send(
                 WsFrameHead(frame.opcode, len(frame.payload), fin=frame.fin),
@@ -202,6 +212,45 @@ struct WsConnection(TrivialRegisterPassable):
             message.octets(),
             compress,
         )
+
+    def message_writer(self, *, is_text: Bool = False) -> WsMessageWriter:
+        """Returns a writer for a message whose length is not known.
+
+        Args:
+            is_text: Whether the message is text, which must be UTF-8.
+
+        Returns:
+            The writer, for a `with` block.
+        """
+        return WsMessageWriter(
+            self._stream, WsOpcode.TEXT if is_text else WsOpcode.BINARY
+        )
+
+    def ping(self) raises -> Int:
+        """Sends a ping, and waits for its pong. If another fiber does not
+        receive, unread messages that lie before the pong hide it.
+
+        Returns:
+            The round trip in microseconds.
+
+        Raises:
+            An error `ws.timeout` if no pong arrives within `pong_timeout_ms`;
+            the connection stays open. `ws.busy` if another fiber awaits a pong;
+            `ws.closed` if the connection is closed.
+        """
+        return ping(self._stream)
+
+    def sender(self) raises -> WsSender:
+        """Returns a handle with which any thread sends to this connection.
+
+        Returns:
+            The handle, which may outlive the connection.
+
+        Raises:
+            An error `ws.closed` if the connection has ended. `ws.bad_call` at a
+            client, or if there are 64 subscriptions; a sender is one.
+        """
+        return WsSender(hub_of(self._stream), topic_of_sender(self._stream))
 
     def close(
         self, code: UInt16 = WsCloseCode.NORMAL, reason: StringSlice = ""
@@ -342,6 +391,17 @@ struct WsConnection(TrivialRegisterPassable):
         """
         var s = open_socket(self._stream)
         return s.value()[].protocol.copy() if s else String()
+
+    def _send_ping(self, payload: Span[UInt8, _]) raises:
+        _ = begin_sending(self._stream)
+        try:
+            var room = await_room(self._stream, 128)
+            append_ping(socket_of(self._stream), payload, room.output)
+            self._stream.announce_output()
+        except e:
+            end_sending(self._stream)
+            raise e
+        end_sending(self._stream)
 
     def _send(
         self, opcode: UInt8, octets: Span[UInt8, _], compress: Bool

@@ -22,6 +22,10 @@ comptime ALIVE_OCTETS_MAX = 64 * 1024 * 1024
 """
 
 
+comptime SENDER_PREFIX: StaticString = "\0"
+"""The first octet of the topics of single WebSockets."""
+
+
 struct WsOverflow:
     """The ways to treat a subscriber that reads slower than a topic sends."""
 
@@ -122,6 +126,24 @@ struct WsHub(ImplicitlyCopyable):
         self._state[].lock.release()
         return sum
 
+    def unsafe_publish_to_sender(
+        self, topic: StringSlice, opcode: UInt8, octets: Span[UInt8, _]
+    ) raises:
+        """Sends a message to the one subscriber of the topic of a `WsSender`.
+
+        Args:
+            topic: The name of the topic.
+            opcode: `WsOpcode.TEXT` or `WsOpcode.BINARY`.
+            octets: The payload.
+
+        Raises:
+            An error `ws.bad_call` if the payload is too long.
+
+        Safety:
+            A text is UTF-8.
+        """
+        self._publish(topic, opcode, octets, 0)
+
     def unsafe_publish(
         self,
         topic: StringSlice,
@@ -144,6 +166,15 @@ struct WsHub(ImplicitlyCopyable):
             A text is UTF-8.
         """
         check_topic(topic)
+        self._publish(topic, opcode, octets, sender)
+
+    def _publish(
+        self,
+        topic: StringSlice,
+        opcode: UInt8,
+        octets: Span[UInt8, _],
+        sender: UInt64,
+    ) raises:
         if len(octets) > PUBLICATION_OCTETS_MAX:
             raise Error(WsError(WsError.BAD_CALL, "the message is too long"))
         var own = self._put(
@@ -261,8 +292,10 @@ def check_topic(name: StringSlice) raises:
         name: The name.
 
     Raises:
-        An error `ws.bad_call` if it is too long.
+        An error `ws.bad_call` if it is too long, or begins with a NUL.
     """
+    if name.startswith(SENDER_PREFIX):
+        raise Error(WsError(WsError.BAD_CALL, "a topic begins with a NUL"))
     if name.byte_length() > TOPIC_OCTETS_MAX:
         raise Error(
             WsError(WsError.BAD_CALL, "the name of a topic is too long")

@@ -23,6 +23,7 @@ from .socket_state import (
     lose,
     machine_of,
     note_peer_close,
+    note_pong,
     note_unit_end,
     now_ms,
     open_socket,
@@ -266,6 +267,8 @@ def _handle(stream: UpgradedStream, octets: MutOctets, event: WsEvent) raises:
         note_unit_end(s)
     if event.kind == WsEvent.PING:
         write_pong(stream, Span(payload)[:count])
+    elif event.kind == WsEvent.PONG:
+        note_pong(s, Span(payload)[:count])
     elif event.kind == WsEvent.CLOSE:
         note_peer_close(s, event.close_code, Span(payload)[:count])
         write_close(stream, event.close_code, "")
@@ -346,12 +349,7 @@ def _recover(stream: UpgradedStream, error: Error, began_ms: Int) raises:
             count(s[].broadcast.worker.value().statistics()[].pings_lost)
         _give_up(stream, "the peer answers no ping", WsCloseCode.INTERNAL_ERROR)
     s[].receiving.awaits_pong = True
-    s[].sending.pings += 1
-    var number = s[].sending.pings
-    var payload = Array[UInt8, 8](fill=0)
-    for i in range(8):
-        payload[i] = UInt8(number >> UInt64(56 - 8 * i) & 255)
-    write_ping(stream, Span(payload))
+    write_ping(stream)
 
 
 def _give_up(stream: UpgradedStream, reason: StaticString, code: UInt16) raises:

@@ -72,9 +72,7 @@ def end_sending(stream: UpgradedStream) raises:
     var s = state.value()
     s[].sending.is_busy = False
     if len(s[].sending.due) > 0:
-        var due = Buffer()
-        swap(due, s[].sending.due)
-        write_octets(stream, due.span())
+        write_due(stream)
         s = socket_of(stream)
     if s[].closing.has_to_say:
         s[].closing.has_to_say = False
@@ -131,6 +129,20 @@ def write_frame(
         )
 
 
+def write_due(stream: UpgradedStream) raises:
+    """Writes the control frames that became due; waits for room.
+
+    Args:
+        stream: The stream of the WebSocket.
+
+    Raises:
+        An error `ws.closed` if the connection was lost.
+    """
+    var due = Buffer()
+    swap(due, socket_of(stream)[].sending.due)
+    write_octets(stream, due.span())
+
+
 def write_octets(stream: UpgradedStream, octets: Span[UInt8, _]) raises:
     """Writes encoded frames; waits for room.
 
@@ -175,30 +187,66 @@ def write_pong(stream: UpgradedStream, payload: Span[UInt8, _]) raises:
         stream.announce_output()
 
 
-def write_ping(stream: UpgradedStream, payload: Span[UInt8, _]) raises:
+def write_ping(stream: UpgradedStream) raises:
     """Sends a ping, unless a frame is being written: whether the peer takes it
     shows as well whether the peer lives.
 
     Args:
         stream: The stream of the WebSocket.
-        payload: At most 125 octets.
 
     Raises:
-        An error `ws.closed` if the connection is closed or lost; `ws.bad_call`
-        if the payload is too long.
+        An error `ws.closed` if the connection is closed or lost.
     """
     var s = socket_of(stream)
     if s[].closing.code != 0:
         raise closed_error(s)
     if s[].sending.is_busy:
         return
-    var room = await_room(stream, len(payload) + 1)
-    s = socket_of(stream)
+    var room = await_room(stream, 16)
+    _ = encode_ping(socket_of(stream), room.output)
+    stream.announce_output()
+
+
+def encode_ping(s: Socket, output: PointerTo[Buffer]) raises -> UInt64:
+    """Appends a ping. Its payload is its number.
+
+    Args:
+        s: The state.
+        output: The destination.
+
+    Returns:
+        The number.
+
+    Raises:
+        An error `ws.closed` if the connection is closing.
+    """
+    s[].sending.pings += 1
+    var number = s[].sending.pings
+    var payload = Array[UInt8, 8](fill=0)
+    for i in range(8):
+        payload[i] = UInt8(number >> UInt64(56 - 8 * i) & 255)
+    append_ping(s, Span(payload), output)
+    return number
+
+
+def append_ping(
+    s: Socket, payload: Span[UInt8, _], output: PointerTo[Buffer]
+) raises:
+    """Appends a ping.
+
+    Args:
+        s: The state.
+        payload: At most 125 octets.
+        output: The destination.
+
+    Raises:
+        An error `ws.bad_call` if the payload is too long, or the connection is
+        closing.
+    """
     try:
-        machine_of(s).write_ping(payload, room.output)
+        machine_of(s).write_ping(payload, output)
     except e:
         raise Error(WsError(WsError.BAD_CALL, String(e.reason)))
-    stream.announce_output()
 
 
 def write_close(
@@ -297,6 +345,7 @@ def encode_close(
     s[].closing.due_ms = now_ms() + s[].limits.close_timeout_ms
     # A fiber that receives now waits for the Close only.
     s[].stream.set_read_timeout_ms(s[].limits.close_timeout_ms)
+    s[].sending.wake_pinger()
 
 
 def due_of(s: Socket) -> PointerTo[Buffer]:

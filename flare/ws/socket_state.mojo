@@ -80,8 +80,14 @@ struct WsSending(Movable):
 
     var is_busy: Bool
     """Whether a frame, or a message in several frames, is being written."""
+    var is_streaming: Bool
+    """Whether a `WsMessageWriter` writes."""
     var pings: UInt64
     """How many pings were sent."""
+    var awaited_pong: UInt64
+    """The number of the ping whose pong `pinger` awaits, or 0."""
+    var pinger: Optional[Fiber]
+    """The fiber that awaits a pong."""
     var waiters: List[Fiber]
     """The fibers that wait until they may write."""
     var due: Buffer
@@ -90,7 +96,10 @@ struct WsSending(Movable):
     def __init__(out self):
         """Creates the state before the first frame."""
         self.is_busy = False
+        self.is_streaming = False
         self.pings = 0
+        self.awaited_pong = 0
+        self.pinger = None
         self.waiters = List[Fiber]()
         self.due = Buffer()
 
@@ -100,9 +109,20 @@ struct WsSending(Movable):
             self.waiters[0].wake()
 
     def wake_all(self):
-        """Wakes all fibers that wait until they may write."""
+        """Wakes all fibers that wait until they may write, or for a pong."""
         for fiber in self.waiters:
             fiber.wake()
+        self.wake_pinger()
+
+    def wake_pinger(self):
+        """Wakes the fiber that awaits a pong."""
+        if self.pinger:
+            self.pinger.unsafe_value().wake()
+
+    def forget_pinger(mut self):
+        """Notes that no fiber awaits a pong."""
+        self.pinger = None
+        self.awaited_pong = 0
 
 
 struct WsBroadcast(Movable):
@@ -311,6 +331,23 @@ def note_peer_close(s: Socket, code: UInt16, reason: Span[UInt8, _]):
     s[].closing.reason = String(StringSlice(unsafe_from_utf8=reason))
     if s[].closing.code == 0:
         s[].closing.code = code
+
+
+def note_pong(s: Socket, payload: Span[UInt8, _]):
+    """Notes a pong, and wakes the fiber that awaits it.
+
+    Args:
+        s: The state.
+        payload: The payload; foreign ones count as a sign of life only.
+    """
+    if s[].sending.awaited_pong == 0 or len(payload) != 8:
+        return
+    var number = UInt64(0)
+    for octet in payload:
+        number = number << 8 | UInt64(octet)
+    if number == s[].sending.awaited_pong:
+        s[].sending.awaited_pong = 0
+        s[].sending.wake_pinger()
 
 
 def note_unit_end(s: Socket):

@@ -12,7 +12,7 @@ from flare.runtime.current import current_reactor
 
 from .error import WsError
 from .held import drop_held, may_append
-from .hub import ALIVE_OCTETS_MAX, WsHub, WsOverflow, check_topic
+from .hub import ALIVE_OCTETS_MAX, SENDER_PREFIX, WsHub, WsOverflow, check_topic
 from .hub_worker import HubWorker, Subscription
 from .publication import Publication
 from .sending import due_of, encode_close
@@ -55,7 +55,45 @@ def subscribe(
         subscriptions; `ws.closed` if the connection is closed.
     """
     check_topic(topic)
+    _subscribe(socket_of(stream), topic, overflow)
+
+
+def topic_of_sender(stream: UpgradedStream) raises -> String:
+    """Subscribes to a topic of one's own, for a `WsSender`.
+
+    Args:
+        stream: The stream of the WebSocket.
+
+    Returns:
+        The name of the topic.
+
+    Raises:
+        The errors of `subscribe`.
+    """
     var s = socket_of(stream)
+    if s[].broadcast.number == 0:
+        s[].broadcast.number = s[].broadcast.hub.next_number()
+    var topic = String(SENDER_PREFIX, s[].broadcast.number)
+    _subscribe(s, topic, WsOverflow.CLOSE)
+    return topic^
+
+
+def hub_of(stream: UpgradedStream) raises -> WsHub:
+    """Returns the hub of a WebSocket.
+
+    Args:
+        stream: The stream of the WebSocket.
+
+    Returns:
+        The hub.
+
+    Raises:
+        An error `ws.closed` after the function of the WebSocket has returned.
+    """
+    return socket_of(stream)[].broadcast.hub
+
+
+def _subscribe(s: Socket, topic: StringSlice, overflow: UInt8) raises:
     ref own = s[].broadcast
     if not own.worker:
         raise Error(WsError(WsError.BAD_CALL, "only a server has topics"))

@@ -1,0 +1,181 @@
+"""Tests the ways to send besides whole messages."""
+
+from std.testing import assert_equal, assert_true
+
+from flare.http.server.config import ServerConfig
+from flare.http.server.records.log import LogSink
+from flare.proto.ws import WsRole
+from flare.runtime import spawn
+from flare.runtime.wait import sleep
+from flare.testing.test_server import TestServer
+from flare.ws import WebSocket, WsConnection, WsError, WsHub, WsOptions
+
+from tests.proto_ws.peer import frame
+
+from .socket_peer import open_socket, received, send_close, send_frame
+
+
+def test_message_of_unknown_length_is_not_torn_apart() raises:
+    var hub = WsHub()
+    var server = _server[_write_in_pieces](hub)
+    var peer = open_socket(server)
+    send_frame(peer, 0x81, "begin")
+    assert_equal(received(server, peer), "1:3 one")
+    send_frame(peer, 0x89, "between")
+    hub.publish("room", "news")
+    server.settle()
+    assert_equal(received(server, peer), "")
+    server.advance(1_000)
+    assert_equal(
+        received(server, peer),
+        "0:3 two 8a:7 between 80:0 81:4 news 81:6 beside",
+    )
+    peer.close()
+    _end(server^)
+
+
+def test_message_that_fails_closes_the_connection() raises:
+    var server = _server[_fail_in_pieces](WsHub())
+    var peer = open_socket(server)
+    send_frame(peer, 0x81, "begin")
+    assert_equal(received(server, peer), "2:3 one 88:2 (1011)")
+    send_close(peer, 1011)
+    server.settle()
+    assert_true(peer.has_ended())
+    _end(server^)
+
+
+def test_round_trip_of_a_ping_is_measured() raises:
+    var server = _server[_ping](WsHub())
+    var peer = open_socket(server)
+    send_frame(peer, 0x81, "begin")
+    assert_true(received(server, peer).startswith("89:8 "))
+    # A foreign pong is a sign of life only.
+    send_frame(peer, 0x8A, "foreign!")
+    assert_equal(received(server, peer), "")
+    var payload: List[UInt8] = [0, 0, 0, 0, 0, 0, 0, 1]
+    peer.send(Span(frame(WsRole.SERVER, 0x8A, Span(payload))))
+    assert_equal(received(server, peer), "81:8 answered")
+    # The next one is not answered.
+    send_frame(peer, 0x81, "again")
+    assert_true(received(server, peer).startswith("89:8 "))
+    server.advance(21_000)
+    assert_equal(received(server, peer), "81:61")
+    # The last one meets the end of the connection.
+    send_frame(peer, 0x81, "again")
+    assert_true(received(server, peer).startswith("89:8 "))
+    send_close(peer, 1000)
+    assert_equal(received(server, peer), "88:2 (1000)")
+    assert_true(peer.has_ended())
+    _end(server^)
+
+
+def test_sender_outlives_the_connection() raises:
+    var hub = WsHub()
+    var server = _server[_give_sender](hub)
+    var peer = open_socket(server)
+    send_frame(peer, 0x81, "go")
+    assert_equal(received(server, peer), "81:4 text 82:6 binary")
+    send_close(peer, 1000)
+    server.settle()
+    assert_true(peer.has_ended())
+    server.advance(1_000)
+    assert_equal(Int(hub.statistics().published), 2)
+    _end(server^)
+
+
+def test_fibers_send_by_turns() raises:
+    var server = _server[_send_beside](WsHub())
+    var peer = open_socket(server)
+    send_frame(peer, 0x81, "begin")
+    var text = received(server, peer)
+    # Each message is longer than the output takes at once.
+    assert_equal(text, "82:200000 82:200000 82:200000 82:200000 88:2 (1000)")
+    peer.close()
+    _end(server^)
+
+
+def _write_in_pieces(ws: WsConnection) raises:
+    ws.subscribe("room")
+    _ = ws.recv_message()
+
+    def wait_and_send() raises {var ws}:
+        sleep(100)
+        ws.send_text("beside")
+
+    var other = spawn(wait_and_send)
+    with ws.message_writer(is_text=True) as writer:
+        writer.write_all("one".as_bytes())
+        sleep(500)
+        writer.write_all("".as_bytes())
+        writer.write_all("two".as_bytes())
+    other^.join()
+    _ = ws.recv_message()
+
+
+def _fail_in_pieces(ws: WsConnection) raises:
+    _ = ws.recv_message()
+    with ws.message_writer() as writer:
+        writer.write_all("one".as_bytes())
+        raise Error("no more")
+
+
+def _ping(ws: WsConnection) raises:
+    while True:
+        _ = ws.recv_message()
+        try:
+            assert_true(ws.ping() >= 0)
+            ws.send_text("answered")
+        except e:
+            var own = WsError.of(e).value().copy()
+            if own.kind == WsError.CLOSED:
+                assert_equal(Int(own.code), 1000)
+                return
+            assert_true(ws.is_open())
+            ws.send_text(String(e))
+
+
+def _give_sender(ws: WsConnection) raises:
+    var sender = ws.sender()
+    _ = ws.recv_message()
+    sender.send_text("text")
+    sender.send_binary("binary".as_bytes())
+
+    def later() raises {var sender^}:
+        sleep(500)
+        sender.send_text("lost")
+
+    _ = spawn(later^)
+    _ = ws.recv_message()
+
+
+def _send_beside(ws: WsConnection) raises:
+    _ = ws.recv_message()
+
+    def send() raises {var ws}:
+        ws.send_binary(Span(List[UInt8](length=200_000, fill=7)))
+
+    var one = spawn(send)
+    var two = spawn(send)
+    var three = spawn(send)
+    send()
+    one^.join()
+    two^.join()
+    three^.join()
+
+
+def _server[
+    function: def(WsConnection) raises thin -> None
+](hub: WsHub) -> TestServer[WebSocket]:
+    return TestServer(
+        WebSocket(function, WsOptions(hub=hub)),
+        config=ServerConfig(log=LogSink.nowhere()),
+    )
+
+
+def _end(var server: TestServer[WebSocket]) raises:
+    server.stop()
+    assert_equal(server.remains(), "")
+
+
+comptime TESTS = __functions_in_module()
