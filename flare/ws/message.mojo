@@ -34,7 +34,7 @@ struct WsMessageState(Movable):
         self.is_text = False
 
 
-struct WsMessage(Movable):
+struct WsMessage(Movable, Sized):
     """A message that was received whole. It owns its octets."""
 
     var is_text: Bool

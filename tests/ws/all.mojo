@@ -9,6 +9,7 @@ from tests.ws import (
     test_echo,
     test_frame,
     test_handshake,
+    test_seeds,
     test_sending,
     test_topics,
 )
@@ -22,6 +23,7 @@ def main() raises:
     _run[test_echo.TESTS](failures)
     _run[test_frame.TESTS](failures)
     _run[test_handshake.TESTS](failures)
+    _run[test_seeds.TESTS](failures)
     _run[test_sending.TESTS](failures)
     _run[test_topics.TESTS](failures)
     if failures:
