@@ -12,7 +12,7 @@ from flare.runtime.fiber import Fiber
 from flare.runtime.wait import waiting_fiber
 
 from .error import WsError
-from .held import send_held
+from .held import drop_held, send_held
 from .socket_state import (
     Socket,
     closed_error,
@@ -346,6 +346,8 @@ def encode_close(
     # A fiber that receives now waits for the Close only.
     s[].stream.set_read_timeout_ms(s[].limits.close_timeout_ms)
     s[].sending.wake_pinger()
+    # No message may follow the Close.
+    drop_held(s)
 
 
 def due_of(s: Socket) -> PointerTo[Buffer]:

@@ -129,8 +129,10 @@ def _check_counts(hub: WsHub) raises -> Int:
 
 def _add_message(mut client: _Client, mut draws: Draws):
     var text = String(len(client.messages), ":")
-    for _ in range(draws.below(3) * draws.below(2000)):
-        text += "x"
+    text += String("x") * (draws.below(3) * draws.below(2000))
+    if draws.strikes(60):
+        # Its answer does not fit into the output at once.
+        text += String("y") * (70_000 + draws.below(60_000))
     var octets = text.as_bytes()
     var kind = draws.below(10)
     if kind == 0:
@@ -157,10 +159,9 @@ def _act(mut client: _Client, mut draws: Draws):
         client.received.extend(Span(client.peer.received()))
     if client.sent < len(client.octets):
         if draws.strikes(400):
-            var most = min(
-                len(client.octets) - client.sent, 1 + draws.below(900)
-            )
-            var count = min(most, client.peer.room())
+            var left = len(client.octets) - client.sent
+            var piece = 1 + draws.below(900 if left < 10_000 else 30_000)
+            var count = min(min(left, piece), client.peer.room())
             client.peer.send(
                 Span(client.octets)[client.sent : client.sent + count]
             )
