@@ -41,7 +41,7 @@ LENGTHS = {
     "CONTRIBUTING.md": 120,
 }
 EXAMPLE_LINES_MAX = 60
-DEMO_LINES_MAX = 180
+DEMO_LINES_MAX = 150
 LEFTOVERS = re.compile(
     r"\b(?:TODO|FIXME|XXX|HACK)\b|\b[Nn]ot (?:yet )?implemented\b"
     # In a docstring, "for now" may well speak of a state while it runs.

@@ -57,7 +57,9 @@ struct OutputRoom(TrivialRegisterPassable):
     var output: PointerTo[Buffer]
     """The output, to which octets are appended."""
     var octets: Int
-    """How many may be appended, at least 1; and 16 more, for their framing."""
+    """How many may be appended, and 16 more for their framing; 0 only if the
+    caller does not wait.
+    """
 
 
 @fieldwise_init

@@ -367,9 +367,10 @@ def _consume_octets(exchange: Erased, count: Int) raises:
 
 
 def _await_room(exchange: Erased, count: Int) raises -> OutputRoom:
-    return OutputRoom(_cleared(_of(exchange)), count)
+    return OutputRoom(_cleared(_of(exchange)), abs(count))
 
 
 def _announce_output(exchange: Erased):
     var s = _of(exchange)
     s[].content.extend(s[].sent.span())
+    s[].sent.clear()

@@ -9,7 +9,7 @@ from flare.http.exchange import UpgradedProtocol
 from flare.proto.ws import WsCloseCode, WsEvent
 
 from .held import send_held
-from .sending import due_of, encode_close, encode_pong
+from .sending import due_of, encode_close, encode_pong, write_close
 from .socket_state import (
     Socket,
     WsSocketState,
@@ -63,16 +63,16 @@ def _answer_control_frame(s: Socket) raises -> Bool:
     var output = room.output
     if s[].sending.is_busy:
         output = due_of(s)
-        if len(output[]) > _CONTROL_OCTETS_MAX:
-            return False
-    elif room.octets < _CONTROL_OCTETS_MAX:
+        s[].receiving.is_held_back = len(output[]) > _CONTROL_OCTETS_MAX
+    else:
+        s[].receiving.is_held_back = room.octets < _CONTROL_OCTETS_MAX
+    if s[].receiving.is_held_back:
         return False
     var event: WsEvent
     try:
         event = machine.next_event(octets)
     except e:
-        encode_close(s, e.close_code(), "", output)
-        s[].stream.announce_output()
+        write_close(s[].stream, e.close_code(), "")
         return False
     var payload = octets.unsafe_subspan(offset=event.start, length=event.length)
     if not machine.is_receiving_message():
@@ -93,6 +93,8 @@ def _on_room(state: Erased):
     var s = state.unsafe_bitcast[WsSocketState]()
     if len(s[].broadcast.held) > 0:
         send_held(s)
+    if s[].receiving.is_held_back:
+        _on_octets(state)
 
 
 def _on_stop(state: Erased):
@@ -100,13 +102,8 @@ def _on_stop(state: Erased):
     if s[].sending.is_busy:
         s[].closing.has_to_say = True
         return
-    if machine_of(s).has_sent_close():
-        return
     try:
-        # A Close without a reason fits beside any output.
-        var output = s[].stream.unsafe_room().output
-        encode_close(s, WsCloseCode.GOING_AWAY, "", output)
-        s[].stream.announce_output()
+        write_close(s[].stream, WsCloseCode.GOING_AWAY, "")
     except:
         # The connection was lost: the fiber that receives next finds that.
         return

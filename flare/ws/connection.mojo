@@ -255,8 +255,8 @@ struct WsConnection(TrivialRegisterPassable):
     def close(
         self, code: UInt16 = WsCloseCode.NORMAL, reason: StringSlice = ""
     ) raises:
-        """Sends a Close, and waits for that of the peer. A handler that returns
-        does the same with code 1000.
+        """Sends a Close, and waits for that of the peer, unless another fiber
+        receives. A handler that returns does the same with code 1000.
 
         Args:
             code: The code, one of `WsCloseCode`, or 3000 to 4999 for a code of
@@ -316,8 +316,8 @@ struct WsConnection(TrivialRegisterPassable):
                 subscribed.
 
         Raises:
-            An error `ws.bad_call` if name or text are too long; `ws.closed` if
-            the connection has ended.
+            The errors of `WsHub.publish`; `ws.closed` if the connection has
+            ended.
         """
         publish(
             self._stream, topic, WsOpcode.TEXT, text.as_bytes(), including_self

@@ -38,7 +38,9 @@ struct WsError(Copyable, Movable, Writable):
     comptime HANDSHAKE = 4
     """The server has refused the handshake, or broke its rules."""
     comptime BUSY = 5
-    """Another fiber receives."""
+    """Another fiber receives or awaits a pong, or a worker has too many
+    messages of topics to deliver.
+    """
     comptime BAD_CALL = 6
     """The program breaks a rule: for example, a close reason is too long."""
 

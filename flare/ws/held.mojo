@@ -23,7 +23,7 @@ def send_held(s: Socket):
                 break
             room.output[].append(octets)
             s[].stream.announce_output()
-            own.held_octets -= len(octets)
+            own.held_octets -= own.held[sent].cost()
             sent += 1
     except:
         # The connection was lost, and nothing can be sent any more.

@@ -22,6 +22,8 @@ comptime ALIVE_OCTETS_MAX = 64 * 1024 * 1024
 """
 
 
+comptime INBOX_OCTETS_MAX = 64 * 1024 * 1024
+"""The most octets of messages that a worker may not have seen."""
 comptime SENDER_PREFIX: StaticString = "\0"
 """The first octet of the topics of single WebSockets."""
 
@@ -97,7 +99,8 @@ struct WsHub(ImplicitlyCopyable):
             text: The text, at most 256 KiB.
 
         Raises:
-            An error `ws.bad_call` if name or text are too long.
+            An error `ws.bad_call` if name or text are too long; `ws.busy` if a
+            worker has 64 MiB of messages to deliver.
         """
         self.unsafe_publish(topic, WsOpcode.TEXT, text.as_bytes(), 0)
 
@@ -109,7 +112,7 @@ struct WsHub(ImplicitlyCopyable):
             octets: The octets, at most 256 KiB.
 
         Raises:
-            An error `ws.bad_call` if name or octets are too long.
+            The errors of `publish`.
         """
         self.unsafe_publish(topic, WsOpcode.BINARY, octets, 0)
 
@@ -137,7 +140,7 @@ struct WsHub(ImplicitlyCopyable):
             octets: The payload.
 
         Raises:
-            An error `ws.bad_call` if the payload is too long.
+            The errors of `publish`.
 
         Safety:
             A text is UTF-8.
@@ -160,7 +163,7 @@ struct WsHub(ImplicitlyCopyable):
             sender: The subscriber that does not get it, or 0.
 
         Raises:
-            An error `ws.bad_call` if name or payload are too long.
+            The errors of `publish`.
 
         Safety:
             A text is UTF-8.
@@ -255,7 +258,7 @@ struct WsHub(ImplicitlyCopyable):
             MutUntrackedOrigin
         ]()
 
-    def _put(self, publication: Publication) -> Optional[HubWorker]:
+    def _put(self, publication: Publication) raises -> Optional[HubWorker]:
         """Puts a message into the inboxes, and returns the worker of this
         thread if it has no letter that will deliver it.
         """
@@ -263,12 +266,19 @@ struct WsHub(ImplicitlyCopyable):
         var own = Optional[HubWorker](None)
         self._state[].lock.acquire()
         for worker in self._state[].workers:
+            if worker.state[].inbox.octets > INBOX_OCTETS_MAX:
+                self._state[].lock.release()
+                raise Error(
+                    WsError(WsError.BUSY, "too many messages are on their way")
+                )
+        for worker in self._state[].workers:
             ref w = worker.state[]
             if w.subscriptions == 0:
                 continue
-            w.inbox.append(publication)
+            w.inbox.messages.append(publication)
+            w.inbox.octets += publication.cost()
             if here and here.unsafe_value() == w.reactor:
-                if not w.has_letter:
+                if not w.inbox.has_letter:
                     own = worker
             else:
                 self._tell(worker)
@@ -277,8 +287,9 @@ struct WsHub(ImplicitlyCopyable):
 
     def _tell(self, worker: HubWorker):
         """Posts a letter to the loop of a worker; the lock is held."""
-        if not worker.state[].has_letter:
-            worker.state[].has_letter = True
+        ref inbox = worker.state[].inbox
+        if not inbox.has_letter:
+            inbox.has_letter = True
             worker.state[].reactor.post(
                 _on_letter,
                 heap_create(_Letter(self, worker)).unsafe_bitcast[NoneType](),

@@ -70,6 +70,24 @@ struct Topic(Movable):
         self.left = 0
 
 
+struct HubInbox(Movable):
+    """The messages that a worker has not seen. The lock of the hub guards it.
+    """
+
+    var messages: List[Publication]
+    """The messages."""
+    var octets: Int
+    """Their memory."""
+    var has_letter: Bool
+    """Whether the loop was told of them."""
+
+    def __init__(out self):
+        """Creates an empty inbox."""
+        self.messages = List[Publication]()
+        self.octets = 0
+        self.has_letter = False
+
+
 struct HubWorkerState(Movable):
     """The subscribers of one worker. Only `HubWorker` uses it."""
 
@@ -79,12 +97,10 @@ struct HubWorkerState(Movable):
     """Gives a message to a subscriber, without a wait."""
     var subscriptions: Int
     """How many there are; the loop lives while there is one. The lock of the
-    hub guards it, and the next two.
+    hub guards it.
     """
-    var inbox: List[Publication]
+    var inbox: HubInbox
     """The messages that the worker has not seen."""
-    var has_letter: Bool
-    """Whether the loop was told of them."""
     var topics: Dict[String, PointerTo[Topic]]
     """The topics that have subscribers here."""
     var queue: List[Publication]
@@ -114,8 +130,7 @@ struct HubWorkerState(Movable):
         self.reactor = reactor
         self.offer = offer
         self.subscriptions = 0
-        self.inbox = List[Publication]()
-        self.has_letter = False
+        self.inbox = HubInbox()
         self.topics = Dict[String, PointerTo[Topic]]()
         self.queue = List[Publication]()
         self.at = 0
@@ -144,7 +159,7 @@ struct HubWorker(TrivialRegisterPassable):
 
     def join(
         self, name: StringSlice, socket: Erased, overflow: UInt8
-    ) raises -> PointerTo[Subscription]:
+    ) -> PointerTo[Subscription]:
         """Adds a subscriber.
 
         Args:
@@ -154,15 +169,13 @@ struct HubWorker(TrivialRegisterPassable):
 
         Returns:
             The subscription, for `leave`.
-
-        Raises:
-            Never: the names of the dictionary are checked first.
         """
-        ref s = self.state[]
         var key = String(name)
-        if key not in s.topics:
-            s.topics[key] = heap_create(Topic(key.copy()))
-        var topic = s.topics[key]
+        var found = self.state[].topics.get(key)
+        if not found:
+            found = heap_create(Topic(key.copy()))
+            self.state[].topics[key^] = found.value()
+        var topic = found.value()
         var subscription = heap_create(Subscription(socket, overflow, topic))
         topic[].members.append(subscription)
         return subscription
@@ -197,13 +210,12 @@ struct HubWorker(TrivialRegisterPassable):
             if not s.topic:
                 continue
             var topic = s.topic.unsafe_value()
-            var count = min(left, s.end - s.next)
-            var last = s.next + count
-            left -= count
-            while s.next < last:
+            while s.next < s.end and left > 0:
                 var subscription = topic[].members[s.next]
                 s.next += 1
+                # If all have left, the loop may be about to end.
                 if not subscription[].has_left:
+                    left -= 1
                     s.offer(subscription, s.queue[s.at])
             if s.next == s.end:
                 self._finish(topic)
@@ -220,8 +232,10 @@ struct HubWorker(TrivialRegisterPassable):
             s.queue.clear()
             s.at = 0
             lock.acquire()
-            swap(s.queue, s.inbox)
-            s.has_letter = s.has_letter and len(s.queue) > 0
+            swap(s.queue, s.inbox.messages)
+            s.inbox.octets = 0
+            if len(s.queue) == 0:
+                s.inbox.has_letter = False
             lock.release()
             if len(s.queue) == 0:
                 return False

@@ -10,13 +10,17 @@ from flare.proto.ws import (
 )
 
 
+# The block of a message, and its references.
+comptime _BLOCK_OCTETS = 128
+
+
 struct _PublicationState(Movable):
     var owners: UInt32
     var topic: String
     var sender: UInt64
     # The frame of a server, which has no mask.
     var frame: Buffer
-    # The octets of all frames of the hub.
+    # The memory of all messages of the hub.
     var alive: PointerTo[Int64]
 
     def __init__(
@@ -52,7 +56,7 @@ struct Publication(ImplicitlyCopyable):
             octets: The payload.
             sender: The number of the subscriber that does not get it; 0 if all
                 do.
-            alive: Counts the octets of all messages; it outlives the message.
+            alive: Counts the memory of all messages; it outlives the message.
         """
         self._state = heap_create(
             _PublicationState(String(topic), sender, alive)
@@ -63,7 +67,7 @@ struct Publication(ImplicitlyCopyable):
         write_frame_head(WsFrameHead(opcode, len(octets)), frame)
         write_payload(octets, frame, None, 0)
         _ = Atomic[Int64].fetch_add[ordering=Ordering.RELAXED](
-            alive, Int64(len(frame[]))
+            alive, Int64(self.cost())
         )
 
     def __init__(out self, *, copy: Self):
@@ -85,7 +89,7 @@ struct Publication(ImplicitlyCopyable):
         ](Pointer(to=state[].owners), UInt32.MAX)
         if owners == 1:
             _ = Atomic[Int64].fetch_add[ordering=Ordering.RELAXED](
-                state[].alive, -Int64(len(state[].frame))
+                state[].alive, -Int64(len(state[].frame) + _BLOCK_OCTETS)
             )
             heap_destroy(state)
 
@@ -111,6 +115,14 @@ struct Publication(ImplicitlyCopyable):
             Its number, or 0.
         """
         return self._state[].sender
+
+    def cost(self) -> Int:
+        """Returns the memory that the message takes, with its block.
+
+        Returns:
+            The number of octets.
+        """
+        return len(self._state[].frame) + _BLOCK_OCTETS
 
     def octets(self) -> Span[UInt8, ImmUntrackedOrigin]:
         """Returns the frame.

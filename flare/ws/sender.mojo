@@ -33,7 +33,7 @@ struct WsSender(ImplicitlyCopyable):
             text: The text, at most 256 KiB.
 
         Raises:
-            An error `ws.bad_call` if the text is too long.
+            The errors of `WsHub.publish`.
         """
         self._hub.unsafe_publish_to_sender(
             self._topic, WsOpcode.TEXT, text.as_bytes()
@@ -46,6 +46,6 @@ struct WsSender(ImplicitlyCopyable):
             octets: The octets, at most 256 KiB.
 
         Raises:
-            An error `ws.bad_call` if there are too many.
+            The errors of `WsHub.publish`.
         """
         self._hub.unsafe_publish_to_sender(self._topic, WsOpcode.BINARY, octets)

@@ -7,6 +7,7 @@ A frame that finds no room parks its fiber within the frame. Meanwhile
 from flare.core import Buffer, PointerTo
 from flare.http.exchange import OutputRoom, STOPPING
 from flare.http.upgraded_stream import UpgradedStream
+from flare.net import NetError
 from flare.proto.ws import WsCloseCode, WsFrameHead
 from flare.runtime.fiber import Fiber
 from flare.runtime.wait import waiting_fiber
@@ -38,27 +39,50 @@ def begin_sending(stream: UpgradedStream) raises -> Socket:
         The state. `end_sending` must follow.
 
     Raises:
-        An error `ws.closed` if the connection is closed.
+        An error `ws.closed` if the connection is closed; `net.…` if the fiber's
+        deadline passes first.
     """
     var s = socket_of(stream)
-    while s[].sending.is_busy:
-        var fiber = waiting_fiber("ws.send")
-        s[].sending.waiters.append(fiber)
-        var result = fiber.wait()
+    if s[].sending.is_busy:
+        _await_turn(stream)
         s = socket_of(stream)
-        _forget(s, fiber)
-        if result < 0:
-            s[].sending.wake_next()
-            raise Error(WsError(WsError.CLOSED, "the fiber was cancelled"))
+        if s[].closing.code != 0:
+            var error = closed_error(s)
+            end_sending(stream)
+            raise error^
+        return s
     if s[].closing.code != 0:
-        s[].sending.wake_next()
         raise closed_error(s)
     s[].sending.is_busy = True
     return s
 
 
+@no_inline
+def _await_turn(stream: UpgradedStream) raises:
+    var s = socket_of(stream)
+    var fiber = waiting_fiber("ws.send")
+    s[].sending.waiters.append(fiber)
+    while True:
+        var result = fiber.wait()
+        s = socket_of(stream)
+        var has_turn = Bool(s[].sending.turn) and (
+            s[].sending.turn.value() == fiber
+        )
+        if has_turn:
+            s[].sending.turn = None
+        if result < 0:
+            if has_turn:
+                end_sending(stream)
+            else:
+                _forget(s, fiber)
+            raise Error(NetError.from_errno("send", result))
+        if has_turn:
+            return
+
+
 def end_sending(stream: UpgradedStream) raises:
-    """Writes control frames that became due, and lets other fibers write.
+    """Writes control frames that became due, and hands the turn to the fiber
+    that has waited longest. So no fiber holds the others back endlessly.
 
     Args:
         stream: The stream of the WebSocket.
@@ -69,18 +93,40 @@ def end_sending(stream: UpgradedStream) raises:
     var state = open_socket(stream)
     if not state:
         return
-    var s = state.value()
-    s[].sending.is_busy = False
-    if len(s[].sending.due) > 0:
+    var s = state.unsafe_value()
+    if len(s[].sending.due) > 0 or s[].closing.has_to_say:
+        try:
+            _write_all_due(stream)
+        except e:
+            state = open_socket(stream)
+            if state:
+                _pass_turn(state.unsafe_value())
+            raise e
+        s = socket_of(stream)
+    _pass_turn(s)
+
+
+@no_inline
+def _write_all_due(stream: UpgradedStream) raises:
+    while True:
+        var s = socket_of(stream)
+        if s[].closing.has_to_say:
+            s[].closing.has_to_say = False
+            write_close(stream, WsCloseCode.GOING_AWAY, "")
+        if len(s[].sending.due) == 0:
+            return
         write_due(stream)
-        s = socket_of(stream)
-    if s[].closing.has_to_say:
-        s[].closing.has_to_say = False
-        write_close(stream, WsCloseCode.GOING_AWAY, "")
-        s = socket_of(stream)
+
+
+def _pass_turn(s: Socket):
+    s[].sending.is_busy = False
     if len(s[].broadcast.held) > 0:
         send_held(s)
-    s[].sending.wake_next()
+    if len(s[].sending.waiters) > 0:
+        s[].sending.is_busy = True
+        var next = s[].sending.waiters.pop(0)
+        s[].sending.turn = next
+        next.wake()
 
 
 def write_frame(
@@ -133,37 +179,24 @@ def write_due(stream: UpgradedStream) raises:
     """Writes the control frames that became due; waits for room.
 
     Args:
-        stream: The stream of the WebSocket.
+        stream: The stream of the WebSocket, between `begin_sending` and
+            `end_sending`.
 
     Raises:
         An error `ws.closed` if the connection was lost.
     """
     var due = Buffer()
     swap(due, socket_of(stream)[].sending.due)
-    write_octets(stream, due.span())
-
-
-def write_octets(stream: UpgradedStream, octets: Span[UInt8, _]) raises:
-    """Writes encoded frames; waits for room.
-
-    Args:
-        stream: The stream of the WebSocket.
-        octets: The frames.
-
-    Raises:
-        An error `ws.closed` if the connection was lost.
-    """
     var taken = 0
-    while taken < len(octets):
-        var room = await_room(stream, len(octets) - taken)
-        var count = min(room.octets, len(octets) - taken)
-        room.output[].append(octets[taken : taken + count])
-        taken += count
+    while taken < len(due):
+        var room = await_room(stream, len(due) - taken)
+        room.output[].append(due.span()[taken : taken + room.octets])
+        taken += room.octets
         stream.announce_output()
 
 
 def write_pong(stream: UpgradedStream, payload: Span[UInt8, _]) raises:
-    """Answers a ping, if the connection is not closing.
+    """Answers a ping, if the connection is not closing; waits for room.
 
     Args:
         stream: The stream of the WebSocket.
@@ -180,16 +213,20 @@ def write_pong(stream: UpgradedStream, payload: Span[UInt8, _]) raises:
             s[].sending.due.clear()
         encode_pong(s, payload, due_of(s))
         return
-    var room = await_room(stream, len(payload) + 1)
-    s = socket_of(stream)
-    if machine_of(s).can_write():
+    var room = _room_now(s, len(payload) + 1)
+    if room.octets > 0:
         encode_pong(s, payload, room.output)
         stream.announce_output()
+        return
+    # Other fibers must not write while this one waits.
+    s[].sending.is_busy = True
+    encode_pong(s, payload, due_of(s))
+    end_sending(stream)
 
 
 def write_ping(stream: UpgradedStream) raises:
     """Sends a ping, unless a frame is being written: whether the peer takes it
-    shows as well whether the peer lives.
+    shows as well whether the peer lives. It does not wait.
 
     Args:
         stream: The stream of the WebSocket.
@@ -202,8 +239,7 @@ def write_ping(stream: UpgradedStream) raises:
         raise closed_error(s)
     if s[].sending.is_busy:
         return
-    var room = await_room(stream, 16)
-    _ = encode_ping(socket_of(stream), room.output)
+    _ = encode_ping(s, _room_now(s, 16).output)
     stream.announce_output()
 
 
@@ -253,7 +289,7 @@ def write_close(
     stream: UpgradedStream, code: UInt16, reason: StringSlice
 ) raises:
     """Sends the Close of this endpoint, unless it was sent before. It follows
-    the frame in progress.
+    the frame in progress. It does not wait, because it is sent only once.
 
     Args:
         stream: The stream of the WebSocket.
@@ -267,20 +303,27 @@ def write_close(
     var s = socket_of(stream)
     if machine_of(s).has_sent_close():
         return
-    if s[].sending.is_busy:
-        encode_close(s, code, reason, due_of(s))
-        return
-    var room = await_room(stream, 128)
-    s = socket_of(stream)
-    encode_close(s, code, reason, room.output)
+    var output = due_of(s)
+    if not s[].sending.is_busy:
+        output = _room_now(s, 128).output
+    encode_close(s, code, reason, output)
     stream.announce_output()
+
+
+def _room_now(s: Socket, count: Int) raises -> OutputRoom:
+    try:
+        return s[].stream.unsafe_room(count)
+    except:
+        lose(s)
+        raise closed_error(s)
 
 
 def await_room(stream: UpgradedStream, count: Int) raises -> OutputRoom:
     """Waits for room in the output.
 
     Args:
-        stream: The stream of the WebSocket.
+        stream: The stream of the WebSocket, between `begin_sending` and
+            `end_sending`.
         count: How many octets are to be written.
 
     Returns:

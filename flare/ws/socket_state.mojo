@@ -50,6 +50,10 @@ struct WsReceiving(Movable):
     """Whether a fiber receives."""
     var awaits_pong: Bool
     """Whether the peer was silent, and a ping was sent."""
+    var is_held_back: Bool
+    """Whether a control frame waits for room for its answer, and no fiber
+    receives.
+    """
     var is_unfinished: Bool
     """Whether part of a frame or of a message has arrived."""
     var budget: RateBudget
@@ -69,6 +73,7 @@ struct WsReceiving(Movable):
         """
         self.is_busy = False
         self.awaits_pong = False
+        self.is_held_back = False
         self.is_unfinished = False
         self.budget = RateBudget(message_timeout_ms)
         self.opcode = WsOpcode.CONTINUATION
@@ -90,6 +95,8 @@ struct WsSending(Movable):
     """The fiber that awaits a pong."""
     var waiters: List[Fiber]
     """The fibers that wait until they may write."""
+    var turn: Optional[Fiber]
+    """The one of them that may write now, until it runs."""
     var due: Buffer
     """Control frames that wait for the end of the frame being written."""
 
@@ -101,12 +108,8 @@ struct WsSending(Movable):
         self.awaited_pong = 0
         self.pinger = None
         self.waiters = List[Fiber]()
+        self.turn = None
         self.due = Buffer()
-
-    def wake_next(self):
-        """Wakes the fiber that has waited longest, unless another writes."""
-        if not self.is_busy and len(self.waiters) > 0:
-            self.waiters[0].wake()
 
     def wake_all(self):
         """Wakes all fibers that wait until they may write, or for a pong."""

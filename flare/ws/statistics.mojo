@@ -27,7 +27,9 @@ struct WsStatistics(ImplicitlyCopyable):
     var pings_lost: Int64
     """How many sockets were closed because their peer answered no ping."""
     var published: Int64
-    """How many messages of topics were given to a subscriber."""
+    """How many messages were due to a subscriber of their topic, skipped ones
+    included.
+    """
     var skipped: Int64
     """How many messages of topics a slow subscriber did not get."""
     var closes: Array[Int64, _CODES + 1]

@@ -15,7 +15,7 @@ from .held import drop_held, may_append
 from .hub import ALIVE_OCTETS_MAX, SENDER_PREFIX, WsHub, WsOverflow, check_topic
 from .hub_worker import HubWorker, Subscription
 from .publication import Publication
-from .sending import due_of, encode_close
+from .sending import write_close
 from .socket_state import Socket, WsSocketState, socket_of
 
 comptime _SUBSCRIPTIONS_MAX = 64
@@ -204,32 +204,22 @@ def _hold(s: Socket, overflow: UInt8, message: Publication) raises:
     if overflow == WsOverflow.LATEST:
         for i in range(len(own.held)):
             if own.held[i].topic() == message.topic():
-                own.held_octets += len(message.octets())
-                own.held_octets -= len(own.held[i].octets())
+                own.held_octets += message.cost() - own.held[i].cost()
                 own.held[i] = message
                 _note_skipped(s)
                 return
     if (
-        own.held_octets + len(message.octets()) <= s[].limits.held_octets_max
+        own.held_octets + message.cost() <= s[].limits.held_octets_max
         and own.hub.unsafe_alive_octets() <= ALIVE_OCTETS_MAX
     ):
-        own.held_octets += len(message.octets())
+        own.held_octets += message.cost()
         own.held.append(message)
     elif overflow == WsOverflow.SKIP:
         _note_skipped(s)
     else:
-        _close_slow(s)
+        write_close(s[].stream, WsCloseCode.TRY_AGAIN_LATER, _REASON)
 
 
 def _note_skipped(s: Socket):
     s[].broadcast.skipped += 1
     count(s[].broadcast.worker.value().statistics()[].skipped)
-
-
-def _close_slow(s: Socket) raises:
-    drop_held(s)
-    var output = due_of(s)
-    if not s[].sending.is_busy:
-        output = s[].stream.unsafe_room().output
-    encode_close(s, WsCloseCode.TRY_AGAIN_LATER, _REASON, output)
-    s[].stream.announce_output()

@@ -111,10 +111,10 @@ class SizeTest(TreeTest):
         self.write("examples/01_a.mojo", "# Run: x\n" + "\n" * 60)
         self.assert_rules("example-size")
 
-    def test_demo_may_have_180_lines(self):
-        self.write("examples/demo.mojo", "# Run: x\n" + "\n" * 179)
+    def test_demo_may_have_150_lines(self):
+        self.write("examples/demo.mojo", "# Run: x\n" + "\n" * 149)
         self.assert_rules()
-        self.write("examples/demo.mojo", "# Run: x\n" + "\n" * 180)
+        self.write("examples/demo.mojo", "# Run: x\n" + "\n" * 150)
         self.assert_rules("example-size")
 
     def test_example_without_a_run_line_fails(self):

@@ -29,6 +29,19 @@ def test_pings_are_answered_while_the_handler_sleeps() raises:
     _end(server^)
 
 
+def test_pings_that_find_no_room_are_answered_once_there_is_some() raises:
+    var server = _server[_sleep_then_echo]()
+    var peer = open_socket(server)
+    for _ in range(3_000):
+        send_frame(peer, 0x89, String("x") * 120)
+    server.advance(1_000)
+    # The peer sends no further octet, and the handler still sleeps.
+    assert_equal(received(server, peer).count("8a:120"), 3_000)
+    assert_true(server.network.now_ms() < 9_000)
+    peer.close()
+    _end(server^)
+
+
 def test_close_is_answered_while_the_handler_sleeps() raises:
     var server = _server[_sleep_then_echo]()
     var peer = open_socket(server)

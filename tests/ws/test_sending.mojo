@@ -95,6 +95,56 @@ def test_fibers_send_by_turns() raises:
     _end(server^)
 
 
+def test_fiber_that_sends_on_and_on_holds_no_other_back() raises:
+    var server = _server[_send_on_and_on](WsHub())
+    var peer = open_socket(server)
+    send_frame(peer, 0x81, "begin")
+    var text = received(server, peer)
+    assert_true(text.endswith(" 82:200000 88:2 (1000)"))
+    assert_true(" 81:6 beside 82:200000 " in text)
+    peer.close()
+    _end(server^)
+
+
+def test_pongs_that_fill_the_output_do_not_hinder_a_message() raises:
+    var server = _server[_receive_and_send_beside](WsHub())
+    var peer = open_socket(server)
+    # The peer reads no pong, until another fiber has begun to send.
+    for _ in range(3_000):
+        send_frame(peer, 0x89, String("x") * 120)
+    server.advance(2_000)
+    var text = received(server, peer)
+    # While the message is written, a flood is answered in part.
+    assert_true(text.count("8a:120") > 2_000)
+    assert_equal(text.count("81:6 beside"), 1)
+    send_close(peer, 1000)
+    assert_equal(received(server, peer), "88:2 (1000)")
+    _end(server^)
+
+
+def _send_on_and_on(ws: WsConnection) raises:
+    _ = ws.recv_message()
+
+    def send() raises {var ws}:
+        ws.send_text("beside")
+
+    var other = spawn(send)
+    for _ in range(20):
+        ws.send_binary(Span(List[UInt8](length=200_000, fill=7)))
+    other^.join()
+
+
+def _receive_and_send_beside(ws: WsConnection) raises:
+    def send() raises {var ws}:
+        sleep(1_000)
+        ws.send_text("beside")
+
+    var other = spawn(send)
+    for _ in ws:
+        pass
+    other^.join()
+
+
 def _write_in_pieces(ws: WsConnection) raises:
     ws.subscribe("room")
     _ = ws.recv_message()

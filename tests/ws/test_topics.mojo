@@ -181,6 +181,50 @@ def test_message_waits_for_the_end_of_another() raises:
     _end(server^)
 
 
+def test_short_messages_are_bounded_by_the_memory_they_take() raises:
+    var hub = WsHub()
+    var server = _server(hub)
+    var slow = open_socket(server)
+    send_frame(slow, 0x81, "skip room")
+    server.settle()
+    hub.publish_binary("room", Span(List[UInt8](length=200_000, fill=7)))
+    # 64 KiB of them fill the output.
+    for i in range(40_000):
+        hub.publish("room", "x")
+        if i % 200 == 0:
+            server.settle()
+    server.settle()
+    # Each occupies a block, however short it is.
+    assert_true(Int(hub.statistics().skipped) > 15_000)
+    slow.close()
+    server.settle()
+    _end(server^)
+
+
+def test_worker_that_does_not_keep_up_bounds_its_inbox() raises:
+    var hub = WsHub()
+    var server = _server(hub)
+    var peer = open_socket(server)
+    send_frame(peer, 0x81, "join room")
+    server.settle()
+    var text = String("x") * 250_000
+    var taken = 0
+    try:
+        # The loop of the worker has no turn meanwhile.
+        for _ in range(400):
+            hub.publish("room", text)
+            taken += 1
+        raise Error("all were taken")
+    except e:
+        assert_equal(WsError.of(e).value().kind, WsError.BUSY)
+    assert_true(200 < taken < 300)
+    server.settle()
+    hub.publish("room", "later")
+    peer.close()
+    server.settle()
+    _end(server^)
+
+
 def test_misuse_is_refused() raises:
     var hub = WsHub()
     var server = _server(hub)

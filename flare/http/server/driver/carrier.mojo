@@ -208,7 +208,7 @@ def _await_upgraded_room(exchange: Erased, count: Int) raises -> OutputRoom:
             room = 0
     var output = output_of(c)
     if room > 0:
-        make_room(c, min(count, room) if count > 0 else -count)
+        make_room(c, room if count > 0 else -count)
     return OutputRoom(output, room)
 
 
