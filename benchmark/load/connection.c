@@ -39,6 +39,19 @@ void receive(struct worker *worker, struct connection *connection)
     connection->receiving = true;
 }
 
+static struct io_uring_sqe *prepare_send(struct worker *worker,
+                                         struct connection *connection,
+                                         const char *octets, size_t length)
+{
+    struct io_uring_sqe *submission
+        = uring_prepare(&worker->ring, IORING_OP_SEND, connection->descriptor,
+                        user_data(worker, connection, SEND));
+    submission->addr = (uint64_t)(uintptr_t)octets;
+    submission->len = (uint32_t)length;
+    submission->msg_flags = MSG_NOSIGNAL | MSG_WAITALL;
+    return submission;
+}
+
 static void send_batch(struct worker *worker, struct connection *connection,
                        uint8_t link)
 {
@@ -52,11 +65,7 @@ static void send_batch(struct worker *worker, struct connection *connection,
         length += options->closing_length - single;
     }
     struct io_uring_sqe *submission
-        = uring_prepare(&worker->ring, IORING_OP_SEND, connection->descriptor,
-                        user_data(worker, connection, SEND));
-    submission->addr = (uint64_t)(uintptr_t)octets;
-    submission->len = (uint32_t)length;
-    submission->msg_flags = MSG_NOSIGNAL | MSG_WAITALL;
+        = prepare_send(worker, connection, octets, length);
     connection->sending = length > UNTRACKED_OCTETS_MAX;
     submission->flags = connection->sending ? 0 : link | IOSQE_CQE_SKIP_SUCCESS;
 }
@@ -66,11 +75,7 @@ static void send_few(struct worker *worker, struct connection *connection,
                      const char *octets, size_t length, uint8_t link)
 {
     struct io_uring_sqe *submission
-        = uring_prepare(&worker->ring, IORING_OP_SEND, connection->descriptor,
-                        user_data(worker, connection, SEND));
-    submission->addr = (uint64_t)(uintptr_t)octets;
-    submission->len = (uint32_t)length;
-    submission->msg_flags = MSG_NOSIGNAL | MSG_WAITALL;
+        = prepare_send(worker, connection, octets, length);
     submission->flags = link | IOSQE_CQE_SKIP_SUCCESS;
 }
 
