@@ -22,7 +22,8 @@ export MODULAR_CRASH_REPORTING_ENABLED := false
 export MODULAR_TELEMETRY_ENABLED := false
 
 .PHONY: help setup setup-peers serve docs test check format examples fuzz \
-	fuzz-planted test-asan simulate siege bench bench-full wheel ship quick clean
+	fuzz-planted test-asan simulate siege autobahn bench bench-full wheel ship \
+	quick clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1: /p' Makefile
@@ -36,7 +37,8 @@ $(SETUP): tools/requirements.txt tools/setup.sh
 setup-peers: ## brings what tests let flare talk to: a browser, a scanner
 	@sh tools/setup.sh peers
 
-$(PEERS): tools/requirements.txt tools/scanner.txt tools/site.txt tools/setup.sh
+$(PEERS): tools/requirements.txt tools/scanner.txt tools/site.txt \
+		tools/autobahn.txt tools/setup.sh tools/setup_autobahn.sh
 	@sh tools/setup.sh peers
 
 serve: build/demo ## builds and starts examples/demo.mojo
@@ -78,6 +80,9 @@ simulate: $(SETUP) ## simulates SEEDS servers, or repeats the one of RUN
 
 siege: $(SETUP) ## lets hostile clients and origins attack for MINUTES
 	@cd tests/python && ../../$(PYTHON) -m siege.run --minutes $(MINUTES) $(ARGS)
+
+autobahn: $(PEERS) ## runs all cases of the Autobahn test suite of WebSockets
+	@cd tests/python && ../../$(PYTHON) -m autobahn.run $(ARGS)
 
 bench: $(SETUP) ## micro benchmarks, and flare beside its peers in minutes
 	@$(PYTHON) benchmark/micro/run

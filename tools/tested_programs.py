@@ -42,6 +42,7 @@ TOGETHER = (
         )
     ),
     ROOT / "examples" / "30_reverse_proxy.mojo",
+    ROOT / "examples" / "demo.mojo",
 )
 
 

@@ -1,0 +1,1 @@
+"""Runs the Autobahn test suite of WebSockets against flare."""

@@ -1,0 +1,88 @@
+"""Runs the whole Autobahn test suite against the demo server: `make autobahn`.
+
+    python3 -m autobahn.run [--only PATTERN] [--quick]
+
+All 517 cases at /ws/deflate, and at /ws the 301 that need no compression, on each
+kernel interface. The reports are in build/autobahn. Ends with 1 if a verdict is
+not OK.
+"""
+
+import argparse
+import re
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from autobahn.suite import (  # noqa: E402
+    CASES,
+    COMPRESSION,
+    REPORTS,
+    SLOW,
+    SuiteError,
+    test_server,
+    why_not,
+)
+from loopback.demo import Demo  # noqa: E402
+from loopback.subject import BACKENDS  # noqa: E402
+
+RUN_SECONDS_MAX = 3600
+# What each route is asked: those that compress, everything.
+ROUTES = {"/ws": COMPRESSION, "/ws/deflate": (), "/ws/deflate/shared": ()}
+
+
+def judge(backend, path, excluded, seconds_max=RUN_SECONDS_MAX):
+    """Runs cases against a server of their own; gives what is wrong."""
+    server = Demo(backend)
+    name = f"{backend}{path.replace('/', '-')}"
+    try:
+        found = test_server(
+            f"ws://{server.host}{path}", name, excluded, seconds_max
+        )
+        code = server.stop()
+    finally:
+        server.kill()
+    if code != 0:
+        found.append(f"the server ended with {code}")
+    return found
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default="", help="runs that match a pattern")
+    parser.add_argument(
+        "--quick", action="store_true", help="without the cases 9, 12 and 13"
+    )
+    return parser.parse_args()
+
+
+def main():
+    options = parse()
+    if why_not():
+        print(why_not())
+        return 1
+    wrong = count = 0
+    for backend in BACKENDS:
+        for path, excluded in ROUTES.items():
+            if not re.search(options.only, f"{backend} {path}"):
+                continue
+            excluded = SLOW if options.quick else excluded
+            print(f"{backend} {path}: {CASES[excluded]} cases", flush=True)
+            started = time.monotonic()
+            try:
+                found = judge(backend, path, excluded)
+            except SuiteError as error:
+                found = [str(error)]
+            for line in found:
+                print(f"    {line}")
+            verdict = f"{len(found)} findings" if found else "all as they must be"
+            print(f"    {verdict}, {time.monotonic() - started:.0f} s", flush=True)
+            wrong += len(found)
+            count += 1
+    print(f"reports: {REPORTS}")
+    return 1 if wrong or not count else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,46 @@
+"""Starts the server of `make serve`, examples/demo.mojo."""
+
+import subprocess
+import threading
+
+from loopback.subject import ROOT, build
+
+SOURCE = ROOT / "examples" / "demo.mojo"
+STOP_SECONDS_MAX = 20.0
+
+
+class Demo:
+    """Is one process of the demo server; by default at a port of the kernel's
+    choice."""
+
+    def __init__(self, backend, *options, port=0):
+        command = [build(SOURCE), "--backend", backend, "--port", port, *options]
+        self.process = subprocess.Popen(
+            map(str, command), stderr=subprocess.PIPE, text=True
+        )
+        line = self.process.stderr.readline()
+        if "listening on" not in line:
+            self.kill()
+            raise RuntimeError(f"the server did not start: {line}")
+        self.port = int(line.split(",")[0].rsplit(":", 1)[1])
+        self.host = f"127.0.0.1:{self.port}"
+        self.log = []
+        # A full pipe would stop it.
+        self._reader = threading.Thread(target=self._read_log, daemon=True)
+        self._reader.start()
+
+    def _read_log(self):
+        self.log.extend(self.process.stderr)
+
+    def stop(self):
+        """Ends it as a supervisor would; gives its exit code."""
+        self.process.terminate()
+        try:
+            return self.process.wait(STOP_SECONDS_MAX)
+        finally:
+            self.kill()
+
+    def kill(self):
+        """Ends it at once."""
+        self.process.kill()
+        self.process.wait()
