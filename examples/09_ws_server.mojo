@@ -4,7 +4,7 @@
 
 from flare.prelude import *
 from flare.runtime import blocking
-from flare.ws import WsConnection, WsFrame, WsOpcode, WsServer
+from flare.ws import WsClient, WsConnection, WsOpcode, WsServer
 
 
 def on_connect(ws: WsConnection) raises:
@@ -13,33 +13,6 @@ def on_connect(ws: WsConnection) raises:
         if frame.opcode == WsOpcode.CLOSE:
             return
         ws.send_frame(frame)
-
-
-def speak(address: SocketAddr) raises:
-    """Speaks with the server as a browser does, but by hand."""
-    var client = TcpStream.connect(address)
-    client.write_all(
-        (
-            "GET / HTTP/1.1\r\nHost: a\r\n"
-            "Connection: Upgrade\r\nUpgrade: websocket\r\n"
-            "Sec-WebSocket-Version: 13\r\n"
-            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
-        ).as_bytes()
-    )
-    # Frames of a client are masked, with a key that is different each time.
-    client.write_all(Span(WsFrame.text("hello").encode(mask=UInt32(0x5EED))))
-    client.write_all(Span(WsFrame.close(1000).encode(mask=UInt32(0xC105E))))
-    var octets = List[UInt8]()
-    var piece = List[UInt8](length=4096, fill=0)
-    while True:
-        var count = client.read(Span(piece))
-        if count == 0:
-            break
-        octets.extend(Span(piece)[:count])
-
-    var end_of_head = String(unsafe_from_utf8=Span(octets)).find("\r\n\r\n") + 4
-    var first = WsFrame.decode_one(Span(octets)[end_of_head:])
-    print("the server says:", first.take_frame().text_payload())
 
 
 def main() raises:
@@ -54,6 +27,9 @@ def main() raises:
         blocking(run_server)
 
     var serving = spawn(serve^)
-    speak(handle.local_address())
+    var url = String("ws://127.0.0.1:", handle.local_address().port)
+    with WsClient.connect(url) as ws:
+        ws.send_text("hello")
+        print("the server says:", ws.recv().text_payload())
     handle.shutdown()
     serving^.join()

@@ -6,6 +6,7 @@ from flare.http.client import requests
 from flare.http.client.client_functions import ClientFunctions
 from flare.http.client.stream import streaming
 from flare.http.client.stream.stream_functions import StreamFunctions
+from flare.http.client.upgrade_functions import UpgradeFunctions
 from flare.http.router_functions import RouterFunctions
 from flare.http.server import serving
 from flare.http.server.server_functions import ServerFunctions
@@ -30,6 +31,7 @@ def flare_driver() abi("C") -> PointerTo[DriverTables]:
             server=_kept(_server_functions()),
             client=_kept(_client_functions()),
             stream=_kept(_stream_functions()),
+            upgrade=_kept(_upgrade_functions()),
         )
     )
 
@@ -89,6 +91,14 @@ def _client_functions() -> ClientFunctions:
         open_stream=requests.open_stream,
         stream_response=requests.stream_response,
         set_cookie=requests.set_cookie,
+    )
+
+
+def _upgrade_functions() -> UpgradeFunctions:
+    return UpgradeFunctions(
+        open=requests.open_upgrade,
+        await_end=requests.await_upgrade_end,
+        end=requests.end_upgrade,
     )
 
 

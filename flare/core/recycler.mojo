@@ -7,7 +7,9 @@ thread without a recycler, blocks are allocated and freed.
 
 from .pointer import Erased, PointerTo, heap_create, heap_destroy
 
-comptime _KINDS = 5
+comptime _KINDS = 6
+# Blocks of the further kinds are freed only with the recycler.
+comptime _TRIMMED_KINDS = 5
 comptime _BLOCKS_MAX = 256
 
 
@@ -26,6 +28,10 @@ struct BlockKind:
     """A received message of a WebSocket."""
     comptime CODECS = 4
     """The codecs that the WebSockets of a thread share."""
+    comptime UPGRADE = 5
+    """The exchange of a connection that a client has upgraded. A handle may
+    outlive the connection, so such blocks are kept for as long as the thread.
+    """
 
 
 struct RecyclerState(Movable):
@@ -80,7 +86,7 @@ struct Recycler(TrivialRegisterPassable):
             True if another call would free more.
         """
         var goes_on = False
-        for kind in range(_KINDS):
+        for kind in range(_TRIMMED_KINDS):
             ref blocks = self.state[].blocks[kind]
             var stays = max(kept, len(blocks) // 2)
             while len(blocks) > stays:
@@ -119,7 +125,7 @@ struct Recycler(TrivialRegisterPassable):
             False if the recycler is full; the caller must then free the block.
         """
         ref blocks = self.state[].blocks.unsafe_get(kind)
-        if len(blocks) >= _BLOCKS_MAX:
+        if len(blocks) >= _BLOCKS_MAX and kind < _TRIMMED_KINDS:
             return False
         self.state[].destroy.unsafe_get(kind) = destroy
         blocks.append(block)

@@ -311,7 +311,7 @@ struct UpgradedStream(Reader, TaskStream, Writer):
         ref upgrade = self._exchange[].stream.upgrade
         upgrade.read_timeout_ms = timeout_ms.or_else(Int.MAX)
         if self._exchange[].waiter:
-            self._exchange[].waiter.unsafe_value().wake()
+            self._exchange[].waiter.unsafe_value().end_wait()
 
     def _check(self) raises:
         # The block may serve another request by now.

@@ -320,7 +320,7 @@ struct Fiber(Equatable, TrivialRegisterPassable):
         if self.state[].cancelled:
             return
         self.state[].cancelled = True
-        self._end_wait()
+        self.end_wait()
 
     def expire(self):
         """Ends the present wait because its time is over.
@@ -329,7 +329,19 @@ struct Fiber(Equatable, TrivialRegisterPassable):
         """
         if self.state[].phase == FiberPhase.PARKED:
             self.state[].present.expired = True
-            self._end_wait()
+            self.end_wait()
+
+    def end_wait(self):
+        """Ends the present wait, whatever it is for. A wait for an operation
+        ends with `CANCELLED`, and that for `wake` as if it had been called.
+        """
+        if self.state[].phase != FiberPhase.PARKED:
+            return
+        var operation = self.operation()
+        if operation.is_idle():
+            self.wake()
+        else:
+            self.reactor().cancel(operation)
 
     def suspend(self):
         """Parks until other code makes the fiber ready.
@@ -374,15 +386,6 @@ struct Fiber(Equatable, TrivialRegisterPassable):
         return Pointer(to=self.state[].timer).unsafe_origin_cast[
             MutUntrackedOrigin
         ]()
-
-    def _end_wait(self):
-        if self.state[].phase != FiberPhase.PARKED:
-            return
-        var operation = self.operation()
-        if operation.is_idle():
-            self.wake()
-        else:
-            self.reactor().cancel(operation)
 
     def _arm(self, timeout_ms: Int) -> Bool:
         # Where it is too late already the caller yields: a body that tries

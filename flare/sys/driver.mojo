@@ -73,6 +73,8 @@ struct DriverTables(ImplicitlyCopyable):
     """The `ClientFunctions`."""
     var stream: Erased
     """The `StreamFunctions`."""
+    var upgrade: Erased
+    """The `UpgradeFunctions`."""
 
 
 def driver_tables() -> Optional[PointerTo[DriverTables]]:

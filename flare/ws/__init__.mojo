@@ -2,6 +2,8 @@
 
 from flare.proto.ws import WsCloseCode, WsOpcode, WsOrigins
 
+from .client import WsClient
+from .client_config import WsClientConfig
 from .compression import WsCompression
 from .connection import WsConnection
 from .error import WsError

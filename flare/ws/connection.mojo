@@ -255,8 +255,8 @@ struct WsConnection(TrivialRegisterPassable):
     def close(
         self, code: UInt16 = WsCloseCode.NORMAL, reason: StringSlice = ""
     ) raises:
-        """Sends a Close, and waits for that of the peer, unless another fiber
-        receives. A handler that returns does the same with code 1000.
+        """Sends a Close, and waits for that of the peer. A handler that returns
+        does the same with code 1000.
 
         Args:
             code: The code, one of `WsCloseCode`, or 3000 to 4999 for a code of

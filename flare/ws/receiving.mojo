@@ -12,6 +12,7 @@ from flare.proto.ws import (
     WsProtocolError,
     WsRule,
 )
+from flare.runtime.wait import waiting_fiber
 
 from .deflating import inflate_kept, inflate_piece, yield_after_inflating
 from .error import WsError
@@ -20,6 +21,7 @@ from .sending import write_close, write_ping, write_pong
 from .socket_state import (
     Socket,
     closed_error,
+    fresh_now_ms,
     lose,
     machine_of,
     note_peer_close,
@@ -87,13 +89,14 @@ def await_peer_close(stream: UpgradedStream) -> Bool:
         stream: The stream of the WebSocket.
 
     Returns:
-        True if the Close has arrived. False if the connection was lost, the
-        time is up, or another fiber receives, which then gets the Close.
+        True if the Close has arrived. False if the connection was lost, or the
+        time is up.
     """
-    var s = open_socket(stream)
-    if not s or s.value()[].receiving.is_busy:
+    try:
+        _await_receiver(stream)
+        socket_of(stream)[].receiving.is_busy = True
+    except:
         return False
-    s.value()[].receiving.is_busy = True
     try:
         while not machine_of(socket_of(stream)).has_received_close():
             _drop_event(stream)
@@ -104,10 +107,26 @@ def await_peer_close(stream: UpgradedStream) -> Bool:
     return True
 
 
+def _await_receiver(stream: UpgradedStream) raises:
+    """Waits until no other fiber receives: that fiber may get the Close."""
+    var s = socket_of(stream)
+    while s[].receiving.is_busy:
+        var left_ms = s[].closing.due_ms - fresh_now_ms()
+        var fiber = waiting_fiber("ws.close")
+        s[].closing.waiters.append(fiber)
+        var result = fiber.wait(max(left_ms, 1))
+        s = socket_of(stream)
+        s[].closing.forget(fiber)
+        if result < 0:
+            raise Error(NetError.from_errno("ws.close", result))
+
+
 def _end_receiving(stream: UpgradedStream):
     var s = open_socket(stream)
     if s:
         s.value()[].receiving.is_busy = False
+        if s.value()[].closing.code != 0:
+            s.value()[].closing.wake_all()
 
 
 def _receive_whole[
@@ -279,7 +298,11 @@ def _await_octets(stream: UpgradedStream, more_than: Int) raises -> MutOctets:
     var s = socket_of(stream)
     var was_open = s[].closing.code == 0
     while True:
-        var began_ms = now_ms()
+        # The program may have computed for long since the loop last turned,
+        # and that time does not count as the peer's.
+        var began_ms = (
+            fresh_now_ms() if s[].receiving.is_unfinished else now_ms()
+        )
         stream.set_read_timeout_ms(_timeout_ms(s, began_ms))
         try:
             var octets = stream.unsafe_await_octets(more_than=more_than)

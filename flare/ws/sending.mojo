@@ -14,12 +14,13 @@ from flare.runtime.wait import waiting_fiber
 
 from .error import WsError
 from .held import drop_held, send_held
+from .masks import next_mask
 from .socket_state import (
     Socket,
     closed_error,
+    fresh_now_ms,
     lose,
     machine_of,
-    now_ms,
     open_socket,
     socket_of,
 )
@@ -144,6 +145,7 @@ def write_frame(
         An error `ws.closed` if the connection is closed or lost.
     """
     var taken = 0
+    var framed = head
     var is_head_due = True
     while is_head_due or taken < len(octets):
         var room = await_room(stream, max(len(octets) - taken, 1))
@@ -152,8 +154,9 @@ def write_frame(
             # A Close may have been written while the fiber waited.
             if s[].closing.code != 0:
                 raise closed_error(s)
+            framed.mask = next_mask(s)
             try:
-                machine_of(s).write_frame_head(head, room.output)
+                machine_of(s).write_frame_head(framed, room.output)
             except e:
                 raise Error(WsError(WsError.BAD_CALL, String(e.reason)))
             is_head_due = False
@@ -161,7 +164,7 @@ def write_frame(
         machine_of(s).write_payload(
             octets[taken : taken + count],
             room.output,
-            mask=head.mask,
+            mask=framed.mask,
             offset=taken,
         )
         taken += count
@@ -279,8 +282,9 @@ def append_ping(
         An error `ws.bad_call` if the payload is too long, or the connection is
         closing.
     """
+    var mask = next_mask(s)
     try:
-        machine_of(s).write_ping(payload, output)
+        machine_of(s).write_ping(payload, output, mask=mask)
     except e:
         raise Error(WsError(WsError.BAD_CALL, String(e.reason)))
 
@@ -358,8 +362,9 @@ def encode_pong(
     Raises:
         An error `ws.bad_call` if the connection is closing.
     """
+    var mask = next_mask(s)
     try:
-        machine_of(s).write_pong(payload, output)
+        machine_of(s).write_pong(payload, output, mask=mask)
     except e:
         raise Error(WsError(WsError.BAD_CALL, String(e.reason)))
 
@@ -379,13 +384,14 @@ def encode_close(
     Raises:
         An error `ws.bad_call` if code or reason are not valid.
     """
+    var mask = next_mask(s)
     try:
-        _ = machine_of(s).write_close(code, reason, output)
+        _ = machine_of(s).write_close(code, reason, output, mask=mask)
     except e:
         raise Error(WsError(WsError.BAD_CALL, String(e.reason)))
     if s[].closing.code == 0:
         s[].closing.code = code
-    s[].closing.due_ms = now_ms() + s[].limits.close_timeout_ms
+    s[].closing.due_ms = fresh_now_ms() + s[].limits.close_timeout_ms
     # A fiber that receives now waits for the Close only.
     s[].stream.set_read_timeout_ms(s[].limits.close_timeout_ms)
     s[].sending.wake_pinger()

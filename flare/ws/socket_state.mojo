@@ -33,14 +33,33 @@ struct WsClosing(Movable):
     var has_to_say: Bool
     """Whether the server stops, and the Close follows the frame being written.
     """
+    var waiters: List[Fiber]
+    """The fibers that wait for the peer's Close while another receives."""
 
     def __init__(out self):
         """Creates the state of an open WebSocket."""
+        self.waiters = List[Fiber]()
         self.code = 0
         self.reason = String()
         self.is_reported = False
         self.due_ms = 0
         self.has_to_say = False
+
+    def wake_all(self):
+        """Wakes the fibers that wait for the peer's Close."""
+        for fiber in self.waiters:
+            fiber.wake()
+
+    def forget(mut self, fiber: Fiber):
+        """Notes that a fiber does not wait any more.
+
+        Args:
+            fiber: The fiber.
+        """
+        for i in range(len(self.waiters)):
+            if self.waiters[i] == fiber:
+                _ = self.waiters.pop(i)
+                return
 
 
 struct WsReceiving(Movable):
@@ -87,6 +106,8 @@ struct WsSending(Movable):
     """Whether a frame, or a message in several frames, is being written."""
     var is_streaming: Bool
     """Whether a `WsMessageWriter` writes."""
+    var keys: List[UInt32]
+    """The masking keys that a client has drawn and not used."""
     var pings: UInt64
     """How many pings were sent."""
     var awaited_pong: UInt64
@@ -104,6 +125,7 @@ struct WsSending(Movable):
         """Creates the state before the first frame."""
         self.is_busy = False
         self.is_streaming = False
+        self.keys = List[UInt32]()
         self.pings = 0
         self.awaited_pong = 0
         self.pinger = None
@@ -290,6 +312,17 @@ def now_ms() -> Int:
     """
     var reactor = current_reactor()
     return reactor.value().now_ms() if reactor else 0
+
+
+def fresh_now_ms() -> Int:
+    """Reads the clock: a program may have computed for long since its loop
+    last turned.
+
+    Returns:
+        The time in milliseconds; 0 on a thread without a loop.
+    """
+    var reactor = current_reactor()
+    return reactor.value().refresh_now_ms() if reactor else 0
 
 
 @no_inline

@@ -108,6 +108,7 @@ struct WsTask[F: def(Request, WsConnection) raises -> None](ExchangeTask):
             stream.unsafe_set_protocol(None)
         # They find that the WebSocket is over.
         s[].sending.wake_all()
+        s[].closing.wake_all()
         leave_all(s)
         count_closed(worker.statistics(), s[].closing.code)
         heap_destroy(s)

@@ -72,6 +72,7 @@ def programs(text):
 def subject_of(program):
     """Names what a program shows."""
     for mark, subject in (
+        ("WsFrame", "frames"),
         ("flare.ws", "websocket"),
         ("flare.tls", "tls"),
         ("flare.tcp", "tcp"),
@@ -101,8 +102,6 @@ class ReferencePrograms(unittest.TestCase):
             subject_of(program): program
             for program in programs(DOCUMENT.read_text())
         }
-        # That package is not written yet.
-        del shown["websocket"]
         cls.subjects = sorted(shown)
         sources = []
         for subject in cls.subjects:
@@ -147,8 +146,9 @@ class ReferencePrograms(unittest.TestCase):
     def test_every_program_is_known(self):
         self.assertEqual(
             self.subjects,
-            ["addresses", "app", "client", "comptime", "cookies", "json",
-             "requests", "router", "tcp", "tls", "workers"],
+            ["addresses", "app", "client", "comptime", "cookies", "frames",
+             "json", "requests", "router", "tcp", "tls", "websocket",
+             "workers"],
         )
 
     def test_requests_are_echoed(self):
@@ -191,6 +191,25 @@ class ReferencePrograms(unittest.TestCase):
     def test_octets_are_echoed(self):
         printed, _ = self.run_program("tcp", echo_port=ECHO_PORT)
         self.assertEqual(printed, [])
+
+    def test_messages_are_echoed(self):
+        printed, asked = self.run_program("websocket")
+        self.assertEqual(printed, ["hello"])
+        # At the end of the block it closes with 1000.
+        self.assertEqual(
+            asked,
+            [{"opcode": 1, "text": b"hello".hex()},
+             {"opcode": 8, "text": "03e8"}],
+        )
+
+    def test_frames_are_echoed(self):
+        printed, asked = self.run_program("frames")
+        self.assertEqual(printed, ["ping"])
+        self.assertEqual(
+            asked,
+            [{"opcode": 1, "text": b"ping".hex()},
+             {"opcode": 8, "text": "03e8"}],
+        )
 
     def test_a_request_goes_through_tls(self):
         self.run_program("tls")

@@ -4,6 +4,7 @@ from std.testing import TestSuite
 
 from tests.ws import (
     test_between_reads,
+    test_client,
     test_codecs,
     test_compression,
     test_echo,
@@ -18,6 +19,7 @@ from tests.ws import (
 def main() raises:
     var failures = List[String]()
     _run[test_between_reads.TESTS](failures)
+    _run[test_client.TESTS](failures)
     _run[test_codecs.TESTS](failures)
     _run[test_compression.TESTS](failures)
     _run[test_echo.TESTS](failures)

@@ -543,6 +543,18 @@ struct HttpClient(Copyable, Movable):
         )
         return sent_from(stream, reader)
 
+    def unsafe_state(self) -> PointerTo[ClientState]:
+        """Returns the state, for packages that speak other protocols over
+        connections of the client.
+
+        Returns:
+            The state.
+
+        Safety:
+            The client outlives the use of the state.
+        """
+        return self._state
+
     def cookies(self) -> List[Cookie]:
         """Returns copies of the cookies in the jar.
 

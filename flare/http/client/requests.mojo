@@ -26,6 +26,10 @@ from .credentials.credentials import Credentials
 from .stream.multipart import send_form
 from .stream.open import opened, streamed
 from .stream.stream_state import ClientStreamState
+from .upgrade.client_carrier import await_end
+from .upgrade_functions import upgrade_functions
+from .upgrade.upgrade_state import ClientUpgrade, close_and_free
+from .upgrade.upgrading import upgraded
 
 comptime Client = PointerTo[ClientState]
 """The client."""
@@ -287,6 +291,53 @@ def stream_response(
         return streamed(_call(client, parts))
 
 
+def open_upgrade(client: Client, parts: RequestParts) raises -> ClientUpgrade:
+    """Sends a request that offers an upgrade, and receives the response.
+
+    Args:
+        client: The client.
+        parts: The parts of the request, with the fields of the offer. Its
+            timeout lasts until the head has arrived.
+
+    Returns:
+        The upgrade; one with another status than 101 was refused. Call
+        `end_upgrade` once.
+
+    Raises:
+        ClientError: The failure of the call.
+    """
+    comptime if CALLS_DRIVER:
+        return upgrade_functions()[].open(client, parts)
+    else:
+        return upgraded(_call(client, parts))
+
+
+def await_upgrade_end(upgrade: ClientUpgrade, timeout_ms: Int):
+    """Waits until the server ends the connection, drops the octets that
+    arrive before, and closes it.
+
+    Args:
+        upgrade: The upgrade.
+        timeout_ms: The longest wait.
+    """
+    comptime if CALLS_DRIVER:
+        upgrade_functions()[].await_end(upgrade, timeout_ms)
+    else:
+        await_end(upgrade, timeout_ms)
+
+
+def end_upgrade(upgrade: ClientUpgrade):
+    """Closes an upgraded connection at once, and frees it.
+
+    Args:
+        upgrade: The upgrade.
+    """
+    comptime if CALLS_DRIVER:
+        upgrade_functions()[].end(upgrade)
+    else:
+        close_and_free(upgrade)
+
+
 def set_cookie(client: Client, url: TextView, var cookie: Cookie) raises:
     """Stores a cookie in the jar as if a server had set it.
 
@@ -309,7 +360,7 @@ def set_cookie(client: Client, url: TextView, var cookie: Cookie) raises:
 def _call(client: Client, parts: RequestParts) raises -> CallOwner:
     var call = ClientState.begin_call(client, parts.method, parts.timeout_ms)
     var owner = CallOwner(client, call)
-    aim(client, call, parts.url, parts.query[])
     if len(parts.headers[]) > 0:
         call[].headers = parts.headers[].copy()
+    aim(client, call, parts.url, parts.query[])
     return owner^

@@ -4,11 +4,14 @@
 
 It is started in fresh namespaces for networks and mounts. The public names are
 those of the loopback address, the certificate is all that the system trusts,
-and the stand-in speaks HTTP over TLS there. What it was asked goes to standard
-output behind what the program printed, as a line of JSON.
+and the stand-in speaks HTTP over TLS there, and WebSocket without TLS. What it
+was asked goes to standard output behind what the program printed, as a line of
+JSON.
 """
 
+import base64
 import fcntl
+import hashlib
 import http.server
 import json
 import pathlib
@@ -21,7 +24,9 @@ import sys
 import tempfile
 import threading
 
-NAMES = ("example.com", "api.example.com", "httpbin.org")
+NAMES = (
+    "example.com", "api.example.com", "echo.websocket.events", "httpbin.org",
+)
 TRUST_STORE = "/etc/ssl/certs"
 PROGRAM_SECONDS_MAX = 30
 SIOCSIFFLAGS = 0x8914
@@ -91,6 +96,41 @@ class Echo(socketserver.BaseRequestHandler):
             self.request.sendall(octets)
 
 
+class WebSocketEcho(socketserver.StreamRequestHandler):
+    """Sends back short messages (RFC 6455), and fails loudly on others."""
+
+    GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+    CLOSE = 8
+
+    def handle(self):
+        fields = {}
+        assert self.rfile.readline() == b"GET / HTTP/1.1\r\n"
+        while (line := self.rfile.readline().strip()):
+            name, value = line.split(b": ", 1)
+            fields[name.lower()] = value
+        assert fields[b"host"] == b"echo.websocket.events"
+        key = fields[b"sec-websocket-key"]
+        accept = base64.b64encode(hashlib.sha1(key + self.GUID).digest())
+        self.wfile.write(
+            b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n"
+            b"Upgrade: websocket\r\nSec-WebSocket-Accept: " + accept
+            + b"\r\n\r\n"
+        )
+        opcode = None
+        while opcode != self.CLOSE:
+            opcode = self.echo()
+
+    def echo(self):
+        first, second = self.rfile.read(2)
+        assert first & 0x70 == 0 and first & 0x80 and 0x80 <= second < 0xFE
+        key = self.rfile.read(4)
+        masked = self.rfile.read(second & 0x7F)
+        payload = bytes(o ^ key[i % 4] for i, o in enumerate(masked))
+        StandIn.asked.append({"opcode": first & 15, "text": payload.hex()})
+        self.wfile.write(bytes([first, len(payload)]) + payload)
+        return first & 15
+
+
 def start(server):
     """Serves on another thread."""
     server.daemon_threads = True
@@ -106,6 +146,7 @@ def main(certificate, key, echo_port, *program):
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 443), StandIn)
         server.socket = context.wrap_socket(server.socket, server_side=True)
         start(server)
+        start(socketserver.ThreadingTCPServer(("127.0.0.1", 80), WebSocketEcho))
         if int(echo_port):
             address = ("127.0.0.1", int(echo_port))
             start(socketserver.ThreadingTCPServer(address, Echo))

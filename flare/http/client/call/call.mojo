@@ -5,7 +5,7 @@ no memory for a call.
 """
 
 from flare.core import Buffer, PointerTo, heap_create, heap_destroy
-from flare.message import HeaderMap, Method, Url
+from flare.message import FieldName, HeaderMap, Method, Url
 from flare.sys.clock import monotonic_ns
 
 from ...client_error import ClientError
@@ -104,6 +104,16 @@ struct CallState(Movable):
         self.phase_began_ns = 0
         self.status = 0
         self.failure = None
+
+    def asks_upgrade(self) -> Bool:
+        """Returns whether the call asks for an upgrade of the connection.
+
+        Returns:
+            True if the program has set Upgrade.
+        """
+        return len(self.headers) > 0 and self.headers.has_known(
+            FieldName.UPGRADE
+        )
 
     def next_phase_us(mut self) -> Int:
         """Ends a phase of a stream, and starts the next one.

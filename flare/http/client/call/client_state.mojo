@@ -17,7 +17,7 @@ from ..credentials.secrets import (
     may_see_secrets,
     proxy_authorization,
 )
-from ..pool.origin import OriginState
+from ..pool.origin import OriginState, Route
 from ..pool.pool import Origin, Pool, PoolState
 from ..transport.clock import Clock
 from .call import Call, CallState
@@ -254,12 +254,16 @@ struct ClientState(Movable):
         Self.leave(state)
 
     @staticmethod
-    def origin_of(state: PointerTo[Self], url: Url) raises -> Origin:
+    def origin_of(
+        state: PointerTo[Self], url: Url, *, asks_upgrade: Bool
+    ) raises -> Origin:
         """Returns the origin of a URL; adds it to the pool if it is new.
 
         Args:
             state: The client.
             url: The URL, of http or https.
+            asks_upgrade: Whether the request asks for an upgrade, which no
+                proxy carries over.
 
         Returns:
             The origin.
@@ -268,7 +272,12 @@ struct ClientState(Movable):
             ClientError: `client.queue_full queue` if too many are in use.
         """
         var pool = Self.pool_of(state)
-        var known = pool.find(url.is_secure(), url.authority())
+        var has_tunnel = (
+            asks_upgrade
+            and not url.is_secure()
+            and Bool(state[].config.proxies.http)
+        )
+        var known = pool.find(url.is_secure(), url.authority(), has_tunnel)
         if known:
             return known.value()
         var origin = OriginState(
@@ -277,6 +286,8 @@ struct ClientState(Movable):
             url.port(),
             String(url.authority()),
         )
+        if has_tunnel:
+            origin.route = Route.TUNNEL
         origin.fields.append("Host", url.authority())
         ref headers = state[].config.headers
         var adds = state[].config.default_fields
@@ -307,8 +318,8 @@ struct ClientState(Movable):
             url.is_secure(), url.host(), url.port()
         )
         if proxy and not url.is_secure() and not state[].config.unix_socket:
-            if proxy.value().kind == Proxy.HTTP:
-                origin.is_forwarded = True
+            if proxy.value().kind == Proxy.HTTP and not has_tunnel:
+                origin.route = Route.FORWARDED
                 var proof = proxy_authorization(state[].config, proxy.value())
                 if proof:
                     origin.fields.set("Proxy-Authorization", proof.value())

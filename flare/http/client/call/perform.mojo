@@ -20,6 +20,7 @@ from ..exchange.decoding import (
     octets_max_of,
     take_codings_out,
 )
+from ..pool.origin import Route
 from .call import Call, exchange_of
 from .challenges import proof_for, takes_challenge
 from .client_state import CallOwner, ClientState
@@ -198,7 +199,7 @@ def put_head(
     var target = Pointer(to=call[].target).unsafe_origin_cast[
         MutUntrackedOrigin
     ]()
-    if call[].origin.value()[].is_forwarded:
+    if call[].origin.value()[].route == Route.FORWARDED:
         # A proxy wants to be told the origin too (RFC 9112 section 3.2.2).
         target = Pointer(to=call[].absolute_target).unsafe_origin_cast[
             MutUntrackedOrigin
@@ -314,7 +315,7 @@ def fields_of(
         for line in call[].headers:
             _ = fields.remove(line.name)
         fields.append_all(call[].headers.view())
-        if not origin[].is_forwarded:
+        if origin[].route != Route.FORWARDED:
             # It is for a proxy; in a tunnel, CONNECT has carried it.
             _ = fields.remove("Proxy-Authorization")
         if (

@@ -47,6 +47,7 @@ def aim(
     aim_at(state, call, full)
     if (
         state[].base
+        and not call[].asks_upgrade()
         and not state[].base_origin
         and full.has_origin_of(state[].base.value())
     ):
@@ -66,7 +67,9 @@ def aim_at(state: PointerTo[ClientState], call: Call, url: Url) raises:
     Raises:
         ClientError: `client.queue_full queue`.
     """
-    var origin = ClientState.origin_of(state, url)
+    var origin = ClientState.origin_of(
+        state, url, asks_upgrade=call[].asks_upgrade()
+    )
     origin[].users += 1
     if call[].origin:
         call[].origin.value()[].users -= 1
@@ -157,7 +160,7 @@ def _is_plain_path(
 ) -> Bool:
     # Most calls of a client with a base URL need no URL to be built: their
     # path is in normal form, and the base path is empty.
-    if not state[].base_origin:
+    if not state[].base_origin or call[].asks_upgrade():
         return False
     var octets = url.as_bytes()
     var n = len(octets)

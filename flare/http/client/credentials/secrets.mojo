@@ -40,8 +40,12 @@ comptime _ENDINGS: List[StaticString] = [
     "credentials",
     "-pass",
 ]
-# Tells repeated requests apart (draft-ietf-httpapi-idempotency-key-header).
-comptime _NO_SECRET: StaticString = "Idempotency-Key"
+# They tell repeated requests, and handshakes, apart (draft-ietf-httpapi-
+# idempotency-key-header, RFC 6455 section 11.3.1).
+comptime _NO_SECRETS: List[StaticString] = [
+    "Idempotency-Key",
+    "Sec-WebSocket-Key",
+]
 
 
 def may_see_secrets(
@@ -74,16 +78,17 @@ def is_secret(name: StringSlice, more: List[String]) -> Bool:
 
     Returns:
         True if the program lists the name, or if its last word is one such as
-        `Authorization`, `Cookie`, `Token` or `Key`. `Idempotency-Key` is no
-        secret, and `_` counts as `-`.
+        `Authorization`, `Cookie`, `Token` or `Key`. `Idempotency-Key` and
+        `Sec-WebSocket-Key` are no secrets, and `_` counts as `-`.
     """
     for listed in more:
         if listed.byte_length() == name.byte_length() and _ends_with(
             name, listed
         ):
             return True
-    if _ends_with(name, _NO_SECRET):
-        return False
+    for known in materialize[_NO_SECRETS]():
+        if _ends_with(name, known):
+            return False
     for ending in materialize[_ENDINGS]():
         if _ends_with(name, ending):
             return True

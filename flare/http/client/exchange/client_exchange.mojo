@@ -8,11 +8,12 @@ content in memory and bit by bit. `H1Exchange` does the rest.
 After an error the state of the connection is unknown: the caller discards it.
 """
 
-from flare.core import PointerTo
+from flare.core import Buffer, PointerTo
 from flare.message import FieldSection, HeaderMap
 from flare.net import NetError
 from flare.proto.event import HttpEvent
 from flare.proto.h1 import BodyLength
+from flare.proto.head import Head
 from flare.tls import TlsSession
 
 from std.memory import unsafe_memcpy
@@ -244,6 +245,18 @@ struct ClientExchange(TrivialRegisterPassable):
     def consume_head(self):
         """Frees the head after the caller has read it."""
         self._protocol().consume_head()
+
+    def take_head(self, head: PointerTo[Head], octets: PointerTo[Buffer]):
+        """Moves the head of the response out of the exchange, which is not
+        used afterwards.
+
+        Args:
+            head: The destination of the head.
+            octets: Receives the octets that the head refers to.
+        """
+        octets[].append(self._protocol().octets()[: self.state[].head_octets])
+        swap(head[], self.state[].head)
+        self.consume_head()
 
     def read(self, into: Span[mut=True, UInt8, _]) raises -> Int:
         """Reads content; waits only if none has arrived.

@@ -13,6 +13,7 @@ from ..credentials.secrets import proxy_authorization
 from ..exchange.client_exchange import ClientExchange
 from ..transport.client_connection import ClientConnection
 from ..transport.clock import Clock, now
+from .origin import Route
 from .pool import Origin
 from .tunnel import tunnelled
 
@@ -93,7 +94,7 @@ def _connect(
         raise Error(ClientError.because(Phase.CONNECT, e))
     var began_ns = monotonic_ns()
     var handshake_us = 0
-    if proxy and not origin[].is_forwarded:
+    if proxy and origin[].route != Route.FORWARDED:
         try:
             with deadline_in(max(end_ms - now(), 1)):
                 tcp = tunnelled(

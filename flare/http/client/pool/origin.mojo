@@ -11,6 +11,19 @@ from ..transport.client_connection import ClientConnection
 from .wait_queue import WaitQueue, WaitQueueState
 
 
+struct Route:
+    """The ways of requests to an origin."""
+
+    comptime USUAL: UInt8 = 0
+    """Without a proxy, or through the tunnel that its scheme needs."""
+    comptime FORWARDED: UInt8 = 1
+    """To a proxy, which is asked for the origin and carries them over."""
+    comptime TUNNEL: UInt8 = 2
+    """Through the tunnel of a proxy that would also carry them over, but no
+    upgrade.
+    """
+
+
 struct OriginState(Movable):
     """The state of one origin: its name, its connections, and the fibers that
     wait for one.
@@ -24,8 +37,8 @@ struct OriginState(Movable):
     """The port to connect to."""
     var authority: String
     """Host and port as the Host field has them."""
-    var is_forwarded: Bool
-    """Whether a proxy is asked for it, that carries the requests over."""
+    var route: UInt8
+    """The way of the requests to it, one of `Route`."""
     var may_see_secrets: Bool
     """Whether the client sends its secrets to this origin."""
     var fields: HeaderMap
@@ -68,7 +81,7 @@ struct OriginState(Movable):
         self.host = host^
         self.port = port
         self.authority = authority^
-        self.is_forwarded = False
+        self.route = Route.USUAL
         self.may_see_secrets = False
         self.fields = HeaderMap()
         self.own_fields = HeaderMap()
@@ -80,17 +93,24 @@ struct OriginState(Movable):
         self.session = None
         self.used_ms = 0
 
-    def is_at(self, is_secure: Bool, authority: StringSlice) -> Bool:
+    def is_at(
+        self, is_secure: Bool, authority: StringSlice, has_tunnel: Bool
+    ) -> Bool:
         """Returns whether this is the origin of a URL.
 
         Args:
             is_secure: Whether the scheme is https.
             authority: Host and port in normal form.
+            has_tunnel: Whether its route must be `Route.TUNNEL`.
 
         Returns:
-            True if scheme, host and port are the same.
+            True if scheme, host and port, and the route, are the same.
         """
-        return self.is_secure == is_secure and self.authority == authority
+        return (
+            self.is_secure == is_secure
+            and has_tunnel == (self.route == Route.TUNNEL)
+            and self.authority == authority
+        )
 
 
 @always_inline

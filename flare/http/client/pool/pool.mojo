@@ -57,18 +57,21 @@ struct Pool(TrivialRegisterPassable):
     var state: PointerTo[PoolState]
     """The state."""
 
-    def find(self, is_secure: Bool, authority: StringSlice) -> Optional[Origin]:
+    def find(
+        self, is_secure: Bool, authority: StringSlice, has_tunnel: Bool
+    ) -> Optional[Origin]:
         """Returns an origin that the pool already has.
 
         Args:
             is_secure: Whether the scheme is https.
             authority: Host and port in normal form.
+            has_tunnel: Whether its route must be `Route.TUNNEL`.
 
         Returns:
             The origin, or none.
         """
         for origin in self.state[].origins:
-            if origin[].is_at(is_secure, authority):
+            if origin[].is_at(is_secure, authority, has_tunnel):
                 return origin
         return None
 
@@ -161,6 +164,22 @@ struct Pool(TrivialRegisterPassable):
             exchange: The exchange; it has no connection afterwards.
         """
         self._close(origin, exchange.state[].connection.take())
+
+    def detach(
+        self, origin: Origin, exchange: ClientExchange
+    ) -> ClientConnection:
+        """Takes the connection of an exchange out of the pool: it no longer
+        counts.
+
+        Args:
+            origin: The origin of the request.
+            exchange: The exchange; it has no connection afterwards.
+
+        Returns:
+            The connection, which the caller destroys.
+        """
+        self.give_room_up(origin)
+        return exchange.state[].connection.take()
 
     def give_room_up(self, origin: Origin):
         """Passes the permission to open a connection to another request.

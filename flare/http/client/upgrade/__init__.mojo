@@ -1,0 +1,1 @@
+"""Upgrades connections to another protocol."""

@@ -1,0 +1,282 @@
+"""Moves octets between an upgraded stream and the connection of a client.
+
+Each function runs on the fiber that calls the stream. It may park in the
+socket: to receive, or to send. No loop calls the protocol, so the protocol
+acts only while one of its fibers does.
+"""
+
+from flare.core import Buffer, Erased, OctetPointer, PointerTo
+from flare.http.exchange import (
+    CUT_OFF,
+    CarrierFunctions,
+    MutOctets,
+    NOT_RECEIVED,
+    OVER,
+    OutputRoom,
+)
+from flare.http.stream_address import StreamAddr
+from flare.message import HeaderMap
+from flare.net import NetError
+from flare.runtime.fiber import Fiber
+from flare.runtime.wait import waiting_fiber
+from flare.tls import TlsMachine
+from flare.unix import PeerCredentials
+
+from ..transport.client_connection import ClientConnection
+from ..transport.clock import now
+from .upgrade_state import ClientUpgrade, leave, upgrade_of
+
+comptime _ROOM_OCTETS = 64 * 1024
+comptime _KEPT_OCTETS_MAX = 64 * 1024
+
+
+def carrier_functions() -> CarrierFunctions:
+    """Returns the functions of an upgraded exchange.
+
+    Returns:
+        The functions.
+    """
+    return CarrierFunctions(
+        _demand,
+        _peer_address,
+        _peer_credentials,
+        _tls,
+        _inform,
+        _write,
+        _begin,
+        _end,
+        _await_octets,
+        _consume_octets,
+        _await_room,
+        _announce_output,
+    )
+
+
+def await_end(u: ClientUpgrade, timeout_ms: Int):
+    """Waits until the server ends the connection, drops the octets that
+    arrive before, and closes. The upgrade stays, without a connection.
+
+    Args:
+        u: The upgrade.
+        timeout_ms: The longest wait.
+    """
+    if u[].is_over:
+        return
+    var deadline_ms = now() + timeout_ms
+    u[].fibers += 1
+    try:
+        while not u[].has_ended and not u[].is_over:
+            var c = _connection(u)
+            c.consume(len(c.window()))
+            u[].has_ended = c.fill(max(deadline_ms - now(), 0)) == 0
+    except:
+        # No octet can follow an error.
+        u[].has_ended = True
+    if not u[].is_over:
+        u[].has_ended = True
+        _connection(u).close()
+    leave(u)
+
+
+def _connection(u: ClientUpgrade) -> ClientConnection:
+    return u[].connection.unsafe_value()
+
+
+def _window(u: ClientUpgrade) -> MutOctets:
+    ref received = _connection(u).state[].received
+    if len(received) == 0:
+        return MutOctets()
+    return MutOctets(unsafe_ptr=received.unsafe_front(), length=len(received))
+
+
+def _await_octets(exchange: Erased, more_than: Int) raises -> MutOctets:
+    var u = upgrade_of(exchange)
+    while True:
+        var octets = _window(u)
+        if len(octets) > more_than or more_than < 0 or u[].has_ended:
+            return octets
+        if u[].exchange[].waiter:
+            raise Error("http.busy another fiber reads")
+        _send_rest(u)
+        _receive(u)
+
+
+def _receive(u: ClientUpgrade) raises:
+    var fiber = waiting_fiber("read")
+    u[].exchange[].waiter = fiber
+    u[].fibers += 1
+    var failure = Optional[Error](None)
+    try:
+        var timeout_ms = u[].exchange[].stream.upgrade.read_timeout_ms
+        u[].has_ended = _connection(u).fill(timeout_ms) == 0
+    except e:
+        failure = e^
+    var is_over = u[].is_over
+    if not is_over:
+        u[].exchange[].waiter = None
+    leave(u)
+    if is_over:
+        raise Error(OVER)
+    if failure and not _was_interrupted(failure.value(), fiber):
+        raise failure.take()
+
+
+def _was_interrupted(error: Error, fiber: Fiber) -> Bool:
+    # The time of the wait was changed, and the wait begins anew.
+    var net = NetError.of(error)
+    return (
+        Bool(net)
+        and net.value().kind == NetError.CANCELLED
+        and not fiber.is_cancelled()
+    )
+
+
+def _consume_octets(exchange: Erased, count: Int) raises:
+    var u = upgrade_of(exchange)
+    if count < 0 or count > len(_window(u)):
+        raise Error(NOT_RECEIVED)
+    _connection(u).consume(count)
+
+
+def _await_room(exchange: Erased, count: Int) raises -> OutputRoom:
+    var u = upgrade_of(exchange)
+    _check_sending(u)
+    var output = _connection(u).output()
+    if count <= 0:
+        if len(output[]) < _ROOM_OCTETS:
+            _ = output[].reserve(-count)
+        return OutputRoom(output, max(_ROOM_OCTETS - len(output[]), 0))
+    while len(output[]) >= _ROOM_OCTETS:
+        if u[].sending.is_busy:
+            _await_sender(u)
+        else:
+            _send_rest(u)
+        _check_sending(u)
+    return OutputRoom(output, min(count, _ROOM_OCTETS - len(output[])))
+
+
+def _await_sender(u: ClientUpgrade) raises:
+    var fiber = waiting_fiber("write")
+    u[].sending.waiters.append(fiber)
+    u[].fibers += 1
+    var result = fiber.wait()
+    for i in range(len(u[].sending.waiters)):
+        if u[].sending.waiters[i] == fiber:
+            _ = u[].sending.waiters.pop(i)
+            break
+    var is_over = u[].is_over
+    leave(u)
+    if is_over:
+        raise Error(OVER)
+    if result < 0:
+        raise Error(NetError.from_errno("write", result))
+
+
+def _announce_output(exchange: Erased):
+    try:
+        _send_rest(upgrade_of(exchange))
+    except:
+        # The next call of the stream finds that it is over.
+        return
+
+
+def _check_sending(u: ClientUpgrade) raises:
+    if u[].sending.failure:
+        raise Error(CUT_OFF, ": ", u[].sending.failure.value())
+
+
+def _send_rest(u: ClientUpgrade) raises:
+    # Sends all output, unless another fiber is doing so.
+    ref sending = u[].sending
+    if sending.is_busy or sending.failure:
+        return
+    var output = _connection(u).output()
+    if len(sending.octets) + len(output[]) == 0:
+        return
+    sending.is_busy = True
+    u[].fibers += 1
+    while _has_unsent(u):
+        if len(sending.octets) == 0:
+            swap(sending.octets, output[])
+        if not _send_once(u):
+            break
+        sending.wake_all()
+    if len(sending.octets) == 0 and sending.octets.capacity() > (
+        _KEPT_OCTETS_MAX
+    ):
+        u[].sending.octets = Buffer()
+    sending.is_busy = False
+    sending.wake_all()
+    var is_over = u[].is_over
+    leave(u)
+    if is_over:
+        raise Error(OVER)
+
+
+def _has_unsent(u: ClientUpgrade) -> Bool:
+    return not u[].is_over and (
+        len(u[].sending.octets) > 0 or len(_connection(u).output()[]) > 0
+    )
+
+
+def _send_once(u: ClientUpgrade) -> Bool:
+    """Sends octets, and returns False if no more can be sent now."""
+    var began_ms = now()
+    try:
+        var octets = u[].sending.octets.span()
+        var count = _connection(u).write(
+            Span[UInt8, ImmUntrackedOrigin](
+                unsafe_ptr=octets.unsafe_ptr().unsafe_origin_cast[
+                    ImmUntrackedOrigin
+                ](),
+                length=len(octets),
+            ),
+            u[].sending.write_ms,
+        )
+        u[].sending.octets.consume(count)
+        return True
+    except e:
+        var net = NetError.of(e)
+        if net and (
+            net.value().kind == NetError.CANCELLED
+            or (
+                net.value().kind == NetError.TIMEOUT
+                and now() - began_ms < u[].sending.write_ms
+            )
+        ):
+            # Only this fiber has to stop: the next one sends the rest.
+            return False
+        u[].sending.failure = Error(e)
+        return False
+
+
+def _demand(exchange: Erased):
+    pass
+
+
+def _peer_address(exchange: Erased) raises -> StreamAddr:
+    raise Error(NetError(NetError.UNSUPPORTED, "peer_address"))
+
+
+def _peer_credentials(exchange: Erased) raises -> PeerCredentials:
+    raise Error(NetError(NetError.UNSUPPORTED, "peer_credentials"))
+
+
+def _tls(exchange: Erased) -> Optional[PointerTo[TlsMachine]]:
+    return None
+
+
+def _inform(exchange: Erased, status: Int, fields: PointerTo[HeaderMap]) raises:
+    raise Error(OVER)
+
+
+def _write(exchange: Erased, octets: OctetPointer, count: Int) raises -> Int:
+    raise Error(OVER)
+
+
+def _begin(exchange: Erased) raises:
+    raise Error(OVER)
+
+
+def _end(exchange: Erased) raises:
+    raise Error(OVER)

@@ -1,0 +1,96 @@
+"""Asks a server to upgrade a connection."""
+
+from flare.core import heap_create
+
+from ...client_error import ClientError, Phase
+from ..call.call import exchange_of
+from ..call.client_state import CallOwner, ClientState
+from ..call.perform import answered, goes_on
+from ..exchange.client_exchange import ClientExchange
+from .client_carrier import carrier_functions
+from .upgrade_state import ClientUpgrade, ClientUpgradeState, open_exchange
+
+comptime _SWITCHING_PROTOCOLS = 101
+comptime _UNBOUNDED = 1 << 62
+comptime _REFUSAL_OCTETS_MAX = 4 * 1024
+
+
+def upgraded(var owner: CallOwner) raises -> ClientUpgrade:
+    """Sends a request that offers an upgrade, and receives the response.
+
+    Redirections and challenges are answered as for other requests.
+
+    Args:
+        owner: The call; its target is set.
+
+    Returns:
+        The upgrade. If the status is not 101, it has the first octets of the
+        content, and no connection.
+
+    Raises:
+        ClientError: The failure of the call.
+    """
+    try:
+        while True:
+            _ = answered(owner.state, owner.call, _UNBOUNDED)
+            if not goes_on(owner.state, owner.call):
+                return _taken_over(owner)
+    except e:
+        owner.call[].fail(e, Phase.PREPARE)
+        raise Error(ClientError.because(Phase.PREPARE, e))
+
+
+def _taken_over(owner: CallOwner) raises -> ClientUpgrade:
+    var exchange = exchange_of(owner.call)
+    var u = heap_create(
+        ClientUpgradeState(
+            exchange.status(),
+            carrier_functions(),
+            exchange.state[].timeouts.write_ms,
+        )
+    )
+    var pool = ClientState.pool_of(owner.state)
+    var origin = owner.call[].origin.value()
+    if exchange.status() != _SWITCHING_PROTOCOLS:
+        exchange.consume_head()
+        if _has_read_refusal(exchange, u):
+            pool.release(origin, exchange)
+        else:
+            pool.discard(origin, exchange)
+        return u
+    var session = exchange.take_session()
+    if session:
+        origin[].session = session^
+    _keep_head(exchange, u)
+    u[].connection = pool.detach(origin, exchange)
+    open_exchange(u)
+    return u
+
+
+def _keep_head(exchange: ClientExchange, u: ClientUpgrade):
+    # The protocol reads the head while further octets arrive.
+    ref x = u[].exchange[]
+    x.begin()
+    x.gathered.clear()
+    exchange.take_head(
+        Pointer(to=x.head).unsafe_origin_cast[MutUntrackedOrigin](),
+        Pointer(to=x.gathered).unsafe_origin_cast[MutUntrackedOrigin](),
+    )
+    x.octets = x.gathered.unsafe_front()
+    x.octet_count = len(x.gathered)
+
+
+def _has_read_refusal(exchange: ClientExchange, u: ClientUpgrade) -> Bool:
+    """Returns whether the refusal is read whole; keeps its first octets."""
+    var piece = List[UInt8](length=_REFUSAL_OCTETS_MAX, fill=0)
+    try:
+        while len(u[].refusal) < _REFUSAL_OCTETS_MAX:
+            var room = _REFUSAL_OCTETS_MAX - len(u[].refusal)
+            var count = exchange.read(Span(piece)[:room])
+            if count == 0:
+                return True
+            u[].refusal.extend(Span(piece)[:count])
+    except:
+        # A part of the reason is better than none.
+        return False
+    return False
