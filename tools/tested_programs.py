@@ -39,6 +39,7 @@ TOGETHER = (
             "supervised",
             "tls_peer",
             "watched",
+            "ws_client",
         )
     ),
     ROOT / "examples" / "30_reverse_proxy.mojo",

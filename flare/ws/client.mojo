@@ -17,6 +17,7 @@ from .frame import WsFrame
 from .hub import WsHub
 from .message import WsMessage
 from .message_deflate import AgreedDeflate
+from .message_writer import WsMessageWriter
 from .socket_state import (
     Socket,
     WsAgreement,
@@ -304,6 +305,28 @@ struct WsClient(Movable):
             An error `ws.closed` if the connection is closed.
         """
         self.connection().send(message, compress=compress)
+
+    def message_writer(self, *, is_text: Bool = False) -> WsMessageWriter:
+        """Returns a writer for a message whose length is not known.
+
+        Args:
+            is_text: Whether the message is text, which must be UTF-8.
+
+        Returns:
+            The writer, for a `with` block.
+        """
+        return self.connection().message_writer(is_text=is_text)
+
+    def ping(self) raises -> Int:
+        """Sends a ping, and waits for its pong.
+
+        Returns:
+            The round trip in microseconds.
+
+        Raises:
+            The errors of `WsConnection.ping`.
+        """
+        return self.connection().ping()
 
     def close(
         self, code: UInt16 = WsCloseCode.NORMAL, reason: StringSlice = ""

@@ -1,5 +1,5 @@
-"""Runs the quick cases of the Autobahn test suite against the demo server, and
-tests the judge of its verdicts; `make autobahn` runs all cases."""
+"""Runs the quick cases of the Autobahn test suite against the demo server and a
+client, and tests the judge of its verdicts; `make autobahn` runs all cases."""
 
 import sys
 import unittest
@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from autobahn.run import judge  # noqa: E402
+from autobahn.run import judge, judge_client  # noqa: E402
 from autobahn.suite import AGENT, CASES, SLOW, problems_of, why_not  # noqa: E402
 
 QUICK_SECONDS_MAX = 120
@@ -20,6 +20,19 @@ class Server(unittest.TestCase):
 
     def test_each_quick_case_is_ok_on_epoll(self):
         self.assertEqual(judge("epoll", "/ws", SLOW, QUICK_SECONDS_MAX), [])
+
+
+@unittest.skipIf(why_not(), why_not())
+class Client(unittest.TestCase):
+    def test_each_quick_case_is_ok_on_io_uring(self):
+        self.assertEqual(
+            judge_client("io_uring", "off", SLOW, QUICK_SECONDS_MAX), []
+        )
+
+    def test_each_quick_case_is_ok_on_epoll(self):
+        self.assertEqual(
+            judge_client("epoll", "off", SLOW, QUICK_SECONDS_MAX), []
+        )
 
 
 class Judge(unittest.TestCase):

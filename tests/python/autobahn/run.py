@@ -1,10 +1,11 @@
-"""Runs the whole Autobahn test suite against the demo server: `make autobahn`.
+"""Runs the whole Autobahn test suite in both roles: `make autobahn`.
 
     python3 -m autobahn.run [--only PATTERN] [--quick]
 
-All 517 cases at /ws/deflate, and at /ws the 301 that need no compression, on each
-kernel interface. The reports are in build/autobahn. Ends with 1 if a verdict is
-not OK.
+The demo server gets all 517 cases at /ws/deflate, and at /ws the 301 that need no
+compression. The client (tests/programs/ws_client.mojo) gets all 517 with each
+kind of compression, and 301 without. All of it on each kernel interface. The
+reports are in build/autobahn. Ends with 1 if a verdict is not OK.
 """
 
 import argparse
@@ -21,15 +22,20 @@ from autobahn.suite import (  # noqa: E402
     REPORTS,
     SLOW,
     SuiteError,
+    test_client,
     test_server,
     why_not,
 )
 from loopback.demo import Demo  # noqa: E402
-from loopback.subject import BACKENDS  # noqa: E402
+from loopback.peers import PROGRAMS  # noqa: E402
+from loopback.subject import BACKENDS, build  # noqa: E402
 
 RUN_SECONDS_MAX = 3600
 # What each route is asked: those that compress, everything.
 ROUTES = {"/ws": COMPRESSION, "/ws/deflate": (), "/ws/deflate/shared": ()}
+CLIENT = PROGRAMS / "ws_client.mojo"
+# The same for a client, by its compression.
+OFFERS = {"off": COMPRESSION, "dedicated": (), "shared": ()}
 
 
 def judge(backend, path, excluded, seconds_max=RUN_SECONDS_MAX):
@@ -48,6 +54,17 @@ def judge(backend, path, excluded, seconds_max=RUN_SECONDS_MAX):
     return found
 
 
+def judge_client(backend, compression, excluded, seconds_max=RUN_SECONDS_MAX):
+    """Runs cases with a client; gives what is wrong."""
+    program = build(CLIENT)
+    return test_client(
+        lambda url: [program, url, backend, compression, "suite"],
+        f"{backend}-client-{compression}",
+        excluded,
+        seconds_max,
+    )
+
+
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="runs that match a pattern")
@@ -63,15 +80,20 @@ def main():
         print(why_not())
         return 1
     wrong = count = 0
+    runs = [(judge, *route) for route in ROUTES.items()]
+    runs += [(judge_client, *offer) for offer in OFFERS.items()]
     for backend in BACKENDS:
-        for path, excluded in ROUTES.items():
-            if not re.search(options.only, f"{backend} {path}"):
+        for role, subject, excluded in runs:
+            title = f"{backend} {subject}"
+            if role == judge_client:
+                title = f"{backend} client {subject}"
+            if not re.search(options.only, title):
                 continue
             excluded = SLOW if options.quick else excluded
-            print(f"{backend} {path}: {CASES[excluded]} cases", flush=True)
+            print(f"{title}: {CASES[excluded]} cases", flush=True)
             started = time.monotonic()
             try:
-                found = judge(backend, path, excluded)
+                found = role(backend, subject, excluded)
             except SuiteError as error:
                 found = [str(error)]
             for line in found:

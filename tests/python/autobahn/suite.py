@@ -1,18 +1,21 @@
 """Runs the suite that tools/setup_autobahn.sh lays out, and judges its verdicts.
 
-The suite plays one role, and flare the other. `test_server` is for flare as the
-server; the judge knows no roles.
+The suite plays one role, and flare the other: `test_server`, or `test_client`.
 """
 
+import contextlib
 import json
 import shutil
+import socket
 import subprocess
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 FOLDER = ROOT / ".venv" / "autobahn"
 REPORTS = ROOT / "build" / "autobahn"
 AGENT = "flare"
+START_SECONDS_MAX = 20.0
 # Compressed messages of a server without permessage-deflate: the suite has no
 # verdict on them.
 COMPRESSION = ("12.*", "13.*")
@@ -40,19 +43,42 @@ def test_server(url, name, excluded, seconds_max):
     """Lets the suite be the client of a server, and gives what is wrong.
 
     The reports are in `REPORTS`, in a folder called `name`."""
-    folder = REPORTS / name
-    shutil.rmtree(folder, ignore_errors=True)
-    specification = {
-        "outdir": str(folder),
-        "servers": [{"agent": AGENT, "url": url}],
-        "cases": ["*"],
-        "exclude-cases": list(excluded),
-        "exclude-agent-cases": {},
-    }
-    _run("fuzzingclient", specification, folder, seconds_max)
-    index = folder / "index.json"
+    specification = {"servers": [{"agent": AGENT, "url": url}]}
+    with _suite("fuzzingclient", specification, name, excluded) as suite:
+        try:
+            code = suite.wait(seconds_max)
+        except subprocess.TimeoutExpired:
+            raise SuiteError(f"it did not end in {seconds_max} s") from None
+    if code != 0:
+        raise SuiteError(f"it ended with {code}: see {REPORTS / name}/log.txt")
+    return _judged(name, excluded)
+
+
+def test_client(command, name, excluded, seconds_max):
+    """Lets the suite be the server of a client, and gives what is wrong.
+
+    The command of the client gets the URL. It runs all cases that there are,
+    and asks for the reports."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    url = f"ws://127.0.0.1:{port}"
+    specification = {"url": url, "options": {"failByDrop": False}}
+    with _suite("fuzzingserver", specification, name, excluded) as suite:
+        _await_port(port, suite)
+        finished = subprocess.run(
+            command(url), capture_output=True, text=True, timeout=seconds_max
+        )
+    found = _judged(name, excluded)
+    if finished.returncode != 0:
+        found.append(f"the client: {finished.stdout}{finished.stderr}")
+    return found
+
+
+def _judged(name, excluded):
+    index = REPORTS / name / "index.json"
     if not index.exists():
-        raise SuiteError(f"it judged nothing: see {folder}/log.txt")
+        raise SuiteError(f"it judged nothing: see {REPORTS / name}/log.txt")
     return problems_of(json.loads(index.read_text()), CASES[tuple(excluded)])
 
 
@@ -79,29 +105,45 @@ def _accepted(case):
     return ("OK",)
 
 
-def _run(mode, specification, folder, seconds_max):
+@contextlib.contextmanager
+def _suite(mode, specification, name, excluded):
+    """Runs the suite within the block."""
     if why_not():
         raise SuiteError(why_not())
+    folder = REPORTS / name
+    shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     written = folder / "specification.json"
-    written.write_text(json.dumps(specification))
+    written.write_text(json.dumps({
+        **specification,
+        "outdir": str(folder),
+        "cases": ["*"],
+        "exclude-cases": list(excluded),
+        "exclude-agent-cases": {},
+    }))
+    # Of its server, it would show the reports at a port of its own.
+    options = ["--webport", "0"] if mode == "fuzzingserver" else []
     with open(folder / "log.txt", "wb") as log:
         # It prints the cases that it runs, and leaves some files where it is.
         process = subprocess.Popen(
-            [FOLDER / "wstest", "-m", mode, "-s", written],
+            [FOLDER / "wstest", "-m", mode, *options, "-s", written],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
             cwd=folder,
         )
         try:
-            code = process.wait(seconds_max)
-        except subprocess.TimeoutExpired:
-            raise SuiteError(
-                f"it did not end in {seconds_max} s: see {log.name}"
-            ) from None
+            yield process
         finally:
             process.kill()
             process.wait()
-    if code != 0:
-        raise SuiteError(f"it ended with {code}: see {log.name}")
+
+
+def _await_port(port, suite):
+    deadline = time.monotonic() + START_SECONDS_MAX
+    while suite.poll() is None and time.monotonic() < deadline:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.05)
+    raise SuiteError("its server did not start")
