@@ -20,7 +20,6 @@ from flare.ws import (
     WsClientConfig,
     WsCompression,
     WsError,
-    WsFrame,
 )
 
 comptime SIZES: List[Int] = [0, 1, 125, 126, 255, 256, 65_535, 65_536, 1 << 20]
