@@ -3,7 +3,8 @@
 Invariant: in any pieces, a machine reports the messages, pings, pongs and the
 Close that another machine wrote. Any octets yield the events and the error that
 a naive reader of the whole stream finds, the data that arrived are reported at
-once, and no octet is looked at more than a few times.
+once, and no octet is looked at more than a few times. The short way of messages
+changes nothing of that.
 """
 
 from flare.proto.ws import (
@@ -64,14 +65,15 @@ def fuzz_ws_machine(mut random: Random, mut histogram: Histogram) raises:
         raise Error(
             "written as\n", stream.expected, "judged as\n", reference.text
         )
-    _compare(stream, octets, [], reference)
-    for _ in range(2):
-        _compare(stream, octets, cuts_of(octets, random), reference)
+    for takes_short in [False, True]:
+        _compare(stream, octets, [], reference, takes_short)
+        var cuts = cuts_of(octets, random)
+        _compare(stream, octets, cuts, reference, takes_short)
     if random.chance(10):
         var every = List[Int]()
         for i in range(1, len(octets)):
             every.append(i)
-        _compare(stream, octets, every, reference)
+        _compare(stream, octets, every, reference, random.chance(50))
     if reference.has_failed:
         histogram.count("refused")
     elif reference.is_closed:
@@ -339,11 +341,13 @@ def _compare(
     octets: List[UInt8],
     cuts: List[Int],
     reference: WsReference,
+    takes_short: Bool,
 ) raises:
     var peer = Peer(
         stream.role,
         message_octets_max=stream.octets_max,
         can_compress=stream.can_compress,
+        takes_short=takes_short,
     )
     peer.receive_cut(Span(octets), cuts)
     if peer.text() != reference.text:

@@ -76,6 +76,54 @@ def copy_xored(
     _xor(dest, src, count, turned_key(key, phase))
 
 
+@always_inline
+def copy_short_xored(
+    dest: OctetPointer, src: Pointer[UInt8, _], count: Int, key: UInt32
+) -> Bool:
+    """Copies a few octets, combined with a key, to memory that does not overlap
+    theirs, and looks at them meanwhile.
+
+    Args:
+        dest: Room for them.
+        src: The octets.
+        count: The number of octets; not negative.
+        key: The key as loaded from memory: its first octet is the lowest.
+
+    Returns:
+        Whether all octets of the copy are ASCII.
+
+    Safety:
+        Both have `count` octets.
+    """
+    comptime for w in [16, 8, 4]:
+        if count >= w:
+            var all = SIMD[DType.uint8, w](0)
+            var i = 0
+            while i + w < count:
+                var octets = src.unsafe_load[width=w](i) ^ _repeated[w](key)
+                dest.unsafe_store(i, octets)
+                all |= octets
+                i += w
+            # The last vector overlaps the one before it: no scalar tail.
+            i = count - w
+            var octets = src.unsafe_load[width=w](i) ^ _repeated[w](
+                turned_key(key, i)
+            )
+            dest.unsafe_store(i, octets)
+            return ((all | octets) & 0x80).reduce_or() == 0
+    var all = UInt8(0)
+    for i in range(count):
+        var octet = src[unsafe_offset=i] ^ UInt8(key >> UInt32(8 * i) & 0xFF)
+        dest[unsafe_offset=i] = octet
+        all |= octet
+    return all < 0x80
+
+
+@always_inline
+def _repeated[lanes: Int](key: UInt32) -> SIMD[DType.uint8, lanes]:
+    return bitcast[DType.uint8, lanes](SIMD[DType.uint32, lanes // 4](key))
+
+
 @no_inline
 def _xor(
     dest: Pointer[mut=True, UInt8, _],
@@ -83,9 +131,7 @@ def _xor(
     count: Int,
     key: UInt32,
 ):
-    var mask = bitcast[DType.uint8, _LANES](
-        SIMD[DType.uint32, _LANES // 4](key)
-    )
+    var mask = _repeated[_LANES](key)
     var i = 0
     # Every vector before the last three octets is a multiple of the key, so
     # that one mask serves all. No vector overlaps another: an octet that is

@@ -1,5 +1,7 @@
 """Defines the connection of a WebSocket, the same at both ends."""
 
+from std.sys.intrinsics import likely
+
 from flare.http.upgraded_stream import UpgradedStream
 from flare.json import ToJson, dumps
 from flare.proto.ws import WsCloseCode, WsFrameHead, WsOpcode
@@ -19,6 +21,7 @@ from .sending import (
     write_close,
     write_frame,
     write_pong,
+    write_short,
 )
 from .sender import WsSender
 from .socket_state import machine_of, open_socket, socket_of
@@ -406,6 +409,8 @@ struct WsConnection(TrivialRegisterPassable):
     def _send(
         self, opcode: UInt8, octets: Span[UInt8, _], compress: Bool
     ) raises:
+        if likely(write_short(self._stream, opcode, octets)):
+            return
         if not compress or not compresses(self._stream, len(octets)):
             self._send(WsFrameHead(opcode, len(octets)), octets)
             return

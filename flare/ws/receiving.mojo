@@ -1,5 +1,7 @@
 """Receives messages, and answers control frames on the way."""
 
+from std.sys.intrinsics import likely
+
 from flare.core import Buffer, PointerTo
 from flare.http.exchange import MutOctets, STOPPING
 from flare.http.server.records.statistics import count
@@ -137,26 +139,60 @@ def _receive_whole[
     var s = socket_of(stream)
     if s[].receiving.is_busy:
         raise Error(WsError(WsError.BUSY, "another fiber receives"))
-    s[].receiving.is_busy = True
     message[].octets.clear()
+    if likely(s[].closing.code == 0 and len(s[].receiving.partial) == 0):
+        var end = _take_short(stream, stream.unsafe_received(), message)
+        if likely(Bool(end)):
+            return end.unsafe_value()
+    s[].receiving.is_busy = True
     if len(s[].receiving.partial) > 0:
         swap(message[].octets, s[].receiving.partial)
         s[].receiving.partial = Buffer()
     try:
         var end = _receive[by_frame](stream, message)
         _end_receiving(stream)
-        s = socket_of(stream)
-        if s[].broadcast.worker:
-            count_received(
-                s[].broadcast.worker.unsafe_value().statistics(),
-                len(message[].octets),
-                end.fin,
-            )
         return end
     except e:
         _end_receiving(stream)
         _keep(stream, message)
         raise e
+
+
+@always_inline
+def _take_short(
+    stream: UpgradedStream,
+    octets: MutOctets,
+    message: PointerTo[WsMessageState],
+) raises -> Optional[FrameEnd]:
+    """Takes a message that lies whole and short in front of the octets.
+
+    Returns:
+        `None` if any other event is in front.
+    """
+    var s = socket_of(stream)
+    var consumed = machine_of(s).take_short_message(
+        octets,
+        Pointer(to=message[].octets).unsafe_origin_cast[MutUntrackedOrigin](),
+    )
+    if consumed == 0:
+        return None
+    var opcode = octets.unsafe_get(0) & 15
+    message[].is_text = opcode == WsOpcode.TEXT
+    s[].receiving.awaits_pong = False
+    stream.consume_octets(consumed)
+    note_unit_end(s)
+    _count(s, message, True)
+    return FrameEnd(opcode, True)
+
+
+@always_inline
+def _count(s: Socket, message: PointerTo[WsMessageState], is_end: Bool):
+    if s[].broadcast.worker:
+        count_received(
+            s[].broadcast.worker.unsafe_value().statistics(),
+            len(message[].octets),
+            is_end,
+        )
 
 
 def _keep(stream: UpgradedStream, message: PointerTo[WsMessageState]):
@@ -177,6 +213,10 @@ def _receive[
         if s[].closing.code != 0:
             raise closed_error(s)
         var octets = _await_octets(stream, 0)
+        if len(message[].octets) == 0:
+            var end = _take_short(stream, octets, message)
+            if end:
+                return end.unsafe_value()
         s = socket_of(stream)
         var event = _event_in(stream, octets)
         if event.kind == WsEvent.DATA:
@@ -184,6 +224,7 @@ def _receive[
             if event.is_compressed:
                 _inflate(stream, octets, event, message)
                 if event.ends:
+                    _count(socket_of(stream), message, True)
                     return FrameEnd(event.opcode, True)
                 continue
             message[].octets.append(
@@ -197,6 +238,7 @@ def _receive[
             if event.ends or (by_frame and event.ends_frame):
                 var opcode = s[].receiving.opcode
                 s[].receiving.opcode = WsOpcode.CONTINUATION
+                _count(s, message, event.fin)
                 return FrameEnd(opcode, event.fin)
             continue
         _handle(stream, octets, event)
@@ -254,6 +296,7 @@ def _inflate(
             raise failure^
 
 
+@no_inline
 def _refuse(stream: UpgradedStream, error: WsProtocolError) raises -> Error:
     # Sends the Close that answers a violation by the peer.
     machine_of(socket_of(stream)).stop_receiving()
@@ -343,6 +386,7 @@ def _timeout_ms(s: Socket, now: Int) -> Int:
     return s[].limits.ping_interval_ms
 
 
+@no_inline
 def _recover(stream: UpgradedStream, error: Error, began_ms: Int) raises:
     """Acts on the error of a read, and returns if another read may follow."""
     var s = socket_of(stream)
@@ -375,6 +419,7 @@ def _recover(stream: UpgradedStream, error: Error, began_ms: Int) raises:
     write_ping(stream)
 
 
+@no_inline
 def _give_up(stream: UpgradedStream, reason: StaticString, code: UInt16) raises:
     write_close(stream, code, "")
     raise Error(WsError(WsError.TIMEOUT, String(reason), code=code))

@@ -4,6 +4,8 @@ A frame that finds no room parks its fiber within the frame. Meanwhile
 `is_busy` holds other fibers back, and control frames collect in `due`.
 """
 
+from std.sys.intrinsics import unlikely
+
 from flare.core import Buffer, PointerTo
 from flare.http.exchange import OutputRoom, STOPPING
 from flare.http.upgraded_stream import UpgradedStream
@@ -28,6 +30,8 @@ from .statistics import count_sent
 
 # Beyond that, a flood of pings is answered in part.
 comptime _DUE_OCTETS_MAX = 4096
+# One octet of the header tells the length.
+comptime _SHORT_OCTETS_MAX = 125
 
 
 def begin_sending(stream: UpgradedStream) raises -> Socket:
@@ -130,6 +134,52 @@ def _pass_turn(s: Socket):
         next.wake()
 
 
+@always_inline
+def write_short(
+    stream: UpgradedStream, opcode: UInt8, octets: Span[UInt8, _]
+) raises -> Bool:
+    """Writes a short message at once, if no frame is being written or due, and
+    there is room for it. Such a message is never compressed.
+
+    Args:
+        stream: The stream of the WebSocket.
+        opcode: The kind, `WsOpcode.TEXT` or `WsOpcode.BINARY`.
+        octets: The message.
+
+    Returns:
+        False if no octet was written: `begin_sending` and `write_frame` follow.
+
+    Raises:
+        An error `ws.closed` if the connection is closed or lost.
+    """
+    var count = len(octets)
+    var s = socket_of(stream)
+    if unlikely(
+        count > _SHORT_OCTETS_MAX
+        or s[].sending.is_busy
+        or s[].closing.code != 0
+        or len(s[].broadcast.held) > 0
+    ):
+        return False
+    var room = _room_now(s, count)
+    if unlikely(
+        room.octets < count
+        or not machine_of(s).write_short_message(opcode, octets, room.output)
+    ):
+        return False
+    stream.announce_output()
+    _count(s, count, True)
+    return True
+
+
+@always_inline
+def _count(s: Socket, octets: Int, is_end: Bool):
+    if s[].broadcast.worker:
+        count_sent(
+            s[].broadcast.worker.unsafe_value().statistics(), octets, is_end
+        )
+
+
 def write_frame(
     stream: UpgradedStream, head: WsFrameHead, octets: Span[UInt8, _]
 ) raises:
@@ -169,13 +219,7 @@ def write_frame(
         )
         taken += count
         stream.announce_output()
-    var s = socket_of(stream)
-    if s[].broadcast.worker:
-        count_sent(
-            s[].broadcast.worker.unsafe_value().statistics(),
-            len(octets),
-            head.fin,
-        )
+    _count(socket_of(stream), len(octets), head.fin)
 
 
 def write_due(stream: UpgradedStream) raises:

@@ -13,6 +13,7 @@ from flare.http import (
 )
 from flare.net import SocketAddr
 from flare.runtime import BackendKind, sleep
+from flare.ws import WebSocket, WsConnection
 
 
 def echo(req: Request) raises -> Response:
@@ -28,6 +29,11 @@ def parked_echo(req: Request) raises -> Response:
 
 def copied_echo(req: Request) raises -> Response:
     return ok(String(req.text()))
+
+
+def converse(ws: WsConnection) raises:
+    for message in ws:
+        ws.send(message)
 
 
 struct Named[H: Handler](Handler):
@@ -49,6 +55,7 @@ def main() raises:
     router.post("/echo/:id", echo)
     router.post("/parked/:id", parked_echo)
     router.post("/copied/:id", copied_echo)
+    router.get("/ws", WebSocket(converse))
     var backend = BackendKind.IO_URING
     if argv()[1] == "epoll":
         backend = BackendKind.EPOLL

@@ -8,6 +8,7 @@ from tests.proto_ws import (
     test_frames,
     test_limits,
     test_server_handshake,
+    test_short_messages,
     test_stages,
     test_text,
     test_writing,
@@ -21,6 +22,7 @@ def main() raises:
     _run[test_frames.TESTS](failures)
     _run[test_limits.TESTS](failures)
     _run[test_server_handshake.TESTS](failures)
+    _run[test_short_messages.TESTS](failures)
     _run[test_stages.TESTS](failures)
     _run[test_text.TESTS](failures)
     _run[test_writing.TESTS](failures)

@@ -44,6 +44,12 @@ struct Peer(Movable):
     """How often an event was asked for."""
     var starts: Int
     """How many events started a message."""
+    var takes_short: Bool
+    """Whether the short way of messages is tried first."""
+    var shorts: Int
+    """How many messages it took."""
+    var content: PointerTo[Buffer]
+    """Receives the messages that it takes."""
 
     def __init__(
         out self,
@@ -51,6 +57,7 @@ struct Peer(Movable):
         *,
         message_octets_max: Int = 1 << 20,
         can_compress: Bool = False,
+        takes_short: Bool = False,
     ):
         """Makes a connection after its handshake.
 
@@ -58,7 +65,11 @@ struct Peer(Movable):
             role: Which end the machine is.
             message_octets_max: The limit on messages.
             can_compress: Whether compression is agreed on.
+            takes_short: Whether the short way of messages is tried first.
         """
+        self.takes_short = takes_short
+        self.shorts = 0
+        self.content = heap_create(Buffer())
         self.machine = WsMachine(
             heap_create(
                 WsState(
@@ -80,6 +91,7 @@ struct Peer(Movable):
         """Frees the machine."""
         heap_destroy(self.machine.state)
         heap_destroy(self.output)
+        heap_destroy(self.content)
 
     def receive(mut self, octets: Span[UInt8, _]):
         """Feeds octets until the machine needs more.
@@ -92,6 +104,10 @@ struct Peer(Movable):
         while True:
             var event: WsEvent
             self.events += 1
+            var taken = self._take_short(at)
+            if taken > 0:
+                at += taken
+                continue
             try:
                 event = self.machine.next_event(Span(self.window)[at:])
             except e:
@@ -216,6 +232,18 @@ struct Peer(Movable):
         """
         self.machine.write_frame_head(head, self.output)
 
+    def write_short(self, opcode: UInt8, octets: Span[UInt8, _]) -> Bool:
+        """Writes a message in the short way.
+
+        Args:
+            opcode: The opcode.
+            octets: The message.
+
+        Returns:
+            False if nothing was written.
+        """
+        return self.machine.write_short_message(opcode, octets, self.output)
+
     def write_payload(
         self,
         octets: Span[UInt8, _],
@@ -301,6 +329,31 @@ struct Peer(Movable):
         var taken = List[UInt8](self.output[].span())
         self.output[].clear()
         return taken^
+
+    def _take_short(mut self, at: Int) -> Int:
+        if not self.takes_short:
+            return 0
+        self.content[].clear()
+        var before = List[UInt8](Span(self.window)[at:])
+        var taken = self.machine.take_short_message(
+            Span(self.window)[at:], self.content
+        )
+        if List[UInt8](Span(self.window)[at:]) != before:
+            self.lines.append("? the window has changed")
+        if taken == 0:
+            if len(self.content[]) > 0:
+                self.lines.append("? a part of a message was taken")
+            return 0
+        self.shorts += 1
+        self.pieces += 1
+        self.starts += 1
+        if len(self.message) > 0:
+            self.lines.append("? a message starts within one")
+        var is_text = self.window[at] & 15 == WsOpcode.TEXT
+        var line = String("= TEXT " if is_text else "= BINARY ")
+        write_escaped(self.content[].span(), line)
+        self.lines.append(line^)
+        return taken
 
     def _note(mut self, event: WsEvent, at: Int):
         if event.kind == WsEvent.NEED_OCTETS:

@@ -1,4 +1,5 @@
-"""Proves that a request allocates nothing once the server runs.
+"""Proves that a request, and a message of a WebSocket, allocates nothing once
+the server runs.
 
 Mojo's allocator and libc's are both counted from outside, by a preloaded
 library (count_allocations.c).
@@ -33,6 +34,24 @@ def request(path):
     )
 
 
+HANDSHAKE = (
+    b"GET /ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\n"
+    b"Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+    b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+)
+
+
+def masked(payload):
+    """Returns a text in a frame of a client."""
+    length = len(payload)
+    head = bytes([0x81, 0x80 | min(length, 126)])
+    if length > 125:
+        head += struct.pack(">H", length)
+    key = b"\x01\x02\x03\x04"
+    octets = bytes(o ^ key[i % 4] for i, o in enumerate(payload))
+    return head + key + octets
+
+
 class Allocations(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -54,7 +73,8 @@ class Allocations(unittest.TestCase):
     def tearDownClass(cls):
         cls.folder.cleanup()
 
-    def count(self, backend, path):
+    def count(self, backend, path, ask=None):
+        ask = ask or self.ask
         with tempfile.NamedTemporaryFile() as file:
             file.truncate(4096)
             environment = dict(
@@ -68,9 +88,9 @@ class Allocations(unittest.TestCase):
                 port = int(server.stdout.readline())
                 counters = mmap.mmap(file.fileno(), 4096)
                 with socket.create_connection(("127.0.0.1", port), 10) as peer:
-                    self.ask(peer, path)
+                    ask(peer, path)
                     before = struct.unpack("<qq", counters[:16])
-                    self.ask(peer, path)
+                    ask(peer, path)
                     after = struct.unpack("<qq", counters[:16])
                 self.assertGreater(before[0], 0, "Mojo's allocations are not counted")
                 self.assertGreater(before[1], 0, "libc's allocations are not counted")
@@ -91,6 +111,31 @@ class Allocations(unittest.TestCase):
                 answer += octets
             self.assertTrue(answer.startswith(b"HTTP/1.1 200 OK\r\n"))
             self.assertIn(b"X-Served-By: flare\r\n", answer)
+
+    def converse(self, peer, frames):
+        """Sends frames on a WebSocket, which the first call opens."""
+        if not frames:
+            frames.extend([masked(b"hello") * 16, masked(b"x" * 1000)])
+            peer.sendall(HANDSHAKE)
+            head = b""
+            while not head.endswith(b"\r\n\r\n"):
+                head += peer.recv(1)
+            self.assertTrue(head.startswith(b"HTTP/1.1 101 "), head)
+        echoes = [b"\x81\x05hello" * 16, b"\x81\x7e\x03\xe8" + b"x" * 1000]
+        for i in range(REQUESTS):
+            peer.sendall(frames[i % 2])
+            answer = b""
+            while len(answer) < len(echoes[i % 2]):
+                octets = peer.recv(4096)
+                self.assertTrue(octets, "the server closed")
+                answer += octets
+            self.assertEqual(answer, echoes[i % 2])
+
+    def test_a_message_allocates_nothing_on_io_uring(self):
+        self.assertEqual(self.count("io_uring", [], self.converse), (0, 0))
+
+    def test_a_message_allocates_nothing_on_epoll(self):
+        self.assertEqual(self.count("epoll", [], self.converse), (0, 0))
 
     def test_the_count_sees_what_a_handler_allocates(self):
         mojo, _ = self.count("epoll", b"/copied/1234")

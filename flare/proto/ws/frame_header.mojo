@@ -132,6 +132,47 @@ def read_frame_header(
     return FrameHeader(octets + 4, first, key, length)
 
 
+@always_inline
+def short_data_header(state: WsState, window: Span[UInt8, _]) -> FrameHeader:
+    """Reads the header of the most usual frame: text or binary data, final,
+    with a legal form, at most 125 octets long, and arrived whole.
+
+    Args:
+        state: The state of the connection; only the role counts.
+        window: The unconsumed octets, from the header on.
+
+    Returns:
+        The header that `read_frame_header` returns; with 0 octets for any other
+        frame.
+    """
+    var n = UInt64(len(window))
+    var p = window.unsafe_ptr()
+    if unlikely(n < 2):
+        return FrameHeader(0, 0, 0, 0)
+    var first = p[]
+    var is_text = first == _FIN | WsOpcode.TEXT
+    var octets = 2
+    # Without the bit of masking that the role demands, the length is too great.
+    var length = UInt64(p[unsafe_offset=1])
+    if state.role == WsRole.SERVER:
+        octets = 6
+        length ^= UInt64(_MASKED)
+    if unlikely(
+        not (is_text or first == _FIN | WsOpcode.BINARY)
+        or length > _SHORT_MAX
+        or UInt64(octets) + length > n
+    ):
+        return FrameHeader(0, 0, 0, 0)
+    var key = UInt32(0)
+    if octets == 6:
+        key = (
+            p.unsafe_offset(2)
+            .unsafe_bitcast[UInt32]()
+            .unsafe_load[alignment=1]()
+        )
+    return FrameHeader(octets, first, key, length)
+
+
 @no_inline
 def _check_first(
     state: WsState, first: UInt8, second: UInt8
@@ -192,6 +233,7 @@ struct WsFrameHead(ImplicitlyCopyable):
         self.rsv1 = rsv1
 
 
+@always_inline
 def write_frame_head(head: WsFrameHead, output: PointerTo[Buffer]):
     """Appends the header of a frame. It checks no sequence: use it for a frame
     that many connections share, otherwise `WsMachine.write_frame_head`.

@@ -7,11 +7,21 @@ octets. The functions change the payload in the window, and no other octet.
 
 from std.sys.intrinsics import unlikely
 
-from flare.core import PointerTo, turned_key, xor_octets
+from flare.core import (
+    Buffer,
+    PointerTo,
+    copy_short_xored,
+    turned_key,
+    xor_octets,
+)
 
 from .codes import WsCloseCode, WsOpcode
 from .frame_event import WsEvent
-from .frame_header import FrameHeader, read_frame_header
+from .frame_header import (
+    FrameHeader,
+    read_frame_header,
+    short_data_header,
+)
 from .frame_state import (
     FrameKind,
     FrameProgress,
@@ -69,6 +79,51 @@ def next_frame_event(
         if at == len(window) and s.frame.left > 0:
             return WsEvent.waiting(at)
         return _data_event(state, window, at)
+
+
+@always_inline
+def take_short_message(
+    state: PointerTo[WsState],
+    window: Span[mut=True, UInt8, _],
+    output: PointerTo[Buffer],
+) -> Int:
+    """Takes a message that lies whole in front of the window, in one short
+    frame.
+
+    It raises no error: every frame of another kind or in another state is left
+    to `next_frame_event`. A message that it takes leaves the state as it was,
+    because the next one begins anew.
+
+    Args:
+        state: The state of the connection.
+        window: The unconsumed octets, contiguous. They stay as they are.
+        output: The content is appended there.
+
+    Returns:
+        The length of the frame; 0 if another function must read it.
+    """
+    ref s = state[]
+    if unlikely(s.receiving != WsStage.OPEN or s.frame.is_open):
+        return 0
+    var header = short_data_header(s, window)
+    var count = Int(header.length)
+    if unlikely(header.octets == 0 or header.length > s.check.octets_max):
+        return 0
+    var target = output[].reserve(count)
+    var is_ascii = copy_short_xored(
+        target,
+        window.unsafe_ptr().unsafe_offset(header.octets),
+        count,
+        header.key,
+    )
+    if unlikely(
+        not is_ascii
+        and header.opcode() == WsOpcode.TEXT
+        and not is_utf8(Span(unsafe_ptr=target, length=count))
+    ):
+        return 0
+    output[].advance(count)
+    return header.octets + count
 
 
 def has_control_frame(

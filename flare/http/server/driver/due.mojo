@@ -8,7 +8,7 @@ one send takes all of it.
 from flare.core import PointerTo
 
 from ..exchange.of_connection import held_by_exchanges
-from ..transport.buffered import recount
+from ..transport.buffered import has_usual_output, recount
 from ..transport.connection_state import Attention, ConnectionState
 from ..transport.worker_state import WorkerState, worker_of
 from .connection import Connection
@@ -22,9 +22,12 @@ def note_due(c: PointerTo[ConnectionState]):
 
     Args:
         c: The connection. If the loop is looking at it already, it does so to
-            the end, and charges its memory then.
+            the end, and charges its memory then. If it is due already, more
+            output counts once it outgrows the memory that the worker lent.
     """
-    if c[].attention == Attention.PROCESSING:
+    if c[].attention == Attention.PROCESSING or (
+        c[].attention == Attention.DUE and has_usual_output(c)
+    ):
         return
     recount(c, held_by_exchanges(c))
     if c[].attention == Attention.NONE:

@@ -107,6 +107,20 @@ def is_overfull(w: PointerTo[WorkerState]) -> Bool:
     return buffered_octets(w) > w[].budget.overfull_octets
 
 
+@always_inline
+def has_usual_output(c: PointerTo[ConnectionState]) -> Bool:
+    """Returns whether the buffer of the output is one that the worker lends and
+    counts.
+
+    Args:
+        c: The connection.
+
+    Returns:
+        False once the output has outgrown it.
+    """
+    return c[].outbox.output.capacity() <= OUTPUT_OCTETS
+
+
 @no_inline
 def drop_large(c: PointerTo[ConnectionState]):
     """Frees content that was sent without a copy, if there is any.
@@ -186,7 +200,7 @@ def _holds_only_outputs(c: PointerTo[ConnectionState]) -> Bool:
         and c[].window.gathered.capacity() == 0
         and not c[].outbox.large
         and not c[].tls
-        and c[].outbox.output.capacity() <= OUTPUT_OCTETS
+        and has_usual_output(c)
         and c[].outbox.sending.capacity() <= OUTPUT_OCTETS
     )
 
