@@ -285,8 +285,15 @@ def socket_of(stream: UpgradedStream) raises -> Socket:
     """
     var found = open_socket(stream)
     if not found:
-        raise Error(WsError(WsError.CLOSED, "the handler has returned"))
+        raise _over_error()
     return found.unsafe_value()
+
+
+@no_inline
+def _over_error() -> Error:
+    # A text is formatted on the stack. Inlined, its buffer would take a page
+    # of each fiber that waits.
+    return Error(WsError(WsError.CLOSED, "the handler has returned"))
 
 
 @always_inline

@@ -68,7 +68,7 @@ struct ServerConfig(Copyable, Movable):
     connections move to other workers from time to time.
     """
     var max_connections: Int
-    """The most connections of one worker; 16,384 by default. At the limit,
+    """The most connections of one worker; 20,480 by default. At the limit,
     accepting pauses.
     """
     var max_requests_in_flight: Int
@@ -78,7 +78,7 @@ struct ServerConfig(Copyable, Movable):
     """
     var max_streams: Int
     """The most open streamed responses and upgraded connections of one worker;
-    12,288 by default, which leaves a quarter of `max_connections` for other
+    16,384 by default, which leaves a fifth of `max_connections` for other
     requests. Further ones are answered 503.
     """
     var max_receive_buffers: Int
@@ -173,9 +173,9 @@ struct ServerConfig(Copyable, Movable):
         max_target_size: Int = 8192,
         max_body_size: Int = 10 * 1024 * 1024,
         max_keepalive_requests: Int = 100_000,
-        max_connections: Int = 16_384,
+        max_connections: Int = 20_480,
         max_requests_in_flight: Int = 8_192,
-        max_streams: Int = 12_288,
+        max_streams: Int = 16_384,
         max_receive_buffers: Int = 16_384,
         max_buffered_octets: Int = 256 * 1024 * 1024,
         overload_timeout_ms: Int = 5_000,

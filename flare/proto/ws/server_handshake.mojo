@@ -96,8 +96,15 @@ struct WsServerAnswer(Movable):
             fields.append("Sec-WebSocket-Protocol", self.protocol)
         if self.deflate:
             fields.append(
-                "Sec-WebSocket-Extensions", String(self.deflate.value())
+                "Sec-WebSocket-Extensions", _text_of(self.deflate.value())
             )
+
+
+@no_inline
+def _text_of(deflate: DeflateParameters) -> String:
+    # The buffer of the text would make the frame of each handshake longer, and
+    # the page that it touches stays with the fiber.
+    return String(deflate)
 
 
 def answer_handshake[
