@@ -181,6 +181,8 @@ struct UpgradeState(Movable):
     """Whether the protocol told the peer of the end, so that also a failure
     needs no reset.
     """
+    var has_heard_end: Bool
+    """Whether the peer told the protocol of the end, and sends no more."""
 
     def __init__(out self, read_timeout_ms: Int = 0):
         """Creates the state of a connection whose function has not begun.
@@ -192,6 +194,7 @@ struct UpgradeState(Movable):
         self.read_timeout_ms = read_timeout_ms
         self.has_read = False
         self.has_said_end = False
+        self.has_heard_end = False
 
 
 struct StopNotice(TrivialRegisterPassable):

@@ -273,16 +273,25 @@ struct UpgradedStream(Reader, TaskStream, Writer):
         self._check()
         self._exchange[].stream.upgrade.protocol = protocol
 
-    def end_in_order(self) raises:
+    def end_in_order(self, *, peer_has_ended: Bool = False) raises:
         """Declares that the protocol has told its peer of the end. If the
         function then raises, the error is logged, and the connection ends
         without a reset.
+
+        Args:
+            peer_has_ended: Whether the peer may send no more octets, because it
+                has told of its end too. Then the connection closes as soon as
+                the output is sent. Otherwise it first waits for the peer to
+                close: octets that arrive later would cause a reset, which could
+                destroy the last output before the peer reads it.
 
         Raises:
             An error `http.stream_over` after the function has returned.
         """
         self._check()
-        self._exchange[].stream.upgrade.has_said_end = True
+        ref upgrade = self._exchange[].stream.upgrade
+        upgrade.has_said_end = True
+        upgrade.has_heard_end = peer_has_ended
 
     def is_stopping(self) raises -> Bool:
         """Returns whether the server is stopping.

@@ -143,9 +143,11 @@ def _say_end(stream: UpgradedStream, code: UInt16) -> Bool:
             write_close(stream, code, "")
             # After a violation, the rest of the peer's octets has no meaning.
             _ = await_peer_close(stream)
-        var is_told = machine_of(socket_of(stream)).has_sent_close()
+        var machine = machine_of(socket_of(stream))
+        var is_told = machine.has_sent_close()
         if is_told:
-            stream.end_in_order()
+            # After its Close, the peer sends nothing (RFC 6455 section 5.5.1).
+            stream.end_in_order(peer_has_ended=machine.has_received_close())
         return is_told
     except:
         return False

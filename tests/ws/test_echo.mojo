@@ -39,6 +39,36 @@ def test_messages_are_echoed_and_the_close_is_answered() raises:
     _end(server^)
 
 
+def test_connection_closes_at_once_after_both_closes() raises:
+    var server = _server()
+    var peer = open_socket(server)
+    send_frame(peer, 0x81, "last")
+    send_close(peer, 1000)
+    assert_equal(received(server, peer), "81:4 last 88:2 (1000)")
+    assert_true(peer.has_ended())
+    assert_equal(server.worker.state[].connections.lent(), 0)
+    _end(server^)
+
+
+def test_connection_lingers_if_octets_follow_the_close() raises:
+    # A reset could destroy the Close before the peer reads it.
+    var server = _server()
+    var peer = open_socket(server)
+    var octets = frame(WsRole.SERVER, 0x88, [UInt8(3), UInt8(232)])
+    octets.extend(Span(frame(WsRole.SERVER, 0x81, "late")))
+    peer.send(Span(octets))
+    assert_equal(received(server, peer), "88:2 (1000)")
+    assert_true(peer.has_ended())
+    assert_equal(server.worker.state[].connections.lent(), 1)
+    send_frame(peer, 0x81, "later")
+    server.settle()
+    assert_equal(server.worker.state[].connections.lent(), 1)
+    peer.close()
+    server.settle()
+    assert_equal(server.worker.state[].connections.lent(), 0)
+    _end(server^)
+
+
 def test_message_longer_than_all_buffers_is_echoed() raises:
     var server = _server()
     var peer = open_socket(server)

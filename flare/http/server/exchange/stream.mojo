@@ -73,6 +73,9 @@ def answer_with_stream(x: Exchange, var response: Response):
     # The function's captures are destroyed on the fiber, before the stream is
     # over: that may wait.
     _ = content^
+    connection_of(x)[].ending.is_agreed = (
+        x[].stream.upgrade.has_said_end and x[].stream.upgrade.has_heard_end
+    )
     x[].stream.end()
     _count_stream(x, w, -1)
 

@@ -264,7 +264,10 @@ def _end_behind_last(
     c: PointerTo[ConnectionState], was_upgraded: Bool, may_send_more: Bool
 ):
     if was_upgraded:
-        c[].ending.lingers = True
+        # The end of TLS is announced by an alert, which may still come.
+        c[].ending.lingers = (
+            not c[].ending.is_agreed or len(window(c)) > 0 or Bool(c[].tls)
+        )
     else:
         if len(window(c)) > 0 or machine(c).is_receiving_body():
             c[].ending.lingers = True

@@ -177,6 +177,10 @@ struct Ending(Movable):
     """Whether the peer did not ask for the end: it may have sent a request
     that was not received.
     """
+    var is_agreed: Bool
+    """Whether both ends told each other, in the protocol of an upgrade, that
+    they send no more.
+    """
     var resets: Bool
     """Whether the connection ends with a reset, because the sent octets are
     incomplete.
@@ -187,6 +191,7 @@ struct Ending(Movable):
         self.peer_ended = False
         self.lingers = False
         self.may_send_more = False
+        self.is_agreed = False
         self.resets = False
 
 
