@@ -2,6 +2,7 @@
 
 from flare.core import is_token, write_escaped
 from flare.dns import DnsError
+from flare.http.client.call.reference import with_http_scheme
 from flare.http.client.client import HttpClient
 from flare.http.client.client_functions import RequestParts
 from flare.http.client.requests import end_upgrade, open_upgrade
@@ -112,7 +113,7 @@ def _upgrade(
     client: HttpClient, url: StringSlice, headers: HeaderMap, timeout_ms: Int
 ) raises -> ClientUpgrade:
     var query = FormFields()
-    var target = _with_http_scheme(url)
+    var target = with_http_scheme(url)
     try:
         return open_upgrade(
             client.unsafe_state(),
@@ -136,17 +137,6 @@ def _checked(
                 status=_SWITCHING_PROTOCOLS,
             )
         )
-
-
-def _with_http_scheme(url: StringSlice) -> String:
-    # ws and wss are http and https that continue otherwise (RFC 6455 section
-    # 3).
-    var octets = url.as_bytes()
-    if len(octets) > 2 and octets[0] | 32 == 119 and octets[1] | 32 == 115:
-        var rest = StringSlice(unsafe_from_utf8=octets[2:])
-        if rest.startswith(":") or rest.lower().startswith("s:"):
-            return String("http", rest)
-    return String(url)
 
 
 def _unwrapped(error: Error) -> Error:

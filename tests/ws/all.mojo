@@ -5,6 +5,7 @@ from std.testing import TestSuite
 from tests.ws import (
     test_between_reads,
     test_client,
+    test_client_opening,
     test_codecs,
     test_compression,
     test_echo,
@@ -20,6 +21,7 @@ def main() raises:
     var failures = List[String]()
     _run[test_between_reads.TESTS](failures)
     _run[test_client.TESTS](failures)
+    _run[test_client_opening.TESTS](failures)
     _run[test_codecs.TESTS](failures)
     _run[test_compression.TESTS](failures)
     _run[test_echo.TESTS](failures)

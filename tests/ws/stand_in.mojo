@@ -43,6 +43,7 @@ struct StandIn(Movable):
         var first: List[UInt8] = [],
         *,
         behavior: Int = Behavior.ECHO,
+        before: String = "",
         is_proxy: Bool = False,
         is_secure: Bool = False,
     ) raises:
@@ -52,6 +53,8 @@ struct StandIn(Movable):
             head: The response; `$ACCEPT` stands for the right value.
             first: Octets that arrive with the head.
             behavior: One of `Behavior`.
+            before: The response to an earlier request, on a connection of its
+                own; empty for none.
             is_proxy: Whether it is asked for a tunnel first, and answers in
                 the place of the host.
             is_secure: Whether it speaks TLS.
@@ -78,8 +81,17 @@ struct StandIn(Movable):
         self.port = listener.local_address().port
 
         def serve() raises {
-            var listener^, var head, var first^, var behavior, var is_proxy
+            var listener^,
+            var head,
+            var first^,
+            var behavior,
+            var before,
+            var is_proxy,
         } -> String:
+            if before.byte_length() > 0:
+                var earlier = listener.accept(timeout_ms=5_000)
+                _ = _read_head(earlier)
+                earlier.write_all(before.as_bytes())
             var stream = listener.accept(timeout_ms=5_000)
             stream.set_read_timeout_ms(5_000)
             if not is_proxy:
@@ -108,7 +120,7 @@ struct StandIn(Movable):
             as `1:5 hello 8:2 (1000)`. Then `plain` if one was not masked,
             `same key` if two had the same key, `cut` if one is not whole, and
             `reset` if the client has reset. The request for a tunnel comes
-            first.
+            first, and `Digest` if the request had such credentials.
 
         Raises:
             Error: What it failed with.
@@ -166,6 +178,9 @@ def _serve[
     var received = _read_head(stream)
     var request = String(unsafe_from_utf8=Span(received[0]))
     var octets = received[1].copy()
+    var seen = _Seen()
+    if "Authorization: Digest" in request:
+        seen.text = " Digest"
     var key = request.find("Sec-WebSocket-Key: ") + 19
     var answer = List[UInt8](
         head.replace(
@@ -177,7 +192,6 @@ def _serve[
     if behavior == Behavior.HANG_UP:
         return "hung up"
     var piece = List[UInt8](length=65_536, fill=0)
-    var seen = _Seen()
     try:
         while not seen.has_closed:
             seen.take(octets, stream, behavior)

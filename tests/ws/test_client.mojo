@@ -2,7 +2,6 @@
 
 from std.testing import assert_equal, assert_false, assert_true
 
-from flare.http.client import ClientConfig, HttpClient, Proxy, ProxyRules
 from flare.runtime.task import spawn
 from flare.runtime.wait import deadline_in, sleep
 from flare.ws import (
@@ -15,6 +14,7 @@ from flare.ws import (
 
 from tests.tcp.loops import on_each_backend
 from tests.tls.certificates import client_config
+from tests.ws.codec_peer import CodecPeer
 from tests.ws.stand_in import (
     ACCEPTED,
     Behavior,
@@ -32,16 +32,8 @@ def test_octets_behind_the_101_are_the_first_frames() raises:
     on_each_backend(_first_frames)
 
 
-def test_an_answer_that_breaks_the_handshake_is_refused() raises:
-    on_each_backend(_broken_handshakes)
-
-
-def test_a_refusal_shows_its_content_escaped_and_short() raises:
-    on_each_backend(_refusals)
-
-
-def test_redirects_lead_to_the_websocket() raises:
-    on_each_backend(_redirects)
+def test_a_message_that_inflates_beyond_the_limit_is_refused() raises:
+    on_each_backend(_bomb)
 
 
 def test_violations_of_a_server_are_answered_with_their_close_code() raises:
@@ -96,14 +88,6 @@ def test_messages_are_compressed() raises:
     on_each_backend(_compressed)
 
 
-def test_a_proxy_is_asked_for_a_tunnel() raises:
-    on_each_backend(_proxy)
-
-
-def test_urls_and_protocols_are_checked_first() raises:
-    on_each_backend(_bad_calls)
-
-
 def _accepting(behavior: Int = Behavior.ECHO) raises -> StandIn:
     return StandIn(String(ACCEPTED, "\r\n"), behavior=behavior)
 
@@ -145,92 +129,42 @@ def _first_frames() raises:
     assert_equal(stand^.seen(), "8:6 (4000)")
 
 
-def _broken_handshakes() raises:
-    comptime HEAD: StaticString = "HTTP/1.1 101 X\r\nConnection: upgrade\r\n"
-    var rows: List[Tuple[String, String]] = [
-        (
-            String(
-                HEAD, "Upgrade: websocket\r\nSec-WebSocket-Accept: AAAA\r\n\r\n"
-            ),
-            "the accept value is wrong",
-        ),
-        (String(HEAD, "Upgrade: websocket\r\n\r\n"), "accept"),
-        (
-            String(
-                HEAD, "Upgrade: h2c\r\nSec-WebSocket-Accept: $ACCEPT\r\n\r\n"
-            ),
-            "no upgrade to websocket",
-        ),
-        (
-            String(ACCEPTED, "Sec-WebSocket-Protocol: b\r\n\r\n"),
-            "a subprotocol without an offer",
-        ),
-        (
-            String(
-                ACCEPTED, "Sec-WebSocket-Extensions: permessage-deflate\r\n\r\n"
-            ),
-            "an extension without an offer",
-        ),
-        (
-            String("HTTP/1.1 101 X\r\nSec-WebSocket-Accept: $ACCEPT\r\n\r\n"),
-            "101 without an offer to upgrade",
-        ),
-        (String("SSH-2.0-x\r\n\r\n"), "ws.handshake"),
-        (String("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"), "ok"),
+def _bomb() raises:
+    var zeros = List[UInt8](length=4 << 20, fill=0)
+    var peer = CodecPeer()
+    var coded = peer.deflate(Span(zeros))
+    assert_true(len(coded) < 8_192, String(len(coded)))
+    var first: List[UInt8] = [
+        0xC2,
+        126,
+        UInt8(len(coded) >> 8),
+        UInt8(len(coded) & 255),
     ]
-    for row in rows:
-        var stand = StandIn(row[0], behavior=Behavior.MUTE)
-        try:
-            _ = WsClient.connect(stand.url())
-            assert_true(False, row[1])
-        except e:
-            var error = WsError.of(e)
-            assert_true(Bool(error), String(e))
-            assert_equal(error.value().kind, WsError.HANDSHAKE)
-            assert_true(row[1] in String(e), String(e))
-        _ = stand^.seen()
-
-
-def _refusals() raises:
-    var content = String("no\x1b[1m\r\n") + String("y") * 6_000
+    first.extend(Span(coded))
     var stand = StandIn(
         String(
-            "HTTP/1.1 403 Forbidden\r\nContent-Length: ",
-            content.byte_length(),
-            "\r\n\r\n",
-            content,
+            ACCEPTED,
+            (
+                "Sec-WebSocket-Extensions: permessage-deflate;"
+                " server_no_context_takeover;"
+                " client_no_context_takeover\r\n\r\n"
+            ),
         ),
-        behavior=Behavior.MUTE,
+        first^,
+    )
+    var ws = WsClient.connect(
+        stand.url(),
+        WsClientConfig(
+            compression=WsCompression.SHARED, max_message_size=1 << 20
+        ),
     )
     try:
-        _ = WsClient.connect(stand.url())
+        _ = ws.recv_message()
         assert_true(False)
     except e:
-        assert_equal(WsError.of(e).value().status, 403)
-        var text = String(e)
-        assert_true("status=403: no\\x1b[1m\\x0d\\x0ayyy" in text, text)
-        assert_equal(text.count("y"), 4096 - 8)
-    _ = stand^.seen()
-
-
-def _redirects() raises:
-    var goal = _accepting()
-    var stand = StandIn(
-        String(
-            "HTTP/1.1 307 X\r\nLocation: http://127.0.0.1:",
-            goal.port,
-            "/\r\nContent-Length: 0\r\n\r\n",
-        ),
-        behavior=Behavior.HANG_UP,
-    )
-    var client = HttpClient(stand.url().replace("ws:", "http:"))
-    with WsClient.over(client, "/chat") as ws:
-        ws.send_text("hello")
-        assert_equal(String(ws.recv_message().as_text()), "hello")
-        # Only the connection that redirected counts as one of the client's.
-        assert_equal(client.statistics().open, 1)
-    assert_equal(goal^.seen(), "1:5 hello 8:2 (1000)")
-    _ = stand^.seen()
+        assert_true(String(e).startswith("ws.too_large code=1009"), String(e))
+    ws.close()
+    assert_equal(stand^.seen(), "8:2 (1009)")
 
 
 def _octets(*values: Int) -> List[UInt8]:
@@ -479,40 +413,6 @@ def _compressed() raises:
         var seen = stand^.seen()
         assert_false("1:1800" in seen, seen)
         assert_true(seen.endswith(" 1:5 short 8:2 (1000)"), seen)
-
-
-def _proxy() raises:
-    var proxy = StandIn(String(ACCEPTED, "\r\n"), is_proxy=True)
-    var config = ClientConfig(
-        proxies=ProxyRules(http=Proxy(Proxy.HTTP, "127.0.0.1", proxy.port))
-    )
-    with WsClient.connect(
-        "ws://far.away/chat", WsClientConfig(http=config^)
-    ) as ws:
-        ws.send_text("hello")
-        assert_equal(String(ws.recv_message().as_text()), "hello")
-    assert_equal(
-        proxy^.seen(), "CONNECT far.away:80 HTTP/1.1 1:5 hello 8:2 (1000)"
-    )
-
-
-def _bad_calls() raises:
-    var rows: List[Tuple[String, String]] = [
-        ("ftp://a/", "client.bad_url"),
-        ("ws://", "client.bad_url"),
-        ("ws://127.0.0.1:1/", "net.refused connect"),
-    ]
-    for row in rows:
-        try:
-            _ = WsClient.connect(row[0])
-            assert_true(False, row[0])
-        except e:
-            assert_true(String(e).startswith(row[1]), String(e))
-    try:
-        _ = WsClient.connect("ws://a", WsClientConfig(protocols=["a,b"]))
-        assert_true(False)
-    except e:
-        assert_true(String(e).startswith("ws.bad_call"), String(e))
 
 
 comptime TESTS = __functions_in_module()

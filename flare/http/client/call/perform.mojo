@@ -27,7 +27,7 @@ from .client_state import CallOwner, ClientState
 from .cookies import cookies_for, keep_cookies
 from .lending import lent
 from .redirect import drop_fields, is_redirection, redirection
-from .reference import aim_at
+from .reference import aim_at, with_http_scheme
 
 comptime _UNAUTHORIZED = 401
 comptime _EXPECTATION_FAILED = 417
@@ -256,7 +256,10 @@ def follow(
             "the limit of redirections was passed",
             status=status,
         )
-    var next = redirection(call[].url(), call[].method, status, location)
+    var target = String(location)
+    if call[].asks_upgrade():
+        target = with_http_scheme(target)
+    var next = redirection(call[].url(), call[].method, status, target)
     if next.leaves_origin:
         call[].shows_credentials = False
     drop_fields(

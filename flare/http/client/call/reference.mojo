@@ -77,6 +77,24 @@ def aim_at(state: PointerTo[ClientState], call: Call, url: Url) raises:
     call[].set_target(url.target())
 
 
+def with_http_scheme(url: StringSlice) -> String:
+    """Replaces the schemes ws and wss, which are http and https up to the
+    upgrade (RFC 6455 section 3).
+
+    Args:
+        url: A URL or a reference.
+
+    Returns:
+        The URL with http or https; all others unchanged.
+    """
+    var octets = url.as_bytes()
+    if len(octets) > 2 and octets[0] | 32 == 119 and octets[1] | 32 == 115:
+        var rest = StringSlice(unsafe_from_utf8=octets[2:])
+        if rest.startswith(":") or rest.lower().startswith("s:"):
+            return String("http", rest)
+    return String(url)
+
+
 def full_url(
     base: Optional[Url], text: StringSlice, query: FormFields
 ) raises -> Url:
