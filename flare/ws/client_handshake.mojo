@@ -71,9 +71,13 @@ def request_websocket(
         The connection.
 
     Raises:
-        An error `ws.handshake` if the server refuses or breaks a rule; the
-        errors of connecting.
+        An error `ws.handshake` if the server refuses or breaks a rule.
+        `ws.bad_call` if the URL has a fragment, or if a subprotocol is no
+        token. The errors of connecting.
     """
+    # RFC 6455 section 3.
+    if "#" in url:
+        raise Error(WsError(WsError.BAD_CALL, "the URL has a fragment"))
     for protocol in config.protocols:
         if not is_token(protocol.as_bytes()):
             raise Error(WsError(WsError.BAD_CALL, "a subprotocol is no token"))

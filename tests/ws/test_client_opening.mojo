@@ -201,6 +201,7 @@ def _bad_calls() raises:
     var rows: List[Tuple[String, String]] = [
         ("ftp://a/", "client.bad_url"),
         ("ws://", "client.bad_url"),
+        ("ws://127.0.0.1:1/#part", "ws.bad_call"),
         ("ws://127.0.0.1:1/", "net.refused connect"),
     ]
     for row in rows:
