@@ -262,6 +262,7 @@ def _event_in(stream: UpgradedStream, octets: MutOctets) raises -> WsEvent:
         raise failure^
 
 
+@no_inline
 def _inflate(
     stream: UpgradedStream,
     octets: MutOctets,

@@ -12,10 +12,12 @@ from .connection import WsConnection
 from .error import WsError
 from .message_deflate import AgreedDeflate
 from .hub import WsHub
+from .hub_worker import HubWorker
 from .options import WsLimits
 from .receiving import await_peer_close
 from .sending import write_close
 from .socket_state import (
+    Socket,
     WsAgreement,
     WsBroadcast,
     WsSocketState,
@@ -82,15 +84,7 @@ struct WsTask[F: def(Request, WsConnection) raises -> None](ExchangeTask):
         var stream = UpgradedStream.begin(exchange)
         var worker = worker_of_hub(task[].hub)
         count_opened(worker.statistics())
-        var s = heap_create(
-            WsSocketState(
-                WsRole.SERVER,
-                stream,
-                task[].limits,
-                WsAgreement(task[].protocol.copy(), task[].deflate.handle()),
-                WsBroadcast(task[].hub, worker),
-            )
-        )
+        var s = Self._open(task, stream, worker)
         stream.unsafe_set_protocol(protocol_of(s))
         var failure = Optional[Error](None)
         try:
@@ -115,6 +109,22 @@ struct WsTask[F: def(Request, WsConnection) raises -> None](ExchangeTask):
         if failure:
             raise failure.take()
 
+    # Not part of the frame that lies under the function while it waits.
+    @staticmethod
+    @no_inline
+    def _open(
+        task: PointerTo[Self], stream: UpgradedStream, worker: HubWorker
+    ) -> Socket:
+        return heap_create(
+            WsSocketState(
+                WsRole.SERVER,
+                stream,
+                task[].limits,
+                WsAgreement(task[].protocol.copy(), task[].deflate.handle()),
+                WsBroadcast(task[].hub, worker),
+            )
+        )
+
     @staticmethod
     def held_octets(task: PointerTo[Self]) -> Int:
         """Returns how much memory the task retains until it ends.
@@ -136,6 +146,7 @@ def _is_of_peer(error: Error) -> Bool:
     )
 
 
+@no_inline
 def _say_end(stream: UpgradedStream, code: UInt16) -> Bool:
     """Closes the connection, and returns whether the peer was told so."""
     try:

@@ -33,6 +33,7 @@ from .record import answer, record_access
 comptime _HELD_OCTETS_MIN = 256 * 1024
 
 
+@no_inline
 def answer_with_stream(x: Exchange, var response: Response):
     """Answers a request with a response whose content a function writes.
 
@@ -40,20 +41,11 @@ def answer_with_stream(x: Exchange, var response: Response):
         x: The exchange.
         response: The response; its content is a stream.
     """
+    if _refuse(x, response):
+        return
     var w = worker_of(connection_of(x))
     var is_upgrade = response.status == Status.SWITCHING_PROTOCOLS
-    if is_upgrade and not can_upgrade(x, response):
-        answer(x, upgrade_required(x, response))
-        return
     var held = response.body.held_octets()
-    if w[].streams >= w[].config.max_streams or (
-        held >= _HELD_OCTETS_MIN
-        and is_full(w)
-        and x[].head.method == Method.GET
-    ):
-        count(w[].statistics[].refused)
-        answer(x, error_answer(x, Status.SERVICE_UNAVAILABLE))
-        return
     _count_stream(x, w, 1)
     var content = begin_stream(x, response^)
     ref stream = x[].stream
@@ -78,6 +70,32 @@ def answer_with_stream(x: Exchange, var response: Response):
     )
     x[].stream.end()
     _count_stream(x, w, -1)
+
+
+# Not part of the frame that lies under the function of the stream while it
+# waits.
+@no_inline
+def _refuse(x: Exchange, response: Response) -> Bool:
+    """Answers with a refusal if the stream may not begin.
+
+    Returns:
+        False if the stream may begin.
+    """
+    var w = worker_of(connection_of(x))
+    if response.status == Status.SWITCHING_PROTOCOLS and not can_upgrade(
+        x, response
+    ):
+        answer(x, upgrade_required(x, response))
+        return True
+    if w[].streams >= w[].config.max_streams or (
+        response.body.held_octets() >= _HELD_OCTETS_MIN
+        and is_full(w)
+        and x[].head.method == Method.GET
+    ):
+        count(w[].statistics[].refused)
+        answer(x, error_answer(x, Status.SERVICE_UNAVAILABLE))
+        return True
+    return False
 
 
 def report_error(x: Exchange, error: Error):

@@ -201,6 +201,8 @@ def write_stream_head(x: Exchange) raises H1Error:
         output_of(c),
     )
     x[].stream.is_head_due = False
+    # A stream may last for days, and needs them no more.
+    x[].stream.headers = HeaderMap()
 
 
 def write_stream_content(x: Exchange, octets: Span[UInt8, _]) raises H1Error:
