@@ -265,9 +265,8 @@ def _end_behind_last(
 ):
     if was_upgraded:
         # The end of TLS is announced by an alert, which may still come.
-        c[].ending.lingers = (
-            not c[].ending.is_agreed or len(window(c)) > 0 or Bool(c[].tls)
-        )
+        if not c[].ending.is_agreed or len(window(c)) > 0 or c[].tls:
+            c[].ending.lingers = True
     else:
         if len(window(c)) > 0 or machine(c).is_receiving_body():
             c[].ending.lingers = True
