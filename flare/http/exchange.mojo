@@ -166,6 +166,10 @@ struct UpgradedProtocol(TrivialRegisterPassable):
     """
     var on_stop: def(Erased) thin -> None
     """Called on the loop once when the server stops. It must not wait."""
+    var on_lost: def(Erased) thin -> None
+    """Called on the loop if the function ignored its cancellation, so that it
+    never runs again. It must not wait.
+    """
 
 
 struct UpgradeState(Movable):

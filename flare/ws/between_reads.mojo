@@ -13,11 +13,14 @@ from .sending import due_of, encode_close, encode_pong, write_close
 from .socket_state import (
     Socket,
     WsSocketState,
+    lose,
     machine_of,
     note_peer_close,
     note_pong,
     note_unit_end,
 )
+from .statistics import count_closed
+from .subscriber import leave_all
 
 # Room for any control frame.
 comptime _CONTROL_OCTETS_MAX = 125
@@ -33,7 +36,7 @@ def protocol_of(s: Socket) -> UpgradedProtocol:
         The functions, with the state.
     """
     return UpgradedProtocol(
-        s.unsafe_bitcast[NoneType](), _on_octets, _on_room, _on_stop
+        s.unsafe_bitcast[NoneType](), _on_octets, _on_room, _on_stop, _on_lost
     )
 
 
@@ -107,3 +110,16 @@ def _on_stop(state: Erased):
     except:
         # The connection was lost: the fiber that receives next finds that.
         return
+
+
+def _on_lost(state: Erased):
+    # The stack of the function refers to the state, so the memory stays. But
+    # no message may be posted to the loop any more, which soon ends.
+    var s = state.unsafe_bitcast[WsSocketState]()
+    lose(s)
+    s[].sending.wake_all()
+    leave_all(s)
+    if s[].broadcast.worker:
+        count_closed(
+            s[].broadcast.worker.value().statistics(), s[].closing.code
+        )

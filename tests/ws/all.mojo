@@ -13,6 +13,7 @@ from tests.ws import (
     test_handshake,
     test_seeds,
     test_sending,
+    test_stops,
     test_topics,
 )
 
@@ -29,6 +30,7 @@ def main() raises:
     _run[test_handshake.TESTS](failures)
     _run[test_seeds.TESTS](failures)
     _run[test_sending.TESTS](failures)
+    _run[test_stops.TESTS](failures)
     _run[test_topics.TESTS](failures)
     if failures:
         raise Error("\n".join(failures))

@@ -358,6 +358,9 @@ def _on_lost(task: Erased):
     # half-streamed answer for the whole.
     c[].ending.resets = c[].ending.resets or x[].stream.is_open
     count(w[].statistics[].handlers_lost)
+    if x[].stream.upgrade.protocol:
+        var protocol = x[].stream.upgrade.protocol.unsafe_value()
+        protocol.on_lost(protocol.state)
     end_at_once(c)
     if x[].stream.is_open:
         w[].streams -= 1

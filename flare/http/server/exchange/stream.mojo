@@ -82,15 +82,19 @@ def _refuse(x: Exchange, response: Response) -> Bool:
         False if the stream may begin.
     """
     var w = worker_of(connection_of(x))
-    if response.status == Status.SWITCHING_PROTOCOLS and not can_upgrade(
-        x, response
-    ):
+    var is_upgrade = response.status == Status.SWITCHING_PROTOCOLS
+    if is_upgrade and not can_upgrade(x, response):
         answer(x, upgrade_required(x, response))
         return True
-    if w[].streams >= w[].config.max_streams or (
-        response.body.held_octets() >= _HELD_OCTETS_MIN
-        and is_full(w)
-        and x[].head.method == Method.GET
+    if (
+        w[].streams >= w[].config.max_streams
+        # Its peer would be told to leave at once.
+        or (is_upgrade and w[].stopping)
+        or (
+            response.body.held_octets() >= _HELD_OCTETS_MIN
+            and is_full(w)
+            and x[].head.method == Method.GET
+        )
     ):
         count(w[].statistics[].refused)
         answer(x, error_answer(x, Status.SERVICE_UNAVAILABLE))
