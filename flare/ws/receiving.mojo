@@ -341,6 +341,8 @@ def _handle(stream: UpgradedStream, octets: MutOctets, event: WsEvent) raises:
 def _await_octets(stream: UpgradedStream, more_than: Int) raises -> MutOctets:
     var s = socket_of(stream)
     var was_open = s[].closing.code == 0
+    if machine_of(s).is_receiving_message():
+        s[].receiving.is_unfinished = True
     while True:
         # The program may have computed for long since the loop last turned,
         # and that time does not count as the peer's.
@@ -373,8 +375,6 @@ def _note_arrival(s: Socket, count: Int, elapsed_ms: Int):
             s[].limits.octets_per_second_min,
             s[].limits.message_timeout_ms,
         )
-    elif machine_of(s).is_receiving_message():
-        receiving.is_unfinished = True
 
 
 def _timeout_ms(s: Socket, now: Int) -> Int:

@@ -141,6 +141,24 @@ def test_message_that_dribbles_is_given_up() raises:
     _end(server^)
 
 
+def test_message_that_pauses_is_given_up() raises:
+    # A fragment, and the first octet of a frame of ten.
+    for octets in [[1, 0x81, 0, 0, 0, 0, 97], [0x81, 0x8A, 0, 0, 0, 0, 97]]:
+        var server = _server()
+        var peer = open_socket(server)
+        var part = List[UInt8]()
+        for octet in octets:
+            part.append(UInt8(octet))
+        peer.send(Span(part))
+        server.settle()
+        server.advance(29_000)
+        assert_equal(received(server, peer), "")
+        server.advance(1_100)
+        assert_equal(received(server, peer), "88:2 (1008)")
+        peer.close()
+        _end(server^)
+
+
 def test_server_that_stops_says_so() raises:
     var server = _server()
     var peer = open_socket(server)

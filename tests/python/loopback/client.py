@@ -146,7 +146,7 @@ class Client:
 
     def expect_end(self):
         """Waits until the server has closed, and nothing came before that."""
-        rest = self._received + self.rest()
+        rest = self.rest()
         if rest:
             raise AssertionError(f"octets before the close: {rest[:200]!r}")
 
@@ -155,7 +155,7 @@ class Client:
         before that; inside of TLS it does so without a word."""
         if self.secure:
             try:
-                rest = self._received + self.rest()
+                rest = self.rest()
             except TruncatedError:
                 return
             raise AssertionError(f"an orderly end behind {rest[:200]!r}")
@@ -163,7 +163,7 @@ class Client:
 
     def rest(self):
         """Reads until the server closes."""
-        parts = []
+        parts, self._received = [self._received], b""
         while True:
             octets = self.socket.recv(1 << 18)
             if not octets:

@@ -55,6 +55,7 @@ class Subject:
         descriptors_max=None,
         command=None,
         secure=False,
+        source=SOURCE,
         **popen,
     ):
         # What stands in front of the first request of a connection.
@@ -66,7 +67,7 @@ class Subject:
         if transport == "unix":
             self._folder = tempfile.mkdtemp()
             options += ("--at", f"unix:{self._folder}/subject.sock")
-        command = command or [build(), "--backend", backend, *options]
+        command = command or [build(source), "--backend", backend, *options]
         if descriptors_max:
             limit = f'ulimit -n {descriptors_max}; exec "$@"'
             command = ["sh", "-c", limit, "sh", *command]
@@ -139,6 +140,25 @@ class Subject:
         """Counts the open descriptors of the process."""
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
+    def resident_octets(self, name="VmRSS"):
+        """Reads a figure of the memory of the process."""
+        with open(f"/proc/{self.process.pid}/status", encoding="ascii") as f:
+            for line in f:
+                if line.startswith(name + ":"):
+                    return int(line.split()[1]) << 10
+        raise AssertionError(f"no {name}")
+
+    def forget_peak(self):
+        """Lets VmHWM begin anew."""
+        with open(f"/proc/{self.process.pid}/clear_refs", "w") as f:
+            f.write("5")
+
+    def cpu_seconds(self):
+        """Reads the CPU time of all threads."""
+        with open(f"/proc/{self.process.pid}/stat", encoding="ascii") as f:
+            fields = f.read().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def pipes(self):
         """Counts the open ends of pipes, but those of its output."""
         folder = f"/proc/{self.process.pid}/fd"
@@ -193,6 +213,7 @@ class WithSubject(unittest.TestCase):
     transport = TRANSPORTS[0]
     opening = b""
     options = ()
+    source = SOURCE
 
     def check_time(self, started, seconds):
         """Checks that something took a time, and not much more."""
@@ -207,6 +228,7 @@ class WithSubject(unittest.TestCase):
             *cls.options,
             transport=cls.transport,
             opening=cls.opening,
+            source=cls.source,
         )
         cls.addClassCleanup(cls.subject.stop)
         if "--workers" in cls.options:
