@@ -26,6 +26,7 @@ from flare.runtime import BackendKind, sleep
 from flare.sys.clock import monotonic_ms
 from flare.sys.process import process_id
 from flare.tls import TlsIdentity, TlsServerConfig
+from flare.ws import WebSocket, WsConnection, WsHub, WsOptions
 
 from checksum import Checksum, ContentSource
 
@@ -198,6 +199,16 @@ struct Statistics(Handler):
         return ok(_sums(self.handle))
 
 
+@fieldwise_init
+struct ClosedAsSlow(Handler):
+    """Answers with the number of subscribers that were closed as slow."""
+
+    var hub: WsHub
+
+    def serve(self, req: Request) raises -> Response:
+        return ok(String(self.hub.statistics().closed_with(1013)))
+
+
 def main() raises:
     var config = ServerConfig(max_requests_in_flight=_REQUESTS_IN_FLIGHT_MAX)
     var workers = 1
@@ -246,6 +257,12 @@ def main() raises:
     print(_sums(handle), end="", flush=True)
 
 
+def talk(ws: WsConnection) raises:
+    ws.subscribe("room")
+    for message in ws:
+        ws.publish("room", message.as_text())
+
+
 def _backend(name: StringSlice) raises -> BackendKind:
     if name == "io_uring":
         return BackendKind.IO_URING
@@ -282,6 +299,9 @@ def _routes(handle: ServerHandle) raises -> Router[]:
     router.get("/download-known/:octets", download_of_known_length)
     router.get("/echo", echo)
     router.get("/worker", worker)
+    var hub = WsHub()
+    router.get("/room", WebSocket(talk, WsOptions(hub=hub)))
+    router.get("/room/closed", ClosedAsSlow(hub))
     router.get("/statistics", Statistics(handle.copy()))
     return router^
 

@@ -18,7 +18,6 @@ from flare.http import (
     ok,
 )
 from flare.http.server.records.statistics import WorkerStatistics
-from flare.net import SocketAddr
 from flare.runtime import BackendKind, blocking, sleep
 from flare.sys.process import process_id
 from flare.ws import (
