@@ -12,7 +12,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from loopback.subject import (  # noqa: E402
     ROOT,
-    WithSubject,
     build,
     on_each_backend,
 )
@@ -48,7 +47,7 @@ def setUpModule():
     build(SOURCE)
 
 
-class Case(WithSubject):
+class Case:
     source = SOURCE
     options = ("--short",)
 
@@ -393,7 +392,7 @@ class Bombs(Case):
 
 
 for cases in (Handshakes, Frames, Readers, Bombs):
-    on_each_backend(cases, unittest.TestCase)
+    on_each_backend(cases)
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ def setUpModule():
     build(SOURCE)
 
 
-class Case(unittest.TestCase):
+class Case:
     def start(self, *options):
         subject = Subject(self.backend, *options, source=SOURCE)
         self.addCleanup(subject.stop)

@@ -9,7 +9,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from loopback.subject import (  # noqa: E402
     ROOT,
-    WithSubject,
     build,
     on_each_backend,
 )
@@ -32,7 +31,7 @@ def setUpModule():
 
 
 @on_each_backend
-class Topics(WithSubject):
+class Topics:
     source = SOURCE
     options = ("--workers", "2")
 
