@@ -5,14 +5,8 @@
 
 from flare.prelude import *
 from flare.runtime import blocking
-from flare.ws import (
-    WebSocket,
-    WsClient,
-    WsConnection,
-    WsHub,
-    WsOptions,
-    WsOverflow,
-)
+from flare.ws import WebSocket, WsClient, WsConnection
+from flare.ws import WsHub, WsOptions, WsOverflow
 
 comptime PRICES = 10_000
 
@@ -20,7 +14,6 @@ comptime PRICES = 10_000
 def prices(ws: WsConnection) raises:
     ws.subscribe("EUR", WsOverflow.LATEST)
     ws.send_text("subscribed")
-    # It has nothing to receive but the Close.
     for _ in ws:
         pass
 
@@ -35,8 +28,7 @@ def watch(url: String, hub: WsHub) raises:
             hub.publish("EUR", String("1.", String(i).ascii_rjust(4, "0")))
 
     blocking(publish)
-    var count = 0
-    var newest = String()
+    var count, newest = 0, String()
     while newest != "1.9999":
         newest = String(client.recv_message().as_text())
         count += 1
