@@ -109,11 +109,11 @@ class Server:
     """Is one process of the server."""
 
     def __init__(self, program, backend, *options, descriptors_max=None,
-                 environment=None, secure=False, cores=str(SERVER_CORE)):
+                 environment=None, secure=False):
         self.secure = secure
         if secure:
             options = (*options, "--tls", certificates())
-        command = ["taskset", "-c", cores, str(program),
+        command = ["taskset", "-c", str(SERVER_CORE), str(program),
                    "--backend", backend, *map(str, options)]
         if descriptors_max:
             limit = f'ulimit -n {descriptors_max}; exec "$@"'
