@@ -7,6 +7,7 @@ from flare.json import ToJson, dumps
 from flare.proto.ws import WsCloseCode, WsFrameHead, WsOpcode
 
 from .deflating import compresses, write_compressed
+from .error import WsError
 from .frame import WsFrame
 from .hub import WsOverflow
 from .message import WsMessage
@@ -259,7 +260,8 @@ struct WsConnection(TrivialRegisterPassable):
         self, code: UInt16 = WsCloseCode.NORMAL, reason: StringSlice = ""
     ) raises:
         """Sends a Close, and waits for that of the peer. A handler that returns
-        does the same with code 1000.
+        does the same with code 1000. If the connection is closed or lost, the
+        call has no effect.
 
         Args:
             code: The code, one of `WsCloseCode`, or 3000 to 4999 for a code of
@@ -271,7 +273,13 @@ struct WsConnection(TrivialRegisterPassable):
         """
         if not self.is_open():
             return
-        write_close(self._stream, code, reason)
+        try:
+            write_close(self._stream, code, reason)
+        except e:
+            var error = WsError.of(e)
+            if error and error.value().is_closed():
+                return
+            raise e
         _ = await_peer_close(self._stream)
 
     def subscribe(

@@ -52,6 +52,10 @@ def test_a_server_that_hangs_up_leaves_1006() raises:
     on_each_backend(_hanging_up)
 
 
+def test_a_lost_connection_is_closed_without_an_error() raises:
+    on_each_backend(_lost_before_close)
+
+
 def test_a_server_that_answers_no_close_holds_the_client_for_a_time() raises:
     on_each_backend(_no_close)
 
@@ -246,6 +250,17 @@ def _hanging_up() raises:
     except e:
         assert_equal(String(e), "ws.closed code=1006 clean=false")
     ws.close()
+    _ = stand^.seen()
+
+
+def _lost_before_close() raises:
+    var stand = _accepting(Behavior.HANG_UP)
+    with WsClient.connect(stand.url()) as ws:
+        sleep(20)
+        # The first one is answered with a reset, which the second one meets.
+        ws.send_text("x")
+        sleep(20)
+        ws.send_text("x")
     _ = stand^.seen()
 
 
