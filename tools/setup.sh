@@ -145,6 +145,7 @@ command -v perf >/dev/null 2>&1 || missing="$missing $profiler"
 # shellcheck disable=SC2086
 [ -z "$missing" ] || install_packages $missing
 install_apart scanner
+install_apart sockets
 # Without it, its tests are skipped and say so; the next call tries again.
 sh tools/setup_autobahn.sh || exit 0
 touch .venv/peers.stamp

@@ -39,7 +39,7 @@ TOGETHER = (
             "supervised",
             "tls_peer",
             "watched",
-            "ws_client",
+            "ws_peer",
         )
     ),
     ROOT / "examples" / "30_reverse_proxy.mojo",

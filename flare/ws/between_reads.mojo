@@ -41,7 +41,16 @@ def protocol_of(s: Socket) -> UpgradedProtocol:
 
 
 def _on_octets(state: Erased):
-    var s = state.unsafe_bitcast[WsSocketState]()
+    answer_control_frames(state.unsafe_bitcast[WsSocketState]())
+
+
+def answer_control_frames(s: Socket):
+    """Answers the control frames in front of the received octets, as far as
+    there is room.
+
+    Args:
+        s: The state; no fiber receives.
+    """
     s[].receiving.awaits_pong = False
     try:
         while _answer_control_frame(s):

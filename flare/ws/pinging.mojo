@@ -1,12 +1,26 @@
 """Measures how long a peer takes to answer a ping."""
 
 from flare.http.upgraded_stream import UpgradedStream
+from flare.net import NetError
+from flare.proto.ws import WsRole
+from flare.runtime.fiber import Fiber
+from flare.runtime.operation import TIMED_OUT
 from flare.runtime.wait import waiting_fiber
 from flare.sys.clock import monotonic_ns
 
+from .between_reads import answer_control_frames
 from .error import WsError
 from .sending import await_room, begin_sending, encode_ping, end_sending
-from .socket_state import closed_error, socket_of
+from .socket_state import (
+    closed_error,
+    fresh_now_ms,
+    lose,
+    open_socket,
+    socket_of,
+)
+
+comptime _SLICE_MS = 5
+comptime _UNREAD_OCTETS_MAX = 64 * 1024
 
 
 def ping(stream: UpgradedStream) raises -> Int:
@@ -41,10 +55,11 @@ def ping(stream: UpgradedStream) raises -> Int:
     s[].sending.pinger = fiber
     end_sending(stream)
     s = socket_of(stream)
+    var end_ms = fresh_now_ms() + s[].limits.pong_timeout_ms
     while s[].sending.awaited_pong == number:
         var result = 0
         if s[].closing.code == 0:
-            result = fiber.wait(s[].limits.pong_timeout_ms)
+            result = _wait(stream, fiber, end_ms)
             s = socket_of(stream)
         if s[].closing.code != 0:
             s[].sending.forget_pinger()
@@ -54,3 +69,55 @@ def ping(stream: UpgradedStream) raises -> Int:
             raise Error(WsError(WsError.TIMEOUT, "no pong has arrived in time"))
     s[].sending.pinger = None
     return (monotonic_ns() - began_ns) // 1000
+
+
+def _wait(stream: UpgradedStream, fiber: Fiber, end_ms: Int) raises -> Int:
+    """Waits until the pong may have arrived.
+
+    Returns:
+        0, or a negated errno if the time is up.
+    """
+    var s = socket_of(stream)
+    var left_ms = max(end_ms - fresh_now_ms(), 0)
+    if s[].machine.role == WsRole.SERVER:
+        return fiber.wait(left_ms)
+    # No loop receives for a client. Another fiber may begin to, or stop, at
+    # any time.
+    var result = 0
+    var slice_ms = min(left_ms, _SLICE_MS)
+    # Messages in front of the pong hide it, and are not received here.
+    var unread = len(stream.unsafe_received())
+    if s[].receiving.is_busy or unread >= _UNREAD_OCTETS_MAX:
+        result = fiber.wait(slice_ms)
+    else:
+        s[].receiving.is_busy = True
+        s[].receiving.is_probing = True
+        try:
+            _probe(stream, slice_ms)
+        except e:
+            _end_probe(stream)
+            var net = NetError.of(e)
+            if not net or net.value().kind != NetError.TIMEOUT:
+                raise e
+            result = TIMED_OUT
+        _end_probe(stream)
+    var now_ms = fresh_now_ms()
+    if result == TIMED_OUT and now_ms < min(end_ms, fiber.state[].deadline_ms):
+        return 0
+    return result
+
+
+def _probe(stream: UpgradedStream, timeout_ms: Int) raises:
+    var count = len(stream.unsafe_received())
+    stream.set_read_timeout_ms(timeout_ms)
+    if len(stream.unsafe_await_octets(more_than=count)) <= count:
+        lose(socket_of(stream))
+        return
+    answer_control_frames(socket_of(stream))
+
+
+def _end_probe(stream: UpgradedStream):
+    var s = open_socket(stream)
+    if s:
+        s.value()[].receiving.is_busy = False
+        s.value()[].receiving.is_probing = False

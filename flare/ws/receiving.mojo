@@ -1,6 +1,6 @@
 """Receives messages, and answers control frames on the way."""
 
-from std.sys.intrinsics import likely
+from std.sys.intrinsics import likely, unlikely
 
 from flare.core import Buffer, PointerTo
 from flare.http.exchange import MutOctets, STOPPING
@@ -14,7 +14,7 @@ from flare.proto.ws import (
     WsProtocolError,
     WsRule,
 )
-from flare.runtime.wait import waiting_fiber
+from flare.runtime.wait import sleep, waiting_fiber
 
 from .deflating import inflate_kept, inflate_piece, yield_after_inflating
 from .error import WsError
@@ -137,8 +137,9 @@ def _receive_whole[
     stream: UpgradedStream, message: PointerTo[WsMessageState]
 ) raises -> FrameEnd:
     var s = socket_of(stream)
-    if s[].receiving.is_busy:
-        raise Error(WsError(WsError.BUSY, "another fiber receives"))
+    if unlikely(s[].receiving.is_busy):
+        _await_probe(stream)
+        s = socket_of(stream)
     message[].octets.clear()
     if likely(s[].closing.code == 0 and len(s[].receiving.partial) == 0):
         var end = _take_short(stream, stream.unsafe_received(), message)
@@ -156,6 +157,14 @@ def _receive_whole[
         _end_receiving(stream)
         _keep(stream, message)
         raise e
+
+
+@no_inline
+def _await_probe(stream: UpgradedStream) raises:
+    while socket_of(stream)[].receiving.is_probing:
+        sleep(1)
+    if socket_of(stream)[].receiving.is_busy:
+        raise Error(WsError(WsError.BUSY, "another fiber receives"))
 
 
 @always_inline

@@ -67,6 +67,8 @@ struct WsReceiving(Movable):
 
     var is_busy: Bool
     """Whether a fiber receives."""
+    var is_probing: Bool
+    """Whether it does so only for a pong, for a few milliseconds."""
     var awaits_pong: Bool
     """Whether the peer was silent, and a ping was sent."""
     var is_held_back: Bool
@@ -91,6 +93,7 @@ struct WsReceiving(Movable):
             message_timeout_ms: How long an unfinished message may pause.
         """
         self.is_busy = False
+        self.is_probing = False
         self.awaits_pong = False
         self.is_held_back = False
         self.is_unfinished = False

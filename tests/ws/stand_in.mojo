@@ -25,6 +25,8 @@ struct Behavior:
     """It echoes data, and answers a Close."""
     comptime MUTE = 1
     """It reads, and says no more."""
+    comptime PONG = 3
+    """It echoes data, and answers a Close and pings."""
     comptime HANG_UP = 2
     """It closes."""
 
@@ -195,7 +197,7 @@ def _serve[
     try:
         while not seen.has_closed:
             seen.take(octets, stream, behavior)
-            if seen.has_closed and behavior == Behavior.ECHO:
+            if seen.has_closed and behavior != Behavior.MUTE:
                 break
             var count = stream.read(Span(piece))
             if count == 0:
@@ -238,8 +240,10 @@ struct _Seen(Movable):
             octets = List[UInt8](Span(octets)[decoded.consumed :])
             var frame = decoded.take_frame()
             self._note(frame)
-            if behavior != Behavior.ECHO:
+            if behavior == Behavior.MUTE:
                 continue
+            if behavior == Behavior.PONG and frame.opcode == WsOpcode.PING:
+                first = 0x80 | WsOpcode.PONG
             if frame.opcode == WsOpcode.PONG:
                 continue
             var answer = frame.encode()

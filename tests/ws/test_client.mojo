@@ -84,6 +84,10 @@ def test_a_client_that_closes_waits_for_a_fiber_that_receives() raises:
     on_each_backend(_close_beside_reader)
 
 
+def test_round_trips_are_measured_with_and_without_a_receiving_fiber() raises:
+    on_each_backend(_round_trips)
+
+
 def test_messages_are_carried_over_tls() raises:
     on_each_backend(_tls)
 
@@ -386,6 +390,51 @@ def _close_beside_reader() raises:
     ws.close()
     _ = ws^
     assert_equal(stand^.seen(), "8:2 (4001)")
+
+
+def _round_trips() raises:
+    var stand = _accepting(Behavior.PONG)
+    var ws = WsClient.connect(
+        stand.url(), WsClientConfig(pong_timeout_ms=2_000)
+    )
+    for _ in range(3):
+        assert_true(ws.ping() > 0)
+    var connection = ws.connection()
+
+    def read() raises {var connection} -> String:
+        return String(connection.recv_message().as_text())
+
+    # It begins to receive while the other fiber does so for the pong.
+    var reader = spawn(read)
+    for _ in range(3):
+        assert_true(ws.ping() > 0)
+    ws.send_text("last")
+    assert_equal(reader^.join(), "last")
+    ws.close()
+    _ = ws^
+    assert_true(stand^.seen().endswith("1:4 last 8:2 (1000)"))
+    # A message in front of the pong hides it.
+    var hiding = StandIn(
+        String(ACCEPTED, "\r\n"),
+        server_frame(0x81, "early"),
+        behavior=Behavior.PONG,
+    )
+    var other = WsClient.connect(
+        hiding.url(), WsClientConfig(pong_timeout_ms=50)
+    )
+    try:
+        _ = other.ping()
+        assert_true(False)
+    except e:
+        assert_true(String(e).startswith("ws.timeout"), String(e))
+    assert_equal(String(other.recv_message().as_text()), "early")
+    try:
+        with deadline_in(20):
+            _ = other.ping()
+    except e:
+        assert_true(String(e).startswith("ws.timeout"), String(e))
+    other.close()
+    _ = hiding^.seen()
 
 
 def _tls() raises:

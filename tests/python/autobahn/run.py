@@ -3,7 +3,7 @@
     python3 -m autobahn.run [--only PATTERN] [--quick]
 
 The demo server gets all 517 cases at /ws/deflate, and at /ws the 301 that need no
-compression. The client (tests/programs/ws_client.mojo) gets all 517 with each
+compression. The client (tests/programs/ws_peer.mojo) gets all 517 with each
 kind of compression, and 301 without. All of it on each kernel interface. The
 reports are in build/autobahn. Ends with 1 if a verdict is not OK.
 """
@@ -33,7 +33,7 @@ from loopback.subject import BACKENDS, build  # noqa: E402
 RUN_SECONDS_MAX = 3600
 # What each route is asked: those that compress, everything.
 ROUTES = {"/ws": COMPRESSION, "/ws/deflate": (), "/ws/deflate/shared": ()}
-CLIENT = PROGRAMS / "ws_client.mojo"
+CLIENT = PROGRAMS / "ws_peer.mojo"
 # The same for a client, by its compression.
 OFFERS = {"off": COMPRESSION, "dedicated": (), "shared": ()}
 
@@ -58,7 +58,7 @@ def judge_client(backend, compression, excluded, seconds_max=RUN_SECONDS_MAX):
     """Runs cases with a client; gives what is wrong."""
     program = build(CLIENT)
     return test_client(
-        lambda url: [program, url, backend, compression, "suite"],
+        lambda url: [program, "suite", backend, compression, url],
         f"{backend}-client-{compression}",
         excluded,
         seconds_max,

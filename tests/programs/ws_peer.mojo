@@ -1,25 +1,33 @@
-"""Speaks WebSocket with servers of other makers.
+"""Speaks WebSocket with peers of other makers.
 
-    ws_client URL BACKEND COMPRESSION suite
-    ws_client URL BACKEND COMPRESSION echo [FOLDER]
+    ws_peer suite BACKEND COMPRESSION URL
+    ws_peer echo BACKEND COMPRESSION URL [FOLDER]
+    ws_peer serve BACKEND COMPRESSION FOLDER
 
-The URL of the Autobahn test suite, which then is the server; or of one that
-echoes. The backend is io_uring or epoll; the compression off, shared or
-dedicated. The folder holds the authority that is trusted.
+It is the client of the Autobahn test suite, or of a server that echoes; or it
+is a server that echoes, inside of TLS, and prints its port. The backend is
+io_uring or epoll; the compression off, shared or dedicated. The folder holds
+certificates of tests/tls/make_certificates.sh.
 """
 
 from std.sys import argv
 
 from flare.http.client import ClientConfig
+from flare.http.server import HttpServer
+from flare.http.server.config import ServerConfig
+from flare.net import SocketAddr
 from flare.runtime.backend import BackendKind
 from flare.runtime.private_loop import begin_private_loop
 from flare.runtime.reactor import ReactorConfig
-from flare.tls import Pem, TlsConfig
+from flare.tls import Pem, TlsConfig, TlsIdentity, TlsServerConfig
 from flare.ws import (
+    WebSocket,
     WsClient,
     WsClientConfig,
     WsCompression,
+    WsConnection,
     WsError,
+    WsOptions,
 )
 
 comptime SIZES: List[Int] = [0, 1, 125, 126, 255, 256, 65_535, 65_536, 1 << 20]
@@ -89,20 +97,49 @@ def echo(url: String, config: WsClientConfig) raises:
     print("echoed, closed with", closing.close_code().value())
 
 
+def serve(
+    backend: BackendKind, compression: WsCompression, folder: String
+) raises:
+    var identity = TlsIdentity.files(
+        folder + "/server.pem", folder + "/server.key"
+    )
+    var server = HttpServer.bind_tls(
+        SocketAddr.localhost(0),
+        TlsServerConfig(identity^),
+        config=ServerConfig(backend=backend),
+    )
+    print(server.local_address().port, flush=True)
+    server.serve(
+        WebSocket(
+            echo_all,
+            WsOptions(max_message_size=16 << 20, compression=compression),
+        )
+    )
+
+
+def echo_all(ws: WsConnection) raises:
+    for message in ws:
+        ws.send(message)
+
+
 def main() raises:
-    var url = String(argv()[1])
+    var task = argv()[1]
     var backend = BackendKind.EPOLL
     if argv()[2] == "io_uring":
         backend = BackendKind.IO_URING
+    var compression = compression_of(argv()[3])
+    if task == "serve":
+        return serve(backend, compression, String(argv()[4]))
+    var url = String(argv()[4])
     var begun = begin_private_loop(ReactorConfig(backend=backend))
     if begun[0] != 0:
         raise Error("no loop: errno ", begun[0])
-    var config = WsClientConfig(compression=compression_of(argv()[3]))
+    var config = WsClientConfig(compression=compression)
     if len(argv()) > 5:
         var tls = TlsConfig(trusts_system_authorities=False)
         tls.authorities.append(Pem(path=String(argv()[5], "/ca.pem")))
         config.http = ClientConfig(tls=tls^)
-    if argv()[4] == "suite":
+    if task == "suite":
         run_suite(url, config)
     else:
         echo(url, config)
