@@ -127,6 +127,7 @@ def _on_lost(state: Erased):
     var s = state.unsafe_bitcast[WsSocketState]()
     lose(s)
     s[].sending.wake_all()
+    s[].closing.wake_all()
     leave_all(s)
     if s[].broadcast.worker:
         count_closed(
