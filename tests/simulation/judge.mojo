@@ -101,6 +101,9 @@ def _fits(
     mut tally: Tally,
 ) -> Bool:
     var runs = ledger[].runs[request.number]
+    if answer.status == 503 and request.kind == "upgrade" and runs == 1:
+        # No other protocol begins while the server stops.
+        return scenario.has_stopped or scenario.few_octets
     if answer.status == 503 or _is_over_budget(answer, request, scenario):
         # Content that there is no room for is refused while it is read.
         return (runs == 0 or scenario.few_octets) and _may_refuse(
