@@ -5,6 +5,7 @@ from flare.io import Reader, Writer
 from flare.net import SocketAddr
 from flare.proto.ws import WsOpcode, accept_value
 from flare.runtime.task import JoinHandle, spawn
+from flare.runtime.wait import sleep
 from flare.tcp import TcpListener
 from flare.tls import TlsListener
 from flare.ws import WsFrame
@@ -27,6 +28,8 @@ struct Behavior:
     """It reads, and says no more."""
     comptime PONG = 3
     """It echoes data, and answers a Close and pings."""
+    comptime DEAF = 4
+    """It reads only after 200 ms."""
     comptime HANG_UP = 2
     """It closes."""
 
@@ -191,6 +194,8 @@ def _serve[
     )
     answer.extend(Span(first))
     stream.write_all(Span(answer))
+    if behavior == Behavior.DEAF:
+        sleep(200)
     if behavior == Behavior.HANG_UP:
         return "hung up"
     var piece = List[UInt8](length=65_536, fill=0)

@@ -72,6 +72,10 @@ def test_a_deadline_of_the_program_leaves_the_connection_open() raises:
     on_each_backend(_deadline)
 
 
+def test_a_deadline_of_the_program_ends_a_send_that_waits() raises:
+    on_each_backend(_deadline_of_send)
+
+
 def test_a_block_that_raises_closes_with_1011() raises:
     on_each_backend(_raising_block)
 
@@ -331,6 +335,21 @@ def _deadline() raises:
         ws.send_text("still here")
         assert_equal(String(ws.recv_message().as_text()), "still here")
     assert_equal(stand^.seen(), "1:10 still here 8:2 (1000)")
+
+
+def _deadline_of_send() raises:
+    var stand = _accepting(Behavior.DEAF)
+    var ws = WsClient.connect(stand.url())
+    try:
+        with deadline_in(20):
+            # More than the buffers of the sockets hold.
+            ws.send_text(String("x") * (16 << 20))
+        assert_true(False)
+    except e:
+        assert_true(String(e).startswith("ws.closed"), String(e))
+    assert_false(ws.is_open())
+    _ = ws^
+    _ = stand^.seen()
 
 
 def _raising_block() raises:

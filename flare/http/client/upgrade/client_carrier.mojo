@@ -195,11 +195,14 @@ def _send_rest(u: ClientUpgrade) raises:
         return
     sending.is_busy = True
     u[].fibers += 1
-    while _has_unsent(u):
+    var interruption = Optional[Error](None)
+    while _has_unsent(u) and not interruption:
         if len(sending.octets) == 0:
             swap(sending.octets, output[])
-        if not _send_once(u):
-            break
+        try:
+            _send_once(u)
+        except e:
+            interruption = Error(e)
         sending.wake_all()
     if len(sending.octets) == 0 and sending.octets.capacity() > (
         _KEPT_OCTETS_MAX
@@ -211,16 +214,20 @@ def _send_rest(u: ClientUpgrade) raises:
     leave(u)
     if is_over:
         raise Error(OVER)
+    if interruption:
+        raise interruption.take()
 
 
 def _has_unsent(u: ClientUpgrade) -> Bool:
-    return not u[].is_over and (
-        len(u[].sending.octets) > 0 or len(_connection(u).output()[]) > 0
-    )
+    if u[].is_over or u[].sending.failure:
+        return False
+    return len(u[].sending.octets) > 0 or len(_connection(u).output()[]) > 0
 
 
-def _send_once(u: ClientUpgrade) -> Bool:
-    """Sends octets, and returns False if no more can be sent now."""
+def _send_once(u: ClientUpgrade) raises:
+    """Sends octets. It raises an error if only this fiber has to stop: another
+    one then sends the rest.
+    """
     var began_ms = now()
     try:
         var octets = u[].sending.octets.span()
@@ -234,7 +241,6 @@ def _send_once(u: ClientUpgrade) -> Bool:
             u[].sending.write_ms,
         )
         u[].sending.octets.consume(count)
-        return True
     except e:
         var net = NetError.of(e)
         if net and (
@@ -244,10 +250,8 @@ def _send_once(u: ClientUpgrade) -> Bool:
                 and now() - began_ms < u[].sending.write_ms
             )
         ):
-            # Only this fiber has to stop: the next one sends the rest.
-            return False
+            raise e
         u[].sending.failure = Error(e)
-        return False
 
 
 def _demand(exchange: Erased):
