@@ -458,3 +458,16 @@ def _on_beside_complete(operation: Operation):
             fiber.reactor().state[].fibers.resume(fiber)
     elif operation.result() < operation.state[].length:
         fiber.reactor().cancel(own)
+
+
+def remove_fiber(mut fibers: List[Fiber], fiber: Fiber):
+    """Removes a fiber from those that wait for something.
+
+    Args:
+        fibers: The fibers that wait.
+        fiber: The fiber; it may be absent.
+    """
+    for i in range(len(fibers)):
+        if fibers[i] == fiber:
+            _ = fibers.pop(i)
+            return

@@ -157,7 +157,7 @@ struct WsClient(Movable):
         """
         return Self(request_websocket(client, url, config), config)
 
-    def __enter__(mut self) -> WsConnection:
+    def __enter__(self) -> WsConnection:
         """Returns the connection for the block.
 
         Returns:
@@ -165,7 +165,7 @@ struct WsClient(Movable):
         """
         return self.connection()
 
-    def __exit__(mut self) raises:
+    def __exit__(self) raises:
         """Closes with 1000.
 
         Raises:
@@ -173,7 +173,7 @@ struct WsClient(Movable):
         """
         self.close()
 
-    def __exit__[E: Deinitable](mut self, error: E) -> Bool:
+    def __exit__[E: Deinitable](self, error: E) -> Bool:
         """Closes with 1011, because the block has raised an error.
 
         Parameters:

@@ -86,8 +86,11 @@ def _wait(stream: UpgradedStream, fiber: Fiber, end_ms: Int) raises -> Int:
     var result = 0
     var slice_ms = min(left_ms, _SLICE_MS)
     # Messages in front of the pong hide it, and are not received here.
-    var unread = len(stream.unsafe_received())
-    if s[].receiving.is_busy or unread >= _UNREAD_OCTETS_MAX:
+    if (
+        s[].receiving.is_busy
+        or s[].receiving.is_wanted
+        or len(stream.unsafe_received()) >= _UNREAD_OCTETS_MAX
+    ):
         result = fiber.wait(slice_ms)
     else:
         s[].receiving.is_busy = True
@@ -108,6 +111,11 @@ def _wait(stream: UpgradedStream, fiber: Fiber, end_ms: Int) raises -> Int:
 
 
 def _probe(stream: UpgradedStream, timeout_ms: Int) raises:
+    # Another fiber may have left the pong in front of the received octets.
+    var s = socket_of(stream)
+    answer_control_frames(s)
+    if s[].sending.awaited_pong == 0 or s[].closing.code != 0:
+        return
     var count = len(stream.unsafe_received())
     stream.set_read_timeout_ms(timeout_ms)
     if len(stream.unsafe_await_octets(more_than=count)) <= count:

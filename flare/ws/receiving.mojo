@@ -14,6 +14,7 @@ from flare.proto.ws import (
     WsProtocolError,
     WsRule,
 )
+from flare.runtime.fiber import remove_fiber
 from flare.runtime.wait import sleep, waiting_fiber
 
 from .deflating import inflate_kept, inflate_piece, yield_after_inflating
@@ -118,7 +119,7 @@ def _await_receiver(stream: UpgradedStream) raises:
         s[].closing.waiters.append(fiber)
         var result = fiber.wait(max(left_ms, 1))
         s = socket_of(stream)
-        s[].closing.forget(fiber)
+        remove_fiber(s[].closing.waiters, fiber)
         if result < 0:
             raise Error(NetError.from_errno("ws.close", result))
 
@@ -161,8 +162,14 @@ def _receive_whole[
 
 @no_inline
 def _await_probe(stream: UpgradedStream) raises:
-    while socket_of(stream)[].receiving.is_probing:
-        sleep(1)
+    socket_of(stream)[].receiving.is_wanted = True
+    try:
+        while socket_of(stream)[].receiving.is_probing:
+            sleep(1)
+    finally:
+        var s = open_socket(stream)
+        if s:
+            s.value()[].receiving.is_wanted = False
     if socket_of(stream)[].receiving.is_busy:
         raise Error(WsError(WsError.BUSY, "another fiber receives"))
 

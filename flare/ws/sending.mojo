@@ -11,7 +11,7 @@ from flare.http.exchange import OutputRoom, STOPPING
 from flare.http.upgraded_stream import UpgradedStream
 from flare.net import NetError
 from flare.proto.ws import WsCloseCode, WsFrameHead
-from flare.runtime.fiber import Fiber
+from flare.runtime.fiber import remove_fiber
 from flare.runtime.wait import waiting_fiber
 
 from .error import WsError
@@ -79,7 +79,7 @@ def _await_turn(stream: UpgradedStream) raises:
             if has_turn:
                 end_sending(stream)
             else:
-                _forget(s, fiber)
+                remove_fiber(s[].sending.waiters, fiber)
             raise Error(NetError.from_errno("send", result))
         if has_turn:
             return
@@ -453,10 +453,3 @@ def due_of(s: Socket) -> PointerTo[Buffer]:
         The buffer.
     """
     return Pointer(to=s[].sending.due).unsafe_origin_cast[MutUntrackedOrigin]()
-
-
-def _forget(s: Socket, fiber: Fiber):
-    for i in range(len(s[].sending.waiters)):
-        if s[].sending.waiters[i] == fiber:
-            _ = s[].sending.waiters.pop(i)
-            return

@@ -50,17 +50,6 @@ struct WsClosing(Movable):
         for fiber in self.waiters:
             fiber.wake()
 
-    def forget(mut self, fiber: Fiber):
-        """Notes that a fiber does not wait any more.
-
-        Args:
-            fiber: The fiber.
-        """
-        for i in range(len(self.waiters)):
-            if self.waiters[i] == fiber:
-                _ = self.waiters.pop(i)
-                return
-
 
 struct WsReceiving(Movable):
     """The direction from the peer."""
@@ -69,6 +58,8 @@ struct WsReceiving(Movable):
     """Whether a fiber receives."""
     var is_probing: Bool
     """Whether it does so only for a pong, for a few milliseconds."""
+    var is_wanted: Bool
+    """Whether another fiber waits until it no longer does."""
     var awaits_pong: Bool
     """Whether the peer was silent, and a ping was sent."""
     var is_held_back: Bool
@@ -94,6 +85,7 @@ struct WsReceiving(Movable):
         """
         self.is_busy = False
         self.is_probing = False
+        self.is_wanted = False
         self.awaits_pong = False
         self.is_held_back = False
         self.is_unfinished = False

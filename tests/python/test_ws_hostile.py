@@ -10,17 +10,15 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from loopback.subject import (  # noqa: E402
-    ROOT,
-    build,
-    on_each_backend,
-)
+from loopback.subject import build, on_each_backend  # noqa: E402
 from loopback.ws_client import (  # noqa: E402
     BINARY,
     CLOSE,
     CONTINUATION,
+    P99_MILLISECONDS_MAX,
     PING,
     PONG,
+    SOURCE,
     TEXT,
     Bystander,
     WsClient,
@@ -30,16 +28,12 @@ from loopback.ws_client import (  # noqa: E402
     header,
 )
 
-SOURCE = ROOT / "tests" / "programs" / "sockets.mojo"
 MIB = 1 << 20
 # The limits of the program, with `--short`.
 MESSAGE_OCTETS_MAX = MIB
 MESSAGE_SECONDS = 0.5
 WRITE_SECONDS = 1.0
 HEAD_SECONDS = 4.0
-# What a bystander may wait on a machine that builds programs meanwhile; the
-# figures of a quiet one are in docs/performance.md.
-P99_MILLISECONDS_MAX = 50
 DEFLATE_FIELD = "Sec-WebSocket-Extensions: permessage-deflate"
 
 

@@ -12,7 +12,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from loopback.client import Client  # noqa: E402
 from loopback.subject import (  # noqa: E402
-    ROOT,
     Subject,
     build,
     on_each_backend,
@@ -20,6 +19,7 @@ from loopback.subject import (  # noqa: E402
 from loopback.ws_client import (  # noqa: E402
     BINARY,
     CLOSE,
+    SOURCE,
     TEXT,
     WsClient,
     close_frame,
@@ -28,7 +28,6 @@ from loopback.ws_client import (  # noqa: E402
     header,
 )
 
-SOURCE = ROOT / "tests" / "programs" / "sockets.mojo"
 DEFLATE_FIELD = "Sec-WebSocket-Extensions: permessage-deflate"
 # The limit of the program, with `--short`.
 SHUTDOWN_SECONDS = 3.0

@@ -7,23 +7,19 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from loopback.subject import (  # noqa: E402
-    ROOT,
-    build,
-    on_each_backend,
-)
+from loopback.subject import build, on_each_backend  # noqa: E402
 from loopback.ws_client import (  # noqa: E402
+    P99_MILLISECONDS_MAX,
     PING,
     PONG,
+    SOURCE,
     TEXT,
     Bystander,
     WsClient,
     close_frame,
 )
 
-SOURCE = ROOT / "tests" / "programs" / "sockets.mojo"
 MIB = 1 << 20
-P99_MILLISECONDS_MAX = 50
 
 
 def setUpModule():

@@ -26,12 +26,12 @@ struct Behavior:
     """It echoes data, and answers a Close."""
     comptime MUTE = 1
     """It reads, and says no more."""
+    comptime HANG_UP = 2
+    """It closes."""
     comptime PONG = 3
     """It echoes data, and answers a Close and pings."""
     comptime DEAF = 4
     """It reads only after 200 ms."""
-    comptime HANG_UP = 2
-    """It closes."""
 
 
 struct StandIn(Movable):

@@ -432,7 +432,28 @@ def _round_trips() raises:
     ws.close()
     _ = ws^
     assert_true(stand^.seen().endswith("1:4 last 8:2 (1000)"))
-    # A message in front of the pong hides it.
+    # A fiber that begins to receive takes the message in front of the pong.
+    var late = StandIn(
+        String(ACCEPTED, "\r\n"),
+        server_frame(0x81, "early"),
+        behavior=Behavior.PONG,
+    )
+    var waiting = WsClient.connect(
+        late.url(), WsClientConfig(pong_timeout_ms=1_000)
+    )
+    var second = waiting.connection()
+
+    def read_later() raises {var second} -> String:
+        sleep(20)
+        return String(second.recv_message().as_text())
+
+    var later = spawn(read_later)
+    assert_true(waiting.ping() > 0)
+    assert_equal(later^.join(), "early")
+    waiting.close()
+    _ = waiting^
+    _ = late^.seen()
+    # Without one, the message hides it.
     var hiding = StandIn(
         String(ACCEPTED, "\r\n"),
         server_frame(0x81, "early"),

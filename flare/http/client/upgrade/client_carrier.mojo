@@ -17,7 +17,7 @@ from flare.http.exchange import (
 from flare.http.stream_address import StreamAddr
 from flare.message import HeaderMap
 from flare.net import NetError
-from flare.runtime.fiber import Fiber
+from flare.runtime.fiber import Fiber, remove_fiber
 from flare.runtime.wait import waiting_fiber
 from flare.tls import TlsMachine
 from flare.unix import PeerCredentials
@@ -160,10 +160,7 @@ def _await_sender(u: ClientUpgrade) raises:
     u[].sending.waiters.append(fiber)
     u[].fibers += 1
     var result = fiber.wait()
-    for i in range(len(u[].sending.waiters)):
-        if u[].sending.waiters[i] == fiber:
-            _ = u[].sending.waiters.pop(i)
-            break
+    remove_fiber(u[].sending.waiters, fiber)
     var is_over = u[].is_over
     leave(u)
     if is_over:
