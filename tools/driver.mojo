@@ -99,6 +99,8 @@ def _upgrade_functions() -> UpgradeFunctions:
         open=requests.open_upgrade,
         await_end=requests.await_upgrade_end,
         end=requests.end_upgrade,
+        end_sending=requests.end_upgrade_sending,
+        take=requests.take_upgrade,
     )
 
 

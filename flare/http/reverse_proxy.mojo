@@ -3,9 +3,16 @@
 
 from std.memory import ArcPointer
 
-from flare.core import OctetBlock, find_octet, write_hexadecimal
+from flare.core import (
+    OctetBlock,
+    equals_ignoring_case,
+    find_octet,
+    write_hexadecimal,
+)
 from flare.io import copy
-from flare.message import HeaderMap, Method, escaped_percents
+from flare.message import HeaderMap, Method, Status, escaped_percents
+from flare.message.list_grammar import lists_member
+from flare.proto.head import BodyKind
 from flare.runtime.task import spawn
 from flare.sys.random import fill_random
 
@@ -16,13 +23,16 @@ from .client import (
     HttpClient,
     PoolLimits,
 )
+from .client.requests import take_upgrade
 from .client_error import Phase, raised
 from .field_guard import FieldGuard
 from .forwarding import ConnectionFields, forwarded_fields
 from .handler import Handler
+from .proxy_tunnel import TUNNEL_IDLE_TIMEOUT_MS, Tunnel, carry_tunnel
 from .request import Request
 from .response import Response
 from .response_stream import ResponseStream
+from .upgraded_stream import UpgradedStream
 from .version import HttpVersion
 
 comptime _UNBOUNDED = 1 << 62
@@ -37,6 +47,8 @@ comptime _FORWARDS_MAX = 1_000_000
 comptime _BAD_GATEWAY = 502
 comptime _GATEWAY_TIMEOUT = 504
 comptime _LOOP_DETECTED = 508
+
+comptime _WEBSOCKET: StaticString = "websocket"
 
 comptime _STATUS_MAX = 599
 
@@ -72,6 +84,12 @@ struct ReverseProxy(Handler):
     is uncertain, the proxy resets the client's connection, so that the client
     notices. Request content is forwarded before there is an answer, so
     `ServerConfig.handler_timeout_ms` limits long uploads.
+
+    WebSockets pass through: if a request asks for one and the upstream server
+    answers 101, the proxy carries the frames both ways, unchanged. No other
+    protocol of an Upgrade field is forwarded. When the server of the proxy
+    stops, and when both ends are silent for too long, the client gets a Close
+    1001, and the upstream server the client's answer to it.
     """
 
     var client: HttpClient
@@ -80,6 +98,7 @@ struct ReverseProxy(Handler):
     # A random name, so that no other proxy has it. Only the upstream server
     # sees it: a client cannot make requests of others look like a loop.
     var _name: String
+    var _tunnel_idle_timeout_ms: Int
 
     def __init__(
         out self,
@@ -88,6 +107,7 @@ struct ReverseProxy(Handler):
         var config: ClientConfig = _config(),
         fields_dropped: List[String] = List[String](),
         fields_kept: List[String] = List[String](),
+        tunnel_idle_timeout_ms: Int = TUNNEL_IDLE_TIMEOUT_MS,
     ) raises:
         """Creates a proxy for an upstream server.
 
@@ -104,10 +124,20 @@ struct ReverseProxy(Handler):
                 program informs the upstream server, such as `Remote-User`.
             fields_kept: Names of `FIELDS_DROPPED` to forward, for example
                 because a network in front of the proxy sets them.
+            tunnel_idle_timeout_ms: How long both ends of a WebSocket may be
+                silent, at least 1. By default five minutes: endpoints that
+                probe each other do so several times a minute.
 
         Raises:
             Error: `client.bad_url prepare` or `client.bad_config prepare`.
         """
+        if tunnel_idle_timeout_ms < 1:
+            raise raised(
+                ClientError.BAD_CONFIG,
+                Phase.PREPARE,
+                "tunnel_idle_timeout_ms is below 1",
+            )
+        self._tunnel_idle_timeout_ms = tunnel_idle_timeout_ms
         config.redirects_max = 0
         config.default_fields = False
         config.decoding = None
@@ -157,7 +187,13 @@ struct ReverseProxy(Handler):
         except:
             return Response(_BAD_REQUEST)
         try:
-            return _answer(_ask(self.client, req, fields))
+            if not _asks_for_websocket(req):
+                return _answer(_ask(self.client, req, fields))
+            fields.append("Upgrade", _WEBSOCKET)
+            fields.append("Connection", "Upgrade")
+            return _answer_upgrade(
+                _ask(self.client, req, fields), self._tunnel_idle_timeout_ms
+            )
         except e:
             var error = ClientError.of(e)
             if not error or error.value().kind == ClientError.CANCELLED:
@@ -315,6 +351,56 @@ def _ask(
         var carrying = spawn[unsafe_borrows=True](carry^)
         carrying^.detach()
     return upstream^
+
+
+def _asks_for_websocket(req: Request) -> Bool:
+    # RFC 6455 section 4.2.1. A 101 may only answer a request without content.
+    ref head = req.unsafe_exchange()[].head
+    if (
+        not head.wants_upgrade
+        or head.method != Method.GET
+        or head.body != BodyKind.NONE
+    ):
+        return False
+    for offered in req.headers.values("Upgrade"):
+        if lists_member(offered.as_bytes(), _WEBSOCKET.as_bytes()):
+            return True
+    return False
+
+
+def _answer_upgrade(
+    upstream: ArcPointer[ClientStream], idle_timeout_ms: Int
+) raises -> Response:
+    if upstream[].status() != Status.SWITCHING_PROTOCOLS:
+        # The refusal is a response like any other.
+        return _answer(upstream)
+    ref received = upstream[].headers()
+    var chosen = 0
+    for protocol in received.values("Upgrade"):
+        if not equals_ignoring_case(protocol.as_bytes(), _WEBSOCKET.as_bytes()):
+            return Response(_BAD_GATEWAY)
+        chosen += 1
+    if chosen != 1:
+        return Response(_BAD_GATEWAY)
+    var fields: HeaderMap
+    try:
+        fields = forwarded_fields(received.view())
+        fields.append("Via", _via(upstream[].version(), "flare"))
+    except:
+        return Response(_BAD_GATEWAY)
+    var tunnel = ArcPointer(
+        Tunnel(
+            take_upgrade(upstream[].unsafe_state()),
+            idle_timeout_ms=idle_timeout_ms,
+        )
+    )
+
+    def carry(req: Request, client: UpgradedStream) raises {var tunnel}:
+        carry_tunnel(tunnel, client)
+
+    var response = Response.upgrade(_WEBSOCKET, carry^)
+    response.headers.append_all(fields.view())
+    return response^
 
 
 def _answer(upstream: ArcPointer[ClientStream]) raises -> Response:

@@ -1,7 +1,8 @@
 """Serves WebSockets to hostile clients (tests/python/test_ws_*.py).
 
 Options: `--backend B`, `--workers N`, `--supervise`, `--short` (small limits of
-time). The port is printed.
+time), `--upstream URL` (a server to which it forwards instead). The port is
+printed.
 """
 
 from std.sys import argv
@@ -12,6 +13,7 @@ from flare.http import (
     Listener,
     Request,
     Response,
+    ReverseProxy,
     Router,
     ServerConfig,
     ServerHandle,
@@ -178,13 +180,17 @@ def main() raises:
             close_timeout_ms=500,
             message_timeout_ms=500,
         )
+    var upstream = String()
+    for i in range(1, len(argv()) - 1):
+        if argv()[i] == "--upstream":
+            upstream = String(argv()[i + 1])
     var listeners = Listener.from_systemd()
     if len(listeners) == 0:
         listeners.append(Listener.bind("127.0.0.1:0"))
     var server = HttpServer.with_listeners(listeners^, config^)
     print(server.local_address().port, flush=True)
     server.serve(
-        _routes(server.handle(), sockets),
+        _routes(server.handle(), sockets, upstream),
         num_workers=workers,
         supervise=_has("--supervise"),
     )
@@ -197,9 +203,18 @@ def _has(option: StringSlice) -> Bool:
     return False
 
 
-def _routes(handle: ServerHandle, sockets: WsOptions) raises -> Router[]:
+def _routes(
+    handle: ServerHandle, sockets: WsOptions, upstream: String
+) raises -> Router[]:
     var router = Router()
     router.get("/", home)
+    router.get("/statistics", Statistics(handle.copy(), sockets.hub))
+    if upstream.byte_length() > 0:
+        var idle_ms = 1_000 if _has("--short") else 60_000
+        var proxy = ReverseProxy(upstream, tunnel_idle_timeout_ms=idle_ms)
+        router.get("/*path", proxy.copy())
+        router.post("/*path", proxy^)
+        return router^
     router.get("/who", who)
     router.get("/echo", WebSocket(echo, sockets.copy()))
     router.get("/wait", WebSocket(wait, sockets.copy()))
@@ -215,6 +230,5 @@ def _routes(handle: ServerHandle, sockets: WsOptions) raises -> Router[]:
         WebSocket(echo, WsOptions(protocols=["v2.chat"], hub=sockets.hub)),
     )
     router.get("/publish/:where/:topic/:count/:octets", Publish(sockets.hub))
-    router.get("/statistics", Statistics(handle.copy(), sockets.hub))
     router.get("/hand-over", HandOver(handle.copy()))
     return router^

@@ -7,6 +7,7 @@ from tests.proto_ws import (
     test_deflate_parameters,
     test_frames,
     test_limits,
+    test_place,
     test_server_handshake,
     test_short_messages,
     test_stages,
@@ -21,6 +22,7 @@ def main() raises:
     _run[test_deflate_parameters.TESTS](failures)
     _run[test_frames.TESTS](failures)
     _run[test_limits.TESTS](failures)
+    _run[test_place.TESTS](failures)
     _run[test_server_handshake.TESTS](failures)
     _run[test_short_messages.TESTS](failures)
     _run[test_stages.TESTS](failures)

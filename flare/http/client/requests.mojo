@@ -25,11 +25,12 @@ from .config.client_config import ClientConfig
 from .credentials.credentials import Credentials
 from .stream.multipart import send_form
 from .stream.open import opened, streamed
+from .stream.stream_functions import Stream
 from .stream.stream_state import ClientStreamState
-from .upgrade.client_carrier import await_end
+from .upgrade.client_carrier import await_end, end_sending
 from .upgrade_functions import upgrade_functions
 from .upgrade.upgrade_state import ClientUpgrade, close_and_free
-from .upgrade.upgrading import upgraded
+from .upgrade.upgrading import taken_from, upgraded
 
 comptime Client = PointerTo[ClientState]
 """The client."""
@@ -336,6 +337,38 @@ def end_upgrade(upgrade: ClientUpgrade):
         upgrade_functions()[].end(upgrade)
     else:
         close_and_free(upgrade)
+
+
+def end_upgrade_sending(upgrade: ClientUpgrade) raises:
+    """Sends the output, then ends the stream to the server (half-close).
+    Receiving continues.
+
+    Args:
+        upgrade: The upgrade.
+
+    Raises:
+        The error of the transport.
+    """
+    comptime if CALLS_DRIVER:
+        upgrade_functions()[].end_sending(upgrade)
+    else:
+        end_sending(upgrade)
+
+
+def take_upgrade(stream: Stream) -> ClientUpgrade:
+    """Takes the connection out of a stream whose response is a 101, and ends
+    the stream.
+
+    Args:
+        stream: The stream, which no fiber is using.
+
+    Returns:
+        The upgrade. Call `end_upgrade` once.
+    """
+    comptime if CALLS_DRIVER:
+        return upgrade_functions()[].take(stream)
+    else:
+        return taken_from(stream)
 
 
 def set_cookie(client: Client, url: TextView, var cookie: Cookie) raises:

@@ -7,6 +7,7 @@ from flare.sys.driver import present_driver_tables
 
 from .call.client_state import ClientState
 from .client_functions import RequestParts
+from .stream.stream_functions import Stream
 from .upgrade.upgrade_state import ClientUpgrade
 
 
@@ -22,6 +23,10 @@ struct UpgradeFunctions(Movable):
     """Waits until the server ends the connection, and closes it."""
     var end: def(ClientUpgrade) thin -> None
     """Closes and frees the connection."""
+    var end_sending: def(ClientUpgrade) raises thin -> None
+    """Ends the stream to the server."""
+    var take: def(Stream) thin -> ClientUpgrade
+    """Takes the connection out of a stream whose response is a 101."""
 
 
 def upgrade_functions() -> PointerTo[UpgradeFunctions]:

@@ -14,6 +14,7 @@ from .extension_list import OFFERS_MAX
 from .frame_event import WsEvent
 from .frame_header import WsFrameHead, write_frame_head
 from .frame_machine import CLOSE_REASON_OCTETS_MAX, WsMachine, write_payload
+from .frame_place import WsFramePlace
 from .frame_reader import EMPTY_FRAMES_MAX
 from .frame_state import FrameKind, WsRole, WsStage, WsState, next_stage
 from .handshake_error import WsHandshakeError

@@ -235,3 +235,14 @@ struct ClientStream(Movable, Reader, Writer):
             Error: `client.too_large content`, and the errors of `read`.
         """
         return streaming.read_all(self._state, octets_max)
+
+    def unsafe_state(self) -> PointerTo[ClientStreamState]:
+        """Returns the state of the exchange, for code of this package.
+
+        Returns:
+            The state.
+
+        Safety:
+            It lives as long as this stream.
+        """
+        return self._state

@@ -9,7 +9,7 @@ connection goes back to the pool after that, as soon as both sides are left:
 """
 
 from flare.core import PointerTo
-from flare.message import HeaderMap
+from flare.message import HeaderMap, Status
 from flare.net import NetError
 from flare.runtime.fiber import NO_DEADLINE
 from flare.sys.errno import EBUSY
@@ -290,6 +290,9 @@ struct StreamSides(TrivialRegisterPassable):
         read it."""
         ref s = self.state[]
         if self.is_request_open() or s.is_over or s.exchange.has_content():
+            return
+        # What follows is another protocol, which may be taken over.
+        if s.response.status == Status.SWITCHING_PROTOCOLS:
             return
         var nothing = List[UInt8]()
         var is_whole: Bool

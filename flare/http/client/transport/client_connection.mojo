@@ -320,6 +320,21 @@ struct ClientConnection(Equatable, TrivialRegisterPassable):
                 return self.state[].transport.tls.value().write(octets)
         raise raised(ClientError.OVER, Phase.SEND, "there is no transport")
 
+    def end_sending(self, timeout_ms: Int) raises:
+        """Ends the stream to the peer (half-close); receiving continues.
+
+        Args:
+            timeout_ms: The longest wait for room, with TLS.
+
+        Raises:
+            The error of the transport.
+        """
+        if self.state[].transport.socket:
+            self.state[].transport.socket.value().end_sending()
+        elif self.state[].transport.tls:
+            with deadline_in(timeout_ms):
+                self.state[].transport.tls.value().end_sending()
+
     def write_all(
         self, octets: Span[UInt8, _], clock: Clock, write_ms: Int
     ) raises:

@@ -78,6 +78,30 @@ def await_end(u: ClientUpgrade, timeout_ms: Int):
     leave(u)
 
 
+def end_sending(u: ClientUpgrade) raises:
+    """Sends the output, then ends the stream to the server.
+
+    Args:
+        u: The upgrade; no other fiber sends.
+
+    Raises:
+        The error of the transport.
+    """
+    if u[].is_over:
+        return
+    _send_rest(u)
+    _check_sending(u)
+    u[].fibers += 1
+    var failure = Optional[Error](None)
+    try:
+        _connection(u).end_sending(u[].sending.write_ms)
+    except e:
+        failure = e^
+    leave(u)
+    if failure:
+        raise failure.take()
+
+
 def _connection(u: ClientUpgrade) -> ClientConnection:
     return u[].connection.unsafe_value()
 

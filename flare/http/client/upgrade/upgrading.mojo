@@ -7,6 +7,7 @@ from ..call.call import exchange_of
 from ..call.client_state import CallOwner, ClientState
 from ..call.perform import answered, goes_on
 from ..exchange.client_exchange import ClientExchange
+from ..stream.stream_functions import Stream
 from .client_carrier import carrier_functions
 from .upgrade_state import ClientUpgrade, ClientUpgradeState, open_exchange
 
@@ -40,31 +41,58 @@ def upgraded(var owner: CallOwner) raises -> ClientUpgrade:
         raise Error(ClientError.because(Phase.PREPARE, e))
 
 
+def taken_from(stream: Stream) -> ClientUpgrade:
+    """Takes the connection out of a stream whose response is a 101.
+
+    Args:
+        stream: The stream, which no fiber is using. It is over afterwards.
+
+    Returns:
+        The upgrade. Its exchange has no head: the stream has read it.
+    """
+    ref s = stream[]
+    var u = _fresh(s.exchange)
+    u[].exchange[].begin()
+    u[].exchange[].gathered.clear()
+    s.is_over = True
+    _detach(s.owner, s.exchange, u)
+    return u
+
+
 def _taken_over(owner: CallOwner) raises -> ClientUpgrade:
     var exchange = exchange_of(owner.call)
-    var u = heap_create(
-        ClientUpgradeState(
-            exchange.status(),
-            carrier_functions(),
-            exchange.state[].timeouts.write_ms,
-        )
-    )
-    var pool = ClientState.pool_of(owner.state)
-    var origin = owner.call[].origin.value()
+    var u = _fresh(exchange)
     if exchange.status() != _SWITCHING_PROTOCOLS:
+        var pool = ClientState.pool_of(owner.state)
+        var origin = owner.call[].origin.value()
         exchange.consume_head()
         if _has_read_refusal(exchange, u):
             pool.release(origin, exchange)
         else:
             pool.discard(origin, exchange)
         return u
+    _keep_head(exchange, u)
+    _detach(owner, exchange, u)
+    return u
+
+
+def _fresh(exchange: ClientExchange) -> ClientUpgrade:
+    return heap_create(
+        ClientUpgradeState(
+            exchange.status(),
+            carrier_functions(),
+            exchange.state[].timeouts.write_ms,
+        )
+    )
+
+
+def _detach(owner: CallOwner, exchange: ClientExchange, u: ClientUpgrade):
+    var origin = owner.call[].origin.value()
     var session = exchange.take_session()
     if session:
         origin[].session = session^
-    _keep_head(exchange, u)
-    u[].connection = pool.detach(origin, exchange)
+    u[].connection = ClientState.pool_of(owner.state).detach(origin, exchange)
     open_exchange(u)
-    return u
 
 
 def _keep_head(exchange: ClientExchange, u: ClientUpgrade):
