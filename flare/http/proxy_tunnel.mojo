@@ -1,7 +1,7 @@
 """Carries the octets of a WebSocket between a client and the server behind a
 proxy.
 
-Two fibers carry one direction each, in constant memory: octets stay in the
+Two fibers carry one direction each, in constant memory. Octets stay in the
 receive window of one connection until the output of the other has room. The
 frames pass as they are. Their borders are followed in the direction to the
 client only, so that the proxy can add a Close between two frames when it stops.
@@ -42,7 +42,7 @@ struct _TunnelState(Movable):
     var idle_timeout_ms: Int
     # When an octet last passed, in either direction.
     var passed_ms: Int
-    # The place in what the client got.
+    # The place in the octets that the client got.
     var place: WsFramePlace
     # The end of all waits, once the tunnel closes.
     var closes_at_ms: Optional[Int]

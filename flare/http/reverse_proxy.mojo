@@ -87,9 +87,8 @@ struct ReverseProxy(Handler):
 
     WebSockets pass through: if a request asks for one and the upstream server
     answers 101, the proxy carries the frames both ways, unchanged. No other
-    protocol of an Upgrade field is forwarded. When the server of the proxy
-    stops, and when both ends are silent for too long, the client gets a Close
-    1001, and the upstream server the client's answer to it.
+    protocol of an Upgrade field is forwarded. The client gets a Close 1001 when
+    the server of the proxy stops, and when both ends are silent for too long.
     """
 
     var client: HttpClient

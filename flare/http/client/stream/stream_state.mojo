@@ -291,7 +291,7 @@ struct StreamSides(TrivialRegisterPassable):
         ref s = self.state[]
         if self.is_request_open() or s.is_over or s.exchange.has_content():
             return
-        # What follows is another protocol, which may be taken over.
+        # Another protocol may follow on the connection (`take_upgrade`).
         if s.response.status == Status.SWITCHING_PROTOCOLS:
             return
         var nothing = List[UInt8]()
