@@ -59,7 +59,7 @@ struct WsMachine(TrivialRegisterPassable):
 
     @always_inline
     def take_short_message(
-        self, window: Span[mut=True, UInt8, _], output: PointerTo[Buffer]
+        self, window: Span[UInt8, _], output: PointerTo[Buffer]
     ) -> Int:
         """Takes a message that lies whole in front of the window, in one short
         frame, outside of any other message. The result is that of `next_event`

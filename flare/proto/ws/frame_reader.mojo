@@ -84,7 +84,7 @@ def next_frame_event(
 @always_inline
 def take_short_message(
     state: PointerTo[WsState],
-    window: Span[mut=True, UInt8, _],
+    window: Span[UInt8, _],
     output: PointerTo[Buffer],
 ) -> Int:
     """Takes a message that lies whole in front of the window, in one short
