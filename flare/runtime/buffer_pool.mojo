@@ -116,8 +116,21 @@ struct BufferPool(TrivialRegisterPassable):
         var octets = self.take()
         if not octets:
             return Buffer()
+        return self.make_growing(octets.value())
+
+    def make_growing(self, buffer: OctetPointer) -> Buffer:
+        """Makes a lent buffer one that can grow and that returns itself.
+
+        Args:
+            buffer: The result of `take`; only the returned buffer uses it
+                afterwards.
+
+        Returns:
+            An empty buffer in this memory. It must be destroyed before the
+            pool.
+        """
         return Buffer(
-            unsafe_lent=octets.value(),
+            unsafe_lent=buffer,
             capacity=self.buffer_octets(),
             lender=Pointer(to=self.state[].lender).unsafe_origin_cast[
                 MutUntrackedOrigin

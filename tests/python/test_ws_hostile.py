@@ -1,5 +1,6 @@
 """Attacks the WebSockets of the real server; each test states what it may cost."""
 
+import signal
 import socket
 import struct
 import sys
@@ -34,6 +35,9 @@ MESSAGE_OCTETS_MAX = MIB
 MESSAGE_SECONDS = 0.5
 WRITE_SECONDS = 1.0
 HEAD_SECONDS = 4.0
+# Half handshakes, and the memory that one may take.
+HALVES = 10_000
+HALF_OCTETS_MAX = 9 * 1024
 DEFLATE_FIELD = "Sec-WebSocket-Extensions: permessage-deflate"
 
 
@@ -74,6 +78,22 @@ class Case:
         """Watches that the server never holds more than so many octets more
         than before, and that a socket beside is served."""
         return Costs(self, octets_max)
+
+    def open_halves(self):
+        half = handshake()[:-4]
+        clients = []
+        for _ in range(HALVES):
+            client = socket.create_connection(("127.0.0.1", self.subject.port))
+            client.send(half)
+            clients.append(client)
+        return clients
+
+    def expect_late(self, clients):
+        # The first ones have waited longest.
+        for client in clients:
+            client.settimeout(10)
+            self.assertTrue(client.recv(64).startswith(b"HTTP/1.1 408 "))
+            client.close()
 
     def expect_nothing_is_left(self):
         self.subject.await_statistics(
@@ -183,21 +203,29 @@ class Handshakes(Case):
         self.assertEqual(client.rest(), b"\x88\x02\x03\xea")
 
     def test_ten_thousand_half_handshakes_cost_little(self):
-        count = 10_000
-        half = handshake()[:-4]
-        with self.costs(count * 9 * 1024):
+        with self.costs(HALVES * HALF_OCTETS_MAX):
             began = time.monotonic()
-            clients = []
-            for _ in range(count):
-                client = socket.create_connection(("127.0.0.1", self.subject.port))
-                client.send(half)
-                clients.append(client)
-            # The first ones have waited longest.
-            for client in clients:
-                client.settimeout(10)
-                self.assertTrue(client.recv(64).startswith(b"HTTP/1.1 408 "))
-                client.close()
+            self.expect_late(self.open_halves())
             self.assertLess(time.monotonic() - began, HEAD_SECONDS + 10)
+        self.expect_nothing_is_left()
+
+
+class HalvesAtOnce(Case):
+    # Its server has no memory yet that others have used.
+    def test_ten_thousand_half_handshakes_are_late_at_once_and_cost_little(self):
+        self.subject.forget_peak()
+        before = self.subject.resident_octets()
+        clients = self.open_halves()
+        self.expect_answers_still()
+        # One turn of the loop finds most of them late, and answers them.
+        self.subject.process.send_signal(signal.SIGSTOP)
+        try:
+            time.sleep(HEAD_SECONDS)
+        finally:
+            self.subject.process.send_signal(signal.SIGCONT)
+        self.expect_late(clients)
+        grown = self.subject.resident_octets("VmHWM") - before
+        self.assertLess(grown, HALVES * HALF_OCTETS_MAX)
         self.expect_nothing_is_left()
 
 
@@ -385,7 +413,7 @@ class Bombs(Case):
             self.expect_nothing_is_left()
 
 
-for cases in (Handshakes, Frames, Readers, Bombs):
+for cases in (Handshakes, HalvesAtOnce, Frames, Readers, Bombs):
     on_each_backend(cases)
 
 

@@ -33,7 +33,7 @@ from ..exchange.request_content import (
 from ..records.statistics import WorkerStatistics, count
 from ..sending.h1_responses import machine
 from ..transport.connection_state import ConnectionState, Stage, Wait
-from ..transport.outbox import has_room_for_answer
+from ..transport.outbox import answer_in_input, has_room_for_answer
 from ..transport.proxy_header import take_proxy_header
 from ..transport.read_ahead import ReceiveWish
 from ..transport.window import (
@@ -291,8 +291,7 @@ def refuse(c: PointerTo[ConnectionState], error: H1Error) -> Bool:
         count(w[].statistics[].refused)
     WorkerStatistics.count_rule(w[].statistics, error.rule)
     c[].ending.lingers = True
-    drop_input(c, w[].reactor.buffers())
-    c[].window.gathered.clear()
+    answer_in_input(c)
     var status = error.status if error.status >= 400 else 400
     if x[].is_running():
         # The handler has the content it will get; its answer is replaced,

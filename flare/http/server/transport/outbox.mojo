@@ -8,6 +8,7 @@ from flare.runtime.reactor import LARGE_BUFFER_OCTETS
 from .buffered import drop_large, is_full
 from .connection_state import ConnectionState
 from .encryption import encrypt
+from .window import drop_input
 from .worker_parts import OUTPUT_OCTETS
 from .worker_state import worker_of
 
@@ -35,6 +36,33 @@ def output_of(c: PointerTo[ConnectionState]) -> PointerTo[Buffer]:
     return Pointer(to=c[].outbox.output).unsafe_origin_cast[
         MutUntrackedOrigin
     ]()
+
+
+@no_inline
+def answer_in_input(c: PointerTo[ConnectionState]):
+    """Drops the unconsumed octets, and gathers the next output in their buffer.
+
+    A refusal is short, and its connection has the memory. Thousands of clients
+    may be refused at once: each would touch a page of another buffer.
+
+    Args:
+        c: The connection, which reads no further request.
+    """
+    var w = worker_of(c)
+    if (
+        c[].window.buffer
+        and not c[].window.is_large
+        and not c[].window.is_shared
+        and c[].outbox.output.capacity() == 0
+        and not has_output(c)
+    ):
+        w[].outputs.lent += 1
+        c[].outbox.output = (
+            w[].reactor.buffers().make_growing(c[].window.buffer.unsafe_value())
+        )
+        c[].window.buffer = None
+    drop_input(c, w[].reactor.buffers())
+    c[].window.gathered.clear()
 
 
 @always_inline
