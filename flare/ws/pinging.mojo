@@ -50,7 +50,7 @@ def ping(stream: UpgradedStream) raises -> Int:
         end_sending(stream)
         raise e
     var began_ns = monotonic_ns()
-    var fiber = waiting_fiber("ws.ping")
+    var fiber = waiting_fiber("wait")
     s[].sending.awaited_pong = number
     s[].sending.pinger = fiber
     end_sending(stream)
@@ -99,9 +99,7 @@ def _wait(stream: UpgradedStream, fiber: Fiber, end_ms: Int) raises -> Int:
             _probe(stream, slice_ms)
         except e:
             _end_probe(stream)
-            var net = NetError.of(e)
-            if not net or net.value().kind != NetError.TIMEOUT:
-                raise e
+            _check_probe(stream, e)
             result = TIMED_OUT
         _end_probe(stream)
     var now_ms = fresh_now_ms()
@@ -122,6 +120,19 @@ def _probe(stream: UpgradedStream, timeout_ms: Int) raises:
         lose(socket_of(stream))
         return
     answer_control_frames(socket_of(stream))
+
+
+@no_inline
+def _check_probe(stream: UpgradedStream, error: Error) raises:
+    """Acts on the error of a probe, and returns if its time was up."""
+    var net = NetError.of(error)
+    if net and net.value().kind == NetError.TIMEOUT:
+        return
+    if WsError.of(error) or (net and net.value().kind == NetError.CANCELLED):
+        raise Error(error)
+    var s = socket_of(stream)
+    lose(s)
+    raise closed_error(s)
 
 
 def _end_probe(stream: UpgradedStream):

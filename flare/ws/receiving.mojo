@@ -115,13 +115,13 @@ def _await_receiver(stream: UpgradedStream) raises:
     var s = socket_of(stream)
     while s[].receiving.is_busy:
         var left_ms = s[].closing.due_ms - fresh_now_ms()
-        var fiber = waiting_fiber("ws.close")
+        var fiber = waiting_fiber("close")
         s[].closing.waiters.append(fiber)
         var result = fiber.wait(max(left_ms, 1))
         s = socket_of(stream)
         remove_fiber(s[].closing.waiters, fiber)
         if result < 0:
-            raise Error(NetError.from_errno("ws.close", result))
+            raise Error(NetError.from_errno("close", result))
 
 
 def _end_receiving(stream: UpgradedStream):
@@ -417,8 +417,11 @@ def _recover(stream: UpgradedStream, error: Error, began_ms: Int) raises:
         lose(s)
         raise closed_error(s)
     if now_ms() - began_ms < _timeout_ms(s, began_ms):
-        # A deadline that the program has set.
-        raise Error(error)
+        # A deadline that the program has set. Or the time was up just as
+        # another fiber sent the Close, and more is left now.
+        if _has_deadline_passed():
+            raise Error(error)
+        return
     if machine_of(s).has_sent_close():
         lose(s)
         raise closed_error(s)
@@ -434,6 +437,11 @@ def _recover(stream: UpgradedStream, error: Error, began_ms: Int) raises:
         _give_up(stream, "the peer answers no ping", WsCloseCode.INTERNAL_ERROR)
     s[].receiving.awaits_pong = True
     write_ping(stream)
+
+
+@no_inline
+def _has_deadline_passed() raises -> Bool:
+    return waiting_fiber("read").state[].deadline_ms <= fresh_now_ms()
 
 
 @no_inline

@@ -65,7 +65,7 @@ def begin_sending(stream: UpgradedStream) raises -> Socket:
 @no_inline
 def _await_turn(stream: UpgradedStream) raises:
     var s = socket_of(stream)
-    var fiber = waiting_fiber("ws.send")
+    var fiber = waiting_fiber("send")
     s[].sending.waiters.append(fiber)
     while True:
         var result = fiber.wait()

@@ -306,6 +306,22 @@ def test_refusal_of_a_head_request_has_no_content() raises:
     assert_equal(answers[0].status, 400)
 
 
+def test_refusals_take_no_memory_but_that_of_their_requests() raises:
+    var server = TestServer(FnHandler(_answer_nothing))
+    for octets in ["GET / HTTP/1.1\r\n\r\n", "GET / HTTP/1.1\r\nHost"]:
+        var peer = server.connect()
+        peer.send(octets)
+        server.settle()
+        server.advance(60_000)
+        var answers = read_answers(Span(peer.received()), [False])
+        assert_equal(len(answers), 1)
+        assert_true(answers[0].status in (400, 408))
+        peer.close()
+    assert_equal(server.worker.state[].outputs.usual.state[].count, 0)
+    server.stop()
+    assert_equal(server.remains(), "")
+
+
 def test_requests_before_a_bad_one_are_answered() raises:
     var runs = heap_create(0)
     var server = TestServer(_Counted(runs))
