@@ -2,3 +2,4 @@
 
 from .test_client import TestClient
 from .test_server import TestServer
+from .test_web_socket import TestWebSocket

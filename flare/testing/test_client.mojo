@@ -24,8 +24,13 @@ from flare.proto.h1 import (
     H1State,
     Role,
 )
+from flare.runtime.backends.simulated_network import SimulatedNetwork
+from flare.ws import WsCompression
 
 from .handler_call import HandlerCall
+from .simulated_server import SharedServer, SimulatedServer
+from .test_web_socket import TestWebSocket
+from .web_socket_end import WebSocketRequest
 
 
 struct _ClientState(Movable):
@@ -33,11 +38,14 @@ struct _ClientState(Movable):
     # A stream that a program has kept finds its block, and that it is over.
     var free_exchanges: List[Exchange]
     var requests: Int
+    # Of the WebSockets; it owns the handler.
+    var server: Optional[SharedServer]
 
     def __init__(out self):
         self.trailers = HeaderMap()
         self.free_exchanges = List[Exchange]()
         self.requests = 0
+        self.server = None
 
     def __deinit__(deinit self):
         for exchange in self.free_exchanges:
@@ -67,11 +75,14 @@ struct TestClient[H: Handler](Movable):
     the octets that follow the request, then the end of the stream; its output
     is the content. Interim responses (`req.inform`) are checked and dropped.
 
+    `websocket` converses with a WebSocket handler. It runs the handler in a
+    server on a simulated network.
+
     Parameters:
         H: The type of the handler.
     """
 
-    var _handler: Self.H
+    var _handler: PointerTo[Self.H]
     var _limits: H1Limits
     # Methods take `self`, so what they change lies elsewhere.
     var _state: PointerTo[_ClientState]
@@ -82,7 +93,7 @@ struct TestClient[H: Handler](Movable):
         Args:
             handler: The handler.
         """
-        self._handler = handler^
+        self._handler = heap_create(handler^)
         self._limits = H1Limits()
         self._state = heap_create(_ClientState())
 
@@ -105,12 +116,14 @@ struct TestClient[H: Handler](Movable):
         Args:
             function: The handler function.
         """
-        self._handler = FnHandler(function)
+        self._handler = heap_create(FnHandler(function))
         self._limits = H1Limits()
         self._state = heap_create(_ClientState())
 
     def __deinit__(deinit self):
-        """Destroys the handler."""
+        """Destroys the handler, unless a WebSocket of it is still in use."""
+        if not self._state[].server:
+            heap_destroy(self._handler)
         heap_destroy(self._state)
 
     def get(
@@ -242,6 +255,49 @@ struct TestClient[H: Handler](Movable):
             call.end()
             self._state[].free_exchanges.append(exchange)
 
+    def websocket(
+        self,
+        target: StringSlice,
+        *,
+        var protocols: List[String] = [],
+        headers: HeaderMap = HeaderMap(),
+        compression: WsCompression = WsCompression.OFF,
+        timeout_ms: Int = 60_000,
+    ) raises -> TestWebSocket:
+        """Opens a WebSocket to the handler.
+
+        All WebSockets of a client belong to one server, so a message of a topic
+        reaches all its subscribers among them. The errors of handlers are
+        logged to standard error.
+
+        Args:
+            target: The path, optionally with a query.
+            protocols: The subprotocols to offer, the preferred one first.
+            headers: Further fields of the request, such as Origin; Host is
+                added if it is missing.
+            compression: How messages are compressed if the handler accepts it.
+            timeout_ms: How long the handshake, and each receive, may wait for
+                the handler, in simulated time.
+
+        Returns:
+            The client's end, after the handshake.
+
+        Raises:
+            An error `ws.handshake … status=403` and the like if the handler
+            refuses, with up to 4 KiB of its content. `ws.timeout` if it does
+            not answer. H1Error if the arguments do not form a valid request.
+        """
+        if not self._state[].server:
+            self._state[].server = SharedServer(
+                SimulatedServer.begin(self._handler, SimulatedNetwork.create())
+            )
+        return TestWebSocket(
+            self._state[].server.value(),
+            WebSocketRequest(
+                target, headers, protocols^, compression, timeout_ms
+            ),
+        )
+
     def trailers(self) -> HeaderMap:
         """Returns the trailer fields of the last response, which followed its
         content.
@@ -257,7 +313,7 @@ struct TestClient[H: Handler](Movable):
             return call.refused(status)
         var response: Response
         try:
-            response = self._handler.serve(call.request())
+            response = self._handler[].serve(call.request())
         except e:
             return call.error_answer(e)
         return call.answer(

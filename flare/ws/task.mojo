@@ -79,8 +79,10 @@ struct WsTask[F: def(Request, WsConnection) raises -> None](ExchangeTask):
 
         Raises:
             The error of the function, unless it says that the connection is
-            closed.
+            closed. `ws.bad_call` if no server runs the request.
         """
+        if not exchange[].fiber:
+            raise _serverless_error()
         var stream = UpgradedStream.begin(exchange)
         var worker = worker_of_hub(task[].hub)
         count_opened(worker.statistics())
@@ -136,6 +138,17 @@ struct WsTask[F: def(Request, WsConnection) raises -> None](ExchangeTask):
             The memory that was reserved for compression.
         """
         return task[].deflate.reserved_octets()
+
+
+@no_inline
+def _serverless_error() -> Error:
+    # The peer could not answer, and the fiber of a ping would wait for that.
+    return Error(
+        WsError(
+            WsError.BAD_CALL,
+            "a WebSocket needs a server; TestClient.websocket has one",
+        )
+    )
 
 
 def _is_of_peer(error: Error) -> Bool:

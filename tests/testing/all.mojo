@@ -8,6 +8,8 @@ from tests.testing import (
     test_contract_simulated,
     test_contract_uring,
     test_test_client,
+    test_web_socket_faults,
+    test_web_sockets,
 )
 
 
@@ -31,6 +33,14 @@ def main() raises:
         failures.append(String(e))
     try:
         TestSuite.discover_tests[test_test_client.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_web_socket_faults.TESTS]().run()
+    except e:
+        failures.append(String(e))
+    try:
+        TestSuite.discover_tests[test_web_sockets.TESTS]().run()
     except e:
         failures.append(String(e))
     if failures:
