@@ -52,6 +52,9 @@ struct SimulatedServerState(Movable):
     """The counters of the worker."""
     var keepsakes: List[Keepsake]
     """The blocks that are freed with the server."""
+    # Called by address: programs that begin no server contain no code of one.
+    var destroy: def(Erased) thin -> None
+    """Frees the state."""
 
     def __init__(
         out self,
@@ -74,6 +77,7 @@ struct SimulatedServerState(Movable):
         self.listener = listener
         self.statistics = statistics
         self.keepsakes = List[Keepsake]()
+        self.destroy = _destroy
 
 
 @fieldwise_init
@@ -373,7 +377,13 @@ struct SharedServer(ImplicitlyCopyable):
         """Ends the server with its last owner."""
         self.server.state[].owners -= 1
         if self.server.state[].owners == 0:
-            self.server.destroy()
+            self.server.state[].destroy(
+                self.server.state.unsafe_bitcast[NoneType]()
+            )
+
+
+def _destroy(state: Erased):
+    SimulatedServer(state.unsafe_bitcast[SimulatedServerState]()).destroy()
 
 
 def _destroy_handler[H: Handler](handler: Erased):
