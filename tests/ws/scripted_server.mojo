@@ -161,9 +161,7 @@ struct ScriptedServer(Movable):
         if self._at == len(self._current):
             self._begin_next()
         if self._at < len(self._current) and self.left != 0:
-            if draws.strikes(500):
-                self._send(draws)
-            return True
+            return not draws.strikes(500) or self._send(draws)
         var is_over = len(self._replies) == 0 or self.left == 0
         if is_over and (self.ending != Ending.HOLDS or self.left == 0):
             if draws.strikes(200):
@@ -203,7 +201,8 @@ struct ScriptedServer(Movable):
         elif len(self._frames) > 0 and self.close_code == 0:
             self._current = self._frames.pop(0)
 
-    def _send(mut self, mut draws: Draws):
+    def _send(mut self, mut draws: Draws) -> Bool:
+        # False while the client's kernel has no room: time must pass.
         var rest = len(self._current) - self._at
         var count = min(rest, 1 + draws.below(900 if rest < 9000 else 30_000))
         count = min(count, self.peer.room())
@@ -211,12 +210,12 @@ struct ScriptedServer(Movable):
             count = min(count, self.left)
             self.left -= count
         if count == 0:
-            return
+            return False
         self.peer.send(Span(self._current)[self._at : self._at + count])
         self._at += count
         if not self.is_head_sent:
             self.is_head_sent = self._at == len(self._current)
-            return
+            return True
         if self._current[0] == 0x83:
             self.is_illegal = True
         if self._current[0] == 0x88:
@@ -230,6 +229,7 @@ struct ScriptedServer(Movable):
                 if self.seen_close:
                     # RFC 6455 section 7.1.1.
                     self._leave(Ending.CLOSES)
+        return True
 
     def _end(mut self):
         self.is_at_end = True
