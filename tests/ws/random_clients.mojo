@@ -251,10 +251,11 @@ def _fits(
     is_hasty: Bool,
 ) -> Bool:
     """Tells whether the cause of the end is one that has happened."""
-    if s.code == s.own_code:
+    # The server's Close may itself answer one of the causes below.
+    if s.code == s.own_code or (
+        server.is_close_sent and s.code == server.close_code
+    ):
         return True
-    if s.code == server.close_code:
-        return server.is_close_sent
     if s.code == 1006:
         return server.has_left or was_struck or is_deaf
     if s.code == 1002:
