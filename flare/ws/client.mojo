@@ -222,14 +222,14 @@ struct WsClient(Movable):
         """
         self.connection().recv_into(message)
 
-    def __iter__(self) -> WsConnection:
+    def __iter__(ref self) -> WsClientMessages[origin_of(self)]:
         """Returns the messages of the connection.
 
         Returns:
             An iterator that ends with the connection: `close_code()` tells the
-            cause.
+            cause. It keeps a client that is a variable alive.
         """
-        return self.connection()
+        return WsClientMessages(Pointer(to=self), self.connection())
 
     def recv(self) raises -> WsFrame:
         """Receives the next data frame, or the Close of the server.
@@ -386,3 +386,36 @@ struct WsClient(Movable):
             The name; empty if there is none.
         """
         return self.connection().protocol()
+
+
+@fieldwise_init
+struct WsClientMessages[origin: Origin](Movable):
+    """The messages that a client receives.
+
+    Parameters:
+        origin: The origin of the client.
+    """
+
+    # Without it, the client would be destroyed before its first message if the
+    # loop is its last use.
+    var _client: Pointer[WsClient, Self.origin]
+    var _connection: WsConnection
+
+    def __iter__(var self) -> Self:
+        """Returns the iterator.
+
+        Returns:
+            The iterator.
+        """
+        return self^
+
+    def __next__(mut self) raises StopIteration -> WsMessage:
+        """Receives the next message.
+
+        Returns:
+            The message.
+
+        Raises:
+            StopIteration: At the end of the connection.
+        """
+        return self._connection.__next__()

@@ -360,6 +360,9 @@ def _await_octets(stream: UpgradedStream, more_than: Int) raises -> MutOctets:
     if machine_of(s).is_receiving_message():
         s[].receiving.is_unfinished = True
     while True:
+        if machine_of(s).has_sent_close():
+            # Each octet of a peer would begin the wait anew.
+            _check_close_time(stream, more_than)
         # The program may have computed for long since the loop last turned,
         # and that time does not count as the peer's.
         var began_ms = (
@@ -379,6 +382,17 @@ def _await_octets(stream: UpgradedStream, more_than: Int) raises -> MutOctets:
         s = socket_of(stream)
         if was_open and s[].closing.code != 0:
             raise closed_error(s)
+
+
+@no_inline
+def _check_close_time(stream: UpgradedStream, more_than: Int) raises:
+    # Its Close may be among the octets that have arrived.
+    if len(stream.unsafe_received()) > more_than:
+        return
+    var s = socket_of(stream)
+    if fresh_now_ms() >= s[].closing.due_ms:
+        lose(s)
+        raise closed_error(s)
 
 
 def _note_arrival(s: Socket, count: Int, elapsed_ms: Int):

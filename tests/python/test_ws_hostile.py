@@ -333,6 +333,19 @@ class Frames(Case):
         client.expect_end()
         self.check_time(began, 0.5)
 
+    def test_octets_behind_the_close_of_the_server_prolong_nothing(self):
+        client = self.open("/topics")
+        client.send_frame(TEXT, b"leave")
+        self.assertEqual(client.frame()[0], CLOSE)
+        began = time.monotonic()
+        message = frame(TEXT, b"on and on")
+        try:
+            while time.monotonic() - began < 5:
+                client.send(message)
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        self.check_time(began, 0.5)
+
 
 class Readers(Case):
     """Peers that do not read what they cause."""

@@ -32,6 +32,8 @@ struct Behavior:
     """It echoes data, and answers a Close and pings."""
     comptime DEAF = 4
     """It reads only after 200 ms."""
+    comptime FEED = 5
+    """It answers nothing, and sends messages as fast as they are read."""
 
 
 struct StandIn(Movable):
@@ -208,10 +210,15 @@ def _serve[
             if count == 0:
                 break
             octets.extend(Span(piece)[:count])
+        if behavior == Behavior.FEED:
+            while True:
+                stream.write_all(Span(server_frame(0x81, "on and on")))
         if behavior == Behavior.MUTE:
             while stream.read(Span(piece)) > 0:
                 pass
     except e:
+        if behavior == Behavior.FEED:
+            return seen.text.copy()
         if "net.reset" not in String(e):
             raise e^
         seen.text += " reset"
@@ -245,7 +252,7 @@ struct _Seen(Movable):
             octets = List[UInt8](Span(octets)[decoded.consumed :])
             var frame = decoded.take_frame()
             self._note(frame)
-            if behavior == Behavior.MUTE:
+            if behavior == Behavior.MUTE or behavior == Behavior.FEED:
                 continue
             if behavior == Behavior.PONG and frame.opcode == WsOpcode.PING:
                 first = 0x80 | WsOpcode.PONG

@@ -11,6 +11,7 @@ from flare.ws import (
     WsError,
     WsFrame,
 )
+from flare.ws.socket_state import fresh_now_ms
 
 from tests.tcp.loops import on_each_backend
 from tests.tls.certificates import client_config
@@ -48,6 +49,10 @@ def test_a_server_that_closes_gets_its_code_back() raises:
     on_each_backend(_closing_server)
 
 
+def test_a_loop_that_is_the_last_use_of_a_client_receives_all() raises:
+    on_each_backend(_loop_as_the_last_use)
+
+
 def test_a_server_that_hangs_up_leaves_1006() raises:
     on_each_backend(_hanging_up)
 
@@ -58,6 +63,10 @@ def test_a_lost_connection_is_closed_without_an_error() raises:
 
 def test_a_server_that_answers_no_close_holds_the_client_for_a_time() raises:
     on_each_backend(_no_close)
+
+
+def test_a_server_that_feeds_on_holds_the_client_no_longer() raises:
+    on_each_backend(_feeding_server)
 
 
 def test_a_silent_server_is_asked_and_then_given_up() raises:
@@ -249,6 +258,20 @@ def _closing_server() raises:
     assert_equal(stand^.seen(), "8:2 (1001)")
 
 
+def _loop_as_the_last_use() raises:
+    var first = server_frame(0x81, "one")
+    first.extend(Span(server_frame(0x81, "two")))
+    first.extend(Span(close_frame(1000)))
+    var stand = StandIn(String(ACCEPTED, "\r\n"), first^)
+    var ws = WsClient.connect(stand.url())
+    var texts = String()
+    # The client lives until the loop ends, although no later line names it.
+    for message in ws:
+        texts += String(message.as_text())
+    assert_equal(texts, "onetwo")
+    assert_equal(stand^.seen(), "8:2 (1000)")
+
+
 def _hanging_up() raises:
     var stand = _accepting(Behavior.HANG_UP)
     var ws = WsClient.connect(stand.url())
@@ -280,6 +303,18 @@ def _no_close() raises:
     assert_equal(ws.close_code().value(), 1000)
     _ = ws^
     assert_equal(stand^.seen(), "8:2 (1000)")
+
+
+def _feeding_server() raises:
+    var stand = _accepting(Behavior.FEED)
+    var ws = WsClient.connect(stand.url(), WsClientConfig(close_timeout_ms=100))
+    var began_ms = fresh_now_ms()
+    with deadline_in(5_000):
+        ws.close()
+    assert_true(fresh_now_ms() - began_ms < 2_000)
+    assert_equal(ws.close_code().value(), 1000)
+    _ = ws^
+    assert_equal(stand^.seen(), " 8:2 (1000)")
 
 
 def _silence() raises:
