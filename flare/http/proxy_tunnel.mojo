@@ -9,7 +9,7 @@ client only, so that the proxy can add a Close between two frames when it stops.
 
 from std.memory import ArcPointer
 
-from flare.core import PointerTo, heap_create, heap_destroy
+from flare.core import Erased, PointerTo, heap_create, heap_destroy
 from flare.net import NetError
 from flare.proto.ws import (
     WsCloseCode,
@@ -23,7 +23,7 @@ from flare.runtime.task import JoinHandle, spawn
 from .client.requests import end_upgrade, end_upgrade_sending
 from .client.transport.clock import now
 from .client.upgrade.upgrade_state import ClientUpgrade
-from .exchange import STOPPING
+from .exchange import STOPPING, UpgradedProtocol
 from .upgraded_stream import UpgradedStream
 
 comptime TUNNEL_IDLE_TIMEOUT_MS = 300_000
@@ -39,6 +39,8 @@ comptime _CODE_OCTETS = 2
 struct _TunnelState(Movable):
     var upgrade: ClientUpgrade
     var upstream: UpgradedStream
+    # Of the connection to the client, once it is upgraded.
+    var client: Optional[UpgradedStream]
     var idle_timeout_ms: Int
     # When an octet last passed, in either direction.
     var passed_ms: Int
@@ -55,6 +57,7 @@ struct _TunnelState(Movable):
     def __init__(out self, upgrade: ClientUpgrade, idle_timeout_ms: Int):
         self.upgrade = upgrade
         self.upstream = UpgradedStream(unsafe_exchange=upgrade[].exchange)
+        self.client = None
         self.idle_timeout_ms = idle_timeout_ms
         self.passed_ms = now()
         self.place = WsFramePlace()
@@ -100,7 +103,7 @@ def carry_tunnel(tunnel: ArcPointer[Tunnel], client: UpgradedStream) raises:
         The error of a connection that broke. The caller resets the other one.
     """
     var carrying = _Carrying(tunnel[]._state)
-    carrying.await_octets_for(carrying.state[].idle_timeout_ms, client)
+    carrying.begin(client)
 
     def carry_up() raises {var tunnel, var carrying, var client}:
         # The tunnel lives as long as this fiber.
@@ -112,6 +115,7 @@ def carry_tunnel(tunnel: ArcPointer[Tunnel], client: UpgradedStream) raises:
         carrying.carry_down(client)
     finally:
         carrying.end()
+        carrying.forget(client)
         other.cancel()
         _await(other^)
 
@@ -129,6 +133,27 @@ def _await(var fiber: JoinHandle[NoneType]):
 struct _Carrying(TrivialRegisterPassable):
     var state: PointerTo[_TunnelState]
 
+    def begin(self, client: UpgradedStream) raises:
+        self.state[].client = client
+        self.await_octets_for(self.state[].idle_timeout_ms)
+        client.unsafe_set_protocol(
+            UpgradedProtocol(
+                self.state.unsafe_bitcast[NoneType](),
+                _ignore,
+                _ignore,
+                _on_stop,
+                _ignore,
+            )
+        )
+
+    @no_inline
+    def forget(self, client: UpgradedStream):
+        try:
+            client.unsafe_set_protocol(None)
+        except:
+            # The connection to the client has ended.
+            return
+
     def end(self):
         # Wakes a fiber that waits for the server.
         if not self.state[].is_over:
@@ -140,8 +165,8 @@ struct _Carrying(TrivialRegisterPassable):
             self.state[].failure = Error(cause)
             self.end()
 
-    def await_octets_for(self, timeout_ms: Int, client: UpgradedStream) raises:
-        client.set_read_timeout_ms(timeout_ms)
+    def await_octets_for(self, timeout_ms: Int) raises:
+        self.state[].client.value().set_read_timeout_ms(timeout_ms)
         self.state[].upstream.set_read_timeout_ms(timeout_ms)
 
     def carry_down(self, client: UpgradedStream) raises:
@@ -154,7 +179,7 @@ struct _Carrying(TrivialRegisterPassable):
             except e:
                 if self.has_ended_well():
                     return
-                if not self.goes_on(e, client):
+                if not self.goes_on(e):
                     raise self.cause_of(e)
 
     def carry_up(self, client: UpgradedStream):
@@ -165,61 +190,81 @@ struct _Carrying(TrivialRegisterPassable):
                 if self.state[].is_over:
                     return
                 if count == 0:
-                    self.end_up(upstream)
+                    # The server reads the end, and answers it with its own.
+                    end_upgrade_sending(self.state[].upgrade)
+                    if not self.state[].is_over:
+                        self.close_soon()
                     return
-                _move(client, upstream)
-                self.state[].passed_ms = now()
+                self.pass_up(client, upstream)
             except e:
-                if not self.goes_on(e, client):
+                if not self.goes_on(e):
                     self.fail(e)
                     return
         self.end()
 
-    def end_up(self, upstream: UpgradedStream) raises:
-        # The server reads the end, and answers it with its own.
-        end_upgrade_sending(self.state[].upgrade)
-        if self.state[].is_over:
-            return
-        self.state[].closes_at_ms = now() + _CLOSE_MS
-        upstream.set_read_timeout_ms(_CLOSE_MS)
+    def pass_up(self, client: UpgradedStream, upstream: UpgradedStream) raises:
+        var room = upstream.unsafe_await_room(len(client.unsafe_received()))
+        # The wait may have moved them.
+        var octets = client.unsafe_received()
+        var count = min(len(octets), room.octets)
+        room.output[].append(octets[:count])
+        client.consume_octets(count)
+        upstream.announce_output()
+        # Raises if they could not be sent.
+        _ = upstream.unsafe_room()
+        self.state[].passed_ms = now()
 
     def pass_down(
         self, upstream: UpgradedStream, client: UpgradedStream
     ) raises:
-        var room = client.unsafe_await_room(len(upstream.unsafe_received()))
-        # The wait may have moved them, and another fiber may have spoken.
         var octets = upstream.unsafe_received()
-        _ = self.says_close(client)
-        if self.state[].has_said_close:
-            # The client expects nothing more.
-            upstream.consume_octets(len(octets))
-            return
-        var count = min(len(octets), room.octets)
+        if not self.state[].has_said_close:
+            var room = client.unsafe_await_room(len(octets))
+            # The wait may have moved them, and the proxy may have said its
+            # Close.
+            octets = upstream.unsafe_received()
+            if not self.state[].has_said_close:
+                octets = octets[: min(len(octets), room.octets)]
+                octets = octets[: self.octets_to_pass(octets)]
+                room.output[].append(octets)
+                client.announce_output()
+                self.state[].passed_ms = now()
+        # After the Close, the client expects nothing more.
+        upstream.consume_octets(len(octets))
         if self.state[].is_going_away:
-            count = self.state[].place.advance(octets[:count])
-        else:
-            self.state[].place.advance_over(octets[:count])
-        room.output[].append(octets[:count])
-        upstream.consume_octets(count)
-        client.announce_output()
-        self.state[].passed_ms = now()
+            self.say_close()
 
-    def says_close(self, client: UpgradedStream) raises -> Bool:
+    def octets_to_pass(self, octets: Span[UInt8, _]) -> Int:
         ref s = self.state[]
-        if (
-            not s.is_going_away
-            or s.has_said_close
-            or s.place.has_closed()
-            or not s.place.is_between_frames()
-        ):
-            return False
-        var output = client.unsafe_room().output
-        write_frame_head(WsFrameHead(WsOpcode.CLOSE, _CODE_OCTETS), output)
-        output[].append_octet(UInt8(WsCloseCode.GOING_AWAY >> 8))
-        output[].append_octet(UInt8(WsCloseCode.GOING_AWAY & 255))
-        s.has_said_close = True
-        client.announce_output()
-        return True
+        if s.is_going_away:
+            return s.place.advance(octets)
+        s.place.advance_over(octets)
+        return len(octets)
+
+    def go_away(self) raises:
+        # It does not wait: the loop calls it too.
+        self.state[].is_going_away = True
+        self.say_close()
+
+    def say_close(self) raises:
+        # Within a frame, the Close follows the frame.
+        ref s = self.state[]
+        if s.has_said_close or not s.place.is_between_frames():
+            return
+        if not s.place.has_closed():
+            var output = s.client.value().unsafe_room().output
+            write_frame_head(WsFrameHead(WsOpcode.CLOSE, _CODE_OCTETS), output)
+            output[].append_octet(UInt8(WsCloseCode.GOING_AWAY >> 8))
+            output[].append_octet(UInt8(WsCloseCode.GOING_AWAY & 255))
+            s.has_said_close = True
+            s.client.value().announce_output()
+        self.close_soon()
+
+    def close_soon(self) raises:
+        ref s = self.state[]
+        if not s.closes_at_ms:
+            s.closes_at_ms = now() + _CLOSE_MS
+            self.await_octets_for(_CLOSE_MS)
 
     def is_late(self) -> Bool:
         ref s = self.state[]
@@ -235,51 +280,46 @@ struct _Carrying(TrivialRegisterPassable):
         return Error(error)
 
     @no_inline
-    def goes_on(self, error: Error, client: UpgradedStream) -> Bool:
+    def goes_on(self, error: Error) -> Bool:
         """Returns whether an error is only a reason to look at the time."""
         if self.state[].is_over:
             return False
         try:
             if String(error).startswith(STOPPING):
-                self.go_away(client)
+                self.go_away()
                 return True
             var net = NetError.of(error)
             if not net or net.value().kind != NetError.TIMEOUT:
                 return False
             if net.value().operation != "read":
                 return False
-            self.look_at_time(client)
+            self.look_at_time()
             return True
         except:
             return False
 
-    def look_at_time(self, client: UpgradedStream) raises:
+    def look_at_time(self) raises:
         ref s = self.state[]
-        var left_ms: Int
+        if not s.closes_at_ms and now() - s.passed_ms >= s.idle_timeout_ms:
+            # Within a frame, no Close can be said.
+            self.go_away()
+            self.close_soon()
+            return
+        # The other direction may be alive.
+        var left_ms = s.passed_ms + s.idle_timeout_ms - now()
         if s.closes_at_ms:
             left_ms = s.closes_at_ms.value() - now()
-        else:
-            # The other direction may be alive.
-            left_ms = s.passed_ms + s.idle_timeout_ms - now()
-            if left_ms <= 0:
-                self.go_away(client)
-                return
-        self.await_octets_for(max(left_ms, 1), client)
-
-    def go_away(self, client: UpgradedStream) raises:
-        ref s = self.state[]
-        s.is_going_away = True
-        if not s.closes_at_ms:
-            s.closes_at_ms = now() + _CLOSE_MS
-        _ = self.says_close(client)
-        self.await_octets_for(_CLOSE_MS, client)
+        self.await_octets_for(max(left_ms, 1))
 
 
-def _move(source: UpgradedStream, target: UpgradedStream) raises:
-    var room = target.unsafe_await_room(len(source.unsafe_received()))
-    # The wait may have moved them.
-    var octets = source.unsafe_received()
-    var count = min(len(octets), room.octets)
-    room.output[].append(octets[:count])
-    source.consume_octets(count)
-    target.announce_output()
+def _on_stop(state: Erased):
+    var carrying = _Carrying(state.unsafe_bitcast[_TunnelState]())
+    try:
+        carrying.go_away()
+    except:
+        # A fiber that waits for the client gets the same error.
+        return
+
+
+def _ignore(state: Erased):
+    pass

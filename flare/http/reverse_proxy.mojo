@@ -43,6 +43,7 @@ comptime _IDLE_CONNECTIONS_MAX = 256
 
 comptime _BAD_REQUEST = 400
 comptime _NOT_IMPLEMENTED = 501
+comptime _MS_MAX = 1 << 40
 comptime _FORWARDS_MAX = 1_000_000
 comptime _BAD_GATEWAY = 502
 comptime _GATEWAY_TIMEOUT = 504
@@ -124,17 +125,17 @@ struct ReverseProxy(Handler):
             fields_kept: Names of `FIELDS_DROPPED` to forward, for example
                 because a network in front of the proxy sets them.
             tunnel_idle_timeout_ms: How long both ends of a WebSocket may be
-                silent, at least 1. By default five minutes: endpoints that
+                silent, 1 to 2^40. By default five minutes: endpoints that
                 probe each other do so several times a minute.
 
         Raises:
             Error: `client.bad_url prepare` or `client.bad_config prepare`.
         """
-        if tunnel_idle_timeout_ms < 1:
+        if not 1 <= tunnel_idle_timeout_ms <= _MS_MAX:
             raise raised(
                 ClientError.BAD_CONFIG,
                 Phase.PREPARE,
-                "tunnel_idle_timeout_ms is below 1",
+                "tunnel_idle_timeout_ms not in 1..2^40",
             )
         self._tunnel_idle_timeout_ms = tunnel_idle_timeout_ms
         config.redirects_max = 0
@@ -374,6 +375,9 @@ def _answer_upgrade(
         # The refusal is a response like any other.
         return _answer(upstream)
     ref received = upstream[].headers()
+    if upstream[].version().minor == 0:
+        # HTTP/1.0 knows no 101.
+        return Response(_BAD_GATEWAY)
     var chosen = 0
     for protocol in received.values("Upgrade"):
         if not equals_ignoring_case(protocol.as_bytes(), _WEBSOCKET.as_bytes()):

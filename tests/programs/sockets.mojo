@@ -8,6 +8,7 @@ printed.
 from std.sys import argv
 
 from flare.http import (
+    ClientConfig,
     Handler,
     HttpServer,
     Listener,
@@ -210,8 +211,13 @@ def _routes(
     router.get("/", home)
     router.get("/statistics", Statistics(handle.copy(), sockets.hub))
     if upstream.byte_length() > 0:
+        var config = ClientConfig()
+        if _has("--short"):
+            config.timeouts.write_ms = 1_000
         var idle_ms = 1_000 if _has("--short") else 60_000
-        var proxy = ReverseProxy(upstream, tunnel_idle_timeout_ms=idle_ms)
+        var proxy = ReverseProxy(
+            upstream, config=config^, tunnel_idle_timeout_ms=idle_ms
+        )
         router.get("/*path", proxy.copy())
         router.post("/*path", proxy^)
         return router^

@@ -57,6 +57,24 @@ def sent_by_server(first, payload):
     return struct.pack(">BB", first, len(payload)) + payload
 
 
+def begin(case, port, listener, request=None):
+    """Sends a request to a proxy; gives its end, that of the server behind,
+    and the head that arrives there."""
+    client = WsClient.__new__(WsClient)
+    Client.__init__(client, port)
+    case.addCleanup(client.close)
+    client.send(request or handshake())
+    behind, _ = listener.accept()
+    case.addCleanup(behind.close)
+    behind.settimeout(5)
+    head = b""
+    while b"\r\n\r\n" not in head:
+        piece = behind.recv(1 << 16)
+        case.assertTrue(piece)
+        head += piece
+    return client, behind, head
+
+
 class BeforeFlare(WithSubject):
     """Has a server of flare behind the proxy."""
 
@@ -222,7 +240,7 @@ class Idle:
         self.check_time(started, 5)
         self.await_none_behind()
 
-    def test_octets_in_one_direction_are_a_sign_of_life(self):
+    def test_octets_of_the_client_are_a_sign_of_life(self):
         client = self.open()
         for _ in range(8):
             client.send_frame(PONG, b"")
@@ -233,17 +251,25 @@ class Idle:
         client.expect(CLOSE, struct.pack(">H", 1000))
 
 
-class Stopping:
-    def test_each_socket_gets_1001_and_so_does_the_server_behind(self):
+class Case:
+    def before_flare(self):
+        """Starts a server of flare, and a proxy before it."""
         behind = Subject(self.backend, source=SOURCE)
         self.addCleanup(behind.stop)
+        return behind, self.before(behind.port)
+
+    def before(self, port):
+        """Starts a proxy before a port."""
         proxy = Subject(
-            self.backend,
-            "--upstream",
-            f"http://127.0.0.1:{behind.port}",
-            source=SOURCE,
+            self.backend, "--upstream", f"http://127.0.0.1:{port}", source=SOURCE
         )
         self.addCleanup(proxy.stop)
+        return proxy
+
+
+class Stopping(Case):
+    def test_each_socket_gets_1001_and_so_does_the_server_behind(self):
+        behind, proxy = self.before_flare()
         clients = []
         for i in range(200):
             client = WsClient(proxy.port, "/flood" if i % 20 == 0 else "/echo")
@@ -266,16 +292,8 @@ class Stopping:
         self.assertEqual(found["closed_1001"] + found["closed_1000"], 200)
         self.assertGreaterEqual(found["closed_1001"], 190)
 
-    def test_a_server_behind_that_dies_resets_the_client(self):
-        behind = Subject(self.backend, source=SOURCE)
-        self.addCleanup(behind.stop)
-        proxy = Subject(
-            self.backend,
-            "--upstream",
-            f"http://127.0.0.1:{behind.port}",
-            source=SOURCE,
-        )
-        self.addCleanup(proxy.stop)
+    def test_a_server_behind_that_dies_ends_the_client(self):
+        behind, proxy = self.before_flare()
         client = WsClient(proxy.port)
         self.addCleanup(client.close)
         client.send_frame(TEXT, b"x")
@@ -296,6 +314,7 @@ class Odd(WithSubject):
     """Has a server behind the proxy that the test plays."""
 
     source = SOURCE
+    more = ()
 
     @classmethod
     def setUpClass(cls):
@@ -303,24 +322,12 @@ class Odd(WithSubject):
         cls.addClassCleanup(cls.listener.close)
         cls.listener.settimeout(5)
         port = cls.listener.getsockname()[1]
-        cls.options = ("--upstream", f"http://127.0.0.1:{port}")
+        cls.options = ("--upstream", f"http://127.0.0.1:{port}", *cls.more)
         super().setUpClass()
 
     def begin(self, request=None):
         """Sends a request; gives both ends, and the head that arrives."""
-        client = WsClient.__new__(WsClient)
-        Client.__init__(client, self.subject.port)
-        self.addCleanup(client.close)
-        client.send(request or handshake())
-        behind, _ = self.listener.accept()
-        self.addCleanup(behind.close)
-        behind.settimeout(5)
-        head = b""
-        while b"\r\n\r\n" not in head:
-            piece = behind.recv(1 << 16)
-            self.assertTrue(piece)
-            head += piece
-        return client, behind, head
+        return begin(self, self.subject.port, self.listener, request)
 
     def switched(self):
         """Opens a socket; gives both ends."""
@@ -362,6 +369,11 @@ class Unruly:
         behind.sendall(SWITCHED)
         self.assertEqual(client.answer().status, 502)
         self.assertEqual(behind.recv(1), b"")
+
+    def test_a_101_of_an_older_version_is_a_bad_gateway(self):
+        client, behind, _ = self.begin()
+        behind.sendall(SWITCHED.replace(b"HTTP/1.1", b"HTTP/1.0"))
+        self.assertEqual(client.answer().status, 502)
 
     def test_a_101_to_another_protocol_is_a_bad_gateway(self):
         for line in (
@@ -434,7 +446,7 @@ class Unruly:
     def test_a_server_that_reads_nothing_stops_the_client(self):
         client, behind = self.switched()
         before = self.subject.resident_octets()
-        octets = frame(BINARY, bytes(1 << 16))
+        octets = frame(BINARY, bytes(i & 0xFF for i in range(1 << 16)))
         taken = client.push(octets, 2 * UNREAD_OCTETS_MAX)
         self.assertLess(taken, UNREAD_OCTETS_MAX)
         self.assertLess(
@@ -443,12 +455,15 @@ class Unruly:
         # The other direction goes on.
         behind.sendall(sent_by_server(TEXT, b"hello"))
         client.expect(TEXT, b"hello")
+        # What was taken arrives, in order.
+        found = b""
+        while len(found) < taken:
+            found += behind.recv(1 << 18)
+        whole, rest = divmod(taken, len(octets))
+        self.assertEqual(found, whole * octets + octets[:rest])
         client.reset()
-        left = taken
         with contextlib.suppress(ConnectionResetError):
-            while piece := behind.recv(1 << 18):
-                left -= len(piece)
-        self.assertGreaterEqual(left, 0)
+            self.assertEqual(behind.recv(1), b"")
 
     def test_a_server_that_never_ends_has_five_seconds(self):
         client, behind = self.switched()
@@ -464,38 +479,62 @@ class Unruly:
         self.check_time(started, 5)
 
 
-class Mid:
+class Deaf:
+    more = ("--short",)
+
+    def test_a_server_that_takes_no_octets_for_long_loses_the_client(self):
+        client, behind = self.switched()
+        octets = frame(BINARY, bytes(1 << 16))
+        client.push(octets, 2 * UNREAD_OCTETS_MAX, seconds=0.3)
+        # Its messages are no sign that it reads.
+        with self.assertRaises((ConnectionResetError, BrokenPipeError)):
+            for _ in range(100):
+                behind.sendall(sent_by_server(TEXT, b"news"))
+                client.expect(TEXT, b"news")
+                time.sleep(0.05)
+
+
+class Mid(Case):
     def test_a_close_stands_between_two_frames(self):
         whole = sent_by_server(TEXT, b"a whole frame")
         for cut in range(1, len(whole), 4):
-            with self.subTest(cut=cut):
-                self.stop_within(whole, cut)
+            # A second frame comes too late.
+            for more in (b"", whole):
+                with self.subTest(cut=cut, more=more):
+                    self.stop_within(whole, cut, more)
 
-    def stop_within(self, whole, cut):
-        listener = socket.create_server(("127.0.0.1", 0))
-        self.addCleanup(listener.close)
-        listener.settimeout(5)
-        port = listener.getsockname()[1]
-        proxy = Subject(
-            self.backend, "--upstream", f"http://127.0.0.1:{port}", source=SOURCE
-        )
-        self.addCleanup(proxy.stop)
-        client = WsClient.__new__(WsClient)
-        Client.__init__(client, proxy.port)
-        self.addCleanup(client.close)
-        client.send(handshake())
-        behind, _ = listener.accept()
-        self.addCleanup(behind.close)
-        behind.settimeout(5)
-        behind.recv(1 << 16)
-        behind.sendall(SWITCHED + whole[:cut])
-        self.assertEqual(client.head().status, 101)
+    def stop_within(self, whole, cut, more):
+        proxy, client, behind = self.switched(whole[:cut])
         client.await_octets()
         proxy.process.send_signal(signal.SIGTERM)
         time.sleep(0.2)
-        # The second frame comes too late.
-        behind.sendall(whole[cut:] + whole)
+        behind.sendall(whole[cut:] + more)
         client.expect(TEXT, b"a whole frame")
+        self.expect_going_away(proxy, client, behind)
+
+    def test_a_stop_is_told_beside_a_server_that_reads_nothing(self):
+        proxy, client, behind = self.switched()
+        octets = frame(BINARY, bytes(1 << 16))
+        client.push(octets, 2 * UNREAD_OCTETS_MAX)
+        proxy.process.send_signal(signal.SIGTERM)
+        started = time.monotonic()
+        client.expect(CLOSE, struct.pack(">H", 1001))
+        self.assertLess(time.monotonic() - started, 1)
+        client.reset()
+        self.assertEqual(proxy.process.wait(8), 0)
+
+    def switched(self, more=b""):
+        """Opens a socket, behind whose 101 octets come; gives all ends."""
+        listener = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(listener.close)
+        listener.settimeout(5)
+        proxy = self.before(listener.getsockname()[1])
+        client, behind, _ = begin(self, proxy.port, listener)
+        behind.sendall(SWITCHED + more)
+        self.assertEqual(client.head().status, 101)
+        return proxy, client, behind
+
+    def expect_going_away(self, proxy, client, behind):
         client.expect(CLOSE, struct.pack(">H", 1001))
         client.send(close_frame(1001))
         self.assertEqual(behind.recv(100), close_frame(1001))
@@ -508,6 +547,7 @@ class Mid:
 on_each_backend(Passing, BeforeFlare)
 on_each_backend(Idle, BeforeFlare)
 on_each_backend(Unruly, Odd)
+on_each_backend(Deaf, Odd)
 on_each_backend(Stopping, unittest.TestCase)
 on_each_backend(Mid, unittest.TestCase)
 

@@ -184,7 +184,8 @@ def _taken() -> Exchange:
 
 
 def _give_back(exchange: Exchange):
-    exchange[].gathered.clear()
+    # The head of a response may be long, and the block may lie for long.
+    exchange[].gathered = Buffer()
     var recycler = thread_recycler()
     if not recycler or not recycler.value().give(
         BlockKind.UPGRADE, exchange.unsafe_bitcast[NoneType](), _destroy
