@@ -4,11 +4,13 @@ Invariant: in any pieces, a machine reports the messages, pings, pongs and the
 Close that another machine wrote. Any octets yield the events and the error that
 a naive reader of the whole stream finds, the data that arrived are reported at
 once, and no octet is looked at more than a few times. The short way of messages
-changes nothing of that.
+changes nothing of that. `WsFramePlace` finds the borders of all frames, in any
+pieces.
 """
 
 from flare.proto.ws import (
     WsFrameHead,
+    WsFramePlace,
     WsOpcode,
     WsRole,
 )
@@ -68,6 +70,7 @@ def fuzz_ws_machine(mut random: Random, mut histogram: Histogram) raises:
     for takes_short in [False, True]:
         _compare(stream, octets, [], reference, takes_short)
         var cuts = cuts_of(octets, random)
+        _follow(octets, cuts)
         _compare(stream, octets, cuts, reference, takes_short)
     if random.chance(10):
         var every = List[Int]()
@@ -80,6 +83,46 @@ def fuzz_ws_machine(mut random: Random, mut histogram: Histogram) raises:
         histogram.count_whole("closed")
     else:
         histogram.count_whole("open")
+
+
+def _follow(octets: List[UInt8], cuts: List[Int]) raises:
+    """Compares the borders that `WsFramePlace` finds with those of all octets.
+    """
+    var found = List[Int]()
+    var place = WsFramePlace()
+    var at = 0
+    for i in range(len(cuts) + 1):
+        var end = cuts[i] if i < len(cuts) else len(octets)
+        while at < end:
+            at += place.advance(Span(octets)[at:end])
+            if place.is_between_frames():
+                found.append(at)
+    var ends = _ends_of(octets)
+    if found != ends:
+        raise Error("borders at ", String(found), " and not ", String(ends))
+
+
+def _ends_of(octets: List[UInt8]) -> List[Int]:
+    var ends = List[Int]()
+    var at = 0
+    while at + 2 <= len(octets):
+        var second = Int(octets[at + 1])
+        var extended = 0
+        if second & 127 >= 126:
+            extended = 2 if second & 127 == 126 else 8
+        var start = at + 2 + extended + (4 if second >= 128 else 0)
+        if start > len(octets):
+            break
+        var length = UInt64(second & 127)
+        if extended > 0:
+            length = 0
+            for i in range(extended):
+                length = length << 8 | UInt64(octets[at + 2 + i])
+        if length > UInt64(len(octets) - start):
+            break
+        at = start + Int(length)
+        ends.append(at)
+    return ends^
 
 
 def main() raises:

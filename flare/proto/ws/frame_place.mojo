@@ -16,6 +16,7 @@ struct WsFramePlace(TrivialRegisterPassable):
     """
 
     var _header_octets: Int
+    # Known after the second octet; at least 2 before.
     var _header_length: Int
     var _second: UInt8
     var _length: UInt64
@@ -24,7 +25,7 @@ struct WsFramePlace(TrivialRegisterPassable):
     def __init__(out self):
         """Creates the place before the first frame."""
         self._header_octets = 0
-        self._header_length = 0
+        self._header_length = 2
         self._second = 0
         self._length = 0
         self._has_closed = False
@@ -57,13 +58,11 @@ struct WsFramePlace(TrivialRegisterPassable):
             How many of them belong to the frame.
         """
         var at = 0
-        while at < len(octets) and (
-            self._header_octets < 2 or self._header_octets < self._header_length
-        ):
+        while self._is_in_header():
+            if at == len(octets):
+                return at
             self._take_header(octets[at])
             at += 1
-        if self._header_octets < 2 or self._header_octets < self._header_length:
-            return at
         var count = min(self._length, UInt64(len(octets) - at))
         self._length -= count
         if self._length == 0:
@@ -80,9 +79,12 @@ struct WsFramePlace(TrivialRegisterPassable):
         while at < len(octets):
             at += self.advance(octets[at:])
 
+    @always_inline
+    def _is_in_header(self) -> Bool:
+        return self._header_octets < self._header_length
+
     def _take_header(mut self, octet: UInt8):
         if self._header_octets == 0:
-            self._length = 0
             self._has_closed |= octet & 15 == WsOpcode.CLOSE
         elif self._header_octets == 1:
             self._second = octet
