@@ -38,23 +38,20 @@ from flare.proto.ws import (
     WsClientAgreement,
     WsClientOffer,
     WsOpcode,
-    WsRole,
     client_key,
 )
 from flare.proto.ws.frame_header import read_frame_header
 from flare.runtime.backends.simulated_network import Peer
 from flare.tls import TlsMachine
 from flare.unix import PeerCredentials
-from flare.ws import WsClientConfig, WsCompression, WsConnection, WsError, WsHub
-from flare.ws.between_reads import protocol_of
-from flare.ws.message_deflate import AgreedDeflate
-from flare.ws.socket_state import (
-    Socket,
-    WsAgreement,
-    WsBroadcast,
-    WsSocketState,
-    machine_of,
+from flare.ws import WsClientConfig, WsCompression, WsConnection, WsError
+from flare.ws.client_socket import (
+    begin_client_socket,
+    check_response,
+    client_deflate,
 )
+from flare.ws.message_deflate import AgreedDeflate
+from flare.ws.socket_state import Socket, machine_of
 
 from .simulated_server import Keepsake, SimulatedServer
 
@@ -296,20 +293,9 @@ struct WebSocketEnd(TrivialRegisterPassable):
                 raise Error(WsError(WsError.HANDSHAKE, text^, status=status))
         finally:
             heap_destroy(machine.state)
-        ref x = self.state[].exchange[]
-        var window = x.window()
-        try:
-            var agreement = offer.check_response(x.head, window)
-            self._consume(len(window))
-            return agreement^
-        except e:
-            raise Error(
-                WsError(
-                    WsError.HANDSHAKE,
-                    String(e.reason),
-                    status=Status.SWITCHING_PROTOCOLS,
-                )
-            )
+        var agreement = check_response(offer, self.state[].exchange)
+        self._consume(len(self.state[].exchange[].window()))
+        return agreement^
 
     def _send_request(
         self, machine: H1Machine, target: StringSlice, fields: HeaderMap
@@ -383,25 +369,13 @@ struct WebSocketEnd(TrivialRegisterPassable):
         x.request_id = 1
         x.stream.status = Status.SWITCHING_PROTOCOLS
         x.stream.is_open = True
-        if agreement.deflate:
-            s.deflate = AgreedDeflate(
-                WsRole.CLIENT,
-                agreement.deflate.value(),
-                config.compression,
-                message_octets_max=config.limits.max_message_size,
-            )
-        var stream = UpgradedStream(unsafe_exchange=s.exchange)
-        var socket = heap_create(
-            WsSocketState(
-                WsRole.CLIENT,
-                stream,
-                config.limits,
-                WsAgreement(agreement.protocol.copy(), s.deflate.handle()),
-                WsBroadcast(WsHub(), None),
-            )
+        s.deflate = client_deflate(agreement, config)
+        s.socket = begin_client_socket(
+            UpgradedStream(unsafe_exchange=s.exchange),
+            agreement,
+            config,
+            s.deflate.handle(),
         )
-        s.socket = socket
-        stream.unsafe_set_protocol(protocol_of(socket))
 
     def _output(self) -> PointerTo[Buffer]:
         return Pointer(to=self.state[].sent).unsafe_origin_cast[

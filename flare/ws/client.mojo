@@ -1,30 +1,23 @@
 """Connects to WebSockets."""
 
-from flare.core import heap_create, heap_destroy
+from flare.core import heap_destroy
 from flare.http.client.client import HttpClient
 from flare.http.client.requests import await_upgrade_end, end_upgrade
 from flare.http.client.upgrade.upgrade_state import ClientUpgrade
 from flare.http.upgraded_stream import UpgradedStream
 from flare.json import ToJson
-from flare.proto.ws import WsCloseCode, WsRole
+from flare.proto.ws import WsCloseCode
 from flare.tls import TlsConfig
 
-from .between_reads import protocol_of
 from .client_config import WsClientConfig
 from .client_handshake import AcceptedUpgrade, request_websocket
+from .client_socket import begin_client_socket, client_deflate
 from .connection import WsConnection
 from .frame import WsFrame
-from .hub import WsHub
 from .message import WsMessage
 from .message_deflate import AgreedDeflate
 from .message_writer import WsMessageWriter
-from .socket_state import (
-    Socket,
-    WsAgreement,
-    WsBroadcast,
-    WsSocketState,
-    fresh_now_ms,
-)
+from .socket_state import Socket, fresh_now_ms
 
 
 struct WsClient(Movable):
@@ -68,26 +61,10 @@ struct WsClient(Movable):
         self._stream = UpgradedStream(
             unsafe_exchange=accepted.upgrade[].exchange
         )
-        self._deflate = AgreedDeflate()
-        if accepted.agreement.deflate:
-            self._deflate = AgreedDeflate(
-                WsRole.CLIENT,
-                accepted.agreement.deflate.value(),
-                config.compression,
-                message_octets_max=config.limits.max_message_size,
-            )
-        self._socket = heap_create(
-            WsSocketState(
-                WsRole.CLIENT,
-                self._stream,
-                config.limits,
-                WsAgreement(
-                    accepted.agreement.protocol.copy(), self._deflate.handle()
-                ),
-                WsBroadcast(WsHub(), None),
-            )
+        self._deflate = client_deflate(accepted.agreement, config)
+        self._socket = begin_client_socket(
+            self._stream, accepted.agreement, config, self._deflate.handle()
         )
-        self._stream.unsafe_set_protocol(protocol_of(self._socket))
 
     def __deinit__(deinit self):
         """Closes the connection without waiting. Fibers that wait on it get an

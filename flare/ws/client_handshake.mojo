@@ -19,6 +19,7 @@ from flare.sys.random import fill_random
 from flare.tls import TlsError
 
 from .client_config import WsClientConfig
+from .client_socket import check_response
 from .error import WsError
 
 comptime _NONCE_OCTETS = 16
@@ -107,7 +108,9 @@ def request_websocket(
                     status=upgrade[].status,
                 )
             )
-        return AcceptedUpgrade(upgrade, _checked(offer, upgrade))
+        return AcceptedUpgrade(
+            upgrade, check_response(offer, upgrade[].exchange)
+        )
     except e:
         end_upgrade(upgrade)
         raise e^
@@ -125,22 +128,6 @@ def _upgrade(
         )
     except e:
         raise _unwrapped(e)
-
-
-def _checked(
-    offer: WsClientOffer, upgrade: ClientUpgrade
-) raises -> WsClientAgreement:
-    ref x = upgrade[].exchange[]
-    try:
-        return offer.check_response(x.head, x.window())
-    except e:
-        raise Error(
-            WsError(
-                WsError.HANDSHAKE,
-                String(e.reason),
-                status=_SWITCHING_PROTOCOLS,
-            )
-        )
 
 
 def _unwrapped(error: Error) -> Error:
