@@ -250,7 +250,7 @@ def _verdict_on(answer: String, offer: DeflateParameters) raises -> String:
     fields.append(_FIELD, answer)
     var agreed: String
     try:
-        agreed = String(read_deflate_response(fields.view(), offer).value())
+        agreed = String(read_deflate_response(fields.view(), [offer]).value())
     except e:
         agreed = String(e)
     return agreed^

@@ -292,11 +292,11 @@ def _check_client(
 
 
 def _offer(request: Request, key: String) -> WsClientOffer:
-    var deflate = Optional[DeflateParameters](None)
+    var deflate = List[DeflateParameters]()
     if request.has_deflate:
-        deflate = DeflateParameters(client_window_bits=None)
+        deflate.append(DeflateParameters(client_window_bits=None))
     return WsClientOffer(
-        key, protocols=request.protocols.copy(), deflate=deflate
+        key, protocols=request.protocols.copy(), deflate=deflate^
     )
 
 

@@ -194,7 +194,7 @@ struct WebSocketEnd(TrivialRegisterPassable):
         var offer = WsClientOffer(
             client_key(_NONCE.as_bytes()),
             protocols=request.protocols.copy(),
-            deflate=request.compression.offer(),
+            deflate=request.compression.offers(),
         )
         try:
             var agreement = end._shake_hands(

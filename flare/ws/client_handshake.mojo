@@ -90,7 +90,7 @@ def request_websocket(
     var offer = WsClientOffer(
         client_key(Span(random)),
         protocols=config.protocols.copy(),
-        deflate=config.compression.offer(),
+        deflate=config.compression.offers(),
     )
     var headers = config.headers.copy()
     for name in materialize[_OWN_FIELDS]():

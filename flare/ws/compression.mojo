@@ -88,19 +88,38 @@ struct WsCompression(Equatable, TrivialRegisterPassable):
             return DeflatePolicy.dedicated(self._window_bits)
         return DeflatePolicy.shared()
 
-    def offer(self) -> Optional[DeflateParameters]:
+    def offers(self) -> List[DeflateParameters]:
         """Returns the parameters that a client now offers.
 
         Returns:
-            The offer; `None` without compression, or without zlib.
+            The offers, the preferred one first; none without compression, or
+            without zlib.
         """
         if self._mode == _OFF or not zlib():
-            return None
-        if self._has_room():
-            return DeflateParameters(server_window_bits=self._window_bits)
-        return DeflateParameters(
-            server_no_context_takeover=True, client_no_context_takeover=True
-        )
+            return []
+        if not self._has_room():
+            return [
+                DeflateParameters(
+                    server_no_context_takeover=True,
+                    client_no_context_takeover=True,
+                )
+            ]
+        if self._window_bits == _WINDOW_BITS_MAX:
+            return [DeflateParameters()]
+        # Some servers cannot limit their window, but can forget it. Then the
+        # client needs no memory to inflate.
+        return [
+            DeflateParameters(server_window_bits=self._window_bits),
+            DeflateParameters(server_no_context_takeover=True),
+        ]
+
+    def window_bits(self) -> Int:
+        """Returns the largest window of a compressor that keeps it.
+
+        Returns:
+            The base-2 logarithm of the number of octets.
+        """
+        return Int(self._window_bits)
 
     def memory_level(self) -> Int:
         """Returns how much memory a compressor takes.

@@ -64,6 +64,9 @@ struct MessageDeflateState(Movable):
         self.window_bits = Int(parameters.compression_bits(role))
         self.peer_window_bits = Int(parameters.compression_bits(peer))
         self.keeps_context = parameters.keeps_context(role)
+        if self.keeps_context or self.window_bits < _SHARED_WINDOW_BITS:
+            # A peer that allows a larger window has no say in this memory.
+            self.window_bits = min(self.window_bits, compression.window_bits())
         self.peer_keeps_context = parameters.keeps_context(peer)
         self.deflater = None
         self.inflater = None

@@ -82,7 +82,7 @@ def test_only_an_offered_extension_is_accepted() raises:
         assert_equal(
             verdict_on(response(String(field, value, "\n")), plain), foreign
         )
-    var offer = WsClientOffer(String(SAMPLE_KEY), deflate=DeflateParameters())
+    var offer = WsClientOffer(String(SAMPLE_KEY), deflate=[DeflateParameters()])
     assert_equal(
         verdict_on(response(String(field, "permessage-deflate\n")), offer),
         "ok, permessage-deflate",
@@ -107,7 +107,10 @@ def test_an_offer_becomes_the_fields_of_a_request() raises:
     var offer = WsClientOffer(
         String(SAMPLE_KEY),
         protocols=["a", "b"],
-        deflate=DeflateParameters(),
+        deflate=[
+            DeflateParameters(),
+            DeflateParameters(server_no_context_takeover=True),
+        ],
     )
     var fields = HeaderMap()
     offer.add_fields(fields)
@@ -118,7 +121,10 @@ def test_an_offer_becomes_the_fields_of_a_request() raises:
     assert_equal(fields.get("Sec-WebSocket-Protocol").value(), "a, b")
     assert_equal(
         fields.get("Sec-WebSocket-Extensions").value(),
-        "permessage-deflate; client_max_window_bits=15",
+        (
+            "permessage-deflate; client_max_window_bits=15, permessage-deflate;"
+            " server_no_context_takeover; client_max_window_bits=15"
+        ),
     )
     fields = HeaderMap()
     WsClientOffer(String(SAMPLE_KEY)).add_fields(fields)

@@ -187,13 +187,13 @@ def test_the_number_of_extensions_is_bounded() raises:
 
 
 def test_a_client_accepts_what_answers_its_offer() raises:
-    _check_response("", DeflateParameters(), "")
+    _check_response("", [DeflateParameters()], "")
     _check_response(
         (
             "; server_no_context_takeover; client_no_context_takeover;"
             " server_max_window_bits=8; client_max_window_bits=8"
         ),
-        DeflateParameters(),
+        [DeflateParameters()],
         (
             "; server_no_context_takeover; client_no_context_takeover;"
             " server_max_window_bits=8; client_max_window_bits=8"
@@ -213,7 +213,7 @@ def test_a_client_accepts_what_answers_its_offer() raises:
     )
     _check_response(
         "; server_no_context_takeover; server_max_window_bits=10",
-        strict,
+        [strict],
         "; server_no_context_takeover; server_max_window_bits=10",
     )
     for answer in [
@@ -226,12 +226,32 @@ def test_a_client_accepts_what_answers_its_offer() raises:
             " client_max_window_bits=10"
         ),
     ]:
-        _check_response(answer, strict, "-")
+        _check_response(answer, [strict], "-")
     var limited = DeflateParameters(client_window_bits=UInt8(12))
-    _check_response("; client_max_window_bits=13", limited, "-")
+    _check_response("; client_max_window_bits=13", [limited], "-")
     _check_response(
-        "; client_max_window_bits=12", limited, "; client_max_window_bits=12"
+        "; client_max_window_bits=12", [limited], "; client_max_window_bits=12"
     )
+
+
+def test_a_client_accepts_what_answers_any_of_its_offers() raises:
+    var offers: List[DeflateParameters] = [
+        DeflateParameters(server_window_bits=UInt8(12)),
+        DeflateParameters(server_no_context_takeover=True),
+    ]
+    for answer in [
+        "; server_max_window_bits=12",
+        "; server_no_context_takeover",
+        "; server_no_context_takeover; client_no_context_takeover",
+        "; server_no_context_takeover; server_max_window_bits=13",
+    ]:
+        _check_response(answer, offers.copy(), answer)
+    for answer in [
+        "",
+        "; client_no_context_takeover",
+        "; server_max_window_bits=13",
+    ]:
+        _check_response(answer, offers.copy(), "-")
 
 
 def test_a_client_refuses_parameters_that_no_response_may_have() raises:
@@ -245,7 +265,7 @@ def test_a_client_refuses_parameters_that_no_response_may_have() raises:
         "; server_no_context_takeover; server_no_context_takeover",
         "; server_max_window_bits=10; server_max_window_bits=10",
     ]:
-        _check_response(answer, DeflateParameters(), "-")
+        _check_response(answer, [DeflateParameters()], "-")
 
 
 def test_parameters_say_what_each_end_does() raises:
@@ -278,7 +298,7 @@ def _check_answers(rows: List[Row], policy: DeflatePolicy) raises:
 
 
 def _check_response(
-    answer: String, offer: DeflateParameters, expected: String
+    answer: String, var offers: List[DeflateParameters], expected: String
 ) raises:
     var wanted = String(
         "parameters of compression that do not answer the offer"
@@ -288,7 +308,7 @@ def _check_response(
     assert_equal(
         verdict_on(
             response(String(_FIELD, _NAME, answer, "\n")),
-            WsClientOffer(String(SAMPLE_KEY), deflate=offer),
+            WsClientOffer(String(SAMPLE_KEY), deflate=offers^),
         ),
         wanted,
         answer,

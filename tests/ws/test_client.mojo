@@ -531,6 +531,12 @@ def _compressed() raises:
             "; server_no_context_takeover; client_no_context_takeover",
         ),
         (WsCompression.DEDICATED, "; server_max_window_bits=12"),
+        # A server that cannot limit its window.
+        (
+            WsCompression.DEDICATED,
+            "; server_no_context_takeover; client_no_context_takeover",
+        ),
+        (WsCompression.dedicated(window_bits=15), ""),
     ]
     for row in rows:
         var stand = StandIn(

@@ -5,7 +5,13 @@ from std.testing import assert_equal, assert_true
 from flare.json import ToJson
 from flare.http.server.config import ServerConfig
 from flare.http.server.records.log import LogSink
-from flare.proto.ws import WsRole
+from flare.message import HeaderMap
+from flare.proto.ws import (
+    DeflateParameters,
+    WsClientOffer,
+    WsRole,
+    choose_deflate,
+)
 from flare.runtime.wait import deadline_in
 from flare.testing.test_server import TestServer
 from flare.ws import (
@@ -15,6 +21,8 @@ from flare.ws import (
     WsError,
     WsOptions,
 )
+
+from flare.ws.message_deflate import AgreedDeflate
 
 from fuzz.random import Random
 from tests.proto_ws.peer import frame
@@ -256,6 +264,49 @@ def test_memory_of_dedicated_compressors_is_bounded() raises:
     third.peer.close()
     fourth.peer.close()
     _end(server^)
+
+
+def test_client_takes_no_larger_window_than_it_wants() raises:
+    # A server limits the window of a client only if it wants to.
+    var own = (4 << 12) + (512 << 5) + 6 * 1024
+    var rows: List[Tuple[DeflateParameters, Int]] = [
+        (
+            DeflateParameters(
+                server_window_bits=UInt8(12), client_window_bits=None
+            ),
+            own + (1 << 12) + 7 * 1024,
+        ),
+        (
+            DeflateParameters(
+                server_no_context_takeover=True, client_window_bits=None
+            ),
+            own,
+        ),
+        (
+            DeflateParameters(
+                server_no_context_takeover=True,
+                client_no_context_takeover=True,
+                client_window_bits=None,
+            ),
+            0,
+        ),
+    ]
+    for row in rows:
+        var agreed = AgreedDeflate(
+            WsRole.CLIENT,
+            row[0],
+            WsCompression.DEDICATED,
+            message_octets_max=1 << 20,
+        )
+        assert_equal(agreed.reserved_octets(), row[1], String(row[0]))
+
+
+def test_each_kind_of_client_suits_each_kind_of_server() raises:
+    for client in materialize[_BOTH]():
+        for server in materialize[_BOTH]():
+            var fields = HeaderMap()
+            WsClientOffer("key", deflate=client.offers()).add_fields(fields)
+            assert_true(Bool(choose_deflate(fields.view(), server.policy())))
 
 
 def test_program_can_send_uncompressed() raises:

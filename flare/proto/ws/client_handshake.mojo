@@ -20,26 +20,27 @@ struct WsClientOffer(Movable):
     """The value of Sec-WebSocket-Key, of `client_key`."""
     var protocols: List[String]
     """The subprotocols, the preferred one first; each a token."""
-    var deflate: Optional[DeflateParameters]
-    """The compression that is offered; `None` if none is."""
+    var deflate: List[DeflateParameters]
+    """The offers of compression, the preferred one first."""
 
     def __init__(
         out self,
         var key: String,
         *,
         var protocols: List[String] = [],
-        deflate: Optional[DeflateParameters] = None,
+        var deflate: List[DeflateParameters] = [],
     ):
         """Creates an offer.
 
         Args:
             key: A new key, of `client_key`.
             protocols: The subprotocols, the preferred one first.
-            deflate: The compression; by default none.
+            deflate: The offers of compression, the preferred one first. A
+                server answers at most one of them.
         """
         self.key = key^
         self.protocols = protocols^
-        self.deflate = deflate
+        self.deflate = deflate^
 
     def add_fields(self, mut fields: HeaderMap) raises:
         """Adds the fields of the request.
@@ -60,10 +61,11 @@ struct WsClientOffer(Movable):
                 "Sec-WebSocket-Protocol",
                 StaticString(", ").join(self.protocols),
             )
-        if self.deflate:
-            fields.append(
-                "Sec-WebSocket-Extensions", String(self.deflate.value())
-            )
+        if len(self.deflate) > 0:
+            var offers = String(self.deflate[0])
+            for i in range(1, len(self.deflate)):
+                offers.write(", ", self.deflate[i])
+            fields.append("Sec-WebSocket-Extensions", offers)
 
     def check_response[
         origin: ImmOrigin

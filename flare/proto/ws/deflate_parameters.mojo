@@ -242,20 +242,20 @@ def accept_offer(
 
 
 def read_deflate_response(
-    fields: FieldSection, offer: Optional[DeflateParameters]
+    fields: FieldSection, offers: List[DeflateParameters]
 ) raises WsHandshakeError -> Optional[DeflateParameters]:
     """Returns the parameters that a server has accepted.
 
     Args:
         fields: The fields of the response.
-        offer: The offer of the client, if it made one.
+        offers: The offers of the client. The response answers any of them.
 
     Returns:
         The parameters; `None` if the server does not compress.
 
     Raises:
         WsHandshakeError: If the server names an extension that was not
-            offered, or parameters that do not answer the offer.
+            offered, or parameters that answer no offer.
     """
     var agreed = Optional[DeflateParameters](None)
     for value in fields.values("Sec-WebSocket-Extensions"):
@@ -265,17 +265,26 @@ def read_deflate_response(
             if not name:
                 break
             if (
-                not offer
+                len(offers) == 0
                 or agreed
                 or not equals_lower(name.value(), _NAME.as_bytes())
             ):
                 raise WsHandshakeError.failed("an extension without an offer")
             agreed = _read_parameters[True](reader)
-            if not agreed or not _answers(agreed.value(), offer.value()):
+            if not agreed or not _answers_any(agreed.value(), offers):
                 raise WsHandshakeError.failed(
                     "parameters of compression that do not answer the offer"
                 )
     return agreed
+
+
+def _answers_any(
+    agreed: DeflateParameters, offers: List[DeflateParameters]
+) -> Bool:
+    for offer in offers:
+        if _answers(agreed, offer):
+            return True
+    return False
 
 
 def _answers(agreed: DeflateParameters, offer: DeflateParameters) -> Bool:
