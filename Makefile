@@ -22,8 +22,8 @@ export MODULAR_CRASH_REPORTING_ENABLED := false
 export MODULAR_TELEMETRY_ENABLED := false
 
 .PHONY: help setup setup-peers serve docs test check format examples fuzz \
-	fuzz-planted test-asan simulate siege autobahn bench bench-full wheel ship \
-	quick clean
+	fuzz-planted test-asan simulate siege autobahn interop bench bench-full wheel \
+	ship quick clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1: /p' Makefile
@@ -38,7 +38,8 @@ setup-peers: ## brings what tests let flare talk to: a browser, a scanner
 	@sh tools/setup.sh peers
 
 $(PEERS): tools/requirements.txt tools/scanner.txt tools/site.txt tools/sockets.txt \
-		tools/autobahn.txt tools/setup.sh tools/setup_autobahn.sh
+		tools/autobahn.txt tools/setup.sh tools/setup_autobahn.sh \
+		tests/interop/node/package-lock.json tools/setup_node.sh
 	@sh tools/setup.sh peers
 
 serve: build/demo ## builds and starts examples/demo.mojo
@@ -83,6 +84,9 @@ siege: $(SETUP) ## lets hostile clients and origins attack for MINUTES
 
 autobahn: $(PEERS) ## runs all cases of the Autobahn test suite of WebSockets
 	@cd tests/python && ../../$(PYTHON) -m autobahn.run $(ARGS)
+
+interop: $(PEERS) ## lets flare talk with WebSocket peers in Node, Go and Rust
+	@cd tests/python && ../../$(PYTHON) -m interop.run $(ARGS)
 
 bench: $(SETUP) ## micro benchmarks, and flare beside its peers in minutes
 	@$(PYTHON) benchmark/micro/run

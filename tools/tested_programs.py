@@ -40,6 +40,7 @@ TOGETHER = (
             "tls_peer",
             "watched",
             "ws_peer",
+            "ws_talk",
         )
     ),
     ROOT / "examples" / "30_reverse_proxy.mojo",

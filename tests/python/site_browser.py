@@ -58,9 +58,9 @@ class Trap:
 
 
 class Browser:
-    """Owns a browser with one page."""
+    """Owns a browser with one page; `options` are further ones of its command."""
 
-    def __init__(self):
+    def __init__(self, *options):
         self.trap = Trap()
         self.requests = []
         self._loads = 0
@@ -71,7 +71,7 @@ class Browser:
         theirs_in, self._out = os.pipe()
         self._in, theirs_out = os.pipe()
         command = [find_program("chromium-headless-shell", "chromium")]
-        command += ARGUMENTS
+        command += ARGUMENTS + options
         command += [
             f"--user-data-dir={self._profile.name}",
             f"--proxy-server=http://127.0.0.1:{self.trap.port}",

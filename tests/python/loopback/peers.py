@@ -44,7 +44,8 @@ class Peer:
         return int(self.process.stdout.readline())
 
     def stop(self):
-        """Ends it; one that has workers ends them first."""
+        """Ends it, and gives its exit code; one that has workers ends them
+        first."""
         self.process.terminate()
         try:
             self.process.wait(STOP_SECONDS_MAX)
@@ -52,6 +53,7 @@ class Peer:
             self.process.kill()
             self.process.wait()
         self.process.stdout.close()
+        return self.process.returncode
 
 
 def python_peer(name, *arguments):

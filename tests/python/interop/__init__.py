@@ -1,0 +1,1 @@
+"""Lets flare talk with WebSocket peers of other makers."""
