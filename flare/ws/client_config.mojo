@@ -5,7 +5,7 @@ from flare.message import HeaderMap
 from flare.tls import TlsConfig
 
 from .compression import WsCompression
-from .options import WsLimits
+from .options import WsLimits, problem_of_protocols
 
 comptime _HANDSHAKE_TIMEOUT_MS = 10_000
 comptime _PONG_TIMEOUT_MS = 20_000
@@ -89,3 +89,17 @@ struct WsClientConfig(Copyable, Movable):
             tls: The configuration of TLS.
         """
         self = Self(http=ClientConfig(tls=tls^))
+
+    def first_problem(self) -> Optional[StaticString]:
+        """Returns the first field that is out of its bounds. `HttpClient`
+        checks those of `http`.
+
+        Returns:
+            The problem, or `None`.
+        """
+        var problem = self.limits.first_problem()
+        if not problem:
+            problem = problem_of_protocols(self.protocols)
+        if not problem and not (1 <= self.handshake_timeout_ms <= 1 << 40):
+            problem = StaticString("handshake_timeout_ms not in 1..2^40")
+        return problem

@@ -1,6 +1,6 @@
 """Asks a server for a WebSocket."""
 
-from flare.core import is_token, write_escaped
+from flare.core import write_escaped
 from flare.dns import DnsError
 from flare.http.client.call.reference import with_http_scheme
 from flare.http.client.client import HttpClient
@@ -21,6 +21,7 @@ from flare.tls import TlsError
 from .client_config import WsClientConfig
 from .client_socket import check_response
 from .error import WsError
+from .options import check_config
 
 comptime _NONCE_OCTETS = 16
 comptime _SWITCHING_PROTOCOLS = 101
@@ -73,15 +74,13 @@ def request_websocket(
 
     Raises:
         An error `ws.handshake` if the server refuses or breaks a rule.
-        `ws.bad_call` if the URL has a fragment, or if a subprotocol is no
-        token. The errors of connecting.
+        `ws.bad_call` if the URL has a fragment, `ws.bad_config` with the field
+        that is out of its bounds. The errors of connecting.
     """
     # RFC 6455 section 3.
     if "#" in url:
         raise Error(WsError(WsError.BAD_CALL, "the URL has a fragment"))
-    for protocol in config.protocols:
-        if not is_token(protocol.as_bytes()):
-            raise Error(WsError(WsError.BAD_CALL, "a subprotocol is no token"))
+    check_config(config.first_problem())
     var random = Array[UInt8, _NONCE_OCTETS](fill=0)
     if fill_random(Span(random)) != _NONCE_OCTETS:
         raise Error(

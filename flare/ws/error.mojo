@@ -17,6 +17,7 @@ comptime _KINDS: List[StaticString] = [
     "handshake",
     "busy",
     "bad_call",
+    "bad_config",
 ]
 comptime _PREFIX: StaticString = "ws."
 comptime _CODE: StaticString = "code="
@@ -43,6 +44,8 @@ struct WsError(Copyable, Movable, Writable):
     """
     comptime BAD_CALL = 6
     """The program breaks a rule: for example, a close reason is too long."""
+    comptime BAD_CONFIG = 7
+    """A field of `WsOptions` or `WsClientConfig` is out of its bounds."""
 
     var kind: Int
     """One of the constants, such as `WsError.CLOSED`."""

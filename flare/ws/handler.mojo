@@ -16,7 +16,7 @@ from flare.proto.ws import (
 
 from .connection import WsConnection
 from .message_deflate import AgreedDeflate
-from .options import WsOptions
+from .options import WsOptions, check_config
 from .task import WsTask
 
 comptime WsFunction = def(Request, WsConnection) raises thin -> None
@@ -49,9 +49,16 @@ def websocket[
         breaks another rule of the handshake gets 400.
 
     Raises:
-        An error `message.bad_header_value` if a subprotocol of the options is
-        no token.
+        An error `ws.bad_config` with the field of the options that is out of
+        its bounds.
     """
+    check_config(options.first_problem())
+    return _answer(req, function^, options)
+
+
+def _answer[
+    F: def(Request, WsConnection) raises -> None
+](req: Request, var function: F, options: WsOptions) raises -> Response:
     var exchange = req.unsafe_exchange()
     var answer: WsServerAnswer
     try:
@@ -105,13 +112,18 @@ struct WebSocket(Handler):
 
     def __init__(
         out self, function: WsFunction, var options: WsOptions = WsOptions()
-    ):
+    ) raises:
         """Creates a handler from a function that reads the request too.
 
         Args:
             function: The function.
             options: The limits and choices.
+
+        Raises:
+            An error `ws.bad_config` with the field of the options that is out
+            of its bounds.
         """
+        check_config(options.first_problem())
         self._function = function
         self._short = None
         self._options = options^
@@ -120,13 +132,18 @@ struct WebSocket(Handler):
         out self,
         function: def(WsConnection) raises thin -> None,
         var options: WsOptions = WsOptions(),
-    ):
+    ) raises:
         """Creates a handler from a function.
 
         Args:
             function: The function.
             options: The limits and choices.
+
+        Raises:
+            An error `ws.bad_config` with the field of the options that is out
+            of its bounds.
         """
+        check_config(options.first_problem())
         self._function = None
         self._short = function
         self._options = options^
@@ -154,4 +171,4 @@ struct WebSocket(Handler):
             else:
                 short.value()(ws)
 
-        return websocket(req, call, self._options)
+        return _answer(req, call, self._options)

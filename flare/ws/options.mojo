@@ -1,8 +1,10 @@
 """Defines the limits and choices of a server's WebSockets."""
 
+from flare.core import is_token
 from flare.proto.ws import WsOrigins, WsServerPolicy
 
 from .compression import WsCompression
+from .error import WsError
 from .hub import WsHub
 
 comptime _PONG_TIMEOUT_MS = 20_000
@@ -11,6 +13,8 @@ comptime _MESSAGE_TIMEOUT_MS = 30_000
 comptime _HELD_OCTETS_MAX = 256 * 1024
 # As for the content of requests.
 comptime _OCTETS_PER_SECOND_MIN = 240
+comptime _TIMEOUT_MS_MAX = 1 << 40
+comptime _OCTETS_MAX = 1 << 40
 
 
 @fieldwise_init
@@ -32,6 +36,63 @@ struct WsLimits(TrivialRegisterPassable):
     """The lowest rate of an unfinished message."""
     var held_octets_max: Int
     """The most octets of topics that wait for a slow subscriber."""
+
+    def first_problem(self) -> Optional[StaticString]:
+        """Returns the first field that is out of its bounds.
+
+        Returns:
+            The problem, or `None`.
+        """
+        if self.max_message_size < 1 or self.max_message_size > _OCTETS_MAX:
+            return StaticString("max_message_size not in 1..2^40")
+        if self.ping_interval_ms != Int.MAX and not _is_timeout(
+            self.ping_interval_ms
+        ):
+            return StaticString("ping_interval_ms not in 1..2^40")
+        if not _is_timeout(self.pong_timeout_ms):
+            return StaticString("pong_timeout_ms not in 1..2^40")
+        if not _is_timeout(self.close_timeout_ms):
+            return StaticString("close_timeout_ms not in 1..2^40")
+        if not _is_timeout(self.message_timeout_ms):
+            return StaticString("message_timeout_ms not in 1..2^40")
+        if self.held_octets_max < 0 or self.held_octets_max > _OCTETS_MAX:
+            return StaticString("held_octets_max not in 0..2^40")
+        return None
+
+
+def _is_timeout(timeout_ms: Int) -> Bool:
+    return 1 <= timeout_ms and timeout_ms <= _TIMEOUT_MS_MAX
+
+
+def problem_of_protocols(protocols: List[String]) -> Optional[StaticString]:
+    """Returns the problem of a list of subprotocols (RFC 6455 section 4.1).
+
+    Args:
+        protocols: The subprotocols.
+
+    Returns:
+        The problem, or `None`.
+    """
+    for i in range(len(protocols)):
+        if not is_token(protocols[i].as_bytes()):
+            return StaticString("a name in protocols is no token")
+        for j in range(i):
+            if protocols[i] == protocols[j]:
+                return StaticString("a name is twice in protocols")
+    return None
+
+
+def check_config(problem: Optional[StaticString]) raises:
+    """Raises an error if a configuration has a problem.
+
+    Args:
+        problem: The result of `first_problem`.
+
+    Raises:
+        An error `ws.bad_config` with the problem.
+    """
+    if problem:
+        raise Error(WsError(WsError.BAD_CONFIG, String(problem.value())))
 
 
 struct WsOptions(Copyable, Movable):
@@ -96,3 +157,14 @@ struct WsOptions(Copyable, Movable):
             held_octets_max,
         )
         self.hub = hub^
+
+    def first_problem(self) -> Optional[StaticString]:
+        """Returns the first field that is out of its bounds.
+
+        Returns:
+            The problem, or `None`.
+        """
+        var problem = self.limits.first_problem()
+        if not problem:
+            problem = problem_of_protocols(self.policy.protocols)
+        return problem

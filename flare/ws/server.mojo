@@ -7,7 +7,7 @@ from flare.net import SocketAddr
 
 from .connection import WsConnection
 from .handler import WebSocket, WsFunction
-from .options import WsOptions
+from .options import WsOptions, check_config
 
 
 struct WsServer(Movable):
@@ -20,13 +20,20 @@ struct WsServer(Movable):
     var _server: HttpServer
     var _options: WsOptions
 
-    def __init__(out self, var server: HttpServer, var options: WsOptions):
+    def __init__(
+        out self, var server: HttpServer, var options: WsOptions
+    ) raises:
         """Creates a server from one that listens already, for example with TLS.
 
         Args:
             server: The server.
             options: The limits and choices of the WebSockets.
+
+        Raises:
+            An error `ws.bad_config` with the field of the options that is out
+            of its bounds.
         """
+        check_config(options.first_problem())
         self._server = server^
         self._options = options^
 
@@ -48,7 +55,8 @@ struct WsServer(Movable):
             The server; clients wait until `serve`.
 
         Raises:
-            NetError: If the address cannot be bound.
+            NetError: If the address cannot be bound. An error `ws.bad_config`
+                with the field of the options that is out of its bounds.
         """
         return Self(HttpServer.bind(address, config=config^), options^)
 

@@ -11,6 +11,7 @@ from tests.ws import (
     test_echo,
     test_frame,
     test_handshake,
+    test_options,
     test_seeds,
     test_sending,
     test_stops,
@@ -28,6 +29,7 @@ def main() raises:
     _run[test_echo.TESTS](failures)
     _run[test_frame.TESTS](failures)
     _run[test_handshake.TESTS](failures)
+    _run[test_options.TESTS](failures)
     _run[test_seeds.TESTS](failures)
     _run[test_sending.TESTS](failures)
     _run[test_stops.TESTS](failures)

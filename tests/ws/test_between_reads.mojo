@@ -111,7 +111,7 @@ def _close_beside(ws: WsConnection) raises:
 
 def _server[
     function: def(WsConnection) raises thin -> None
-]() -> TestServer[WebSocket]:
+]() raises -> TestServer[WebSocket]:
     return TestServer(
         WebSocket(function), config=ServerConfig(log=LogSink.nowhere())
     )

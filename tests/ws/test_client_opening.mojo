@@ -214,7 +214,7 @@ def _bad_calls() raises:
         _ = WsClient.connect("ws://a", WsClientConfig(protocols=["a,b"]))
         assert_true(False)
     except e:
-        assert_true(String(e).startswith("ws.bad_call"), String(e))
+        assert_true(String(e).startswith("ws.bad_config"), String(e))
 
 
 comptime TESTS = __functions_in_module()

@@ -432,7 +432,7 @@ def _send_kinds(ws: WsConnection) raises:
         ws.send_json(_Note(text), compress=compress)
 
 
-def _server(compression: WsCompression) -> TestServer[WebSocket]:
+def _server(compression: WsCompression) raises -> TestServer[WebSocket]:
     return TestServer(
         WebSocket(_echo, WsOptions(compression=compression)),
         config=ServerConfig(log=LogSink.nowhere()),

@@ -216,7 +216,7 @@ def _send_beside(ws: WsConnection) raises:
 
 def _server[
     function: def(WsConnection) raises thin -> None
-](hub: WsHub) -> TestServer[WebSocket]:
+](hub: WsHub) raises -> TestServer[WebSocket]:
     return TestServer(
         WebSocket(function, WsOptions(hub=hub)),
         config=ServerConfig(log=LogSink.nowhere()),

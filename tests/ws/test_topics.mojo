@@ -300,7 +300,7 @@ def _text(text: String) -> String:
     )
 
 
-def _server(hub: WsHub) -> TestServer[WebSocket]:
+def _server(hub: WsHub) raises -> TestServer[WebSocket]:
     return TestServer(
         WebSocket(_converse, WsOptions(hub=hub)),
         config=ServerConfig(log=LogSink.nowhere()),
