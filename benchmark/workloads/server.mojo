@@ -263,6 +263,11 @@ def talk(ws: WsConnection) raises:
         ws.publish("room", message.as_text())
 
 
+def echo_messages(ws: WsConnection) raises:
+    for message in ws:
+        ws.send(message)
+
+
 def _backend(name: StringSlice) raises -> BackendKind:
     if name == "io_uring":
         return BackendKind.IO_URING
@@ -299,6 +304,7 @@ def _routes(handle: ServerHandle) raises -> Router[]:
     router.get("/download-known/:octets", download_of_known_length)
     router.get("/echo", echo)
     router.get("/worker", worker)
+    router.get("/socket", WebSocket(echo_messages))
     var hub = WsHub()
     router.get("/room", WebSocket(talk, WsOptions(hub=hub)))
     router.get("/room/closed", ClosedAsSlow(hub))

@@ -13,6 +13,7 @@ from flare.ws import (
     WsError,
     WsOpcode,
 )
+from flare.ws.receiving import silence_ms
 
 from tests.proto_ws.peer import frame
 
@@ -285,7 +286,7 @@ def _echo(ws: WsConnection) raises:
         ws.send(message)
 
 
-def _server() -> TestServer[WebSocket]:
+def _server() raises -> TestServer[WebSocket]:
     return TestServer(
         WebSocket(_echo), config=ServerConfig(log=LogSink.nowhere())
     )
@@ -294,6 +295,19 @@ def _server() -> TestServer[WebSocket]:
 def _end(var server: TestServer[WebSocket]) raises:
     server.stop()
     assert_equal(server.remains(), "")
+
+
+def test_sockets_that_fall_silent_together_are_pinged_together() raises:
+    for interval_ms in [1, 100, 127, 128, 500, 30_000, 3_600_000]:
+        var grain_ms = max(interval_ms >> 7, 1)
+        for now in range(
+            1_000_000, 1_000_000 + 2 * grain_ms, grain_ms // 9 + 1
+        ):
+            var wait_ms = silence_ms(interval_ms, now)
+            assert_true(interval_ms <= wait_ms)
+            assert_true(wait_ms < interval_ms + grain_ms)
+            assert_equal((now + wait_ms) % grain_ms, 0)
+    assert_equal(silence_ms(Int.MAX, 5), Int.MAX)
 
 
 comptime TESTS = __functions_in_module()
