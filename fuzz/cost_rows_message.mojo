@@ -1,6 +1,7 @@
-"""Feeds targets, URLs, queries, forms, cookies and parameters."""
+"""Feeds targets, URLs, queries, forms, cookies, parameters and conditions."""
 
 from flare.http.client.call.redirect import redirection
+from flare.http.ranges import ByteRanges, RangeKind
 from flare.message import (
     CookieLimits,
     CookiePairs,
@@ -18,6 +19,7 @@ from flare.message import (
     resolve_reference,
     read_set_cookie,
 )
+from flare.message.etag import lists_etag
 from flare.message.parameters import FieldParameters
 from flare.message.percent import escaped_percents
 
@@ -77,6 +79,8 @@ def message_rows() -> List[CostRow]:
             _jar_below_long_path,
         ),
         CostRow("parameters", 1 << 16, parameters, _parameters),
+        CostRow("list of tags", 1 << 18, repeated['W/"a" , '], _tags),
+        CostRow("ranges", 1 << 18, repeated[" ,", "bytes=0-0"], _ranges),
     ]
 
 
@@ -198,4 +202,16 @@ def _parameters(octets: List[UInt8]) raises:
             break
         count += len(parameter.value().value())
     if count == 0 or parameters.find("m"):
+        raise Error("not read to its end")
+
+
+def _tags(octets: List[UInt8]) raises:
+    if lists_etag[strong=False](Span(octets), '"b"'.as_bytes()):
+        raise Error("found what is not there")
+    if not lists_etag[strong=False](Span(octets), '"a"'.as_bytes()):
+        raise Error("not read to its end")
+
+
+def _ranges(octets: List[UInt8]) raises:
+    if ByteRanges.of(Span(octets), 1000).kind != RangeKind.PARTIAL:
         raise Error("not read to its end")

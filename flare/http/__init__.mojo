@@ -5,6 +5,7 @@ from flare.message import (
     CookieContext,
     CookieLimits,
     CookiePair,
+    ETag,
     FieldSection,
     FieldView,
     FormField,
@@ -43,6 +44,7 @@ from .builders import (
     ok,
     ok_html,
     ok_json,
+    precondition_failed,
     redirect,
     service_unavailable,
     unauthorized,
@@ -74,6 +76,15 @@ from .client import (
     post,
     put,
     read_netrc,
+)
+from .conditions import (
+    ConditionResult,
+    Validators,
+    evaluate_conditions,
+    not_modified,
+    precondition_fails,
+    range_applies,
+    unchanged,
 )
 from .content import Content
 from .cookie_jar import CookieJar
@@ -109,6 +120,15 @@ from .middleware import (
 )
 from .multipart_form import MultipartForm, MultipartFormReader
 from .multipart_reader import MultipartReader
+from .range_parts import RangeParts
+from .ranges import (
+    ByteRange,
+    ByteRanges,
+    RangeKind,
+    content_range,
+    range_not_satisfiable,
+    requested_ranges,
+)
 from .rejection import Rejection
 from .request import Extractor, Request
 from .request_body import RequestBody

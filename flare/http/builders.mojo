@@ -254,6 +254,20 @@ def conflict(var body: Body = Body("conflict")) -> Response:
     return _typed(Status.CONFLICT, body^)
 
 
+def precondition_failed(
+    var body: Body = Body("precondition failed"),
+) -> Response:
+    """Returns a 412 response: a condition of the request does not hold.
+
+    Args:
+        body: The content.
+
+    Returns:
+        The response.
+    """
+    return _typed(Status.PRECONDITION_FAILED, body^)
+
+
 def unprocessable(var body: Body = Body("unprocessable content")) -> Response:
     """Returns a 422 response.
 

@@ -16,6 +16,7 @@ from .cookie_text import (
     read_set_cookie,
 )
 from .date import HTTP_DATE_OCTETS, HttpDate, write_http_date
+from .etag import ETag
 from .field_line import (
     FieldIterator,
     FieldLine,

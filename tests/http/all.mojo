@@ -4,12 +4,14 @@ from std.testing import TestSuite
 
 from tests.http import (
     test_app,
+    test_conditions,
     test_extract,
     test_field_guard,
     test_forms,
     test_forwarding,
     test_json,
     test_middleware,
+    test_ranges,
     test_request,
     test_response,
     test_router,
@@ -20,12 +22,14 @@ from tests.http import (
 def main() raises:
     var failures = List[String]()
     _run[test_app.TESTS](failures)
+    _run[test_conditions.TESTS](failures)
     _run[test_extract.TESTS](failures)
     _run[test_field_guard.TESTS](failures)
     _run[test_forms.TESTS](failures)
     _run[test_forwarding.TESTS](failures)
     _run[test_json.TESTS](failures)
     _run[test_middleware.TESTS](failures)
+    _run[test_ranges.TESTS](failures)
     _run[test_request.TESTS](failures)
     _run[test_response.TESTS](failures)
     _run[test_router.TESTS](failures)

@@ -7,6 +7,7 @@ from tests.message import (
     test_cookie_date,
     test_cookie_store,
     test_date,
+    test_etag,
     test_field_line,
     test_field_name,
     test_form,
@@ -30,6 +31,7 @@ def main() raises:
     _run[test_cookie_date.TESTS](failures)
     _run[test_cookie_store.TESTS](failures)
     _run[test_date.TESTS](failures)
+    _run[test_etag.TESTS](failures)
     _run[test_field_line.TESTS](failures)
     _run[test_field_name.TESTS](failures)
     _run[test_form.TESTS](failures)

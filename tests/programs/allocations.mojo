@@ -3,13 +3,20 @@
 from std.sys import argv
 
 from flare.http import (
+    ETag,
     Handler,
+    HttpDate,
     HttpServer,
     Request,
     Response,
     Router,
     ServerConfig,
+    Validators,
+    not_modified,
     ok,
+    precondition_fails,
+    requested_ranges,
+    unchanged,
 )
 from flare.net import SocketAddr
 from flare.runtime import BackendKind, sleep
@@ -29,6 +36,16 @@ def parked_echo(req: Request) raises -> Response:
 
 def copied_echo(req: Request) raises -> Response:
     return ok(String(req.text()))
+
+
+def conditional(req: Request) raises -> Response:
+    var validators = Validators(ETag.strong(7), HttpDate(946_684_800))
+    var ranges = requested_ranges(req, validators, 1000)
+    if len(ranges) != 2 or precondition_fails(req, validators):
+        raise Error("the conditions are decided wrongly")
+    if unchanged(req, validators):
+        return not_modified(validators)
+    return ok("changed")
 
 
 def converse(ws: WsConnection) raises:
@@ -55,6 +72,7 @@ def main() raises:
     router.post("/echo/:id", echo)
     router.post("/parked/:id", parked_echo)
     router.post("/copied/:id", copied_echo)
+    router.get("/conditional", conditional)
     router.get("/ws", WebSocket(converse))
     var backend = BackendKind.IO_URING
     if argv()[1] == "epoll":

@@ -112,6 +112,30 @@ class Allocations(unittest.TestCase):
             self.assertTrue(answer.startswith(b"HTTP/1.1 200 OK\r\n"))
             self.assertIn(b"X-Served-By: flare\r\n", answer)
 
+    def ask_with_conditions(self, peer, tags):
+        head = (
+            b"GET /conditional HTTP/1.1\r\nHost: localhost\r\n"
+            b"If-Match: \"6\", \"7\"\r\nIf-None-Match: " + tags + b"\r\n"
+            b"If-Modified-Since: Sat, 01 Jan 2000 00:00:00 GMT\r\n"
+            b"Range: bytes=0-0,300-300\r\nIf-Range: \"7\"\r\n\r\n"
+        )
+        end, status = b"\r\n\r\n", b"304"
+        if b'"7"' not in tags:
+            end, status = b"changed", b"200"
+        for _ in range(REQUESTS):
+            peer.sendall(head)
+            answer = b""
+            while not answer.endswith(end):
+                octets = peer.recv(4096)
+                self.assertTrue(octets, "the server closed")
+                answer += octets
+            self.assertTrue(answer.startswith(b"HTTP/1.1 " + status), answer)
+
+    def test_conditions_and_ranges_allocate_nothing(self):
+        for tags in (b'"5", W/"7"', b'"5", W/"6"'):
+            count = self.count("io_uring", tags, self.ask_with_conditions)
+            self.assertEqual(count, (0, 0))
+
     def converse(self, peer, frames):
         """Sends frames on a WebSocket, which the first call opens."""
         if not frames:

@@ -23,6 +23,7 @@ from flare.message import (
     Status,
     allows_content,
 )
+from flare.message.etag import lists_etag
 from flare.message.list_grammar import lists_member
 from flare.sys.coding_step import CodingFlush
 
@@ -284,9 +285,8 @@ def _asks_with_etag_of(req: Request, response: Response) -> Bool:
     if not etag:
         return False
     for tags in req.headers.values("If-None-Match"):
-        for tag in tags.split(","):
-            if tag.strip() == etag.value():
-                return True
+        if lists_etag[strong=True](tags.as_bytes(), etag.value().as_bytes()):
+            return True
     return False
 
 

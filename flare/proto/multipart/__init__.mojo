@@ -10,4 +10,4 @@ from .error import MultipartError
 from .event import MultipartEvent
 from .machine import MultipartLimits, MultipartMachine
 from .part import MultipartPart
-from .writer import MultipartWriter, PartDescription
+from .writer import MultipartWriter, PartDescription, is_writable_type

@@ -70,8 +70,11 @@ struct MultipartWriter(Copyable, Movable):
             raise MultipartError(MultipartError.UNWRITABLE, "no boundary")
         self._boundary = String(boundary)
 
-    def content_type(self) -> String:
-        """Writes the value of Content-Type.
+    def content_type(self, subtype: StaticString = "form-data") -> String:
+        """Returns the value of Content-Type.
+
+        Args:
+            subtype: The kind of multipart content.
 
         Returns:
             The type with the boundary. It is quoted only if it is not a token,
@@ -79,8 +82,10 @@ struct MultipartWriter(Copyable, Movable):
             boundary.
         """
         if is_token(self._boundary.as_bytes()):
-            return String("multipart/form-data; boundary=", self._boundary)
-        return String('multipart/form-data; boundary="', self._boundary, '"')
+            return String("multipart/", subtype, "; boundary=", self._boundary)
+        return String(
+            "multipart/", subtype, '; boundary="', self._boundary, '"'
+        )
 
     def write_head(
         self, part: PartDescription, mut output: Buffer
@@ -96,16 +101,11 @@ struct MultipartWriter(Copyable, Movable):
                 then written.
         """
         if part.content_type:
-            var type = part.content_type.value().as_bytes()
-            if len(type) == 0 or find_member[_VISIBLE, False](type) != len(
-                type
-            ):
+            if not is_writable_type(part.content_type.value().as_bytes()):
                 raise MultipartError(
                     MultipartError.UNWRITABLE, "a media type is malformed"
                 )
-        output.append("--")
-        output.append(self._boundary.as_bytes())
-        output.append("\r\n")
+        self.write_boundary(output)
         output.append(_HEAD)
         _append_escaped(part.name, output)
         if part.file_name:
@@ -119,6 +119,16 @@ struct MultipartWriter(Copyable, Movable):
             output.append(_TYPE)
             output.append("application/octet-stream")
         output.append("\r\n\r\n")
+
+    def write_boundary(self, mut output: Buffer):
+        """Writes the line that begins a part.
+
+        Args:
+            output: Grows by `boundary_octets` octets.
+        """
+        output.append("--")
+        output.append(self._boundary.as_bytes())
+        output.append("\r\n")
 
     def write_part_end(self, mut output: Buffer):
         """Writes the end of a part's content.
@@ -157,6 +167,14 @@ struct MultipartWriter(Copyable, Movable):
         self.write_head(part, head)
         return len(head) + content_octets + 2
 
+    def boundary_octets(self) -> Int:
+        """Returns the length of the line that begins a part.
+
+        Returns:
+            The number of octets.
+        """
+        return self._boundary.byte_length() + 4
+
     def end_octets(self) -> Int:
         """Returns the length of the form's end.
 
@@ -164,6 +182,20 @@ struct MultipartWriter(Copyable, Movable):
             The number of octets.
         """
         return self._boundary.byte_length() + 6
+
+
+def is_writable_type(octets: Span[UInt8, _]) -> Bool:
+    """Returns whether a media type can stand in the head of a part.
+
+    Args:
+        octets: The media type.
+
+    Returns:
+        True if it is not empty and has only visible ASCII and blanks.
+    """
+    return len(octets) > 0 and find_member[_VISIBLE, False](octets) == len(
+        octets
+    )
 
 
 def _visible() -> OctetSet:
