@@ -120,6 +120,18 @@ struct AcceptEncoding(Copyable, Movable):
             Without the field, `IDENTITY`, because the peer may not implement
             any coding.
         """
+        return self.best(Span(offered))
+
+    def best(self, offered: Span[ContentCoding, _]) -> Optional[ContentCoding]:
+        """Returns the coding to use.
+
+        Args:
+            offered: A view of the codings of the sender, the preferred ones
+                first; `IDENTITY` may be omitted.
+
+        Returns:
+            As for a list.
+        """
         if not self.is_present:
             return ContentCoding.IDENTITY
         var best = Optional[ContentCoding](None)
