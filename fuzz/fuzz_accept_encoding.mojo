@@ -2,10 +2,12 @@
 
 Invariant: any octets give each coding the weight that a reader of the grammar
 gives it, who works on whole texts; the coding chosen is one that is offered or
-identity, it is not refused, and none that is offered has a greater weight.
+identity, it is not refused, and none that is offered has a greater weight. Of
+the siblings of a file, it is the first of the best, or the file itself.
 """
 
 from flare.http.encoding import AcceptEncoding, ContentCoding
+from flare.http.files import Siblings
 
 from fuzz.harness import Histogram, run
 from fuzz.random import Random, mutate
@@ -57,6 +59,7 @@ def fuzz_accept_encoding(mut random: Random, mut histogram: Histogram) raises:
         if random.chance(60):
             offered.append(coding)
     histogram.count(_check_best(accepted, offered, len(lines) > 0))
+    _check_sibling(accepted, offered, names, weights, len(lines) > 0)
 
 
 def main() raises:
@@ -224,3 +227,32 @@ def _check_best(
                 raise Error("identity was chosen, but ", coding, " is as good")
         return "identity"
     return "coded"
+
+
+def _check_sibling(
+    accepted: AcceptEncoding,
+    present: List[ContentCoding],
+    names: List[String],
+    weights: List[Int],
+    is_listed: Bool,
+) raises:
+    var siblings = Siblings.NONE
+    for coding in present:
+        if Siblings.suffix(coding) != "":
+            siblings = siblings.with_coding(coding)
+    var expected = ContentCoding.IDENTITY
+    # The file itself is sent unless a sibling is liked as much.
+    var best = max(_expected(expected, names, weights), 1)
+    for coding in [
+        ContentCoding.GZIP,
+        ContentCoding.ZSTD,
+        ContentCoding.BROTLI,
+    ]:
+        if not is_listed or coding not in present:
+            continue
+        if _expected(coding, names, weights) >= best:
+            best = _expected(coding, names, weights)
+            expected = coding
+    var chosen = siblings.choose(accepted)
+    if chosen != expected:
+        raise Error("the sibling of ", chosen, " was chosen, not ", expected)
