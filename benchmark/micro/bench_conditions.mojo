@@ -72,10 +72,10 @@ def main() raises:
     measure("siblings/of a browser", choose)
     var types = MediaTypes()
 
-    def type_of(i: Int) raises {imm} -> Int:
+    def find_type(i: Int) raises {imm} -> Int:
         return types.of(black_box(StaticString("a/app.js"))).byte_length()
 
-    measure("media_types/of a name", type_of)
+    measure("media_types/of a name", find_type)
 
 
 def _browser_fields() raises -> HeaderMap:
