@@ -102,8 +102,9 @@ def await_peer_close(stream: UpgradedStream) -> Bool:
     except:
         return False
     try:
+        var more_than = 0
         while not machine_of(socket_of(stream)).has_received_close():
-            _drop_event(stream)
+            more_than = _drop_event(stream, more_than)
     except:
         _end_receiving(stream)
         return False
@@ -125,6 +126,7 @@ def _await_receiver(stream: UpgradedStream) raises:
             raise Error(NetError.from_errno("close", result))
 
 
+@no_inline
 def _end_receiving(stream: UpgradedStream):
     var s = open_socket(stream)
     if s:
@@ -138,19 +140,11 @@ def _receive_whole[
 ](
     stream: UpgradedStream, message: PointerTo[WsMessageState]
 ) raises -> FrameEnd:
-    var s = socket_of(stream)
-    if unlikely(s[].receiving.is_busy):
-        _await_probe(stream)
-        s = socket_of(stream)
     message[].octets.clear()
-    if likely(s[].closing.code == 0 and len(s[].receiving.partial) == 0):
-        var end = _take_short(stream, stream.unsafe_received(), message)
-        if likely(Bool(end)):
-            return end.unsafe_value()
-    s[].receiving.is_busy = True
-    if len(s[].receiving.partial) > 0:
-        swap(message[].octets, s[].receiving.partial)
-        s[].receiving.partial = Buffer()
+    var end = _take_received(stream, message)
+    if likely(Bool(end)):
+        return end.unsafe_value()
+    _begin_receiving(stream, message)
     try:
         var end = _receive[by_frame](stream, message)
         _end_receiving(stream)
@@ -159,6 +153,40 @@ def _receive_whole[
         _end_receiving(stream)
         _keep(stream, message)
         raise e
+
+
+# Functions on the stack of a fiber that waits call these and do not contain
+# them: each idle WebSocket has such a stack.
+@no_inline
+def _take_received(
+    stream: UpgradedStream, message: PointerTo[WsMessageState]
+) raises -> Optional[FrameEnd]:
+    """Takes a short message that has been received, without a wait.
+
+    Returns:
+        `None` if there is no such message in front, or it is not its turn.
+    """
+    var s = socket_of(stream)
+    if unlikely(
+        s[].receiving.is_busy
+        or s[].closing.code != 0
+        or len(s[].receiving.partial) > 0
+    ):
+        return None
+    return _take_short(stream, stream.unsafe_received(), message)
+
+
+@no_inline
+def _begin_receiving(
+    stream: UpgradedStream, message: PointerTo[WsMessageState]
+) raises:
+    if socket_of(stream)[].receiving.is_busy:
+        _await_probe(stream)
+    var s = socket_of(stream)
+    s[].receiving.is_busy = True
+    if len(s[].receiving.partial) > 0:
+        swap(message[].octets, s[].receiving.partial)
+        s[].receiving.partial = Buffer()
 
 
 @no_inline
@@ -212,6 +240,7 @@ def _count(s: Socket, message: PointerTo[WsMessageState], is_end: Bool):
         )
 
 
+@no_inline
 def _keep(stream: UpgradedStream, message: PointerTo[WsMessageState]):
     # If only the fiber's own deadline has passed, the rest of the message can
     # still be received.
@@ -225,49 +254,99 @@ def _receive[
 ](
     stream: UpgradedStream, message: PointerTo[WsMessageState]
 ) raises -> FrameEnd:
+    var more_than = 0
     while True:
-        var s = socket_of(stream)
-        if s[].closing.code != 0:
-            raise closed_error(s)
-        var octets = _await_octets(stream, 0)
-        if len(message[].octets) == 0:
-            var end = _take_short(stream, octets, message)
-            if end:
-                return end.unsafe_value()
-        s = socket_of(stream)
-        var event = _event_in(stream, octets)
-        if event.kind == WsEvent.DATA:
-            message[].is_text = event.opcode == WsOpcode.TEXT
-            if event.is_compressed:
-                _inflate(stream, octets, event, message)
-                if event.ends:
-                    _count(socket_of(stream), message, True)
-                    return FrameEnd(event.opcode, True)
-                continue
-            message[].octets.append(
-                octets.unsafe_subspan(offset=event.start, length=event.length)
-            )
-            stream.consume_octets(event.consumed)
-            if event.starts:
-                s[].receiving.opcode = event.opcode
-            if event.ends:
-                note_unit_end(s)
-            if event.ends or (by_frame and event.ends_frame):
-                var opcode = s[].receiving.opcode
-                s[].receiving.opcode = WsOpcode.CONTINUATION
-                _count(s, message, event.fin)
-                return FrameEnd(opcode, event.fin)
-            continue
-        _handle(stream, octets, event)
+        _check_open(stream)
+        var step = _take_event[by_frame](
+            stream, _await_octets(stream, more_than), message
+        )
+        if step.end:
+            return step.end.unsafe_value()
+        more_than = step.more_than
 
 
-def _drop_event(stream: UpgradedStream) raises:
-    var octets = _await_octets(stream, 0)
+@no_inline
+def _check_open(stream: UpgradedStream) raises:
+    var s = socket_of(stream)
+    if s[].closing.code != 0:
+        raise closed_error(s)
+
+
+@fieldwise_init
+struct _Step(Movable):
+    # The end of a frame or a message; `None` if there is none yet.
+    var end: Optional[FrameEnd]
+    # The number of octets that do not suffice for the next event.
+    var more_than: Int
+
+
+@no_inline
+def _take_event[
+    by_frame: Bool
+](
+    stream: UpgradedStream,
+    octets: MutOctets,
+    message: PointerTo[WsMessageState],
+) raises -> _Step:
+    if len(message[].octets) == 0:
+        var end = _take_short(stream, octets, message)
+        if end:
+            return _Step(end, 0)
+    var s = socket_of(stream)
     var event = _event_in(stream, octets)
+    if event.kind == WsEvent.NEED_OCTETS:
+        return _Step(None, _drop_consumed(stream, octets, event))
+    if event.kind != WsEvent.DATA:
+        _handle(stream, octets, event)
+        return _Step(None, 0)
+    message[].is_text = event.opcode == WsOpcode.TEXT
+    if event.is_compressed:
+        _inflate(stream, octets, event, message)
+        if not event.ends:
+            return _Step(None, 0)
+        _count(socket_of(stream), message, True)
+        return _Step(FrameEnd(event.opcode, True), 0)
+    message[].octets.append(
+        octets.unsafe_subspan(offset=event.start, length=event.length)
+    )
+    stream.consume_octets(event.consumed)
+    if event.starts:
+        s[].receiving.opcode = event.opcode
+    if event.ends:
+        note_unit_end(s)
+    if not event.ends and not (by_frame and event.ends_frame):
+        return _Step(None, 0)
+    var opcode = s[].receiving.opcode
+    s[].receiving.opcode = WsOpcode.CONTINUATION
+    _count(s, message, event.fin)
+    return _Step(FrameEnd(opcode, event.fin), 0)
+
+
+def _drop_consumed(
+    stream: UpgradedStream, octets: MutOctets, event: WsEvent
+) raises -> Int:
+    """Drops the octets of an event that needs more of them.
+
+    Returns:
+        The number of octets that do not suffice.
+    """
+    stream.consume_octets(event.consumed)
+    var rest = len(octets) - event.consumed
+    if rest > 0:
+        socket_of(stream)[].receiving.is_unfinished = True
+    return rest
+
+
+def _drop_event(stream: UpgradedStream, more_than: Int) raises -> Int:
+    var octets = _await_octets(stream, more_than)
+    var event = _event_in(stream, octets)
+    if event.kind == WsEvent.NEED_OCTETS:
+        return _drop_consumed(stream, octets, event)
     if event.kind == WsEvent.DATA:
         stream.consume_octets(event.consumed)
     else:
         _handle(stream, octets, event)
+    return 0
 
 
 def _event_in(stream: UpgradedStream, octets: MutOctets) raises -> WsEvent:
@@ -329,60 +408,65 @@ def _refuse(stream: UpgradedStream, error: WsProtocolError) raises -> Error:
     )
 
 
+@no_inline
 def _handle(stream: UpgradedStream, octets: MutOctets, event: WsEvent) raises:
     # A call that waits invalidates the octets.
     var payload = Array[UInt8, _CONTROL_OCTETS_MAX](fill=0)
-    var count = event.length if event.kind != WsEvent.NEED_OCTETS else 0
-    for i in range(count):
+    for i in range(event.length):
         payload[i] = octets[event.start + i]
-    var rest = len(octets) - event.consumed
+    var content = Span(payload)[: event.length]
     stream.consume_octets(event.consumed)
     var s = socket_of(stream)
-    if event.kind == WsEvent.NEED_OCTETS:
-        if rest > 0:
-            s[].receiving.is_unfinished = True
-        _ = _await_octets(stream, rest)
-        return
     if not machine_of(s).is_receiving_message():
         note_unit_end(s)
     if event.kind == WsEvent.PING:
-        write_pong(stream, Span(payload)[:count])
+        write_pong(stream, content)
     elif event.kind == WsEvent.PONG:
-        note_pong(s, Span(payload)[:count])
+        note_pong(s, content)
     elif event.kind == WsEvent.CLOSE:
-        note_peer_close(s, event.close_code, Span(payload)[:count])
+        note_peer_close(s, event.close_code, content)
         write_close(stream, event.close_code, "")
         raise closed_error(socket_of(stream))
 
 
 def _await_octets(stream: UpgradedStream, more_than: Int) raises -> MutOctets:
-    var s = socket_of(stream)
-    var was_open = s[].closing.code == 0
-    if machine_of(s).is_receiving_message():
-        s[].receiving.is_unfinished = True
+    var was_open = socket_of(stream)[].closing.code == 0
     while True:
-        if machine_of(s).has_sent_close():
-            # Each octet of a peer would begin the wait anew.
-            _check_close_time(stream, more_than)
-        # The program may have computed for long since the loop last turned,
-        # and that time does not count as the peer's.
-        var began_ms = (
-            fresh_now_ms() if s[].receiving.is_unfinished else now_ms()
-        )
-        stream.set_read_timeout_ms(_timeout_ms(s, began_ms))
+        var began_ms = _begin_wait(stream, more_than)
         try:
             var octets = stream.unsafe_await_octets(more_than=more_than)
-            s = socket_of(stream)
-            if len(octets) <= more_than:
-                lose(s)
-                raise closed_error(s)
-            _note_arrival(s, len(octets) - more_than, now_ms() - began_ms)
+            _end_wait(stream, len(octets) - more_than, began_ms)
             return octets
         except e:
             _recover(stream, e, began_ms)
-        s = socket_of(stream)
-        if was_open and s[].closing.code != 0:
-            raise closed_error(s)
+        if was_open:
+            _check_open(stream)
+
+
+@no_inline
+def _begin_wait(stream: UpgradedStream, more_than: Int) raises -> Int:
+    """Sets the time limit of a wait, and returns when it begins."""
+    var s = socket_of(stream)
+    if machine_of(s).is_receiving_message():
+        s[].receiving.is_unfinished = True
+    if machine_of(s).has_sent_close():
+        # Each octet of a peer would begin the wait anew.
+        _check_close_time(stream, more_than)
+    # The program may have computed for long since the loop last turned, and
+    # that time does not count as the peer's.
+    var began_ms = fresh_now_ms() if s[].receiving.is_unfinished else now_ms()
+    stream.set_read_timeout_ms(_timeout_ms(s, began_ms))
+    return began_ms
+
+
+@no_inline
+def _end_wait(stream: UpgradedStream, count: Int, began_ms: Int) raises:
+    """Notes that octets have arrived, or that there will be none."""
+    var s = socket_of(stream)
+    if count <= 0:
+        lose(s)
+        raise closed_error(s)
+    _note_arrival(s, count, now_ms() - began_ms)
 
 
 @no_inline

@@ -12,7 +12,6 @@ from .connection import WsConnection
 from .error import WsError
 from .message_deflate import AgreedDeflate
 from .hub import WsHub
-from .hub_worker import HubWorker
 from .options import WsLimits
 from .receiving import await_peer_close
 from .sending import write_close
@@ -84,40 +83,26 @@ struct WsTask[F: def(Request, WsConnection) raises -> None](ExchangeTask):
         if not exchange[].fiber:
             raise _serverless_error()
         var stream = UpgradedStream.begin(exchange)
-        var worker = worker_of_hub(task[].hub)
-        count_opened(worker.statistics())
-        var s = Self._open(task, stream, worker)
-        stream.unsafe_set_protocol(protocol_of(s))
+        var s = Self._open(task, stream)
         var failure = Optional[Error](None)
         try:
             task[].function(
                 Request(unsafe_exchange=exchange), WsConnection(stream)
             )
         except e:
-            if not _is_of_peer(e):
-                failure = Error(e)
-        _ = _say_end(
-            stream,
-            WsCloseCode.INTERNAL_ERROR if failure else WsCloseCode.NORMAL,
-        )
-        if stream.is_open():
-            stream.unsafe_set_protocol(None)
-        # They find that the WebSocket is over.
-        s[].sending.wake_all()
-        s[].closing.wake_all()
-        leave_all(s)
-        count_closed(worker.statistics(), s[].closing.code)
-        heap_destroy(s)
+            failure = _failure_of(e)
+        Self._close(task, stream, s, Bool(failure))
         if failure:
             raise failure.take()
 
-    # Not part of the frame that lies under the function while it waits.
+    # Neither of these is part of the frame that lies under the function while
+    # it waits.
     @staticmethod
     @no_inline
-    def _open(
-        task: PointerTo[Self], stream: UpgradedStream, worker: HubWorker
-    ) -> Socket:
-        return heap_create(
+    def _open(task: PointerTo[Self], stream: UpgradedStream) raises -> Socket:
+        var worker = worker_of_hub(task[].hub)
+        count_opened(worker.statistics())
+        var s = heap_create(
             WsSocketState(
                 WsRole.SERVER,
                 stream,
@@ -126,6 +111,30 @@ struct WsTask[F: def(Request, WsConnection) raises -> None](ExchangeTask):
                 WsBroadcast(task[].hub, worker),
             )
         )
+        stream.unsafe_set_protocol(protocol_of(s))
+        return s
+
+    @staticmethod
+    @no_inline
+    def _close(
+        task: PointerTo[Self],
+        stream: UpgradedStream,
+        s: Socket,
+        has_failed: Bool,
+    ) raises:
+        _ = _say_end(
+            stream,
+            WsCloseCode.INTERNAL_ERROR if has_failed else WsCloseCode.NORMAL,
+        )
+        if stream.is_open():
+            stream.unsafe_set_protocol(None)
+        # They find that the WebSocket is over.
+        s[].sending.wake_all()
+        s[].closing.wake_all()
+        leave_all(s)
+        var worker = worker_of_hub(task[].hub)
+        count_closed(worker.statistics(), s[].closing.code)
+        heap_destroy(s)
 
     @staticmethod
     def held_octets(task: PointerTo[Self]) -> Int:
@@ -151,12 +160,16 @@ def _serverless_error() -> Error:
     )
 
 
-def _is_of_peer(error: Error) -> Bool:
+@no_inline
+def _failure_of(error: Error) -> Optional[Error]:
+    """Returns an error that the function is to blame for."""
     var own = WsError.of(error)
-    return Bool(own) and (
+    if own and (
         own.value().kind != WsError.BUSY
         and own.value().kind != WsError.BAD_CALL
-    )
+    ):
+        return None
+    return Error(error)
 
 
 @no_inline

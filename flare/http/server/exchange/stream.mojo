@@ -5,6 +5,7 @@ and while the request still lives.
 """
 
 from flare.core import PointerTo, equals_ignoring_case, write_escaped
+from flare.http.body import Body
 from flare.http.error_answer import error_answer
 from flare.http.exchange import Exchange, STOPPING, UpgradeState
 from flare.http.response import Response
@@ -43,6 +44,20 @@ def answer_with_stream(x: Exchange, var response: Response):
     """
     if _refuse(x, response):
         return
+    var content = _begin(x, response^)
+    try:
+        run_stream(x, content)
+    except e:
+        _break_off(x, e)
+        return _end(x, content^)
+    _record(x)
+    _end(x, content^)
+
+
+# Neither of these is part of the frame that lies under the function of the
+# stream while it waits.
+@no_inline
+def _begin(x: Exchange, var response: Response) -> Body:
     var w = worker_of(connection_of(x))
     var is_upgrade = response.status == Status.SWITCHING_PROTOCOLS
     var held = response.body.held_octets()
@@ -57,11 +72,11 @@ def answer_with_stream(x: Exchange, var response: Response):
     stream.stop.write_tells = not is_upgrade
     # From here on each read and each write has a deadline of its own.
     set_run_deadline(x[].fiber.value(), NO_DEADLINE)
-    try:
-        run_stream(x, content)
-        _record(x)
-    except e:
-        _break_off(x, e)
+    return content^
+
+
+@no_inline
+def _end(x: Exchange, var content: Body):
     # The function's captures are destroyed on the fiber, before the stream is
     # over: that may wait.
     _ = content^
@@ -69,11 +84,9 @@ def answer_with_stream(x: Exchange, var response: Response):
         x[].stream.upgrade.has_said_end and x[].stream.upgrade.has_heard_end
     )
     x[].stream.end()
-    _count_stream(x, w, -1)
+    _count_stream(x, worker_of(connection_of(x)), -1)
 
 
-# Not part of the frame that lies under the function of the stream while it
-# waits.
 @no_inline
 def _refuse(x: Exchange, response: Response) -> Bool:
     """Answers with a refusal if the stream may not begin.
@@ -211,5 +224,6 @@ def _says_stopping(error: Error) -> Bool:
     return String(error).startswith(STOPPING)
 
 
+@no_inline
 def _record(x: Exchange):
     record_access(x, Sent(x[].stream.status, x[].stream.written))
