@@ -159,8 +159,8 @@ struct TestWebSocket(ImplicitlyCopyable):
 
         Raises:
             An error `ws.closed` at the end of the connection, with its code.
-            `ws.timeout` if the server sends no octet within `timeout_ms`; the
-            connection stays open. If the handler is at fault, `ws.protocol`.
+            `ws.timeout` if it is not there within `timeout_ms`, however many
+            pings arrive; the connection stays open. If the handler is at fault, `ws.protocol`.
         """
         return self._end.connection().recv_message()
 
@@ -195,7 +195,7 @@ struct TestWebSocket(ImplicitlyCopyable):
 
         Raises:
             An error `ws.bad_call` if a message arrives first; `ws.timeout` if
-            the server sends no octet within `timeout_ms`.
+            it is not there within `timeout_ms`.
         """
         try:
             _ = self.recv_message()

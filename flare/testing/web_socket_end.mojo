@@ -73,7 +73,7 @@ struct WebSocketRequest(Movable):
     var compression: WsCompression
     """How messages are compressed if the handler accepts it."""
     var timeout_ms: Int
-    """How long the handshake, and each receive, may wait, in simulated time."""
+    """How long the handshake, and each call, may wait, in simulated time."""
 
     def __init__(
         out self,
@@ -90,7 +90,7 @@ struct WebSocketRequest(Movable):
             headers: Further fields of the request.
             protocols: The subprotocols to offer.
             compression: The compression to offer.
-            timeout_ms: The longest wait for octets.
+            timeout_ms: The longest wait of a call.
         """
         self.target = String(target)
         self.headers = headers.copy()
@@ -107,7 +107,9 @@ struct WebSocketEndState(Movable):
     var peer: Peer
     """The connection."""
     var timeout_ms: Int
-    """The longest wait for octets, in simulated time."""
+    """The longest wait of a call, in simulated time."""
+    var until_ms: Int
+    """When the call that runs gives up."""
     var received: Buffer
     """The octets that were received and not consumed."""
     var sent: Buffer
@@ -126,11 +128,12 @@ struct WebSocketEndState(Movable):
 
         Args:
             server: The server.
-            timeout_ms: The longest wait for octets.
+            timeout_ms: The longest wait of a call.
         """
         self.server = server
         self.peer = server.connect()
         self.timeout_ms = timeout_ms
+        self.until_ms = server.network().now_ms() + timeout_ms
         self.received = Buffer()
         self.sent = Buffer()
         self.exchange = heap_create(ExchangeState())
@@ -209,11 +212,14 @@ struct WebSocketEnd(TrivialRegisterPassable):
         return end
 
     def connection(self) -> WsConnection:
-        """Returns the connection.
+        """Returns the connection, for one call. The wait of the call begins
+        here.
 
         Returns:
             A handle that works as long as the server lives.
         """
+        ref s = self.state[]
+        s.until_ms = s.server.network().now_ms() + s.timeout_ms
         return WsConnection(
             UpgradedStream(unsafe_exchange=self.state[].exchange)
         )
@@ -392,14 +398,16 @@ struct WebSocketEnd(TrivialRegisterPassable):
         ended.
         """
         ref s = self.state[]
-        var timeout_ms = min(s.timeout_ms, longest_ms)
-        var until_ms = s.server.network().now_ms() + timeout_ms
+        var now_ms = s.server.network().now_ms()
+        var until_ms = now_ms + min(s.until_ms - now_ms, longest_ms)
         if not s.server.await_arrival(s.peer, until_ms):
             raise Error(
                 WsError(
                     WsError.TIMEOUT,
                     String(
-                        "the server has sent no octet for ", timeout_ms, " ms"
+                        "the wait for the server has ended after ",
+                        s.timeout_ms,
+                        " ms",
                     ),
                 )
             )
