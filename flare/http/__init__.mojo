@@ -104,6 +104,7 @@ from .encoding import (
 )
 from .extract import Path, Query
 from .form import Form, form_value
+from .files import CacheRule, FileOptions, StaticFiles
 from .forwarding import forwarded_fields
 from .handler import FnHandler, Handler, HandlerFunction
 from .into_response import CanAnswer, IntoResponse

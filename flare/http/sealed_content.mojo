@@ -15,8 +15,8 @@ struct SealedContent(ImplicitlyCopyable, Sized):
     content is sent like any other. Copies refer to the same octets, on any
     thread. The last one frees them, after all answers that use them were sent.
 
-    Creating one copies the octets once, into whole pages of a dedicated
-    mapping. A process may have tens of thousands of mappings (Linux,
+    Creating one copies the octets once; more than 32 KiB into whole pages of a
+    dedicated mapping. A process may have tens of thousands of mappings (Linux,
     `vm.max_map_count`), so create one for each content, not one for each
     answer. From 1 MiB on, the mapping uses huge pages if the system has them,
     which makes sending cheaper. Create one for many contents, and answer with

@@ -1,6 +1,8 @@
-"""Stores octets that cannot change, in pages of their own."""
+"""Stores octets that cannot change; long ones in pages of their own."""
 
 from std.math import align_up
+
+from flare.core import OctetPointer, allocate_octets, free_octets
 
 from .memory import (
     HUGE_PAGE_OCTETS,
@@ -10,10 +12,14 @@ from .memory import (
     unmap,
 )
 
+# Shorter content is copied when it is sent. Pages of its own would waste memory,
+# and a process may have tens of thousands of mappings only.
+comptime _ON_HEAP_OCTETS_MAX = 32 * 1024
+
 
 struct SealedPages(Movable, Sized):
-    """The owner of octets in pages that contain only these and are never
-    written again.
+    """The owner of octets that are never written again. More than 32 KiB lie in
+    pages that contain only these.
 
     When the pages are unmapped, the kernel keeps those that it is still
     sending: only this process's view of them ends.
@@ -29,20 +35,34 @@ struct SealedPages(Movable, Sized):
 
     def __deinit__(deinit self):
         """Unmaps the pages."""
-        if self._address > 0:
+        if self._address == 0:
+            return
+        if self._octet_count <= _ON_HEAP_OCTETS_MAX:
+            free_octets(
+                OctetPointer(unsafe_from_address=self._address),
+                self._octet_count,
+            )
+        else:
             _ = unmap(self._address, _mapped_octets(self._octet_count))
 
     def seal(mut self, octets: Span[UInt8, _]) -> Int:
-        """Copies octets into new pages and seals these.
+        """Copies octets, and seals the pages of long ones.
 
         Args:
-            octets: The octets; the pages must be empty before.
+            octets: The octets; there must be none before.
 
         Returns:
-            0, or the negated errno; there are then no pages.
+            0, or the negated errno; there are then no octets.
         """
         debug_assert(self._address == 0, "sealed twice")
         if len(octets) == 0:
+            return 0
+        if len(octets) <= _ON_HEAP_OCTETS_MAX:
+            self._address = Int(allocate_octets(len(octets)))
+            self._octet_count = len(octets)
+            Span(
+                unsafe_ptr=at_address(self._address), length=len(octets)
+            ).copy_from(octets)
             return 0
         var mapped_octets = _mapped_octets(len(octets))
         var address = map_private_in_huge_pages(mapped_octets)

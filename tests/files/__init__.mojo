@@ -1,1 +1,1 @@
-"""Tests of `flare.http.files`."""
+"""Holds the tests of `flare.http.routing`."""

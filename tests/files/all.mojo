@@ -2,18 +2,26 @@
 
 from std.testing import TestSuite
 
-from tests.files import test_media_types, test_siblings
+from tests.files import (
+    test_file_path,
+    test_media_types,
+    test_siblings,
+    test_static_files,
+)
 
 
 def main() raises:
     var failures = List[String]()
-    try:
-        TestSuite.discover_tests[test_media_types.TESTS]().run()
-    except e:
-        failures.append(String(e))
-    try:
-        TestSuite.discover_tests[test_siblings.TESTS]().run()
-    except e:
-        failures.append(String(e))
+    _run[test_file_path.TESTS](failures)
+    _run[test_media_types.TESTS](failures)
+    _run[test_siblings.TESTS](failures)
+    _run[test_static_files.TESTS](failures)
     if failures:
         raise Error("\n".join(failures))
+
+
+def _run[tests: Tuple](mut failures: List[String]):
+    try:
+        TestSuite.discover_tests[tests]().run()
+    except e:
+        failures.append(String(e))

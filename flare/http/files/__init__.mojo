@@ -1,4 +1,7 @@
-"""Describes files: their media types and their compressed siblings."""
+"""Serves files: `StaticFiles` and its limits."""
 
 from .media_types import MediaTypes
+from .options import FileOptions
+from .rules import CacheRule
 from .siblings import Siblings
+from .static_files import StaticFiles

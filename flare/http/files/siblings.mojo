@@ -26,6 +26,22 @@ struct Siblings(TrivialRegisterPassable):
     var _bits: UInt8
 
     @staticmethod
+    def coding_at(index: Int) -> ContentCoding:
+        """Returns one of `CODINGS`.
+
+        Args:
+            index: Its place.
+
+        Returns:
+            The coding.
+        """
+        comptime for i in range(3):
+            comptime coding = Self.CODINGS[i]
+            if i == index:
+                return coding
+        return ContentCoding.IDENTITY
+
+    @staticmethod
     def suffix(coding: ContentCoding) -> StaticString:
         """Returns the end of the name of a sibling.
 

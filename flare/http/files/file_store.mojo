@@ -1,0 +1,187 @@
+"""Keeps the files that all workers share, within a bound.
+
+Files in the table stay within the bound. With those that were evicted, and that
+workers have not forgotten yet, there may be a quarter more. The queue gives each
+file a second chance that was served since it last came to the front.
+"""
+
+from std.atomic import Atomic, Ordering
+from std.collections import Deque
+
+from flare.core import PointerTo, heap_create, heap_destroy
+from flare.sys.thread import Lock
+
+from .served_file import ServedFile
+
+
+struct _StoreState(Movable):
+    var owners: UInt32
+    var lock: Lock
+    var octets_max: Int
+    # What the files in the table take, and what those take that workers still
+    # use.
+    var kept: Int
+    var alive: Int64
+    var evictions: UInt64
+    var files: Dict[String, ServedFile]
+    var queue: Deque[String]
+
+    def __init__(out self, octets_max: Int):
+        self.owners = 1
+        self.lock = Lock.create()
+        self.octets_max = octets_max
+        self.kept = 0
+        self.alive = 0
+        self.evictions = 0
+        self.files = Dict[String, ServedFile]()
+        self.queue = Deque[String]()
+
+    def put(mut self, file: ServedFile) raises -> Bool:
+        """Stores a file in place of an earlier one of its path."""
+        var path = _key(Span(file.state[].path))
+        if path in self.files:
+            self._evict(path)
+        var cost = file.cost()
+        if cost > self.octets_max:
+            return False
+        self._make_room(cost)
+        if self._alive() + cost > self.octets_max + self.octets_max // 4:
+            return False
+        file.state[].charged = cost
+        file.state[].alive = Pointer(to=self.alive).unsafe_origin_cast[
+            MutUntrackedOrigin
+        ]()
+        _ = Atomic[Int64].fetch_add[ordering=Ordering.RELAXED](
+            Pointer(to=self.alive), Int64(cost)
+        )
+        self.kept += cost
+        self.files[path] = file
+        self._queue(path)
+        return True
+
+    def _make_room(mut self, cost: Int) raises:
+        var chances = len(self.queue)
+        while self.kept + cost > self.octets_max:
+            var oldest = self.queue.popleft()
+            if oldest not in self.files:
+                continue
+            ref state = self.files[oldest].state[]
+            if state.was_used != 0 and chances > 0:
+                state.was_used = 0
+                chances -= 1
+                self.queue.append(oldest)
+            else:
+                self._evict(oldest)
+
+    def _queue(mut self, path: String):
+        # Paths whose file was evicted may still be in the queue.
+        if len(self.queue) > 2 * len(self.files) + 64:
+            self.queue.clear()
+            for key in self.files:
+                self.queue.append(key)
+        else:
+            self.queue.append(path)
+
+    def _evict(mut self, path: String) raises:
+        var file = self.files.pop(path)
+        file.state[].is_evicted = 1
+        self.kept -= file.state[].charged
+        _ = Atomic[UInt64].fetch_add[ordering=Ordering.RELEASE](
+            Pointer(to=self.evictions), 1
+        )
+
+    def _alive(self) -> Int:
+        return Int(
+            Atomic[Int64].load[ordering=Ordering.RELAXED](
+                Pointer(to=self.alive)
+            )
+        )
+
+
+struct FileStore(ImplicitlyCopyable):
+    """A counted reference to the files of one `StaticFiles` and its copies."""
+
+    var _state: PointerTo[_StoreState]
+
+    def __init__(out self, octets_max: Int):
+        """Creates an empty store.
+
+        Args:
+            octets_max: The most octets of memory.
+        """
+        self._state = heap_create(_StoreState(octets_max))
+
+    def __init__(out self, *, copy: Self):
+        """Copies the reference.
+
+        Args:
+            copy: The other reference.
+        """
+        self._state = copy._state
+        _ = Atomic[UInt32].fetch_add[ordering=Ordering.RELAXED](
+            Pointer(to=self._state[].owners), 1
+        )
+
+    def __deinit__(deinit self):
+        """Frees the store with its last reference."""
+        var state = self._state
+        var owners = Atomic[UInt32].fetch_add[
+            ordering=Ordering.ACQUIRE_RELEASE
+        ](Pointer(to=state[].owners), UInt32.MAX)
+        if owners == 1:
+            # The files count themselves off in the store.
+            state[].files.clear()
+            state[].lock.destroy()
+            heap_destroy(state)
+
+    def find(self, path: Span[UInt8, _]) -> Optional[ServedFile]:
+        """Returns the file of a path. It may have changed since.
+
+        Args:
+            path: The path below the folder, with a NUL at its end.
+
+        Returns:
+            The file; `None` if the store has none.
+        """
+        with self._state[].lock:
+            return self._state[].files.get(_key(path))
+
+    def put(self, file: ServedFile) raises -> Bool:
+        """Stores a file in place of an earlier one of its path.
+
+        Args:
+            file: The file, which no worker uses yet.
+
+        Returns:
+            False if there is no room.
+
+        Raises:
+            Error: Never: the paths that are looked up exist.
+        """
+        with self._state[].lock:
+            return self._state[].put(file)
+
+    @always_inline
+    def evictions(self) -> UInt64:
+        """Returns how often files were evicted. Workers then look for files
+        that they are to forget.
+
+        Returns:
+            The number.
+        """
+        return Atomic[UInt64].load[ordering=Ordering.ACQUIRE](
+            Pointer(to=self._state[].evictions)
+        )
+
+    def alive_octets(self) -> Int:
+        """Returns how much memory the files take, with those that were evicted
+        and are still in use.
+
+        Returns:
+            The number of octets.
+        """
+        return self._state[]._alive()
+
+
+def _key(path: Span[UInt8, _]) -> String:
+    return String(StringSlice(unsafe_from_utf8=path))

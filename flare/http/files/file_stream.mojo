@@ -1,0 +1,199 @@
+"""Sends files that are too long for the memory, piece by piece."""
+
+from flare.core import PointerTo, heap_create, heap_destroy
+from flare.runtime.blocking import blocking
+from flare.sys.errno import EAGAIN
+from flare.sys.file import close_descriptor
+from flare.sys.folder import read_at, read_at_once
+
+from ..exchange import Exchange
+from ..response_stream import ResponseStream
+from ..stream_function import ExchangeTask
+
+comptime _PIECE_OCTETS = 64 * 1024
+
+
+struct _OpenFilesState(Movable):
+    var owners: Int
+    var count: Int
+
+    def __init__(out self):
+        self.owners = 1
+        self.count = 0
+
+
+struct OpenFiles(Movable):
+    """A share in the count of the files that a worker has open. It belongs to
+    one thread.
+    """
+
+    var _state: PointerTo[_OpenFilesState]
+
+    def __init__(out self):
+        """Creates a count of 0."""
+        self._state = heap_create(_OpenFilesState())
+
+    def __init__(out self, *, shared_with: Self):
+        """Creates another share.
+
+        Args:
+            shared_with: The other share.
+        """
+        self._state = shared_with._state
+        self._state[].owners += 1
+
+    def __deinit__(deinit self):
+        """Frees the count with its last share."""
+        self._state[].owners -= 1
+        if self._state[].owners == 0:
+            heap_destroy(self._state)
+
+    def add(self, count: Int):
+        """Changes the count.
+
+        Args:
+            count: The number to add.
+        """
+        self._state[].count += count
+
+    def count(self) -> Int:
+        """Returns the count.
+
+        Returns:
+            The number of open files.
+        """
+        return self._state[].count
+
+
+struct OpenFile(Movable):
+    """An open file. It is closed when it is destroyed, however its answer ends.
+    """
+
+    var descriptor: Int32
+    """The descriptor."""
+    var _open_files: OpenFiles
+
+    def __init__(out self, descriptor: Int32, open_files: OpenFiles):
+        """Takes ownership of a descriptor.
+
+        Args:
+            descriptor: The descriptor.
+            open_files: The count of open files.
+        """
+        self.descriptor = descriptor
+        self._open_files = OpenFiles(shared_with=open_files)
+        self._open_files.add(1)
+
+    def __deinit__(deinit self):
+        """Closes the file."""
+        self._open_files.add(-1)
+        _ = close_descriptor(self.descriptor)
+
+
+struct FilePart(Copyable, Movable):
+    """A range of a file, and the octets to send before it."""
+
+    var head: List[UInt8]
+    """The octets before it, such as the head of a part of several."""
+    var start: Int
+    """The place of its first octet."""
+    var octets: Int
+    """Its length."""
+
+    def __init__(
+        out self, var head: List[UInt8], start: Int, octets: Int
+    ):
+        """Creates a part.
+
+        Args:
+            head: The octets before it.
+            start: The place of its first octet.
+            octets: Its length.
+        """
+        self.head = head^
+        self.start = start
+        self.octets = octets
+
+
+struct FileTask(ExchangeTask):
+    """Writes parts of a file as the content of a response."""
+
+    var _file: OpenFile
+    var _parts: List[FilePart]
+    var _piece: List[UInt8]
+
+    def __init__(out self, var file: OpenFile, var parts: List[FilePart]):
+        """Creates a task.
+
+        Args:
+            file: The file.
+            parts: What to send of it. The last one may have no octets of the
+                file.
+        """
+        self._file = file^
+        self._parts = parts^
+        self._piece = List[UInt8]()
+
+    @staticmethod
+    def run(task: PointerTo[Self], exchange: Exchange) raises:
+        """Writes the parts at the pace of the client.
+
+        Args:
+            task: The task.
+            exchange: The exchange.
+
+        Raises:
+            An error `http.file` if the file has become shorter or cannot be
+            read: the connection is reset, so that the client notices.
+        """
+        var stream = ResponseStream.begin(exchange)
+        task[]._piece = List[UInt8](length=_PIECE_OCTETS, fill=0)
+        for i in range(len(task[]._parts)):
+            if len(task[]._parts[i].head) > 0:
+                stream.write_all(Span(task[]._parts[i].head))
+            _write_range(task, stream, i)
+
+    @staticmethod
+    def held_octets(task: PointerTo[Self]) -> Int:
+        """Returns how much memory the task retains until it ends.
+
+        Args:
+            task: The task.
+
+        Returns:
+            The number of octets.
+        """
+        return _PIECE_OCTETS
+
+
+def _write_range(
+    task: PointerTo[FileTask], stream: ResponseStream, part: Int
+) raises:
+    var offset = task[]._parts[part].start
+    var end = offset + task[]._parts[part].octets
+    while offset < end:
+        var count = _read(task, offset, min(end - offset, _PIECE_OCTETS))
+        if count < 0:
+            raise Error("http.file cannot be read errno=", -count)
+        if count == 0:
+            raise Error("http.file has become shorter")
+        stream.write_all(Span(task[]._piece)[:count])
+        offset += count
+
+
+def _read(task: PointerTo[FileTask], offset: Int, count: Int) raises -> Int:
+    # What lies in the page cache is copied at once; a disk is waited for on
+    # another thread.
+    var result = read_at_once(
+        task[]._file.descriptor, Span(task[]._piece)[:count], offset
+    )
+    if result != -EAGAIN:
+        return result
+    # The closure touches only the task, which lies on the heap.
+
+    def read() raises {var task, var offset, var count} -> Int:
+        return read_at(
+            task[]._file.descriptor, Span(task[]._piece)[:count], offset
+        )
+
+    return blocking(read)

@@ -1,0 +1,202 @@
+"""Opens files beneath a folder, and nothing outside of it."""
+
+from flare.core import find_octet
+from flare.sys.errno import EAGAIN, ELOOP, ENOENT, ENOSYS, ENOTDIR
+from flare.sys.file import close_descriptor
+from flare.sys.folder import (
+    FileStatus,
+    open_beneath,
+    open_file_in,
+    open_folder,
+    open_folder_in,
+    status_beneath,
+    status_of_open,
+    status_of_path,
+)
+
+# A rename elsewhere in the folder can disturb the kernel's check.
+comptime _TRIES = 3
+comptime _SLASH: UInt8 = 47
+
+
+struct RootFolder(Movable):
+    """A folder whose files are served.
+
+    It has a descriptor of its own: if the path leads to another folder later,
+    for example because a symbolic link was replaced, `refresh` opens that one.
+    """
+
+    var has_openat2: Bool
+    """Whether the kernel checks whole paths. Otherwise each component is opened
+    by itself, and symbolic links are refused."""
+    var _path: List[UInt8]
+    var _descriptor: Int32
+    var _status: FileStatus
+
+    def __init__(out self, path: StringSlice):
+        """Creates a folder that is not open yet.
+
+        Args:
+            path: The path, without NUL.
+        """
+        self._path = List[UInt8](capacity=path.byte_length() + 1)
+        self._path.extend(path.as_bytes())
+        self._path.append(0)
+        self._descriptor = -1
+        self._status = FileStatus()
+        self.has_openat2 = True
+
+    def __deinit__(deinit self):
+        """Closes the folder."""
+        if self._descriptor >= 0:
+            _ = close_descriptor(self._descriptor)
+
+    def path(self) -> StringSlice[origin_of(self._path)]:
+        """Returns the path of the folder.
+
+        Returns:
+            The path as it was given.
+        """
+        return StringSlice(
+            unsafe_from_utf8=Span(self._path)[: len(self._path) - 1]
+        )
+
+    def refresh(mut self) -> Int:
+        """Opens the folder, or opens it again if its path now leads to another
+        one.
+
+        Returns:
+            1 if it is another folder now, 0 if it is the same, or the negated
+            errno. After an error, the earlier folder stays open.
+        """
+        var status = FileStatus()
+        var result = status_of_path(Span(self._path), status)
+        if result < 0:
+            return result
+        if (
+            self._descriptor >= 0
+            and status.inode == self._status.inode
+            and status.device == self._status.device
+        ):
+            return 0
+        result = open_folder(Span(self._path))
+        if result < 0:
+            return result
+        var opened = Int32(result)
+        result = status_of_open(opened, status)
+        if result < 0:
+            _ = close_descriptor(opened)
+            return result
+        if self._descriptor >= 0:
+            _ = close_descriptor(self._descriptor)
+        self._descriptor = opened
+        self._status = status
+        return 1
+
+    def probe(mut self) -> Int:
+        """Finds out whether the kernel checks whole paths. Only a kernel that
+        does not know the call counts as one that does not.
+
+        Returns:
+            0, or the negated errno if the folder cannot be read.
+        """
+        var dot: List[UInt8] = [UInt8(ord(".")), 0]
+        var result = open_beneath(self._descriptor, Span(dot))
+        self.has_openat2 = result != -ENOSYS
+        if not self.has_openat2:
+            result = open_file_in(self._descriptor, Span(dot))
+        if result < 0:
+            return result
+        _ = close_descriptor(Int32(result))
+        return 0
+
+    def status(self, path: Span[UInt8, _], mut status: FileStatus) -> Int:
+        """Reads the status of a file, to compare it with that of an open one.
+
+        Args:
+            path: The relative path, with a NUL at its end.
+            status: Set to the status.
+
+        Returns:
+            0, or the negated errno.
+        """
+        return status_beneath(self._descriptor, path, status)
+
+    def open(self, path: Span[UInt8, _], mut status: FileStatus) -> Int:
+        """Opens a file or folder to read it.
+
+        Args:
+            path: The relative path, with a NUL at its end.
+            status: Set to the status of what was opened.
+
+        Returns:
+            The descriptor, or the negated errno.
+        """
+        var result = -EAGAIN
+        if self.has_openat2:
+            for _ in range(_TRIES):
+                result = open_beneath(self._descriptor, path)
+                if result != -EAGAIN:
+                    break
+        else:
+            result = self._walk(path)
+        if result < 0:
+            return result
+        var problem = status_of_open(Int32(result), status)
+        if problem < 0:
+            _ = close_descriptor(Int32(result))
+            return problem
+        return result
+
+    def _walk(self, path: Span[UInt8, _]) -> Int:
+        var folder = self._descriptor
+        var rest = path
+        var name = List[UInt8](capacity=256)
+        while True:
+            var end = find_octet(rest, _SLASH)
+            name.clear()
+            name.extend(rest[:end])
+            if end == len(rest):
+                break
+            name.append(0)
+            rest = rest[end + 1 :]
+            var result = open_folder_in(folder, Span(name))
+            self._close(folder)
+            if result < 0:
+                return result
+            folder = Int32(result)
+        # The NUL of the path ends the last name.
+        var result = open_file_in(folder, Span(name))
+        self._close(folder)
+        return result
+
+    def _close(self, folder: Int32):
+        if folder != self._descriptor:
+            _ = close_descriptor(folder)
+
+
+def names_nothing(problem: Int) -> Bool:
+    """Returns whether an error of `RootFolder.open` means that there is no such
+    file beneath the folder.
+
+    Args:
+        problem: The negated errno.
+
+    Returns:
+        False if the file may exist, but cannot be opened.
+    """
+    return (
+        problem == -ENOENT
+        or problem == -ENOTDIR
+        or problem == -ELOOP
+        or problem == -_EXDEV
+        or problem == -_ENAMETOOLONG
+        or problem == -_ENXIO
+        or problem == -_EINVAL
+    )
+
+
+comptime _ENXIO = 6
+comptime _EXDEV = 18
+comptime _EINVAL = 22
+comptime _ENAMETOOLONG = 36

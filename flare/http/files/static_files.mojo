@@ -1,0 +1,200 @@
+"""Defines a handler that serves the files of a folder."""
+
+from flare.core import find_octet
+from flare.message import Method, Status
+
+from ..builders import method_not_allowed, not_found, redirect
+from ..handler import Handler
+from ..request import Request
+from ..response import Response
+from .answering import answer_file, answer_problem, choose_form
+from .file_reading import FileReader
+from .media_types import MediaTypes
+from .options import FileOptions
+from .rules import CacheRule, FileRules
+from .served_folder import FoundFile, ServedFolder
+
+comptime _SLASH: UInt8 = 47
+comptime _DOT: UInt8 = 46
+
+
+struct StaticFiles(Handler):
+    """Serves the files of a folder, and of the folders in it.
+
+    The last parameter of the route is the path of the file; without parameters,
+    the whole path of the request is. `router.get("/assets/*path",
+    StaticFiles("public"))` serves `public/css/site.css` at
+    `/assets/css/site.css`.
+
+    Files of up to 1 MiB are kept in memory, and looked at again after 100 ms.
+    Longer ones are read while they are sent. Symbolic links that lead out of
+    the folder, names that begin with a dot, and everything that is no regular
+    file get 404. Conditions and ranges (RFC 9110 sections 13 and 14) are
+    evaluated.
+    """
+
+    var _folder: ServedFolder
+    var _spa_fallback: String
+
+    def __init__(
+        out self,
+        root: StringSlice,
+        *,
+        precompressed: Bool = False,
+        var cache_control: List[CacheRule] = [],
+        immutable_hashed: Bool = False,
+        spa_fallback: StringSlice = "",
+        var extra_types: Dict[String, String] = {},
+        options: FileOptions = FileOptions(),
+    ) raises:
+        """Creates a handler for the files of a folder.
+
+        Args:
+            root: The path of the folder. A relative one starts at the current
+                folder of the process.
+            precompressed: Whether `app.js.br`, `app.js.zst` or `app.js.gz` is
+                sent for `app.js` to clients that accept it. One that is older
+                than the file is not sent.
+            cache_control: The rules for Cache-Control; the first that applies
+                counts. Without one, the field is not sent, and clients decide.
+            immutable_hashed: Whether files with a hash in their name, such as
+                `app-3f9a1c2e.js`, are declared never to change.
+            spa_fallback: The path of the file that is sent for pages that only
+                scripts in the browser know: when a browser asks for HTML, and
+                the last segment of the path has no extension. Empty for none.
+            extra_types: Media types by extension without dot, in lower case.
+            options: The limits.
+
+        Raises:
+            An error `http.bad_folder` if the path leads to no folder that can
+            be read, or if an option is out of its bounds.
+        """
+        if options.first_problem():
+            raise Error("http.bad_folder ", options.first_problem().value())
+        if "\0" in root:
+            raise Error("http.bad_folder the path has a NUL")
+        var rules = FileRules()
+        rules.precompressed = precompressed
+        rules.immutable_hashed = immutable_hashed
+        rules.cache_control = cache_control^
+        rules.types = MediaTypes(extra_types)
+        self._folder = ServedFolder.create(
+            root, FileReader(rules^, options.largest_cached), options
+        )
+        self._spa_fallback = String(spa_fallback)
+        var problem = self._folder.open()
+        if problem < 0:
+            raise Error("http.bad_folder cannot be read errno=", -problem)
+
+    def __init__(out self, *, copy: Self):
+        """Copies the handler for another worker. The copies share the files
+        that are kept in memory.
+
+        Args:
+            copy: The handler to copy.
+        """
+        self._folder = copy._folder.duplicate()
+        self._spa_fallback = copy._spa_fallback.copy()
+
+    def __init__(out self, *, deinit move: Self):
+        """Moves the handler.
+
+        Args:
+            move: The handler to move.
+        """
+        self._folder = move._folder
+        self._spa_fallback = move._spa_fallback^
+
+    def __deinit__(deinit self):
+        """Closes the folder."""
+        self._folder.destroy()
+
+    def serve(self, req: Request) raises -> Response:
+        """Answers a request with a file.
+
+        Args:
+            req: The request.
+
+        Returns:
+            The answer: 200, 206 and 304 with a file, 308 for a folder without
+            `/` at its end, and the usual refusals.
+
+        Raises:
+            An error `http.file` if the file cannot be read.
+        """
+        if req.method != Method.GET and req.method != Method.HEAD:
+            return method_not_allowed("GET, HEAD")
+        var found = self._folder.find(_file_path(req))
+        if found.file:
+            ref file = found.file.unsafe_value()
+            return answer_file(
+                self._folder, req, file, choose_form(req, file)
+            )
+        return self._answer_without_file(req, found^)
+
+    @no_inline
+    def _answer_without_file(
+        self, req: Request, var found: FoundFile
+    ) raises -> Response:
+        if found.is_folder():
+            return _redirect_to_folder(req)
+        if (
+            self._spa_fallback
+            and found.is_missing()
+            and _is_page(req)
+        ):
+            found = self._folder.find(self._spa_fallback.as_bytes())
+            if found.file:
+                ref file = found.file.value()
+                return answer_file(
+                    self._folder, req, file, choose_form(req, file)
+                )
+        return answer_problem(found.problem)
+
+
+@always_inline
+def _file_path(req: Request) -> Span[UInt8, ImmUntrackedOrigin]:
+    """Returns the path of the file as received: the router decodes parameters,
+    and an escaped `/` must not become a separator."""
+    var exchange = req.unsafe_exchange()
+    var path = _request_path(req)
+    ref captures = exchange[].parameters.captures
+    if exchange[].parameters.__len__() == 0:
+        return path[min(1, len(path)) :]
+    var place = captures[len(captures) - 1]
+    return path[Int(place.start) : Int(place.start + place.octets)]
+
+
+@always_inline
+def _request_path(req: Request) -> Span[UInt8, ImmUntrackedOrigin]:
+    var exchange = req.unsafe_exchange()
+    return exchange[].head.path(exchange[].window())
+
+
+def _redirect_to_folder(req: Request) raises -> Response:
+    # A relative reference stays on this site, and is right behind a proxy that
+    # removes a prefix. Without the `./`, a name with a colon would be a scheme.
+    var path = _request_path(req)
+    var name = path[_last_segment(path) :]
+    var target = String("./", StringSlice(unsafe_from_utf8=name), "/")
+    if req.query:
+        target += String("?", req.query)
+    return redirect(target, Status.PERMANENT_REDIRECT)
+
+
+def _last_segment(path: Span[UInt8, _]) -> Int:
+    var start = len(path)
+    while start > 0 and path[start - 1] != _SLASH:
+        start -= 1
+    return start
+
+
+def _is_page(req: Request) -> Bool:
+    var path = _file_path(req)
+    var name = path[_last_segment(path) :]
+    if find_octet(name, _DOT) < len(name):
+        return False
+    for value in req.headers.values("Accept"):
+        if "text/html" in value.lower():
+            return True
+    return False
