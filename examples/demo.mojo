@@ -1,9 +1,9 @@
-# Run: mojo run -I . examples/demo.mojo [--port N] [--workers N] [--backend B]
+# Run: mojo run -I . examples/demo.mojo [--port N] [--workers N] [--backend B] [--files DIR]
 """Serves a few routes to try a client or a load generator on."""
 
 from std.sys import argv
 
-from flare.http import HttpDate, ResponseStream
+from flare.http import HttpDate, ResponseStream, StaticFiles
 from flare.prelude import *
 from flare.runtime import BackendKind, unix_seconds
 from flare.ws import WebSocket, WsCompression, WsConnection, WsOptions
@@ -108,18 +108,23 @@ def chat_page(req: Request) raises -> Response:
 
 def main() raises:
     var port, workers, backend = 8080, 1, BackendKind.AUTOMATIC
+    var files = String()
     var options = argv()
     for i in range(1, len(options) - 1, 2):
         if options[i] == "--port":
             port = Int(options[i + 1])
         elif options[i] == "--workers":
             workers = Int(options[i + 1])
-        elif options[i] == "--backend":
-            backend = _backend(options[i + 1])
+        elif options[i] == "--backend" and options[i + 1] == "io_uring":
+            backend = BackendKind.IO_URING
+        elif options[i] == "--backend" and options[i + 1] == "epoll":
+            backend = BackendKind.EPOLL
+        elif options[i] == "--files":
+            files = String(options[i + 1])
         else:
-            raise Error("unknown option ", options[i])
+            raise Error("unknown option ", options[i], " ", options[i + 1])
     if len(options) % 2 == 0 or port < 0 or port > 65535:
-        raise Error("usage: [--port N] [--workers N] [--backend B]")
+        raise Error("options: --port --workers --backend --files")
 
     var router = Router()
     router.get("/", home)
@@ -138,13 +143,8 @@ def main() raises:
     router.get("/ws/deflate/shared", WebSocket(converse, sockets.copy()))
     sockets.compression = WsCompression.DEDICATED
     router.get("/ws/deflate", WebSocket(converse, sockets^))
+    if files:
+        router.get("/files/*path", StaticFiles(files, precompressed=True))
     HttpServer.bind(
         SocketAddr.any_v4(UInt16(port)), ServerConfig(backend=backend)
     ).serve(router^, num_workers=workers)
-
-
-def _backend(name: StringSlice) raises -> BackendKind:
-    for kind in [BackendKind.IO_URING, BackendKind.EPOLL]:
-        if String(kind) == name:
-            return kind
-    raise Error("the backend is io_uring or epoll")

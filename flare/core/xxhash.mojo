@@ -1,10 +1,8 @@
 """Computes XXH64, a fast hash that is the same on every machine.
 
-It tells contents apart that nobody chose to collide. It protects no secret.
+It tells contents apart that were not made to collide. It protects no secret.
 The algorithm is that of the xxHash specification, version 0.1.1.
 """
-
-from .octets import OctetPointer
 
 comptime _PRIME_1: UInt64 = 0x9E3779B185EBCA87
 comptime _PRIME_2: UInt64 = 0xC2B2AE3D27D4EB4F

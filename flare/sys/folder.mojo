@@ -17,7 +17,7 @@ comptime _O_NONBLOCK = 0o4000
 comptime _O_NOCTTY = 0o400
 comptime _O_DIRECTORY = 0o40000 if _IS_ARM else 0o200000
 comptime _O_NOFOLLOW = 0o100000 if _IS_ARM else 0o400000
-# A fifo that nobody writes does not hold the open back.
+# Opening a fifo without a writer does not wait.
 comptime _TO_READ = _O_CLOEXEC | _O_NONBLOCK | _O_NOCTTY
 comptime _SYS_OPENAT2 = 437
 comptime _RESOLVE_NO_MAGICLINKS: UInt64 = 0x02
@@ -36,7 +36,7 @@ comptime _SECONDS_MAX = 9_000_000_000
 
 @fieldwise_init
 struct FileStatus(Equatable, TrivialRegisterPassable):
-    """What the kernel tells about a file. Two equal ones are the same file with
+    """The properties of a file. Two equal ones are the same file with
     the same content, unless it was changed twice within one tick of the file
     system's clock.
     """
@@ -86,9 +86,7 @@ def open_folder(path: Span[UInt8, _]) -> Int:
     Returns:
         The descriptor, or the negated errno: `-ENOTDIR` for any other file.
     """
-    return _open_at(
-        Int32(_AT_FDCWD), path, _O_PATH | _O_DIRECTORY | _O_CLOEXEC
-    )
+    return _open_at(Int32(_AT_FDCWD), path, _O_PATH | _O_DIRECTORY | _O_CLOEXEC)
 
 
 def open_beneath(folder: Int32, path: Span[UInt8, _]) -> Int:
@@ -261,7 +259,7 @@ def read_at(
 def read_at_once(
     descriptor: Int32, into: Span[mut=True, UInt8, _], offset: Int
 ) -> Int:
-    """Reads what lies in memory from a place of a file (preadv2(2),
+    """Reads octets that lie in memory from a place of a file (preadv2(2),
     `RWF_NOWAIT`).
 
     Args:
@@ -270,9 +268,9 @@ def read_at_once(
         offset: The place.
 
     Returns:
-        The count read, 0 at the end of the file, or the negated errno:
-        `-EAGAIN` if a disk has to be waited for, or if the file system cannot
-        tell.
+        The count read, 0 at the end of the file, or the negated errno. It is
+        `-EAGAIN` if the call would wait for a disk, or if the file system
+        cannot tell.
     """
     # `struct iovec`.
     var vector = Array[UInt64, 2](fill=0)
@@ -296,8 +294,7 @@ def read_at_once(
 
 
 def rename_file(path: StringSlice, new_path: StringSlice) -> Int:
-    """Gives a file another name, at once, in place of any file of that name
-    (rename(2)).
+    """Renames a file, in place of any file of the new name (rename(2)).
 
     Args:
         path: The path, without NUL.
@@ -309,9 +306,7 @@ def rename_file(path: StringSlice, new_path: StringSlice) -> Int:
     var old = _terminated(path)
     var new = _terminated(new_path)
     var result = result_or_errno(
-        Int(
-            external_call["rename", c_int](old.unsafe_ptr(), new.unsafe_ptr())
-        )
+        Int(external_call["rename", c_int](old.unsafe_ptr(), new.unsafe_ptr()))
     )
     _ = old^
     _ = new^

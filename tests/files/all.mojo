@@ -5,6 +5,7 @@ from std.testing import TestSuite
 from tests.files import (
     test_file_path,
     test_media_types,
+    test_rules,
     test_siblings,
     test_static_files,
 )
@@ -14,6 +15,7 @@ def main() raises:
     var failures = List[String]()
     _run[test_file_path.TESTS](failures)
     _run[test_media_types.TESTS](failures)
+    _run[test_rules.TESTS](failures)
     _run[test_siblings.TESTS](failures)
     _run[test_static_files.TESTS](failures)
     if failures:

@@ -67,9 +67,7 @@ def test_no_file_has_such_a_path() raises:
                 continue
             var into = Buffer()
             assert_true(
-                read_file_path(
-                    path.as_bytes(), dot_names=dot_names, into=into
-                )
+                read_file_path(path.as_bytes(), dot_names=dot_names, into=into)
                 == PathKind.NOTHING,
                 path,
             )

@@ -116,9 +116,7 @@ def test_a_folder_stands_for_its_index() raises:
     var response = client.get("/assets/docs?page=1&x=/")
     assert_equal(response.status, 308)
     assert_equal(_field(response, "Location"), "./docs/?page=1&x=/")
-    assert_equal(
-        _field(client.get("/assets/a:b"), "Location"), "./a:b/"
-    )
+    assert_equal(_field(client.get("/assets/a:b"), "Location"), "./a:b/")
     # Its existence is not told.
     assert_equal(client.get("/assets/empty").status, 404)
     assert_equal(client.get("/assets/empty/").status, 404)
@@ -129,9 +127,7 @@ def test_names_of_index_files_have_an_order() raises:
     var folder = Folder()
     folder.write("d/second.html", "second")
     var names: List[String] = ["first.html", "second.html"]
-    var client = _client(
-        folder, FileOptions(index_names=names^, recheck_ms=0)
-    )
+    var client = _client(folder, FileOptions(index_names=names^, recheck_ms=0))
     assert_equal(String(client.get("/assets/d/").text()), "second")
     folder.write("d/first.html", "first")
     _wait_for_the_next_look()
@@ -234,9 +230,7 @@ def test_ranges_are_sent() raises:
         content += String(i % 10)
     folder.write("a.txt", content)
     for largest_cached in [1000, 999]:
-        var client = _client(
-            folder, FileOptions(largest_cached=largest_cached)
-        )
+        var client = _client(folder, FileOptions(largest_cached=largest_cached))
         var part = client.get(
             "/assets/a.txt", headers=_one("Range", "bytes=3-7")
         )
@@ -269,9 +263,7 @@ def test_compressed_siblings_are_sent_to_who_accepts_them() raises:
     folder.write("a.js.br", "BR")
     folder.write("a.js.gz", "GZ")
     folder.write("b.js", "only plain")
-    var client = TestClient(
-        StaticFiles(folder.path, precompressed=True)
-    )
+    var client = TestClient(StaticFiles(folder.path, precompressed=True))
     var rows: List[Tuple[String, String, String]] = [
         ("br, gzip", "BR", "br"),
         ("gzip", "GZ", "gzip"),
@@ -311,17 +303,16 @@ def test_pages_of_scripts_get_the_fallback() raises:
     var folder = Folder()
     folder.write("index.html", "<p>app")
     folder.write("assets/app.js", "js")
-    var client = TestClient(
-        StaticFiles(folder.path, spa_fallback="index.html")
-    )
+    var client = TestClient(StaticFiles(folder.path, spa_fallback="index.html"))
     var browser = _one("Accept", "text/html,application/xhtml+xml,*/*;q=0.8")
     var page = client.get("/users/17", headers=browser)
     assert_equal(page.status, 200)
     assert_equal(String(page.text()), "<p>app")
     assert_equal(client.get("/assets/old.js", headers=browser).status, 404)
     assert_equal(
-        client.get("/users/17", headers=_one("Accept", "application/json"))
-        .status,
+        client.get(
+            "/users/17", headers=_one("Accept", "application/json")
+        ).status,
         404,
     )
     assert_equal(client.get("/users/17").status, 404)

@@ -1,7 +1,7 @@
 """Answers requests with files: conditions, ranges and content."""
 
 from flare.core import Buffer
-from flare.message import FieldName, HeaderMap, Method, Status
+from flare.message import FieldName, HeaderMap, Status
 from flare.proto.multipart import boundary_of
 from flare.sys.clock import unix_seconds
 from flare.sys.errno import EACCES, EAGAIN, EMFILE, ENFILE, ENOMEM, EPERM
@@ -93,9 +93,7 @@ def answer_file(
     var known = req.unsafe_exchange()[].head.known
     comptime SPECIAL = CONDITIONAL_FIELDS | FieldName.bit(FieldName.RANGE)
     if known & SPECIAL == 0 and form.content:
-        var response = Response(
-            Status.OK, Body(form.content.unsafe_value())
-        )
+        var response = Response(Status.OK, Body(form.content.unsafe_value()))
         response.headers = form.headers.copy()
         return response^
     return _answer(folder, req, file, form_index)
@@ -200,9 +198,7 @@ def _from_disk(
         var several = _range_parts(form, ranges^)
         response.status = Status.PARTIAL_CONTENT
         _add_parts_fields(response.headers, form, several)
-        response.headers.set(
-            "Content-Length", String(several.content_length())
-        )
+        response.headers.set("Content-Length", String(several.content_length()))
         for i in range(len(several.ranges)):
             var head = Buffer()
             several.append_head(i, head)
@@ -213,9 +209,7 @@ def _from_disk(
         var end = Buffer()
         several.append_end(end)
         parts.append(FilePart(List[UInt8](end.span()), 0, 0))
-    response.body = Body(
-        stream=StreamFunction(FileTask(source^, parts^))
-    )
+    response.body = Body(stream=StreamFunction(FileTask(source^, parts^)))
     return response^
 
 
@@ -254,9 +248,8 @@ def answer_problem(problem: Int) raises -> Response:
         problem: The negated errno.
 
     Returns:
-        404 if there is no such file, 403 if it may not be read, 503 if memory
-        or descriptors run out, or if other programs change the folder all the
-        time.
+        404 if there is no such file, and 403 if it may not be read. 503 if
+        memory or descriptors run out, or if the folder changes all the time.
 
     Raises:
         An error `http.file` for another problem, such as a broken disk.

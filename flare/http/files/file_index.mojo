@@ -1,9 +1,9 @@
 """Finds the file of a path, in a table of one worker.
 
-A hit needs no lock and no system call, unless what is known is too old.
+A hit needs no lock and no system call, unless the knowledge is too old.
 """
 
-from flare.core import Buffer, PointerTo, equals, heap_create, heap_destroy
+from flare.core import Buffer, PointerTo, equals
 from flare.core.xxhash import xxh64
 
 from .served_file import ServedFile
@@ -18,7 +18,7 @@ comptime LONG_AGO_MS = -(1 << 60)
 
 
 struct IndexEntry(Copyable, Movable):
-    """What a worker knows about a path."""
+    """The knowledge of a worker about a path."""
 
     var hash: UInt64
     """The hash of the path, never 0 except in free places."""
@@ -70,7 +70,7 @@ struct FileIndex(Movable):
 
     @always_inline
     def find(self, path: Span[UInt8, _]) -> Optional[PointerTo[IndexEntry]]:
-        """Returns what is known about a path.
+        """Returns the entry of a path.
 
         Args:
             path: The path as received.
@@ -85,12 +85,16 @@ struct FileIndex(Movable):
             ref entry = self._places.unsafe_get(at)
             if entry.hash == hash:
                 if equals(
-                    self._paths.span()[entry.start : entry.start + entry.octets],
+                    self._paths.span()[
+                        entry.start : entry.start + entry.octets
+                    ],
                     path,
                 ):
-                    return Pointer(to=entry).unsafe_mut_cast[
-                        True
-                    ]().unsafe_origin_cast[MutUntrackedOrigin]()
+                    return (
+                        Pointer(to=entry)
+                        .unsafe_mut_cast[True]()
+                        .unsafe_origin_cast[MutUntrackedOrigin]()
+                    )
             elif entry.hash == _FREE:
                 return None
             at = (at + 1) & mask
@@ -98,7 +102,7 @@ struct FileIndex(Movable):
     def put(
         mut self, path: Span[UInt8, _], file: Optional[ServedFile], now_ms: Int
     ):
-        """Notes what was found at a path.
+        """Stores the result of a search.
 
         Args:
             path: The path as received.
@@ -136,10 +140,7 @@ struct FileIndex(Movable):
             now_ms: The time.
             pause_ms: The least time between two looks at all entries.
         """
-        if (
-            evictions == self._evictions
-            or now_ms - self._swept_ms < pause_ms
-        ):
+        if evictions == self._evictions or now_ms - self._swept_ms < pause_ms:
             return
         self._evictions = evictions
         self._swept_ms = now_ms

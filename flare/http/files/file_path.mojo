@@ -19,7 +19,7 @@ comptime _WELL_KNOWN: StaticString = ".well-known"
 
 @fieldwise_init
 struct PathKind(Equatable, TrivialRegisterPassable):
-    """What the path of a request asks for."""
+    """The kinds of files that a request asks for."""
 
     comptime NOTHING = Self(0)
     """No file can have this name, or none of this name is served."""
@@ -47,7 +47,7 @@ def read_file_path(
             without the last `/`, and `.` for the folder itself.
 
     Returns:
-        What the path asks for. For NOTHING, `into` has no meaning.
+        The kind of file. For NOTHING, `into` has no meaning.
     """
     into.clear()
     if len(received) > 3 * PATH_OCTETS_MAX:

@@ -1,6 +1,6 @@
-"""Reads files, and prepares what their answers have in common."""
+"""Reads files, and prepares the fields that their answers have in common."""
 
-from flare.core import Buffer, write_hexadecimal
+from flare.core import Buffer
 from flare.core.xxhash import xxh64
 from flare.message import ETag, HttpDate
 from flare.sys.clock import unix_ms
@@ -31,7 +31,7 @@ struct FileReader(Copyable, Movable):
     """Reads files of one folder."""
 
     var rules: FileRules
-    """What is added to the answers."""
+    """The fields of the answers."""
     var largest_cached: Int
     """The length of the largest file whose content is kept."""
 
@@ -55,9 +55,7 @@ struct FileReader(Copyable, Movable):
         """
         var read_ns = unix_ms() * _NS_PER_MS
         var state = ServedFileState(path, read_ns)
-        problem = self._add_form(
-            root, path, ContentCoding.IDENTITY, state
-        )
+        problem = self._add_form(root, path, ContentCoding.IDENTITY, state)
         if problem < 0:
             return None
         if self.rules.precompressed:

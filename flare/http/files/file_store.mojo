@@ -18,7 +18,7 @@ struct _StoreState(Movable):
     var owners: UInt32
     var lock: Lock
     var octets_max: Int
-    # What the files in the table take, and what those take that workers still
+    # The memory of the files in the table, and with those that workers still
     # use.
     var kept: Int
     var alive: Int64

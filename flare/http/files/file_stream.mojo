@@ -100,9 +100,7 @@ struct FilePart(Copyable, Movable):
     var octets: Int
     """Its length."""
 
-    def __init__(
-        out self, var head: List[UInt8], start: Int, octets: Int
-    ):
+    def __init__(out self, var head: List[UInt8], start: Int, octets: Int):
         """Creates a part.
 
         Args:
@@ -127,7 +125,7 @@ struct FileTask(ExchangeTask):
 
         Args:
             file: The file.
-            parts: What to send of it. The last one may have no octets of the
+            parts: The ranges to send. The last one may have no octets of the
                 file.
         """
         self._file = file^
@@ -182,8 +180,8 @@ def _write_range(
 
 
 def _read(task: PointerTo[FileTask], offset: Int, count: Int) raises -> Int:
-    # What lies in the page cache is copied at once; a disk is waited for on
-    # another thread.
+    # Octets in the page cache are copied at once. Another thread waits for a
+    # disk.
     var result = read_at_once(
         task[]._file.descriptor, Span(task[]._piece)[:count], offset
     )

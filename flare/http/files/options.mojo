@@ -14,13 +14,17 @@ struct FileOptions(Copyable, Movable):
     read while they are sent.
     """
     var recheck_ms: Int
-    """How old what is known about a file may be; 0 checks at each request."""
+    """The time after which a file is looked at again; 0 for each request."""
     var open_files_max: Int
     """The most files that a worker reads at a time while it sends them."""
     var dot_names: Bool
     """Whether files and folders whose name begins with a dot are served."""
     var index_names: List[String]
     """The names of the files that stand for a folder, the first one first."""
+    var immutable_hashed: Bool
+    """Whether files with a hash in their name are declared never to change."""
+    var extra_types: Dict[String, String]
+    """Media types by extension, in place of those that flare knows."""
 
     def __init__(
         out self,
@@ -31,6 +35,8 @@ struct FileOptions(Copyable, Movable):
         open_files_max: Int = 256,
         dot_names: Bool = False,
         var index_names: List[String] = ["index.html"],
+        immutable_hashed: Bool = False,
+        var extra_types: Dict[String, String] = {},
     ):
         """Creates options.
 
@@ -40,9 +46,9 @@ struct FileOptions(Copyable, Movable):
             largest_cached: The length of the largest file that is kept in
                 memory. Sending a file of 1 MiB from memory costs no more than
                 letting the kernel read it.
-            recheck_ms: How old what is known about a file may be. So a new
-                file is seen after this time; 0 checks at each request, at most
-                once a millisecond.
+            recheck_ms: The time after which a file is looked at again, to see
+                whether it was replaced; 0 for each request, at most once a
+                millisecond.
             open_files_max: The most files that a worker reads at a time while
                 it sends them; beyond that, the answer is 503.
             dot_names: Whether files and folders whose name begins with a dot
@@ -50,6 +56,10 @@ struct FileOptions(Copyable, Movable):
                 8615).
             index_names: The names of the files that stand for a folder; the
                 first one that exists is served.
+            immutable_hashed: Whether files with a hash in their name, such as
+                `app-3f9a1c2e.js`, are declared never to change.
+            extra_types: The value of Content-Type by extension, which is
+                written without the dot.
         """
         self.cache_octets = cache_octets
         self.largest_cached = largest_cached
@@ -57,6 +67,8 @@ struct FileOptions(Copyable, Movable):
         self.open_files_max = open_files_max
         self.dot_names = dot_names
         self.index_names = index_names^
+        self.immutable_hashed = immutable_hashed
+        self.extra_types = extra_types^
 
     def first_problem(self) -> Optional[StaticString]:
         """Returns the first field that is out of its bounds.

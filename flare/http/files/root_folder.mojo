@@ -22,8 +22,8 @@ comptime _SLASH: UInt8 = 47
 struct RootFolder(Movable):
     """A folder whose files are served.
 
-    It has a descriptor of its own: if the path leads to another folder later,
-    for example because a symbolic link was replaced, `refresh` opens that one.
+    It has a descriptor of its own. The path may lead to another folder later,
+    for example if a symbolic link is replaced: `refresh` opens that one.
     """
 
     var has_openat2: Bool
@@ -127,7 +127,7 @@ struct RootFolder(Movable):
 
         Args:
             path: The relative path, with a NUL at its end.
-            status: Set to the status of what was opened.
+            status: Set to the status of the open file.
 
         Returns:
             The descriptor, or the negated errno.

@@ -1,4 +1,4 @@
-"""Defines what `StaticFiles` adds to the answers of files, by their names."""
+"""Defines the fields that `StaticFiles` adds to answers, by file names."""
 
 from .media_types import MediaTypes
 
@@ -50,8 +50,8 @@ def _name_start(path: Span[UInt8, _]) -> Int:
 
 
 def _matches(pattern: Span[UInt8, _], text: Span[UInt8, _]) -> Bool:
-    # The last star takes one octet more whenever the rest does not match, so
-    # that the work is at most the product of the two lengths.
+    # The last star takes one octet more whenever the rest does not match. So
+    # the work is at most the product of the two lengths.
     var p = 0
     var t = 0
     var star = -1
@@ -77,8 +77,10 @@ def _matches(pattern: Span[UInt8, _], text: Span[UInt8, _]) -> Bool:
 
 def has_hash_in_name(path: Span[UInt8, _]) -> Bool:
     """Returns whether the name of a file has a hash of its content, as bundlers
-    write it: at least eight letters or digits, among them a digit, between a
-    `-` or `.` and the extension.
+    write it.
+
+    That are at least eight letters or digits between a `-` or `.` and the
+    extension, with at least one digit.
 
     Args:
         path: The path of the file.
@@ -117,7 +119,7 @@ def _is_of_hash(octet: UInt8) -> Bool:
 
 
 struct FileRules(Copyable, Movable):
-    """What `StaticFiles` adds to answers."""
+    """The fields that `StaticFiles` adds to answers."""
 
     var precompressed: Bool
     """Whether compressed siblings are sent."""
@@ -135,9 +137,9 @@ struct FileRules(Copyable, Movable):
         self.cache_control = List[CacheRule]()
         self.types = MediaTypes()
 
-    def cache_control_of(self, path: Span[UInt8, _]) -> StringSlice[
-        origin_of(self)
-    ]:
+    def cache_control_of(
+        self, path: Span[UInt8, _]
+    ) -> StringSlice[origin_of(self)]:
         """Returns the value of Cache-Control for a file.
 
         Args:

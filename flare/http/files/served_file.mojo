@@ -1,4 +1,4 @@
-"""Stores what is known about a file that is served, for all workers."""
+"""Stores the files that are served, for all workers."""
 
 from std.atomic import Atomic, Ordering
 

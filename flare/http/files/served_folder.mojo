@@ -126,7 +126,7 @@ struct _FolderState(Movable):
 
 @fieldwise_init
 struct ServedFolder(TrivialRegisterPassable):
-    """A handle to what one worker knows about a folder."""
+    """A handle to the knowledge of one worker about a folder."""
 
     var _state: PointerTo[_FolderState]
 
@@ -195,7 +195,7 @@ struct ServedFolder(TrivialRegisterPassable):
         return self._state[].store
 
     def reader(self) -> ref[MutUntrackedOrigin] FileReader:
-        """Returns what reads the files.
+        """Returns the reader of the files.
 
         Returns:
             A view that lives as long as the folder.
@@ -284,9 +284,8 @@ struct ServedFolder(TrivialRegisterPassable):
             found = self._find_index(path.span())
         # A file for which the store has no room is not kept here either.
         if (
-            found.file.value().state[].charged > 0 if found.file else names_nothing(
-                found.problem
-            )
+            found.file.value().state[].charged
+            > 0 if found.file else names_nothing(found.problem)
         ):
             self._state[].index.put(received, found.file, now_ms)
         return found^
@@ -361,9 +360,7 @@ struct ServedFolder(TrivialRegisterPassable):
                 return found^
         return FoundFile(problem=-ENOENT)
 
-    def _index_path(
-        self, folder: Span[UInt8, _], index: Int
-    ) -> List[UInt8]:
+    def _index_path(self, folder: Span[UInt8, _], index: Int) -> List[UInt8]:
         var path = List[UInt8](folder)
         path[len(path) - 1] = _SLASH
         path.extend(self._state[].options.index_names[index].as_bytes())

@@ -3,7 +3,7 @@
 from flare.core import find_octet
 from flare.message import Method, Status
 
-from ..builders import method_not_allowed, not_found, redirect
+from ..builders import method_not_allowed, redirect
 from ..handler import Handler
 from ..request import Request
 from ..response import Response
@@ -42,9 +42,7 @@ struct StaticFiles(Handler):
         *,
         precompressed: Bool = False,
         var cache_control: List[CacheRule] = [],
-        immutable_hashed: Bool = False,
         spa_fallback: StringSlice = "",
-        var extra_types: Dict[String, String] = {},
         options: FileOptions = FileOptions(),
     ) raises:
         """Creates a handler for the files of a folder.
@@ -57,13 +55,11 @@ struct StaticFiles(Handler):
                 than the file is not sent.
             cache_control: The rules for Cache-Control; the first that applies
                 counts. Without one, the field is not sent, and clients decide.
-            immutable_hashed: Whether files with a hash in their name, such as
-                `app-3f9a1c2e.js`, are declared never to change.
-            spa_fallback: The path of the file that is sent for pages that only
-                scripts in the browser know: when a browser asks for HTML, and
-                the last segment of the path has no extension. Empty for none.
-            extra_types: Media types by extension without dot, in lower case.
-            options: The limits.
+            spa_fallback: The path of the file that is sent in place of 404 to
+                a browser that asks for HTML. It stands for pages that scripts
+                make. A path whose last segment has an extension is no page.
+                Empty for none.
+            options: The limits and further choices.
 
         Raises:
             An error `http.bad_folder` if the path leads to no folder that can
@@ -75,9 +71,9 @@ struct StaticFiles(Handler):
             raise Error("http.bad_folder the path has a NUL")
         var rules = FileRules()
         rules.precompressed = precompressed
-        rules.immutable_hashed = immutable_hashed
+        rules.immutable_hashed = options.immutable_hashed
         rules.cache_control = cache_control^
-        rules.types = MediaTypes(extra_types)
+        rules.types = MediaTypes(options.extra_types)
         self._folder = ServedFolder.create(
             root, FileReader(rules^, options.largest_cached), options
         )
@@ -127,9 +123,7 @@ struct StaticFiles(Handler):
         var found = self._folder.find(_file_path(req))
         if found.file:
             ref file = found.file.unsafe_value()
-            return answer_file(
-                self._folder, req, file, choose_form(req, file)
-            )
+            return answer_file(self._folder, req, file, choose_form(req, file))
         return self._answer_without_file(req, found^)
 
     @no_inline
@@ -138,11 +132,7 @@ struct StaticFiles(Handler):
     ) raises -> Response:
         if found.is_folder():
             return _redirect_to_folder(req)
-        if (
-            self._spa_fallback
-            and found.is_missing()
-            and _is_page(req)
-        ):
+        if self._spa_fallback and found.is_missing() and _is_page(req):
             found = self._folder.find(self._spa_fallback.as_bytes())
             if found.file:
                 ref file = found.file.value()

@@ -1,0 +1,242 @@
+"""Asks the demo server for files, on io_uring and epoll: whole, in parts, cut
+off, replaced, and what must not be served."""
+
+import email
+import http.client
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from loopback.demo import SOURCE, Demo  # noqa: E402
+from loopback.subject import BACKENDS, build  # noqa: E402
+
+SECONDS_MAX = 20
+# Around the places where flare changes how it reads, keeps or sends a file.
+SIZES = (
+    0, 1, 4_095, 4_096, 4_097, 32_767, 32_768, 32_769, 65_535, 65_536, 65_537,
+    (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 5_000_000,
+)
+LONG = 8 << 20
+RECHECK_SECONDS = 0.15
+
+
+def setUpModule():
+    build(SOURCE)
+
+
+def content(size):
+    return bytes(i * 7 % 251 for i in range(1009)) * (size // 1009 + 1)
+
+
+class Files(unittest.TestCase):
+    def setUp(self):
+        self.folder = Path(tempfile.mkdtemp(prefix="flare_files_"))
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def write(self, name, octets):
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(octets)
+        return path
+
+    def servers(self):
+        for backend in BACKENDS:
+            with self.subTest(backend):
+                server = Demo(backend, "--files", self.folder)
+                try:
+                    yield server
+                finally:
+                    server.kill()
+
+    def ask(self, server, path, method="GET", **fields):
+        client = http.client.HTTPConnection(server.host, timeout=SECONDS_MAX)
+        try:
+            headers = {x.replace("_", "-"): y for x, y in fields.items()}
+            client.putrequest(method, f"/files/{path}", skip_accept_encoding=True)
+            for name, value in headers.items():
+                client.putheader(name, value)
+            client.endheaders()
+            answer = client.getresponse()
+            return answer.status, dict(answer.getheaders()), answer.read()
+        finally:
+            client.close()
+
+    def test_files_of_every_length_arrive_whole(self):
+        for size in SIZES:
+            self.write(f"{size}.bin", content(size)[:size])
+        for server in self.servers():
+            for size in (*SIZES, *SIZES):
+                status, fields, octets = self.ask(server, f"{size}.bin")
+                self.assertEqual((status, len(octets)), (200, size))
+                self.assertEqual(octets, content(size)[:size])
+                self.assertEqual(fields["Content-Length"], str(size))
+                head = self.ask(server, f"{size}.bin", "HEAD")
+                self.assertEqual((head[0], head[2]), (200, b""))
+                for name in ("Content-Length", "ETag", "Last-Modified"):
+                    self.assertEqual(head[1][name], fields[name])
+            self.assertEqual(server.stop(), 0)
+
+    def test_parts_are_those_of_the_file(self):
+        whole = content(LONG)[:LONG]
+        self.write("short.bin", whole[:100_000])
+        self.write("long.bin", whole)
+        for server in self.servers():
+            for name, size in (("short.bin", 100_000), ("long.bin", LONG)):
+                for first, last in ((0, 0), (99, 70_000), (size - 10, size + 9)):
+                    status, fields, octets = self.ask(
+                        server, name, Range=f"bytes={first}-{last}"
+                    )
+                    last = min(last, size - 1)
+                    self.assertEqual(status, 206)
+                    self.assertEqual(octets, whole[first : last + 1])
+                    self.assertEqual(
+                        fields["Content-Range"], f"bytes {first}-{last}/{size}"
+                    )
+                status, fields, octets = self.ask(
+                    server, name, Range="bytes=0-9,500-599,-7"
+                )
+                self.assertEqual(status, 206)
+                self.assertEqual(int(fields["Content-Length"]), len(octets))
+                kind = f"Content-Type: {fields['Content-Type']}\r\n\r\n"
+                parts = email.message_from_bytes(kind.encode() + octets)
+                self.assertEqual(
+                    [part.get_payload(decode=True) for part in parts.walk()][1:],
+                    [whole[:10], whole[500:600], whole[:size][-7:]],
+                )
+                self.assertEqual(self.ask(server, name, Range="bytes=9-1")[0], 200)
+                status, fields, _ = self.ask(server, name, Range=f"bytes={size}-")
+                self.assertEqual(status, 416)
+                self.assertEqual(fields["Content-Range"], f"bytes */{size}")
+
+    def test_a_file_of_gigabytes_has_parts_beyond_four_of_them(self):
+        with open(self.folder / "sparse.bin", "wb") as file:
+            file.truncate(5 << 30)
+            file.seek((4 << 30) + 5)
+            file.write(b"found")
+        for server in self.servers():
+            start = (4 << 30) + 5
+            status, fields, octets = self.ask(
+                server, "sparse.bin", Range=f"bytes={start}-{start + 4}"
+            )
+            self.assertEqual((status, octets), (206, b"found"))
+
+    def test_a_file_that_becomes_shorter_resets_the_connection(self):
+        for server in self.servers():
+            path = self.write("long.bin", content(LONG)[:LONG])
+            with socket.create_connection(
+                ("127.0.0.1", server.port), SECONDS_MAX
+            ) as client:
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                client.sendall(b"GET /files/long.bin HTTP/1.1\r\nHost: a\r\n\r\n")
+                self.assertTrue(client.recv(1000))
+                os.truncate(path, 1000)
+                with self.assertRaises(ConnectionResetError):
+                    while client.recv(1 << 20):
+                        pass
+
+    def test_clients_that_leave_leave_no_descriptor(self):
+        self.write("long.bin", content(LONG)[:LONG])
+        for server in self.servers():
+            folder = f"/proc/{server.process.pid}/fd"
+            self.ask(server, "long.bin")
+            before = len(os.listdir(folder))
+            for _ in range(300):
+                client = socket.create_connection(("127.0.0.1", server.port))
+                client.sendall(b"GET /files/long.bin HTTP/1.1\r\nHost: a\r\n\r\n")
+                client.recv(1)
+                client.close()
+            deadline = time.monotonic() + SECONDS_MAX
+            while len(os.listdir(folder)) > before and time.monotonic() < deadline:
+                time.sleep(0.05)
+            self.assertLessEqual(len(os.listdir(folder)), before)
+            self.assertEqual(self.ask(server, "long.bin")[0], 200)
+
+    def test_a_replaced_file_is_one_of_the_versions(self):
+        path = self.write("a.bin", b"0" * 50_000)
+        for server in self.servers():
+            seen = set()
+            for i in range(200):
+                new = self.write("new", str(i % 10).encode() * 50_000)
+                new.rename(path)
+                octets = self.ask(server, "a.bin")[2]
+                self.assertEqual(len(octets), 50_000)
+                self.assertEqual(len(set(octets)), 1)
+                seen.add(octets[:1])
+                time.sleep(0.01)
+            self.assertGreater(len(seen), 1)
+            time.sleep(RECHECK_SECONDS)
+            self.assertEqual(self.ask(server, "a.bin")[2][:1], b"9")
+
+    def test_nothing_outside_of_the_folder_is_served(self):
+        outside = Path(tempfile.mkdtemp(prefix="flare_outside_"))
+        self.addCleanup(shutil.rmtree, outside)
+        (outside / "secret").write_bytes(b"secret")
+        (self.folder / "link").symlink_to(outside / "secret")
+        (self.folder / "folder").symlink_to(outside)
+        (self.folder / "self").symlink_to("/proc/self")
+        self.write(".git/config", b"secret")
+        self.write("a/b.txt", b"b")
+        os.mkfifo(self.folder / "fifo")
+        rows = (
+            "link", "folder/secret", "self/environ", ".git/config", "fifo",
+            f"../{outside.name}/secret", f"..%2f{outside.name}%2fsecret",
+            f"%2e%2e/{outside.name}/secret", f"a/../../{outside.name}/secret",
+            f"a/..%5c..%5c{outside.name}", "a%2fb.txt", "a//b.txt", "a/b.txt/",
+            "a/b.txt%00", "%c0%ae%c0%ae/etc/passwd", "a", "a/", "",
+        )
+        for server in self.servers():
+            for row in rows:
+                status, _, octets = self.ask(server, row)
+                self.assertIn(status, (400, 404), row)
+                self.assertNotIn(b"secret", octets, row)
+            self.assertEqual(self.ask(server, "a/b.txt")[2], b"b")
+
+    def test_floods_of_missing_names_cost_no_memory(self):
+        self.write("a.txt", b"a")
+        for server in self.servers():
+            status = Path(f"/proc/{server.process.pid}/status")
+
+            def resident():
+                (line,) = [
+                    x for x in status.read_text().splitlines() if "VmRSS" in x
+                ]
+                return int(line.split()[1])
+
+            client = http.client.HTTPConnection(server.host, timeout=SECONDS_MAX)
+            sizes = []
+            for i in range(10_000):
+                client.request("GET", f"/files/missing-{i}")
+                answer = client.getresponse()
+                answer.read()
+                self.assertEqual(answer.status, 404)
+                if i in (2_000, 9_999):
+                    sizes.append(resident())
+            client.close()
+            self.assertLess(sizes[1] - sizes[0], 1_000)
+
+    @unittest.skipUnless(shutil.which("curl"), "curl is not installed")
+    def test_curl_continues_a_download(self):
+        whole = content(LONG)[:LONG]
+        self.write("long.bin", whole)
+        for server in self.servers():
+            with tempfile.TemporaryDirectory() as folder:
+                target = Path(folder) / "long.bin"
+                target.write_bytes(whole[:1_234_567])
+                subprocess.run(
+                    ["curl", "-sf", "-C", "-", "-o", target,
+                     f"http://{server.host}/files/long.bin"],
+                    check=True, timeout=SECONDS_MAX,
+                )
+                self.assertEqual(target.read_bytes(), whole)
+
+
+if __name__ == "__main__":
+    unittest.main()
