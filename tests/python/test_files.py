@@ -49,12 +49,9 @@ class Files(unittest.TestCase):
 
     def servers(self):
         for backend in BACKENDS:
-            with self.subTest(backend):
-                server = Demo(backend, "--files", self.folder)
-                try:
-                    yield server
-                finally:
-                    server.kill()
+            server = Demo(backend, "--files", self.folder)
+            self.addCleanup(server.kill)
+            yield server
 
     def ask(self, server, path, method="GET", **fields):
         client = http.client.HTTPConnection(server.host, timeout=SECONDS_MAX)
@@ -134,7 +131,7 @@ class Files(unittest.TestCase):
             with socket.create_connection(
                 ("127.0.0.1", server.port), SECONDS_MAX
             ) as client:
-                client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
                 client.sendall(b"GET /files/long.bin HTTP/1.1\r\nHost: a\r\n\r\n")
                 self.assertTrue(client.recv(1000))
                 os.truncate(path, 1000)

@@ -152,6 +152,9 @@ struct FileReader(Copyable, Movable):
         form.headers.append_constant["Accept-Ranges", "bytes"]()
         if form.coding != ContentCoding.IDENTITY:
             form.headers.set("Content-Encoding", form.coding.name())
+        if form.octets == 0:
+            # To HEAD, an answer without content says no length by itself.
+            form.headers.append_constant["Content-Length", "0"]()
 
 
 def sibling_path(path: Span[UInt8, _], coding: ContentCoding) -> List[UInt8]:
