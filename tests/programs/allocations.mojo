@@ -4,6 +4,7 @@ from std.sys import argv
 
 from flare.http import (
     ETag,
+    FileOptions,
     Handler,
     HttpDate,
     HttpServer,
@@ -11,6 +12,7 @@ from flare.http import (
     Response,
     Router,
     ServerConfig,
+    StaticFiles,
     Validators,
     not_modified,
     ok,
@@ -74,6 +76,12 @@ def main() raises:
     router.post("/copied/:id", copied_echo)
     router.get("/conditional", conditional)
     router.get("/ws", WebSocket(converse))
+    # What a hit costs is counted, not what a look at the disk does.
+    var options = FileOptions(recheck_ms=60_000)
+    router.get(
+        "/files/*path",
+        StaticFiles(".", precompressed=True, options=options),
+    )
     var backend = BackendKind.IO_URING
     if argv()[1] == "epoll":
         backend = BackendKind.EPOLL

@@ -8,6 +8,7 @@ library (count_allocations.c).
 import mmap
 import os
 import pathlib
+import re
 import socket
 import struct
 import subprocess
@@ -63,6 +64,9 @@ class Allocations(unittest.TestCase):
              ROOT / "tests" / "programs" / "allocations.mojo"],
             check=True, timeout=600, capture_output=True,
         )
+        for name in ("page.html", "page.html.br", "page.html.gz"):
+            path = os.path.join(cls.folder.name, name)
+            pathlib.Path(path).write_bytes(b"x" * 1000)
         subprocess.run(
             ["cc", "-O2", "-shared", "-fPIC", "-o", cls.library,
              ROOT / "tests" / "python" / "count_allocations.c", "-ldl"],
@@ -81,7 +85,7 @@ class Allocations(unittest.TestCase):
                 os.environ, LD_PRELOAD=self.library, FLARE_COUNTERS=file.name
             )
             server = subprocess.Popen(
-                [self.program, backend], env=environment,
+                [self.program, backend], env=environment, cwd=self.folder.name,
                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
             )
             try:
@@ -135,6 +139,46 @@ class Allocations(unittest.TestCase):
         for tags in (b'"5", W/"7"', b'"5", W/"6"'):
             count = self.count("io_uring", tags, self.ask_with_conditions)
             self.assertEqual(count, (0, 0))
+
+    def ask_for_files(self, peer, fields):
+        if b"None-Match" in fields:
+            tag = self.answer(peer, b"")[0].split(b"ETag: ")[1].split(b"\r\n")[0]
+            fields += tag + b"\r\n"
+        for _ in range(REQUESTS):
+            answer = self.answer(peer, fields)
+        return answer
+
+    def answer(self, peer, fields):
+        """Gives head and content of a file."""
+        peer.sendall(
+            b"GET /files/page.html HTTP/1.1\r\nHost: localhost\r\n"
+            + fields + b"\r\n"
+        )
+        answer = b""
+        while not (end := answer.find(b"\r\n\r\n") + 4) > 3:
+            answer += peer.recv(4096)
+        length = re.search(rb"Content-Length: (\d+)", answer[:end])
+        while len(answer) < end + (int(length[1]) if length else 0):
+            octets = peer.recv(4096)
+            self.assertTrue(octets, "the server closed")
+            answer += octets
+        return answer[:end], answer[end:]
+
+    def test_a_file_in_memory_allocates_nothing(self):
+        heads = {}
+
+        def ask(peer, fields):
+            heads[fields], _ = self.ask_for_files(peer, fields)
+
+        for backend in ("io_uring", "epoll"):
+            for fields, said in (
+                (b"", b"HTTP/1.1 200 "),
+                (b"Accept-Encoding: gzip, deflate, br\r\n", b"Content-Encoding: br"),
+                (b"If-None-Match: ", b"HTTP/1.1 304 "),
+            ):
+                with self.subTest(backend=backend, fields=fields):
+                    self.assertEqual(self.count(backend, fields, ask), (0, 0))
+                    self.assertIn(said, heads[fields])
 
     def converse(self, peer, frames):
         """Sends frames on a WebSocket, which the first call opens."""
