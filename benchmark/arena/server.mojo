@@ -19,6 +19,7 @@ from flare.http import (
     HttpServer,
     Router,
     ServerConfig,
+    StaticFiles,
 )
 from flare.tls import TlsIdentity, TlsServerConfig
 
@@ -40,14 +41,14 @@ def main() raises:
     # What is wrong with the data shows before anybody can connect.
     _ = read_dataset(options.data)
     var server = listen(options)
-    var router = routes()
+    var router = routes(options.data + "/static")
     server.serve(
         App.per_worker[dataset_of_worker](router^),
         num_workers=options.workers,
     )
 
 
-def routes() raises -> Router[Dataset]:
+def routes(files: String) raises -> Router[Dataset]:
     var pages = Router[Dataset]()
     pages.get[page]("/json/:count")
     var router = Router[Dataset]()
@@ -65,6 +66,10 @@ def routes() raises -> Router[Dataset]:
             CompressionConfig(brotli_level=BROTLI_LEVEL, content_octets_min=0),
         ),
     )
+    if exists(files):
+        router.get("/static/*path", StaticFiles(files, precompressed=True))
+    else:
+        print("no files at /static: there is no ", files, sep="", file=stderr)
     return router^
 
 

@@ -6,7 +6,9 @@ import functools
 import gzip
 import json
 import os
+import random
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +26,18 @@ ECHO_OCTETS = 10_240
 TEXT = "text/plain"
 JSON = "application/json"
 OCTETS = "application/octet-stream"
+# The files of the benchmark. Those of text have compressed siblings.
+FILE_OCTETS = {
+    "analytics.js": 12288, "app.js": 204800, "bold.woff2": 22528,
+    "components.css": 204800, "footer.html": 56320, "header.html": 122880,
+    "helpers.js": 22528, "hero.webp": 46080, "icon-sprite.svg": 71680,
+    "layout.css": 25600, "logo.svg": 15344, "manifest.json": 2883,
+    "regular.woff2": 18432, "reset.css": 8192, "router.js": 35840,
+    "theme.css": 18432, "thumb1.webp": 8192, "thumb2.webp": 6144,
+    "utilities.css": 61440, "vendor.js": 307200,
+}  # fmt: skip
+BINARY_SUFFIXES = (".webp", ".woff2")
+_WORDS = ("color", "margin", "function", "return", "display", "const", "width")
 # Fields that an answer may have beside those of every answer.
 _FREE_FIELDS = {
     "date", "server", "connection", "keep-alive", "vary", "content-type",
@@ -74,6 +88,24 @@ def write_data(folder: Path) -> None:
     part = folder / f"dataset.{os.getpid()}"
     part.write_bytes(text.ljust(DATASET_OCTETS))
     part.replace(folder / "dataset.json")
+
+
+def write_files(folder: Path, brotli: Callable[[bytes], bytes]) -> None:
+    """Writes files like those of the benchmark, and their compressed siblings."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, octets in FILE_OCTETS.items():
+        words = random.Random(name)
+        if name.endswith(BINARY_SUFFIXES):
+            (folder / name).write_bytes(words.randbytes(octets))
+            continue
+        lines = (
+            f"{words.choice(_WORDS)} {words.choice(_WORDS)}: {words.random():.3f};"
+            for _ in range(octets // 10)
+        )
+        content = "\n".join(lines).encode()[:octets]
+        (folder / name).write_bytes(content)
+        (folder / f"{name}.gz").write_bytes(gzip.compress(content, 9))
+        (folder / f"{name}.br").write_bytes(brotli(content))
 
 
 def write_certificate(folder: Path) -> None:

@@ -16,7 +16,7 @@ from .clients import allow_many_descriptors
 from .generators import LEAN_CLIENT, SCRIPTS
 from .measures import SLICE_SECONDS, Setting
 from .network import own_network
-from .products import Pool, write_pool
+from .products import Pool, write_files, write_pool
 from .report import markdown
 from .results import Result
 from .session import Session
@@ -126,6 +126,7 @@ def main(arguments: list[str]) -> int:
     os.sched_setaffinity(0, set(given.load_cores))
     products = BUILD / "products.json"
     write_pool(BASELINES / "products.py", products)
+    write_files(products.with_name("files"))
     folder = BUILD / "work"
     folder.mkdir(parents=True, exist_ok=True)
     targets, missing = _prepare(given)

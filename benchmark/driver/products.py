@@ -1,6 +1,6 @@
 """Knows what a right answer about products is, computed independently.
 
-The pool is a file with one product per line of a JSON array. `/read` and
+Beside the pool lies a folder of files, `files`. The pool is a file with one product per line of a JSON array. `/read` and
 `/list` go round the pool; `/compute` draws by xorshift64* from a fixed seed.
 """
 
@@ -12,6 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+FILE_OCTETS = (1_000, 20_000, 100_000, 1_000_000)
 SEED = 0x9E3779B97F4A7C15
 _FACTOR = 0x2545F4914F6CDD1D
 _MASK = (1 << 64) - 1
@@ -100,6 +101,20 @@ def write_pool(script: Path, path: Path) -> None:
     """Lets the script that the peers' servers share write the pool."""
     path.parent.mkdir(parents=True, exist_ok=True)
     subprocess.run([sys.executable, script, path], check=True, timeout=120)
+
+
+def file_content(octets: int) -> bytes:
+    """Gives the content of the file that is called by its length."""
+    return b"x" * octets
+
+
+def write_files(folder: Path) -> None:
+    """Writes the files of `/files`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for octets in FILE_OCTETS:
+        (folder / f"{octets}.bin").write_bytes(file_content(octets))
+    # The worker of a server that was started as root runs as somebody else.
+    folder.chmod(0o755)
 
 
 def _rounded(value: float) -> int:

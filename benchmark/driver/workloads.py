@@ -46,6 +46,8 @@ PEERS = (
 )
 # Those whose programs serve WebSockets.
 WEBSOCKET_PEERS = ("net_http", "fasthttp", "hyper", "actix_web", "ntex")
+# Those whose programs serve files, nginx with its cache of open files.
+FILE_PEERS = ("nginx", "net_http")
 TARGETS = (*LIMITS, *FLARE, *PEERS)
 # flare as another checkout builds it.
 BEFORE = ("before_io_uring", "before_epoll")
@@ -344,6 +346,28 @@ def _transfers() -> tuple[Workload, ...]:
     return uploads + downloads
 
 
+def _files() -> tuple[Workload, ...]:
+    def workload(octets: int, to_nginx: float, **more) -> Workload:
+        return Workload(
+            f"files_{octets // 1000}k",
+            "files",
+            f"a file of {octets} octets",
+            f"/files/{octets}.bin",
+            claims=(
+                Claim("flare_io_uring", to_nginx, "nginx"),
+                *ahead_of(FLARE, FILE_PEERS),
+            ),
+            **more,
+        )
+
+    return (
+        workload(1_000, 1.0, measures=MEASURES),
+        workload(20_000, 0.75),
+        workload(100_000, 0.6, connections=16),
+        workload(1_000_000, 1.0, connections=16),
+    )
+
+
 def _https() -> tuple[Workload, ...]:
     def workload(name: str, what: str, path: str, **more) -> Workload:
         return Workload(
@@ -556,6 +580,7 @@ WORKLOADS = (
     *_connections(),
     *_products(),
     *_transfers(),
+    *_files(),
     *_https(),
     *_waits(),
     *_websockets(),

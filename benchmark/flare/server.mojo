@@ -4,6 +4,7 @@ Options: --port P --workers N --backend io_uring|epoll --products FILE
 --certificates FOLDER
 """
 
+from std.os.path import dirname, exists
 from std.sys import argv
 
 from flare.http import (
@@ -16,6 +17,7 @@ from flare.http import (
     Router,
     ServerConfig,
     State,
+    StaticFiles,
     ok_json,
 )
 from flare.http.body import Body
@@ -124,6 +126,9 @@ def main() raises:
     router.get[download]("/download/:octets")
     router.get("/delay", delay)
     router.get("/ws", WebSocket(echo))
+    var files = dirname(option("--products", "")) + "/files"
+    if exists(files):
+        router.get("/files/*path", StaticFiles(files))
     var config = ServerConfig(
         backend=backend(option("--backend", "io_uring")),
         max_keepalive_requests=REQUESTS_PER_CONNECTION_MAX,

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log"
 	"net/http"
+	"path/filepath"
 	"strconv"
 	"time"
 
@@ -42,6 +43,8 @@ func main() {
 	http.HandleFunc("GET /ws", echo)
 	http.HandleFunc("POST /upload", upload)
 	http.HandleFunc("GET /download/{octets}", download)
+	files := http.Dir(filepath.Join(filepath.Dir(options.Products), "files"))
+	http.Handle("GET /files/", http.StripPrefix("/files", served(files)))
 
 	address := fmt.Sprintf("127.0.0.1:%d", options.Port)
 	log.Fatal(http.ListenAndServe(address, nil))
@@ -51,6 +54,15 @@ func answer(w http.ResponseWriter, mediaType string, content []byte) {
 	w.Header().Set("Content-Type", mediaType)
 	w.Header().Set("Content-Length", strconv.Itoa(len(content)))
 	w.Write(content)
+}
+
+// served gives files the type that others give them without a table.
+func served(folder http.Dir) http.Handler {
+	files := http.FileServer(folder)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/octet-stream")
+		files.ServeHTTP(w, r)
+	})
 }
 
 var upgrader = websocket.Upgrader{}

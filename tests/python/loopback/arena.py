@@ -11,6 +11,8 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import brotli
+
 from loopback.client import Client
 from loopback.secure_socket import SecureSocket
 from loopback.subject import BACKENDS, ROOT, Subject
@@ -20,6 +22,7 @@ sys.path.insert(0, str(ROOT))
 from benchmark.driver.arena import (  # noqa: E402
     write_certificate,
     write_data,
+    write_files,
 )
 
 BUILD_SECONDS_MAX = 600
@@ -59,6 +62,15 @@ def made_data():
     """Makes a folder with a data set like the benchmark's; gives its path."""
     folder = scratch().path / "data"
     write_data(folder)
+    return folder
+
+
+@functools.lru_cache
+def made_files():
+    """Makes a folder with a data set and files; gives its path."""
+    folder = scratch().path / "files"
+    write_data(folder)
+    write_files(folder / "static", brotli.compress)
     return folder
 
 
@@ -154,7 +166,7 @@ class WithArena(unittest.TestCase):
         if code != 0:
             raise AssertionError(f"exit code {code}: {cls.arena.log()}")
         for line in cls.arena.log():
-            if not re.match(rb"no listener|flare: listening", line):
+            if not re.match(rb"no (listener|files) |flare: listening", line):
                 raise AssertionError(f"the log says {line}")
 
     def connect(self):
