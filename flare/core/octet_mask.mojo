@@ -10,6 +10,9 @@ from .pointer import OctetPointer
 
 comptime _ROUND = 256
 comptime _LANES = 64
+# From here on, stores that lie in one line of the cache each save more than
+# getting there costs.
+comptime _ALIGNED_MIN = 512
 
 
 @always_inline
@@ -131,8 +134,23 @@ def _xor(
     count: Int,
     key: UInt32,
 ):
+    if count < _ALIGNED_MIN:
+        return _xor_from(dest, src, 0, count, key)
+    var before = -Int(dest) & (_LANES - 1)
+    _xor_from(dest, src, 0, before, key)
+    _xor_from(dest, src, before, count, turned_key(key, before))
+
+
+@always_inline
+def _xor_from(
+    dest: Pointer[mut=True, UInt8, _],
+    src: Pointer[UInt8, _],
+    start: Int,
+    count: Int,
+    key: UInt32,
+):
     var mask = _repeated[_LANES](key)
-    var i = 0
+    var i = start
     # Every vector before the last three octets is a multiple of the key, so
     # that one mask serves all. No vector overlaps another: an octet that is
     # combined twice would not change.
