@@ -62,6 +62,10 @@ struct OutputRoom(TrivialRegisterPassable):
     """
 
 
+comptime UNSENT = Int.MIN
+"""Asks a carrier for the number of unsent octets, instead of room."""
+
+
 @fieldwise_init
 struct CarrierFunctions(TrivialRegisterPassable):
     """The functions of a carrier; the exchange is the first argument."""
@@ -94,7 +98,8 @@ struct CarrierFunctions(TrivialRegisterPassable):
     var await_room: def(Erased, Int) raises thin -> OutputRoom
     """Returns room for at most a number of octets after an upgrade, and parks
     while there is none. With 0 or less, it returns at once, and reserves memory
-    for the negated number of octets if there is any room.
+    for the negated number of octets if there is any room. With `UNSENT`, it
+    reserves none, and the room stands for the octets that are not sent.
     """
     var announce_output: def(Erased) thin -> None
     """Called when octets were appended to the output after an upgrade."""

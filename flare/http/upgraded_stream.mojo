@@ -4,7 +4,13 @@ from flare.core import Erased
 from flare.io import Reader, Writer
 from flare.message import Status
 
-from .exchange import Exchange, MutOctets, OutputRoom, UpgradedProtocol
+from .exchange import (
+    Exchange,
+    MutOctets,
+    OutputRoom,
+    UNSENT,
+    UpgradedProtocol,
+)
 from .stream_task import TaskStream
 
 
@@ -216,6 +222,18 @@ struct UpgradedStream(Reader, TaskStream, Writer):
             As for `unsafe_await_room`.
         """
         return self.unsafe_await_room(-count)
+
+    def unsent_octets(self) raises -> Int:
+        """Returns how many octets wait until the kernel takes them.
+
+        Returns:
+            The number, with the framing of TLS for those that are encrypted.
+
+        Raises:
+            An error `http.stream_over` after the function has returned;
+            `http.content cut off` if the server has left.
+        """
+        return self.unsafe_await_room(UNSENT).octets
 
     def announce_output(self) raises:
         """Makes the connection send the octets appended to its output.

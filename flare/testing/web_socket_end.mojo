@@ -21,6 +21,7 @@ from flare.http.exchange import (
     NOT_RECEIVED,
     OVER,
     OutputRoom,
+    UNSENT,
 )
 from flare.http.stream_address import StreamAddr
 from flare.http.upgraded_stream import UpgradedStream
@@ -459,6 +460,8 @@ def _consume_octets(exchange: Erased, count: Int) raises:
 
 
 def _await_room(exchange: Erased, count: Int) raises -> OutputRoom:
+    if count == UNSENT:
+        return OutputRoom(_of(exchange)._output(), 0)
     # A test never waits to send: its network takes all octets.
     return OutputRoom(
         _of(exchange)._output(), count if count > 0 else _ROOM_OCTETS

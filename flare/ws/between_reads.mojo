@@ -15,9 +15,11 @@ from .socket_state import (
     WsSocketState,
     lose,
     machine_of,
+    note_life,
     note_peer_close,
     note_pong,
     note_unit_end,
+    now_ms,
 )
 from .statistics import count_closed
 from .subscriber import leave_all
@@ -41,7 +43,9 @@ def protocol_of(s: Socket) -> UpgradedProtocol:
 
 
 def _on_octets(state: Erased):
-    answer_control_frames(state.unsafe_bitcast[WsSocketState]())
+    var s = state.unsafe_bitcast[WsSocketState]()
+    note_life(s, now_ms())
+    answer_control_frames(s)
 
 
 def answer_control_frames(s: Socket):
@@ -51,7 +55,6 @@ def answer_control_frames(s: Socket):
     Args:
         s: The state; no fiber receives.
     """
-    s[].receiving.awaits_pong = False
     try:
         while _answer_control_frame(s):
             pass
@@ -106,7 +109,7 @@ def _on_room(state: Erased):
     if len(s[].broadcast.held) > 0:
         send_held(s)
     if s[].receiving.is_held_back:
-        _on_octets(state)
+        answer_control_frames(s)
 
 
 def _on_stop(state: Erased):

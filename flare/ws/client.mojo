@@ -329,6 +329,14 @@ struct WsClient(Movable):
         var left_ms = self._socket[].closing.due_ms - fresh_now_ms()
         await_upgrade_end(self._upgrade, max(left_ms, 0))
 
+    def buffered_octets(self) -> Int:
+        """Returns how many octets wait until the kernel takes them.
+
+        Returns:
+            The number, as from `WsConnection.buffered_octets`.
+        """
+        return self.connection().buffered_octets()
+
     def is_open(self) -> Bool:
         """Returns whether messages may still be sent.
 

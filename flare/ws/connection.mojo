@@ -18,6 +18,7 @@ from .sending import (
     append_ping,
     await_room,
     begin_sending,
+    buffered_octets,
     end_sending,
     write_close,
     write_frame,
@@ -240,7 +241,8 @@ struct WsConnection(TrivialRegisterPassable):
         Raises:
             An error `ws.timeout` if no pong arrives within `pong_timeout_ms`;
             the connection stays open. `ws.busy` if another fiber awaits a pong;
-            `ws.closed` if the connection is closed.
+            `ws.closed` if the connection is closed. `net.timeout` at the
+            fiber's own deadline, `net.cancelled` if it is cancelled.
         """
         return ping(self._stream)
 
@@ -361,6 +363,16 @@ struct WsConnection(TrivialRegisterPassable):
         """
         var s = open_socket(self._stream)
         return s.value()[].broadcast.skipped if s else 0
+
+    def buffered_octets(self) -> Int:
+        """Returns how many octets wait until the kernel takes them: those of
+        frames, of control frames, and of messages of topics. A program that
+        must not wait looks here before it sends: from 64 KiB on, `send` waits.
+
+        Returns:
+            The number; 0 if the connection has ended.
+        """
+        return buffered_octets(self._stream)
 
     def is_open(self) -> Bool:
         """Returns whether messages may still be sent.

@@ -58,17 +58,7 @@ struct WsMessage(Movable, Sized):
 
     def __deinit__(deinit self):
         """Returns the block to the thread."""
-        ref s = self._block[]
-        var recycler = thread_recycler()
-        if recycler and s.octets.capacity() <= _KEPT_OCTETS_MAX:
-            s.octets.clear()
-            if recycler.value().give(
-                BlockKind.MESSAGE,
-                self._block.unsafe_bitcast[NoneType](),
-                _destroy,
-            ):
-                return
-        heap_destroy(self._block)
+        _give_back(self._block)
 
     def __len__(self) -> Int:
         """Returns the number of octets.
@@ -91,6 +81,17 @@ struct WsMessage(Movable, Sized):
             .unsafe_origin_cast[origin_of(self)](),
             length=len(span),
         )
+
+    def into_octets(deinit self) -> List[UInt8]:
+        """Ends the message, and returns its octets. The block of the message
+        is free for another one.
+
+        Returns:
+            The octets, in a list of their length.
+        """
+        var octets = List[UInt8](self._block[].octets.span())
+        _give_back(self._block)
+        return octets^
 
     def as_text(self) raises -> StringSlice[origin_of(self)]:
         """Returns the text of the message.
@@ -126,6 +127,18 @@ struct WsMessage(Movable, Sized):
             The message outlives the use of the block.
         """
         return self._block
+
+
+def _give_back(block: PointerTo[WsMessageState]):
+    ref octets = block[].octets
+    var recycler = thread_recycler()
+    if recycler and octets.capacity() <= _KEPT_OCTETS_MAX:
+        octets.clear()
+        if recycler.value().give(
+            BlockKind.MESSAGE, block.unsafe_bitcast[NoneType](), _destroy
+        ):
+            return
+    heap_destroy(block)
 
 
 def _destroy(block: Erased):

@@ -15,6 +15,8 @@ from .socket_state import (
     closed_error,
     fresh_now_ms,
     lose,
+    note_life,
+    now_ms,
     open_socket,
     socket_of,
 )
@@ -35,7 +37,8 @@ def ping(stream: UpgradedStream) raises -> Int:
     Raises:
         An error `ws.timeout` if there is no pong within `pong_timeout_ms`;
         `ws.busy` if another fiber waits for one; `ws.closed` if the connection
-        is closed.
+        is closed. `net.…` if the fiber's deadline passes first, or it is
+        cancelled.
     """
     var s = begin_sending(stream)
     var number: UInt64
@@ -66,9 +69,17 @@ def ping(stream: UpgradedStream) raises -> Int:
             raise closed_error(s)
         if result < 0:
             s[].sending.forget_pinger()
-            raise Error(WsError(WsError.TIMEOUT, "no pong has arrived in time"))
+            raise _failure(result, fresh_now_ms() < end_ms)
     s[].sending.pinger = None
     return (monotonic_ns() - began_ns) // 1000
+
+
+@no_inline
+def _failure(result: Int, has_time_left: Bool) -> Error:
+    # The fiber was cancelled, or has a deadline of its own.
+    if has_time_left:
+        return Error(NetError.from_errno("wait", result))
+    return Error(WsError(WsError.TIMEOUT, "no pong has arrived in time"))
 
 
 def _wait(stream: UpgradedStream, fiber: Fiber, end_ms: Int) raises -> Int:
@@ -119,7 +130,9 @@ def _probe(stream: UpgradedStream, timeout_ms: Int) raises:
     if len(stream.unsafe_await_octets(more_than=count)) <= count:
         lose(socket_of(stream))
         return
-    answer_control_frames(socket_of(stream))
+    s = socket_of(stream)
+    note_life(s, now_ms())
+    answer_control_frames(s)
 
 
 @no_inline

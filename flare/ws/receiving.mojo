@@ -27,6 +27,7 @@ from .socket_state import (
     fresh_now_ms,
     lose,
     machine_of,
+    note_life,
     note_peer_close,
     note_pong,
     note_unit_end,
@@ -299,6 +300,8 @@ def _take_event[
     if event.kind != WsEvent.DATA:
         _handle(stream, octets, event)
         return _Step(None, 0)
+    if s[].receiving.is_unfinished:
+        _credit(s, event.consumed, 0)
     message[].is_text = event.opcode == WsOpcode.TEXT
     if event.is_compressed:
         _inflate(stream, octets, event, message)
@@ -466,7 +469,10 @@ def _end_wait(stream: UpgradedStream, count: Int, began_ms: Int) raises:
     if count <= 0:
         lose(s)
         raise closed_error(s)
-    _note_arrival(s, count, now_ms() - began_ms)
+    var now = now_ms()
+    note_life(s, now)
+    if s[].receiving.is_unfinished:
+        _credit(s, 0, now - began_ms)
 
 
 @no_inline
@@ -480,16 +486,15 @@ def _check_close_time(stream: UpgradedStream, more_than: Int) raises:
         raise closed_error(s)
 
 
-def _note_arrival(s: Socket, count: Int, elapsed_ms: Int):
-    ref receiving = s[].receiving
-    receiving.awaits_pong = False
-    if receiving.is_unfinished:
-        receiving.budget.credit(
-            count,
-            elapsed_ms,
-            s[].limits.octets_per_second_min,
-            s[].limits.message_timeout_ms,
-        )
+def _credit(s: Socket, octets: Int, waited_ms: Int):
+    # Control frames earn no time: their peer could send pings, and never the
+    # rest of its message.
+    s[].receiving.budget.credit(
+        octets,
+        waited_ms,
+        s[].limits.octets_per_second_min,
+        s[].limits.message_timeout_ms,
+    )
 
 
 def _timeout_ms(s: Socket, now: Int) -> Int:
@@ -497,9 +502,14 @@ def _timeout_ms(s: Socket, now: Int) -> Int:
         return max(s[].closing.due_ms - now, 1)
     if s[].receiving.is_unfinished:
         return max(s[].receiving.budget.left_ms, 1)
+    # The wait may continue one that a deadline of the program has ended.
+    var heard_ms = s[].receiving.heard_ms
     if s[].receiving.awaits_pong:
-        return s[].limits.pong_timeout_ms
-    return silence_ms(s[].limits.ping_interval_ms, now)
+        return max(heard_ms + s[].limits.pong_timeout_ms - now, 1)
+    var interval_ms = s[].limits.ping_interval_ms
+    if interval_ms == Int.MAX:
+        return interval_ms
+    return max(heard_ms + silence_ms(interval_ms, heard_ms) - now, 1)
 
 
 def silence_ms(interval_ms: Int, now: Int) -> Int:
@@ -534,10 +544,13 @@ def _recover(stream: UpgradedStream, error: Error, began_ms: Int) raises:
             raise Error(error)
         lose(s)
         raise closed_error(s)
-    if now_ms() - began_ms < _timeout_ms(s, began_ms):
+    var waited_ms = now_ms() - began_ms
+    if waited_ms < _timeout_ms(s, began_ms):
         # A deadline that the program has set. Or the time was up just as
         # another fiber sent the Close, and more is left now.
         if _has_deadline_passed():
+            if s[].receiving.is_unfinished:
+                _credit(s, 0, waited_ms)
             raise Error(error)
         return
     if machine_of(s).has_sent_close():
@@ -554,6 +567,7 @@ def _recover(stream: UpgradedStream, error: Error, began_ms: Int) raises:
             count(s[].broadcast.worker.value().statistics()[].pings_lost)
         _give_up(stream, "the peer answers no ping", WsCloseCode.INTERNAL_ERROR)
     s[].receiving.awaits_pong = True
+    s[].receiving.heard_ms = now_ms()
     write_ping(stream)
 
 

@@ -265,9 +265,9 @@ def write_pong(stream: UpgradedStream, payload: Span[UInt8, _]) raises:
         encode_pong(s, payload, room.output)
         stream.announce_output()
         return
+    encode_pong(s, payload, due_of(s))
     # Other fibers must not write while this one waits.
     s[].sending.is_busy = True
-    encode_pong(s, payload, due_of(s))
     end_sending(stream)
 
 
@@ -391,6 +391,29 @@ def await_room(stream: UpgradedStream, count: Int) raises -> OutputRoom:
                 continue
             lose(s)
             raise closed_error(s)
+
+
+def buffered_octets(stream: UpgradedStream) -> Int:
+    """Returns how many octets wait until the kernel takes them.
+
+    Args:
+        stream: The stream of the WebSocket.
+
+    Returns:
+        The number; 0 if the connection has ended.
+    """
+    var s = open_socket(stream)
+    if not s:
+        return 0
+    ref socket = s.unsafe_value()[]
+    var count = len(socket.sending.due)
+    for message in socket.broadcast.held:
+        count += len(message.octets())
+    try:
+        return count + stream.unsent_octets()
+    except:
+        # The peer has left.
+        return 0
 
 
 def encode_pong(

@@ -62,6 +62,8 @@ struct WsReceiving(Movable):
     """Whether another fiber waits until it no longer does."""
     var awaits_pong: Bool
     """Whether the peer was silent, and a ping was sent."""
+    var heard_ms: Int
+    """When the last octet arrived, or the ping was sent."""
     var is_held_back: Bool
     """Whether a control frame waits for room for its answer, and no fiber
     receives.
@@ -77,16 +79,18 @@ struct WsReceiving(Movable):
     deadline had passed.
     """
 
-    def __init__(out self, message_timeout_ms: Int):
+    def __init__(out self, message_timeout_ms: Int, now: Int):
         """Creates the state before the first octet.
 
         Args:
             message_timeout_ms: How long an unfinished message may pause.
+            now: The time in milliseconds.
         """
         self.is_busy = False
         self.is_probing = False
         self.is_wanted = False
         self.awaits_pong = False
+        self.heard_ms = now
         self.is_held_back = False
         self.is_unfinished = False
         self.budget = RateBudget(message_timeout_ms)
@@ -240,7 +244,7 @@ struct WsSocketState(Movable):
         self.protocol = agreement.protocol.copy()
         self.deflate = agreement.deflate
         self.closing = WsClosing()
-        self.receiving = WsReceiving(limits.message_timeout_ms)
+        self.receiving = WsReceiving(limits.message_timeout_ms, now_ms())
         self.sending = WsSending()
         self.broadcast = broadcast^
 
@@ -386,6 +390,17 @@ def note_pong(s: Socket, payload: Span[UInt8, _]):
     if number == s[].sending.awaited_pong:
         s[].sending.awaited_pong = 0
         s[].sending.wake_pinger()
+
+
+def note_life(s: Socket, now: Int):
+    """Notes that octets have arrived: any octet shows that the peer lives.
+
+    Args:
+        s: The state.
+        now: The time in milliseconds.
+    """
+    s[].receiving.awaits_pong = False
+    s[].receiving.heard_ms = now
 
 
 def note_unit_end(s: Socket):

@@ -40,6 +40,29 @@ comptime _MEMORY_OF_ONE = (4 << 12) + (512 << 5) + 6 * 1024 + (
 ) + 7 * 1024
 
 
+def test_long_messages_yield_their_turn() raises:
+    var text = _varied(600_000)
+    for compression in materialize[_BOTH]():
+        var server = _server(compression)
+        var long = DeflatePeer(server)
+        var short = open_socket(server)
+        long.send(text, frames=2)
+        send_frame(short, 0x81, "hi")
+        var turns = 0
+        while len(short.received()) == 0:
+            server.turn_now()
+            turns += 1
+        assert_true(turns < 4, String(turns))
+        while len(long.peer.received()) == 0:
+            server.turn_now()
+            turns += 1
+        # Nine to inflate it, and nine to compress it.
+        assert_true(turns >= 18, String(turns))
+        long.peer.close()
+        short.close()
+        _end(server^)
+
+
 def test_server_answers_an_offer() raises:
     var rows: List[Tuple[WsCompression, String, String]] = [
         (WsCompression.OFF, "permessage-deflate", ""),

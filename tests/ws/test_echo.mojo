@@ -142,6 +142,23 @@ def test_message_that_dribbles_is_given_up() raises:
     _end(server^)
 
 
+def test_pings_do_not_prolong_an_unfinished_message() raises:
+    var server = _server()
+    var peer = open_socket(server)
+    send_frame(peer, 0x01, "a")
+    var text = String()
+    for _ in range(40):
+        server.advance(1_000)
+        send_frame(peer, 0x89, String("x") * 100)
+        text += received(server, peer)
+        text += " "
+    assert_true(" 88:2 (1008) " in text, text)
+    assert_true(28 <= text.count("8a:100"), text)
+    assert_true(text.count("8a:100") <= 30, text)
+    peer.close()
+    _end(server^)
+
+
 def test_message_that_pauses_is_given_up() raises:
     # A fragment, and the first octet of a frame of ten.
     for octets in [[1, 0x81, 0, 0, 0, 0, 97], [0x81, 0x8A, 0, 0, 0, 0, 97]]:
@@ -214,6 +231,28 @@ def test_deadline_of_the_program_leaves_the_connection_open() raises:
     _end(server^)
 
 
+def test_deadlines_of_the_program_prolong_no_silence() raises:
+    var server = TestServer(
+        WebSocket(_echo_in_slices), config=ServerConfig(log=LogSink.nowhere())
+    )
+    var silent = open_socket(server)
+    var unfinished = open_socket(server)
+    send_frame(unfinished, 0x01, "a")
+    _advance_by_steps(server, 28)
+    assert_equal(received(server, silent), "")
+    assert_equal(received(server, unfinished), "")
+    _advance_by_steps(server, 3)
+    assert_true(received(server, silent).startswith("89:8 "))
+    assert_equal(received(server, unfinished), "88:2 (1008)")
+    unfinished.close()
+    _advance_by_steps(server, 17)
+    assert_equal(received(server, silent), "")
+    _advance_by_steps(server, 4)
+    assert_equal(received(server, silent), "88:2 (1011)")
+    silent.close()
+    _end(server^)
+
+
 def test_frames_and_messages_are_received_by_turns() raises:
     var server = TestServer(
         WebSocket(_echo_frames), config=ServerConfig(log=LogSink.nowhere())
@@ -258,6 +297,21 @@ def _echo_frames_with_deadlines(ws: WsConnection) raises:
         except e:
             if WsError.of(e):
                 return
+
+
+def _echo_in_slices(ws: WsConnection) raises:
+    while True:
+        try:
+            with deadline_in(700):
+                ws.send(ws.recv_message())
+        except e:
+            if WsError.of(e):
+                return
+
+
+def _advance_by_steps(server: TestServer[WebSocket], seconds: Int) raises:
+    for _ in range(10 * seconds):
+        server.advance(100)
 
 
 def _echo_with_deadlines(ws: WsConnection) raises:

@@ -1,14 +1,21 @@
 """Tests the ways to send besides whole messages."""
 
-from std.testing import assert_equal, assert_true
+from std.testing import assert_equal, assert_raises, assert_true
 
 from flare.http.server.config import ServerConfig
 from flare.http.server.records.log import LogSink
 from flare.proto.ws import WsRole
 from flare.runtime import spawn
-from flare.runtime.wait import sleep
+from flare.runtime.wait import deadline_in, sleep
 from flare.testing.test_server import TestServer
-from flare.ws import WebSocket, WsConnection, WsError, WsHub, WsOptions
+from flare.ws import (
+    WebSocket,
+    WsConnection,
+    WsError,
+    WsFrame,
+    WsHub,
+    WsOptions,
+)
 
 from tests.proto_ws.peer import frame
 
@@ -30,6 +37,15 @@ def test_message_of_unknown_length_is_not_torn_apart() raises:
         received(server, peer),
         "0:3 two 8a:7 between 80:0 81:4 news 81:6 beside",
     )
+    peer.close()
+    _end(server^)
+
+
+def test_pong_that_is_refused_holds_nobody_back() raises:
+    var server = _server[_send_long_pong](WsHub())
+    var peer = open_socket(server)
+    send_frame(peer, 0x81, "begin")
+    assert_equal(received(server, peer), "82:65400 81:5 after 88:2 (1000)")
     peer.close()
     _end(server^)
 
@@ -56,6 +72,11 @@ def test_round_trip_of_a_ping_is_measured() raises:
     var payload: List[UInt8] = [0, 0, 0, 0, 0, 0, 0, 1]
     peer.send(Span(frame(WsRole.SERVER, 0x8A, Span(payload))))
     assert_equal(received(server, peer), "81:8 answered")
+    # A deadline of the program is none of the connection.
+    send_frame(peer, 0x81, "soon")
+    assert_true(received(server, peer).startswith("89:8 "))
+    server.advance(200)
+    assert_equal(received(server, peer), "81:26 net.timeout wait errno=110")
     # The next one is not answered.
     send_frame(peer, 0x81, "again")
     assert_true(received(server, peer).startswith("89:8 "))
@@ -122,6 +143,35 @@ def test_pongs_that_fill_the_output_do_not_hinder_a_message() raises:
     _end(server^)
 
 
+def test_pongs_behind_a_message_that_nobody_reads_are_bounded() raises:
+    var server = _server[_send_long_beside](WsHub())
+    var peer = open_socket(server)
+    send_frame(peer, 0x81, "begin")
+    server.settle()
+    for _ in range(3_000):
+        send_frame(peer, 0x89, String("x") * 120)
+    send_frame(peer, 0x89, "last")
+    var text = received(server, peer)
+    assert_true(text.startswith("82:400000 8a:"), text)
+    # All pongs that wait take 4 KiB.
+    assert_true(text.count("8a:120") < 40, text)
+    assert_true(text.endswith("8a:4 last"), text)
+    peer.close()
+    _end(server^)
+
+
+def _send_long_beside(ws: WsConnection) raises:
+    _ = ws.recv_message()
+
+    def send() raises {var ws}:
+        ws.send_binary(Span(List[UInt8](length=400_000, fill=7)))
+
+    var other = spawn(send)
+    for _ in ws:
+        pass
+    other^.join()
+
+
 def _send_on_and_on(ws: WsConnection) raises:
     _ = ws.recv_message()
 
@@ -163,6 +213,57 @@ def _write_in_pieces(ws: WsConnection) raises:
     _ = ws.recv_message()
 
 
+def test_octets_that_wait_for_the_peer_are_counted() raises:
+    var hub = WsHub()
+    var server = _server[_count_buffered](hub)
+    var peer = open_socket(server)
+    var outputs = server.worker.state[].outputs.lent
+    send_frame(peer, 0x81, "begin")
+    server.settle()
+    # An idle connection keeps no memory for the look.
+    assert_equal(server.worker.state[].outputs.lent, outputs)
+    send_frame(peer, 0x82, "moved")
+    # A frame of 3 + 2 octets, and within a message 1 + 2, a held frame of
+    # 4 + 2, and the end of the message.
+    assert_equal(
+        received(server, peer),
+        (
+            "81:3 one 1:1 a 80:0 81:4 news 81:18 idle 0 then 5 8 14 82:5 moved"
+            " 88:2 (1000)"
+        ),
+    )
+    peer.close()
+    _end(server^)
+
+
+def _count_buffered(ws: WsConnection) raises:
+    ws.subscribe("room")
+    _ = ws.recv_message()
+    var text = String("idle ", ws.buffered_octets(), " then")
+    var message = ws.recv_message()
+    ws.send_text("one")
+    text.write(" ", ws.buffered_octets())
+    with ws.message_writer(is_text=True) as writer:
+        writer.write_all("a".as_bytes())
+        text.write(" ", ws.buffered_octets())
+        ws.publish("room", "news", including_self=True)
+        text.write(" ", ws.buffered_octets())
+    ws.send_text(text)
+    var octets = message^.into_octets()
+    assert_equal(len(octets), 5)
+    ws.send_binary(Span(octets))
+
+
+def _send_long_pong(ws: WsConnection) raises:
+    _ = ws.recv_message()
+    # It leaves no room for a pong.
+    ws.send_binary(Span(List[UInt8](length=65_400, fill=7)))
+    var octets = List[UInt8](length=126, fill=7)
+    with assert_raises(contains="ws.bad_call"):
+        ws.send_frame(WsFrame.pong(Span(octets)))
+    ws.send_text("after")
+
+
 def _fail_in_pieces(ws: WsConnection) raises:
     _ = ws.recv_message()
     with ws.message_writer() as writer:
@@ -172,14 +273,16 @@ def _fail_in_pieces(ws: WsConnection) raises:
 
 def _ping(ws: WsConnection) raises:
     while True:
-        _ = ws.recv_message()
+        var message = ws.recv_message()
+        var is_soon = message.as_text() == "soon"
         try:
-            assert_true(ws.ping() >= 0)
+            with deadline_in(100 if is_soon else 60_000):
+                assert_true(ws.ping() >= 0)
             ws.send_text("answered")
         except e:
-            var own = WsError.of(e).value().copy()
-            if own.kind == WsError.CLOSED:
-                assert_equal(Int(own.code), 1000)
+            var own = WsError.of(e)
+            if own and own.value().kind == WsError.CLOSED:
+                assert_equal(Int(own.value().code), 1000)
                 return
             assert_true(ws.is_open())
             ws.send_text(String(e))

@@ -201,6 +201,28 @@ def test_short_messages_are_bounded_by_the_memory_they_take() raises:
     _end(server^)
 
 
+def test_messages_that_are_held_have_a_bound_together() raises:
+    var hub = WsHub()
+    var server = TestServer(
+        WebSocket(_converse, WsOptions(hub=hub, held_octets_max=1 << 30)),
+        config=ServerConfig(log=LogSink.nowhere()),
+    )
+    var slow = open_socket(server)
+    send_frame(slow, 0x81, "skip room")
+    server.settle()
+    var text = String("x") * 250_000
+    for _ in range(300):
+        hub.publish("room", text)
+        server.settle()
+    assert_true(hub.unsafe_alive_octets() > 60 << 20)
+    assert_true(hub.unsafe_alive_octets() < (64 << 20) + 300_000)
+    assert_true(Int(hub.statistics().skipped) > 20)
+    slow.close()
+    server.settle()
+    assert_equal(hub.unsafe_alive_octets(), 0)
+    _end(server^)
+
+
 def test_worker_that_does_not_keep_up_bounds_its_inbox() raises:
     var hub = WsHub()
     var server = _server(hub)

@@ -13,6 +13,7 @@ from flare.http.exchange import (
     NOT_RECEIVED,
     OVER,
     OutputRoom,
+    UNSENT,
 )
 from flare.http.stream_address import StreamAddr
 from flare.message import HeaderMap
@@ -166,6 +167,8 @@ def _await_room(exchange: Erased, count: Int) raises -> OutputRoom:
     var u = upgrade_of(exchange)
     _check_sending(u)
     var output = _connection(u).output()
+    if count == UNSENT:
+        return OutputRoom(output, len(output[]) + len(u[].sending.octets))
     if count <= 0:
         if len(output[]) < _ROOM_OCTETS:
             _ = output[].reserve(-count)

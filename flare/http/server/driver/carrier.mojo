@@ -16,6 +16,7 @@ from flare.http.exchange import (
     OVER,
     OutputRoom,
     STOPPING,
+    UNSENT,
 )
 from flare.http.stream_address import StreamAddr
 from flare.message import HeaderMap, Status
@@ -197,6 +198,13 @@ def _await_upgraded_room(exchange: Erased, count: Int) raises -> OutputRoom:
     var x = _of(exchange)
     var c = connection_of(x)
     _check_thread(c)
+    if count == UNSENT:
+        return OutputRoom(
+            Pointer(to=c[].outbox.output).unsafe_origin_cast[
+                MutUntrackedOrigin
+            ](),
+            len(c[].outbox.output) + len(c[].outbox.sending),
+        )
     var room: Int
     if count > 0:
         _await_room(x)
