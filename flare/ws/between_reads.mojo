@@ -19,7 +19,6 @@ from .socket_state import (
     note_peer_close,
     note_pong,
     note_unit_end,
-    now_ms,
 )
 from .statistics import count_closed
 from .subscriber import leave_all
@@ -44,7 +43,7 @@ def protocol_of(s: Socket) -> UpgradedProtocol:
 
 def _on_octets(state: Erased):
     var s = state.unsafe_bitcast[WsSocketState]()
-    note_life(s, now_ms())
+    note_life(s)
     answer_control_frames(s)
 
 

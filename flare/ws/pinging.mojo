@@ -16,7 +16,6 @@ from .socket_state import (
     fresh_now_ms,
     lose,
     note_life,
-    now_ms,
     open_socket,
     socket_of,
 )
@@ -131,7 +130,7 @@ def _probe(stream: UpgradedStream, timeout_ms: Int) raises:
         lose(socket_of(stream))
         return
     s = socket_of(stream)
-    note_life(s, now_ms())
+    note_life(s)
     answer_control_frames(s)
 
 

@@ -224,7 +224,7 @@ def _take_short(
         return None
     var opcode = octets.unsafe_get(0) & 15
     message[].is_text = opcode == WsOpcode.TEXT
-    s[].receiving.awaits_pong = False
+    note_life(s)
     stream.consume_octets(consumed)
     note_unit_end(s)
     _count(s, message, True)
@@ -458,6 +458,8 @@ def _begin_wait(stream: UpgradedStream, more_than: Int) raises -> Int:
     # The program may have computed for long since the loop last turned, and
     # that time does not count as the peer's.
     var began_ms = fresh_now_ms() if s[].receiving.is_unfinished else now_ms()
+    if s[].receiving.silent_since_ms == 0:
+        s[].receiving.silent_since_ms = began_ms
     stream.set_read_timeout_ms(_timeout_ms(s, began_ms))
     return began_ms
 
@@ -469,10 +471,9 @@ def _end_wait(stream: UpgradedStream, count: Int, began_ms: Int) raises:
     if count <= 0:
         lose(s)
         raise closed_error(s)
-    var now = now_ms()
-    note_life(s, now)
+    note_life(s)
     if s[].receiving.is_unfinished:
-        _credit(s, 0, now - began_ms)
+        _credit(s, 0, now_ms() - began_ms)
 
 
 @no_inline
@@ -503,13 +504,13 @@ def _timeout_ms(s: Socket, now: Int) -> Int:
     if s[].receiving.is_unfinished:
         return max(s[].receiving.budget.left_ms, 1)
     # The wait may continue one that a deadline of the program has ended.
-    var heard_ms = s[].receiving.heard_ms
+    var since_ms = s[].receiving.silent_since_ms
     if s[].receiving.awaits_pong:
-        return max(heard_ms + s[].limits.pong_timeout_ms - now, 1)
+        return max(since_ms + s[].limits.pong_timeout_ms - now, 1)
     var interval_ms = s[].limits.ping_interval_ms
     if interval_ms == Int.MAX:
         return interval_ms
-    return max(heard_ms + silence_ms(interval_ms, heard_ms) - now, 1)
+    return max(since_ms + silence_ms(interval_ms, since_ms) - now, 1)
 
 
 def silence_ms(interval_ms: Int, now: Int) -> Int:
@@ -567,7 +568,7 @@ def _recover(stream: UpgradedStream, error: Error, began_ms: Int) raises:
             count(s[].broadcast.worker.value().statistics()[].pings_lost)
         _give_up(stream, "the peer answers no ping", WsCloseCode.INTERNAL_ERROR)
     s[].receiving.awaits_pong = True
-    s[].receiving.heard_ms = now_ms()
+    s[].receiving.silent_since_ms = now_ms()
     write_ping(stream)
 
 

@@ -62,8 +62,9 @@ struct WsReceiving(Movable):
     """Whether another fiber waits until it no longer does."""
     var awaits_pong: Bool
     """Whether the peer was silent, and a ping was sent."""
-    var heard_ms: Int
-    """When the last octet arrived, or the ping was sent."""
+    var silent_since_ms: Int
+    """When a fiber began to wait for the next octet, or the ping was sent. 0 if
+    no fiber has waited since the last octet."""
     var is_held_back: Bool
     """Whether a control frame waits for room for its answer, and no fiber
     receives.
@@ -79,18 +80,17 @@ struct WsReceiving(Movable):
     deadline had passed.
     """
 
-    def __init__(out self, message_timeout_ms: Int, now: Int):
+    def __init__(out self, message_timeout_ms: Int):
         """Creates the state before the first octet.
 
         Args:
             message_timeout_ms: How long an unfinished message may pause.
-            now: The time in milliseconds.
         """
         self.is_busy = False
         self.is_probing = False
         self.is_wanted = False
         self.awaits_pong = False
-        self.heard_ms = now
+        self.silent_since_ms = 0
         self.is_held_back = False
         self.is_unfinished = False
         self.budget = RateBudget(message_timeout_ms)
@@ -244,7 +244,7 @@ struct WsSocketState(Movable):
         self.protocol = agreement.protocol.copy()
         self.deflate = agreement.deflate
         self.closing = WsClosing()
-        self.receiving = WsReceiving(limits.message_timeout_ms, now_ms())
+        self.receiving = WsReceiving(limits.message_timeout_ms)
         self.sending = WsSending()
         self.broadcast = broadcast^
 
@@ -392,15 +392,15 @@ def note_pong(s: Socket, payload: Span[UInt8, _]):
         s[].sending.wake_pinger()
 
 
-def note_life(s: Socket, now: Int):
+@always_inline
+def note_life(s: Socket):
     """Notes that octets have arrived: any octet shows that the peer lives.
 
     Args:
         s: The state.
-        now: The time in milliseconds.
     """
     s[].receiving.awaits_pong = False
-    s[].receiving.heard_ms = now
+    s[].receiving.silent_since_ms = 0
 
 
 def note_unit_end(s: Socket):
