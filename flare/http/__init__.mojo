@@ -104,13 +104,14 @@ from .encoding import (
 )
 from .extract import Path, Query
 from .form import Form, form_value
-from .files import CacheRule, FileOptions, StaticFiles
+from .files import CacheRule, FileOptions, StaticFiles, attachment
 from .forwarding import forwarded_fields
 from .handler import FnHandler, Handler, HandlerFunction
 from .into_response import CanAnswer, IntoResponse
 from .json import Json
 from .middleware import (
     AddHeader,
+    AutoETag,
     CatchErrors,
     Compress,
     Logger,

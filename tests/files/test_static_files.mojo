@@ -4,7 +4,16 @@ from std.os import remove, symlink
 from std.time import sleep
 from std.testing import assert_equal, assert_raises, assert_true
 
-from flare.http import CacheRule, FileOptions, Response, Router, StaticFiles
+from flare.http import (
+    App,
+    CacheRule,
+    FileOptions,
+    Request,
+    Response,
+    Router,
+    State,
+    StaticFiles,
+)
 from flare.message import HeaderMap
 from flare.testing import TestClient
 
@@ -42,6 +51,43 @@ def test_a_long_file_is_sent_from_the_disk() raises:
     var head = client.request("HEAD", "/assets/long.bin")
     assert_equal(_field(head, "Content-Length"), String(len(whole.body)))
     assert_equal(_field(head, "ETag"), _field(whole, "ETag"))
+    folder.remove()
+
+
+def test_a_handler_answers_with_the_file_that_it_has_chosen() raises:
+    var folder = Folder()
+    folder.write("2026/a %41 b.txt", "0123456789")
+    folder.write(".hidden", "secret")
+    var router = Router[_Reports]()
+    router.get("/reports/:id", _report)
+    router.head("/reports/:id", _report)
+    router.post("/reports/:id", _report)
+    var client = TestClient(
+        App(state=_Reports(StaticFiles(folder.path)), handler=router^)
+    )
+    var whole = client.get("/reports/7")
+    assert_equal(whole.status, 200)
+    assert_equal(String(whole.text()), "0123456789")
+    assert_equal(
+        _field(whole, "Content-Disposition"),
+        'attachment; filename="report 7.txt"',
+    )
+    var fields = HeaderMap()
+    fields.set("Range", "bytes=2-3")
+    var part = client.get("/reports/7", headers=fields)
+    assert_equal(part.status, 206)
+    assert_equal(String(part.text()), "23")
+    assert_true(_field(part, "Content-Disposition") != "none")
+    fields = HeaderMap()
+    fields.set("If-None-Match", _field(whole, "ETag"))
+    var same = client.get("/reports/7", headers=fields)
+    assert_equal(same.status, 304)
+    assert_equal(_field(same, "Content-Disposition"), "none")
+    var missing: List[StaticString] = ["1", "2", "3", "4"]
+    for id in missing:
+        assert_equal(client.get(String("/reports/", id)).status, 404)
+    assert_equal(client.request("HEAD", "/reports/7").status, 200)
+    assert_equal(client.post("/reports/7", "").status, 405)
     folder.remove()
 
 
@@ -372,6 +418,27 @@ def _field(response: Response, name: StringSlice) -> String:
 def _wait_for_the_next_look() raises:
     # With `recheck_ms=0`, once a millisecond.
     sleep(0.003)
+
+
+@fieldwise_init
+struct _Reports(Copyable):
+    var files: StaticFiles
+
+
+def _report(req: Request, reports: State[_Reports]) raises -> Response:
+    var id = req.param("id")
+    var path = String("2026/a %41 b.txt")
+    if id == "1":
+        path = "../etc/passwd"
+    elif id == "2":
+        path = ".hidden"
+    elif id == "3":
+        path = "2026"
+    elif id == "4":
+        path = "2026/none"
+    return reports[].files.respond(
+        req, path, download_name=String("report ", id, ".txt")
+    )
 
 
 comptime TESTS = __functions_in_module()

@@ -4,6 +4,7 @@ from std.testing import TestSuite
 
 from tests.http import (
     test_app,
+    test_auto_etag,
     test_conditions,
     test_extract,
     test_field_guard,
@@ -22,6 +23,7 @@ from tests.http import (
 def main() raises:
     var failures = List[String]()
     _run[test_app.TESTS](failures)
+    _run[test_auto_etag.TESTS](failures)
     _run[test_conditions.TESTS](failures)
     _run[test_extract.TESTS](failures)
     _run[test_field_guard.TESTS](failures)

@@ -1,5 +1,6 @@
 """Serves files: `StaticFiles` and its limits."""
 
+from .attachment import attachment
 from .media_types import MediaTypes
 from .options import FileOptions
 from .rules import CacheRule

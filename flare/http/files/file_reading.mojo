@@ -1,7 +1,6 @@
 """Reads files, and prepares the fields that their answers have in common."""
 
 from flare.core import Buffer
-from flare.core.xxhash import xxh64
 from flare.message import ETag, HttpDate
 from flare.sys.clock import unix_ms
 from flare.sys.errno import EAGAIN, EISDIR, ENOENT
@@ -9,6 +8,7 @@ from flare.sys.file import close_descriptor
 from flare.sys.folder import FileStatus, read_at, status_of_open
 
 from ..conditions import Validators
+from ..content_tag import content_tag
 from ..encoding.coding import ContentCoding
 from ..sealed_content import SealedContent
 from .root_folder import RootFolder
@@ -194,22 +194,10 @@ def _read_content(
         if count == len(octets) and after == status:
             form.octets = count
             form.content = SealedContent(Span(octets))
-            form.validators = Validators(
-                ETag(unsafe_wire=_tag_of_content(Span(octets)).as_bytes())
-            )
+            form.validators = Validators(content_tag(Span(octets)))
             return 0
         status = after
     return -EAGAIN
-
-
-def _tag_of_content(octets: Span[UInt8, _]) -> String:
-    var text = Buffer()
-    text.append_octet(UInt8(ord('"')))
-    text.append_hexadecimal(Int(xxh64(octets) >> 1))
-    text.append_octet(UInt8(ord("-")))
-    text.append_hexadecimal(len(octets))
-    text.append_octet(UInt8(ord('"')))
-    return String(unsafe_from_utf8=text.span())
 
 
 def _tag_of_status(status: FileStatus) -> Optional[ETag]:

@@ -1,12 +1,14 @@
 """Defines a handler that serves the files of a folder."""
 
-from flare.core import find_octet
-from flare.message import Method, Status
+from flare.core import OctetSet, find_octet
+from flare.message import Method, Status, percent_encode
+from flare.sys.errno import ENOENT
 
 from ..builders import method_not_allowed, redirect
 from ..handler import Handler
 from ..request import Request
 from ..response import Response
+from .attachment import attachment
 from .answering import answer_file, answer_problem, choose_form
 from .file_reading import FileReader
 from .media_types import MediaTypes
@@ -16,6 +18,10 @@ from .served_folder import FoundFile, ServedFolder
 
 comptime _SLASH: UInt8 = 47
 comptime _DOT: UInt8 = 46
+# The octets that stand for themselves in a path.
+comptime _PLAIN = OctetSet.of(
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/"
+)
 
 
 struct StaticFiles(Handler):
@@ -34,6 +40,7 @@ struct StaticFiles(Handler):
     """
 
     var _folder: ServedFolder
+    # Escaped, as the path of a request is.
     var _spa_fallback: String
 
     def __init__(
@@ -77,7 +84,7 @@ struct StaticFiles(Handler):
         self._folder = ServedFolder.create(
             root, FileReader(rules^, options.largest_cached), options
         )
-        self._spa_fallback = String(spa_fallback)
+        self._spa_fallback = _escaped(spa_fallback)
         var problem = self._folder.open()
         if problem < 0:
             raise Error("http.bad_folder cannot be read errno=", -problem)
@@ -126,6 +133,48 @@ struct StaticFiles(Handler):
             return answer_file(self._folder, req, file, choose_form(req, file))
         return self._answer_without_file(req, found^)
 
+    def respond(
+        self,
+        req: Request,
+        path: StringSlice,
+        *,
+        download_name: StringSlice = "",
+    ) raises -> Response:
+        """Answers a request with a file that the handler has chosen.
+
+        Conditions, ranges, the cache and the rules apply as in `serve`. A path
+        that leads out of the folder gets 404, so it may come from a client.
+
+        Args:
+            req: The request.
+            path: The path below the folder, without escapes.
+            download_name: The name under which a browser saves the file (RFC
+                6266). Empty if it may show the file.
+
+        Returns:
+            The answer.
+
+        Raises:
+            An error `http.file` if the file cannot be read.
+        """
+        if req.method != Method.GET and req.method != Method.HEAD:
+            return method_not_allowed("GET, HEAD")
+        var found = self._folder.find(_escaped(path).as_bytes())
+        if not found.file:
+            return answer_problem(
+                -ENOENT if found.is_folder() else found.problem
+            )
+        ref file = found.file.unsafe_value()
+        var response = answer_file(
+            self._folder, req, file, choose_form(req, file)
+        )
+        var has_content = Status.OK <= response.status < Status.MULTIPLE_CHOICES
+        if download_name and has_content:
+            response.headers.set(
+                "Content-Disposition", attachment(download_name)
+            )
+        return response^
+
     @no_inline
     def _answer_without_file(
         self, req: Request, var found: FoundFile
@@ -140,6 +189,12 @@ struct StaticFiles(Handler):
                     self._folder, req, file, choose_form(req, file)
                 )
         return answer_problem(found.problem)
+
+
+def _escaped(path: StringSlice) -> String:
+    var escaped = List[UInt8](capacity=path.byte_length() + 16)
+    percent_encode[_PLAIN](path.as_bytes(), escaped)
+    return String(unsafe_from_utf8=Span(escaped))
 
 
 @always_inline
