@@ -160,7 +160,8 @@ struct TestWebSocket(ImplicitlyCopyable):
         Raises:
             An error `ws.closed` at the end of the connection, with its code.
             `ws.timeout` if it is not there within `timeout_ms`, however many
-            pings arrive; the connection stays open. If the handler is at fault, `ws.protocol`.
+            pings arrive; the connection stays open. If the handler is at
+            fault, `ws.protocol`.
         """
         return self._end.connection().recv_message()
 

@@ -91,6 +91,28 @@ def test_a_handler_answers_with_the_file_that_it_has_chosen() raises:
     folder.remove()
 
 
+def test_a_long_file_that_was_replaced_is_the_new_one_at_once() raises:
+    var folder = Folder()
+    folder.write("long.bin", "a" * 2000)
+    # The knowledge of it stays, however old it is.
+    var client = _client(
+        folder, FileOptions(largest_cached=1000, recheck_ms=60_000)
+    )
+    assert_equal(String(client.get("/assets/long.bin").text()), "a" * 2000)
+    for content in ["b" * 3000, "c" * 3000, "d" * 10]:
+        folder.write("new", content)
+        folder.rename("new", "long.bin")
+        var answer = client.get("/assets/long.bin")
+        assert_equal(answer.status, 200)
+        assert_equal(String(answer.text()), content)
+    folder.write("new", "e" * 2000)
+    folder.rename("new", "gone.bin")
+    assert_equal(client.get("/assets/gone.bin").status, 200)
+    remove(folder.of("gone.bin"))
+    assert_equal(client.get("/assets/gone.bin").status, 404)
+    folder.remove()
+
+
 def test_other_methods_are_not_allowed() raises:
     var folder = Folder()
     folder.write("a.txt", "hello")
@@ -354,6 +376,8 @@ def test_pages_of_scripts_get_the_fallback() raises:
     var page = client.get("/users/17", headers=browser)
     assert_equal(page.status, 200)
     assert_equal(String(page.text()), "<p>app")
+    assert_equal(_field(page, "Vary"), "Accept")
+    assert_equal(_field(client.get("/users/17"), "Vary"), "Accept")
     assert_equal(client.get("/assets/old.js", headers=browser).status, 404)
     assert_equal(
         client.get(

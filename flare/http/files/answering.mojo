@@ -41,6 +41,8 @@ from .served_file import Representation, ServedFile
 from .served_folder import ServedFolder
 
 comptime _BOUNDARY_OCTETS = 16
+# A file may be replaced again and again.
+comptime _TRIES = 3
 
 
 @always_inline
@@ -84,7 +86,8 @@ def answer_file(
         form_index: Which of its forms.
 
     Returns:
-        200, 206, 304, 412 or 416; 503 if too many files are being sent.
+        200, 206, 304, 412 or 416; 404 if the file is gone; 503 if too many
+        files are being sent.
 
     Raises:
         An error `http.file` if the file cannot be read any more.
@@ -103,6 +106,25 @@ def answer_file(
 def _answer(
     folder: ServedFolder, req: Request, file: ServedFile, form_index: Int
 ) raises -> Response:
+    var current = file
+    var index = form_index
+    for _ in range(_TRIES):
+        var response = _answer_if_current(folder, req, current, index)
+        if response:
+            return response.take()
+        var found = folder.look_again(current)
+        if not found.file:
+            return answer_problem(found.problem)
+        current = found.file.value()
+        index = choose_form(req, current)
+    return service_unavailable()
+
+
+def _answer_if_current(
+    folder: ServedFolder, req: Request, file: ServedFile, form_index: Int
+) raises -> Optional[Response]:
+    """Returns the answer; `None` if another file has taken the place of one
+    that would be read while it is sent."""
     ref form = file.state[].forms[form_index]
     var now = unix_seconds()
     var result = evaluate_conditions(
@@ -165,7 +187,7 @@ def _from_disk(
     file: ServedFile,
     form_index: Int,
     var ranges: ByteRanges,
-) raises -> Response:
+) raises -> Optional[Response]:
     ref form = file.state[].forms[form_index]
     if folder.open_files().count() >= folder.open_files_max():
         return service_unavailable()
@@ -180,8 +202,7 @@ def _from_disk(
         return answer_problem(opened)
     var source = OpenFile(Int32(opened), folder.open_files())
     if status != file.state[].statuses[form.place]:
-        # It was replaced since it was last looked at.
-        raise Error("http.file has changed")
+        return None
     var response = Response(Status.OK)
     var parts = List[FilePart]()
     if ranges.kind == RangeKind.WHOLE:

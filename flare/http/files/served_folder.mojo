@@ -230,6 +230,23 @@ struct ServedFolder(TrivialRegisterPassable):
         """
         return self._state[].root.open(path, status)
 
+    def look_again(self, file: ServedFile) raises -> FoundFile:
+        """Finds the file that has taken the place of another one.
+
+        Args:
+            file: The earlier file.
+
+        Returns:
+            The file, or why there is none.
+
+        Raises:
+            The errors of `find`.
+        """
+        var found = self._look_up(Span(file.state[].path))
+        if found.is_folder():
+            found.problem = -ENOENT
+        return found^
+
     def find(self, received: Span[UInt8, _]) raises -> FoundFile:
         """Finds the file of a path.
 

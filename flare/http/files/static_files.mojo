@@ -181,14 +181,26 @@ struct StaticFiles(Handler):
     ) raises -> Response:
         if found.is_folder():
             return _redirect_to_folder(req)
-        if self._spa_fallback and found.is_missing() and _is_page(req):
-            found = self._folder.find(self._spa_fallback.as_bytes())
-            if found.file:
-                ref file = found.file.value()
-                return answer_file(
-                    self._folder, req, file, choose_form(req, file)
-                )
+        if self._spa_fallback and found.is_missing() and _may_be_page(req):
+            return self._answer_with_fallback(req, found^)
         return answer_problem(found.problem)
+
+    def _answer_with_fallback(
+        self, req: Request, var found: FoundFile
+    ) raises -> Response:
+        if _wants_html(req):
+            found = self._folder.find(self._spa_fallback.as_bytes())
+        var response: Response
+        if found.file:
+            ref file = found.file.value()
+            response = answer_file(
+                self._folder, req, file, choose_form(req, file)
+            )
+        else:
+            response = answer_problem(found.problem)
+        # A cache must not give the one to clients that get the other.
+        response.headers.append("Vary", "Accept")
+        return response^
 
 
 def _escaped(path: StringSlice) -> String:
@@ -234,11 +246,13 @@ def _last_segment(path: Span[UInt8, _]) -> Int:
     return start
 
 
-def _is_page(req: Request) -> Bool:
+def _may_be_page(req: Request) -> Bool:
     var path = _file_path(req)
     var name = path[_last_segment(path) :]
-    if find_octet(name, _DOT) < len(name):
-        return False
+    return find_octet(name, _DOT) == len(name)
+
+
+def _wants_html(req: Request) -> Bool:
     for value in req.headers.values("Accept"):
         if "text/html" in value.lower():
             return True
