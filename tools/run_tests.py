@@ -335,11 +335,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def print_summary(results: dict[str, Outcome]) -> int:
-    """Prints failures, times and the count; returns the exit code."""
-    for name, outcome in results.items():
-        if outcome.output:
-            verdict = "FAILED" if outcome.failed else "skipped tests"
-            print(f"\n==== {name}: {verdict}\n{outcome.output.rstrip()}")
+    """Prints times, failures and the count; returns the exit code."""
     print("\nseconds  passed  failed  skipped  warnings")
     ranked = sorted(results.items(), key=lambda pair: -pair[1].seconds)
     for name, outcome in ranked:
@@ -347,6 +343,11 @@ def print_summary(results: dict[str, Outcome]) -> int:
             f"{outcome.seconds:7.1f} {outcome.passed:7} {outcome.failed:7}"
             f" {outcome.skipped:8} {outcome.warnings:9}  {name}"
         )
+    # At the end, where a log that was cut still shows them.
+    for name, outcome in results.items():
+        if outcome.output:
+            verdict = "FAILED" if outcome.failed else "skipped tests"
+            print(f"\n==== {name}: {verdict}\n{outcome.output.rstrip()}")
     skipped = sum(outcome.skipped for outcome in results.values())
     if skipped:
         # The closing line is for what ran.

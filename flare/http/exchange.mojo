@@ -10,6 +10,7 @@ from flare.core import Buffer, Erased, OctetPointer, PointerTo, SlotHandle
 from flare.message import HeaderMap
 from flare.proto.head import Head
 from flare.runtime.fiber import Fiber
+from flare.runtime.operation import FileRange
 from flare.tls import TlsMachine
 from flare.unix import PeerCredentials
 
@@ -62,8 +63,28 @@ struct OutputRoom(TrivialRegisterPassable):
     """
 
 
-comptime UNSENT = Int.MIN
-"""Asks a carrier for the number of unsent octets, instead of room."""
+@fieldwise_init
+struct UpgradedFunctions(TrivialRegisterPassable):
+    """The functions of a carrier that serve a stream after an upgrade; the
+    exchange is the first argument."""
+
+    var begin: def(Erased) raises thin -> None
+    """Sends the head of an upgrade; the function of the stream speaks next."""
+    var await_octets: def(Erased, Int) raises thin -> MutOctets
+    """Returns the octets that are not consumed yet, and parks while they are
+    not more than a number. At the end of the peer's stream they may be fewer.
+    """
+    var consume_octets: def(Erased, Int) raises thin -> None
+    """Drops octets from the front of the unconsumed ones."""
+    var await_room: def(Erased, Int) raises thin -> OutputRoom
+    """Returns room for at most a number of octets, and parks while there is
+    none. With 0 or less, it returns at once, and reserves memory for the
+    negated number of octets if there is any room.
+    """
+    var unsent_octets: def(Erased) thin -> Int
+    """Returns how many octets are not sent yet."""
+    var announce_output: def(Erased) thin -> None
+    """Called when octets were appended to the output."""
 
 
 @fieldwise_init
@@ -84,25 +105,28 @@ struct CarrierFunctions(TrivialRegisterPassable):
     """Takes octets of a streamed response, and parks while there is no room.
     The head is sent first. Without octets, only the head is sent.
     """
-    var begin: def(Erased) raises thin -> None
-    """Sends the head of an upgrade; the function of the stream speaks next."""
+    var write_file: def(Erased, FileRange) raises thin -> Int
+    """Sends octets of a file as the content of a streamed response, and parks
+    until they are sent or cannot be. The file stays open meanwhile. Returns
+    the number sent. After 0, the caller writes these octets itself.
+    """
     var end: def(Erased) raises thin -> None
     """Ends a streamed response: the head if it is due, trailers, the end."""
-    var await_octets: def(Erased, Int) raises thin -> MutOctets
-    """Returns the octets after an upgrade that are not consumed yet, and parks
-    while they are not more than a number. At the end of the peer's stream they
-    may be fewer.
+    var upgraded: UpgradedFunctions
+    """The functions after an upgrade."""
+
+
+def takes_no_file(exchange: Erased, file: FileRange) raises -> Int:
+    """Is the `write_file` of a carrier that takes only octets.
+
+    Args:
+        exchange: The exchange.
+        file: The octets of a file.
+
+    Returns:
+        0.
     """
-    var consume_octets: def(Erased, Int) raises thin -> None
-    """Drops octets after an upgrade from the front of the unconsumed ones."""
-    var await_room: def(Erased, Int) raises thin -> OutputRoom
-    """Returns room for at most a number of octets after an upgrade, and parks
-    while there is none. With 0 or less, it returns at once, and reserves memory
-    for the negated number of octets if there is any room. With `UNSENT`, it
-    reserves none, and the room stands for the octets that are not sent.
-    """
-    var announce_output: def(Erased) thin -> None
-    """Called when octets were appended to the output after an upgrade."""
+    return 0
 
 
 struct ExchangeHost(TrivialRegisterPassable):

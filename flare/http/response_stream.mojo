@@ -3,6 +3,7 @@
 from flare.core import OctetPointer
 from flare.io import Writer
 from flare.message import Status
+from flare.runtime.operation import FileRange
 
 from .exchange import CUT_OFF, Exchange
 from .stream_task import TaskStream
@@ -169,6 +170,30 @@ struct ResponseStream(TaskStream, Writer):
             or not self._exchange[].stream.is_open
         ):
             raise Error("http.stream_over the response has ended")
+
+
+def carry_file(exchange: Exchange, file: FileRange) raises -> Int:
+    """Lets the exchange's carrier send octets of a file as content of a
+    streamed response.
+
+    Args:
+        exchange: The exchange.
+        file: The octets; the file stays open until the function returns.
+
+    Returns:
+        The number of octets sent. After 0, write these octets: a filter or TLS
+        needs them, or the kernel cannot send them.
+
+    Raises:
+        The errors of `carry`.
+    """
+    if not exchange[].carrier or exchange[].stream.filter:
+        return 0
+    return (
+        exchange[]
+        .host.functions[]
+        .write_file(exchange.unsafe_bitcast[NoneType](), file)
+    )
 
 
 def carry(exchange: Exchange, octets: OctetPointer, count: Int) raises -> Int:

@@ -49,7 +49,7 @@ def run_stream(x: Exchange, content: Body) raises:
     var carrier = x[].host.functions
     var exchange = x.unsafe_bitcast[NoneType]()
     if x[].stream.status == Status.SWITCHING_PROTOCOLS:
-        carrier[].begin(exchange)
+        carrier[].upgraded.begin(exchange)
         x[].stage = ExchangeStage.UPGRADED
         content.run_stream(x)
         return

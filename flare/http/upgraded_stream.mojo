@@ -8,7 +8,6 @@ from .exchange import (
     Exchange,
     MutOctets,
     OutputRoom,
-    UNSENT,
     UpgradedProtocol,
 )
 from .stream_task import TaskStream
@@ -116,7 +115,9 @@ struct UpgradedStream(Reader, TaskStream, Writer):
         return (
             self._exchange[]
             .host.functions[]
-            .await_octets(self._exchange.unsafe_bitcast[NoneType](), more_than)
+            .upgraded.await_octets(
+                self._exchange.unsafe_bitcast[NoneType](), more_than
+            )
         )
 
     def unsafe_received(self) raises -> MutOctets:
@@ -149,7 +150,9 @@ struct UpgradedStream(Reader, TaskStream, Writer):
         (
             self._exchange[]
             .host.functions[]
-            .consume_octets(self._exchange.unsafe_bitcast[NoneType](), count)
+            .upgraded.consume_octets(
+                self._exchange.unsafe_bitcast[NoneType](), count
+            )
         )
 
     @no_inline
@@ -200,7 +203,9 @@ struct UpgradedStream(Reader, TaskStream, Writer):
         return (
             self._exchange[]
             .host.functions[]
-            .await_room(self._exchange.unsafe_bitcast[NoneType](), count)
+            .upgraded.await_room(
+                self._exchange.unsafe_bitcast[NoneType](), count
+            )
         )
 
     def unsafe_room(self, count: Int = 0) raises -> OutputRoom:
@@ -230,10 +235,14 @@ struct UpgradedStream(Reader, TaskStream, Writer):
             The number, with the framing of TLS for those that are encrypted.
 
         Raises:
-            An error `http.stream_over` after the function has returned;
-            `http.content cut off` if the server has left.
+            An error `http.stream_over` after the function has returned.
         """
-        return self.unsafe_await_room(UNSENT).octets
+        self._check()
+        return (
+            self._exchange[]
+            .host.functions[]
+            .upgraded.unsent_octets(self._exchange.unsafe_bitcast[NoneType]())
+        )
 
     def announce_output(self) raises:
         """Makes the connection send the octets appended to its output.
@@ -245,7 +254,7 @@ struct UpgradedStream(Reader, TaskStream, Writer):
         (
             self._exchange[]
             .host.functions[]
-            .announce_output(self._exchange.unsafe_bitcast[NoneType]())
+            .upgraded.announce_output(self._exchange.unsafe_bitcast[NoneType]())
         )
 
     def is_open(self) -> Bool:

@@ -63,6 +63,25 @@ comptime SEQUENCE_BITS = 64 - (ADDRESS_BITS - _ALIGNMENT_BITS)
 comptime _SEQUENCE_MASK: UInt64 = (1 << SEQUENCE_BITS) - 1
 
 
+@fieldwise_init
+struct FileRange(TrivialRegisterPassable):
+    """Octets of an open file."""
+
+    var descriptor: Int32
+    """The file; -1 for no file."""
+    var start: Int
+    """The place of the first octet."""
+    var octets: Int
+    """Their number."""
+
+    @always_inline
+    def __init__(out self):
+        """Creates an empty range of no file."""
+        self.descriptor = -1
+        self.start = 0
+        self.octets = 0
+
+
 @align(64)
 struct OperationState(Movable):
     """One operation. Only its owner and the reactor use it."""
@@ -92,7 +111,7 @@ struct OperationState(Movable):
     """
     var is_non_blocking: Bool
     """Whether calls on the socket no longer block, because the backend needed
-    that for sealed pages (`SEND`). A block that ever sets `second_is_sealed`
+    that for sealed pages or a file (`SEND`). A block that ever sends these
     keeps one socket all its life, or resets this field with the socket.
     """
     var descriptor: Int32
@@ -117,6 +136,13 @@ struct OperationState(Movable):
     """For `SEND`: octets to send after those at `address`, if any."""
     var second_length: Int
     """Their number; the result counts both."""
+    var file: FileRange
+    """For `SEND` without `second`: octets of a file to send after those at
+    `address`, if there are any. The result counts both. 0, if nothing was sent,
+    means that the file has none of these octets. A negated errno may come from
+    the file. Whoever closes the file during the send first sets `descriptor` to
+    -1; the send then ends with `CANCELLED`.
+    """
     var next: Optional[PointerTo[OperationState]]
     """The next operation in the reactor's submit list."""
     var owner: Optional[Erased]
@@ -146,6 +172,7 @@ struct OperationState(Movable):
         self.length = 0
         self.second = None
         self.second_length = 0
+        self.file = FileRange()
         self.next = None
         self.owner = None
         self.complete = _ignore

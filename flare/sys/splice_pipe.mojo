@@ -1,4 +1,5 @@
-"""Sends pages to a socket without copying them (vmsplice(2), splice(2)).
+"""Sends pages and files to a socket without copying them (vmsplice(2),
+splice(2), sendfile(2)).
 
 Pages in a pipe move on to a socket by reference. Pages that the socket does
 not take at once are dropped from the pipe, so that it is empty between calls.
@@ -65,7 +66,8 @@ struct _Part[origin: ImmOrigin](TrivialRegisterPassable):
 
 @fieldwise_init
 struct SplicePipe(TrivialRegisterPassable):
-    """Sends pages through a pipe that is opened when it is first needed."""
+    """Sends files, and pages through a pipe that is opened when it is first
+    needed."""
 
     var _state: PointerTo[_PipeState]
 
@@ -127,6 +129,49 @@ struct SplicePipe(TrivialRegisterPassable):
         if not self._state[].mask:
             self._state[].mask = block_signals(SIGPIPE)
         return self._send_filled(descriptor, head, pages, filled)
+
+    def send_file(
+        self,
+        descriptor: Int32,
+        head: Span[mut=False, UInt8, _],
+        file: Int32,
+        var start: Int,
+        octets: Int,
+    ) -> Int:
+        """Sends octets, and octets of a file after them, without waiting for
+        room.
+
+        It waits for a disk if the octets of the file are not in memory. As for
+        `send`, the calling thread gets no SIGPIPE until `let_signal_through`.
+
+        Args:
+            descriptor: A connected socket whose calls do not wait.
+            head: The first octets; copied.
+            file: An open file.
+            start: The place of the first octet of the file.
+            octets: Their number.
+
+        Returns:
+            The number that the kernel took of both together. 0 if it took none
+            because the file ends before `start`. Otherwise a negated errno;
+            `-EAGAIN` if there is no room.
+        """
+        var sent = 0
+        if len(head) > 0:
+            sent = send_octets(descriptor, head, MSG_DONTWAIT | _MSG_MORE)
+            if sent < len(head):
+                return sent
+        if not self._state[].mask:
+            self._state[].mask = block_signals(SIGPIPE)
+        var moved = result_or_errno(
+            external_call["sendfile", Int](
+                descriptor, file, Pointer(to=start), octets
+            )
+        )
+        # As for the pipe, a partial transfer does not show why it ended.
+        if moved < octets and moved != -EAGAIN:
+            self._state[].may_be_broken = True
+        return sent + moved if moved >= 0 or sent == 0 else sent
 
     @always_inline
     def let_signal_through(self):

@@ -22,6 +22,8 @@ from flare.http.exchange import (
     MutOctets,
     NOT_RECEIVED,
     OutputRoom,
+    UpgradedFunctions,
+    takes_no_file,
 )
 from flare.http.request import Request
 from flare.http.response import Response
@@ -97,12 +99,16 @@ struct HandlerCallState(Movable):
             _no_tls,
             _inform,
             _write,
-            _write_head,
+            takes_no_file,
             _end,
-            _await_octets,
-            _consume_octets,
-            _await_room,
-            _announce_output,
+            UpgradedFunctions(
+                _write_head,
+                _await_octets,
+                _consume_octets,
+                _await_room,
+                _unsent_octets,
+                _announce_output,
+            ),
         )
         self.sent = Buffer()
         self.trailers = None
@@ -368,6 +374,10 @@ def _consume_octets(exchange: Erased, count: Int) raises:
 
 def _await_room(exchange: Erased, count: Int) raises -> OutputRoom:
     return OutputRoom(_cleared(_of(exchange)), abs(count))
+
+
+def _unsent_octets(exchange: Erased) -> Int:
+    return 0
 
 
 def _announce_output(exchange: Erased):

@@ -21,7 +21,8 @@ from flare.http.exchange import (
     NOT_RECEIVED,
     OVER,
     OutputRoom,
-    UNSENT,
+    UpgradedFunctions,
+    takes_no_file,
 )
 from flare.http.stream_address import StreamAddr
 from flare.http.upgraded_stream import UpgradedStream
@@ -145,12 +146,16 @@ struct WebSocketEndState(Movable):
             _tls,
             _inform,
             _write,
+            takes_no_file,
             _refuse,
-            _refuse,
-            _await_octets,
-            _consume_octets,
-            _await_room,
-            _announce_output,
+            UpgradedFunctions(
+                _refuse,
+                _await_octets,
+                _consume_octets,
+                _await_room,
+                _unsent_octets,
+                _announce_output,
+            ),
         )
         self.socket = None
         self.deflate = AgreedDeflate()
@@ -460,12 +465,14 @@ def _consume_octets(exchange: Erased, count: Int) raises:
 
 
 def _await_room(exchange: Erased, count: Int) raises -> OutputRoom:
-    if count == UNSENT:
-        return OutputRoom(_of(exchange)._output(), 0)
     # A test never waits to send: its network takes all octets.
     return OutputRoom(
         _of(exchange)._output(), count if count > 0 else _ROOM_OCTETS
     )
+
+
+def _unsent_octets(exchange: Erased) -> Int:
+    return 0
 
 
 def _announce_output(exchange: Erased):

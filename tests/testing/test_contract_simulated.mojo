@@ -7,6 +7,7 @@ from flare.testing.contract import (
     listening,
     receiving,
     sending,
+    sending_files,
     turning,
 )
 
@@ -55,6 +56,22 @@ def test_long_streams_arrive_whole() raises:
 
 def test_one_send_carries_two_runs() raises:
     sending.one_send_carries_two_runs[_World]()
+
+
+def test_octets_of_a_file_follow_others() raises:
+    sending_files.octets_of_a_file_follow_others[_World]()
+
+
+def test_a_forgotten_file_is_sent_no_more() raises:
+    sending_files.a_forgotten_file_is_sent_no_more[_World]()
+
+
+def test_waiting_send_of_a_file_can_be_cancelled() raises:
+    sending_files.waiting_send_of_a_file_can_be_cancelled[_World]()
+
+
+def test_sending_a_file_to_a_closed_peer_fails() raises:
+    sending_files.sending_a_file_to_a_closed_peer_fails[_World]()
 
 
 def test_sealed_pages_arrive_as_other_octets() raises:

@@ -2,15 +2,19 @@
 
 from flare.core import PointerTo, heap_create, heap_destroy
 from flare.runtime.blocking import blocking
+from flare.runtime.operation import FileRange
 from flare.sys.errno import EAGAIN
 from flare.sys.file import close_descriptor
 from flare.sys.folder import read_at, read_at_once
 
 from ..exchange import Exchange
-from ..response_stream import ResponseStream
+from ..response_stream import ResponseStream, carry_file
 from ..stream_function import ExchangeTask
 
 comptime _PIECE_OCTETS = 64 * 1024
+# How much the carrier sends by itself before it is looked whether the next
+# octets are in memory.
+comptime _SENT_OCTETS = 1024 * 1024
 
 
 struct _OpenFilesState(Movable):
@@ -119,6 +123,7 @@ struct FileTask(ExchangeTask):
     var _file: OpenFile
     var _parts: List[FilePart]
     var _piece: List[UInt8]
+    var _is_carried: Bool
 
     def __init__(out self, var file: OpenFile, var parts: List[FilePart]):
         """Creates a task.
@@ -131,6 +136,7 @@ struct FileTask(ExchangeTask):
         self._file = file^
         self._parts = parts^
         self._piece = List[UInt8]()
+        self._is_carried = True
 
     @staticmethod
     def run(task: PointerTo[Self], exchange: Exchange) raises:
@@ -145,11 +151,10 @@ struct FileTask(ExchangeTask):
             read: the connection is reset, so that the client notices.
         """
         var stream = ResponseStream.begin(exchange)
-        task[]._piece = List[UInt8](length=_PIECE_OCTETS, fill=0)
         for i in range(len(task[]._parts)):
             if len(task[]._parts[i].head) > 0:
                 stream.write_all(Span(task[]._parts[i].head))
-            _write_range(task, stream, i)
+            _write_range(task, exchange, stream, i)
 
     @staticmethod
     def held_octets(task: PointerTo[Self]) -> Int:
@@ -165,11 +170,26 @@ struct FileTask(ExchangeTask):
 
 
 def _write_range(
-    task: PointerTo[FileTask], stream: ResponseStream, part: Int
+    task: PointerTo[FileTask],
+    exchange: Exchange,
+    stream: ResponseStream,
+    part: Int,
 ) raises:
     var offset = task[]._parts[part].start
     var end = offset + task[]._parts[part].octets
     while offset < end:
+        if task[]._is_carried:
+            var range = FileRange(
+                task[]._file.descriptor,
+                offset,
+                min(end - offset, _SENT_OCTETS),
+            )
+            _bring_to_memory(task, range)
+            var sent = carry_file(exchange, range)
+            offset += sent
+            # Where it fails, the octets of the file tell why.
+            task[]._is_carried = sent > 0
+            continue
         var count = _read(task, offset, min(end - offset, _PIECE_OCTETS))
         if count < 0:
             raise Error("http.file cannot be read errno=", -count)
@@ -179,7 +199,42 @@ def _write_range(
         offset += count
 
 
+def _bring_to_memory(task: PointerTo[FileTask], range: FileRange) raises:
+    """Reads octets of a file by a helper thread unless they are in the page
+    cache, so that sending them does not wait for a disk.
+
+    Octets in the middle may have been evicted by themselves, but that is rare:
+    the kernel reads ahead.
+    """
+    var first = Array[UInt8, 1](fill=0)
+    var last = range.start + range.octets - 1
+    if (
+        read_at_once(range.descriptor, Span(first), range.start) != -EAGAIN
+        and read_at_once(range.descriptor, Span(first), last) != -EAGAIN
+    ):
+        return
+    _make_piece(task)
+    # The closure touches only the task, which lies on the heap.
+
+    def read() raises {var task, var range} -> Int:
+        var offset = range.start
+        while offset < range.start + range.octets:
+            var count = read_at(range.descriptor, Span(task[]._piece), offset)
+            if count <= 0:
+                break
+            offset += count
+        return offset
+
+    _ = blocking(read)
+
+
+def _make_piece(task: PointerTo[FileTask]):
+    if len(task[]._piece) == 0:
+        task[]._piece = List[UInt8](length=_PIECE_OCTETS, fill=0)
+
+
 def _read(task: PointerTo[FileTask], offset: Int, count: Int) raises -> Int:
+    _make_piece(task)
     # Octets in the page cache are copied at once. Another thread waits for a
     # disk.
     var result = read_at_once(

@@ -444,6 +444,17 @@ struct H1Machine(TrivialRegisterPassable):
         """
         return self.state[].send_body == BodyKind.CHUNKED
 
+    def plain_octets_left(self) -> Int:
+        """Returns how many octets `count_data` may count.
+
+        Returns:
+            The number of octets; 0 if the body is chunked, or has no length.
+        """
+        ref s = self.state[]
+        if s.is_bodiless or s.send_body != BodyKind.LENGTH:
+            return 0
+        return s.send_left
+
     def plain_octets(self) -> Int:
         """Returns how many of the next octets are body without framing, for a
         client whose window is empty.

@@ -58,7 +58,7 @@ from .epoll_interest import (
 )
 from .epoll_state import EVENTS_MAX, EpollBackendState
 from .kernel_backend import KernelBackend
-from .sealed_sending import send_sealed
+from .uncopied_sending import send_file, send_sealed
 
 comptime _ACCEPTS_PER_TURN = 64
 
@@ -386,6 +386,9 @@ struct EpollBackend(KernelBackend):
                 self.state[].pipe.let_signal_through()
             if sent == 0:
                 sent = send_two(descriptor, octets, second, MSG_DONTWAIT)
+        elif o.file.octets > 0:
+            sent = send_file(self.state[].pipe, operation)
+            self.state[].pipe.let_signal_through()
         else:
             sent = send_octets(descriptor, octets, MSG_DONTWAIT)
         if sent == -EAGAIN:

@@ -26,7 +26,7 @@ struct EpollBackendState(Movable):
     """The memory for the kernel's events."""
 
     var pipe: SplicePipe
-    """Takes sealed pages to sockets."""
+    """Takes sealed pages and files to sockets."""
 
     def __init__(out self, epoll: Int32, buffers: BufferPool):
         """Creates the state without descriptors.

@@ -39,6 +39,7 @@ from .simulated_network import (
     SimulatedNetwork,
 )
 from .simulated_readiness import can_complete, poll_events
+from .simulated_sending import append_sent, octets_to_send
 from .simulated_socket import (
     PendingOperation,
     address_of,
@@ -408,7 +409,6 @@ struct SimulatedBackend(Backend):
         completions: Completions,
     ) -> Bool:
         ref s = self.network.state[]
-        ref o = pending.operation.state[]
         if s.draws.strikes(s.faults.resets):
             self.network.strike(index)
         ref socket = self.network.socket(index)[]
@@ -418,7 +418,7 @@ struct SimulatedBackend(Backend):
                 -ECONNRESET if socket.is_reset else -EPIPE,
                 completions,
             )
-        var count = o.length + (o.second_length if o.second else 0)
+        var count = octets_to_send(pending.operation)
         if socket.other >= 0:
             ref inbound = self.network.socket(socket.other)[].inbound
             count = min(count, WINDOW_OCTETS - len(inbound))
@@ -432,14 +432,7 @@ struct SimulatedBackend(Backend):
             return self._finish(pending, count, completions)
         ref other = self.network.socket(socket.other)[]
         if count > 0:
-            var first = min(count, o.length)
-            other.inbound.append(
-                Span(unsafe_ptr=o.address.value(), length=first)
-            )
-            if count > first:
-                other.inbound.append(
-                    Span(unsafe_ptr=o.second.value(), length=count - first)
-                )
+            count = append_sent(pending.operation, count, other.inbound)
             other.arrivals += 1
         return self._finish(pending, count, completions)
 

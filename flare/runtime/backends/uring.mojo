@@ -7,6 +7,7 @@ never starves the ring.
 """
 
 from flare.core import OctetPointer, PointerTo, heap_create, heap_destroy
+from flare.sys.errno import EAGAIN
 from flare.sys.io_uring import (
     ACCEPT_MULTISHOT,
     CQE_BUFFER,
@@ -33,13 +34,14 @@ from flare.runtime.backend import Completions
 from flare.runtime.buffer_pool import BufferPool
 from flare.runtime.operation import (
     NO_BUFFERS,
+    POLL_OUT,
     Completion,
     Operation,
     OperationKind,
 )
 
 from .kernel_backend import KernelBackend
-from .sealed_sending import send_sealed
+from .uncopied_sending import send_file, send_sealed
 
 comptime _SUBMISSIONS = 1024
 comptime _COMPLETIONS = 8192
@@ -71,7 +73,7 @@ struct UringBackendState(Movable):
     var messages: TwoPartMessages
     """Describes sends to the kernel."""
     var pipe: SplicePipe
-    """Takes sealed pages to sockets."""
+    """Takes sealed pages and files to sockets."""
     var lent: List[Optional[OctetPointer]]
     """The buffer of each id of the ring."""
     var unused: List[Int]
@@ -80,6 +82,8 @@ struct UringBackendState(Movable):
     """How many buffers the kernel may pick from."""
     var unserved: List[Completion]
     """Receives that found the ring of buffers empty."""
+    var awaited_room: Int
+    """How many sends of files wait for room, by a poll in the ring."""
     var cancelled_sends: List[UInt64]
     """Cancelled sends that have not ended. If the peer has ended its stream,
     the kernel retries a send. A cancellation may miss it at that time, and the
@@ -107,6 +111,7 @@ struct UringBackendState(Movable):
         self.unused = List[Int](capacity=_RING_BUFFERS)
         self.offered_max = _OFFERED_AT_FIRST
         self.unserved = List[Completion]()
+        self.awaited_room = 0
         self.cancelled_sends = List[UInt64]()
 
 
@@ -152,7 +157,8 @@ struct UringBackend(KernelBackend):
 
         Args:
             operation: The operation.
-            completions: For a send of sealed pages, which is tried at once.
+            completions: For a send of sealed pages or of a file, which is
+                tried at once.
         """
         ref o = operation.state[]
         var entry = SubmissionEntry(0, o.descriptor, operation.token())
@@ -173,6 +179,9 @@ struct UringBackend(KernelBackend):
                 entry.opcode = OP_SENDMSG
                 entry.address = self._describe(operation)
                 entry.length = 1
+            elif o.file.octets > 0:
+                self._send_file(operation, completions)
+                return
             else:
                 entry.opcode = OP_SEND
                 entry.address = UInt64(Int(o.address.unsafe_value()))
@@ -260,6 +269,10 @@ struct UringBackend(KernelBackend):
                 self.state[].buffers.offer(-1)
             if len(self.state[].cancelled_sends) > 0:
                 self._forget_cancelled(entry.user_data)
+            if self.state[].awaited_room > 0 and self._has_room(
+                entry.user_data, Int(entry.result), completions
+            ):
+                continue
             var completion = Completion(
                 Operation.from_token(entry.user_data),
                 Operation.sequence_of(entry.user_data),
@@ -375,6 +388,53 @@ struct UringBackend(KernelBackend):
             # No completion makes sure that `flush` is next.
             self.state[].pipe.let_signal_through()
         return sent > 0
+
+    @no_inline
+    def _send_file(self, operation: Operation, completions: Completions):
+        ref o = operation.state[]
+        var sent = send_file(self.state[].pipe, operation)
+        if sent != -EAGAIN:
+            completions[].append(
+                Completion(operation, o.sequence, Int32(sent), False, None)
+            )
+            # Another turn's `flush` may come after handlers have run.
+            self.state[].pipe.let_signal_through()
+            return
+        self.state[].pipe.let_signal_through()
+        # The ring can splice a file only by a thread of its own.
+        self.state[].awaited_room += 1
+        var entry = SubmissionEntry(
+            OP_POLL_ADD, o.descriptor, operation.token()
+        )
+        entry.operation_flags = POLL_OUT
+        self.state[].ring.push(entry)
+
+    @no_inline
+    def _has_room(
+        self, token: UInt64, result: Int, completions: Completions
+    ) -> Bool:
+        """Tries the send of a file again, if an answer is for its wait for
+        room.
+
+        Returns:
+            False if the answer is for another operation.
+        """
+        var operation = Operation.from_token(token)
+        ref o = operation.state[]
+        if (
+            o.kind != OperationKind.SEND
+            or o.file.octets == 0
+            or not operation.matches(Operation.sequence_of(token))
+        ):
+            return False
+        self.state[].awaited_room -= 1
+        if result < 0:
+            completions[].append(
+                Completion(operation, o.sequence, Int32(result), False, None)
+            )
+        else:
+            self._send_file(operation, completions)
+        return True
 
     @no_inline
     def _describe(self, operation: Operation) -> UInt64:

@@ -13,7 +13,8 @@ from flare.http.exchange import (
     NOT_RECEIVED,
     OVER,
     OutputRoom,
-    UNSENT,
+    UpgradedFunctions,
+    takes_no_file,
 )
 from flare.http.stream_address import StreamAddr
 from flare.message import HeaderMap
@@ -44,12 +45,16 @@ def carrier_functions() -> CarrierFunctions:
         _tls,
         _inform,
         _write,
-        _begin,
+        takes_no_file,
         _end,
-        _await_octets,
-        _consume_octets,
-        _await_room,
-        _announce_output,
+        UpgradedFunctions(
+            _begin,
+            _await_octets,
+            _consume_octets,
+            _await_room,
+            _unsent_octets,
+            _announce_output,
+        ),
     )
 
 
@@ -167,8 +172,6 @@ def _await_room(exchange: Erased, count: Int) raises -> OutputRoom:
     var u = upgrade_of(exchange)
     _check_sending(u)
     var output = _connection(u).output()
-    if count == UNSENT:
-        return OutputRoom(output, len(output[]) + len(u[].sending.octets))
     if count <= 0:
         if len(output[]) < _ROOM_OCTETS:
             _ = output[].reserve(-count)
@@ -194,6 +197,13 @@ def _await_sender(u: ClientUpgrade) raises:
         raise Error(OVER)
     if result < 0:
         raise Error(NetError.from_errno("write", result))
+
+
+def _unsent_octets(exchange: Erased) -> Int:
+    var u = upgrade_of(exchange)
+    if u[].is_over:
+        return 0
+    return len(_connection(u).output()[]) + len(u[].sending.octets)
 
 
 def _announce_output(exchange: Erased):

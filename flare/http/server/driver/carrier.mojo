@@ -16,13 +16,13 @@ from flare.http.exchange import (
     OVER,
     OutputRoom,
     STOPPING,
-    UNSENT,
+    UpgradedFunctions,
 )
 from flare.http.stream_address import StreamAddr
 from flare.message import HeaderMap, Status
 from flare.net import NetError
 from flare.runtime.current import current_reactor
-from flare.runtime.operation import CANCELLED
+from flare.runtime.operation import CANCELLED, FileRange
 from flare.runtime.wait import waiting_fiber
 from flare.sys.socket_address import AF_UNIX, SocketAddressStorage
 from flare.sys.socket_file import peer_credentials
@@ -38,6 +38,8 @@ from ..receiving.h1_requests import (
 )
 from ..records.statistics import count
 from ..sending.h1_responses import (
+    can_send_file,
+    count_file_content,
     end_at_once,
     end_stream,
     inform,
@@ -47,7 +49,13 @@ from ..sending.h1_responses import (
 )
 from ..transport.connection_state import ConnectionState, Stage, connection_of
 from ..transport.log_lines import log_line_of_peer
-from ..transport.outbox import make_room, output_of, stream_room
+from ..transport.outbox import (
+    forget_file,
+    has_file,
+    make_room,
+    output_of,
+    stream_room,
+)
 from ..transport.read_ahead import adjust_receive
 from ..transport.window import consume, window
 from ..transport.worker_state import ExchangeFunctions, worker_of
@@ -72,12 +80,16 @@ def exchange_functions() -> ExchangeFunctions:
             _tls,
             _inform,
             _write_content,
-            _begin_upgrade,
+            _write_file,
             _end_stream,
-            _await_octets,
-            _consume_octets,
-            _await_upgraded_room,
-            _announce_output,
+            UpgradedFunctions(
+                _begin_upgrade,
+                _await_octets,
+                _consume_octets,
+                _await_upgraded_room,
+                _unsent_octets,
+                _announce_output,
+            ),
         ),
         _on_finished,
         _on_lost,
@@ -177,6 +189,51 @@ def _write_content(
     return taken
 
 
+def _write_file(exchange: Erased, file: FileRange) raises -> Int:
+    var x = _of(exchange)
+    var c = connection_of(x)
+    _check_thread(c)
+    _await_room(x)
+    x[].check_content()
+    try:
+        if x[].stream.is_head_due:
+            write_stream_head(x)
+    except e:
+        raise Error("http.bad_content ", e.reason)
+    if c[].tls or c[].outbox.large or not can_send_file(x, file.octets):
+        return 0
+    if x[].stream.waiter:
+        raise Error("http.busy another fiber writes")
+    c[].outbox.file = file
+    note_due(c)
+    var request_id = x[].request_id
+    try:
+        _await_file_sent(x)
+    finally:
+        # However the wait ended, the file may be closed next.
+        if x[].request_id == request_id:
+            forget_file(c)
+    var sent = file.octets - c[].outbox.file.octets
+    count_file_content(x, sent)
+    return sent
+
+
+def _await_file_sent(x: Exchange) raises:
+    var c = connection_of(x)
+    var request_id = x[].request_id
+    while has_file(c):
+        var fiber = waiting_fiber("write")
+        x[].stream.waiter = fiber
+        var result = fiber.wait()
+        _check_not_over(x, request_id)
+        x[].stream.waiter = None
+        if result == CANCELLED:
+            raise Error(CUT_OFF, ": the peer left or does not read")
+        if result < 0:
+            raise Error(NetError.from_errno("write", result))
+        _check_peer(x)
+
+
 def _begin_upgrade(exchange: Erased) raises:
     var x = _of(exchange)
     try:
@@ -198,13 +255,6 @@ def _await_upgraded_room(exchange: Erased, count: Int) raises -> OutputRoom:
     var x = _of(exchange)
     var c = connection_of(x)
     _check_thread(c)
-    if count == UNSENT:
-        return OutputRoom(
-            Pointer(to=c[].outbox.output).unsafe_origin_cast[
-                MutUntrackedOrigin
-            ](),
-            len(c[].outbox.output) + len(c[].outbox.sending),
-        )
     var room: Int
     if count > 0:
         _await_room(x)
@@ -218,6 +268,11 @@ def _await_upgraded_room(exchange: Erased, count: Int) raises -> OutputRoom:
     if room > 0:
         make_room(c, room if count > 0 else -count)
     return OutputRoom(output, room)
+
+
+def _unsent_octets(exchange: Erased) -> Int:
+    ref outbox = connection_of(_of(exchange))[].outbox
+    return len(outbox.output) + len(outbox.sending)
 
 
 def _announce_output(exchange: Erased):

@@ -19,7 +19,9 @@ from ..transport.connection_state import ConnectionState, Stage, Wait
 from ..transport.deadline import begin_waiting, note_sent, set_deadline
 from ..transport.outbox import (
     STREAM_OCTETS_MAX,
+    end_file_sending,
     flush,
+    has_file,
     release_output,
 )
 from ..transport.read_ahead import has_half_closed, has_left, receive_operation
@@ -128,6 +130,10 @@ def on_sent(operation: Operation):
     var connection = _of(operation.state[].owner.unsafe_value())
     var c = connection.state
     if operation.result() <= 0:
+        if end_file_sending(c):
+            wake_writers(c)
+            connection.settle()
+            return
         if c[].stage != Stage.CLOSING or operation.result() != CANCELLED:
             connection_lost(c)
         connection.settle()
@@ -137,7 +143,7 @@ def on_sent(operation: Operation):
         connection.settle()
         return
     flush(c)
-    if len(c[].outbox.output) < STREAM_OCTETS_MAX:
+    if len(c[].outbox.output) < STREAM_OCTETS_MAX and not has_file(c):
         wake_writers(c)
     if not operation.is_idle():
         connection.settle()

@@ -222,6 +222,34 @@ def write_stream_content(x: Exchange, octets: Span[UInt8, _]) raises H1Error:
     x[].stream.written += len(octets)
 
 
+def can_send_file(x: Exchange, octets: Int) -> Bool:
+    """Returns whether octets of a file may follow the head of a streamed
+    response as they are.
+
+    Args:
+        x: The exchange, whose head is written.
+        octets: Their number.
+
+    Returns:
+        False if they need framing or are too many.
+    """
+    return machine(connection_of(x)).plain_octets_left() >= octets
+
+
+def count_file_content(x: Exchange, octets: Int):
+    """Counts octets of a file that were sent as content of a response.
+
+    Args:
+        x: The exchange.
+        octets: Their number, for which there was room.
+    """
+    x[].stream.written += octets
+    try:
+        _ = machine(connection_of(x)).count_data(octets)
+    except:
+        debug_assert(False, "more octets were sent than there was room for")
+
+
 def end_stream(x: Exchange) raises H1Error:
     """Ends a streamed response whose function has returned.
 

@@ -1,9 +1,10 @@
 """Sends the collected output of a connection, one send at a time."""
 
-from flare.core import Buffer, PointerTo
+from flare.core import Buffer, OctetPointer, PointerTo
 from flare.http.body import Body, COPY_OCTETS_MAX
-from flare.runtime.operation import Operation
+from flare.runtime.operation import CANCELLED, Operation
 from flare.runtime.reactor import LARGE_BUFFER_OCTETS
+from flare.sys.errno import ECONNRESET, EPIPE
 
 from .buffered import drop_large, is_full
 from .connection_state import ConnectionState
@@ -104,8 +105,22 @@ def has_output(c: PointerTo[ConnectionState]) -> Bool:
         len(c[].outbox.output) > 0
         or len(c[].outbox.sending) > 0
         or Bool(c[].outbox.large)
+        or has_file(c)
         or not send_operation(c).is_idle()
     )
+
+
+@always_inline
+def has_file(c: PointerTo[ConnectionState]) -> Bool:
+    """Returns whether octets of a file are to be sent.
+
+    Args:
+        c: The connection.
+
+    Returns:
+        False after the last one, or if they cannot be sent.
+    """
+    return c[].outbox.file.descriptor >= 0
 
 
 @always_inline
@@ -150,6 +165,7 @@ def flush(c: PointerTo[ConnectionState]):
     """
     if not send_operation(c).is_idle():
         return
+    c[].operations.send.file.octets = 0
     if c[].tls:
         _flush_encrypted(c)
         return
@@ -157,6 +173,8 @@ def flush(c: PointerTo[ConnectionState]):
         if len(c[].outbox.output) == 0:
             if c[].outbox.large:
                 _send_large(c)
+            elif has_file(c):
+                _send_file_alone(c)
             return
         swap(c[].outbox.sending, c[].outbox.output)
     c[].operations.send.address = c[].outbox.sending.unsafe_front()
@@ -164,6 +182,8 @@ def flush(c: PointerTo[ConnectionState]):
     c[].operations.send.second = None
     if c[].outbox.large and len(c[].outbox.output) == 0:
         _send_with_large(c)
+    elif has_file(c) and len(c[].outbox.output) == 0:
+        _send_with_file(c)
     else:
         worker_of(c)[].reactor.submit(send_operation(c))
 
@@ -200,6 +220,55 @@ def _send_large(c: PointerTo[ConnectionState]):
     _send_with_large(c)
 
 
+@no_inline
+def _send_with_file(c: PointerTo[ConnectionState]):
+    c[].operations.send.file = c[].outbox.file
+    worker_of(c)[].reactor.submit_at_once(send_operation(c))
+
+
+@no_inline
+def _send_file_alone(c: PointerTo[ConnectionState]):
+    # No octets of the output are read.
+    c[].operations.send.address = OctetPointer(unsafe_from_address=64)
+    c[].operations.send.length = 0
+    c[].operations.send.second = None
+    _send_with_file(c)
+
+
+@no_inline
+def end_file_sending(c: PointerTo[ConnectionState]) -> Bool:
+    """Learns from a failed send whether the file was the reason.
+
+    Args:
+        c: The connection, whose send has just failed.
+
+    Returns:
+        False if the connection was.
+    """
+    var result = send_operation(c).result()
+    if (
+        not has_file(c)
+        or c[].operations.send.file.octets == 0
+        or result == CANCELLED
+        or result == -EPIPE
+        or result == -ECONNRESET
+    ):
+        return False
+    # If another error came from the socket, the next send finds it.
+    c[].outbox.file.descriptor = -1
+    return True
+
+
+def forget_file(c: PointerTo[ConnectionState]):
+    """Makes sure that a file is not used any more, also by a send in flight.
+
+    Args:
+        c: The connection.
+    """
+    c[].outbox.file.descriptor = -1
+    c[].operations.send.file.descriptor = -1
+
+
 def _unsent_of_large(
     c: PointerTo[ConnectionState],
 ) -> Span[UInt8, MutUntrackedOrigin]:
@@ -226,9 +295,22 @@ def count_sent(c: PointerTo[ConnectionState], count: Int):
         c[].outbox.sending.consume(count)
         return
     c[].outbox.sending.clear()
+    if c[].operations.send.file.octets > 0:
+        _count_file_sent(c, of_large)
+        return
     c[].outbox.large_sent += of_large
     if c[].outbox.large_sent >= len(c[].outbox.large.value()):
         drop_large(c)
+
+
+@no_inline
+def _count_file_sent(c: PointerTo[ConnectionState], count: Int):
+    # It may have been forgotten since.
+    ref file = c[].outbox.file
+    file.start += count
+    file.octets -= count
+    if file.octets == 0:
+        file.descriptor = -1
 
 
 @always_inline
@@ -257,6 +339,7 @@ def drop_output(c: PointerTo[ConnectionState]):
     c[].outbox.sending.clear()
     c[].outbox.output.clear()
     drop_large(c)
+    forget_file(c)
     release_output(c)
 
 
