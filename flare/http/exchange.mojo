@@ -117,7 +117,7 @@ struct CarrierFunctions(TrivialRegisterPassable):
 
 
 def takes_no_file(exchange: Erased, file: FileRange) raises -> Int:
-    """Is the `write_file` of a carrier that takes only octets.
+    """Returns 0, as `write_file` of a carrier that takes only octets.
 
     Args:
         exchange: The exchange.

@@ -173,8 +173,8 @@ struct ResponseStream(TaskStream, Writer):
 
 
 def carry_file(exchange: Exchange, file: FileRange) raises -> Int:
-    """Lets the exchange's carrier send octets of a file as content of a
-    streamed response.
+    """Sends octets of a file as content of a streamed response, by the carrier
+    of the exchange.
 
     Args:
         exchange: The exchange.

@@ -82,6 +82,30 @@ struct FileRange(TrivialRegisterPassable):
         self.octets = 0
 
 
+struct UncopiedPart(TrivialRegisterPassable):
+    """The part of a send that the kernel need not copy."""
+
+    var is_sealed: Bool
+    """Whether the octets at `second` lie in `SealedPages`."""
+    var is_non_blocking: Bool
+    """Whether calls on the socket no longer block, because the backend needed
+    that for sealed pages or a file. A block that ever sends these keeps one
+    socket all its life, or resets this field with the socket.
+    """
+    var file: FileRange
+    """Octets of a file to send after those at `address`, instead of `second`.
+    The result counts both. A result of 0 means that the file ends before them,
+    and a negated errno may come from the file. Before the owner closes the file
+    during the send, it sets `descriptor` to -1: the send ends with `CANCELLED`.
+    """
+
+    def __init__(out self):
+        """Creates an empty part."""
+        self.is_sealed = False
+        self.is_non_blocking = False
+        self.file = FileRange()
+
+
 @align(64)
 struct OperationState(Movable):
     """One operation. Only its owner and the reactor use it."""
@@ -105,15 +129,6 @@ struct OperationState(Movable):
     """Whether the backend has submitted it again on its own. The time of its
     completion then does not show whether it came before another.
     """
-    var second_is_sealed: Bool
-    """Whether the octets at `second`, for `SEND`, lie in `SealedPages`, which
-    the kernel need not copy.
-    """
-    var is_non_blocking: Bool
-    """Whether calls on the socket no longer block, because the backend needed
-    that for sealed pages or a file (`SEND`). A block that ever sends these
-    keeps one socket all its life, or resets this field with the socket.
-    """
     var descriptor: Int32
     """The socket."""
     var sequence: UInt32
@@ -136,13 +151,8 @@ struct OperationState(Movable):
     """For `SEND`: octets to send after those at `address`, if any."""
     var second_length: Int
     """Their number; the result counts both."""
-    var file: FileRange
-    """For `SEND` without `second`: octets of a file to send after those at
-    `address`, if there are any. The result counts both. 0, if nothing was sent,
-    means that the file has none of these octets. A negated errno may come from
-    the file. Whoever closes the file during the send first sets `descriptor` to
-    -1; the send then ends with `CANCELLED`.
-    """
+    var uncopied: UncopiedPart
+    """For `SEND`: the part that the kernel need not copy."""
     var next: Optional[PointerTo[OperationState]]
     """The next operation in the reactor's submit list."""
     var owner: Optional[Erased]
@@ -162,8 +172,6 @@ struct OperationState(Movable):
         self.cancel_requested = False
         self.transient = False
         self.tried_again = False
-        self.second_is_sealed = False
-        self.is_non_blocking = False
         self.descriptor = -1
         self.sequence = 0
         self.result = 0
@@ -172,7 +180,7 @@ struct OperationState(Movable):
         self.length = 0
         self.second = None
         self.second_length = 0
-        self.file = FileRange()
+        self.uncopied = UncopiedPart()
         self.next = None
         self.owner = None
         self.complete = _ignore

@@ -306,7 +306,7 @@ struct _Sealed(Movable):
         self.send[].address = octets
         self.send[].second = octets
         self.send[].second_length = len(self.pages)
-        self.send[].second_is_sealed = True
+        self.send[].uncopied.is_sealed = True
 
     def close(mut self) raises:
         self.loop.close()

@@ -14,7 +14,7 @@ from ..stream_function import ExchangeTask
 comptime _PIECE_OCTETS = 64 * 1024
 # How much the carrier sends by itself before it is looked whether the next
 # octets are in memory.
-comptime _SENT_OCTETS = 1024 * 1024
+comptime _SENT_OCTETS = 2 * 1024 * 1024
 
 
 struct _OpenFilesState(Movable):
@@ -187,7 +187,7 @@ def _write_range(
             _bring_to_memory(task, range)
             var sent = carry_file(exchange, range)
             offset += sent
-            # Where it fails, the octets of the file tell why.
+            # If the kernel cannot send them, reading them shows the reason.
             task[]._is_carried = sent > 0
             continue
         var count = _read(task, offset, min(end - offset, _PIECE_OCTETS))
@@ -200,8 +200,8 @@ def _write_range(
 
 
 def _bring_to_memory(task: PointerTo[FileTask], range: FileRange) raises:
-    """Reads octets of a file by a helper thread unless they are in the page
-    cache, so that sending them does not wait for a disk.
+    """Reads octets of a file in a helper thread, unless they are in the page
+    cache. Sending them then waits for no disk.
 
     Octets in the middle may have been evicted by themselves, but that is rare:
     the kernel reads ahead.

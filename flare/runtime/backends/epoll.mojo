@@ -380,13 +380,13 @@ struct EpollBackend(KernelBackend):
                 unsafe_ptr=o.second.value(), length=o.second_length
             )
             sent = 0
-            if o.second_is_sealed:
+            if o.uncopied.is_sealed:
                 sent = send_sealed(self.state[].pipe, operation)
                 # Handlers may run before the next call.
                 self.state[].pipe.let_signal_through()
             if sent == 0:
                 sent = send_two(descriptor, octets, second, MSG_DONTWAIT)
-        elif o.file.octets > 0:
+        elif o.uncopied.file.octets > 0:
             sent = send_file(self.state[].pipe, operation)
             self.state[].pipe.let_signal_through()
         else:

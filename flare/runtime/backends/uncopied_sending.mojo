@@ -6,7 +6,7 @@ from flare.sys.socket import set_non_blocking
 from flare.sys.splice_pipe import SplicePipe
 
 # One peer that reads all the while does not hold up the others.
-comptime _FILE_OCTETS_MAX = 512 * 1024
+comptime _FILE_OCTETS_MAX = 2 * 1024 * 1024
 
 
 def send_sealed(pipe: SplicePipe, operation: Operation) -> Int:
@@ -22,7 +22,7 @@ def send_sealed(pipe: SplicePipe, operation: Operation) -> Int:
         ordinary send.
     """
     ref o = operation.state[]
-    if not o.is_non_blocking and pipe.is_useless():
+    if not o.uncopied.is_non_blocking and pipe.is_useless():
         return 0
     if not _make_non_blocking(operation):
         return 0
@@ -44,7 +44,7 @@ def send_file(pipe: SplicePipe, operation: Operation) -> Int:
         The result of the operation; `-EAGAIN` if there is no room.
     """
     ref o = operation.state[]
-    if o.file.descriptor < 0 or o.cancel_requested:
+    if o.uncopied.file.descriptor < 0 or o.cancel_requested:
         return CANCELLED
     if not _make_non_blocking(operation):
         return CANCELLED
@@ -52,9 +52,9 @@ def send_file(pipe: SplicePipe, operation: Operation) -> Int:
         var result = pipe.send_file(
             o.descriptor,
             Span(unsafe_ptr=o.address.value(), length=o.length),
-            o.file.descriptor,
-            o.file.start,
-            min(o.file.octets, _FILE_OCTETS_MAX),
+            o.uncopied.file.descriptor,
+            o.uncopied.file.start,
+            min(o.uncopied.file.octets, _FILE_OCTETS_MAX),
         )
         if result != -EINTR:
             return result
@@ -64,6 +64,6 @@ def _make_non_blocking(operation: Operation) -> Bool:
     # A splice waits unless the socket says otherwise. It stays so: switching
     # back is a call, and no receive, send or poll of a backend depends on it.
     ref o = operation.state[]
-    if not o.is_non_blocking:
-        o.is_non_blocking = set_non_blocking(o.descriptor, True) == 0
-    return o.is_non_blocking
+    if not o.uncopied.is_non_blocking:
+        o.uncopied.is_non_blocking = set_non_blocking(o.descriptor, True) == 0
+    return o.uncopied.is_non_blocking

@@ -172,14 +172,14 @@ struct UringBackend(KernelBackend):
         elif kind == OperationKind.SEND:
             entry.operation_flags = _MSG_NOSIGNAL
             if o.second:
-                if o.second_is_sealed and self._send_sealed(
+                if o.uncopied.is_sealed and self._send_sealed(
                     operation, completions
                 ):
                     return
                 entry.opcode = OP_SENDMSG
                 entry.address = self._describe(operation)
                 entry.length = 1
-            elif o.file.octets > 0:
+            elif o.uncopied.file.octets > 0:
                 self._send_file(operation, completions)
                 return
             else:
@@ -413,17 +413,17 @@ struct UringBackend(KernelBackend):
     def _has_room(
         self, token: UInt64, result: Int, completions: Completions
     ) -> Bool:
-        """Tries the send of a file again, if an answer is for its wait for
-        room.
+        """Returns whether a completion ends the wait of a file for room, and
+        sends more of the file then.
 
         Returns:
-            False if the answer is for another operation.
+            False if the completion is of another operation.
         """
         var operation = Operation.from_token(token)
         ref o = operation.state[]
         if (
             o.kind != OperationKind.SEND
-            or o.file.octets == 0
+            or o.uncopied.file.octets == 0
             or not operation.matches(Operation.sequence_of(token))
         ):
             return False

@@ -111,7 +111,7 @@ def sealed_pages_arrive_as_other_octets[W: ReactorWorld]() raises:
     var send = scene.watch(OperationKind.SEND, one)
     send.state[].memory = List[UInt8](length=100, fill=200)
     ref operation = send.state[].operation
-    operation.second_is_sealed = True
+    operation.uncopied.is_sealed = True
     var sent = 0
     var receive = scene.receive(other, multishot=True)
     while sent < len(octets):
@@ -154,7 +154,7 @@ def operations_wait_behind_sealed_pages[W: ReactorWorld]() raises:
     var send = scene.watch(OperationKind.SEND, one)
     send.state[].memory = List[UInt8](length=1 << 25, fill=7)
     ref operation = send.state[].operation
-    operation.second_is_sealed = True
+    operation.uncopied.is_sealed = True
     operation.second = (
         pages.octets()
         .unsafe_ptr()

@@ -11,7 +11,7 @@ from .scene import Scene, Watch
 from .world import ReactorWorld
 
 comptime _HEAD_OCTETS = 100
-# More than what two sockets of the kernel hold.
+# More than two sockets of the kernel hold.
 comptime _FILE_OCTETS = 16 << 20
 
 
@@ -64,7 +64,7 @@ def a_forgotten_file_is_sent_no_more[W: ReactorWorld]() raises:
     var file = _open_file(Span(_octets()))
     var send = scene.watch(OperationKind.SEND, one)
     var sent = _fill(scene, send, file)
-    send.state[].operation.file.descriptor = -1
+    send.state[].operation.uncopied.file.descriptor = -1
     # Another file may get its number, or none.
     _ = close_descriptor(file)
     var receive = scene.receive(other, multishot=True)
@@ -162,7 +162,7 @@ def _submit(send: Watch, file: Int32, sent: Int):
     send.state[].memory = List[UInt8](length=_HEAD_OCTETS, fill=200)
     var start = max(sent, _HEAD_OCTETS)
     var left = max(_FILE_OCTETS + _HEAD_OCTETS - start, 1)
-    send.state[].operation.file = FileRange(file, start, left)
+    send.state[].operation.uncopied.file = FileRange(file, start, left)
     send.submit()
     send.state[].operation.length = max(_HEAD_OCTETS - sent, 0)
 

@@ -165,7 +165,7 @@ def flush(c: PointerTo[ConnectionState]):
     """
     if not send_operation(c).is_idle():
         return
-    c[].operations.send.file.octets = 0
+    c[].operations.send.uncopied.file.octets = 0
     if c[].tls:
         _flush_encrypted(c)
         return
@@ -206,7 +206,7 @@ def _send_with_large(c: PointerTo[ConnectionState]):
     c[].operations.send.second = octets.unsafe_ptr()
     c[].operations.send.second_length = len(octets)
     # A short rest is copied for less than what it takes not to copy it.
-    c[].operations.send.second_is_sealed = (
+    c[].operations.send.uncopied.is_sealed = (
         len(octets) > COPY_OCTETS_MAX and c[].outbox.large.value().is_sealed()
     )
     worker_of(c)[].reactor.submit_at_once(send_operation(c))
@@ -222,7 +222,7 @@ def _send_large(c: PointerTo[ConnectionState]):
 
 @no_inline
 def _send_with_file(c: PointerTo[ConnectionState]):
-    c[].operations.send.file = c[].outbox.file
+    c[].operations.send.uncopied.file = c[].outbox.file
     worker_of(c)[].reactor.submit_at_once(send_operation(c))
 
 
@@ -248,7 +248,7 @@ def end_file_sending(c: PointerTo[ConnectionState]) -> Bool:
     var result = send_operation(c).result()
     if (
         not has_file(c)
-        or c[].operations.send.file.octets == 0
+        or c[].operations.send.uncopied.file.octets == 0
         or result == CANCELLED
         or result == -EPIPE
         or result == -ECONNRESET
@@ -266,7 +266,7 @@ def forget_file(c: PointerTo[ConnectionState]):
         c: The connection.
     """
     c[].outbox.file.descriptor = -1
-    c[].operations.send.file.descriptor = -1
+    c[].operations.send.uncopied.file.descriptor = -1
 
 
 def _unsent_of_large(
@@ -295,7 +295,7 @@ def count_sent(c: PointerTo[ConnectionState], count: Int):
         c[].outbox.sending.consume(count)
         return
     c[].outbox.sending.clear()
-    if c[].operations.send.file.octets > 0:
+    if c[].operations.send.uncopied.file.octets > 0:
         _count_file_sent(c, of_large)
         return
     c[].outbox.large_sent += of_large
