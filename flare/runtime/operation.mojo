@@ -92,9 +92,11 @@ struct UncopiedPart(TrivialRegisterPassable):
     that for sealed pages or a file. A block that ever sends these keeps one
     socket all its life, or resets this field with the socket.
     """
+    var sends_file: Bool
+    """Whether octets of `file` follow those at `address`, instead of `second`.
+    """
     var file: FileRange
-    """Octets of a file to send after those at `address`, instead of `second`.
-    The result counts both. A result of 0 means that the file ends before them,
+    """The octets of a file. The result counts both. A result of 0 means that the file ends before them,
     and a negated errno may come from the file. Before the owner closes the file
     during the send, it sets `descriptor` to -1: the send ends with `CANCELLED`.
     """
@@ -103,6 +105,7 @@ struct UncopiedPart(TrivialRegisterPassable):
         """Creates an empty part."""
         self.is_sealed = False
         self.is_non_blocking = False
+        self.sends_file = False
         self.file = FileRange()
 
 

@@ -30,11 +30,6 @@ OCTETS = 64 << 20
 PEAK_MEBIBYTES_MAX = 40
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
-
-
 def push(stream):
     """Sends until there is no room, also none that comes soon."""
     piece = b"x" * (1 << 16)
@@ -631,7 +626,12 @@ class GatewayOnEpoll(Gateway):
 
 class Nobody(unittest.TestCase):
     def test_a_server_that_is_not_there_is_a_bad_gateway(self):
-        proxy = Proxy(build(PROGRAM), f"http://127.0.0.1:{free_port()}")
+        # It has the port, so that no other program may listen there.
+        nobody = socket.socket()
+        self.addCleanup(nobody.close)
+        nobody.bind(("127.0.0.1", 0))
+        port = nobody.getsockname()[1]
+        proxy = Proxy(build(PROGRAM), f"http://127.0.0.1:{port}")
         self.addCleanup(proxy.stop)
         said = ask(f"{proxy.url}/", "-o", "/dev/null", "-w", "%{http_code}")
         self.assertEqual(said, "502")

@@ -386,7 +386,7 @@ struct EpollBackend(KernelBackend):
                 self.state[].pipe.let_signal_through()
             if sent == 0:
                 sent = send_two(descriptor, octets, second, MSG_DONTWAIT)
-        elif o.uncopied.file.octets > 0:
+        elif o.uncopied.sends_file:
             sent = send_file(self.state[].pipe, operation)
             self.state[].pipe.let_signal_through()
         else:

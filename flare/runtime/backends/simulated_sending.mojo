@@ -15,8 +15,9 @@ def octets_to_send(operation: Operation) -> Int:
         The number of octets of all its parts.
     """
     ref o = operation.state[]
-    var second = o.second_length if o.second else o.uncopied.file.octets
-    return o.length + second
+    if o.uncopied.sends_file:
+        return o.length + o.uncopied.file.octets
+    return o.length + (o.second_length if o.second else 0)
 
 
 def append_sent(operation: Operation, count: Int, mut inbound: Buffer) -> Int:
@@ -32,19 +33,20 @@ def append_sent(operation: Operation, count: Int, mut inbound: Buffer) -> Int:
         The result of the send.
     """
     ref o = operation.state[]
-    if not o.second and o.uncopied.file.octets > 0 and o.uncopied.file.descriptor < 0:
+    ref file = o.uncopied.file
+    if o.uncopied.sends_file and file.descriptor < 0:
         return CANCELLED
     var first = min(count, o.length)
     inbound.append(Span(unsafe_ptr=o.address.value(), length=first))
     if count == first:
         return count
-    if o.second:
+    if not o.uncopied.sends_file:
         inbound.append(
             Span(unsafe_ptr=o.second.value(), length=count - first)
         )
         return count
     var octets = List[UInt8](length=count - first, fill=0)
-    var read = read_at(o.uncopied.file.descriptor, Span(octets), o.uncopied.file.start)
+    var read = read_at(file.descriptor, Span(octets), file.start)
     if read > 0:
         inbound.append(Span(octets)[:read])
     return first + read if read >= 0 or first == 0 else first

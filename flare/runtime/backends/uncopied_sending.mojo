@@ -5,7 +5,8 @@ from flare.sys.errno import EINTR
 from flare.sys.socket import set_non_blocking
 from flare.sys.splice_pipe import SplicePipe
 
-# One peer that reads all the while does not hold up the others.
+# A call that ends earlier also ends a packet earlier. A peer that reads all the
+# while holds up the others for no longer than this takes.
 comptime _FILE_OCTETS_MAX = 2 * 1024 * 1024
 
 

@@ -179,7 +179,7 @@ struct UringBackend(KernelBackend):
                 entry.opcode = OP_SENDMSG
                 entry.address = self._describe(operation)
                 entry.length = 1
-            elif o.uncopied.file.octets > 0:
+            elif o.uncopied.sends_file:
                 self._send_file(operation, completions)
                 return
             else:
@@ -423,7 +423,7 @@ struct UringBackend(KernelBackend):
         ref o = operation.state[]
         if (
             o.kind != OperationKind.SEND
-            or o.uncopied.file.octets == 0
+            or not o.uncopied.sends_file
             or not operation.matches(Operation.sequence_of(token))
         ):
             return False

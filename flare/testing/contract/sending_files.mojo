@@ -162,12 +162,15 @@ def _submit(send: Watch, file: Int32, sent: Int):
     send.state[].memory = List[UInt8](length=_HEAD_OCTETS, fill=200)
     var start = max(sent, _HEAD_OCTETS)
     var left = max(_FILE_OCTETS + _HEAD_OCTETS - start, 1)
+    send.state[].operation.uncopied.sends_file = True
     send.state[].operation.uncopied.file = FileRange(file, start, left)
     send.submit()
     send.state[].operation.length = max(_HEAD_OCTETS - sent, 0)
 
 
-def _fill[W: ReactorWorld](scene: Scene[W], send: Watch, file: Int32) raises -> Int:
+def _fill[
+    W: ReactorWorld
+](scene: Scene[W], send: Watch, file: Int32) raises -> Int:
     """Sends until a send waits; returns the number of octets sent."""
     var sent = 0
     _submit(send, file, sent)

@@ -204,7 +204,7 @@ def _write_file(exchange: Erased, file: FileRange) raises -> Int:
         return 0
     if x[].stream.waiter:
         raise Error("http.busy another fiber writes")
-    c[].outbox.file = file
+    c[].operations.send.uncopied.file = file
     note_due(c)
     var request_id = x[].request_id
     try:
@@ -213,7 +213,7 @@ def _write_file(exchange: Erased, file: FileRange) raises -> Int:
         # However the wait ended, the file may be closed next.
         if x[].request_id == request_id:
             forget_file(c)
-    var sent = file.octets - c[].outbox.file.octets
+    var sent = file.octets - c[].operations.send.uncopied.file.octets
     count_file_content(x, sent)
     return sent
 

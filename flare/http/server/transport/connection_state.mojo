@@ -8,7 +8,7 @@ from flare.http.exchange import Exchange
 from flare.http.rate_budget import RateBudget
 from flare.net import SocketAddr
 from flare.proto.h1 import H1Limits, H1State, Role
-from flare.runtime.operation import FileRange, OperationKind, OperationState
+from flare.runtime.operation import OperationKind, OperationState
 from flare.runtime.timer_task import TIMER_OF_TASK, TimerTask
 from flare.runtime.timer_wheel import TimerEntry
 
@@ -153,9 +153,6 @@ struct Outbox(Movable):
     """How much of it was sent."""
     var large_since_ms: Int
     """Since when it has been here."""
-    var file: FileRange
-    """Octets of a file that are sent after `output`. After the last one, or if
-    they cannot be sent, it has no descriptor."""
     var budget: RateBudget
     """How long the peer may still take to receive the output."""
 
@@ -166,7 +163,6 @@ struct Outbox(Movable):
         self.large = None
         self.large_sent = 0
         self.large_since_ms = 0
-        self.file = FileRange()
         self.budget = RateBudget(0)
 
 

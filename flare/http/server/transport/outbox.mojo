@@ -120,7 +120,7 @@ def has_file(c: PointerTo[ConnectionState]) -> Bool:
     Returns:
         False after the last one, or if they cannot be sent.
     """
-    return c[].outbox.file.descriptor >= 0
+    return c[].operations.send.uncopied.file.descriptor >= 0
 
 
 @always_inline
@@ -165,7 +165,7 @@ def flush(c: PointerTo[ConnectionState]):
     """
     if not send_operation(c).is_idle():
         return
-    c[].operations.send.uncopied.file.octets = 0
+    c[].operations.send.uncopied.sends_file = False
     if c[].tls:
         _flush_encrypted(c)
         return
@@ -222,7 +222,7 @@ def _send_large(c: PointerTo[ConnectionState]):
 
 @no_inline
 def _send_with_file(c: PointerTo[ConnectionState]):
-    c[].operations.send.uncopied.file = c[].outbox.file
+    c[].operations.send.uncopied.sends_file = True
     worker_of(c)[].reactor.submit_at_once(send_operation(c))
 
 
@@ -237,25 +237,25 @@ def _send_file_alone(c: PointerTo[ConnectionState]):
 
 @no_inline
 def end_file_sending(c: PointerTo[ConnectionState]) -> Bool:
-    """Learns from a failed send whether the file was the reason.
+    """Forgets the file that a failed send could not send.
 
     Args:
         c: The connection, whose send has just failed.
 
     Returns:
-        False if the connection was.
+        False if the connection failed instead.
     """
     var result = send_operation(c).result()
     if (
         not has_file(c)
-        or c[].operations.send.uncopied.file.octets == 0
+        or not c[].operations.send.uncopied.sends_file
         or result == CANCELLED
         or result == -EPIPE
         or result == -ECONNRESET
     ):
         return False
     # If another error came from the socket, the next send finds it.
-    c[].outbox.file.descriptor = -1
+    forget_file(c)
     return True
 
 
@@ -265,7 +265,6 @@ def forget_file(c: PointerTo[ConnectionState]):
     Args:
         c: The connection.
     """
-    c[].outbox.file.descriptor = -1
     c[].operations.send.uncopied.file.descriptor = -1
 
 
@@ -295,7 +294,7 @@ def count_sent(c: PointerTo[ConnectionState], count: Int):
         c[].outbox.sending.consume(count)
         return
     c[].outbox.sending.clear()
-    if c[].operations.send.uncopied.file.octets > 0:
+    if c[].operations.send.uncopied.sends_file:
         _count_file_sent(c, of_large)
         return
     c[].outbox.large_sent += of_large
@@ -306,7 +305,7 @@ def count_sent(c: PointerTo[ConnectionState], count: Int):
 @no_inline
 def _count_file_sent(c: PointerTo[ConnectionState], count: Int):
     # It may have been forgotten since.
-    ref file = c[].outbox.file
+    ref file = c[].operations.send.uncopied.file
     file.start += count
     file.octets -= count
     if file.octets == 0:
