@@ -125,6 +125,9 @@ def takes_no_file(exchange: Erased, file: FileRange) raises -> Int:
 
     Returns:
         0.
+
+    Raises:
+        Never.
     """
     return 0
 

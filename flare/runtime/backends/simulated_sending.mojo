@@ -41,12 +41,12 @@ def append_sent(operation: Operation, count: Int, mut inbound: Buffer) -> Int:
     if count == first:
         return count
     if not o.uncopied.sends_file:
-        inbound.append(
-            Span(unsafe_ptr=o.second.value(), length=count - first)
-        )
+        inbound.append(Span(unsafe_ptr=o.second.value(), length=count - first))
         return count
     var octets = List[UInt8](length=count - first, fill=0)
     var read = read_at(file.descriptor, Span(octets), file.start)
     if read > 0:
         inbound.append(Span(octets)[:read])
-    return first + read if read >= 0 or first == 0 else first
+        return first + read
+    # The next send reports why there were none.
+    return first if first > 0 else read
