@@ -4,6 +4,7 @@ from flare.core import Erased, PointerTo, heap_create
 from flare.http import routes
 from flare.http.client import requests
 from flare.http.client.client_functions import ClientFunctions
+from flare.http.client.download_functions import DownloadFunctions
 from flare.http.client.stream import streaming
 from flare.http.client.stream.stream_functions import StreamFunctions
 from flare.http.client.upgrade_functions import UpgradeFunctions
@@ -32,6 +33,7 @@ def flare_driver() abi("C") -> PointerTo[DriverTables]:
             client=_kept(_client_functions()),
             stream=_kept(_stream_functions()),
             upgrade=_kept(_upgrade_functions()),
+            download=_kept(DownloadFunctions(download=requests.download)),
         )
     )
 

@@ -28,6 +28,7 @@ TOGETHER = (
     *(
         PROGRAMS / f"{name}.mojo"
         for name in (
+            "downloader",
             "encoding_peer",
             "fetcher",
             "forms",

@@ -62,6 +62,8 @@ from .client import (
     ClientStream,
     ClientTimeouts,
     DigestAuth,
+    Download,
+    FileError,
     HttpClient,
     PoolLimits,
     Proxy,

@@ -37,6 +37,7 @@ comptime _KINDS: List[StaticString] = [
     "queue_full",
     "over",
     "encoding",
+    "file",
 ]
 
 comptime _PHASES: List[StaticString] = [
@@ -122,7 +123,10 @@ struct ClientError(Copyable, Movable, Writable):
     comptime OVER = 19
     """The exchange or the client has ended."""
     comptime ENCODING = 20
-    """The content is not encoded as Content-Encoding says."""
+    """The content is not encoded as Content-Encoding says, or against the
+    request."""
+    comptime FILE = 21
+    """A file could not be written; the detail is the text of a `FileError`."""
 
     var kind: Int
     """One of the constants, such as `ClientError.TIMEOUT`."""

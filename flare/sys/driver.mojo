@@ -75,6 +75,8 @@ struct DriverTables(ImplicitlyCopyable):
     """The `StreamFunctions`."""
     var upgrade: Erased
     """The `UpgradeFunctions`."""
+    var download: Erased
+    """The `DownloadFunctions`."""
 
 
 def driver_tables() -> Optional[PointerTo[DriverTables]]:

@@ -293,33 +293,6 @@ def read_at_once(
             return result
 
 
-def rename_file(path: StringSlice, new_path: StringSlice) -> Int:
-    """Renames a file, in place of any file of the new name (rename(2)).
-
-    Args:
-        path: The path, without NUL.
-        new_path: The new path on the same file system, without NUL.
-
-    Returns:
-        0, or the negated errno.
-    """
-    var old = _terminated(path)
-    var new = _terminated(new_path)
-    var result = result_or_errno(
-        Int(external_call["rename", c_int](old.unsafe_ptr(), new.unsafe_ptr()))
-    )
-    _ = old^
-    _ = new^
-    return result
-
-
-def _terminated(path: StringSlice) -> List[UInt8]:
-    var name = List[UInt8](capacity=path.byte_length() + 1)
-    name.extend(path.as_bytes())
-    name.append(0)
-    return name^
-
-
 def _nanoseconds(seconds: UInt64, nanoseconds: UInt64) -> Int:
     var clamped = min(max(Int(seconds), -_SECONDS_MAX), _SECONDS_MAX)
     return clamped * _NANOSECONDS + Int(nanoseconds & 0xFFFF_FFFF)

@@ -10,6 +10,7 @@ from tests.client import (
     test_decoding,
     test_digest,
     test_digest_parallel,
+    test_download,
     test_forms,
     test_handlers,
     test_odd_answers,
@@ -33,6 +34,7 @@ def main() raises:
     _run[test_decoding.TESTS](failures)
     _run[test_digest.TESTS](failures)
     _run[test_digest_parallel.TESTS](failures)
+    _run[test_download.TESTS](failures)
     _run[test_forms.TESTS](failures)
     _run[test_handlers.TESTS](failures)
     _run[test_odd_answers.TESTS](failures)

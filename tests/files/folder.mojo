@@ -4,7 +4,7 @@ from std.os import listdir, makedirs, remove, rmdir
 from std.os.path import isdir, islink
 from std.tempfile import mkdtemp
 
-from flare.sys.folder import rename_file
+from flare.sys.file_writing import rename_file
 
 
 struct Folder(Movable):

@@ -10,6 +10,9 @@ from .credentials.credentials import (
     Credentials,
     DigestAuth,
 )
+from .download.file_download import Download
+from .download.file_error import FileError
+from .download_method import DOWNLOAD_OCTETS_MAX, DownloadMethod
 from ..client_error import ClientError, Phase
 from .functions import delete, get, head, options, patch, post, put
 from .credentials.netrc import netrc_login, read_netrc

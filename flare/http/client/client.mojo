@@ -16,6 +16,7 @@ from .client_functions import RequestParts
 from .client_statistics import ClientStatistics
 from .config.client_config import ClientConfig
 from .credentials.credentials import Authentication
+from .download_method import DownloadMethod
 from .stream.client_stream import ClientStream
 from .stream.open import sent_from
 
@@ -237,14 +238,8 @@ struct HttpClient(Copyable, Movable):
         Raises:
             Error: As in `get`.
         """
-        return self.request(
-            "POST",
-            url,
-            content^,
-            headers=headers,
-            query=query,
-            timeout_ms=timeout_ms,
-        )
+        var parts = RequestParts("POST", url, headers, query, timeout_ms)
+        return requests.request(self._state, parts, content^)
 
     def post(
         self,
@@ -298,14 +293,8 @@ struct HttpClient(Copyable, Movable):
         Raises:
             Error: As in `get`.
         """
-        return self.request(
-            "PUT",
-            url,
-            content^,
-            headers=headers,
-            query=query,
-            timeout_ms=timeout_ms,
-        )
+        var parts = RequestParts("PUT", url, headers, query, timeout_ms)
+        return requests.request(self._state, parts, content^)
 
     def patch(
         self,
@@ -331,14 +320,8 @@ struct HttpClient(Copyable, Movable):
         Raises:
             Error: As in `get`.
         """
-        return self.request(
-            "PATCH",
-            url,
-            content^,
-            headers=headers,
-            query=query,
-            timeout_ms=timeout_ms,
-        )
+        var parts = RequestParts("PATCH", url, headers, query, timeout_ms)
+        return requests.request(self._state, parts, content^)
 
     def request(
         self,
@@ -366,11 +349,8 @@ struct HttpClient(Copyable, Movable):
         Raises:
             Error: As in `get`.
         """
-        return requests.request(
-            self._state,
-            RequestParts(method, url, headers, query, timeout_ms),
-            content^,
-        )
+        var parts = RequestParts(method, url, headers, query, timeout_ms)
+        return requests.request(self._state, parts, content^)
 
     def start(
         self,
@@ -542,6 +522,23 @@ struct HttpClient(Copyable, Movable):
             expects_continue=expects_continue,
         )
         return sent_from(stream, reader)
+
+    def __getattr__(
+        self, member: type_of("download")
+    ) -> DownloadMethod[origin_of(self)]:
+        """Writes content to a file, and continues interrupted downloads.
+
+        Args:
+            member: The name `download`.
+
+        Returns:
+            The method to call: `client.download(url, "path")`.
+        """
+        return DownloadMethod[origin_of(self)](
+            self._state.unsafe_mut_cast[False]().unsafe_origin_cast[
+                origin_of(self)
+            ]()
+        )
 
     def unsafe_state(self) -> PointerTo[ClientState]:
         """Returns the state, for packages that speak other protocols over

@@ -23,6 +23,8 @@ from .client_functions import (
 )
 from .config.client_config import ClientConfig
 from .credentials.credentials import Credentials
+from .download.file_download import Download, DownloadTarget, FileDownload
+from .download_functions import download_functions
 from .stream.multipart import send_form
 from .stream.open import opened, streamed
 from .stream.stream_functions import Stream
@@ -290,6 +292,34 @@ def stream_response(
         return client_functions()[].stream_response(client, parts)
     else:
         return streamed(_call(client, parts))
+
+
+def download(
+    client: Client, parts: RequestParts, target: DownloadTarget
+) raises -> Download:
+    """Downloads a file, or continues a download.
+
+    Args:
+        client: The client.
+        parts: The parts of the request.
+        target: Where the content goes.
+
+    Returns:
+        The download; the file is complete.
+
+    Raises:
+        ClientError: The failure of the call or of the file.
+    """
+    comptime if CALLS_DRIVER:
+        return download_functions()[].download(client, parts, target)
+    else:
+        var owner = _call(client, parts)
+        var file = FileDownload(target, owner.call[].url_text())
+        while True:
+            var whole = file.receive(owner^)
+            if whole:
+                return whole.take()
+            owner = _call(client, parts)
 
 
 def open_upgrade(client: Client, parts: RequestParts) raises -> ClientUpgrade:

@@ -1,0 +1,1 @@
+"""Downloads files, and continues downloads that were interrupted."""
