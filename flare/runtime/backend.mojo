@@ -193,3 +193,22 @@ trait Backend(TrivialRegisterPassable):
     def destroy(self):
         """Frees the backend; no operation is in flight."""
         ...
+
+
+@always_inline
+def complete(
+    operation: Operation, result: Int, more: Bool, completions: Completions
+):
+    """Appends the completion of an operation without a buffer.
+
+    Args:
+        operation: The operation, in flight.
+        result: A number, a descriptor or a negated errno.
+        more: Whether further completions of the submission follow.
+        completions: The list.
+    """
+    completions[].append(
+        Completion(
+            operation, operation.state[].sequence, Int32(result), more, None
+        )
+    )

@@ -12,6 +12,7 @@ from .file import result_or_errno
 comptime _IS_ARM = CompilationTarget.has_neon()
 comptime _O_RDWR = 2
 comptime _O_CREAT = 0o100
+comptime _O_EXCL = 0o200
 comptime _O_CLOEXEC = 0o2000000
 comptime _O_NONBLOCK = 0o4000
 comptime _O_NOCTTY = 0o400
@@ -20,7 +21,13 @@ comptime _LOCK_EX = 2
 comptime _LOCK_NB = 4
 
 
-def open_to_write(path: StringSlice, mode: Int, *, creates: Bool = True) -> Int:
+def open_to_write(
+    path: StringSlice,
+    mode: Int,
+    *,
+    creates: Bool = True,
+    must_create: Bool = False,
+) -> Int:
     """Opens a file to read and write it (open(2)).
 
     Args:
@@ -28,6 +35,7 @@ def open_to_write(path: StringSlice, mode: Int, *, creates: Bool = True) -> Int:
             in a folder of several users it may have been laid there.
         mode: The permissions of a new file, which the umask masks.
         creates: Whether a file that does not exist is created.
+        must_create: Whether a file that exists is an error.
 
     Returns:
         The descriptor, or the negated errno.
@@ -36,6 +44,8 @@ def open_to_write(path: StringSlice, mode: Int, *, creates: Bool = True) -> Int:
     var flags = _O_RDWR | _O_NOFOLLOW | _O_CLOEXEC | _O_NONBLOCK | _O_NOCTTY
     if creates:
         flags |= _O_CREAT
+    if must_create:
+        flags |= _O_EXCL
     while True:
         var result = result_or_errno(
             Int(

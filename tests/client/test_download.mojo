@@ -2,15 +2,17 @@
 tests/python/test_download.py has the others.
 """
 
-from std.os import listdir, remove, rmdir
+from std.os import listdir, remove, rmdir, stat
 from std.tempfile import mkdtemp
-from std.testing import assert_equal, assert_false, assert_true
+from std.testing import assert_equal, assert_false, assert_raises, assert_true
 
 from flare.http import ClientError, FileError, HttpClient
 from flare.http.client.download.content_range import ContentRange
 from flare.http.client.download.file_error import file_failure
 from flare.http.client.download.part_record import record_of, validator_in
 from flare.http.client_error import Phase
+from flare.runtime.task import spawn
+from flare.runtime.wait import sleep
 from flare.sys.errno import ENOSPC
 
 from tests.client.stand import Ending, Reply, Stand
@@ -115,6 +117,54 @@ def test_a_path_without_a_name_is_refused() raises:
 
 def test_a_program_needs_no_progress() raises:
     on_each_backend(_plain)
+
+
+def test_a_cancelled_download_keeps_its_part_and_frees_its_lock() raises:
+    on_each_backend(_cancelled)
+
+
+def _cancelled() raises:
+    var folder = mkdtemp()
+    var path = String(folder, "/a")
+    var begin = String(
+        'HTTP/1.1 200 OK\r\nETag: "a"\r\nContent-Length: 9\r\n\r\nok'
+    )
+    var rest = String(
+        'HTTP/1.1 206 OK\r\nETag: "a"\r\nContent-Range: bytes 2-8/9\r\n',
+        "Content-Length: 7\r\n\r\n-better",
+    )
+    var stand = Stand([Reply(begin, Ending.HOLD), Reply(rest, Ending.KEEP)])
+    var url = stand.url("/x")
+    var client = HttpClient()
+
+    var same_client = client.copy()
+
+    def download() raises {var same_client^, var url, var path} -> Int:
+        return same_client.download(url, path).octets
+
+    var downloading = spawn(download^)
+    while len(listdir(folder)) < 2 or _length_of(path + ".part") < 2:
+        sleep(1)
+    # The same process may not write it twice either.
+    with assert_raises(contains="file.lock errno=11 EAGAIN"):
+        _ = client.download(url, path)
+    downloading.cancel()
+    with assert_raises(contains="cancelled"):
+        _ = downloading^.join()
+    var done = client.download(url, path)
+    assert_equal(done.octets, 9)
+    assert_equal(done.kept_octets, 2)
+    assert_true('If-Range: "a"' in stand.request(1), stand.request(1))
+    with open(path, "r") as file:
+        assert_equal(file.read(), "ok-better")
+    client.close_idle()
+    stand^.join()
+    remove(path)
+    rmdir(folder)
+
+
+def _length_of(path: String) raises -> Int:
+    return Int(stat(path).st_size)
 
 
 def _refused() raises:

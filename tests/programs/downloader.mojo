@@ -3,8 +3,8 @@
     downloader (io_uring | epoll) URL PATH [SETTING=VALUE…]
 
 The settings are `octets_max`, `coding` (Accept-Encoding), `range`, `stop` (raise
-when so many octets are there), `read_ms` and `fiber` (be the handler of a
-server). It prints the progress, then the download or the error.
+when so many octets are there), `read_ms`, `deadline` (of the whole, in ms) and
+`fiber` (download on one). It prints the progress, then the download or the error.
 """
 
 from std.sys import argv
@@ -23,7 +23,7 @@ from flare.runtime.backend import BackendKind
 from flare.runtime.private_loop import begin_private_loop, end_private_loop
 from flare.runtime.reactor import ReactorConfig
 from flare.runtime.task import spawn
-from flare.runtime.wait import sleep
+from flare.runtime.wait import deadline_in, sleep
 
 
 def main() raises:
@@ -68,7 +68,9 @@ def number(name: StringSlice, otherwise: Int) raises -> Int:
 
 def run() raises:
     try:
-        var done = download()
+        var done: Download
+        with deadline_in(number("deadline", 60_000)):
+            done = download()
         print("done", done.octets, done.kept_octets, done.url)
     except e:
         print("failed", e)

@@ -21,6 +21,7 @@ from loopback.peers import PROGRAMS, Nginx  # noqa: E402
 from loopback.subject import BACKENDS, build  # noqa: E402
 
 DOWNLOADER = PROGRAMS / "downloader.mojo"
+RENAME_AT_LOCK = Path(__file__).resolve().parent / "rename_at_lock.c"
 SECONDS_MAX = 20
 CONTENT = bytes((i * i >> 6) & 0xFF for i in range(300_000))
 OTHER = bytes(reversed(CONTENT))
@@ -69,7 +70,8 @@ class Held(bytes):
 
 
 class Origin:
-    """Answers one request after the other as a script says."""
+    """Answers one request after the other as a script says. An answer may be a
+    function of the connection and the request."""
 
     def __init__(self, *answers):
         self.answers = list(answers)
@@ -96,6 +98,9 @@ class Origin:
                 while request := self.request(stream):
                     self.requests.append(request)
                     answer = self.answers.pop(0)
+                    if callable(answer):
+                        answer(connection, request)
+                        continue
                     connection.sendall(answer)
                     if isinstance(answer, Held):
                         self.released.wait(SECONDS_MAX)
@@ -160,13 +165,13 @@ class Case:
             *(f"{name}={value}" for name, value in settings.items()),
         ]
 
-    def run_on(self, url, path=None, popen={}, **settings):
+    def run_on(self, url, path=None, popen=None, **settings):
         finished = subprocess.run(
             self.command(url, path, settings),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             timeout=SECONDS_MAX,
-            **popen,
+            **(popen or {}),
         )
         text = finished.stdout.decode()
         self.assertEqual(finished.returncode, 0, text)
@@ -267,6 +272,39 @@ class DownloadTest:
             process.wait()
             self.assert_part()
             self.assert_whole(self.again(rest(CUT, TAG)), kept=CUT)
+
+        def test_a_kill_at_any_octet_mixes_no_versions(self):
+            step = SIZE // 12
+            sent = threading.Semaphore(0)
+
+            def answer(connection, request):
+                tag = f'"{content[0]}"'
+                start = 0
+                if request.get("if-range") == tag:
+                    start = int(request["range"][6:-1])
+                answer = rest(start, f"ETag: {tag}", content=content)
+                if start == 0:
+                    answer = whole(content, f"ETag: {tag}")
+                sent.release()
+                for at in range(0, len(answer), step):
+                    connection.sendall(answer[at : at + step])
+                    sent.release()
+
+            self.origin = self.serve()
+            for kill in range(16):
+                # Each version meets a part of the one before it.
+                content = bytes([kill // 4]) * SIZE
+                sent = threading.Semaphore(0)
+                self.origin.answers = [answer]
+                process = self.start(self.origin.url)
+                for _ in range(kill % 8 + 1):
+                    self.assertTrue(sent.acquire(timeout=SECONDS_MAX))
+                process.kill()
+                process.wait()
+                self.path.unlink(missing_ok=True)
+            self.origin.answers = [answer]
+            result = self.run_on(self.origin.url)
+            self.assert_whole(result, kept=result.done[1], content=content)
 
         def test_content_that_has_changed_begins_anew(self):
             self.leave_part()
@@ -489,6 +527,23 @@ class DownloadTest:
             self.assert_whole(self.finish(first))
             self.assertEqual(len(self.origin.requests), 1)
 
+        def test_a_part_that_was_renamed_before_the_lock_is_opened_again(self):
+            self.part.write_bytes(CONTENT)
+            library = self.folder / "rename_at_lock.so"
+            subprocess.run(
+                ["cc", "-shared", "-fPIC", "-o", library, RENAME_AT_LOCK],
+                check=True,
+            )
+            environment = {
+                **os.environ,
+                "LD_PRELOAD": library,
+                "RENAMED": self.part,
+                "RENAMED_TO": self.path,
+            }
+            result = self.download(whole(OTHER), popen={"env": environment})
+            library.unlink()
+            self.assert_whole(result, content=OTHER)
+
         def test_a_full_disk_leaves_a_part(self):
             limit = 2 * CUT
 
@@ -595,7 +650,10 @@ class DownloadTest:
             result = self.download(Held(cut(TAG)), read_ms=200)
             self.assertIn("client.timeout content", result.failure)
             self.assert_part()
-            self.assert_whole(self.again(rest(CUT, TAG)), kept=CUT)
+            result = self.again(Held(rest(CUT, TAG)[:-1]), deadline=300)
+            self.assertIn("client.timeout content", result.failure)
+            self.assert_part(SIZE - 1)
+            self.assert_whole(self.again(rest(SIZE - 1, TAG)), kept=SIZE - 1)
 
         def test_other_fibers_run_during_a_download(self):
             result = self.download(whole(CONTENT, TAG), fiber=1)

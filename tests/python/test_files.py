@@ -2,6 +2,7 @@
 off, replaced, and what must not be served."""
 
 import email
+import errno
 import http.client
 import os
 import shutil
@@ -19,6 +20,7 @@ from loopback.demo import SOURCE, Demo  # noqa: E402
 from loopback.subject import BACKENDS, build  # noqa: E402
 
 SECONDS_MAX = 20
+FILE_FAULTS = Path(__file__).resolve().parent / "file_faults.c"
 # Around the places where flare changes how it reads, keeps or sends a file.
 SIZES = (
     0, 1, 4_095, 4_096, 4_097, 32_767, 32_768, 32_769, 65_535, 65_536, 65_537,
@@ -47,9 +49,11 @@ class Files(unittest.TestCase):
         path.write_bytes(octets)
         return path
 
-    def servers(self):
+    def servers(self, **environment):
         for backend in BACKENDS:
-            server = Demo(backend, "--files", self.folder)
+            server = Demo(
+                backend, "--files", self.folder, environment=environment
+            )
             self.addCleanup(server.kill)
             yield server
 
@@ -138,6 +142,41 @@ class Files(unittest.TestCase):
                 with self.assertRaises(ConnectionResetError):
                     while client.recv(1 << 20):
                         pass
+
+    def with_faults(self, **faults):
+        """Starts servers whose calls on files fail."""
+        library = self.folder.with_suffix(".so")
+        subprocess.run(
+            ["cc", "-shared", "-fPIC", "-o", library, FILE_FAULTS], check=True
+        )
+        self.addCleanup(library.unlink, missing_ok=True)
+        faults = {name: str(value) for name, value in faults.items()}
+        return self.servers(LD_PRELOAD=str(library), **faults)
+
+    def test_a_long_file_is_not_copied(self):
+        whole = content(LONG)[:LONG]
+        self.write("long.bin", whole)
+        for server in self.with_faults(COPIES_FAIL=errno.EIO):
+            self.assertEqual(self.ask(server, "long.bin")[2], whole)
+            part = self.ask(server, "long.bin", Range="bytes=5-4000000")[2]
+            self.assertEqual(part, whole[5:4_000_001])
+
+    def test_a_file_that_the_kernel_cannot_send_is_copied(self):
+        whole = content(LONG)[:LONG]
+        self.write("long.bin", whole)
+        # As of a file system, of a filter of system calls, of a disk.
+        for fault in (errno.EINVAL, errno.EPERM, errno.EIO):
+            for server in self.with_faults(SENDFILE_FAILS=fault):
+                self.assertEqual(self.ask(server, "long.bin")[2], whole)
+
+    def test_a_disk_that_fails_resets_the_connection(self):
+        self.write("long.bin", content(LONG)[:LONG])
+        faults = {"SENDFILE_FAILS": errno.EIO, "COPIES_FAIL": errno.EIO}
+        for server in self.with_faults(**faults):
+            with self.assertRaises((ConnectionResetError, http.client.HTTPException)):
+                self.ask(server, "long.bin")
+            self.write("short.txt", b"short")
+            self.assertEqual(self.ask(server, "short.txt")[2], b"short")
 
     def test_clients_that_leave_leave_no_descriptor(self):
         self.write("long.bin", content(LONG)[:LONG])

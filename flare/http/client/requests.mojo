@@ -314,12 +314,15 @@ def download(
         return download_functions()[].download(client, parts, target)
     else:
         var owner = _call(client, parts)
-        var file = FileDownload(target, owner.call[].url_text())
-        while True:
+        var file = FileDownload.open(target, owner.call[].url_text())
+        try:
             var whole = file.receive(owner^)
-            if whole:
-                return whole.take()
-            owner = _call(client, parts)
+            if not whole:
+                # The second request asks for the whole.
+                whole = file.receive(_call(client, parts))
+            return whole.take()
+        finally:
+            file.close()
 
 
 def open_upgrade(client: Client, parts: RequestParts) raises -> ClientUpgrade:

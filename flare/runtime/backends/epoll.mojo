@@ -40,7 +40,7 @@ from flare.sys.socket_constants import (
     SO_ERROR,
     SOL_SOCKET,
 )
-from flare.runtime.backend import Completions
+from flare.runtime.backend import Completions, complete
 from flare.runtime.buffer_pool import BufferPool
 from flare.runtime.operation import (
     CANCELLED,
@@ -97,7 +97,7 @@ struct EpollBackend(KernelBackend):
         """
         ref o = operation.state[]
         if o.descriptor < 0:
-            _complete(operation, -EBADF, False, completions)
+            complete(operation, -EBADF, False, completions)
             return
         self._know(o.descriptor)
         ref interest = self.state[].interests[Int(o.descriptor)]
@@ -111,7 +111,7 @@ struct EpollBackend(KernelBackend):
             return
         var problem = self._register(operation)
         if problem < 0:
-            _complete(operation, problem, False, completions)
+            complete(operation, problem, False, completions)
             return
         if o.kind == OperationKind.SEND:
             interest.writer = operation
@@ -156,7 +156,7 @@ struct EpollBackend(KernelBackend):
         else:
             return
         self._release(operation.state[].descriptor)
-        _complete(operation, CANCELLED, False, completions)
+        complete(operation, CANCELLED, False, completions)
 
     def collect(self, timeout_ms: Int, completions: Completions):
         """Waits for readiness and performs the operations that have become
@@ -236,7 +236,7 @@ struct EpollBackend(KernelBackend):
         )
         if problem < 0:
             interest.begin_again()
-            _complete(operation, problem, False, completions)
+            complete(operation, problem, False, completions)
 
     def _poll_beside(self, operation: Operation, completions: Completions):
         # Another fiber waits on the descriptor, so its edges are used up.
@@ -351,7 +351,7 @@ struct EpollBackend(KernelBackend):
             interest.readable = False
         if not operation.state[].multishot:
             interest.poller = None
-        _complete(
+        complete(
             operation,
             Int(events),
             operation.state[].multishot,
@@ -364,14 +364,14 @@ struct EpollBackend(KernelBackend):
         ref o = operation.state[]
         if o.kind == OperationKind.POLL:
             interest.writer = None
-            _complete(operation, Int(EPOLLOUT), False, completions)
+            complete(operation, Int(EPOLLOUT), False, completions)
             return
         if o.kind == OperationKind.CONNECT:
             interest.writer = None
             var problem = 0
             _ = socket_option(descriptor, SOL_SOCKET, SO_ERROR, problem)
             _ = set_non_blocking(descriptor, False)
-            _complete(operation, -problem, False, completions)
+            complete(operation, -problem, False, completions)
             return
         var octets = Span(unsafe_ptr=o.address.value(), length=o.length)
         var sent: Int
@@ -402,7 +402,7 @@ struct EpollBackend(KernelBackend):
             self._queue(descriptor)
             return
         interest.writer = None
-        _complete(operation, sent, False, completions)
+        complete(operation, sent, False, completions)
 
     def _read(self, descriptor: Int32, completions: Completions):
         ref interest = self.state[].interests[Int(descriptor)]
@@ -417,7 +417,7 @@ struct EpollBackend(KernelBackend):
             var buffer = self.state[].buffers.take()
             if not buffer:
                 interest.reader = None
-                _complete(operation, NO_BUFFERS, False, completions)
+                complete(operation, NO_BUFFERS, False, completions)
                 return
             into = buffer.value()
             room = self.state[].buffers.buffer_octets()
@@ -473,7 +473,7 @@ struct EpollBackend(KernelBackend):
             var more = operation.state[].multishot and accepted >= 0
             if not more:
                 interest.reader = None
-            _complete(operation, accepted, more, completions)
+            complete(operation, accepted, more, completions)
             if not more:
                 return
         self._queue(descriptor)
@@ -491,14 +491,4 @@ struct EpollBackend(KernelBackend):
             interest.writable = False
             return
         _ = set_non_blocking(o.descriptor, False)
-        _complete(operation, begun, False, completions)
-
-
-def _complete(
-    operation: Operation, result: Int, more: Bool, completions: Completions
-):
-    completions[].append(
-        Completion(
-            operation, operation.state[].sequence, Int32(result), more, None
-        )
-    )
+        complete(operation, begun, False, completions)

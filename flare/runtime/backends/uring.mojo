@@ -30,7 +30,7 @@ from flare.sys.io_uring import (
 from flare.sys.io_uring_buffers import BufferRing
 from flare.sys.splice_pipe import SplicePipe
 from flare.sys.two_part_message import TwoPartMessages
-from flare.runtime.backend import Completions
+from flare.runtime.backend import Completions, complete
 from flare.runtime.buffer_pool import BufferPool
 from flare.runtime.operation import (
     NO_BUFFERS,
@@ -375,15 +375,7 @@ struct UringBackend(KernelBackend):
         # The ring has no operation for it that does not take a thread.
         var sent = send_sealed(self.state[].pipe, operation)
         if sent > 0:
-            completions[].append(
-                Completion(
-                    operation,
-                    operation.state[].sequence,
-                    Int32(sent),
-                    False,
-                    None,
-                )
-            )
+            complete(operation, sent, False, completions)
         else:
             # No completion makes sure that `flush` is next.
             self.state[].pipe.let_signal_through()
@@ -391,20 +383,16 @@ struct UringBackend(KernelBackend):
 
     @no_inline
     def _send_file(self, operation: Operation, completions: Completions):
-        ref o = operation.state[]
         var sent = send_file(self.state[].pipe, operation)
-        if sent != -EAGAIN:
-            completions[].append(
-                Completion(operation, o.sequence, Int32(sent), False, None)
-            )
-            # Another turn's `flush` may come after handlers have run.
-            self.state[].pipe.let_signal_through()
-            return
+        # Handlers may run before the next `flush`.
         self.state[].pipe.let_signal_through()
+        if sent != -EAGAIN:
+            complete(operation, sent, False, completions)
+            return
         # The ring can splice a file only by a thread of its own.
         self.state[].awaited_room += 1
         var entry = SubmissionEntry(
-            OP_POLL_ADD, o.descriptor, operation.token()
+            OP_POLL_ADD, operation.state[].descriptor, operation.token()
         )
         entry.operation_flags = POLL_OUT
         self.state[].ring.push(entry)
@@ -429,9 +417,7 @@ struct UringBackend(KernelBackend):
             return False
         self.state[].awaited_room -= 1
         if result < 0:
-            completions[].append(
-                Completion(operation, o.sequence, Int32(result), False, None)
-            )
+            complete(operation, result, False, completions)
         else:
             self._send_file(operation, completions)
         return True

@@ -1,5 +1,6 @@
 """Starts the server of `make serve`, examples/demo.mojo."""
 
+import os
 import subprocess
 import threading
 
@@ -13,10 +14,13 @@ class Demo:
     """Is one process of the demo server; by default at a port of the kernel's
     choice."""
 
-    def __init__(self, backend, *options, port=0):
+    def __init__(self, backend, *options, port=0, environment=None):
         command = [build(SOURCE), "--backend", backend, "--port", port, *options]
         self.process = subprocess.Popen(
-            map(str, command), stderr=subprocess.PIPE, text=True
+            map(str, command),
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **(environment or {})},
         )
         line = self.process.stderr.readline()
         if "listening on" not in line:

@@ -2,13 +2,12 @@
 
 from flare.core import equals_lower, find_octet
 from flare.message.list_grammar import trim_blanks
+from flare.proto.h1.grammar import decimal_value
 
 comptime _UNIT: StaticString = "bytes "
 comptime _MINUS: UInt8 = 45
 comptime _SLASH: UInt8 = 47
 comptime _ASTERISK: UInt8 = 42
-comptime _ZERO: UInt8 = 48
-comptime _DIGITS_MAX = 18
 
 
 @fieldwise_init
@@ -45,40 +44,16 @@ struct ContentRange(TrivialRegisterPassable):
         var slash = find_octet(range, _SLASH)
         if slash == len(range):
             return None
-        var size = number_of(range[slash + 1 :])
-        if not size:
+        var size = decimal_value(range[slash + 1 :])
+        if size < 0:
             return None
         if slash == 1 and range[0] == _ASTERISK:
-            return Self(size.value(), size.value(), size.value())
+            return Self(size, size, size)
         var minus = find_octet(range[:slash], _MINUS)
         if minus == slash:
             return None
-        var first = number_of(range[:minus])
-        var last = number_of(range[minus + 1 : slash])
-        if (
-            not first
-            or not last
-            or not first.value() <= last.value() < size.value()
-        ):
+        var first = decimal_value(range[:minus])
+        var last = decimal_value(range[minus + 1 : slash])
+        if not 0 <= first <= last < size:
             return None
-        return Self(first.value(), last.value() + 1, size.value())
-
-
-def number_of(digits: Span[UInt8, _]) -> Optional[Int]:
-    """Parses a number of octets.
-
-    Args:
-        digits: The digits, unchecked.
-
-    Returns:
-        The number; `None` if the octets are no digits, or more than 18.
-    """
-    if len(digits) == 0 or len(digits) > _DIGITS_MAX:
-        return None
-    var number = 0
-    for octet in digits:
-        var digit = Int(octet - _ZERO)
-        if digit > 9:
-            return None
-        number = number * 10 + digit
-    return number
+        return Self(first, last + 1, size)

@@ -9,8 +9,15 @@
 | any other | raises an error, and changes no file |
 """
 
-from flare.core import OctetBlock, equals_lower
+from flare.core import (
+    OctetBlock,
+    PointerTo,
+    equals_lower,
+    heap_create,
+    heap_destroy,
+)
 from flare.message import HeaderMap, Status, reason_phrase
+from flare.proto.h1.grammar import decimal_value
 from flare.sys.clock import unix_seconds
 
 from ...client_error import ClientError, Phase, raised
@@ -19,7 +26,7 @@ from ..call.client_state import CallOwner
 from ..exchange.client_exchange import exceeds_limit
 from ..stream.client_stream import ClientStream
 from ..stream.open import streamed
-from .content_range import ContentRange, number_of
+from .content_range import ContentRange
 from .part_file import PartFile
 from .part_record import agrees, strong_validator
 from .progress import Progress
@@ -53,23 +60,57 @@ struct DownloadTarget(Movable):
     """Called whenever octets were written."""
 
 
-struct FileDownload(Movable):
+struct FileDownloadState(Movable):
+    """The state of a download in progress."""
+
+    var part: PartFile
+    """The octets that have arrived."""
+    var octets_max: Int
+    """The maximum length of the file."""
+    var progress: Optional[Progress]
+    """Called whenever octets were written."""
+    var kept_octets: Int
+    """How many octets an earlier download has left."""
+    var size: Optional[Int]
+    """The length of the file, if the server has announced it."""
+    var asks_for_whole: Bool
+    """Whether the next request asks for the whole file."""
+    var accepts_codings: Bool
+    """Whether the program asks for a coding."""
+
+    def __init__(out self, part: PartFile, target: DownloadTarget):
+        """Creates the state before the first request.
+
+        Args:
+            part: The part of the file.
+            target: The file.
+        """
+        self.part = part
+        self.octets_max = target.octets_max
+        self.progress = target.progress
+        self.kept_octets = 0
+        self.size = None
+        self.asks_for_whole = not part.can_continue()
+        self.accepts_codings = False
+
+
+@fieldwise_init
+struct FileDownload(TrivialRegisterPassable):
     """A download in progress."""
 
-    var _part: PartFile
-    var _octets_max: Int
-    var _progress: Optional[Progress]
-    var _kept_octets: Int
-    var _size: Optional[Int]
-    var _asks_for_whole: Bool
-    var _accepts_codings: Bool
+    var state: PointerTo[FileDownloadState]
+    """The heap state."""
 
-    def __init__(out self, target: DownloadTarget, var url: String) raises:
-        """Creates a download, and opens the part of the file.
+    @staticmethod
+    def open(target: DownloadTarget, var url: String) raises -> Self:
+        """Opens the part of a file.
 
         Args:
             target: The file.
             url: The URL that is asked, before redirects.
+
+        Returns:
+            The download; call `close` at its end.
 
         Raises:
             ClientError: `client.file prepare` or `client.bad_config prepare`.
@@ -80,15 +121,15 @@ struct FileDownload(Movable):
                 Phase.PREPARE,
                 "octets_max of a download is less than 1",
             )
-        self._part = PartFile.open(target.path, url^)
-        self._octets_max = target.octets_max
-        self._progress = target.progress
-        self._kept_octets = 0
-        self._size = None
-        self._asks_for_whole = not self._part.can_continue()
-        self._accepts_codings = False
+        var part = PartFile.open(target.path, url^)
+        return Self(heap_create(FileDownloadState(part, target)))
 
-    def receive(mut self, var owner: CallOwner) raises -> Optional[Download]:
+    def close(self):
+        """Closes the part, and frees the state."""
+        self.state[].part.close()
+        heap_destroy(self.state)
+
+    def receive(self, var owner: CallOwner) raises -> Optional[Download]:
         """Sends a request, and writes the content of the response.
 
         Args:
@@ -102,17 +143,17 @@ struct FileDownload(Movable):
         """
         self._complete_request(owner.call)
         var stream = ClientStream(unsafe_state=streamed(owner^))
-        var continues = not self._asks_for_whole
+        var continues = not self.state[].asks_for_whole
         var status = stream.status()
         if status == Status.OK:
             self._begin(stream.headers())
         elif continues and status == Status.PARTIAL_CONTENT:
             if not self._continue(stream.headers()):
-                self._asks_for_whole = True
+                self.state[].asks_for_whole = True
                 return None
         elif continues and status == Status.RANGE_NOT_SATISFIABLE:
             if not self._is_whole(stream.headers()):
-                self._asks_for_whole = True
+                self.state[].asks_for_whole = True
                 return None
         else:
             raise _unexpected(status)
@@ -122,10 +163,14 @@ struct FileDownload(Movable):
             except e:
                 stream.give_up(e)
                 raise e^
-        self._part.finish()
-        return Download(self._part.octets, self._kept_octets, stream.url())
+        self.state[].part.finish()
+        return Download(
+            self.state[].part.state[].octets,
+            self.state[].kept_octets,
+            stream.url(),
+        )
 
-    def _complete_request(mut self, call: Call) raises:
+    def _complete_request(self, call: Call) raises:
         ref headers = call[].headers
         if headers.contains("Range") or headers.contains("If-Range"):
             raise raised(
@@ -135,64 +180,67 @@ struct FileDownload(Movable):
             )
         # Ranges count octets of the coded content, if it is coded. So no coding
         # is undone, and only programs that ask for one get one.
-        self._accepts_codings = headers.contains("Accept-Encoding")
-        if not self._accepts_codings:
+        self.state[].accepts_codings = headers.contains("Accept-Encoding")
+        if not self.state[].accepts_codings:
             headers.set("Accept-Encoding", "identity")
-        if self._asks_for_whole:
+        if self.state[].asks_for_whole:
             return
-        headers.set("Range", _rest_after(self._part.octets))
-        headers.set("If-Range", self._part.validator)
+        headers.set("Range", _rest_after(self.state[].part.state[].octets))
+        headers.set("If-Range", self.state[].part.state[].validator)
 
-    def _begin(mut self, headers: HeaderMap) raises:
+    def _begin(self, headers: HeaderMap) raises:
         if self._is_coded(headers):
             raise raised(
                 ClientError.ENCODING,
                 Phase.HEAD,
                 "the server has encoded the content without being asked to",
             )
-        self._kept_octets = 0
-        self._size = _length_in(headers)
-        if self._size and self._size.value() > self._octets_max:
+        self.state[].kept_octets = 0
+        self.state[].size = _length_in(headers)
+        if (
+            self.state[].size
+            and self.state[].size.value() > self.state[].octets_max
+        ):
             raise exceeds_limit()
-        self._part.begin(strong_validator(headers, unix_seconds()))
+        self.state[].part.begin(strong_validator(headers, unix_seconds()))
 
-    def _continue(mut self, headers: HeaderMap) raises -> Bool:
+    def _continue(self, headers: HeaderMap) raises -> Bool:
         var range = _range_in(headers)
         if (
             not range
-            or range.value().start != self._part.octets
+            or range.value().start != self.state[].part.state[].octets
             or range.value().end == range.value().start
             or self._is_coded(headers)
             or not agrees(
-                self._part.validator,
+                self.state[].part.state[].validator,
                 headers,
                 unix_seconds(),
                 requires_tag=True,
             )
         ):
             return False
-        if range.value().size > self._octets_max:
+        if range.value().size > self.state[].octets_max:
             raise exceeds_limit()
-        self._kept_octets = self._part.octets
-        self._size = range.value().size
+        self.state[].kept_octets = self.state[].part.state[].octets
+        self.state[].size = range.value().size
         return True
 
-    def _is_whole(mut self, headers: HeaderMap) -> Bool:
+    def _is_whole(self, headers: HeaderMap) -> Bool:
         var range = _range_in(headers)
-        self._kept_octets = self._part.octets
+        self.state[].kept_octets = self.state[].part.state[].octets
         return (
             Bool(range)
             and range.value().start == range.value().end
-            and range.value().size == self._part.octets
+            and range.value().size == self.state[].part.state[].octets
             and agrees(
-                self._part.validator,
+                self.state[].part.state[].validator,
                 headers,
                 unix_seconds(),
                 requires_tag=False,
             )
         )
 
-    def _receive_content(mut self, stream: ClientStream) raises:
+    def _receive_content(self, stream: ClientStream) raises:
         self._show()
         var piece = OctetBlock(length=_PIECE_OCTETS)
         var is_over = False
@@ -206,7 +254,7 @@ struct FileDownload(Movable):
                 failure = e^
             if filled > 0:
                 self._check_room(filled)
-                self._part.append(
+                self.state[].part.append(
                     Span(
                         unsafe_ptr=piece.span()
                         .unsafe_ptr()
@@ -218,36 +266,43 @@ struct FileDownload(Movable):
             if failure:
                 raise failure.take()
         _ = piece^
-        if self._size and self._part.octets < self._size.value():
+        if (
+            self.state[].size
+            and self.state[].part.state[].octets < self.state[].size.value()
+        ):
             raise raised(
                 ClientError.CLOSED,
                 Phase.CONTENT,
                 "the server has sent less than the rest",
             )
 
-    def _check_room(mut self, octets: Int) raises:
-        var end = self._part.octets + octets
-        if self._size and end > self._size.value():
-            self._part.forget_validator()
+    def _check_room(self, octets: Int) raises:
+        var end = self.state[].part.state[].octets + octets
+        if self.state[].size and end > self.state[].size.value():
+            self.state[].part.forget_validator()
             raise raised(
                 ClientError.PROTOCOL,
                 Phase.CONTENT,
                 "the server has sent more than it announced",
             )
-        if end > self._octets_max:
-            self._part.forget_validator()
+        if end > self.state[].octets_max:
+            self.state[].part.forget_validator()
             raise exceeds_limit()
 
     def _show(self) raises:
-        if self._progress:
-            var progress = self._progress.value()
-            progress.call(progress.closure, self._part.octets, self._size)
+        if self.state[].progress:
+            var progress = self.state[].progress.value()
+            progress.call(
+                progress.closure,
+                self.state[].part.state[].octets,
+                self.state[].size,
+            )
 
     def _is_coded(self, headers: HeaderMap) -> Bool:
         var coding = headers.get("content-encoding")
         return (
             Bool(coding)
-            and not self._accepts_codings
+            and not self.state[].accepts_codings
             and not equals_lower(
                 coding.value().as_bytes(), _IDENTITY.as_bytes()
             )
@@ -280,7 +335,8 @@ def _length_in(headers: HeaderMap) -> Optional[Int]:
     var value = headers.get("content-length")
     if not value or headers.contains("transfer-encoding"):
         return None
-    return number_of(value.value().as_bytes())
+    var length = decimal_value(value.value().as_bytes())
+    return Optional(length) if length >= 0 else None
 
 
 @no_inline

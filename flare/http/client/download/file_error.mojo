@@ -62,6 +62,8 @@ struct FileError(Copyable, Movable, Writable):
             The fields; `None` if the error has another origin.
         """
         var client = ClientError.of(e)
+        if client and client.value().kind != ClientError.FILE:
+            return None
         var text = client.value().detail if client else String(e)
         var blank = text.find(" ")
         var colon = text.find(": ")

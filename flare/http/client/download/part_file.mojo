@@ -1,13 +1,14 @@
 """Keeps the octets of a file that have arrived, until the file is whole.
 
-`NAME.part` has the octets. `NAME.part.tag` is the record their origin
+`NAME.part` has the octets. `NAME.part.tag` is the record of their origin
 (`part_record`): without one, they are not continued. The part is locked
 while it is written, and takes the name of the file by one rename.
 
-All work with the disk is done on a helper thread. It uses copies, because the
-fiber parks meanwhile.
+A helper thread does all work with the disk, except that `close` removes a
+useless part. It uses copies, because the fiber parks meanwhile.
 """
 
+from flare.core import PointerTo, heap_create, heap_destroy
 from flare.runtime.blocking import blocking
 from flare.sys.clock import unix_seconds
 from flare.sys.errno import EEXIST, EINVAL, EISDIR, ENOENT
@@ -45,22 +46,26 @@ comptime _RECORD_MODE = 0o600
 comptime _ATTEMPTS_MAX = 100
 
 
-struct PartFile(Movable):
-    """An open and locked part of a file."""
+struct PartFileState(Movable):
+    """The state of an open and locked part."""
 
     var octets: Int
     """How many octets it has."""
     var validator: String
     """The validator of the whole; empty if it is unknown."""
-    var _path: String
-    var _url: String
-    var _descriptor: Int32
-    # Whether octets of this download are in it.
-    var _has_begun: Bool
-    var _is_renamed: Bool
+    var path: String
+    """The path of the whole file."""
+    var url: String
+    """The URL that is asked now."""
+    var descriptor: Int32
+    """The part."""
+    var has_begun: Bool
+    """Whether octets of this download are in it."""
+    var is_renamed: Bool
+    """Whether it has become the file."""
 
     def __init__(out self, *, path: String, url: String, descriptor: Int32):
-        """Takes ownership of an open part.
+        """Creates the state of an empty part.
 
         Args:
             path: The path of the whole file.
@@ -69,21 +74,19 @@ struct PartFile(Movable):
         """
         self.octets = 0
         self.validator = String()
-        self._path = path
-        self._url = url
-        self._descriptor = descriptor
-        self._has_begun = False
-        self._is_renamed = False
+        self.path = path
+        self.url = url
+        self.descriptor = descriptor
+        self.has_begun = False
+        self.is_renamed = False
 
-    def __deinit__(deinit self):
-        """Closes the part. It stays if a later download can continue it."""
-        var is_useless = self.octets == 0 or (
-            self._has_begun and not self.validator
-        )
-        if is_useless and not self._is_renamed:
-            _ = remove_file(_part_of(self._path))
-            _ = remove_file(_record_of(self._path))
-        _ = close_descriptor(self._descriptor)
+
+@fieldwise_init
+struct PartFile(TrivialRegisterPassable):
+    """An open and locked part of a file."""
+
+    var state: PointerTo[PartFileState]
+    """The heap state."""
 
     @staticmethod
     def open(path: StringSlice, var url: String) raises -> Self:
@@ -94,7 +97,7 @@ struct PartFile(Movable):
             url: The URL that is asked now.
 
         Returns:
-            The part.
+            The part; call `close` at its end.
 
         Raises:
             ClientError: `client.file prepare`.
@@ -106,15 +109,27 @@ struct PartFile(Movable):
 
         return blocking(open_part^)
 
+    def close(self):
+        """Closes the part, which must not be used afterwards. It stays on the
+        disk if a later download can continue it.
+        """
+        ref s = self.state[]
+        var is_useless = s.octets == 0 or (s.has_begun and not s.validator)
+        if is_useless and not s.is_renamed:
+            _ = remove_file(_part_of(s.path))
+            _ = remove_file(_record_of(s.path))
+        _ = close_descriptor(s.descriptor)
+        heap_destroy(self.state)
+
     def can_continue(self) -> Bool:
         """Returns whether a request can ask for the rest.
 
         Returns:
             False if the whole must be asked for.
         """
-        return self.octets > 0 and Bool(self.validator)
+        return self.state[].octets > 0 and Bool(self.state[].validator)
 
-    def begin(mut self, var validator: String) raises:
+    def begin(self, var validator: String) raises:
         """Drops the octets, and records the origin of the next ones.
 
         Args:
@@ -123,11 +138,11 @@ struct PartFile(Movable):
         Raises:
             ClientError: `client.file content`.
         """
-        var descriptor = self._descriptor
-        var path = self._path
+        var descriptor = self.state[].descriptor
+        var path = self.state[].path
         var record = List[UInt8]()
         if validator:
-            record = record_of(validator, self._url)
+            record = record_of(validator, self.state[].url)
         if len(record) == 0:
             validator = String()
 
@@ -135,11 +150,11 @@ struct PartFile(Movable):
             _begin(descriptor, path, record)
 
         blocking(start^)
-        self.octets = 0
-        self.validator = validator^
-        self._has_begun = True
+        self.state[].octets = 0
+        self.state[].validator = validator^
+        self.state[].has_begun = True
 
-    def append(mut self, octets: Span[UInt8, MutUntrackedOrigin]) raises:
+    def append(self, octets: Span[UInt8, MutUntrackedOrigin]) raises:
         """Writes octets after the others.
 
         Args:
@@ -148,39 +163,42 @@ struct PartFile(Movable):
         Raises:
             ClientError: `client.file content`.
         """
-        var descriptor = self._descriptor
-        var offset = self.octets
+        var descriptor = self.state[].descriptor
+        var offset = self.state[].octets
 
         def write() raises {var descriptor, var octets, var offset} -> Int:
             return write_at(descriptor, octets, offset)
 
-        self._has_begun = True
+        self.state[].has_begun = True
         var problem = blocking(write)
         if problem < 0:
             raise file_failure(
-                Phase.CONTENT, FileError.WRITE, problem, _part_of(self._path)
+                Phase.CONTENT,
+                FileError.WRITE,
+                problem,
+                _part_of(self.state[].path),
             )
-        self.octets += len(octets)
+        self.state[].octets += len(octets)
 
-    def forget_validator(mut self):
+    def forget_validator(self):
         """Makes the octets useless for a later download."""
-        self.validator = String()
-        self._has_begun = True
+        self.state[].validator = String()
+        self.state[].has_begun = True
 
-    def finish(mut self) raises:
+    def finish(self) raises:
         """Writes the part to the disk, and gives it the name of the file.
 
         Raises:
             ClientError: `client.file content`.
         """
-        var descriptor = self._descriptor
-        var path = self._path
+        var descriptor = self.state[].descriptor
+        var path = self.state[].path
 
         def rename() raises {var descriptor, var path^}:
             _finish(descriptor, path)
 
         blocking(rename^)
-        self._is_renamed = True
+        self.state[].is_renamed = True
 
 
 def _opened(path: String, url: String) raises -> PartFile:
@@ -206,10 +224,10 @@ def _opened(path: String, url: String) raises -> PartFile:
         if problem < 0:
             _ = close_descriptor(descriptor)
             raise _cannot_prepare(FileError.OPEN, problem, part_path)
-        var part = PartFile(path=path, url=url, descriptor=descriptor)
+        var part = PartFileState(path=path, url=url, descriptor=descriptor)
         part.octets = status.octets
         part.validator = _recorded(path, url)
-        return part^
+        return PartFile(heap_create(part^))
     raise _cannot_prepare(FileError.LOCK, EEXIST, part_path)
 
 
@@ -254,7 +272,7 @@ def _begin(descriptor: Int32, path: String, record: List[UInt8]) raises:
         )
     if len(record) == 0:
         return
-    var opened = open_to_write(record_path, _RECORD_MODE)
+    var opened = open_to_write(record_path, _RECORD_MODE, must_create=True)
     if opened < 0:
         raise file_failure(Phase.CONTENT, FileError.OPEN, opened, record_path)
     problem = write_at(Int32(opened), Span(record), 0)
