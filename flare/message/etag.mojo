@@ -32,7 +32,9 @@ struct ETag(Copyable, Movable, Writable):
         Safety:
             `parse` would accept the octets.
         """
-        self._wire = String(unsafe_from_utf8=unsafe_wire)
+        # `String(unsafe_from_utf8=…)` would assert UTF-8, which the octets of a
+        # peer need not be.
+        self._wire = String(StringSlice(unsafe_from_utf8=unsafe_wire))
 
     @staticmethod
     def strong(text: StringSlice) raises -> Self:

@@ -89,7 +89,7 @@ def escaped_percents(text: StringSlice) -> String:
         whole.append(octets[i])
         if octets[i] == PERCENT and _decoded_octet[False](octets, i).length < 3:
             whole.extend("25".as_bytes())
-    return String(unsafe_from_utf8=Span(whole))
+    return String(StringSlice(unsafe_from_utf8=Span(whole)))
 
 
 def percent_encode[

@@ -69,7 +69,9 @@ def netrc_login(text: StringSlice, host: StringSlice) -> Optional[BasicAuth]:
                 break
             var word = List[UInt8]()
             at = _read_word(octets, at, word)
-            is_macro = search.take(String(unsafe_from_utf8=Span(word)))
+            is_macro = search.take(
+                String(StringSlice(unsafe_from_utf8=Span(word)))
+            )
     if not search.user:
         return None
     return BasicAuth(search.user.take(), search.password, host=search.host)

@@ -126,10 +126,14 @@ def validator_in(
         or record[len(record) - 1] != _LINE_FEED
     ):
         return String()
-    var validator = String(unsafe_from_utf8=record[:end])
-    if _is_tag(validator):
-        return validator^ if ETag.parse(record[:end]) else String()
-    return validator^ if HttpDate.parse(record[:end], now_seconds) else String()
+    var validator = record[:end]
+    # A tag may have octets that are not UTF-8.
+    var tag = ETag.parse(validator)
+    if tag:
+        return String() if tag.value().is_weak() else String(tag.value())
+    if not HttpDate.parse(validator, now_seconds):
+        return String()
+    return String(StringSlice(unsafe_from_utf8=validator))
 
 
 def _is_tag(validator: String) -> Bool:
