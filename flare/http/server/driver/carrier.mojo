@@ -208,7 +208,8 @@ def _write_file(exchange: Erased, file: FileRange) raises -> Int:
     note_due(c)
     var request_id = x[].request_id
     try:
-        _await_file_sent(x)
+        while has_file(c):
+            _await_sent(x)
     finally:
         # However the wait ended, the file may be closed next.
         if x[].request_id == request_id:
@@ -216,22 +217,6 @@ def _write_file(exchange: Erased, file: FileRange) raises -> Int:
     var sent = file.octets - c[].operations.send.uncopied.file.octets
     count_file_content(x, sent)
     return sent
-
-
-def _await_file_sent(x: Exchange) raises:
-    var c = connection_of(x)
-    var request_id = x[].request_id
-    while has_file(c):
-        var fiber = waiting_fiber("write")
-        x[].stream.waiter = fiber
-        var result = fiber.wait()
-        _check_not_over(x, request_id)
-        x[].stream.waiter = None
-        if result == CANCELLED:
-            raise Error(CUT_OFF, ": the peer left or does not read")
-        if result < 0:
-            raise Error(NetError.from_errno("write", result))
-        _check_peer(x)
 
 
 def _begin_upgrade(exchange: Erased) raises:
@@ -325,22 +310,27 @@ def _await_room(x: Exchange) raises:
     _check_peer(x)
     if x[].stream.stop.write_tells:
         _tell_stop(x)
-    var request_id = x[].request_id
     while len(c[].outbox.output) >= stream_room(c):
         _tell_stop(x)
-        if x[].stream.waiter:
-            raise Error("http.busy another fiber writes")
-        var fiber = waiting_fiber("write")
-        x[].stream.waiter = fiber
-        var result = fiber.wait()
-        _check_not_over(x, request_id)
-        x[].stream.waiter = None
-        if result == CANCELLED:
-            _tell_stop(x)
-            raise Error(CUT_OFF, ": the peer left or does not read")
-        if result < 0:
-            raise Error(NetError.from_errno("write", result))
-        _check_peer(x)
+        _await_sent(x)
+
+
+def _await_sent(x: Exchange) raises:
+    """Parks until a send has ended, or the exchange."""
+    if x[].stream.waiter:
+        raise Error("http.busy another fiber writes")
+    var request_id = x[].request_id
+    var fiber = waiting_fiber("write")
+    x[].stream.waiter = fiber
+    var result = fiber.wait()
+    _check_not_over(x, request_id)
+    x[].stream.waiter = None
+    if result == CANCELLED:
+        _tell_stop(x)
+        raise Error(CUT_OFF, ": the peer left or does not read")
+    if result < 0:
+        raise Error(NetError.from_errno("write", result))
+    _check_peer(x)
 
 
 def _room_left(c: PointerTo[ConnectionState]) -> Int:
