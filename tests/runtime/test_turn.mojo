@@ -107,7 +107,9 @@ def test_who_is_told_of_sealed_pages_gets_all_signals() raises:
             if Operation(sealed.send).is_idle():
                 break
         assert_equal(Int(sealed.send[].result), 40_000)
-        assert_true(sealed.send[].is_non_blocking, "no pages were sent for")
+        assert_true(
+            sealed.send[].uncopied.is_non_blocking, "no pages were sent for"
+        )
         assert_equal(sealed.told[], _blocked_signals())
         sealed.close()
 
@@ -128,7 +130,9 @@ def test_who_is_told_of_a_slow_turn_gets_all_signals() raises:
         # The socket has no room, so that nothing completes before the wait.
         sealed.loop.reactor.submit(Operation(sealed.send))
         sealed.loop.turn(1)
-        assert_true(sealed.send[].is_non_blocking, "no pages were sent for")
+        assert_true(
+            sealed.send[].uncopied.is_non_blocking, "no pages were sent for"
+        )
         assert_equal(sealed.told[], _blocked_signals())
         sealed.loop.reactor.cancel(Operation(sealed.send))
         while not Operation(sealed.send).is_idle():
