@@ -218,7 +218,7 @@ struct Offer(Copyable, Movable):
         var bits = own
         if server != "none" and Int(server) < own:
             bits = Int(server)
-            if bits == 8 or not policy.can_narrow:
+            if bits == 8:
                 return ""
         var text = String("permessage-deflate")
         for name in [

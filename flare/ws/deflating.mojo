@@ -83,7 +83,7 @@ def _deflate_message(
         if own:
             _deflate(stream, own.unsafe_value(), True, octets, output)
         return Bool(own)
-    var lent = LentDeflater.lend()
+    var lent = LentDeflater.lend(deflate.state[].window_bits)
     if not lent:
         return False
     try:

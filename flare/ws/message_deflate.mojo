@@ -13,7 +13,6 @@ from .deflater import Deflater
 from .inflater import Inflater
 from .shared_codecs import reserve_octets
 
-comptime _SHARED_WINDOW_BITS = 15
 # zlib does not compress with less.
 comptime _WINDOW_BITS_MIN = 9
 
@@ -64,7 +63,7 @@ struct MessageDeflateState(Movable):
         self.window_bits = Int(parameters.compression_bits(role))
         self.peer_window_bits = Int(parameters.compression_bits(peer))
         self.keeps_context = parameters.keeps_context(role)
-        if self.keeps_context or self.window_bits < _SHARED_WINDOW_BITS:
+        if self.keeps_context:
             # A peer that allows a larger window has no say in this memory.
             self.window_bits = min(self.window_bits, compression.window_bits())
         self.peer_keeps_context = parameters.keeps_context(peer)
@@ -96,10 +95,9 @@ struct MessageDeflate(TrivialRegisterPassable):
         thread.
 
         Returns:
-            True without context, and with the largest window.
+            True if this endpoint keeps no context.
         """
-        ref s = self.state[]
-        return not s.keeps_context and s.window_bits == _SHARED_WINDOW_BITS
+        return not self.state[].keeps_context
 
     def shares_inflater(self) -> Bool:
         """Returns whether messages are inflated with a decompressor of the
@@ -121,7 +119,7 @@ struct MessageDeflate(TrivialRegisterPassable):
             s.deflater = Deflater.open(
                 window_bits=s.window_bits,
                 memory_level=s.compression.memory_level(),
-                keeps_context=s.keeps_context,
+                keeps_context=True,
             )
         return s.deflater
 

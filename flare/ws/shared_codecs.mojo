@@ -49,24 +49,30 @@ struct LentDeflater(TrivialRegisterPassable):
 
     var deflater: Deflater
     """The compressor, which keeps no context."""
+    var window_bits: Int
+    """The base-2 logarithm of its window."""
     var may_yield: Bool
     """Whether the fiber may yield before it returns the compressor."""
 
     @staticmethod
-    def lend() -> Optional[Self]:
-        """Lends a compressor of the thread, with a window of 32 KiB.
+    def lend(window_bits: Int) -> Optional[Self]:
+        """Lends a compressor of the thread. It keeps one with the largest
+        window. Few peers ask for a smaller one, which is made for the message.
+
+        Args:
+            window_bits: The base-2 logarithm of the window, from 9 to 15.
 
         Returns:
             The compressor; none without memory or zlib.
         """
         var codecs = _codecs_of_thread()
         var found = Optional[Deflater](None)
-        if codecs:
+        if codecs and window_bits == _WINDOW_BITS:
             found = codecs.unsafe_value()[].deflater
             codecs.unsafe_value()[].deflater = None
         if not found:
             found = Deflater.open(
-                window_bits=_WINDOW_BITS,
+                window_bits=window_bits,
                 memory_level=_MEMORY_LEVEL,
                 keeps_context=False,
             )
@@ -76,7 +82,7 @@ struct LentDeflater(TrivialRegisterPassable):
         if codecs:
             codecs.unsafe_value()[].lent_deflaters += 1
             lent = codecs.unsafe_value()[].lent_deflaters
-        return Self(found.unsafe_value(), lent <= _YIELDING_MAX)
+        return Self(found.unsafe_value(), window_bits, lent <= _YIELDING_MAX)
 
     def give_back(self):
         """Returns the compressor to the thread. Do not use it afterwards."""
@@ -84,7 +90,7 @@ struct LentDeflater(TrivialRegisterPassable):
         if codecs:
             ref c = codecs.unsafe_value()[]
             c.lent_deflaters -= 1
-            if not c.deflater:
+            if not c.deflater and self.window_bits == _WINDOW_BITS:
                 # A message may have been given up half-way.
                 self.deflater.reset()
                 c.deflater = self.deflater

@@ -77,7 +77,10 @@ def test_server_answers_an_offer() raises:
         (
             WsCompression.SHARED,
             "permessage-deflate; server_max_window_bits=9",
-            "",
+            (
+                "permessage-deflate; server_no_context_takeover;"
+                " client_no_context_takeover; server_max_window_bits=9"
+            ),
         ),
         (
             WsCompression.DEDICATED,
@@ -161,6 +164,32 @@ def test_only_a_dedicated_compressor_refers_back() raises:
             assert_equal(lengths[2], lengths[0])
         peer.peer.close()
         _end(server^)
+
+
+def test_shared_compressor_has_the_window_of_each_peer() raises:
+    # The second half repeats what a window of 512 octets has forgotten.
+    var half = _varied(2000)
+    var text = half + half
+    var server = _server(WsCompression.SHARED)
+    var wide = DeflatePeer(server)
+    var narrow = DeflatePeer(
+        server, "permessage-deflate; server_max_window_bits=9"
+    )
+    for _ in range(3):
+        wide.send(text)
+        assert_equal(wide.received(server), "c1:4000")
+        narrow.send(text)
+        assert_equal(narrow.received(server), "c1:4000")
+        assert_equal(
+            String(unsafe_from_utf8=narrow.codecs.output[].span()), text
+        )
+        assert_true(
+            3 * narrow.compressed_octets > 4 * wide.compressed_octets,
+            String(narrow.compressed_octets, " to ", wide.compressed_octets),
+        )
+    wide.peer.close()
+    narrow.peer.close()
+    _end(server^)
 
 
 def test_unfinished_messages_do_not_hinder_each_other() raises:

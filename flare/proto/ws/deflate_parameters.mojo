@@ -136,19 +136,15 @@ struct DeflatePolicy(ImplicitlyCopyable):
     """Whether each message, of both ends, is compressed by itself."""
     var window_bits: UInt8
     """The largest window of each end, 9 to 15."""
-    var can_narrow: Bool
-    """Whether the server can compress with a smaller window if a client asks
-    for one.
-    """
 
     @staticmethod
     def shared() -> Self:
         """Returns the policy of one compressor for many connections.
 
         Returns:
-            No window is kept between messages, and its size is fixed.
+            No window is kept between messages.
         """
-        return Self(True, WINDOW_BITS_MAX, False)
+        return Self(True, WINDOW_BITS_MAX)
 
     @staticmethod
     def dedicated(window_bits: UInt8) -> Self:
@@ -165,7 +161,7 @@ struct DeflatePolicy(ImplicitlyCopyable):
             "window_bits of ",
             window_bits,
         )
-        return Self(False, window_bits, True)
+        return Self(False, window_bits)
 
 
 def choose_deflate(
@@ -222,7 +218,7 @@ def accept_offer(
     var bits = policy.window_bits
     var asked = offer.server_window_bits.or_else(WINDOW_BITS_MAX)
     if asked < bits:
-        if asked < COMPRESSED_BITS_MIN or not policy.can_narrow:
+        if asked < COMPRESSED_BITS_MIN:
             return None
         bits = asked
     var agreed = DeflateParameters(
