@@ -8,6 +8,7 @@ run again test by test. The last line is `N passed, N failed`.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import re
 import signal
@@ -17,10 +18,11 @@ import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from threading import BoundedSemaphore
 
 from combined_build import is_alone, link, module_of, write_sources
 from library_package import include_options, precompile
-from quick import QuickError, program_options
+from quick import QuickError, make_driver, program_options
 from suite_report import declared_tests, parse_report
 from tested_programs import build_together as build_tested_programs
 
@@ -47,6 +49,7 @@ NOT_LISTED_ADVICE = """
 between the tests. Put every other function of the module below the last test.
 """
 BUILT_ONLY = {"demo"}
+PASSED_LINE = re.compile(r"^ *PASS \[.*\n?", re.MULTILINE)
 ENVIRONMENT = {
     "MODULAR_CRASH_REPORTING_ENABLED": "false",
     "MODULAR_TELEMETRY_ENABLED": "false",
@@ -159,6 +162,7 @@ class Runner:
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
         self.built: dict[str, Finished] = {}
+        self.build_slots = BoundedSemaphore(max(1, options.jobs))
 
     def test(self, item: Item) -> Outcome:
         """Builds and runs one item."""
@@ -203,6 +207,17 @@ class Runner:
                 ]
                 self.built[item.name] = Finished(0, "\n".join(own))
 
+    def build_driver(self) -> None:
+        """Makes the driver library before programs ask for it: they would wait
+        for it with a slot each."""
+        with self.build_slots, contextlib.suppress(QuickError):
+            make_driver()
+
+    def build_tested_programs(self) -> None:
+        """Builds the programs that tests in Python run."""
+        with self.build_slots:
+            build_tested_programs()
+
     def build(self, item: Item) -> Finished:
         if item.name in self.built:
             return self.built[item.name]
@@ -221,21 +236,23 @@ class Runner:
     def compile(
         self, kind: str, source: Path, binary: Path, is_asserted: bool
     ) -> Finished:
-        try:
-            command = [str(MOJO), "build", *self.options_of(kind)]
-        except QuickError as error:
-            return Finished(1, str(error), timed_out=False)
         binary.parent.mkdir(parents=True, exist_ok=True)
         # What an earlier run has linked to others must not be written over.
         binary.unlink(missing_ok=True)
+        extra = []
         if self.options.asan:
-            command += ["--sanitize", "address", "-g1", "-D", "ASAN"]
+            extra += ["--sanitize", "address", "-g1", "-D", "ASAN"]
         if is_asserted:
-            command += ASSERTED
+            extra += ASSERTED
         for define in self.options.define:
-            command += ["-D", define]
-        command += ["-o", str(binary), str(source)]
-        return run(command, BUILD_SECONDS_MAX)
+            extra += ["-D", define]
+        extra += ["-o", str(binary), str(source)]
+        with self.build_slots:
+            try:
+                command = [str(MOJO), "build", *self.options_of(kind), *extra]
+            except QuickError as error:
+                return Finished(1, str(error), timed_out=False)
+            return run(command, BUILD_SECONDS_MAX)
 
     def build_failed(self, item: Item, finished: Finished) -> Outcome:
         count = 1
@@ -325,13 +342,19 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add = parser.add_argument
     add("--only", metavar="PATTERN", default="", help="items that match")
-    add("--jobs", type=int, default=2, help="items at once (default 2)")
+    add("--jobs", type=int, default=2, help="builds at once (default 2)")
     add("--asan", action="store_true", help="tests under AddressSanitizer")
     add("--list", action="store_true", help="print the items and stop")
     add("--fuzz-runs", type=int, default=20_000, metavar="N")
     add("--verbose", action="store_true", help="print what harnesses print")
     add("-D", dest="define", action="append", default=[], metavar="NAME=VALUE")
     return parser.parse_args()
+
+
+def without_passed(output: str) -> str:
+    """Leaves out the lines of tests that passed: a log that is cut short then
+    still says what failed."""
+    return PASSED_LINE.sub("", output).rstrip()
 
 
 def print_summary(results: dict[str, Outcome]) -> int:
@@ -347,7 +370,7 @@ def print_summary(results: dict[str, Outcome]) -> int:
     for name, outcome in results.items():
         if outcome.output:
             verdict = "FAILED" if outcome.failed else "skipped tests"
-            print(f"\n==== {name}: {verdict}\n{outcome.output.rstrip()}")
+            print(f"\n==== {name}: {verdict}\n{without_passed(outcome.output)}")
     skipped = sum(outcome.skipped for outcome in results.values())
     if skipped:
         # The closing line is for what ran.
@@ -390,9 +413,12 @@ def main() -> int:
         )
         results[item.name] = outcome
 
-    with ThreadPoolExecutor(max(1, options.jobs)) as pool:
+    # One item more than builds: most tests in Python wait for peers and clocks.
+    with ThreadPoolExecutor(max(1, options.jobs) + 1) as pool:
         # These begin before all items, so that no item waits for ever. Tests in
         # Python run while suites are still being built.
+        if is_many and not options.asan:
+            pool.submit(runner.build_driver)
         for group in GROUPS:
             members = [item for item in items if group_of(item) == group]
             if len(members) > 1 and is_many and not options.asan:
@@ -400,7 +426,7 @@ def main() -> int:
                 together.update((item.name, building) for item in members)
         tested = [item for item in items if item.kind == "python"]
         if len(tested) >= MANY:
-            building = pool.submit(build_tested_programs)
+            building = pool.submit(runner.build_tested_programs)
             together.update((item.name, building) for item in tested)
         for future in [pool.submit(test, item) for item in items]:
             future.result()

@@ -114,7 +114,7 @@ class RunnerTest(unittest.TestCase):
         patch.start()
         self.addCleanup(patch.stop)
         self.options = argparse.Namespace(
-            asan=False, define=[], fuzz_runs=10, verbose=False
+            asan=False, define=[], fuzz_runs=10, jobs=2, verbose=False
         )
 
     def write(self, path, text):
@@ -248,6 +248,15 @@ class RunnerTest(unittest.TestCase):
         self.assertEqual(code, 0)
         lines = said.getvalue().splitlines()
         self.assertEqual(lines[-3:], ["2 skipped: not known to work", "", "1 passed, 0 failed"])
+
+    def test_what_passed_is_not_printed_with_a_failure(self):
+        outcome = self.suite(FAILING)
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            self.assertEqual(run_tests.print_summary({"a": outcome}), 1)
+        self.assertNotIn("PASS", said.getvalue())
+        self.assertIn("test_that_fails", said.getvalue())
+        self.assertTrue(said.getvalue().endswith("4 passed, 1 failed\n"))
 
     def test_everything_is_discovered(self):
         for path in (
