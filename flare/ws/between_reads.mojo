@@ -9,7 +9,13 @@ from flare.http.exchange import UpgradedProtocol
 from flare.proto.ws import WsCloseCode, WsEvent
 
 from .held import send_held
-from .sending import due_of, encode_close, encode_pong, write_close
+from .sending import (
+    due_of,
+    encode_close,
+    encode_pong,
+    write_close,
+    write_due_now,
+)
 from .socket_state import (
     Socket,
     WsSocketState,
@@ -75,7 +81,7 @@ def _answer_control_frame(s: Socket) raises -> Bool:
         return False
     var room = s[].stream.unsafe_room()
     var output = room.output
-    if s[].sending.is_busy:
+    if s[].sending.is_in_frame() or len(s[].sending.due) > 0:
         output = due_of(s)
         s[].receiving.is_held_back = len(output[]) > _CONTROL_OCTETS_MAX
     else:
@@ -98,6 +104,7 @@ def _answer_control_frame(s: Socket) raises -> Bool:
     elif event.kind == WsEvent.CLOSE:
         note_peer_close(s, event.close_code, payload)
         encode_close(s, event.close_code, "", output)
+    write_due_now(s)
     s[].stream.announce_output()
     s[].stream.consume_octets(event.consumed)
     return event.kind != WsEvent.CLOSE
@@ -105,6 +112,7 @@ def _answer_control_frame(s: Socket) raises -> Bool:
 
 def _on_room(state: Erased):
     var s = state.unsafe_bitcast[WsSocketState]()
+    write_due_now(s)
     if len(s[].broadcast.held) > 0:
         send_held(s)
     if s[].receiving.is_held_back:
@@ -113,7 +121,7 @@ def _on_room(state: Erased):
 
 def _on_stop(state: Erased):
     var s = state.unsafe_bitcast[WsSocketState]()
-    if s[].sending.is_busy:
+    if s[].sending.is_in_frame():
         s[].closing.has_to_say = True
         return
     try:

@@ -9,7 +9,7 @@ from .sending import (
     begin_sending,
     end_sending,
     write_close,
-    write_due,
+    write_all_due,
     write_frame,
 )
 from .socket_state import machine_of, open_socket, socket_of
@@ -45,6 +45,7 @@ struct WsMessageWriter(ImplicitlyCopyable, Writer):
                 WsError(WsError.BAD_CALL, "another message is unfinished")
             )
         s[].sending.is_streaming = True
+        s[].sending.is_between_frames = True
         return self
 
     def __exit__(self) raises:
@@ -94,11 +95,13 @@ struct WsMessageWriter(ImplicitlyCopyable, Writer):
             raise Error(WsError(WsError.BAD_CALL, "the message has ended"))
         if len(octets) > 0:
             self._write(octets, fin=False)
-            write_due(self._stream)
+            write_all_due(self._stream)
+            socket_of(self._stream)[].sending.is_between_frames = True
         return len(octets)
 
     def _write(self, octets: Span[UInt8, _], *, fin: Bool) raises:
         var opcode = self._opcode
+        socket_of(self._stream)[].sending.is_between_frames = False
         if machine_of(socket_of(self._stream)).is_sending_message():
             opcode = WsOpcode.CONTINUATION
         write_frame(
@@ -109,4 +112,5 @@ struct WsMessageWriter(ImplicitlyCopyable, Writer):
         var s = open_socket(self._stream)
         if s:
             s.value()[].sending.is_streaming = False
+            s.value()[].sending.is_between_frames = False
         end_sending(self._stream)

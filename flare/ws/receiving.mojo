@@ -567,9 +567,10 @@ def _recover(stream: UpgradedStream, error: Error, began_ms: Int) raises:
         if s[].broadcast.worker:
             count(s[].broadcast.worker.value().statistics()[].pings_lost)
         _give_up(stream, "the peer answers no ping", WsCloseCode.INTERNAL_ERROR)
-    s[].receiving.awaits_pong = True
+    # Without a ping, there is no pong to wait for. A peer that takes no octets
+    # of the frame is noticed by the time limit of the send.
+    s[].receiving.awaits_pong = write_ping(stream)
     s[].receiving.silent_since_ms = now_ms()
-    write_ping(stream)
 
 
 @no_inline

@@ -1,7 +1,8 @@
 """Writes frames. Frames of different messages never interleave.
 
 A frame that finds no room parks its fiber within the frame. Meanwhile
-`is_busy` holds other fibers back, and control frames collect in `due`.
+`is_busy` holds other fibers back, and control frames collect in `due`. Between
+the frames of a message, they are written at once.
 """
 
 from std.sys.intrinsics import unlikely
@@ -101,7 +102,7 @@ def end_sending(stream: UpgradedStream) raises:
     var s = state.unsafe_value()
     if len(s[].sending.due) > 0 or s[].closing.has_to_say:
         try:
-            _write_all_due(stream)
+            write_all_due(stream)
         except e:
             state = open_socket(stream)
             if state:
@@ -112,7 +113,17 @@ def end_sending(stream: UpgradedStream) raises:
 
 
 @no_inline
-def _write_all_due(stream: UpgradedStream) raises:
+def write_all_due(stream: UpgradedStream) raises:
+    """Writes the control frames that became due, and the Close if the server
+    stops; waits for room.
+
+    Args:
+        stream: The stream of the WebSocket, between `begin_sending` and
+            `end_sending`, at the end of a frame.
+
+    Raises:
+        An error `ws.closed` if the connection was lost.
+    """
     while True:
         var s = socket_of(stream)
         if s[].closing.has_to_say:
@@ -120,7 +131,28 @@ def _write_all_due(stream: UpgradedStream) raises:
             write_close(stream, WsCloseCode.GOING_AWAY, "")
         if len(s[].sending.due) == 0:
             return
-        write_due(stream)
+        _write_due(stream)
+
+
+def write_due_now(s: Socket):
+    """Writes the control frames that became due, if there is room for all of
+    them and no frame is being written. It does not wait.
+
+    Args:
+        s: The state.
+    """
+    ref due = s[].sending.due
+    if len(due) == 0 or s[].sending.is_in_frame():
+        return
+    try:
+        var room = _room_now(s, len(due))
+        if room.octets >= len(due):
+            room.output[].append(due.span())
+            due.clear()
+            s[].stream.announce_output()
+    except:
+        # The connection was lost: the fiber that receives next finds that.
+        return
 
 
 def _pass_turn(s: Socket):
@@ -222,16 +254,7 @@ def write_frame(
     _count(socket_of(stream), len(octets), head.fin)
 
 
-def write_due(stream: UpgradedStream) raises:
-    """Writes the control frames that became due; waits for room.
-
-    Args:
-        stream: The stream of the WebSocket, between `begin_sending` and
-            `end_sending`.
-
-    Raises:
-        An error `ws.closed` if the connection was lost.
-    """
+def _write_due(stream: UpgradedStream) raises:
     var due = Buffer()
     swap(due, socket_of(stream)[].sending.due)
     var taken = 0
@@ -259,6 +282,7 @@ def write_pong(stream: UpgradedStream, payload: Span[UInt8, _]) raises:
         if len(s[].sending.due) > _DUE_OCTETS_MAX:
             s[].sending.due.clear()
         encode_pong(s, payload, due_of(s))
+        write_due_now(s)
         return
     var room = _room_now(s, len(payload) + 1)
     if room.octets > 0:
@@ -271,12 +295,15 @@ def write_pong(stream: UpgradedStream, payload: Span[UInt8, _]) raises:
     end_sending(stream)
 
 
-def write_ping(stream: UpgradedStream) raises:
+def write_ping(stream: UpgradedStream) raises -> Bool:
     """Sends a ping, unless a frame is being written: whether the peer takes it
     shows as well whether the peer lives. It does not wait.
 
     Args:
         stream: The stream of the WebSocket.
+
+    Returns:
+        Whether it was sent.
 
     Raises:
         An error `ws.closed` if the connection is closed or lost.
@@ -284,10 +311,11 @@ def write_ping(stream: UpgradedStream) raises:
     var s = socket_of(stream)
     if s[].closing.code != 0:
         raise closed_error(s)
-    if s[].sending.is_busy:
-        return
+    if s[].sending.is_in_frame():
+        return False
     _ = encode_ping(s, _room_now(s, 16).output)
     stream.announce_output()
+    return True
 
 
 def encode_ping(s: Socket, output: PointerTo[Buffer]) raises -> UInt64:
@@ -352,9 +380,11 @@ def write_close(
     if machine_of(s).has_sent_close():
         return
     var output = due_of(s)
-    if not s[].sending.is_busy:
+    # No other control frame may follow it.
+    if not s[].sending.is_in_frame() and len(output[]) == 0:
         output = _room_now(s, 128).output
     encode_close(s, code, reason, output)
+    write_due_now(s)
     stream.announce_output()
 
 

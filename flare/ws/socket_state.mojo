@@ -105,6 +105,10 @@ struct WsSending(Movable):
     """Whether a frame, or a message in several frames, is being written."""
     var is_streaming: Bool
     """Whether a `WsMessageWriter` writes."""
+    var is_between_frames: Bool
+    """Whether it has ended a frame, so that control frames may follow (RFC 6455
+    section 5.4).
+    """
     var keys: List[UInt32]
     """The masking keys that a client has drawn and not used."""
     var pings: UInt64
@@ -124,6 +128,7 @@ struct WsSending(Movable):
         """Creates the state before the first frame."""
         self.is_busy = False
         self.is_streaming = False
+        self.is_between_frames = False
         self.keys = List[UInt32]()
         self.pings = 0
         self.awaited_pong = 0
@@ -131,6 +136,15 @@ struct WsSending(Movable):
         self.waiters = List[Fiber]()
         self.turn = None
         self.due = Buffer()
+
+    def is_in_frame(self) -> Bool:
+        """Returns whether a frame is being written, which no other may tear
+        apart.
+
+        Returns:
+            False also between the frames of a message.
+        """
+        return self.is_busy and not self.is_between_frames
 
     def wake_all(self):
         """Wakes all fibers that wait until they may write, or for a pong."""

@@ -204,20 +204,31 @@ def _hold(s: Socket, overflow: UInt8, message: Publication) raises:
     if overflow == WsOverflow.LATEST:
         for i in range(len(own.held)):
             if own.held[i].topic() == message.topic():
-                own.held_octets += message.cost() - own.held[i].cost()
+                var change = message.cost() - own.held[i].cost()
+                if not _may_hold(s, change):
+                    write_close(
+                        s[].stream, WsCloseCode.TRY_AGAIN_LATER, _REASON
+                    )
+                    return
+                own.held_octets += change
                 own.held[i] = message
                 _note_skipped(s)
                 return
-    if (
-        own.held_octets + message.cost() <= s[].limits.held_octets_max
-        and own.hub.unsafe_alive_octets() <= ALIVE_OCTETS_MAX
-    ):
+    if _may_hold(s, message.cost()):
         own.held_octets += message.cost()
         own.held.append(message)
     elif overflow == WsOverflow.SKIP:
         _note_skipped(s)
     else:
         write_close(s[].stream, WsCloseCode.TRY_AGAIN_LATER, _REASON)
+
+
+def _may_hold(s: Socket, octets: Int) -> Bool:
+    ref own = s[].broadcast
+    return (
+        own.held_octets + octets <= s[].limits.held_octets_max
+        and own.hub.unsafe_alive_octets() <= ALIVE_OCTETS_MAX
+    )
 
 
 def _note_skipped(s: Socket):

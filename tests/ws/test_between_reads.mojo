@@ -88,6 +88,80 @@ def test_close_by_another_fiber_ends_the_wait_of_the_receiver() raises:
     _end(server^)
 
 
+def test_control_frames_pass_between_the_frames_of_a_message() raises:
+    var server = _server[_write_for_minutes]()
+    var peer = open_socket(server)
+    send_frame(peer, 0x81, "begin")
+    assert_equal(received(server, peer), "1:1 x")
+    send_frame(peer, 0x89, "there?")
+    assert_equal(received(server, peer), "8a:6 there?")
+    # A peer that is silent is asked, and answers.
+    var pings = 0
+    for _ in range(20):
+        server.advance(5_000)
+        var text = received(server, peer)
+        assert_true("88:" not in text, text)
+        if "89:8 " in text:
+            pings += 1
+            send_frame(peer, 0x8A, "")
+    assert_true(pings == 2 or pings == 3)
+    send_close(peer, 1000)
+    assert_equal(received(server, peer), "88:2 (1000)")
+    server.advance(10_000)
+    _end(server^)
+
+
+def test_stop_is_told_between_the_frames_of_a_message() raises:
+    var server = _server[_write_for_minutes]()
+    var peer = open_socket(server)
+    send_frame(peer, 0x81, "begin")
+    assert_equal(received(server, peer), "1:1 x")
+    server.begin_stop()
+    server.advance(10)
+    assert_equal(received(server, peer), "88:2 (1001)")
+    send_close(peer, 1001)
+    server.advance(1_000)
+    _end(server^)
+
+
+def test_pong_without_room_follows_once_there_is_some() raises:
+    var server = _server[_write_for_minutes]()
+    var peer = open_socket(server)
+    send_frame(peer, 0x81, "begin")
+    server.settle()
+    # The peer reads nothing, and the writer sleeps.
+    for _ in range(3_000):
+        send_frame(peer, 0x89, String("x") * 120)
+    send_frame(peer, 0x89, "last")
+    server.advance(1_000)
+    # A flood is answered in part, but always its last.
+    var text = received(server, peer)
+    assert_true(text.count("8a:120") > 100)
+    assert_true(text.endswith(" 8a:4 last"), text)
+    peer.close()
+    server.advance(10_000)
+    _end(server^)
+
+
+def _write_for_minutes(ws: WsConnection) raises:
+    _ = ws.recv_message()
+
+    def write() raises {var ws}:
+        with ws.message_writer(is_text=True) as writer:
+            while True:
+                writer.write_all("x".as_bytes())
+                sleep(10_000)
+
+    var writing = spawn(write)
+    for _ in ws:
+        pass
+    try:
+        writing^.join()
+    except e:
+        # It learns that the connection is closed.
+        assert_true(String(e).startswith("ws.closed"), String(e))
+
+
 def _sleep_then_echo(ws: WsConnection) raises:
     sleep(10_000)
     for message in ws:

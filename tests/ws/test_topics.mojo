@@ -166,6 +166,28 @@ def test_slow_subscriber_may_take_the_latest() raises:
     _end(server^)
 
 
+def test_latest_messages_are_bounded_too() raises:
+    var hub = WsHub()
+    var server = _server(hub)
+    var slow = open_socket(server)
+    for i in range(8):
+        send_frame(slow, 0x81, String("latest ", i))
+    server.settle()
+    hub.publish_binary("0", Span(List[UInt8](length=200_000, fill=7)))
+    server.settle()
+    for i in range(8):
+        hub.publish(String(i), "short")
+        server.settle()
+    # Each takes the place of a short one.
+    for i in range(8):
+        hub.publish_binary(String(i), Span(List[UInt8](length=100_000, fill=7)))
+        server.settle()
+        assert_true(hub.unsafe_alive_octets() < 512 * 1024)
+    assert_true(" 88:" in received(server, slow))
+    slow.close()
+    _end(server^)
+
+
 def test_message_waits_for_the_end_of_another() raises:
     var hub = WsHub()
     var server = _server(hub)
