@@ -31,6 +31,7 @@ TOGETHER = (
             "downloader",
             "encoding_peer",
             "fetcher",
+            "files",
             "forms",
             "gateway",
             "json_bodies",

@@ -1,5 +1,6 @@
 """Starts the server of `make serve`, examples/demo.mojo."""
 
+import contextlib
 import os
 import subprocess
 import threading
@@ -12,19 +13,26 @@ STOP_SECONDS_MAX = 20.0
 
 class Demo:
     """Is one process of the demo server; by default at a port of the kernel's
-    choice."""
+    choice. Another program may take its options too."""
 
-    def __init__(self, backend, *options, port=0, environment=None):
-        command = [build(SOURCE), "--backend", backend, "--port", port, *options]
+    def __init__(
+        self, backend, *options, port=0, environment=None, source=SOURCE, **popen
+    ):
+        command = [build(source), "--backend", backend, "--port", port, *options]
         self.process = subprocess.Popen(
             map(str, command),
             stderr=subprocess.PIPE,
             text=True,
             env={**os.environ, **(environment or {})},
+            **popen,
         )
         line = self.process.stderr.readline()
         if "listening on" not in line:
+            # What it says last is why.
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(STOP_SECONDS_MAX)
             self.kill()
+            line += self.process.stderr.read()
             raise RuntimeError(f"the server did not start: {line}")
         self.port = int(line.split(",")[0].rsplit(":", 1)[1])
         self.host = f"127.0.0.1:{self.port}"
