@@ -106,7 +106,13 @@ from .encoding import (
 )
 from .extract import Path, Query
 from .form import Form, form_value
-from .files import CacheRule, FileOptions, StaticFiles, attachment
+from .files import (
+    CacheRule,
+    FileOptions,
+    FileStatistics,
+    StaticFiles,
+    attachment,
+)
 from .forwarding import forwarded_fields
 from .handler import FnHandler, Handler, HandlerFunction
 from .into_response import CanAnswer, IntoResponse

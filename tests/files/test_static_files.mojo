@@ -259,6 +259,34 @@ def test_a_folder_that_is_replaced_by_a_link_is_seen() raises:
     folder.remove()
 
 
+def test_what_the_copies_of_a_handler_do_is_counted() raises:
+    var folder = Folder()
+    folder.write("a.txt", "one")
+    folder.write("b.txt", "two")
+    # Until then, a change in place could not be seen.
+    sleep(2.1)
+    var options = FileOptions(recheck_ms=60_000, cache_octets=1_000_000)
+    var files = StaticFiles(folder.of("."), options=options)
+    var client = TestClient(files.copy())
+    for path in ["/a.txt", "/a.txt", "/b.txt", "/none", "/none"]:
+        _ = client.get(path)
+    var s = files.statistics()
+    assert_equal([s.hits, s.rechecks, s.misses], [2, 0, 3])
+    assert_equal([s.cached_files, s.open_files, s.evictions], [2, 0, 0])
+    assert_true(Int64(6) < s.cached_octets < 100_000)
+    # Another worker knows nothing yet, but the store does.
+    var other = TestClient(files.copy())
+    for path in ["/a.txt", "/a.txt", "/none"]:
+        _ = other.get(path)
+    s = files.statistics()
+    assert_equal([s.hits, s.rechecks, s.misses], [3, 1, 4])
+    _ = other^
+    # What it has counted stays.
+    s = files.statistics()
+    assert_equal([s.hits, s.rechecks, s.misses], [3, 1, 4])
+    folder.remove()
+
+
 def test_conditions_are_evaluated() raises:
     var folder = Folder()
     folder.write("a.txt", "hello")

@@ -6,3 +6,4 @@ from .options import FileOptions
 from .rules import CacheRule
 from .siblings import Siblings
 from .static_files import StaticFiles
+from .file_counters import FileStatistics

@@ -189,7 +189,7 @@ def _from_disk(
     var ranges: ByteRanges,
 ) raises -> Optional[Response]:
     ref form = file.state[].forms[form_index]
-    if folder.open_files().count() >= folder.open_files_max():
+    if folder.counters().open_files() >= folder.open_files_max():
         return service_unavailable()
     var opened: Int
     var status = FileStatus()
@@ -200,7 +200,7 @@ def _from_disk(
         opened = folder.open_file(Span(path), status)
     if opened < 0:
         return answer_problem(opened)
-    var source = OpenFile(Int32(opened), folder.open_files())
+    var source = OpenFile(Int32(opened), folder.counters())
     if status != file.state[].statuses[form.place]:
         return None
     var response = Response(Status.OK)

@@ -12,6 +12,7 @@ from flare.core import PointerTo, heap_create, heap_destroy
 from flare.sys.thread import Lock
 
 from .served_file import ServedFile
+from .file_counters import FileCounters, FileStatistics, add_counters
 
 
 struct _StoreState(Movable):
@@ -25,6 +26,9 @@ struct _StoreState(Movable):
     var evictions: UInt64
     var files: Dict[String, ServedFile]
     var queue: Deque[String]
+    # The counters of the workers, and the sums of those that have gone.
+    var workers: List[PointerTo[FileStatistics]]
+    var past: FileStatistics
 
     def __init__(out self, octets_max: Int):
         self.owners = 1
@@ -35,6 +39,8 @@ struct _StoreState(Movable):
         self.evictions = 0
         self.files = Dict[String, ServedFile]()
         self.queue = Deque[String]()
+        self.workers = List[PointerTo[FileStatistics]]()
+        self.past = FileStatistics()
 
     def put(mut self, file: ServedFile) raises -> Bool:
         """Stores a file in place of an earlier one of its path."""
@@ -172,6 +178,46 @@ struct FileStore(ImplicitlyCopyable):
         return Atomic[UInt64].load[ordering=Ordering.ACQUIRE](
             Pointer(to=self._state[].evictions)
         )
+
+    def add_worker(self, counters: FileCounters):
+        """Adds a worker to the sums.
+
+        Args:
+            counters: The counters; `remove_worker` must follow.
+        """
+        with self._state[].lock:
+            self._state[].workers.append(counters.counts())
+
+    def remove_worker(self, counters: FileCounters):
+        """Removes a worker from the sums, which keep its counts.
+
+        Args:
+            counters: The counters, which may be freed afterwards.
+        """
+        ref s = self._state[]
+        with s.lock:
+            for i in range(len(s.workers)):
+                if s.workers[i] == counters.counts():
+                    add_counters(s.past, s.workers.pop(i))
+                    break
+            # Its files that are still open are not counted.
+            s.past.open_files = 0
+
+    def statistics(self) -> FileStatistics:
+        """Returns the counters of all workers.
+
+        Returns:
+            The sums.
+        """
+        ref s = self._state[]
+        with s.lock:
+            var sum = s.past
+            for worker in s.workers:
+                add_counters(sum, worker)
+            sum.cached_files = Int64(len(s.files))
+            sum.cached_octets = Int64(s.kept)
+            sum.evictions = Int64(self.evictions())
+            return sum
 
     def alive_octets(self) -> Int:
         """Returns how much memory the files take, with those that were evicted

@@ -1,6 +1,6 @@
 """Sends files that are too long for the memory, piece by piece."""
 
-from flare.core import PointerTo, heap_create, heap_destroy
+from flare.core import PointerTo
 from flare.runtime.blocking import blocking
 from flare.runtime.operation import FileRange
 from flare.sys.errno import EAGAIN
@@ -10,63 +10,12 @@ from flare.sys.folder import read_at, read_at_once
 from ..exchange import Exchange
 from ..response_stream import ResponseStream, carry_file
 from ..stream_function import ExchangeTask
+from .file_counters import FileCounters
 
 comptime _PIECE_OCTETS = 64 * 1024
 # How much the carrier sends by itself before it is looked whether the next
 # octets are in memory.
 comptime _SENT_OCTETS = 2 * 1024 * 1024
-
-
-struct _OpenFilesState(Movable):
-    var owners: Int
-    var count: Int
-
-    def __init__(out self):
-        self.owners = 1
-        self.count = 0
-
-
-struct OpenFiles(Movable):
-    """A share in the count of the files that a worker has open. It belongs to
-    one thread.
-    """
-
-    var _state: PointerTo[_OpenFilesState]
-
-    def __init__(out self):
-        """Creates a count of 0."""
-        self._state = heap_create(_OpenFilesState())
-
-    def __init__(out self, *, shared_with: Self):
-        """Creates another share.
-
-        Args:
-            shared_with: The other share.
-        """
-        self._state = shared_with._state
-        self._state[].owners += 1
-
-    def __deinit__(deinit self):
-        """Frees the count with its last share."""
-        self._state[].owners -= 1
-        if self._state[].owners == 0:
-            heap_destroy(self._state)
-
-    def add(self, count: Int):
-        """Changes the count.
-
-        Args:
-            count: The number to add.
-        """
-        self._state[].count += count
-
-    def count(self) -> Int:
-        """Returns the count.
-
-        Returns:
-            The number of open files.
-        """
-        return self._state[].count
 
 
 struct OpenFile(Movable):
@@ -75,22 +24,22 @@ struct OpenFile(Movable):
 
     var descriptor: Int32
     """The descriptor."""
-    var _open_files: OpenFiles
+    var _counters: FileCounters
 
-    def __init__(out self, descriptor: Int32, open_files: OpenFiles):
+    def __init__(out self, descriptor: Int32, counters: FileCounters):
         """Takes ownership of a descriptor.
 
         Args:
             descriptor: The descriptor.
-            open_files: The count of open files.
+            counters: The counters of the worker.
         """
         self.descriptor = descriptor
-        self._open_files = OpenFiles(shared_with=open_files)
-        self._open_files.add(1)
+        self._counters = FileCounters(shared_with=counters)
+        self._counters.add_open_files(1)
 
     def __deinit__(deinit self):
         """Closes the file."""
-        self._open_files.add(-1)
+        self._counters.add_open_files(-1)
         _ = close_descriptor(self.descriptor)
 
 

@@ -11,6 +11,7 @@ from flare.sys.errno import EISDIR, ENOENT
 from flare.sys.folder import FileStatus
 from flare.sys.random import fill_random
 
+from ..server.records.statistics import count
 from .file_index import LONG_AGO_MS, FileIndex
 from .file_path import PathKind, read_file_path
 from .file_reading import (
@@ -19,11 +20,11 @@ from .file_reading import (
     sibling_path,
 )
 from .file_store import FileStore
-from .file_stream import OpenFiles
 from .options import FileOptions
 from .root_folder import RootFolder, names_nothing
 from .served_file import ServedFile
 from .siblings import Siblings
+from .file_counters import FileCounters
 
 comptime _SLASH: UInt8 = 47
 # Looking at all entries of an index costs time.
@@ -38,15 +39,19 @@ struct FoundFile(Movable):
     var problem: Int
     """Otherwise the negated errno: `-EISDIR` for a folder that was asked for
     without `/` at the end, and that has an index file."""
+    var was_kept: Bool
+    """Whether the file was in the store, and is still the same."""
 
-    def __init__(out self, file: ServedFile):
+    def __init__(out self, file: ServedFile, *, was_kept: Bool = False):
         """Creates the result of a search that was successful.
 
         Args:
             file: The file.
+            was_kept: Whether the file was in the store.
         """
         self.file = file
         self.problem = 0
+        self.was_kept = was_kept
 
     def __init__(out self, *, problem: Int):
         """Creates the result of a search without success.
@@ -56,6 +61,7 @@ struct FoundFile(Movable):
         """
         self.file = None
         self.problem = problem
+        self.was_kept = False
 
     def is_folder(self) -> Bool:
         """Returns whether the path leads to a folder that has an index file,
@@ -103,7 +109,7 @@ struct _FolderState(Movable):
     var options: FileOptions
     # The files that helper threads read now.
     var loads: List[PointerTo[_Load]]
-    var open_files: OpenFiles
+    var counters: FileCounters
 
     def __init__(
         out self,
@@ -121,7 +127,8 @@ struct _FolderState(Movable):
         self.reader = reader.copy()
         self.options = options.copy()
         self.loads = List[PointerTo[_Load]]()
-        self.open_files = OpenFiles()
+        self.counters = FileCounters()
+        self.store.add_worker(self.counters)
 
 
 @fieldwise_init
@@ -173,6 +180,7 @@ struct ServedFolder(TrivialRegisterPassable):
 
     def destroy(self):
         """Closes the folder."""
+        self._state[].store.remove_worker(self._state[].counters)
         heap_destroy(self._state)
 
     def open(self) -> Int:
@@ -202,13 +210,13 @@ struct ServedFolder(TrivialRegisterPassable):
         """
         return self._state[].reader
 
-    def open_files(self) -> ref[MutUntrackedOrigin] OpenFiles:
-        """Returns the count of the files that are sent from the disk.
+    def counters(self) -> ref[MutUntrackedOrigin] FileCounters:
+        """Returns the counters of the worker.
 
         Returns:
             A view that lives as long as the folder.
         """
-        return self._state[].open_files
+        return self._state[].counters
 
     def open_files_max(self) -> Int:
         """Returns how many files may be sent from the disk at a time.
@@ -267,6 +275,7 @@ struct ServedFolder(TrivialRegisterPassable):
         if entry:
             ref known = entry.unsafe_value()[]
             if now_ms - known.checked_ms < max(s.options.recheck_ms, 1):
+                count(s.counters.counts()[].hits)
                 if known.file:
                     known.file.unsafe_value().note_use()
                     return FoundFile(known.file.unsafe_value())
@@ -277,14 +286,16 @@ struct ServedFolder(TrivialRegisterPassable):
     def _find_anew(
         self, received: Span[UInt8, _], now_ms: Int
     ) raises -> FoundFile:
+        ref s = self._state[]
         var problem = self._refresh_root(now_ms)
         if problem < 0:
+            count(s.counters.counts()[].misses)
             return FoundFile(problem=problem)
-        ref s = self._state[]
         var entry = s.index.find(received)
         if entry and entry.value()[].file:
             var file = entry.value()[].file.value()
             if self._is_current(file) and not self._may_be_replaced(file):
+                count(s.counters.counts()[].rechecks)
                 entry.value()[].checked_ms = now_ms
                 file.note_use()
                 return FoundFile(file)
@@ -299,6 +310,10 @@ struct ServedFolder(TrivialRegisterPassable):
                 found.problem = -ENOENT
         elif kind == PathKind.FOLDER:
             found = self._find_index(path.span())
+        if found.was_kept:
+            count(s.counters.counts()[].rechecks)
+        else:
+            count(s.counters.counts()[].misses)
         # A file for which the store has no room is not kept here either.
         if (
             found.file.value().state[].charged
@@ -390,7 +405,7 @@ struct ServedFolder(TrivialRegisterPassable):
         ref s = self._state[]
         var kept = s.store.find(path)
         if kept and self._is_current(kept.value()):
-            return FoundFile(kept.value())
+            return FoundFile(kept.value(), was_kept=True)
         var status = FileStatus()
         var result = s.root.status(path, status)
         if result < 0:

@@ -15,6 +15,7 @@ from .media_types import MediaTypes
 from .options import FileOptions
 from .rules import CacheRule, FileRules
 from .served_folder import FoundFile, ServedFolder
+from .file_counters import FileStatistics
 
 comptime _SLASH: UInt8 = 47
 comptime _DOT: UInt8 = 46
@@ -174,6 +175,15 @@ struct StaticFiles(Handler):
                 "Content-Disposition", attachment(download_name)
             )
         return response^
+
+    def statistics(self) -> FileStatistics:
+        """Returns the counters of this handler and its copies, so of all
+        workers of the process. Callable on any thread.
+
+        Returns:
+            The sums.
+        """
+        return self._folder.store().statistics()
 
     @no_inline
     def _answer_without_file(
