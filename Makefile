@@ -22,7 +22,7 @@ export MODULAR_CRASH_REPORTING_ENABLED := false
 export MODULAR_TELEMETRY_ENABLED := false
 
 .PHONY: help setup setup-peers serve docs test check format examples fuzz \
-	fuzz-planted test-asan simulate siege autobahn interop bench bench-full wheel \
+	fuzz-planted rules-planted test-asan simulate siege autobahn interop bench bench-full wheel \
 	ship quick clean
 
 help:
@@ -67,6 +67,9 @@ examples: $(SETUP) ## builds and runs every example
 
 fuzz: $(SETUP) ## runs each fuzz harness RUNS times
 	@$(PYTHON) tools/run_tests.py --only fuzz/ --fuzz-runs $(RUNS) --verbose
+
+rules-planted: $(PEERS) ## checks that each rule of served files has a test that fails without it
+	@$(PYTHON) tools/planted_rules.py $(ARGS)
 
 fuzz-planted: $(SETUP) ## checks that each harness finds its planted faults
 	@$(PYTHON) tools/planted.py $(ARGS)

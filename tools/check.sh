@@ -36,6 +36,7 @@ fi
 "$python" tools/tidy.py || failed="$failed tidy"
 
 "$python" tools/planted.py --list || failed="$failed planted"
+"$python" tools/planted_rules.py --list || failed="$failed planted_rules"
 
 if [ -n "$failed" ]; then
     echo "check: failed:$failed"

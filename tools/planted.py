@@ -36,7 +36,8 @@ RUNS_MAX = 300_000
 FAULTS_MIN = 3
 SAMPLE_PARTS = 3
 FORMAT = re.compile(
-    r"file (?P<file>\S+)\nwhy (?P<why>[^\n]+)\n<<<<<<<\n(?P<old>.*?)\n"
+    r"file (?P<file>\S+)\n(?:test (?P<test>\S+)\n)?why (?P<why>[^\n]+)\n"
+    r"<<<<<<<\n(?P<old>.*?)\n"
     r"=======\n(?P<new>.*?)\n?>>>>>>>\n?",
     re.DOTALL,
 )
@@ -56,6 +57,8 @@ class Fault:
     why: str
     old: str
     new: str
+    # The test that must find it, if that is no harness.
+    test: str | None = None
 
     @property
     def harness(self) -> str:

@@ -2,7 +2,8 @@
  * COPIES_FAIL lets no octets of a file be copied but the one that shows whether
  * it is in the page cache. OPENAT2_FAILS names a file: while it is there, openat2
  * fails with the errno in it. READS names a file that becomes one octet longer
- * with each read from the begin of a file; READ_DELAY_MS lets these take time. */
+ * with each read from the begin of a file; READ_DELAY_MS lets these take time.
+ * WHOLE_SECONDS lets times be as coarse as those of older file systems. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -10,6 +11,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <sys/sendfile.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -57,6 +59,18 @@ long syscall(long number, ...)
         }
     }
     return next(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+int statx(int folder, const char *restrict path, int flags, unsigned mask,
+          struct statx *restrict status)
+{
+    long result = syscall(SYS_statx, folder, path, flags, mask, status);
+
+    if (result == 0 && failure("WHOLE_SECONDS")) {
+        status->stx_mtime.tv_nsec = 0;
+        status->stx_ctime.tv_nsec = 0;
+    }
+    return result;
 }
 
 ssize_t sendfile(int target, int source, off_t *offset, size_t count)

@@ -262,6 +262,17 @@ class HostileFiles(FileCase):
                     self.assertLess(time.monotonic(), ending)
                     time.sleep(0.02)
 
+    def test_a_change_within_a_tick_of_the_clock_is_seen(self):
+        for server in self.servers_with_faults(WHOLE_SECONDS=1):
+            # All of it happens within one second of the clock.
+            time.sleep(1 - time.time() % 1)
+            path = self.write("a.txt", b"before")
+            client = self.connect(server)
+            self.assertEqual(self.ask(client, "a.txt")[2], b"before")
+            path.write_bytes(b"behind")
+            time.sleep(RECHECK_SECONDS)
+            self.assertEqual(self.ask(client, "a.txt")[2], b"behind")
+
     def test_floods_of_missing_names_cost_no_memory(self):
         self.write("a.txt", b"a")
         for server in self.servers():
