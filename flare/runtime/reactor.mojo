@@ -84,6 +84,10 @@ struct ReactorState(Movable):
     """The first argument of the next function."""
     var on_slow_turn: def(Erased, Int) thin -> None
     """Called with the duration of a slow turn."""
+    var has_work_after_turn: Bool
+    """Whether the owner of the loop has work for the end of the turn, which
+    therefore does not wait.
+    """
     var wall_seconds: Int
     """The wall clock as read in this turn."""
     var buffers: BufferPool
@@ -162,6 +166,7 @@ struct Reactor(Equatable, TrivialRegisterPassable):
                     busy_since_ms=now_ms,
                     slow_turn_owner=Erased(unsafe_from_address=64),
                     on_slow_turn=_no_watch,
+                    has_work_after_turn=False,
                     wall_seconds=backend.wall_seconds(),
                     buffers=buffers,
                     large_buffers=BufferPool.create(
@@ -378,6 +383,14 @@ struct Reactor(Equatable, TrivialRegisterPassable):
             wait_ms: The longest wait for an event; -1 waits without limit.
         """
         self.state[].turn_once(self, wait_ms)
+
+    @always_inline
+    def note_work_after_turn(self):
+        """Lets the present turn end without a wait. Before a turn waits, it
+        completes what the kernel does at once. Fibers that run then may leave
+        work that the owner of the loop does when the turn has ended.
+        """
+        self.state[].has_work_after_turn = True
 
     def refresh_now_ms(self) -> Int:
         """Reads the clock and returns the time.

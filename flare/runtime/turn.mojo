@@ -53,6 +53,7 @@ def run_turn[B: Backend](reactor: Reactor, wait_ms: Int):
     if reactor.state[].mailbox.has_mail():
         reactor.state[].mailbox.deliver()
     reactor.state[].fibers.run_ready()
+    reactor.state[].has_work_after_turn = False
 
 
 def _completions(reactor: Reactor) -> Completions:
@@ -199,6 +200,7 @@ def _wait_limit_ms(reactor: Reactor, wait_ms: Int) -> Int:
         or len(reactor.state[].cancels) > 0
         or len(reactor.state[].completions) > 0
         or reactor.state[].mailbox.has_mail()
+        or reactor.state[].has_work_after_turn
     ):
         return 0
     _end_work(reactor, reactor.refresh_now_ms())

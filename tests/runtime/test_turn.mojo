@@ -4,6 +4,7 @@ from std.testing import assert_equal, assert_false, assert_true
 
 from flare.core import Erased, PointerTo, heap_create, heap_destroy
 from flare.runtime import BackendKind
+from flare.runtime.current import current_reactor
 from flare.runtime.operation import (
     CANCELLED,
     POLL_IN,
@@ -73,6 +74,33 @@ def test_who_cancels_and_joins_after_any_round_is_not_slept_over() raises:
             _cancel_and_join(backend, rounds)
 
 
+def test_work_for_the_end_of_a_turn_is_not_slept_over() raises:
+    for backend in [BackendKind.EPOLL, BackendKind.IO_URING]:
+        var loop = Loop(ReactorConfig(backend=backend))
+        var state = heap_create(OperationState(OperationKind.RECEIVE))
+        var operation = Operation(state)
+        state[].complete = _leave_work
+        operation.mark_queued()
+        operation.mark_in_flight()
+        ref reactor = loop.reactor.state[]
+        reactor.in_flight += 1
+        # It completes before the turn waits.
+        reactor.completions.append(
+            Completion(operation, state[].sequence, Int32(0), False, None)
+        )
+        var begun_ms = monotonic_ms()
+        loop.turn(2000)
+        assert_true(monotonic_ms() - begun_ms < 1000, "slept over work")
+        var longest_ms = 0
+        for _ in range(5):
+            begun_ms = monotonic_ms()
+            loop.turn(20)
+            longest_ms = max(longest_ms, monotonic_ms() - begun_ms)
+        assert_true(longest_ms >= 15, "waits no more")
+        heap_destroy(state)
+        loop.close()
+
+
 def test_a_buffer_that_comes_without_octets_goes_back_to_the_pool() raises:
     for result in [0, -104, CANCELLED]:
         var loop = Loop(ReactorConfig(backend=BackendKind.EPOLL))
@@ -138,6 +166,10 @@ def test_who_is_told_of_a_slow_turn_gets_all_signals() raises:
         while not Operation(sealed.send).is_idle():
             sealed.loop.turn(1)
         sealed.close()
+
+
+def _leave_work(operation: Operation):
+    current_reactor().value().note_work_after_turn()
 
 
 struct _Chain(Movable):

@@ -33,6 +33,7 @@ def note_due(c: PointerTo[ConnectionState]):
     if c[].attention == Attention.NONE:
         c[].attention = Attention.DUE
         worker_of(c)[].turn_end.due.append(c[].slot)
+        worker_of(c)[].reactor.note_work_after_turn()
 
 
 def continue_due(w: PointerTo[WorkerState]):

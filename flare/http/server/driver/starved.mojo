@@ -36,6 +36,7 @@ def note_starved(w: PointerTo[WorkerState], slot: SlotHandle):
                 kept += 1
         starved.shrink(kept)
     starved.append(slot)
+    w[].reactor.note_work_after_turn()
 
 
 def feed_starved(w: PointerTo[WorkerState]):

@@ -167,6 +167,7 @@ def _may_go_on(connection: Connection, octets: Span[UInt8, _]) -> Bool:
     if not t[].is_queued:
         t[].is_queued = True
         w[].turn_end.handshakes.waiting.append(c[].slot)
+        w[].reactor.note_work_after_turn()
     return False
 
 
