@@ -53,6 +53,18 @@ comptime SLOW_TURN_MS = 100
 
 
 @fieldwise_init
+struct SlowTurnWatch(Movable):
+    """Measures how long fibers keep the loop from waiting."""
+
+    var busy_since_ms: Int
+    """When the reactor last waited."""
+    var owner: Erased
+    """The first argument of the function."""
+    var function: def(Erased, Int) thin -> None
+    """Called with the duration of a slow turn."""
+
+
+@fieldwise_init
 struct ReactorState(Movable):
     """The parts of a reactor. Only the runtime uses it."""
 
@@ -78,12 +90,8 @@ struct ReactorState(Movable):
     """The deadlines of fibers and of other waiters."""
     var now_ms: Int
     """The backend's clock as last read."""
-    var busy_since_ms: Int
-    """When the reactor last waited."""
-    var slow_turn_owner: Erased
-    """The first argument of the next function."""
-    var on_slow_turn: def(Erased, Int) thin -> None
-    """Called with the duration of a slow turn."""
+    var slow_turns: SlowTurnWatch
+    """Notices turns that take long."""
     var has_work_after_turn: Bool
     """Whether the owner of the loop has work for the end of the turn, which
     therefore does not wait.
@@ -163,9 +171,9 @@ struct Reactor(Equatable, TrivialRegisterPassable):
                     completions=List[Completion](capacity=1024),
                     timers=TimerWheel.create(now_ms),
                     now_ms=now_ms,
-                    busy_since_ms=now_ms,
-                    slow_turn_owner=Erased(unsafe_from_address=64),
-                    on_slow_turn=_no_watch,
+                    slow_turns=SlowTurnWatch(
+                        now_ms, Erased(unsafe_from_address=64), _no_watch
+                    ),
                     has_work_after_turn=False,
                     wall_seconds=backend.wall_seconds(),
                     buffers=buffers,
@@ -386,9 +394,9 @@ struct Reactor(Equatable, TrivialRegisterPassable):
 
     @always_inline
     def note_work_after_turn(self):
-        """Lets the present turn end without a wait. Before a turn waits, it
-        completes what the kernel does at once. Fibers that run then may leave
-        work that the owner of the loop does when the turn has ended.
+        """Ends the present turn without a wait. Before a turn waits, it
+        completes operations that the kernel does at once. Fibers that run then
+        may leave work that the owner of the loop does when the turn has ended.
         """
         self.state[].has_work_after_turn = True
 
@@ -507,8 +515,8 @@ struct Reactor(Equatable, TrivialRegisterPassable):
                 the reactor's thread, never on a fiber.
             owner: Its first argument.
         """
-        self.state[].on_slow_turn = function
-        self.state[].slow_turn_owner = owner
+        self.state[].slow_turns.function = function
+        self.state[].slow_turns.owner = owner
 
 
 def _no_helpers(helpers: Erased):

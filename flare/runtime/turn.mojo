@@ -46,7 +46,7 @@ def run_turn[B: Backend](reactor: Reactor, wait_ms: Int):
     reactor.state[].now_ms = now_ns // NS_PER_MS
     if limit_ms == 0:
         _end_work(reactor, reactor.state[].now_ms)
-    reactor.state[].busy_since_ms = reactor.state[].now_ms
+    reactor.state[].slow_turns.busy_since_ms = reactor.state[].now_ms
     reactor.state[].wall_seconds = backend.wall_seconds()
     _dispatch(reactor, backend, now_ns)
     _fire_timers(reactor, now_ns)
@@ -215,7 +215,9 @@ def _wait_limit_ms(reactor: Reactor, wait_ms: Int) -> Int:
 def _end_work(reactor: Reactor, now_ms: Int):
     # Here and not at the end of a turn, which would have to read the clock
     # once more.
-    var busy_ms = now_ms - reactor.state[].busy_since_ms
-    reactor.state[].busy_since_ms = now_ms
+    var busy_ms = now_ms - reactor.state[].slow_turns.busy_since_ms
+    reactor.state[].slow_turns.busy_since_ms = now_ms
     if busy_ms >= SLOW_TURN_MS:
-        reactor.state[].on_slow_turn(reactor.state[].slow_turn_owner, busy_ms)
+        reactor.state[].slow_turns.function(
+            reactor.state[].slow_turns.owner, busy_ms
+        )
