@@ -248,6 +248,18 @@ class HostileFiles(FileCase):
                 octets = self.ask(self.connect(server), name)[2]
                 self.assertEqual(octets, b"9" * (size + 9))
 
+    def test_a_file_that_is_old_is_compared_with_the_disk(self):
+        for server in self.servers():
+            self.write("a.txt", b"before")
+            self.write("next", b"behind")
+            # From then on, its status alone tells whether it has changed.
+            time.sleep(2.1)
+            client = self.connect(server)
+            self.assertEqual(self.ask(client, "a.txt")[2], b"before")
+            (self.folder / "next").rename(self.folder / "a.txt")
+            time.sleep(RECHECK_SECONDS)
+            self.assertEqual(self.ask(client, "a.txt")[2], b"behind")
+
     def test_a_file_that_is_changed_in_place_is_seen_in_two_seconds(self):
         path = self.write("a.txt", b"before")
         os.utime(path, (1_000_000_000, 1_000_000_000))
