@@ -49,6 +49,8 @@ NOT_LISTED_ADVICE = """
 between the tests. Put every other function of the module below the last test.
 """
 BUILT_ONLY = {"demo"}
+# What is built over the driver library.
+CALLS_DRIVER = {"python", "example"}
 PASSED_LINE = re.compile(r"^ *PASS \[.*\n?", re.MULTILINE)
 ENVIRONMENT = {
     "MODULAR_CRASH_REPORTING_ENABLED": "false",
@@ -417,7 +419,7 @@ def main() -> int:
     with ThreadPoolExecutor(max(1, options.jobs) + 1) as pool:
         # These begin before all items, so that no item waits for ever. Tests in
         # Python run while suites are still being built.
-        if is_many and not options.asan:
+        if is_many and any(item.kind in CALLS_DRIVER for item in items):
             pool.submit(runner.build_driver)
         for group in GROUPS:
             members = [item for item in items if group_of(item) == group]

@@ -1,9 +1,7 @@
 """Counts the activity of WebSockets."""
 
-from std.atomic import Atomic, Ordering
-
 from flare.core import PointerTo
-from flare.http.server.records.statistics import count
+from flare.http.server.records.statistics import add_counter, count
 from flare.proto.ws import WsCloseCode
 
 comptime _CODES = 16
@@ -135,22 +133,17 @@ def add_statistics(mut sum: WsStatistics, s: PointerTo[WsStatistics]):
         sum: The counters to add to.
         s: The counters of the thread, which may be counting.
     """
-    _add(sum.sockets, s[].sockets)
-    _add(sum.opened, s[].opened)
-    _add(sum.messages_received, s[].messages_received)
-    _add(sum.octets_received, s[].octets_received)
-    _add(sum.messages_sent, s[].messages_sent)
-    _add(sum.octets_sent, s[].octets_sent)
-    _add(sum.pings_lost, s[].pings_lost)
-    _add(sum.published, s[].published)
-    _add(sum.skipped, s[].skipped)
+    add_counter(sum.sockets, s[].sockets)
+    add_counter(sum.opened, s[].opened)
+    add_counter(sum.messages_received, s[].messages_received)
+    add_counter(sum.octets_received, s[].octets_received)
+    add_counter(sum.messages_sent, s[].messages_sent)
+    add_counter(sum.octets_sent, s[].octets_sent)
+    add_counter(sum.pings_lost, s[].pings_lost)
+    add_counter(sum.published, s[].published)
+    add_counter(sum.skipped, s[].skipped)
     for i in range(_CODES + 1):
-        _add(sum.closes[i], s[].closes[i])
-
-
-@always_inline
-def _add(mut sum: Int64, mut counter: Int64):
-    sum += Atomic[Int64].load[ordering=Ordering.RELAXED](Pointer(to=counter))
+        add_counter(sum.closes[i], s[].closes[i])
 
 
 def _index_of(code: UInt16) -> Int:

@@ -206,10 +206,8 @@ def _hold(s: Socket, overflow: UInt8, message: Publication) raises:
             if own.held[i].topic() == message.topic():
                 var change = message.cost() - own.held[i].cost()
                 if not _may_hold(s, change):
-                    write_close(
-                        s[].stream, WsCloseCode.TRY_AGAIN_LATER, _REASON
-                    )
-                    return
+                    # Nor is there room for one more.
+                    break
                 own.held_octets += change
                 own.held[i] = message
                 _note_skipped(s)

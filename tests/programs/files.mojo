@@ -1,4 +1,5 @@
-"""Serves the files of a folder: tests/python/test_hostile_files.py is its client.
+"""Serves the files of a folder. Its clients are tests/python/test_files.py and
+test_hostile_files.py.
 
     files --backend (io_uring | epoll) --files FOLDER [--tls FOLDER] [--port 0]
 

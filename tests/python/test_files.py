@@ -9,7 +9,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 from pathlib import Path
@@ -239,20 +238,27 @@ class Files(FileCase):
         self.assertEqual(self.ask_once(server, "a.txt")[2], b"content")
         self.assertEqual(server.stop(), 0)
 
-    @unittest.skipUnless(shutil.which("curl"), "curl is not installed")
-    def test_curl_continues_a_download(self):
+    def assert_continues(self, *command):
+        """Lets a command continue a file of which a part is there."""
         whole = content(LONG)[:LONG]
         self.write("long.bin", whole)
         for server in self.servers():
-            with tempfile.TemporaryDirectory() as folder:
-                target = Path(folder) / "long.bin"
-                target.write_bytes(whole[:1_234_567])
-                subprocess.run(
-                    ["curl", "-sf", "-C", "-", "-o", target,
-                     f"http://{server.host}/files/long.bin"],
-                    check=True, timeout=SECONDS_MAX,
-                )
-                self.assertEqual(target.read_bytes(), whole)
+            target = self.outside / "long.bin"
+            target.write_bytes(whole[:1_234_567])
+            subprocess.run(
+                [*command, target, f"http://{server.host}/files/long.bin"],
+                check=True,
+                timeout=SECONDS_MAX,
+            )
+            self.assertEqual(target.read_bytes(), whole)
+
+    @unittest.skipUnless(shutil.which("curl"), "curl is not installed")
+    def test_curl_continues_a_download(self):
+        self.assert_continues("curl", "-sf", "-C", "-", "-o")
+
+    @unittest.skipUnless(shutil.which("wget"), "wget is not installed")
+    def test_wget_continues_a_download(self):
+        self.assert_continues("wget", "-q", "-c", "-O")
 
 
 if __name__ == "__main__":

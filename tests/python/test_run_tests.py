@@ -4,7 +4,9 @@ import argparse
 import contextlib
 import io
 import tempfile
+import time
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from unittest import mock
 
@@ -248,6 +250,26 @@ class RunnerTest(unittest.TestCase):
         self.assertEqual(code, 0)
         lines = said.getvalue().splitlines()
         self.assertEqual(lines[-3:], ["2 skipped: not known to work", "", "1 passed, 0 failed"])
+
+    def test_no_more_programs_are_built_at_once_than_asked_for(self):
+        present, most = [], []
+
+        def build(command, seconds):
+            present.append(command)
+            most.append(len(present))
+            time.sleep(0.05)
+            present.pop()
+            return run_tests.Finished(0, "")
+
+        runner = Runner(self.options)
+        source = self.write("tests/sample/all.mojo", ALL)
+        with mock.patch.object(run_tests, "run", build):
+            with ThreadPoolExecutor(5) as pool:
+                for _ in range(5):
+                    pool.submit(
+                        runner.compile, "tests", source, self.root / "x", False
+                    )
+        self.assertEqual((len(most), max(most)), (5, 2))
 
     def test_what_passed_is_not_printed_with_a_failure(self):
         outcome = self.suite(FAILING)

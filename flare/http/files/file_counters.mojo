@@ -1,20 +1,19 @@
 """Counts the searches and the files of a served folder."""
 
-from std.atomic import Atomic, Ordering
-
 from flare.core import PointerTo, heap_create, heap_destroy
 
-from ..server.records.statistics import count
+from ..server.records.statistics import add_counter, count
 
 
 struct FileStatistics(ImplicitlyCopyable):
     """The counters of a `StaticFiles` and its copies.
 
-    Each request counts as a hit, a recheck or a miss.
+    Each search for a file counts as a hit, a recheck or a miss. A request is
+    one search, or two if a fallback is sent in place of a missing file.
     """
 
     var hits: Int64
-    """How many requests needed no look at the disk."""
+    """How many searches needed no look at the disk."""
     var rechecks: Int64
     """How many got a kept file, after a look that it is still the same."""
     var misses: Int64
@@ -123,12 +122,7 @@ def add_counters(mut sum: FileStatistics, s: PointerTo[FileStatistics]):
         sum: The counters to add to.
         s: The counters of the worker.
     """
-    _add(sum.hits, s[].hits)
-    _add(sum.rechecks, s[].rechecks)
-    _add(sum.misses, s[].misses)
-    _add(sum.open_files, s[].open_files)
-
-
-@always_inline
-def _add(mut sum: Int64, mut counter: Int64):
-    sum += Atomic[Int64].load[ordering=Ordering.RELAXED](Pointer(to=counter))
+    add_counter(sum.hits, s[].hits)
+    add_counter(sum.rechecks, s[].rechecks)
+    add_counter(sum.misses, s[].misses)
+    add_counter(sum.open_files, s[].open_files)

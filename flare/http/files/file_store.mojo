@@ -11,8 +11,8 @@ from std.collections import Deque
 from flare.core import PointerTo, heap_create, heap_destroy
 from flare.sys.thread import Lock
 
-from .served_file import ServedFile
 from .file_counters import FileCounters, FileStatistics, add_counters
+from .served_file import ServedFile
 
 
 struct _StoreState(Movable):

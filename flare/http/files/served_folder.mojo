@@ -12,6 +12,7 @@ from flare.sys.folder import FileStatus
 from flare.sys.random import fill_random
 
 from ..server.records.statistics import count
+from .file_counters import FileCounters
 from .file_index import LONG_AGO_MS, FileIndex
 from .file_path import PathKind, read_file_path
 from .file_reading import (
@@ -24,7 +25,6 @@ from .options import FileOptions
 from .root_folder import RootFolder, names_nothing
 from .served_file import ServedFile
 from .siblings import Siblings
-from .file_counters import FileCounters
 
 comptime _SLASH: UInt8 = 47
 # Looking at all entries of an index costs time.

@@ -10,12 +10,12 @@ from ..request import Request
 from ..response import Response
 from .attachment import attachment
 from .answering import answer_file, answer_problem, choose_form
+from .file_counters import FileStatistics
 from .file_reading import FileReader
 from .media_types import MediaTypes
 from .options import FileOptions
 from .rules import CacheRule, FileRules
 from .served_folder import FoundFile, ServedFolder
-from .file_counters import FileStatistics
 
 comptime _SLASH: UInt8 = 47
 comptime _DOT: UInt8 = 46

@@ -62,6 +62,17 @@ def count(mut counter: Int64, change: Int = 1):
 
 
 @always_inline
+def add_counter(mut sum: Int64, mut counter: Int64):
+    """Adds a counter that another thread may be changing.
+
+    Args:
+        sum: The number to add to.
+        counter: The counter.
+    """
+    sum += Atomic[Int64].load[ordering=Ordering.RELAXED](Pointer(to=counter))
+
+
+@always_inline
 def set_counter(mut counter: Int64, value: Int):
     """Sets a counter, so that another thread may read it.
 
