@@ -91,11 +91,13 @@ def test_work_for_the_end_of_a_turn_is_not_slept_over() raises:
         var begun_ms = monotonic_ms()
         loop.turn(2000)
         assert_true(monotonic_ms() - begun_ms < 1000, "slept over work")
+        # The kernel frees rings of earlier tests, which interrupts waits.
         var longest_ms = 0
-        for _ in range(5):
+        var end_ms = monotonic_ms() + 5000
+        while longest_ms < 15 and monotonic_ms() < end_ms:
             begun_ms = monotonic_ms()
             loop.turn(20)
-            longest_ms = max(longest_ms, monotonic_ms() - begun_ms)
+            longest_ms = monotonic_ms() - begun_ms
         assert_true(longest_ms >= 15, "waits no more")
         heap_destroy(state)
         loop.close()
