@@ -68,7 +68,7 @@ examples: $(SETUP) ## builds and runs every example
 fuzz: $(SETUP) ## runs each fuzz harness RUNS times
 	@$(PYTHON) tools/run_tests.py --only fuzz/ --fuzz-runs $(RUNS) --verbose
 
-rules-planted: $(PEERS) ## checks that each rule of served files has a test that fails without it
+rules-planted: $(PEERS) ## checks that rules of files and WebSockets have a test that fails without it
 	@$(PYTHON) tools/planted_rules.py $(ARGS)
 
 fuzz-planted: $(SETUP) ## checks that each harness finds its planted faults

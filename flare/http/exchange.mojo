@@ -85,6 +85,10 @@ struct UpgradedFunctions(TrivialRegisterPassable):
     """Returns how many octets are not sent yet."""
     var announce_output: def(Erased) thin -> None
     """Called when octets were appended to the output."""
+    var is_held_back: def(Erased) thin -> Bool
+    """Returns whether the peer's octets are not received for now."""
+    var abort: def(Erased) thin -> None
+    """Ends the connection at once, and cancels its handler."""
 
 
 @fieldwise_init
@@ -130,6 +134,27 @@ def takes_no_file(exchange: Erased, file: FileRange) raises -> Int:
         Never.
     """
     return 0
+
+
+def never_held_back(exchange: Erased) -> Bool:
+    """Returns False, for a carrier that receives on demand.
+
+    Args:
+        exchange: The exchange.
+
+    Returns:
+        False.
+    """
+    return False
+
+
+def aborts_nothing(exchange: Erased):
+    """Ignores the call, for a carrier without a loop.
+
+    Args:
+        exchange: The exchange.
+    """
+    pass
 
 
 struct ExchangeHost(TrivialRegisterPassable):

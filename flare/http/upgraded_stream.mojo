@@ -257,6 +257,40 @@ struct UpgradedStream(Reader, TaskStream, Writer):
             .upgraded.announce_output(self._exchange.unsafe_bitcast[NoneType]())
         )
 
+    def is_held_back(self) raises -> Bool:
+        """Returns whether the peer's octets are not received for now, because
+        enough of them are unread or the server's memory is at its bound.
+
+        Returns:
+            True if the peer may have sent octets that no reader can see yet.
+
+        Raises:
+            An error `http.stream_over` after the function has returned.
+        """
+        self._check()
+        return (
+            self._exchange[]
+            .host.functions[]
+            .upgraded.is_held_back(self._exchange.unsafe_bitcast[NoneType]())
+        )
+
+    def unsafe_abort(self) raises:
+        """Ends the connection at once, as if its peer had left: the handler's
+        waits raise `net.cancelled`.
+
+        Raises:
+            An error `http.stream_over` after the function has returned.
+
+        Safety:
+            Called by a timer of the connection's loop, never on a fiber.
+        """
+        self._check()
+        (
+            self._exchange[]
+            .host.functions[]
+            .upgraded.abort(self._exchange.unsafe_bitcast[NoneType]())
+        )
+
     def is_open(self) -> Bool:
         """Returns whether the function of the stream is running.
 

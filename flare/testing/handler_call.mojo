@@ -23,6 +23,8 @@ from flare.http.exchange import (
     NOT_RECEIVED,
     OutputRoom,
     UpgradedFunctions,
+    aborts_nothing,
+    never_held_back,
     takes_no_file,
 )
 from flare.http.request import Request
@@ -108,6 +110,8 @@ struct HandlerCallState(Movable):
                 _await_room,
                 _unsent_octets,
                 _announce_output,
+                never_held_back,
+                aborts_nothing,
             ),
         )
         self.sent = Buffer()

@@ -22,6 +22,8 @@ from flare.http.exchange import (
     OVER,
     OutputRoom,
     UpgradedFunctions,
+    aborts_nothing,
+    never_held_back,
     takes_no_file,
 )
 from flare.http.stream_address import StreamAddr
@@ -155,6 +157,8 @@ struct WebSocketEndState(Movable):
                 _await_room,
                 _unsent_octets,
                 _announce_output,
+                never_held_back,
+                aborts_nothing,
             ),
         )
         self.socket = None

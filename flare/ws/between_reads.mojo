@@ -49,8 +49,19 @@ def protocol_of(s: Socket) -> UpgradedProtocol:
 
 def _on_octets(state: Erased):
     var s = state.unsafe_bitcast[WsSocketState]()
-    note_life(s)
+    var unread = _unread_octets(s)
+    # The connection also calls for octets that came earlier.
+    if unread > s[].receiving.unread_octets:
+        note_life(s)
     answer_control_frames(s)
+    s[].receiving.unread_octets = _unread_octets(s)
+
+
+def _unread_octets(s: Socket) -> Int:
+    try:
+        return len(s[].stream.unsafe_received())
+    except:
+        return 0
 
 
 def answer_control_frames(s: Socket):
@@ -92,6 +103,8 @@ def _answer_control_frame(s: Socket) raises -> Bool:
     try:
         event = machine.next_event(octets)
     except e:
+        machine.stop_receiving()
+        s[].receiving.violation = e
         write_close(s[].stream, e.close_code(), "")
         return False
     var payload = octets.unsafe_subspan(offset=event.start, length=event.length)
@@ -135,6 +148,7 @@ def _on_lost(state: Erased):
     # The stack of the function refers to the state, so the memory stays. But
     # no message may be posted to the loop any more, which soon ends.
     var s = state.unsafe_bitcast[WsSocketState]()
+    s[].watch.end()
     lose(s)
     s[].sending.wake_all()
     s[].closing.wake_all()

@@ -18,10 +18,9 @@ comptime TOPIC_OCTETS_MAX = 255
 comptime PUBLICATION_OCTETS_MAX = 256 * 1024
 """The longest message of a topic."""
 comptime ALIVE_OCTETS_MAX = 64 * 1024 * 1024
-"""Beyond so many octets of messages, no slow subscriber may hold further ones.
+"""Beyond so many octets of messages, a slow subscriber may hold only 16 KiB, and
+beyond twice as many none.
 """
-
-
 comptime INBOX_OCTETS_MAX = 64 * 1024 * 1024
 """The most octets of messages that a worker may not have seen."""
 comptime SENDER_PREFIX: StaticString = "\0"

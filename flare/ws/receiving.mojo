@@ -269,8 +269,11 @@ def _receive[
 @no_inline
 def _check_open(stream: UpgradedStream) raises:
     var s = socket_of(stream)
-    if s[].closing.code != 0:
-        raise closed_error(s)
+    if s[].closing.code == 0:
+        return
+    if s[].receiving.violation:
+        raise _failure(s[].receiving.violation.take())
+    raise closed_error(s)
 
 
 @fieldwise_init
@@ -401,6 +404,11 @@ def _refuse(stream: UpgradedStream, error: WsProtocolError) raises -> Error:
     # Sends the Close that answers a violation by the peer.
     machine_of(socket_of(stream)).stop_receiving()
     write_close(stream, error.close_code(), "")
+    return _failure(error)
+
+
+@no_inline
+def _failure(error: WsProtocolError) -> Error:
     return Error(
         WsError(
             WsError.TOO_LARGE if error.rule

@@ -4,12 +4,21 @@ The state lies beside the upgraded stream, which outlives its function only as
 an address: every access checks that the stream is still open.
 """
 
-from flare.core import Buffer, PointerTo
+from flare.core import Buffer, Erased, PointerTo
 from flare.http.rate_budget import RateBudget
 from flare.http.upgraded_stream import UpgradedStream
-from flare.proto.ws import WsCloseCode, WsMachine, WsOpcode, WsStage, WsState
+from flare.proto.ws import (
+    WsCloseCode,
+    WsMachine,
+    WsOpcode,
+    WsProtocolError,
+    WsStage,
+    WsState,
+)
 from flare.runtime.current import current_reactor
 from flare.runtime.fiber import Fiber
+from flare.runtime.timer_task import TIMER_OF_TASK, TimerTask
+from flare.runtime.timer_wheel import TimerEntry, TimerWheel
 
 from .error import WsError
 from .hub import WsHub
@@ -65,10 +74,16 @@ struct WsReceiving(Movable):
     var silent_since_ms: Int
     """When a fiber began to wait for the next octet, or the ping was sent. 0 if
     no fiber has waited since the last octet."""
+    var unread_octets: Int
+    """How many octets lay unread when the loop last looked, and no fiber has
+    received since."""
     var is_held_back: Bool
     """Whether a control frame waits for room for its answer, and no fiber
     receives.
     """
+    var violation: Optional[WsProtocolError]
+    """The rule that the peer broke while no fiber received. The next one learns
+    of it."""
     var is_unfinished: Bool
     """Whether part of a frame or of a message has arrived."""
     var budget: RateBudget
@@ -91,7 +106,9 @@ struct WsReceiving(Movable):
         self.is_wanted = False
         self.awaits_pong = False
         self.silent_since_ms = 0
+        self.unread_octets = 0
         self.is_held_back = False
+        self.violation = None
         self.is_unfinished = False
         self.budget = RateBudget(message_timeout_ms)
         self.opcode = WsOpcode.CONTINUATION
@@ -197,6 +214,45 @@ struct WsBroadcast(Movable):
         self.skipped = 0
 
 
+struct WsWatch(Movable):
+    """The timer that watches a WebSocket while no fiber receives."""
+
+    var timers: Optional[TimerWheel]
+    """The timers of the loop; `None` at a client, which has no watch."""
+    var timer: TimerEntry
+    """When it looks next, at the latest."""
+    var task: TimerTask
+    """The function that the timer calls."""
+
+    def __init__(out self):
+        """Creates a watch that has not begun."""
+        self.timers = None
+        self.timer = TimerEntry(None, TIMER_OF_TASK)
+        self.task = TimerTask(Erased(unsafe_from_address=64), _nothing)
+
+    def arm(mut self, deadline_ms: Int):
+        """Sets when to look next.
+
+        Args:
+            deadline_ms: The time on the clock of the loop.
+        """
+        if self.timers:
+            self.timers.unsafe_value().arm(self._entry(), deadline_ms)
+
+    def end(mut self):
+        """Ends the watch."""
+        if self.timers:
+            self.timers.unsafe_value().cancel(self._entry())
+            self.timers = None
+
+    def _entry(mut self) -> PointerTo[TimerEntry]:
+        return Pointer(to=self.timer).unsafe_origin_cast[MutUntrackedOrigin]()
+
+
+def _nothing(owner: Erased):
+    pass
+
+
 @fieldwise_init
 struct WsAgreement(Movable):
     """The choices on which both ends agreed in the handshake."""
@@ -230,6 +286,8 @@ struct WsSocketState(Movable):
     """The direction to the peer."""
     var broadcast: WsBroadcast
     """The topics."""
+    var watch: WsWatch
+    """Acts while no fiber receives."""
 
     def __init__(
         out self,
@@ -261,6 +319,7 @@ struct WsSocketState(Movable):
         self.receiving = WsReceiving(limits.message_timeout_ms)
         self.sending = WsSending()
         self.broadcast = broadcast^
+        self.watch = WsWatch()
 
 
 comptime Socket = PointerTo[WsSocketState]
@@ -415,6 +474,7 @@ def note_life(s: Socket):
     """
     s[].receiving.awaits_pong = False
     s[].receiving.silent_since_ms = 0
+    s[].receiving.unread_octets = 0
 
 
 def note_unit_end(s: Socket):

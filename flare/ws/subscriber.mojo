@@ -19,6 +19,7 @@ from .sending import write_close
 from .socket_state import Socket, WsSocketState, socket_of
 
 comptime _SUBSCRIPTIONS_MAX = 64
+comptime _FEW_OCTETS = 16 * 1024
 comptime _REASON: StaticString = "slow"
 
 
@@ -223,9 +224,13 @@ def _hold(s: Socket, overflow: UInt8, message: Publication) raises:
 
 def _may_hold(s: Socket, octets: Int) -> Bool:
     ref own = s[].broadcast
-    return (
-        own.held_octets + octets <= s[].limits.held_octets_max
-        and own.hub.unsafe_alive_octets() <= ALIVE_OCTETS_MAX
+    var held = own.held_octets + octets
+    if held > s[].limits.held_octets_max:
+        return False
+    # Those who hold much give way first: the others did not fill the hub.
+    var alive = own.hub.unsafe_alive_octets()
+    return alive <= ALIVE_OCTETS_MAX or (
+        held <= _FEW_OCTETS and alive <= 2 * ALIVE_OCTETS_MAX
     )
 
 

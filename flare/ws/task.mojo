@@ -25,6 +25,7 @@ from .socket_state import (
 )
 from .statistics import count_closed, count_opened
 from .subscriber import leave_all, worker_of_hub
+from .watching import begin_watch
 
 
 struct WsTask[F: def(Request, WsConnection) raises -> None](ExchangeTask):
@@ -112,6 +113,7 @@ struct WsTask[F: def(Request, WsConnection) raises -> None](ExchangeTask):
             )
         )
         stream.unsafe_set_protocol(protocol_of(s))
+        begin_watch(s)
         return s
 
     @staticmethod
@@ -128,6 +130,7 @@ struct WsTask[F: def(Request, WsConnection) raises -> None](ExchangeTask):
         )
         if stream.is_open():
             stream.unsafe_set_protocol(None)
+        s[].watch.end()
         # They find that the WebSocket is over.
         s[].sending.wake_all()
         s[].closing.wake_all()

@@ -16,6 +16,7 @@ from tests.ws import (
     test_sending,
     test_stops,
     test_topics,
+    test_watching,
 )
 
 
@@ -34,6 +35,7 @@ def main() raises:
     _run[test_sending.TESTS](failures)
     _run[test_stops.TESTS](failures)
     _run[test_topics.TESTS](failures)
+    _run[test_watching.TESTS](failures)
     if failures:
         raise Error("\n".join(failures))
 

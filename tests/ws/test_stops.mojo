@@ -15,7 +15,13 @@ from flare.ws import (
     websocket,
 )
 
-from .socket_peer import HANDSHAKE, open_socket, received, send_frame
+from .socket_peer import (
+    HANDSHAKE,
+    open_socket,
+    received,
+    send_close,
+    send_frame,
+)
 
 
 def test_topics_of_a_lost_handler_end() raises:
@@ -64,6 +70,32 @@ def test_handshake_that_completes_while_the_server_stops_is_refused() raises:
     peer.close()
     server.stop()
     assert_equal(server.remains(), "")
+
+
+def test_stop_follows_the_frame_in_progress() raises:
+    var server = TestServer(
+        WebSocket(_send_long), config=ServerConfig(log=LogSink.nowhere())
+    )
+    var peer = open_socket(server)
+    send_frame(peer, 0x81, "go")
+    server.settle()
+    server.begin_stop()
+    # Longer than the wait for the Close of the peer, which begins with its own.
+    server.advance(6_000)
+    assert_equal(received(server, peer), "82:1000000 88:2 (1001)")
+    server.advance(3_000)
+    assert_false(peer.has_ended())
+    send_close(peer, 1001)
+    server.settle()
+    assert_true(peer.has_ended())
+    server.stop()
+    assert_equal(server.remains(), "")
+
+
+def _send_long(ws: WsConnection) raises:
+    _ = ws.recv_message()
+    var content = List[UInt8](length=1_000_000, fill=1)
+    ws.send_binary(Span(content))
 
 
 def _subscribe_and_ignore_all(ws: WsConnection) raises:

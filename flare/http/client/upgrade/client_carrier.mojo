@@ -14,6 +14,8 @@ from flare.http.exchange import (
     OVER,
     OutputRoom,
     UpgradedFunctions,
+    aborts_nothing,
+    never_held_back,
     takes_no_file,
 )
 from flare.http.stream_address import StreamAddr
@@ -54,6 +56,8 @@ def carrier_functions() -> CarrierFunctions:
             _await_room,
             _unsent_octets,
             _announce_output,
+            never_held_back,
+            aborts_nothing,
         ),
     )
 

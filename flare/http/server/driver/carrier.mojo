@@ -89,6 +89,8 @@ def exchange_functions() -> ExchangeFunctions:
                 _await_upgraded_room,
                 _unsent_octets,
                 _announce_output,
+                _is_held_back,
+                _abort,
             ),
         ),
         _on_finished,
@@ -264,6 +266,15 @@ def _announce_output(exchange: Erased):
     note_due(connection_of(_of(exchange)))
 
 
+def _is_held_back(exchange: Erased) -> Bool:
+    ref window = connection_of(_of(exchange))[].window
+    return window.is_paused or window.is_starved
+
+
+def _abort(exchange: Erased):
+    Connection(connection_of(_of(exchange))).abort()
+
+
 def _await_octets(exchange: Erased, more_than: Int) raises -> MutOctets:
     var x = _of(exchange)
     var c = connection_of(x)
@@ -301,6 +312,9 @@ def _consume_octets(exchange: Erased, count: Int) raises:
         raise Error(NOT_RECEIVED)
     consume(c, worker_of(c)[].reactor.buffers(), count)
     c[].share.moved_octets += count
+    if len(window(c)) > 0:
+        # The function may read no more in this turn, and its protocol looks.
+        note_due(c)
     if c[].window.is_paused and c[].stage == Stage.OPEN:
         adjust_receive(c, receive_wish(c))
 
