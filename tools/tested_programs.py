@@ -10,6 +10,7 @@ import fcntl
 import functools
 import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 from combined_build import link, write_sources
@@ -54,12 +55,24 @@ def build(source: Path) -> Path:
     """Builds a program unless it is newer than its sources; gives its path.
 
     Raises RuntimeError with what the compiler says."""
-    FOLDER.mkdir(parents=True, exist_ok=True)
     program = FOLDER / source.stem
+    return _once(program, _stamp(), lambda: _compile(source, program))
+
+
+def build_by(script: Path, program: Path) -> Path:
+    """Lets a script build a program, on the same conditions; the sources of its
+    own lie beside the script."""
+    return _once(
+        program, _stamp(script.parent), lambda: _succeed([script])
+    )
+
+
+def _once(program: Path, stamp: str, make: Callable[[], None]) -> Path:
+    program.parent.mkdir(parents=True, exist_ok=True)
     with open(f"{program}.lock", "w") as lock:
         # Test files run at the same time; the first one builds for all.
         fcntl.flock(lock, fcntl.LOCK_EX)
-        stamp, stamp_file = _stamp(), Path(f"{program}.stamp")
+        stamp_file = Path(f"{program}.stamp")
         if (
             program.exists()
             and stamp_file.exists()
@@ -68,7 +81,7 @@ def build(source: Path) -> Path:
             return program
         # What was built together must not be written over.
         program.unlink(missing_ok=True)
-        _compile(source, program)
+        make()
         stamp_file.write_text(stamp)
     return program
 
@@ -93,8 +106,12 @@ def build_together() -> str:
 
 def _compile(source: Path, program: Path) -> None:
     options = include_options(ROOT) if source == WHOLE else program_options()
+    _succeed([MOJO, "build", *options, "-o", program, source])
+
+
+def _succeed(command: list[str | Path]) -> None:
     finished = subprocess.run(
-        [MOJO, "build", *options, "-o", program, source],
+        command,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         timeout=BUILD_SECONDS_MAX,
@@ -104,11 +121,12 @@ def _compile(source: Path, program: Path) -> None:
 
 
 @functools.lru_cache
-def _stamp() -> str:
+def _stamp(*folders: Path) -> str:
     sources = [
         *PROGRAMS.glob("*.mojo"),
         *TOGETHER,
         *(ROOT / "flare").rglob("*.mojo"),
+        *(path for folder in folders for path in folder.glob("*.mojo")),
     ]
     newest = max(path.stat().st_mtime_ns for path in sources)
     return f"{newest} {len(sources)}"

@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import io
+import os
 import tempfile
 import time
 import unittest
@@ -11,6 +12,7 @@ from pathlib import Path
 from unittest import mock
 
 import run_tests
+import tested_programs
 from run_tests import Item, Runner
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -270,6 +272,21 @@ class RunnerTest(unittest.TestCase):
                         runner.compile, "tests", source, self.root / "x", False
                     )
         self.assertEqual((len(most), max(most)), (5, 2))
+
+    def test_a_script_builds_a_program_once_for_all_test_files(self):
+        script = self.root / "build"
+        program = self.root / "server"
+        script.write_text(
+            f"#!/bin/sh\nset -C\necho >{program}\nsleep 0.2\nchmod +x {program}\n"
+        )
+        script.chmod(0o755)
+
+        def build(_):
+            built = tested_programs.build_by(script, program)
+            return os.access(built, os.X_OK)
+
+        with ThreadPoolExecutor(4) as pool:
+            self.assertEqual(list(pool.map(build, range(4))), [True] * 4)
 
     def test_what_passed_is_not_printed_with_a_failure(self):
         outcome = self.suite(FAILING)

@@ -5,7 +5,6 @@ import hashlib
 import os
 import re
 import ssl
-import subprocess
 import sys
 import tempfile
 import unittest
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import brotli
 
+import tested_programs
 from loopback.client import Client
 from loopback.secure_socket import SecureSocket
 from loopback.subject import BACKENDS, ROOT, Subject
@@ -25,7 +25,6 @@ from benchmark.driver.arena import (  # noqa: E402
     write_files,
 )
 
-BUILD_SECONDS_MAX = 600
 # A project may have the benchmark's own files beside it.
 SHARED = next(
     (
@@ -40,12 +39,10 @@ SHARED = next(
 @functools.lru_cache
 def build():
     """Builds the server as its users do; gives its path."""
-    subprocess.run(
-        [ROOT / "benchmark" / "arena" / "build"],
-        check=True,
-        timeout=BUILD_SECONDS_MAX,
+    return tested_programs.build_by(
+        ROOT / "benchmark" / "arena" / "build",
+        ROOT / "build" / "benchmark" / "arena" / "server",
     )
-    return ROOT / "build" / "benchmark" / "arena" / "server"
 
 
 @functools.lru_cache
