@@ -266,7 +266,8 @@ struct TestWebSocket(ImplicitlyCopyable):
 
     def advance(self, duration_ms: Int):
         """Advances the clock, and runs the server's due work. Meanwhile the
-        client receives no octet, and answers no ping.
+        client receives no octet, and answers no ping: after a minute, the server
+        gives it up.
 
         Args:
             duration_ms: The time.
