@@ -1,8 +1,8 @@
 """Serves WebSockets to hostile clients (tests/python/test_ws_*.py).
 
 Options: `--backend B`, `--workers N`, `--supervise`, `--short` (small limits of
-time), `--upstream URL` (a server to which it forwards instead). The port is
-printed.
+time), `--no-pings`, `--tls FOLDER` (tests/tls/make_certificates.sh),
+`--upstream URL` (a server to which it forwards instead). The port is printed.
 """
 
 from std.sys import argv
@@ -21,8 +21,10 @@ from flare.http import (
     ok,
 )
 from flare.http.server.records.statistics import WorkerStatistics
+from flare.net import SocketAddr
 from flare.runtime import BackendKind, blocking, sleep
 from flare.sys.process import process_id
+from flare.tls import TlsIdentity, TlsServerConfig
 from flare.ws import (
     WebSocket,
     WsCompression,
@@ -51,6 +53,19 @@ def wait(ws: WsConnection) raises:
     sleep(60_000)
 
 
+def write(ws: WsConnection) raises:
+    """Pauses in a message."""
+    with ws.message_writer(is_text=True) as writer:
+        writer.write_all("waiting".as_bytes())
+        sleep(60_000)
+
+
+def ask(ws: WsConnection) raises:
+    """Awaits a pong, which no peer here sends."""
+    ws.send_text("waiting")
+    _ = ws.ping()
+
+
 def flood(ws: WsConnection) raises:
     """Writes a long message, which no peer here reads."""
     ws.send_binary(Span(List[UInt8](length=16 << 20, fill=7)))
@@ -65,6 +80,9 @@ def take_part(req: Request, ws: WsConnection) raises:
             ws.send_text("joined")
         elif text.startswith("latest "):
             ws.subscribe(text.removeprefix("latest "), WsOverflow.LATEST)
+            ws.send_text("joined")
+        elif text.startswith("skip "):
+            ws.subscribe(text.removeprefix("skip "), WsOverflow.SKIP)
             ws.send_text("joined")
         elif text == "thread":
             var sender = ws.sender()
@@ -181,20 +199,40 @@ def main() raises:
             close_timeout_ms=500,
             message_timeout_ms=500,
         )
-    var upstream = String()
-    for i in range(1, len(argv()) - 1):
-        if argv()[i] == "--upstream":
-            upstream = String(argv()[i + 1])
-    var listeners = Listener.from_systemd()
-    if len(listeners) == 0:
-        listeners.append(Listener.bind("127.0.0.1:0"))
-    var server = HttpServer.with_listeners(listeners^, config^)
+    if _has("--no-pings"):
+        sockets.limits.ping_interval_ms = Int.MAX
+        sockets.limits.pong_timeout_ms = 60_000
+    var upstream = _setting("--upstream")
+    var server = _bind(_setting("--tls"), config^)
     print(server.local_address().port, flush=True)
     server.serve(
-        _routes(server.handle(), sockets, upstream),
+        _routes(server.handle(), sockets, upstream.or_else(String())),
         num_workers=workers,
         supervise=_has("--supervise"),
     )
+
+
+def _bind(
+    folder: Optional[String], var config: ServerConfig
+) raises -> HttpServer:
+    if folder:
+        var identity = TlsIdentity.files(
+            folder.value() + "/server.pem", folder.value() + "/server.key"
+        )
+        return HttpServer.bind_tls(
+            SocketAddr.localhost(0), TlsServerConfig(identity^), config=config^
+        )
+    var listeners = Listener.from_systemd()
+    if len(listeners) == 0:
+        listeners.append(Listener.bind("127.0.0.1:0"))
+    return HttpServer.with_listeners(listeners^, config^)
+
+
+def _setting(option: StringSlice) -> Optional[String]:
+    for i in range(1, len(argv()) - 1):
+        if argv()[i] == option:
+            return String(argv()[i + 1])
+    return None
 
 
 def _has(option: StringSlice) -> Bool:
@@ -224,6 +262,8 @@ def _routes(
     router.get("/who", who)
     router.get("/echo", WebSocket(echo, sockets.copy()))
     router.get("/wait", WebSocket(wait, sockets.copy()))
+    router.get("/write", WebSocket(write, sockets.copy()))
+    router.get("/ask", WebSocket(ask, sockets.copy()))
     router.get("/flood", WebSocket(flood, sockets.copy()))
     router.get("/topics", WebSocket(take_part, sockets.copy()))
     var compressed = sockets.copy()

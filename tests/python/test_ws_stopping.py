@@ -10,7 +10,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from loopback.client import Client  # noqa: E402
 from loopback.subject import (  # noqa: E402
     Subject,
     build,
@@ -19,6 +18,7 @@ from loopback.subject import (  # noqa: E402
 from loopback.ws_client import (  # noqa: E402
     BINARY,
     CLOSE,
+    PING,
     SOURCE,
     TEXT,
     WsClient,
@@ -40,13 +40,15 @@ def setUpModule():
 
 
 class Case:
-    def start(self, *options):
-        subject = Subject(self.backend, *options, source=SOURCE)
+    def start(self, *options, **more):
+        subject = Subject(self.backend, *options, source=SOURCE, **more)
         self.addCleanup(subject.stop)
         return subject
 
     def open(self, subject, path="/echo", *lines, **options):
-        client = WsClient(subject.port, path, *lines, **options)
+        client = WsClient(
+            subject.port, path, *lines, secure=subject.secure, **options
+        )
         self.addCleanup(client.close)
         return client
 
@@ -71,14 +73,16 @@ class Case:
 
 class Mixed(Case):
     def test_each_of_a_thousand_gets_its_last_message_and_1001(self):
-        for workers in ("1", "2"):
-            with self.subTest(workers=workers):
-                self.stop_all(workers)
+        for workers, secure in (("1", False), ("2", False), ("2", True)):
+            with self.subTest(workers=workers, secure=secure):
+                self.stop_all(workers, secure)
 
-    def stop_all(self, workers):
-        subject = self.start("--short", "--workers", workers)
+    def stop_all(self, workers, secure):
+        subject = self.start(
+            "--short", "--no-pings", "--workers", workers, secure=secure
+        )
         groups = {
-            "idle": [self.open(subject) for _ in range(400)],
+            "idle": [self.open(subject) for _ in range(280)],
             "in a message": [self.open(subject) for _ in range(100)],
             "in a frame": [self.open(subject) for _ in range(100)],
             "unread": [
@@ -91,21 +95,39 @@ class Mixed(Case):
                 for _ in range(100)
             ],
             "subscribed": [self.open(subject, "/topics") for _ in range(100)],
+            "writing": [self.open(subject, "/write") for _ in range(50)],
+            "asking": [self.open(subject, "/ask") for _ in range(50)],
+            "slow": [
+                self.open(subject, "/topics", receive_octets=4096)
+                for _ in range(20)
+            ],
         }
-        half = [Client(subject.port) for _ in range(50)]
+        half = [subject.connect() for _ in range(50)]
         for client in half:
             self.addCleanup(client.close)
         for client in groups["waiting"]:
             client.expect(TEXT, b"waiting")
+        for client in groups["asking"]:
+            client.expect(TEXT, b"waiting")
+            self.assertEqual(client.frame()[0], PING)
+        for client in groups["writing"]:
+            client.expect(0x01, b"waiting")
         for client in groups["compressed"]:
             client.send_frame(TEXT, b"hello")
             client.expect(TEXT, b"hello")
         for client in groups["subscribed"]:
             client.send_frame(TEXT, b"join room")
             client.frame()
-        with subject.connect() as client:
-            client.send(b"GET /publish/loop/room/1/5 HTTP/1.1\r\nHost: a\r\n\r\n")
-            client.answer()
+        for i, client in enumerate(groups["slow"]):
+            client.send_frame(TEXT, (b"latest news", b"skip news")[i % 2])
+            client.frame()
+        # What the slow ones do not read waits for them.
+        for path in (b"room/1/5", b"news/100/20000"):
+            with subject.connect() as client:
+                client.send(
+                    b"GET /publish/loop/%s HTTP/1.1\r\nHost: a\r\n\r\n" % path
+                )
+                client.answer()
         for client in half:
             client.send(handshake()[:-20])
         for client in groups["unread"]:
@@ -123,11 +145,16 @@ class Mixed(Case):
         subject.await_statistics(sockets=950)
         began = time.monotonic()
         subject.process.terminate()
+        # Half a second after its Close, a socket ends.
+        for client in groups["slow"]:
+            code, octets = client.until_close()
+            self.assertEqual((code, octets % 20000), (1001, 0))
+            client.close()
         for client in groups["unread"]:
             self.expect_going_away(client, len(LONG))
         for name, clients in groups.items():
             for client in clients:
-                if name not in ("unread", "closing"):
+                if name not in ("unread", "closing", "slow"):
                     self.expect_going_away(
                         client, 5 if name == "subscribed" else 0
                     )
