@@ -50,9 +50,15 @@ class Connection:
             return None
         return self._socket.cipher()[0]
 
-    def send(self, method: str, path: str, content: bytes = b"") -> None:
+    def send(
+        self,
+        method: str,
+        path: str,
+        content: bytes = b"",
+        fields: tuple[str, ...] = (),
+    ) -> None:
         """Sends a request."""
-        lines = [f"{method} {path} HTTP/1.1", "Host: localhost"]
+        lines = [f"{method} {path} HTTP/1.1", "Host: localhost", *fields]
         if method != "GET":
             lines.append(f"Content-Length: {len(content)}")
         self._socket.sendall("\r\n".join([*lines, "", ""]).encode() + content)
@@ -75,6 +81,8 @@ class Connection:
         return Answer(status_line, answer.fields, self._content(answer))
 
     def _content(self, head: Answer) -> bytes:
+        if head.status_line.startswith("HTTP/1.1 304 "):
+            return b""
         lengths = head.values("content-length")
         codings = [v.lower() for v in head.values("transfer-encoding")]
         if codings == ["chunked"] and not lengths:

@@ -77,6 +77,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--disturbed", action="store_true",
                         help="count rounds in which the server waited for"
                         " its core; nothing is claimed then")
+    parser.add_argument("--congestion", nargs="+", metavar="NAME",
+                        default=(),
+                        help="the first one of these that the kernel permits")
     parser.add_argument("--may-halt", action="store_true",
                         help="latencies on cores that halt when they are idle,"
                         " as in all other measures")
@@ -142,7 +145,9 @@ def main(arguments: list[str]) -> int:
     )
     # Only what measures: building before and drawing after it may install
     # something from the real network.
-    with own_network() as has_own_network:
+    with own_network(
+        congestion_controls=tuple(given.congestion)
+    ) as has_own_network:
         command = ["benchmark/bench", *arguments]
         described = _describe(given, command, has_own_network)
         results = _measure(given, session, targets, missing, described)

@@ -166,6 +166,8 @@ def _wrk(workload: Workload, asking: Asking) -> list[str]:
     if asking.is_halted:
         command += ["--timeout", f"{asking.seconds:.0f}s"]
     behind = []
+    for field in workload.fields:
+        command += ["-H", field]
     if workload.depth > 1:
         command += ["-s", str(SCRIPTS / "pipelined.lua")]
     elif workload.profile:

@@ -13,20 +13,21 @@ from dataclasses import dataclass
 from . import arena, websocket
 from .answers import Answer, BadAnswer, Connection
 from .generators import SUITE
-from .products import Pool, file_content
+from .products import SIBLING_OCTETS, Pool, file_content
 from .workloads import Workload
 
 FREE_FIELDS = {"date", "server", "connection", "keep-alive"}
 # Servers of files differ in what else they say of one.
 FREE_FIELDS_OF_FILES = {
     "accept-ranges", "cache-control", "etag", "last-modified",
-    "x-content-type-options",
+    "vary", "x-content-type-options",
 }  # fmt: skip
 TEXT = "text/plain"
 JSON = "application/json"
 OCTET_STREAM = "application/octet-stream"
 HELLO = b"Hello, World!"
 SIMPLE = b'{"message":"hi"}'
+_STATUS_LINES = {200: "200 ok", 304: "304 not modified"}
 # How many answers on one connection show that the order is kept.
 _ANSWERS = 3
 
@@ -42,6 +43,8 @@ class Expected:
     contents: tuple[bytes, ...]
     is_cycle: bool = False
     may_be_chunked: bool = False
+    status: int = 200
+    coding: str = ""
     free_fields: frozenset[str] = frozenset()
 
 
@@ -62,9 +65,20 @@ def expected_of(workload: Workload, pool: Pool) -> Expected:
         )
     if route == "files":
         octets = int(workload.path.rsplit("/", 1)[1].split(".")[0])
+        if workload.status == 304:
+            return Expected(
+                "",
+                (b"",) * _ANSWERS,
+                status=304,
+                free_fields=frozenset({"content-type", *FREE_FIELDS_OF_FILES}),
+            )
+        coding = ""
+        if workload.fields:
+            coding, octets = "br", SIBLING_OCTETS[octets]
         return Expected(
             OCTET_STREAM,
             (file_content(octets),) * _ANSWERS,
+            coding=coding,
             free_fields=frozenset(FREE_FIELDS_OF_FILES),
         )
     if route == "read":
@@ -79,7 +93,7 @@ def expected_of(workload: Workload, pool: Pool) -> Expected:
 def head_problem(answer: Answer, expected: Expected) -> str | None:
     """Says what is wrong with the head of an answer."""
     version, _, rest = answer.status_line.partition(" ")
-    if version != "HTTP/1.1" or rest.lower() != "200 ok":
+    if version != "HTTP/1.1" or rest.lower() != _STATUS_LINES[expected.status]:
         return f"the status line is {answer.status_line!r}"
     length = ("content-length", str(len(answer.content)))
     framings = [length]
@@ -90,10 +104,12 @@ def head_problem(answer: Answer, expected: Expected) -> str | None:
         for name, value in answer.fields
         if name.lower() not in FREE_FIELDS | expected.free_fields
     )
-    wanted = [
-        sorted([("content-type", expected.content_type), framing])
-        for framing in framings
-    ]
+    fixed = [("content-type", expected.content_type)]
+    if expected.coding:
+        fixed.append(("content-encoding", expected.coding))
+    wanted = [sorted([*fixed, framing]) for framing in framings]
+    if expected.status == 304:
+        wanted = [[]]
     if found not in wanted:
         return f"the head has {found}, not {wanted[0]}"
     return None
@@ -141,7 +157,12 @@ def gate(port: int, workload: Workload, pool: Pool) -> str | None:
             answers = []
             while len(answers) < _ANSWERS:
                 for _ in range(ahead):
-                    connection.send(workload.method, workload.path, content)
+                    connection.send(
+                        workload.method,
+                        workload.path,
+                        content,
+                        workload.fields,
+                    )
                 answers += [connection.answer() for _ in range(ahead)]
     except (BadAnswer, OSError) as error:
         return str(error)

@@ -50,11 +50,12 @@ def unshare_network() -> None:
 @contextmanager
 def own_network(
     unshare: Callable[[], None] = unshare_network,
+    congestion_controls: tuple[str, ...] = (),
 ) -> Iterator[bool]:
     """Keeps the calling thread, and what it starts, in a network namespace of
-    its own while a `with` block runs; gives whether it could. Where it may
-    not, nothing changes."""
-    outside = _enter(unshare)
+    its own while a `with` block runs, with the first congestion control that
+    it may use; gives whether it could. Where it may not, nothing changes."""
+    outside = _enter(unshare, congestion_controls or CONGESTION_CONTROLS)
     try:
         yield outside is not None
     finally:
@@ -68,7 +69,9 @@ def congestion_control() -> str:
     return _setting(_CONGESTION) or ""
 
 
-def _enter(unshare: Callable[[], None]) -> int | None:
+def _enter(
+    unshare: Callable[[], None], congestion_controls: tuple[str, ...]
+) -> int | None:
     """Gives a descriptor of the namespace that was left; none if it was not."""
     try:
         outside = os.open(NAMESPACE, os.O_RDONLY | os.O_CLOEXEC)
@@ -82,7 +85,7 @@ def _enter(unshare: Callable[[], None]) -> int | None:
         return None
     try:
         _raise_loopback()
-        _adjust(kept)
+        _adjust(kept, congestion_controls)
     except OSError:
         _return_to(outside)
         return None
@@ -109,14 +112,16 @@ def _raise_loopback() -> None:
         fcntl.ioctl(any_socket, _SIOCSIFFLAGS, raised)
 
 
-def _adjust(kept: dict[str, str | None]) -> None:
+def _adjust(
+    kept: dict[str, str | None], congestion_controls: tuple[str, ...]
+) -> None:
     for name, value in kept.items():
         inside = _setting(name)
         # What cannot be read in here holds for the whole machine.
         if None not in (value, inside) and value != inside:
             (_SETTINGS / name).write_text(value)
     available = (_setting(_AVAILABLE) or "").split()
-    for name in CONGESTION_CONTROLS:
+    for name in congestion_controls:
         if name in available and _set_congestion(name):
             return
 

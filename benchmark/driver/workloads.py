@@ -47,8 +47,10 @@ PEERS = (
 # Those whose programs serve WebSockets.
 WEBSOCKET_PEERS = ("net_http", "fasthttp", "hyper", "actix_web", "ntex")
 # Those whose programs serve files, nginx with its cache of open files.
-FILE_PEERS = ("nginx", "net_http")
-TARGETS = (*LIMITS, *FLARE, *PEERS)
+FILE_PEERS = ("nginx", "net_http", "fasthttp", "actix_web", "h2o")
+# They serve nothing else here.
+FILE_SERVERS = ("nginx_reopening", "h2o")
+TARGETS = (*LIMITS, *FLARE, *PEERS, *FILE_SERVERS)
 # flare as another checkout builds it.
 BEFORE = ("before_io_uring", "before_epoll")
 OURS = (*FLARE, *BEFORE)
@@ -60,6 +62,8 @@ BEST_PEER = "the best peer"
 # Stands for no target: the bound is the figure itself.
 ABSOLUTE = ""
 
+# When all files were last modified.
+FILE_DATE = "Thu, 01 Jan 2026 00:00:00 GMT"
 _KIB = 1024
 _MIB = 1024 * _KIB
 _SIZES = (
@@ -105,6 +109,9 @@ class Workload:
     depth: int = 1
     close_percent: int = 0
     requests_per_connection: int | None = None
+    # Lines of the request's head.
+    fields: tuple[str, ...] = ()
+    status: int = 200
     # A profile of the arena, whose servers are programs of their own.
     profile: str = ""
     # Inside of TLS; only targets that serve HTTPS here are asked.
@@ -365,6 +372,22 @@ def _files() -> tuple[Workload, ...]:
         workload(20_000, 0.75),
         workload(100_000, 0.6, connections=16),
         workload(1_000_000, 1.0, connections=16),
+        Workload(
+            "files_304",
+            "files",
+            "a file that the client has",
+            "/files/20000.bin",
+            fields=(f"If-Modified-Since: {FILE_DATE}",),
+            status=304,
+            claims=ahead_of(FLARE, FILE_PEERS),
+        ),
+        Workload(
+            "files_br",
+            "files",
+            "the compressed sibling of a file: 20,000 octets of 60,000",
+            "/files/60000.bin",
+            fields=("Accept-Encoding: gzip, deflate, br, zstd",),
+        ),
     )
 
 
@@ -394,6 +417,11 @@ def _https() -> tuple[Workload, ...]:
             "a full handshake per request",
             "/plaintext",
             close_percent=100,
+        ),
+        workload(
+            "file",
+            "a file of 20000 octets inside of TLS",
+            "/files/20000.bin",
         ),
         workload(
             "resumed",

@@ -128,7 +128,7 @@ def main() raises:
     router.get("/ws", WebSocket(echo))
     var files = dirname(option("--products", "")) + "/files"
     if exists(files):
-        router.get("/files/*path", StaticFiles(files))
+        router.get("/files/*path", StaticFiles(files, precompressed=True))
     var config = ServerConfig(
         backend=backend(option("--backend", "io_uring")),
         max_keepalive_requests=REQUESTS_PER_CONNECTION_MAX,

@@ -21,10 +21,11 @@ ANSWER = (
     "HTTP/1.1 200 OK\r\nServer: s\r\nDate: d\r\n"
     "Content-Type: text/plain\r\nContent-Length: 13\r\n\r\nHello, World!"
 )
-PLAINTEXT, PIPELINED, UPLOAD, DOWNLOAD, READ, LIST, COMPUTE, SECURE = (
+(PLAINTEXT, PIPELINED, UPLOAD, DOWNLOAD, READ, LIST, COMPUTE, SECURE,
+ KNOWN_FILE, COMPRESSED_FILE) = (
     next(w for w in WORKLOADS if w.name == name)
     for name in ("plaintext", "pipelined", "upload_4k", "download_4k", "read",
-                 "list", "compute", "https_plaintext")
+                 "list", "compute", "https_plaintext", "files_304", "files_br")
 )
 
 
@@ -91,6 +92,21 @@ def verdict(workload, *answers, context=None):
 class Gate(unittest.TestCase):
     def test_the_right_answer_passes(self):
         self.assertIsNone(verdict(PLAINTEXT, *[ANSWER] * 3))
+
+    def test_a_file_that_the_client_has_is_304_without_content(self):
+        right = "HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\n\r\n"
+        self.assertIsNone(verdict(KNOWN_FILE, *[right] * 3))
+        self.assertIn("200 OK", verdict(KNOWN_FILE, *[ANSWER] * 3))
+
+    def test_a_compressed_file_is_the_sibling(self):
+        head = (
+            "HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\n"
+            "Content-Encoding: br\r\nContent-Length: 20000\r\n\r\n"
+        )
+        right = head + "x" * 20_000
+        self.assertIsNone(verdict(COMPRESSED_FILE, *[right] * 3))
+        plain = right.replace("Content-Encoding: br\r\n", "")
+        self.assertIn("the head has", verdict(COMPRESSED_FILE, *[plain] * 3))
 
     def test_answers_to_pipelined_requests_pass(self):
         self.assertIsNone(verdict(PIPELINED, *[ANSWER] * 3))

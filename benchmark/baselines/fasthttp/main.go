@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -20,6 +21,11 @@ func main() {
 	pool := catalogue.Load(options.Products)
 	hello := []byte("Hello, World!")
 	message := []byte(`{"message":"hi"}`)
+
+	files := (&fasthttp.FS{
+		Root:            filepath.Dir(options.Products),
+		AcceptByteRange: true,
+	}).NewRequestHandler()
 
 	handler := func(ctx *fasthttp.RequestCtx) {
 		switch path := string(ctx.Path()); path {
@@ -41,6 +47,10 @@ func main() {
 		case "/upload":
 			upload(ctx)
 		default:
+			if strings.HasPrefix(path, "/files/") {
+				files(ctx)
+				return
+			}
 			download(ctx, path)
 		}
 	}

@@ -1,8 +1,10 @@
 //! actix-web, which starts its workers itself.
 
 use std::convert::Infallible;
+use std::path::Path;
 use std::time::Duration;
 
+use actix_files::Files;
 use actix_web::body::SizedStream;
 use actix_web::http::header::ContentType;
 use actix_web::rt::time::sleep;
@@ -95,6 +97,7 @@ async fn echo(
 async fn main() -> std::io::Result<()> {
     let options = Options::from_arguments();
     let catalogue = Catalogue::load(&options.products);
+    let files = Path::new(&options.products).with_file_name("files");
     HttpServer::new(move || {
         App::new()
             .app_data(Data::new(Turn::new(catalogue)))
@@ -107,6 +110,10 @@ async fn main() -> std::io::Result<()> {
             .service(upload)
             .service(download)
             .service(echo)
+            .service(
+                Files::new("/files", files.clone())
+                    .disable_content_disposition(),
+            )
     })
     .workers(options.workers)
     .backlog(4096)
