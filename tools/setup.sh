@@ -146,6 +146,7 @@ command -v perf >/dev/null 2>&1 || missing="$missing $profiler"
 [ -z "$missing" ] || install_packages $missing
 install_apart scanner
 install_apart sockets
+install_apart ffmpeg
 # Without one, its tests are skipped and say so; the next call tries again.
 is_complete=yes
 sh tools/setup_node.sh || is_complete=no

@@ -152,9 +152,10 @@ def _keep_behind(reactor: Reactor, count: Int):
 
 def _fire_timers(reactor: Reactor, now_ns: Int):
     var timers = reactor.state[].timers
-    var now_ms = reactor.state[].now_ms
+    # Handlers may have computed since, and read the clock again. The events of
+    # that time are not collected, so no wait ends before the next turn.
+    var now_ms = now_ns // NS_PER_MS
     timers.advance(now_ms)
-    # Negative if the clock was read again since.
     var part_ns = now_ns - now_ms * NS_PER_MS
     _fire_held(reactor, part_ns)
     while True:

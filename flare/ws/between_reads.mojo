@@ -19,6 +19,7 @@ from .sending import (
 from .socket_state import (
     Socket,
     WsSocketState,
+    end_watch,
     lose,
     machine_of,
     note_life,
@@ -72,11 +73,37 @@ def answer_control_frames(s: Socket):
         s: The state; no fiber receives.
     """
     try:
+        if machine_of(s).has_sent_close():
+            _drop_until_close(s)
+            return
         while _answer_control_frame(s):
             pass
     except:
         # The fiber that receives next meets the same error.
         return
+
+
+def _drop_until_close(s: Socket) raises:
+    """Drops the octets before the answer to the Close of this endpoint."""
+    var machine = machine_of(s)
+    while not machine.has_received_close() and not machine.has_failed():
+        var octets = s[].stream.unsafe_received()
+        var event: WsEvent
+        try:
+            event = machine.next_event(octets)
+        except:
+            # It sends no Close any more.
+            machine.stop_receiving()
+            return
+        if event.kind == WsEvent.CLOSE:
+            note_peer_close(
+                s,
+                event.close_code,
+                octets.unsafe_subspan(offset=event.start, length=event.length),
+            )
+        s[].stream.consume_octets(event.consumed)
+        if event.kind == WsEvent.NEED_OCTETS:
+            return
 
 
 def _answer_control_frame(s: Socket) raises -> Bool:
@@ -107,6 +134,7 @@ def _answer_control_frame(s: Socket) raises -> Bool:
         s[].receiving.violation = e
         write_close(s[].stream, e.close_code(), "")
         return False
+    note_life(s)
     var payload = octets.unsafe_subspan(offset=event.start, length=event.length)
     if not machine.is_receiving_message():
         note_unit_end(s)
@@ -130,6 +158,7 @@ def _on_room(state: Erased):
         send_held(s)
     if s[].receiving.is_held_back:
         answer_control_frames(s)
+        s[].receiving.unread_octets = _unread_octets(s)
 
 
 def _on_stop(state: Erased):
@@ -148,7 +177,7 @@ def _on_lost(state: Erased):
     # The stack of the function refers to the state, so the memory stays. But
     # no message may be posted to the loop any more, which soon ends.
     var s = state.unsafe_bitcast[WsSocketState]()
-    s[].watch.end()
+    end_watch(s)
     lose(s)
     s[].sending.wake_all()
     s[].closing.wake_all()

@@ -40,8 +40,8 @@ from .subscriber import (
 struct WsConnection(TrivialRegisterPassable):
     """A handle to an open WebSocket.
 
-    One fiber receives; any fiber of the same worker sends. Pings are answered,
-    and sent, while a fiber receives. At the end of the connection, every call
+    One fiber receives; any fiber of the same worker sends. Pings are answered.
+    A silent peer gets one, and is given up if it stays silent. At the end of the connection, every call
     raises `ws.closed`, whose code tells why (`WsError.of`). A handler that ends
     with this error has ended normally.
 
@@ -277,6 +277,7 @@ struct WsConnection(TrivialRegisterPassable):
             return
         try:
             write_close(self._stream, code, reason)
+            socket_of(self._stream)[].closing.is_known = True
         except e:
             var error = WsError.of(e)
             if error and error.value().is_closed():

@@ -104,9 +104,7 @@ struct HubWorkerState(Movable):
     var topics: Dict[String, PointerTo[Topic]]
     """The topics that have subscribers here."""
     var queue: List[Publication]
-    """The messages being delivered."""
-    var at: Int
-    """The first of them that is not delivered."""
+    """The messages that are not delivered yet, the first one at the end."""
     var topic: Optional[PointerTo[Topic]]
     """Its topic, once its delivery has begun."""
     var next: Int
@@ -133,7 +131,6 @@ struct HubWorkerState(Movable):
         self.inbox = HubInbox()
         self.topics = Dict[String, PointerTo[Topic]]()
         self.queue = List[Publication]()
-        self.at = 0
         self.topic = None
         self.next = 0
         self.end = 0
@@ -216,7 +213,7 @@ struct HubWorker(TrivialRegisterPassable):
                 # If all have left, the loop may be about to end.
                 if not subscription[].has_left:
                     left -= 1
-                    s.offer(subscription, s.queue[s.at])
+                    s.offer(subscription, s.queue[len(s.queue) - 1])
             if s.next == s.end:
                 self._finish(topic)
         return False
@@ -228,9 +225,7 @@ struct HubWorker(TrivialRegisterPassable):
     def _begin(self, lock: Lock) -> Bool:
         """Begins the delivery of the next message, if there is one."""
         ref s = self.state[]
-        if s.at == len(s.queue):
-            s.queue.clear()
-            s.at = 0
+        if len(s.queue) == 0:
             lock.acquire()
             swap(s.queue, s.inbox.messages)
             s.inbox.octets = 0
@@ -239,9 +234,10 @@ struct HubWorker(TrivialRegisterPassable):
             lock.release()
             if len(s.queue) == 0:
                 return False
-        s.topic = s.topics.get(String(s.queue[s.at].topic()))
+            s.queue.reverse()
+        s.topic = s.topics.get(String(s.queue[len(s.queue) - 1].topic()))
         if not s.topic:
-            s.at += 1
+            _ = s.queue.pop()
             return True
         s.topic.value()[].is_delivering = True
         s.next = 0
@@ -251,7 +247,7 @@ struct HubWorker(TrivialRegisterPassable):
     def _finish(self, topic: PointerTo[Topic]):
         ref s = self.state[]
         s.topic = None
-        s.at += 1
+        _ = s.queue.pop()
         topic[].is_delivering = False
         if topic[].left == 0:
             return

@@ -185,6 +185,7 @@ def _begin_receiving(
         _await_probe(stream)
     var s = socket_of(stream)
     s[].receiving.is_busy = True
+    s[].receiving.is_held_back = False
     if len(s[].receiving.partial) > 0:
         swap(message[].octets, s[].receiving.partial)
         s[].receiving.partial = Buffer()
@@ -272,6 +273,7 @@ def _check_open(stream: UpgradedStream) raises:
     if s[].closing.code == 0:
         return
     if s[].receiving.violation:
+        s[].closing.is_known = True
         raise _failure(s[].receiving.violation.take())
     raise closed_error(s)
 
@@ -402,7 +404,9 @@ def _inflate(
 @no_inline
 def _refuse(stream: UpgradedStream, error: WsProtocolError) raises -> Error:
     # Sends the Close that answers a violation by the peer.
-    machine_of(socket_of(stream)).stop_receiving()
+    var s = socket_of(stream)
+    machine_of(s).stop_receiving()
+    s[].closing.is_known = True
     write_close(stream, error.close_code(), "")
     return _failure(error)
 
@@ -589,4 +593,5 @@ def _has_deadline_passed() raises -> Bool:
 @no_inline
 def _give_up(stream: UpgradedStream, reason: StaticString, code: UInt16) raises:
     write_close(stream, code, "")
+    socket_of(stream)[].closing.is_known = True
     raise Error(WsError(WsError.TIMEOUT, String(reason), code=code))

@@ -20,6 +20,7 @@ from .held import drop_held, send_held
 from .masks import next_mask
 from .socket_state import (
     Socket,
+    arm_watch,
     closed_error,
     fresh_now_ms,
     lose,
@@ -489,7 +490,7 @@ def encode_close(
     if s[].closing.code == 0:
         s[].closing.code = code
     s[].closing.due_ms = fresh_now_ms() + s[].limits.close_timeout_ms
-    s[].watch.arm(s[].closing.due_ms)
+    arm_watch(s, s[].closing.due_ms)
     # A fiber that receives now waits for the Close only.
     s[].stream.set_read_timeout_ms(s[].limits.close_timeout_ms)
     s[].sending.wake_pinger()

@@ -39,6 +39,8 @@ struct WsClosing(Movable):
     """Whether `recv` has returned the peer's Close."""
     var due_ms: Int
     """When the wait for the peer's Close is over."""
+    var is_known: Bool
+    """Whether the function of the WebSocket has been told."""
     var has_to_say: Bool
     """Whether the server stops, and the Close follows the frame being written.
     """
@@ -52,6 +54,7 @@ struct WsClosing(Movable):
         self.reason = String()
         self.is_reported = False
         self.due_ms = 0
+        self.is_known = False
         self.has_to_say = False
 
     def wake_all(self):
@@ -230,24 +233,6 @@ struct WsWatch(Movable):
         self.timer = TimerEntry(None, TIMER_OF_TASK)
         self.task = TimerTask(Erased(unsafe_from_address=64), _nothing)
 
-    def arm(mut self, deadline_ms: Int):
-        """Sets when to look next.
-
-        Args:
-            deadline_ms: The time on the clock of the loop.
-        """
-        if self.timers:
-            self.timers.unsafe_value().arm(self._entry(), deadline_ms)
-
-    def end(mut self):
-        """Ends the watch."""
-        if self.timers:
-            self.timers.unsafe_value().cancel(self._entry())
-            self.timers = None
-
-    def _entry(mut self) -> PointerTo[TimerEntry]:
-        return Pointer(to=self.timer).unsafe_origin_cast[MutUntrackedOrigin]()
-
 
 def _nothing(owner: Erased):
     pass
@@ -324,6 +309,32 @@ struct WsSocketState(Movable):
 
 comptime Socket = PointerTo[WsSocketState]
 """A pointer to the state of one WebSocket."""
+
+
+def arm_watch(s: Socket, deadline_ms: Int):
+    """Sets when the watch looks next.
+
+    Args:
+        s: The state.
+        deadline_ms: The time on the clock of the loop.
+    """
+    if s[].watch.timers:
+        s[].watch.timers.unsafe_value().arm(_timer_of(s), deadline_ms)
+
+
+def end_watch(s: Socket):
+    """Ends the watch of a WebSocket.
+
+    Args:
+        s: The state.
+    """
+    if s[].watch.timers:
+        s[].watch.timers.unsafe_value().cancel(_timer_of(s))
+        s[].watch.timers = None
+
+
+def _timer_of(s: Socket) -> PointerTo[TimerEntry]:
+    return Pointer(to=s[].watch.timer).unsafe_origin_cast[MutUntrackedOrigin]()
 
 
 @always_inline
@@ -414,6 +425,7 @@ def closed_error(s: Socket) -> Error:
     Returns:
         The error `ws.closed`.
     """
+    s[].closing.is_known = True
     var machine = machine_of(s)
     return Error(
         WsError(

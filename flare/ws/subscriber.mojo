@@ -202,33 +202,36 @@ def _offer(subscription: PointerTo[Subscription], message: Publication):
 
 def _hold(s: Socket, overflow: UInt8, message: Publication) raises:
     ref own = s[].broadcast
+    var place = Optional[Int](None)
+    var change = message.cost()
     if overflow == WsOverflow.LATEST:
         for i in range(len(own.held)):
             if own.held[i].topic() == message.topic():
-                var change = message.cost() - own.held[i].cost()
-                if not _may_hold(s, change):
-                    # Nor is there room for one more.
-                    break
-                own.held_octets += change
-                own.held[i] = message
+                place = i
+                change -= own.held[i].cost()
+    if change > 0:
+        # The latest messages of its topics are more than it may hold.
+        var is_over = own.held_octets + change > s[].limits.held_octets_max
+        if is_over and overflow != WsOverflow.SKIP:
+            write_close(s[].stream, WsCloseCode.TRY_AGAIN_LATER, _REASON)
+            return
+        if is_over or not _hub_has_room(s, own.held_octets + change):
+            if overflow == WsOverflow.CLOSE:
+                write_close(s[].stream, WsCloseCode.TRY_AGAIN_LATER, _REASON)
+            else:
                 _note_skipped(s)
-                return
-    if _may_hold(s, message.cost()):
-        own.held_octets += message.cost()
-        own.held.append(message)
-    elif overflow == WsOverflow.SKIP:
+            return
+    own.held_octets += change
+    if place:
+        own.held[place.value()] = message
         _note_skipped(s)
     else:
-        write_close(s[].stream, WsCloseCode.TRY_AGAIN_LATER, _REASON)
+        own.held.append(message)
 
 
-def _may_hold(s: Socket, octets: Int) -> Bool:
-    ref own = s[].broadcast
-    var held = own.held_octets + octets
-    if held > s[].limits.held_octets_max:
-        return False
+def _hub_has_room(s: Socket, held: Int) -> Bool:
     # Those who hold much give way first: the others did not fill the hub.
-    var alive = own.hub.unsafe_alive_octets()
+    var alive = s[].broadcast.hub.unsafe_alive_octets()
     return alive <= ALIVE_OCTETS_MAX or (
         held <= _FEW_OCTETS and alive <= 2 * ALIVE_OCTETS_MAX
     )

@@ -20,6 +20,7 @@ from .socket_state import (
     WsAgreement,
     WsBroadcast,
     WsSocketState,
+    end_watch,
     machine_of,
     socket_of,
 )
@@ -130,7 +131,7 @@ struct WsTask[F: def(Request, WsConnection) raises -> None](ExchangeTask):
         )
         if stream.is_open():
             stream.unsafe_set_protocol(None)
-        s[].watch.end()
+        end_watch(s)
         # They find that the WebSocket is over.
         s[].sending.wake_all()
         s[].closing.wake_all()

@@ -17,6 +17,7 @@ from .sending import write_close, write_ping
 from .socket_state import (
     Socket,
     WsSocketState,
+    arm_watch,
     lose,
     machine_of,
     note_life,
@@ -40,77 +41,88 @@ def begin_watch(s: Socket):
         .unsafe_origin_cast[MutUntrackedOrigin]()
         .unsafe_bitcast[NoneType]()
     )
-    _continue(s)
+    _look_later(s, now_ms())
 
 
 def _on_time(owner: Erased):
     var s = owner.unsafe_bitcast[WsSocketState]()
+    # A handler may have computed since octets were last collected. That time
+    # does not count as the peer's.
+    var now = s[].watch.timers.value().now_ms()
     try:
-        _look(s)
+        if machine_of(s).has_sent_close():
+            _look_for_close(s, now)
+        elif s[].closing.code == 0:
+            _look(s, now)
     except:
         # The connection was lost: the handler was cancelled, or soon is.
         lose(s)
 
 
-def _continue(s: Socket):
+def _look_later(s: Socket, now: Int, *, left_ms: Int = Int.MAX):
+    """Sets the next look at the end of half an interval, or of a wait that ends
+    before."""
     var interval_ms = s[].limits.ping_interval_ms
     if interval_ms != Int.MAX:
-        s[].watch.arm(now_ms() + silence_ms((interval_ms + 1) // 2, now_ms()))
+        var half_ms = silence_ms((interval_ms + 1) // 2, now)
+        arm_watch(s, now + min(left_ms, half_ms))
 
 
-def _look(s: Socket) raises:
-    if machine_of(s).has_sent_close():
-        _look_at_close(s)
-    elif s[].closing.code != 0:
-        # It was lost.
+def _look(s: Socket, now: Int) raises:
+    if s[].receiving.is_busy:
+        _look_later(s, now)
         return
-    elif s[].receiving.is_busy:
-        _continue(s)
-    elif s[].receiving.silent_since_ms == 0:
-        s[].receiving.silent_since_ms = now_ms()
-        _continue(s)
-    elif s[].receiving.awaits_pong:
-        _look_for_pong(s)
-    else:
-        _look_for_life(s)
-
-
-def _look_at_close(s: Socket) raises:
-    if s[].receiving.is_busy or machine_of(s).has_received_close():
+    if s[].receiving.silent_since_ms == 0:
+        s[].receiving.silent_since_ms = now
+    var silent_ms = now - s[].receiving.silent_since_ms
+    if s[].receiving.awaits_pong:
+        _look_for_pong(s, now, s[].limits.pong_timeout_ms - silent_ms)
         return
-    if now_ms() < s[].closing.due_ms:
-        s[].watch.arm(s[].closing.due_ms)
-        return
-    lose(s)
-    s[].stream.unsafe_abort()
-
-
-def _look_for_life(s: Socket) raises:
-    var interval_ms = s[].limits.ping_interval_ms
-    var left_ms = s[].receiving.silent_since_ms + interval_ms - now_ms()
+    var left_ms = s[].limits.ping_interval_ms - silent_ms
     if left_ms > 0:
-        s[].watch.arm(now_ms() + left_ms)
+        _look_later(s, now, left_ms=left_ms)
         return
     # The time limit of the send ends a peer that takes no octets.
-    if s[].stream.unsent_octets() > 0 or not write_ping(s[].stream):
-        _continue(s)
-        return
-    s[].receiving.silent_since_ms = now_ms()
-    s[].receiving.awaits_pong = True
-    s[].watch.arm(now_ms() + s[].limits.pong_timeout_ms)
+    if s[].stream.unsent_octets() == 0 and write_ping(s[].stream):
+        s[].receiving.silent_since_ms = now
+        s[].receiving.awaits_pong = True
+        left_ms = s[].limits.pong_timeout_ms
+    else:
+        left_ms = Int.MAX
+    _look_later(s, now, left_ms=left_ms)
 
 
-def _look_for_pong(s: Socket) raises:
+def _look_for_pong(s: Socket, now: Int, left_ms: Int) raises:
     if s[].stream.is_held_back():
         # Octets that the handler has not read may hide the pong.
         note_life(s)
-        _continue(s)
+        _look_later(s, now)
+    elif left_ms > 0:
+        _look_later(s, now, left_ms=left_ms)
+    else:
+        if s[].broadcast.worker:
+            count(s[].broadcast.worker.value().statistics()[].pings_lost)
+        write_close(s[].stream, WsCloseCode.INTERNAL_ERROR, "")
+
+
+def _look_for_close(s: Socket, now: Int) raises:
+    """Ends the connection under a handler that does not know of the Close. One
+    that knows it, or that the server has told to stop, ends by itself."""
+    if (
+        machine_of(s).has_received_close()
+        or s[].closing.is_known
+        or s[].stream.is_stopping()
+    ):
         return
-    var since_ms = s[].receiving.silent_since_ms
-    var left_ms = since_ms + s[].limits.pong_timeout_ms - now_ms()
-    if left_ms > 0:
-        s[].watch.arm(now_ms() + left_ms)
-        return
-    if s[].broadcast.worker:
-        count(s[].broadcast.worker.value().statistics()[].pings_lost)
-    write_close(s[].stream, WsCloseCode.INTERNAL_ERROR, "")
+    if now < s[].closing.due_ms:
+        arm_watch(s, s[].closing.due_ms)
+    elif s[].receiving.is_busy or (
+        s[].stream.unsent_octets() > 0
+        and s[].closing.code != WsCloseCode.TRY_AGAIN_LATER
+    ):
+        # The receiver ends, and the limit of the send ends a peer that takes
+        # nothing. The wait for an answer begins when all is sent.
+        arm_watch(s, now + s[].limits.close_timeout_ms)
+    else:
+        lose(s)
+        s[].stream.unsafe_abort()

@@ -15,6 +15,8 @@ from flare.runtime.operation import (
 )
 from flare.runtime.reactor import Reactor, ReactorConfig
 from flare.runtime.task import spawn
+from flare.runtime.timer_task import TIMER_OF_TASK, TimerTask
+from flare.runtime.timer_wheel import TimerEntry
 from flare.runtime.wait import waiting_fiber
 from flare.sys.clock import monotonic_ms, monotonic_ns
 from flare.sys.file import close_descriptor
@@ -103,6 +105,43 @@ def test_work_for_the_end_of_a_turn_is_not_slept_over() raises:
         loop.close()
 
 
+def test_waits_do_not_end_in_time_that_a_handler_computes() raises:
+    for backend in [BackendKind.EPOLL, BackendKind.IO_URING]:
+        var loop = Loop(ReactorConfig(backend=backend))
+        var ours = Int32(-1)
+        var theirs = Int32(-1)
+        assert_equal(open_socket_pair(AF_UNIX, SOCK_STREAM, ours, theirs), 0)
+        var state = heap_create(OperationState(OperationKind.POLL))
+        state[].descriptor = ours
+        state[].length = POLL_IN
+        state[].complete = _compute
+        loop.reactor.submit(Operation(state))
+        while not Operation(state).is_in_flight():
+            loop.turn(0)
+        var has_fired = heap_create(False)
+        var task = heap_create(
+            TimerTask(has_fired.unsafe_bitcast[NoneType](), _note_fired)
+        )
+        var timer = heap_create(
+            TimerEntry(task.unsafe_bitcast[NoneType](), TIMER_OF_TASK)
+        )
+        _ = send_octets(theirs, "x".as_bytes(), MSG_DONTWAIT)
+        loop.reactor.timers().arm(timer, loop.reactor.refresh_now_ms() + 10)
+        while not Operation(state).is_idle():
+            loop.turn(100)
+        # What came while the callback computed is collected first.
+        assert_false(has_fired[])
+        loop.turn(0)
+        assert_true(has_fired[])
+        loop.close()
+        _ = close_descriptor(ours)
+        _ = close_descriptor(theirs)
+        heap_destroy(timer)
+        heap_destroy(task)
+        heap_destroy(has_fired)
+        heap_destroy(state)
+
+
 def test_a_buffer_that_comes_without_octets_goes_back_to_the_pool() raises:
     for result in [0, -104, CANCELLED]:
         var loop = Loop(ReactorConfig(backend=BackendKind.EPOLL))
@@ -168,6 +207,17 @@ def test_who_is_told_of_a_slow_turn_gets_all_signals() raises:
         while not Operation(sealed.send).is_idle():
             sealed.loop.turn(1)
         sealed.close()
+
+
+def _compute(operation: Operation):
+    var end_ms = monotonic_ms() + 30
+    while monotonic_ms() < end_ms:
+        pass
+    _ = current_reactor().value().refresh_now_ms()
+
+
+def _note_fired(has_fired: Erased):
+    has_fired.unsafe_bitcast[Bool]()[] = True
 
 
 def _leave_work(operation: Operation):

@@ -1,6 +1,6 @@
 """Tests what a server notices of a peer while its handler does not receive."""
 
-from std.testing import assert_equal, assert_true
+from std.testing import assert_equal, assert_false, assert_true
 
 from flare.http.server.config import ServerConfig
 from flare.http.server.records.log import LogSink
@@ -94,6 +94,83 @@ def test_unread_octets_in_front_of_a_pong_are_no_silence() raises:
     assert_true(other.has_ended())
     assert_equal(log.last(), "net.cancelled sleep errno=125")
     peer.reset()
+    _end(server^)
+    log^.end()
+
+
+def test_pong_counts_after_a_flood_that_was_held_back() raises:
+    var hub = WsHub()
+    var server = _server(hub)
+    var log = _Log(hub)
+    var peer = open_socket(server)
+    send_frame(peer, 0x81, "sleep")
+    for _ in range(1_500):
+        send_frame(peer, 0x89, String("x") * 120)
+    assert_equal(received(server, peer).count("8a:120"), 1_500)
+    for _ in range(60):
+        server.advance(5_000)
+        var text = received(server, peer)
+        assert_true("88:" not in text, text)
+        if "89:8 " in text:
+            send_frame(peer, 0x8A, "")
+    peer.reset()
+    _end(server^)
+    log^.end()
+
+
+def test_stop_lets_a_handler_finish_although_the_peer_is_silent() raises:
+    for answers in [False, True]:
+        var hub = WsHub()
+        var server = _server(hub)
+        var log = _Log(hub)
+        var peer = open_socket(server)
+        send_frame(peer, 0x81, "sleep briefly")
+        server.settle()
+        server.begin_stop()
+        assert_equal(received(server, peer), "88:2 (1001)")
+        if answers:
+            # What the peer sent before does not hide its answer.
+            send_frame(peer, 0x82, "late")
+            send_close(peer, 1001)
+        server.advance(7_000)
+        assert_false(peer.has_ended())
+        server.advance(1_500)
+        assert_equal(log.last(), "slept")
+        assert_true(peer.has_ended())
+        assert_false(peer.is_reset())
+        _end(server^)
+        log^.end()
+
+
+def test_answer_to_the_close_of_a_slow_subscriber_is_seen() raises:
+    var hub = WsHub()
+    var server = _server(hub)
+    var log = _Log(hub)
+    var peer = open_socket(server)
+    send_frame(peer, 0x81, "subscribe and sleep")
+    server.settle()
+    for _ in range(400):
+        hub.publish("room", String("x") * 4_096)
+        server.settle()
+    assert_true(received(server, peer).endswith(" 88:6 (1013)"))
+    send_close(peer, 1013)
+    server.advance(_HOUR_MS)
+    assert_equal(log.last(), "slept")
+    peer.close()
+    _end(server^)
+    log^.end()
+
+
+def test_handler_that_knows_of_the_close_is_not_cancelled() raises:
+    var hub = WsHub()
+    var server = _server(hub)
+    var log = _Log(hub)
+    var peer = open_socket(server)
+    send_frame(peer, 0x81, "leave and sleep")
+    assert_equal(received(server, peer), "88:2 (4000)")
+    server.advance(_HOUR_MS + 6_000)
+    assert_equal(log.last(), "slept")
+    peer.close()
     _end(server^)
     log^.end()
 
@@ -198,8 +275,13 @@ def _serve(ws: WsConnection) raises:
         return
     if wish == "subscribe and sleep":
         ws.subscribe("room")
+    if wish == "leave and sleep":
+        ws.close(4000)
     try:
-        sleep(1_000 if wish == "nap" else _HOUR_MS)
+        if wish == "nap":
+            sleep(1_000)
+        else:
+            sleep(8_000 if wish == "sleep briefly" else _HOUR_MS)
         if wish == "nap":
             _ = ws.recv_message()
         ws.publish("log", "slept")
