@@ -41,9 +41,11 @@ struct WsConnection(TrivialRegisterPassable):
     """A handle to an open WebSocket.
 
     One fiber receives; any fiber of the same worker sends. Pings are answered.
-    A silent peer gets one, and is given up if it stays silent. At the end of the connection, every call
-    raises `ws.closed`, whose code tells why (`WsError.of`). A handler that ends
-    with this error has ended normally.
+    A silent peer gets one, and is given up if it stays silent. If the handler
+    waits for something else then, that wait raises `net.cancelled`.
+
+    At the end of the connection, every call raises `ws.closed`, whose code tells
+    why (`WsError.of`). A handler that ends with this error has ended normally.
 
     When the server stops, it sends a Close with 1001. Calls then raise
     `ws.closed code=1001`.
