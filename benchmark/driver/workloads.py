@@ -45,12 +45,20 @@ PEERS = (
     "may_minihttp",
 )
 # Those whose programs serve WebSockets.
-WEBSOCKET_PEERS = ("net_http", "fasthttp", "hyper", "actix_web", "ntex")
+WEBSOCKET_PEERS = (
+    "net_http",
+    "fasthttp",
+    "hyper",
+    "actix_web",
+    "ntex",
+    "uwebsockets",
+)
 # Those whose programs serve files, nginx with its cache of open files.
 FILE_PEERS = ("nginx", "net_http", "fasthttp", "actix_web", "h2o")
 # They serve nothing else here.
 FILE_SERVERS = ("nginx_reopening", "h2o")
-TARGETS = (*LIMITS, *FLARE, *PEERS, *FILE_SERVERS)
+WEBSOCKET_SERVERS = ("uwebsockets",)
+TARGETS = (*LIMITS, *FLARE, *PEERS, *FILE_SERVERS, *WEBSOCKET_SERVERS)
 # flare as another checkout builds it.
 BEFORE = ("before_io_uring", "before_epoll")
 OURS = (*FLARE, *BEFORE)
