@@ -134,7 +134,6 @@ def _answer_control_frame(s: Socket) raises -> Bool:
         s[].receiving.violation = e
         write_close(s[].stream, e.close_code(), "")
         return False
-    note_life(s)
     var payload = octets.unsafe_subspan(offset=event.start, length=event.length)
     if not machine.is_receiving_message():
         note_unit_end(s)
