@@ -179,15 +179,11 @@ struct HandOver(Handler):
 
 def main() raises:
     var config = ServerConfig()
-    var workers = 1
-    for i in range(1, len(argv()) - 1):
-        if argv()[i] == "--workers":
-            workers = Int(argv()[i + 1])
-        elif argv()[i] == "--backend":
-            config.backend = (
-                BackendKind.EPOLL if argv()[i + 1]
-                == "epoll" else BackendKind.IO_URING
-            )
+    if _setting("--backend") == String("epoll"):
+        config.backend = BackendKind.EPOLL
+    else:
+        config.backend = BackendKind.IO_URING
+    var workers = Int(_setting("--workers").or_else(String("1")))
     var sockets = WsOptions()
     if _has("--short"):
         config.head_timeout_ms = 4_000

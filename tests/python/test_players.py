@@ -3,16 +3,15 @@
 import glob
 import io
 import re
-import socket
 import subprocess
 import sys
-import threading
 import unittest
 import wave
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+from interop.tap import Tap  # noqa: E402
 from loopback.file_server import SECONDS_MAX, FileCase  # noqa: E402
 from loopback.programs import has_no_browser_package  # noqa: E402
 from loopback.subject import BACKENDS, ROOT  # noqa: E402
@@ -37,54 +36,21 @@ def sound():
     return file.getvalue()
 
 
-class Relay:
-    """Stands in front of a server, and notes what passes."""
+class PlayerTap(Tap):
+    """Keeps what players ask for, which is short."""
 
     def __init__(self, port):
-        self.asked = []
-        self.octets = 0
-        self._server = ("127.0.0.1", port)
-        self._socket = socket.create_server(("127.0.0.1", 0))
-        self.host = "127.0.0.1:%d" % self._socket.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
+        self.asked = b""
+        super().__init__(port)
+        self.host = f"127.0.0.1:{self.port}"
 
-    def close(self):
-        self._socket.shutdown(socket.SHUT_RDWR)
-        self._socket.close()
+    def note_request(self, octets):
+        self.asked += octets
 
     def latest_start(self):
         """Gives the furthest octet from which on a player has asked."""
-        heads = b"".join(self.asked)
-        starts = re.findall(rb"(?i)\r\nrange: *bytes=(\d+)-", heads)
+        starts = re.findall(rb"(?i)\r\nrange: *bytes=(\d+)-", self.asked)
         return max(map(int, starts), default=0)
-
-    def _accept(self):
-        while True:
-            try:
-                client, _ = self._socket.accept()
-            except OSError:
-                return
-            server = socket.create_connection(self._server)
-            for pair in ((client, server, True), (server, client, False)):
-                threading.Thread(
-                    target=self._pump, args=pair, daemon=True
-                ).start()
-
-    def _pump(self, source, sink, is_request):
-        try:
-            while octets := source.recv(65536):
-                if is_request:
-                    self.asked.append(octets)
-                else:
-                    self.octets += len(octets)
-                sink.sendall(octets)
-        except OSError:
-            pass
-        for each in (source, sink):
-            try:
-                each.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
 
 
 def ffmpeg():
@@ -96,25 +62,25 @@ def ffmpeg():
 
 
 class Players(FileCase):
-    def relay(self, backend):
+    def tap(self, backend):
         server = self.start(backend)
-        relay = Relay(server.port)
-        self.addCleanup(relay.close)
-        return relay
+        tap = PlayerTap(server.port)
+        self.addCleanup(tap.close)
+        return tap
 
-    def expect_ranges(self, relay, size):
-        self.assertGreater(relay.latest_start(), LATE * OCTETS_PER_SECOND * 0.9)
-        self.assertLess(relay.octets, size * 4 // 5)
+    def expect_ranges(self, tap, size):
+        self.assertGreater(tap.latest_start(), LATE * OCTETS_PER_SECOND * 0.9)
+        self.assertLess(tap.octets_down, size * 4 // 5)
 
     def test_ffmpeg_reads_what_it_seeks(self):
         content = sound()
         self.write("sound.wav", content)
         for backend in BACKENDS:
             with self.subTest(backend):
-                relay = self.relay(backend)
+                tap = self.tap(backend)
                 finished = subprocess.run(
                     [ffmpeg(), "-v", "error", "-ss", str(LATE), "-i",
-                     f"http://{relay.host}/files/sound.wav",
+                     f"http://{tap.host}/files/sound.wav",
                      "-t", "0.5", "-f", "s16le", "-"],
                     capture_output=True,
                     timeout=SECONDS_MAX,
@@ -123,7 +89,7 @@ class Players(FileCase):
                 self.assertEqual(
                     finished.stdout, bytes([LATE]) * (OCTETS_PER_SECOND // 2)
                 )
-                self.expect_ranges(relay, len(content))
+                self.expect_ranges(tap, len(content))
 
     @unittest.skipIf(
         has_no_browser_package(), "this system has no package of the browser"
@@ -134,10 +100,10 @@ class Players(FileCase):
         self.write("index.html", PAGE)
         for backend in BACKENDS:
             with self.subTest(backend):
-                relay = self.relay(backend)
+                tap = self.tap(backend)
                 browser = Browser()
                 self.addCleanup(browser.close)
-                browser.open(f"http://{relay.host}/files/")
+                browser.open(f"http://{tap.host}/files/")
                 seconds = browser.wait_for(f"{SOUND}.duration")
                 self.assertEqual(round(seconds), SECONDS)
                 browser.wait_for(f"({SOUND}.currentTime = {LATE}) > 0")
@@ -145,7 +111,7 @@ class Players(FileCase):
                     f"!{SOUND}.seeking && {SOUND}.readyState >= 2"
                     f" && {SOUND}.currentTime == {LATE}"
                 )
-                self.expect_ranges(relay, len(content))
+                self.expect_ranges(tap, len(content))
 
 
 if __name__ == "__main__":

@@ -28,6 +28,9 @@ class Tap:
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
 
+    def note_request(self, octets):
+        """Is called with what a client sends; keeps none of it."""
+
     def _accept(self):
         while True:
             try:
@@ -53,6 +56,7 @@ class Tap:
                 with self._lock:
                     if is_up:
                         self.octets_up += len(octets)
+                        self.note_request(octets)
                     else:
                         self.octets_down += len(octets)
                         begun = self._note_head(begun, octets)
