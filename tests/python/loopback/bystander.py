@@ -3,7 +3,9 @@
     python3 bystander.py PORT
 
 It prints a line when it begins, and at the end how many messages came back, and
-the 99th percentile of their round trips in milliseconds.
+the 99th percentile of their round trips in milliseconds. The slowest one never
+counts: where the machine itself stands still, that meets one trip, and who
+holds others up meets many.
 """
 
 import select
@@ -25,6 +27,11 @@ def has_ended():
     return bool(select.select([sys.stdin], [], [], PAUSE_SECONDS)[0])
 
 
+def percentile_99(trips):
+    """Gives the 99th percentile of sorted trips, and never the last of them."""
+    return trips[min(len(trips) * 99 // 100, len(trips) - 2)]
+
+
 def main(port):
     trips = []
     with WsClient(port, "/echo") as client:
@@ -35,7 +42,7 @@ def main(port):
             client.expect(TEXT, b"hello")
             trips.append(time.monotonic() - began)
     trips.sort()
-    print(len(trips), 1000 * trips[len(trips) * 99 // 100])
+    print(len(trips), 1000 * percentile_99(trips))
 
 
 if __name__ == "__main__":
