@@ -22,6 +22,8 @@ comptime COPY_OCTETS_MAX = 32 * 1024
 """The largest content that is copied after its head, so that one send carries
 both. Larger content is sent from where it is.
 """
+# Sealed content is in one place for all who want it, which the caches know.
+comptime _SEALED_COPY_OCTETS_MAX = 8 * 1024
 comptime _KEPT_OCTETS_MAX = 64 * 1024
 
 
@@ -208,6 +210,18 @@ struct Body(Movable, Sized):
             True if the kernel may send them without a copy.
         """
         return self._kind == _Kind.SEALED
+
+    @always_inline
+    def is_copied(self) -> Bool:
+        """Returns whether the content is copied after its head.
+
+        Returns:
+            False if it is sent from where it is.
+        """
+        var octets = len(self)
+        return octets <= _SEALED_COPY_OCTETS_MAX or (
+            octets <= COPY_OCTETS_MAX and not self.is_sealed()
+        )
 
     def unsafe_give_pages_back(self):
         """Returns the pages of a list of octets to the kernel.

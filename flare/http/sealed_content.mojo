@@ -18,7 +18,7 @@ struct SealedContent(ImplicitlyCopyable, Sized):
     Creating one copies the octets once; more than 32 KiB into whole pages of a
     dedicated mapping. A process may have tens of thousands of mappings (Linux,
     `vm.max_map_count`), so create one for each content, not one for each
-    answer. From 1 MiB on, the mapping uses huge pages if the system has them,
+    answer. From 768 KiB on, the mapping uses huge pages if the system has them,
     which makes sending cheaper. Create one for many contents, and answer with
     parts of it.
     """
@@ -62,6 +62,16 @@ struct SealedContent(ImplicitlyCopyable, Sized):
             The number.
         """
         return self._octet_count
+
+    def held_octets(self) -> Int:
+        """Returns how much memory the content takes, or, for a part, all of
+        which it is a part.
+
+        Returns:
+            The number of octets; more than the length if huge pages have room
+            left.
+        """
+        return self._pages[].held_octets()
 
     def __getitem__(self, slice: ContiguousSlice) -> Self:
         """Returns a part of the content.

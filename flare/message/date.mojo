@@ -195,17 +195,17 @@ comptime _ASCTIME_OCTETS = 24
 
 def _parse_fixdate(octets: Span[UInt8, _]) -> Optional[Int]:
     if len(octets) != HTTP_DATE_OCTETS or not (
-        _has(octets, 4, " ")
-        and _has(octets, 7, " ")
-        and _has(octets, 11, " ")
-        and _has(octets, 16, " ")
+        octets[4] == SPACE
+        and octets[7] == SPACE
+        and octets[11] == SPACE
+        and octets[16] == SPACE
         and _has(octets, 25, " GMT")
-        and _index_of(octets, 0, _DAYS) >= 0
+        and _index_of[_DAYS](octets, 0) >= 0
     ):
         return None
     var date = _CivilDate(
         _number(octets, 12, 4),
-        _index_of(octets, 8, _MONTHS) + 1,
+        _index_of[_MONTHS](octets, 8) + 1,
         _number(octets, 5, 2),
     )
     return _join(date, _second_of_day(octets, 17))
@@ -213,16 +213,16 @@ def _parse_fixdate(octets: Span[UInt8, _]) -> Optional[Int]:
 
 def _parse_asctime(octets: Span[UInt8, _]) -> Optional[Int]:
     if len(octets) != _ASCTIME_OCTETS or not (
-        _has(octets, 7, " ")
-        and _has(octets, 10, " ")
-        and _has(octets, 19, " ")
-        and _index_of(octets, 0, _DAYS) >= 0
+        octets[7] == SPACE
+        and octets[10] == SPACE
+        and octets[19] == SPACE
+        and _index_of[_DAYS](octets, 0) >= 0
     ):
         return None
     var has_one_digit = octets[8] == SPACE
     var date = _CivilDate(
         _number(octets, 20, 4),
-        _index_of(octets, 4, _MONTHS) + 1,
+        _index_of[_MONTHS](octets, 4) + 1,
         _number(octets, 9, 1) if has_one_digit else _number(octets, 8, 2),
     )
     return _join(date, _second_of_day(octets, 11))
@@ -235,10 +235,10 @@ def _parse_two_digit_year(
     var rest = octets[comma:]
     if len(rest) != 24 or not (
         _is_long_day(octets[:comma])
-        and _has(rest, 1, " ")
-        and _has(rest, 4, "-")
-        and _has(rest, 8, "-")
-        and _has(rest, 11, " ")
+        and rest[1] == SPACE
+        and rest[4] == _MINUS
+        and rest[8] == _MINUS
+        and rest[11] == SPACE
         and _has(rest, 20, " GMT")
     ):
         return None
@@ -250,7 +250,7 @@ def _parse_two_digit_year(
     var now = _CivilDate.of_days(now_day)
     var year = (now.year + _YEARS_AHEAD_MAX) // 100 * 100 + two_digits
     var date = _CivilDate(
-        year, _index_of(rest, 5, _MONTHS) + 1, _number(rest, 2, 2)
+        year, _index_of[_MONTHS](rest, 5) + 1, _number(rest, 2, 2)
     )
     var bound = _CivilDate(now.year + _YEARS_AHEAD_MAX, now.month, now.day)
     if date.rank() > bound.rank() or (
@@ -272,7 +272,7 @@ def _second_of_day(octets: Span[UInt8, _], at: Int) -> Int:
     var hour = _number(octets, at, 2)
     var minute = _number(octets, at + 3, 2)
     var second = _number(octets, at + 6, 2)
-    if not (_has(octets, at + 2, ":") and _has(octets, at + 5, ":")):
+    if not (octets[at + 2] == _COLON and octets[at + 5] == _COLON):
         return -1
     var is_leap_second = hour == 23 and minute == 59 and second == 60
     if not (
@@ -294,12 +294,22 @@ def _number(octets: Span[UInt8, _], at: Int, digits: Int) -> Int:
     return number
 
 
-def _index_of(octets: Span[UInt8, _], at: Int, names: StaticString) -> Int:
+def _index_of[names: StaticString](octets: Span[UInt8, _], at: Int) -> Int:
     # Gives which of the three-letter names stands there, or -1.
-    for i in range(0, names.byte_length(), 3):
-        if equals(octets[at : at + 3], names.as_bytes()[i : i + 3]):
-            return i // 3
+    var wanted = _three(octets, at)
+    comptime for i in range(names.byte_length() // 3):
+        comptime name = _three(names.as_bytes(), 3 * i)
+        if wanted == name:
+            return i
     return -1
+
+
+def _three(octets: Span[UInt8, _], at: Int) -> UInt32:
+    return (
+        UInt32(octets[at])
+        | UInt32(octets[at + 1]) << 8
+        | UInt32(octets[at + 2]) << 16
+    )
 
 
 def _is_long_day(octets: Span[UInt8, _]) -> Bool:
@@ -368,8 +378,17 @@ struct _CivilDate(TrivialRegisterPassable):
         return (self.year * 16 + self.month) * 128 + self.day
 
     def exists(self) -> Bool:
-        if self.year < 1 or self.month < 1 or self.day < 1:
-            return False
-        # A day that does not exist comes back as one of the next month.
-        var same = Self.of_days(self.days())
-        return same.month == self.month and same.day == self.day
+        return (
+            self.year >= 1
+            and self.month >= 1
+            and self.day >= 1
+            and self.day <= self._days_of_month()
+        )
+
+    def _days_of_month(self) -> Int:
+        if self.month == 2:
+            # A multiple of 25 is one of 400 exactly if it is one of 16.
+            var is_leap = self.year % (4 if self.year % 25 != 0 else 16) == 0
+            return 29 if is_leap else 28
+        # 31 and 30 take turns, and start again with 31 in August.
+        return 30 + (self.month + self.month // 8) % 2

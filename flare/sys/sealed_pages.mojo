@@ -12,9 +12,14 @@ from .memory import (
     unmap,
 )
 
-# Shorter content is copied when it is sent. Pages of its own would waste memory,
-# and a process may have tens of thousands of mappings only.
-comptime _ON_HEAP_OCTETS_MAX = 32 * 1024
+comptime ON_HEAP_OCTETS_MAX = 32 * 1024
+"""Up to so many octets lie on the heap, and are copied when they are sent. Pages
+of their own would waste memory, and a process may have tens of thousands of
+mappings only.
+"""
+
+# The last huge page is worth its memory if it contains as much.
+comptime _IN_HUGE_PAGE_OCTETS_MIN = 768 * 1024
 
 
 struct SealedPages(Movable, Sized):
@@ -37,7 +42,7 @@ struct SealedPages(Movable, Sized):
         """Unmaps the pages."""
         if self._address == 0:
             return
-        if self._octet_count <= _ON_HEAP_OCTETS_MAX:
+        if self._octet_count <= ON_HEAP_OCTETS_MAX:
             free_octets(
                 OctetPointer(unsafe_from_address=self._address),
                 self._octet_count,
@@ -57,7 +62,7 @@ struct SealedPages(Movable, Sized):
         debug_assert(self._address == 0, "sealed twice")
         if len(octets) == 0:
             return 0
-        if len(octets) <= _ON_HEAP_OCTETS_MAX:
+        if len(octets) <= ON_HEAP_OCTETS_MAX:
             self._address = Int(allocate_octets(len(octets)))
             self._octet_count = len(octets)
             Span(
@@ -87,6 +92,16 @@ struct SealedPages(Movable, Sized):
         """
         return self._octet_count
 
+    def held_octets(self) -> Int:
+        """Returns how much memory the octets take.
+
+        Returns:
+            The number of octets; more than `len` if huge pages have room left.
+        """
+        if self._octet_count <= ON_HEAP_OCTETS_MAX:
+            return self._octet_count
+        return _mapped_octets(self._octet_count)
+
     def octets(self) -> Span[UInt8, origin_of(self)]:
         """Returns a view of the octets.
 
@@ -102,7 +117,7 @@ struct SealedPages(Movable, Sized):
 
 def _mapped_octets(octet_count: Int) -> Int:
     # Referring to part of a huge page costs the kernel less than to as many
-    # small ones. The last one is worth it where it is at least half full.
-    if octet_count % HUGE_PAGE_OCTETS < HUGE_PAGE_OCTETS // 2:
+    # small ones: a fifth of the whole answer with a megabyte.
+    if octet_count % HUGE_PAGE_OCTETS < _IN_HUGE_PAGE_OCTETS_MIN:
         return octet_count
     return align_up(octet_count, HUGE_PAGE_OCTETS)

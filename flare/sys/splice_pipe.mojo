@@ -16,9 +16,11 @@ from .signal import SIGPIPE
 from .socket import send_octets
 from .socket_constants import MSG_DONTWAIT
 
-# Of what all pipes of a user may hold together (Linux,
-# `pipe-user-pages-soft`) this leaves room for 256 workers.
-comptime _PIPE_OCTETS = 256 * 1024
+# The most that a user without privileges may ask for (Linux, `pipe-max-size`).
+comptime _PIPE_OCTETS = 1024 * 1024
+# Of what all pipes of a user may hold together (`pipe-user-pages-soft`) this
+# leaves room for 256 workers.
+comptime _PIPE_OCTETS_FAIR = 256 * 1024
 # Through a smaller one, calls cost more than a copy does.
 comptime _PIPE_OCTETS_MIN = 64 * 1024
 comptime _F_SETPIPE_SZ = 1031
@@ -27,6 +29,9 @@ comptime _O_CLOEXEC = 0x80000
 comptime _O_WRONLY = 1
 comptime _O_NONBLOCK = 0x800
 comptime _MSG_MORE = 0x8000
+# With so many octets behind it, a head goes ahead alone: while the octets are
+# sent, the peer wakes up and starts to read.
+comptime _BEHIND_HEAD_ALONE_OCTETS_MIN = 512 * 1024
 comptime _SPLICE_F_NONBLOCK = 2
 comptime _SPLICE_F_MORE = 4
 comptime _SIGNAL_WORDS = 16
@@ -113,8 +118,8 @@ struct SplicePipe(TrivialRegisterPassable):
             pages: The octets after them; not copied.
 
         Returns:
-            The number that the kernel took of both together, with at most 256
-            KiB of the pages. 0 if it took none: use an ordinary send then.
+            The number that the kernel took of both together, with at most 1 MiB
+            of the pages, or 256 KiB without a head. 0 if it took none: use an ordinary send then.
 
         Safety:
             The pages are never written again, and never freed, only unmapped:
@@ -122,7 +127,10 @@ struct SplicePipe(TrivialRegisterPassable):
         """
         if self._state[].phase != _Phase.OPEN and not self._open():
             return 0
-        var filled = self._fill(pages)
+        # Where an earlier send was cut off, there is room for a part only. What
+        # does not fit goes into the pipe for nothing.
+        var octets_max = _PIPE_OCTETS if len(head) > 0 else _PIPE_OCTETS_FAIR
+        var filled = self._fill(pages[: min(len(pages), octets_max)])
         if filled <= 0:
             self._note(filled)
             return 0
@@ -158,7 +166,7 @@ struct SplicePipe(TrivialRegisterPassable):
         """
         var sent = 0
         if len(head) > 0:
-            sent = send_octets(descriptor, head, MSG_DONTWAIT | _MSG_MORE)
+            sent = send_octets(descriptor, head, _head_flags(octets))
             if sent < len(head):
                 return sent
         if not self._state[].mask:
@@ -198,7 +206,7 @@ struct SplicePipe(TrivialRegisterPassable):
     ) -> Int:
         var sent = 0
         if len(head) > 0:
-            sent = send_octets(descriptor, head, MSG_DONTWAIT | _MSG_MORE)
+            sent = send_octets(descriptor, head, _head_flags(len(pages)))
             if sent < len(head):
                 self._drop(filled)
                 return max(sent, 0)
@@ -292,16 +300,12 @@ struct SplicePipe(TrivialRegisterPassable):
         return self._state[].phase == _Phase.OPEN
 
     def _resize(self) -> Int:
-        var room = external_call["fcntl", c_int, num_fixed_args=2](
-            self._state[].ends[1], c_int(_F_SETPIPE_SZ), Int(_PIPE_OCTETS)
-        )
-        if room >= 0:
-            return Int(room)
-        return Int(
-            external_call["fcntl", c_int, num_fixed_args=2](
-                self._state[].ends[1], c_int(_F_GETPIPE_SZ), Int(0)
-            )
-        )
+        var pipe = self._state[].ends[1]
+        for wanted in [_PIPE_OCTETS, _PIPE_OCTETS_FAIR]:
+            var room = _pipe_call(pipe, _F_SETPIPE_SZ, wanted)
+            if room >= 0:
+                return room
+        return _pipe_call(pipe, _F_GETPIPE_SZ, 0)
 
     def _close(self):
         ref s = self._state[]
@@ -314,6 +318,20 @@ struct SplicePipe(TrivialRegisterPassable):
             s.sink = -1
         if s.phase == _Phase.OPEN:
             s.phase = _Phase.CLOSED
+
+
+def _pipe_call(pipe: c_int, command: Int, argument: Int) -> Int:
+    return Int(
+        external_call["fcntl", c_int, num_fixed_args=2](
+            pipe, c_int(command), argument
+        )
+    )
+
+
+def _head_flags(octets_behind: Int) -> Int:
+    if octets_behind < _BEHIND_HEAD_ALONE_OCTETS_MIN:
+        return MSG_DONTWAIT | _MSG_MORE
+    return MSG_DONTWAIT
 
 
 def _splice(source: c_int, target: c_int, octets: Int, flags: Int) -> Int:

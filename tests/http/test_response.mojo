@@ -69,6 +69,14 @@ def test_builders_set_status_type_and_content() raises:
     )
 
 
+def test_long_and_sealed_contents_are_sent_from_where_they_are() raises:
+    for count in [0, 8 << 10, (8 << 10) + 1, 32 << 10, (32 << 10) + 1]:
+        var octets = List[UInt8](length=count, fill=120)
+        var sealed = ok(SealedContent(octets))
+        assert_equal(sealed.body.is_copied(), count <= 8 << 10)
+        assert_equal(ok(octets^).body.is_copied(), count <= 32 << 10)
+
+
 def test_sealed_content_is_shared_by_the_responses_that_carry_it() raises:
     var sealed = SealedContent("never changes")
     assert_equal(len(sealed), 13)

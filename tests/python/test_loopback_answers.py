@@ -281,7 +281,8 @@ class Pipelining:
 
     def test_sealed_content_arrives_whole(self):
         client = self.connect()
-        sizes = (0, 1, 32768, 32769, 70000, 1 << 20, 9_000_001)
+        sizes = (0, 1, 8192, 8193, 32768, 32769, 70000)
+        sizes += (600_000, 800_000, 1 << 20, 9_000_001)
         for count in sizes:
             client.send(b"GET /sealed/%d HTTP/1.1\r\nHost: a\r\n\r\n" % count)
             client.send(HELLO)
@@ -292,10 +293,13 @@ class Pipelining:
 
     def test_sealed_content_reaches_a_slow_reader_whole(self):
         client = self.connect(receive_octets=4096)
-        client.send(b"GET /sealed/3000000 HTTP/1.1\r\nHost: a\r\n\r\n" * 3)
-        self.expect_answers_still()
-        for _ in range(3):
-            self.assertEqual(client.answer().body, pattern(3000000))
+        for octets, count in ((3_000_000, 3), (20_000, 300)):
+            client.send(
+                b"GET /sealed/%d HTTP/1.1\r\nHost: a\r\n\r\n" % octets * count
+            )
+            self.expect_answers_still()
+            for _ in range(count):
+                self.assertEqual(client.answer().body, pattern(octets))
 
     def test_who_leaves_in_sealed_content_harms_nobody(self):
         for octets in (0, 1, 100, 70000):

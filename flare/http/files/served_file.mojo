@@ -147,7 +147,7 @@ struct ServedFile(ImplicitlyCopyable):
         ref forms = self.state[].forms
         for i in range(len(forms)):
             if forms[i].content:
-                sum += len(forms[i].content.value())
+                sum += forms[i].content.value().held_octets()
         return sum
 
     def may_have_changed_unseen(self) -> Bool:

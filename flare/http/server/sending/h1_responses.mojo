@@ -76,7 +76,7 @@ def write_response(x: Exchange, var response: Response) -> Sent:
         response = error_answer(x, Status.SERVICE_UNAVAILABLE)
     if _write_plain(x, response):
         var sent = Sent(response.status, len(response.body))
-        if sent.content_octets > COPY_OCTETS_MAX:
+        if not response.body.is_copied():
             keep_large(connection_of(x), response^.into_body())
         return sent
     return _write_general(x, response^)
@@ -281,7 +281,7 @@ def _write_plain(x: Exchange, response: Response) -> Bool:
         octets,
         Span(w[].date.octets),
         output,
-        copies=len(octets) <= COPY_OCTETS_MAX,
+        copies=response.body.is_copied(),
     )
 
 
@@ -292,7 +292,7 @@ def _write(x: Exchange, var response: Response) raises H1Error -> Sent:
     w[].refresh_date()
     var sent = Sent(response.status, len(response.body))
     var length = sent.content_octets
-    var is_copied = length <= COPY_OCTETS_MAX
+    var is_copied = response.body.is_copied()
     make_room(c, _HEAD_OCTETS + (length if is_copied else 0))
     var h1 = machine(c)
     h1.send_response_head(

@@ -1,10 +1,11 @@
 """Sends the collected output of a connection, one send at a time."""
 
 from flare.core import Buffer, OctetPointer, PointerTo
-from flare.http.body import Body, COPY_OCTETS_MAX
+from flare.http.body import Body
 from flare.runtime.operation import CANCELLED, Operation
 from flare.runtime.reactor import LARGE_BUFFER_OCTETS
 from flare.sys.errno import ECONNRESET, EPIPE
+from flare.sys.sealed_pages import ON_HEAP_OCTETS_MAX
 
 from .buffered import drop_large, is_full
 from .connection_state import ConnectionState
@@ -205,9 +206,10 @@ def _send_with_large(c: PointerTo[ConnectionState]):
     var octets = _unsent_of_large(c)
     c[].operations.send.second = octets.unsafe_ptr()
     c[].operations.send.second_length = len(octets)
-    # A short rest is copied for less than what it takes not to copy it.
+    # A short one may lie on the heap, whose octets are written again. A short
+    # rest is copied for less than what it takes not to copy it.
     c[].operations.send.uncopied.is_sealed = (
-        len(octets) > COPY_OCTETS_MAX and c[].outbox.large.value().is_sealed()
+        len(octets) > ON_HEAP_OCTETS_MAX and c[].outbox.large.value().is_sealed()
     )
     worker_of(c)[].reactor.submit_at_once(send_operation(c))
 
