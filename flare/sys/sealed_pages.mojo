@@ -116,8 +116,8 @@ struct SealedPages(Movable, Sized):
 
 
 def _mapped_octets(octet_count: Int) -> Int:
-    # Referring to part of a huge page costs the kernel less than to as many
-    # small ones: a fifth of the whole answer with a megabyte.
+    # To refer to part of a huge page costs the kernel less than to as many small
+    # ones. With a megabyte, that is a fifth of the whole answer.
     if octet_count % HUGE_PAGE_OCTETS < _IN_HUGE_PAGE_OCTETS_MIN:
         return octet_count
     return align_up(octet_count, HUGE_PAGE_OCTETS)

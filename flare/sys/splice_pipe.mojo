@@ -29,9 +29,9 @@ comptime _O_CLOEXEC = 0x80000
 comptime _O_WRONLY = 1
 comptime _O_NONBLOCK = 0x800
 comptime _MSG_MORE = 0x8000
-# With so many octets behind it, a head goes ahead alone: while the octets are
-# sent, the peer wakes up and starts to read.
-comptime _BEHIND_HEAD_ALONE_OCTETS_MIN = 512 * 1024
+# A head that so many octets follow goes ahead alone: while the octets are sent,
+# the peer wakes up and starts to read.
+comptime _AFTER_LONE_HEAD_OCTETS_MIN = 512 * 1024
 comptime _SPLICE_F_NONBLOCK = 2
 comptime _SPLICE_F_MORE = 4
 comptime _SIGNAL_WORDS = 16
@@ -127,8 +127,8 @@ struct SplicePipe(TrivialRegisterPassable):
         """
         if self._state[].phase != _Phase.OPEN and not self._open():
             return 0
-        # Where an earlier send was cut off, there is room for a part only. What
-        # does not fit goes into the pipe for nothing.
+        # If an earlier send was cut off, there is room for a part only. Pages
+        # that do not fit cost two calls' work in vain.
         var octets_max = _PIPE_OCTETS if len(head) > 0 else _PIPE_OCTETS_FAIR
         var filled = self._fill(pages[: min(len(pages), octets_max)])
         if filled <= 0:
@@ -328,8 +328,8 @@ def _pipe_call(pipe: c_int, command: Int, argument: Int) -> Int:
     )
 
 
-def _head_flags(octets_behind: Int) -> Int:
-    if octets_behind < _BEHIND_HEAD_ALONE_OCTETS_MIN:
+def _head_flags(octets_after_it: Int) -> Int:
+    if octets_after_it < _AFTER_LONE_HEAD_OCTETS_MIN:
         return MSG_DONTWAIT | _MSG_MORE
     return MSG_DONTWAIT
 

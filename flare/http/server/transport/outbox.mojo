@@ -209,7 +209,8 @@ def _send_with_large(c: PointerTo[ConnectionState]):
     # A short one may lie on the heap, whose octets are written again. A short
     # rest is copied for less than what it takes not to copy it.
     c[].operations.send.uncopied.is_sealed = (
-        len(octets) > ON_HEAP_OCTETS_MAX and c[].outbox.large.value().is_sealed()
+        len(octets) > ON_HEAP_OCTETS_MAX
+        and c[].outbox.large.value().is_sealed()
     )
     worker_of(c)[].reactor.submit_at_once(send_operation(c))
 
