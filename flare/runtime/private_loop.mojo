@@ -73,6 +73,21 @@ def end_private_loop():
     _free(reactor.value())
 
 
+@always_inline
+def turns_only_to_wait(reactor: Reactor) -> Bool:
+    """Returns whether the caller is the main context of a private loop, whose
+    clock stands still between two waits.
+
+    Args:
+        reactor: The loop of the calling thread.
+
+    Returns:
+        False in a fiber or a handler of a loop that turns all the time.
+    """
+    var fiber = reactor.state[].fibers.current()
+    return Bool(fiber) and fiber.unsafe_value().state[].is_main
+
+
 def _open_exit_key() -> Int:
     return ThreadExit.open(_on_thread_exit)
 

@@ -4,6 +4,7 @@ from std.testing import TestSuite
 
 from tests.files import (
     test_attachment,
+    test_compressed_forms,
     test_file_path,
     test_media_types,
     test_rules,
@@ -15,6 +16,7 @@ from tests.files import (
 def main() raises:
     var failures = List[String]()
     _run[test_attachment.TESTS](failures)
+    _run[test_compressed_forms.TESTS](failures)
     _run[test_file_path.TESTS](failures)
     _run[test_media_types.TESTS](failures)
     _run[test_rules.TESTS](failures)

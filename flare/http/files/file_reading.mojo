@@ -16,10 +16,9 @@ from .rules import FileRules
 from .siblings import Siblings
 from .served_file import Representation, ServedFile, ServedFileState
 
-comptime SHORT_OCTETS_MAX = 64 * 1024
-"""Reading a file that is no longer takes less time than asking a helper thread
-to do it.
-"""
+# Reading a file that is no longer takes less time than asking a helper thread to
+# do it.
+comptime _SHORT_OCTETS_MAX = 64 * 1024
 # A file that is written just now may change while it is read.
 comptime _TRIES = 3
 comptime _NS_PER_MS = 1_000_000
@@ -35,8 +34,27 @@ struct FileReader(Copyable, Movable):
     var largest_cached: Int
     """The length of the largest file whose content is kept."""
 
+    def takes_long(self, path: Span[UInt8, _], octets: Int) -> Bool:
+        """Returns whether `read` is left to a helper thread.
+
+        Args:
+            path: The relative path, with a NUL at its end.
+            octets: The length of the file.
+
+        Returns:
+            True for long content that is read, and if it is compressed too.
+        """
+        return octets <= self.largest_cached and (
+            octets > _SHORT_OCTETS_MAX
+            or self.rules.compresses(path[: len(path) - 1], octets)
+        )
+
     def read(
-        self, root: RootFolder, path: Span[UInt8, _], mut problem: Int
+        self,
+        root: RootFolder,
+        path: Span[UInt8, _],
+        mut problem: Int,
+        earlier: Optional[ServedFile] = None,
     ) raises -> Optional[ServedFile]:
         """Opens a file and its siblings, and reads those that are not too
         long.
@@ -46,6 +64,8 @@ struct FileReader(Copyable, Movable):
             path: The relative path, with a NUL at its end.
             problem: Set to the negated errno if there is no file: `-EISDIR`
                 for a folder.
+            earlier: The file that was kept of this path, so that the same
+                content is not compressed again.
 
         Returns:
             The file, or `None`.
@@ -62,7 +82,14 @@ struct FileReader(Copyable, Movable):
             comptime for i in range(3):
                 comptime coding = Siblings.CODINGS[i]
                 self._add_sibling(root, coding, state)
-        var varies = self.rules.precompressed
+        var is_compressed = Bool(
+            state.forms[0].content
+        ) and self.rules.compresses(
+            path[: len(path) - 1], state.forms[0].octets
+        )
+        if is_compressed:
+            self.rules.compression.value().add_forms(state, earlier)
+        var varies = self.rules.precompressed or is_compressed
         for i in range(len(state.forms)):
             self._add_fields(
                 state.forms[i], state.statuses[0], read_ns, path, varies

@@ -23,6 +23,8 @@ struct FileOptions(Copyable, Movable):
     """The names of the files that stand for a folder, the first one first."""
     var immutable_hashed: Bool
     """Whether files with a hash in their name are declared never to change."""
+    var compress_cached: Bool
+    """Whether texts are compressed once, when they are read into memory."""
     var extra_types: Dict[String, String]
     """Media types by extension, in place of those that flare knows."""
 
@@ -36,6 +38,7 @@ struct FileOptions(Copyable, Movable):
         dot_names: Bool = False,
         var index_names: List[String] = ["index.html"],
         immutable_hashed: Bool = False,
+        compress_cached: Bool = False,
         var extra_types: Dict[String, String] = {},
     ):
         """Creates options.
@@ -58,6 +61,10 @@ struct FileOptions(Copyable, Movable):
                 first one that exists is served.
             immutable_hashed: Whether files with a hash in their name, such as
                 `app-3f9a1c2e.js`, are declared never to change.
+            compress_cached: Whether texts of 1 KiB or more that have no
+                compressed sibling are compressed when they are read into
+                memory. The codings are Brotli and gzip, at level 9. The first
+                client waits for it. The folder should fit into `cache_octets`.
             extra_types: The value of Content-Type by extension, which is
                 written without the dot.
         """
@@ -68,6 +75,7 @@ struct FileOptions(Copyable, Movable):
         self.dot_names = dot_names
         self.index_names = index_names^
         self.immutable_hashed = immutable_hashed
+        self.compress_cached = compress_cached
         self.extra_types = extra_types^
 
     def first_problem(self) -> Optional[StaticString]:

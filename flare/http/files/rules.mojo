@@ -1,5 +1,6 @@
 """Defines the fields that `StaticFiles` adds to answers, by file names."""
 
+from .compressed_forms import FileCompression
 from .media_types import MediaTypes
 
 comptime _IMMUTABLE: StaticString = "public, max-age=31536000, immutable"
@@ -123,6 +124,8 @@ struct FileRules(Copyable, Movable):
 
     var precompressed: Bool
     """Whether compressed siblings are sent."""
+    var compression: Optional[FileCompression]
+    """Which files are compressed once, if any are."""
     var immutable_hashed: Bool
     """Whether files with a hash in their name never change."""
     var cache_control: List[CacheRule]
@@ -133,9 +136,28 @@ struct FileRules(Copyable, Movable):
     def __init__(out self):
         """Creates rules that add nothing."""
         self.precompressed = False
+        self.compression = None
         self.immutable_hashed = False
         self.cache_control = List[CacheRule]()
         self.types = MediaTypes()
+
+    def compresses(self, path: Span[UInt8, _], octets: Int) -> Bool:
+        """Returns whether a file is compressed once.
+
+        Args:
+            path: The path of the file below the folder.
+            octets: Its length.
+
+        Returns:
+            True if it is a text that may be transformed.
+        """
+        return (
+            Bool(self.compression)
+            and self.compression.value().includes(
+                self.types.of(StringSlice(unsafe_from_utf8=path)), octets
+            )
+            and "no-transform" not in self.cache_control_of(path)
+        )
 
     def cache_control_of(
         self, path: Span[UInt8, _]

@@ -4,6 +4,7 @@ from flare.core import Buffer, PointerTo, heap_create, heap_destroy
 from flare.runtime.blocking import blocking
 from flare.runtime.current import current_reactor
 from flare.runtime.fiber import Fiber, remove_fiber
+from flare.runtime.private_loop import turns_only_to_wait
 from flare.runtime.wait import waiting_fiber
 from flare.net import NetError
 from flare.sys.clock import monotonic_ms
@@ -15,11 +16,7 @@ from ..server.records.statistics import count
 from .file_counters import FileCounters
 from .file_index import LONG_AGO_MS, FileIndex
 from .file_path import PathKind, read_file_path
-from .file_reading import (
-    SHORT_OCTETS_MAX,
-    FileReader,
-    sibling_path,
-)
+from .file_reading import FileReader, sibling_path
 from .file_store import FileStore
 from .options import FileOptions
 from .root_folder import RootFolder, names_nothing
@@ -85,14 +82,16 @@ struct _Load(Movable):
     """A file that a helper thread reads. Other fibers that want it wait."""
 
     var path: List[UInt8]
+    var earlier: Optional[ServedFile]
     var waiters: List[Fiber]
     var users: Int
     var file: Optional[ServedFile]
     var problem: Int
     var is_done: Bool
 
-    def __init__(out self, path: Span[UInt8, _]):
+    def __init__(out self, path: Span[UInt8, _], earlier: Optional[ServedFile]):
         self.path = List[UInt8](path)
+        self.earlier = earlier
         self.waiters = List[Fiber]()
         self.users = 1
         self.file = None
@@ -410,11 +409,8 @@ struct ServedFolder(TrivialRegisterPassable):
         var result = s.root.status(path, status)
         if result < 0:
             return FoundFile(problem=result)
-        if (
-            status.octets > SHORT_OCTETS_MAX
-            and status.octets <= s.reader.largest_cached
-        ):
-            return self._load(path)
+        if s.reader.takes_long(path, status.octets):
+            return self._load(path, kept)
         var problem = 0
         var file = s.reader.read(s.root, path, problem)
         return self._keep(file, problem)
@@ -427,12 +423,14 @@ struct ServedFolder(TrivialRegisterPassable):
         _ = self._state[].store.put(file.value())
         return FoundFile(file.value())
 
-    def _load(self, path: Span[UInt8, _]) raises -> FoundFile:
+    def _load(
+        self, path: Span[UInt8, _], earlier: Optional[ServedFile]
+    ) raises -> FoundFile:
         ref s = self._state[]
         for load in s.loads:
             if Span(load[].path) == path:
                 return self._await_load(load)
-        var load = heap_create(_Load(path))
+        var load = heap_create(_Load(path, earlier))
         s.loads.append(load)
         var state = self._state
 
@@ -440,7 +438,10 @@ struct ServedFolder(TrivialRegisterPassable):
         # there are loads, and nothing changes the reader.
         def read() raises {var state, var load}:
             load[].file = state[].reader.read(
-                state[].root, Span(load[].path), load[].problem
+                state[].root,
+                Span(load[].path),
+                load[].problem,
+                load[].earlier,
             )
 
         try:
@@ -489,7 +490,11 @@ def _give_up(load: PointerTo[_Load]):
 
 def _now_ms() -> Int:
     var reactor = current_reactor()
-    return reactor.value().now_ms() if reactor else monotonic_ms()
+    if not reactor:
+        return monotonic_ms()
+    if turns_only_to_wait(reactor.unsafe_value()):
+        return reactor.unsafe_value().refresh_now_ms()
+    return reactor.unsafe_value().now_ms()
 
 
 def _random_seed() -> UInt64:

@@ -8,8 +8,9 @@ from ..builders import method_not_allowed, redirect
 from ..handler import Handler
 from ..request import Request
 from ..response import Response
-from .attachment import attachment
 from .answering import answer_file, answer_problem, choose_form
+from .attachment import attachment
+from .compressed_forms import FileCompression
 from .file_counters import FileStatistics
 from .file_reading import FileReader
 from .media_types import MediaTypes
@@ -79,6 +80,8 @@ struct StaticFiles(Handler):
             raise Error("http.bad_folder the path has a NUL")
         var rules = FileRules()
         rules.precompressed = precompressed
+        if options.compress_cached:
+            rules.compression = FileCompression()
         rules.immutable_hashed = options.immutable_hashed
         rules.cache_control = cache_control^
         rules.types = MediaTypes(options.extra_types)
