@@ -40,7 +40,7 @@ MANY = 4
 SUITE_GROUPS = {
     "suites of the server": ("server", "testing", "tls", "routing", "ws"),
     "suites of the client": ("client", "encoding"),
-    "suites of messages": ("http", "json", "message", "proto", "proto_ws", "fuzz"),
+    "suites of messages": ("http", "json", "message", "proto", "proto_h2", "proto_ws", "fuzz"),
     "other suites": (),
 }
 GROUPS = (*SUITE_GROUPS, "fuzz", "example")

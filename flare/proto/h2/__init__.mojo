@@ -1,0 +1,1 @@
+"""HTTP/2 without I/O (RFC 9113)."""

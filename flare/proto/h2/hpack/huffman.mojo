@@ -1,0 +1,219 @@
+"""Codes and decodes strings with the static Huffman code (RFC 7541 section 5.2,
+appendix B).
+
+The code is canonical: codes of one length count up in the order of the symbols,
+and shorter codes precede longer ones. So all tables follow from the lengths.
+"""
+
+from std.builtin.globals import global_constant
+from std.sys.intrinsics import unlikely
+
+from flare.core import Buffer, PointerTo
+
+# The lengths of the codes of the 256 octets and of EOS: `a` stands for 5 bits, and
+# `z` for 30.
+comptime _LETTERS: StaticString = (
+    "isxxxxxxxtzxxzxxxxxxxxzxxxxxxxxx"
+    "bffhibdgffdgdbbbaaabbbbbbbcdkbhf"
+    "ibccccccccccccccccccccccdcdioijb"
+    "kabababbbaccbbbabcbaabccccckgjix"
+    "prpprrrsrssssststtrstssssqrsrsst"
+    "rqprrssqsrrtqrssqqrqsrssprrrsrrs"
+    "vvporsruvvvwwvtuoqvwwvwtqqvvxwww"
+    "ptpqrqqsrruuttvsvwvvwwwwwxwwwwwv"
+    "z"
+)
+comptime _LENGTHS = _lengths()
+comptime _EOS = 256
+comptime _LENGTH_MIN = 5
+comptime _LENGTH_MAX = 30
+# Codes of up to so many bits are found with one look: those of all octets that
+# are frequent.
+comptime _FAST_BITS = 10
+comptime _FAST_COUNT = 1 << _FAST_BITS
+comptime _CODES = _codes()
+comptime _FAST = _fast_table()
+comptime _SORTED = _sorted_symbols()
+# For each length, the first code that is longer, at the top of 32 bits.
+comptime _ENDS = _ends()
+# For each length, the number that turns a code into a place in `_SORTED`.
+comptime _SHIFTS = _shifts()
+
+
+def _lengths() -> Array[UInt8, 257]:
+    var lengths = Array[UInt8, 257](fill=0)
+    for i in range(257):
+        lengths[i] = _LETTERS.as_bytes()[i] - 97 + 5
+    return lengths^
+
+
+def _codes() -> Array[UInt32, 257]:
+    var lengths = _lengths()
+    var codes = Array[UInt32, 257](fill=0)
+    var code: UInt32 = 0
+    for length in range(_LENGTH_MIN, _LENGTH_MAX + 1):
+        for symbol in range(257):
+            if Int(lengths[symbol]) == length:
+                codes[symbol] = code
+                code += 1
+        code <<= 1
+    return codes^
+
+
+def _sorted_symbols() -> Array[UInt16, 257]:
+    var lengths = _lengths()
+    var symbols = Array[UInt16, 257](fill=0)
+    var count = 0
+    for length in range(_LENGTH_MIN, _LENGTH_MAX + 1):
+        for symbol in range(257):
+            if Int(lengths[symbol]) == length:
+                symbols[count] = UInt16(symbol)
+                count += 1
+    return symbols^
+
+
+def _ends() -> Array[UInt32, _LENGTH_MAX + 1]:
+    var lengths = _lengths()
+    var ends = Array[UInt32, _LENGTH_MAX + 1](fill=0)
+    var code: UInt32 = 0
+    for length in range(_LENGTH_MIN, _LENGTH_MAX + 1):
+        for symbol in range(257):
+            if Int(lengths[symbol]) == length:
+                code += 1
+        # All ones is no code of 30 bits but the last one, EOS.
+        if length < _LENGTH_MAX:
+            ends[length] = code << UInt32(32 - length)
+        code <<= 1
+    ends[_LENGTH_MAX] = UInt32.MAX
+    return ends^
+
+
+def _shifts() -> Array[Int32, _LENGTH_MAX + 1]:
+    var lengths = _lengths()
+    var shifts = Array[Int32, _LENGTH_MAX + 1](fill=0)
+    var code: UInt32 = 0
+    var place = 0
+    for length in range(_LENGTH_MIN, _LENGTH_MAX + 1):
+        shifts[length] = Int32(place) - Int32(code)
+        for symbol in range(257):
+            if Int(lengths[symbol]) == length:
+                code += 1
+                place += 1
+        code <<= 1
+    return shifts^
+
+
+def _fast_table() -> Array[UInt16, _FAST_COUNT]:
+    # The length above the symbol; 0 for a longer code.
+    var lengths = _lengths()
+    var table = Array[UInt16, _FAST_COUNT](fill=0)
+    var code = 0
+    for length in range(_LENGTH_MIN, _FAST_BITS + 1):
+        for symbol in range(257):
+            if Int(lengths[symbol]) == length:
+                var first = code << (_FAST_BITS - length)
+                for i in range(1 << (_FAST_BITS - length)):
+                    table[first + i] = UInt16(length << 8 | symbol)
+                code += 1
+        code <<= 1
+    return table^
+
+
+def huffman_octets(text: Span[UInt8, _]) -> Int:
+    """Returns how long a string is in the code.
+
+    Args:
+        text: The octets.
+
+    Returns:
+        The number of octets.
+    """
+    var bits = 0
+    for octet in text:
+        bits += Int(global_constant[_LENGTHS]().unsafe_get(Int(octet)))
+    return (bits + 7) // 8
+
+
+def append_huffman(text: Span[UInt8, _], into: PointerTo[Buffer]):
+    """Writes a string in the code, filled up with ones.
+
+    Args:
+        text: The octets.
+        into: The destination.
+    """
+    var bits: UInt64 = 0
+    var held = 0
+    for octet in text:
+        var length = Int(global_constant[_LENGTHS]().unsafe_get(Int(octet)))
+        var code = global_constant[_CODES]().unsafe_get(Int(octet))
+        bits = bits << UInt64(length) | UInt64(code)
+        held += length
+        while held >= 8:
+            held -= 8
+            into[].append_octet(UInt8(bits >> UInt64(held) & 255))
+    if held > 0:
+        var filled = bits << UInt64(8 - held) | (
+            (UInt64(1) << UInt64(8 - held)) - 1
+        )
+        into[].append_octet(UInt8(filled & 255))
+
+
+def decode_huffman(coded: Span[UInt8, _], into: PointerTo[Buffer]) -> Bool:
+    """Decodes a string.
+
+    Args:
+        coded: The octets in the code.
+        into: The destination; it may have grown by a part of the string if
+            this fails.
+
+    Returns:
+        False if the octets contain EOS, or if their end is no padding of at
+        most seven ones.
+    """
+    # No code is shorter than five bits.
+    var target = into[].reserve(len(coded) * 8 // 5 + 1)
+    var count = 0
+    # The next bits are at the top; below `held` of them there are zeros.
+    var bits: UInt64 = 0
+    var held = 0
+    var at = 0
+    while True:
+        while held <= 56 and at < len(coded):
+            bits |= UInt64(coded.unsafe_get(at)) << UInt64(56 - held)
+            held += 8
+            at += 1
+        var entry = global_constant[_FAST]().unsafe_get(
+            Int(bits >> UInt64(64 - _FAST_BITS))
+        )
+        var length = Int(entry >> 8)
+        var symbol = Int(entry & 255)
+        if unlikely(length == 0):
+            length = _length_of_long(UInt32(bits >> 32))
+            symbol = _symbol_of_long(UInt32(bits >> 32), length)
+        if length > held:
+            into[].advance(count)
+            return held < 8 and bits == ~(UInt64.MAX >> UInt64(held))
+        if unlikely(symbol == _EOS):
+            return False
+        target[unsafe_offset=count] = UInt8(symbol)
+        count += 1
+        bits <<= UInt64(length)
+        held -= length
+
+
+@no_inline
+def _length_of_long(bits: UInt32) -> Int:
+    var length = _FAST_BITS + 1
+    while length < _LENGTH_MAX and bits >= global_constant[_ENDS]().unsafe_get(
+        length
+    ):
+        length += 1
+    return length
+
+
+@no_inline
+def _symbol_of_long(bits: UInt32, length: Int) -> Int:
+    var place = Int(bits >> UInt32(32 - length)) + Int(
+        global_constant[_SHIFTS]().unsafe_get(length)
+    )
+    return Int(global_constant[_SORTED]().unsafe_get(place))

@@ -1,0 +1,1 @@
+"""Tests for `flare.proto.h2`."""

@@ -1,0 +1,27 @@
+"""Runs every test of `flare.proto.h2` in one binary."""
+
+from std.testing import TestSuite
+
+from tests.proto_h2 import (
+    test_dynamic_table,
+    test_hpack_decoding,
+    test_hpack_examples,
+    test_huffman,
+)
+
+
+def main() raises:
+    var failures = List[String]()
+    _run[test_dynamic_table.TESTS](failures)
+    _run[test_hpack_decoding.TESTS](failures)
+    _run[test_hpack_examples.TESTS](failures)
+    _run[test_huffman.TESTS](failures)
+    if failures:
+        raise Error("\n".join(failures))
+
+
+def _run[tests: Tuple](mut failures: List[String]):
+    try:
+        TestSuite.discover_tests[tests]().run()
+    except e:
+        failures.append(String(e))
