@@ -7,6 +7,7 @@ from tests.proto_h2 import (
     test_hpack_decoding,
     test_hpack_examples,
     test_huffman,
+    test_request_head,
 )
 
 
@@ -16,6 +17,7 @@ def main() raises:
     _run[test_hpack_decoding.TESTS](failures)
     _run[test_hpack_examples.TESTS](failures)
     _run[test_huffman.TESTS](failures)
+    _run[test_request_head.TESTS](failures)
     if failures:
         raise Error("\n".join(failures))
 

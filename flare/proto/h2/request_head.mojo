@@ -1,0 +1,305 @@
+"""Turns a field block into the head of a request (RFC 9113 section 8.3).
+
+The lines are written as HTTP/1.1 would write them, so that `Request` reads both
+versions alike. `:authority` becomes the Host line, and all lines of Cookie
+become one.
+"""
+
+from flare.core import Buffer, PointerTo, equals, equals_lower, is_token
+from flare.message import (
+    FieldLine,
+    FieldName,
+    Method,
+    RequestTarget,
+    valid_host,
+)
+
+from ..head import BodyKind, Head
+from .field_check import is_field_name, is_field_value, is_of_connection
+from .head_limits import H2HeadFault, H2HeadLimits
+from .hpack import HpackDecoder, HpackError, HpackField
+
+comptime _COLON: UInt8 = 58
+# `: ` and CR LF.
+comptime _AROUND_OCTETS = 4
+comptime _CONTENT_LENGTH_DIGITS_MAX = 18
+
+
+struct _Pseudo:
+    comptime METHOD: UInt8 = 1
+    comptime SCHEME: UInt8 = 2
+    comptime AUTHORITY: UInt8 = 4
+    comptime PATH: UInt8 = 8
+
+
+struct RequestHeadReader(Movable):
+    """Assembles one head after another. It keeps the memory of the crumbs."""
+
+    var _head: PointerTo[Head]
+    var _octets: PointerTo[Buffer]
+    var _limits: H2HeadLimits
+    var _crumbs: Buffer
+    var _crumb_count: Int
+    # The pseudo-header fields so far, and whether another field came.
+    var _pseudo: UInt8
+    var _has_fields: Bool
+    var _scheme_is_known: Bool
+    var _section_octets: Int
+    var _fault: H2HeadFault
+
+    def __init__(
+        out self,
+        head: PointerTo[Head],
+        octets: PointerTo[Buffer],
+        limits: H2HeadLimits,
+    ):
+        """Creates a reader.
+
+        Args:
+            head: The head to fill.
+            octets: The octets to which it will refer.
+            limits: The limits.
+        """
+        self._head = head
+        self._octets = octets
+        self._limits = limits
+        self._crumbs = Buffer()
+        self._crumb_count = 0
+        self._pseudo = 0
+        self._has_fields = False
+        self._scheme_is_known = False
+        self._section_octets = 0
+        self._fault = H2HeadFault.NONE
+
+    def read(
+        mut self, decoder: HpackDecoder, block: Span[mut=False, UInt8, _]
+    ) raises HpackError -> H2HeadFault:
+        """Reads a whole block.
+
+        Args:
+            decoder: The decoder of the connection.
+            block: The block.
+
+        Returns:
+            The first fault, if there is one. The head is then of no use.
+
+        Raises:
+            HpackError: If the block cannot be decompressed.
+        """
+        self._begin()
+        decoder.begin_block()
+        var at = 0
+        while True:
+            var field = decoder.next(block, at)
+            if not field:
+                break
+            at = field.unsafe_value().end
+            # After a fault, the rest matters to the table only.
+            if not self._fault:
+                self._take(field.unsafe_value())
+        if not self._fault:
+            self._finish()
+        return self._fault
+
+    def _begin(mut self):
+        self._head[].begin(0)
+        self._octets[].clear()
+        self._crumbs.clear()
+        self._crumb_count = 0
+        self._pseudo = 0
+        self._has_fields = False
+        self._scheme_is_known = False
+        self._section_octets = 0
+        self._fault = H2HeadFault.NONE
+
+    def _take(mut self, field: HpackField):
+        self._section_octets += (
+            len(field.name) + len(field.value) + _AROUND_OCTETS
+        )
+        if self._section_octets > self._limits.section_octets_max:
+            self._refuse(431, "the header section exceeds the limit")
+        elif not is_field_value(field.value):
+            self._break_off("a field value holds a forbidden octet")
+        elif len(field.name) > 0 and field.name.unsafe_get(0) == _COLON:
+            self._take_pseudo(field)
+        elif not is_field_name(field.name):
+            self._break_off("a field name holds a forbidden octet")
+        else:
+            self._has_fields = True
+            self._take_field(field)
+
+    def _take_pseudo(mut self, field: HpackField):
+        var name = field.name[1:]
+        var bit: UInt8 = 0
+        if _is(name, "path"):
+            bit = _Pseudo.PATH
+            self._head[].target_start = len(self._octets[])
+            self._head[].target_octets = len(field.value)
+            self._octets[].append(field.value)
+        elif _is(name, "method"):
+            bit = _Pseudo.METHOD
+            self._head[].start = len(self._octets[])
+            self._head[].method_octets = len(field.value)
+            self._head[].method = Method.from_octets(field.value)
+            self._octets[].append(field.value)
+            if not is_token(field.value):
+                self._break_off("the method is not a token")
+        elif _is(name, "scheme"):
+            bit = _Pseudo.SCHEME
+            self._scheme_is_known = _is(field.value, "https") or _is(
+                field.value, "http"
+            )
+        elif _is(name, "authority"):
+            bit = _Pseudo.AUTHORITY
+            self._head[].host = len(self._head[].lines)
+            self._head[].known |= FieldName.bit(FieldName.HOST)
+            self._append_line("Host".as_bytes(), field.value)
+        if bit == 0:
+            self._break_off("an unknown pseudo-header field")
+        elif self._pseudo & bit != 0:
+            self._break_off("a repeated pseudo-header field")
+        elif self._has_fields:
+            self._break_off("a pseudo-header field after another field")
+        self._pseudo |= bit
+
+    def _take_field(mut self, field: HpackField):
+        ref h = self._head[]
+        if is_of_connection(field.known):
+            self._break_off("a field of a connection of HTTP/1.1")
+            return
+        if field.known == FieldName.COOKIE:
+            self._take_crumb(field.value)
+            return
+        if field.known == FieldName.HOST and h.host >= 0:
+            # It may repeat the value of `:authority` (section 8.3.1).
+            if not self._is_host(field.value):
+                self._break_off("Host differs from the authority")
+            return
+        if field.known == FieldName.HOST:
+            h.host = len(h.lines)
+        elif field.known == FieldName.CONTENT_LENGTH:
+            self._take_content_length(field.value)
+        elif field.known == FieldName.TE:
+            if not equals_lower(field.value, "trailers".as_bytes()):
+                self._break_off("TE is not trailers")
+        elif field.known == FieldName.EXPECT:
+            h.expects_continue = h.known & FieldName.bit(
+                FieldName.EXPECT
+            ) == 0 and equals_lower(field.value, "100-continue".as_bytes())
+        h.known |= FieldName.bit(field.known)
+        self._append_line(field.name, field.value)
+
+    def _take_crumb(mut self, value: Span[UInt8, _]):
+        self._crumb_count += 1
+        if self._crumb_count > self._limits.crumbs_max:
+            self._refuse(431, "too many lines of Cookie")
+            return
+        if self._crumb_count > 1:
+            self._crumbs.append("; ")
+        self._crumbs.append(value)
+
+    def _take_content_length(mut self, value: Span[UInt8, _]):
+        ref h = self._head[]
+        if h.content_length >= 0:
+            self._break_off("more than one Content-Length")
+            return
+        var length = 0
+        for octet in value:
+            if octet - 48 > 9:
+                self._break_off("Content-Length is not a number")
+                return
+            length = length * 10 + Int(octet - 48)
+        if len(value) == 0 or len(value) > _CONTENT_LENGTH_DIGITS_MAX:
+            self._break_off("Content-Length is not a number")
+            return
+        h.content_length = length
+
+    def _finish(mut self):
+        ref h = self._head[]
+        if self._crumb_count > 0:
+            h.known |= FieldName.bit(FieldName.COOKIE)
+            var crumbs = Buffer()
+            swap(crumbs, self._crumbs)
+            self._append_line("cookie".as_bytes(), crumbs.span())
+            swap(crumbs, self._crumbs)
+        h.known &= ~FieldName.bit(FieldName.UNKNOWN)
+        comptime WANTED = _Pseudo.METHOD | _Pseudo.SCHEME | _Pseudo.PATH
+        if h.method == Method.CONNECT:
+            self._refuse(400, "CONNECT has no origin here")
+        elif self._pseudo & WANTED != WANTED:
+            self._break_off("a pseudo-header field is missing")
+        elif not self._scheme_is_known:
+            self._refuse(400, "the scheme is neither http nor https")
+        elif h.host < 0:
+            self._refuse(400, "Host is missing")
+        elif not valid_host(self._host()):
+            self._break_off("the authority is not valid")
+        if self._fault:
+            return
+        self._finish_target()
+        h.keep_alive = True
+        if h.content_length > 0:
+            h.body = BodyKind.LENGTH
+        if not h.expects_continue and (
+            h.known & FieldName.bit(FieldName.EXPECT) != 0
+        ):
+            self._refuse(417, "Expect is not 100-continue")
+
+    def _finish_target(mut self):
+        ref h = self._head[]
+        var octets = self._octets[].span()
+        try:
+            h.target = RequestTarget.parse(
+                octets[h.target_start :][: h.target_octets], h.method
+            )
+        except:
+            if h.target_octets == 0:
+                self._break_off("the path is empty")
+            else:
+                self._refuse(400, "the path is not valid")
+            return
+        if h.target.form == RequestTarget.ABSOLUTE_FORM:
+            self._break_off("the path has an origin")
+
+    def _host(self) -> Span[UInt8, ImmUntrackedOrigin]:
+        ref line = self._head[].lines[self._head[].host]
+        return self._octets[].span()[Int(line.value_start) :][
+            : Int(line.value_octets)
+        ]
+
+    def _is_host(self, value: Span[UInt8, _]) -> Bool:
+        return equals(self._host(), value)
+
+    def _append_line(mut self, name: Span[UInt8, _], value: Span[UInt8, _]):
+        if len(self._head[].lines) >= self._limits.lines_max:
+            self._refuse(431, "too many field lines")
+            return
+        var start = len(self._octets[])
+        self._octets[].append(name)
+        self._octets[].append(": ")
+        self._octets[].append(value)
+        self._octets[].append("\r\n")
+        self._head[].lines.append(
+            FieldLine(
+                UInt32(start),
+                UInt32(len(name)),
+                UInt32(start + len(name) + 2),
+                UInt32(len(value)),
+            )
+        )
+
+    def _break_off(mut self, reason: StaticString):
+        self._note(H2HeadFault.malformed(reason))
+
+    def _refuse(mut self, status: Int, reason: StaticString):
+        self._note(H2HeadFault.refused(status, reason))
+
+    def _note(mut self, fault: H2HeadFault):
+        # The first one counts.
+        if not self._fault:
+            self._fault = fault
+
+
+@always_inline
+def _is(octets: Span[UInt8, _], text: StaticString) -> Bool:
+    return equals(octets, text.as_bytes())

@@ -1,0 +1,215 @@
+"""Tests how a field block becomes the head of a request (RFC 9113 section 8.3).
+"""
+
+from std.testing import assert_equal, assert_false, assert_true
+
+from flare.core import Buffer, PointerTo, heap_create, heap_destroy
+from flare.message import FieldName, Method
+from flare.proto.h2.hpack import HpackDecoder, append_named_literal
+from flare.proto.h2.head_limits import H2HeadFault, H2HeadLimits
+from flare.proto.h2.request_head import RequestHeadReader
+from flare.proto.head import BodyKind, Head
+
+comptime _GET: StaticString = (
+    ":method: GET|:scheme: https|:authority: a.test|:path: /x?y"
+)
+
+
+struct _Scene(Movable):
+    var decoder: HpackDecoder
+    var head: PointerTo[Head]
+    var octets: PointerTo[Buffer]
+    var reader: RequestHeadReader
+
+    def __init__(out self, limits: H2HeadLimits = H2HeadLimits()):
+        self.decoder = HpackDecoder.create()
+        self.head = heap_create(Head())
+        self.octets = heap_create(Buffer())
+        self.reader = RequestHeadReader(self.head, self.octets, limits)
+
+    def __deinit__(deinit self):
+        self.decoder.destroy()
+        heap_destroy(self.head)
+        heap_destroy(self.octets)
+
+    def read(mut self, lines: StringSlice) raises -> H2HeadFault:
+        var block = heap_create(Buffer())
+        for line in lines.split("|"):
+            if line.byte_length() == 0:
+                continue
+            var text = String(line)
+            var colon = text.find(": ", 1)
+            append_named_literal(
+                text[byte=:colon].as_bytes(),
+                text[byte = colon + 2 :].as_bytes(),
+                block,
+            )
+        try:
+            return self.reader.read(self.decoder, block[].span())
+        except e:
+            raise Error(e.reason)
+        finally:
+            heap_destroy(block)
+
+    def fields(self) -> String:
+        var section = self.head[].fields(self.octets[].span())
+        var text = String()
+        for i in range(len(section)):
+            text += String(section.name(i), ": ", section.value(i), "|")
+        return text
+
+
+def test_a_request_reads_like_one_of_http_1() raises:
+    var scene = _Scene()
+    assert_false(
+        Bool(scene.read(String(_GET, "|accept: */*|x-a: 1|content-length: 7")))
+    )
+    ref head = scene.head[]
+    var octets = scene.octets[].span()
+    assert_true(head.method == Method.GET)
+    assert_equal(String(head.method_text(octets)), "GET")
+    assert_equal(String(head.target_text(octets)), "/x?y")
+    assert_equal(String(StringSlice(unsafe_from_utf8=head.path(octets))), "/x")
+    assert_equal(String(head.authority(octets)), "a.test")
+    assert_equal(
+        scene.fields(),
+        "Host: a.test|accept: */*|x-a: 1|content-length: 7|",
+    )
+    assert_equal(head.host, 0)
+    assert_equal(head.content_length, 7)
+    assert_equal(head.body, BodyKind.LENGTH)
+    assert_equal(
+        head.known,
+        FieldName.bit(FieldName.HOST)
+        | FieldName.bit(FieldName.ACCEPT)
+        | FieldName.bit(FieldName.CONTENT_LENGTH),
+    )
+    # The next one begins anew.
+    assert_false(
+        Bool(scene.read(":method: OPTIONS|:scheme: http|:path: *|host: b"))
+    )
+    assert_equal(scene.fields(), "host: b|")
+    assert_equal(String(scene.head[].authority(scene.octets[].span())), "b")
+    assert_equal(scene.head[].content_length, -1)
+    assert_equal(scene.head[].body, BodyKind.NONE)
+
+
+def test_crumbs_become_one_line() raises:
+    var scene = _Scene()
+    assert_false(
+        Bool(
+            scene.read(
+                String(_GET, "|cookie: a=1|x-a: 1|cookie: b=2|cookie: c=3")
+            )
+        )
+    )
+    assert_equal(scene.fields(), "Host: a.test|x-a: 1|cookie: a=1; b=2; c=3|")
+    assert_true(scene.head[].known & FieldName.bit(FieldName.COOKIE) != 0)
+    assert_equal(
+        String(scene.read(String(_GET, "|cookie: " * 257)).reason),
+        "too many lines of Cookie",
+    )
+    assert_false(Bool(scene.read(String(_GET, "|cookie: d" * 256))))
+
+
+def test_malformed_requests_end_their_stream() raises:
+    comptime START = ":method: GET|:scheme: https|:path: /"
+    var rows: List[Tuple[String, String]] = [
+        (":scheme: https|:path: /|:authority: a", "missing"),
+        (":method: GET|:path: /|:authority: a", "missing"),
+        (":method: GET|:scheme: https|:authority: a", "missing"),
+        ("", "missing"),
+        (":method: |:scheme: https|:path: /|:authority: a", "token"),
+        (":method: G T|:scheme: https|:path: /|:authority: a", "token"),
+        (":method: GET|:scheme: https|:path: |:authority: a", "is empty"),
+        (String(START, "|:path: /|:authority: a"), "repeated"),
+        (String(START, "|:authority: a|:authority: a"), "repeated"),
+        (String(START, "|:authority: a|x-a: 1|:method: GET"), "repeated"),
+        (String(START, "|x-a: 1|:authority: a"), "after another field"),
+        (String(START, "|:authority: a|:status: 200"), "unknown"),
+        (String(START, "|:authority: a|:: 1"), "unknown"),
+        (String(START, "|:authority: a|X-A: 1"), "name holds"),
+        (String(START, "|:authority: a|Accept: 1"), "name holds"),
+        (String(START, "|:authority: a|x a: 1"), "name holds"),
+        (String(START, "|:authority: a|x-a: \r\nx-b: 2"), "value holds"),
+        (String(START, "|:authority: a|x-a:  1"), "value holds"),
+        (String(START, "|:authority: a|x-a: 1\t"), "value holds"),
+        (String(START, "|:authority: a\0"), "value holds"),
+        (String(START, "|:authority: a|connection: close"), "connection"),
+        (String(START, "|:authority: a|keep-alive: 1"), "connection"),
+        (String(START, "|:authority: a|proxy-connection: 1"), "connection"),
+        (
+            String(START, "|:authority: a|transfer-encoding: chunked"),
+            "connection",
+        ),
+        (String(START, "|:authority: a|upgrade: h2c"), "connection"),
+        (String(START, "|:authority: a|te: gzip"), "TE is not"),
+        (String(START, "|:authority: a|host: b"), "differs"),
+        (String(START, "|:authority: u@a"), "authority is not valid"),
+        (String(START, "|:authority: "), "authority is not valid"),
+        (String(START, "|host: a|host: b"), "differs"),
+        (
+            String(START, "|:authority: a|content-length: 1|content-length: 1"),
+            "more than one",
+        ),
+        (String(START, "|:authority: a|content-length: +1"), "not a number"),
+        (String(START, "|:authority: a|content-length: "), "not a number"),
+        (
+            String(START, "|:authority: a|content-length: 1234567890123456789"),
+            "not a number",
+        ),
+        (
+            ":method: GET|:scheme: https|:path: https://a/|:authority: a",
+            "origin",
+        ),
+    ]
+    var scene = _Scene()
+    for row in rows:
+        var fault = scene.read(row[0])
+        assert_true(
+            row[1] in String(fault.reason), String(row[0], " ", fault.reason)
+        )
+        assert_equal(fault.status, 0, row[0])
+
+
+def test_other_faults_are_answered() raises:
+    comptime REST = ":authority: a.test"
+    var rows: List[Tuple[String, Int]] = [
+        (":method: CONNECT|:authority: a:443", 400),
+        (":method: GET|:scheme: ftp|:path: /|:authority: a", 400),
+        (":method: GET|:scheme: https|:path: /", 400),
+        (":method: GET|:scheme: https|:path: x|:authority: a", 400),
+        (":method: GET|:scheme: https|:path: *|:authority: a", 400),
+        (":method: GET|:scheme: https|:path: /a b|:authority: a", 400),
+        (String(_GET, "|expect: 200-ok"), 417),
+        (String(_GET, "|x-a: ", "1" * 8200), 431),
+        (String(_GET, "|x: 1" * 100), 431),
+    ]
+    var scene = _Scene()
+    for row in rows:
+        var fault = scene.read(row[0])
+        assert_equal(fault.status, row[1], row[0])
+        assert_true(Bool(fault))
+    assert_false(Bool(scene.read(String(_GET, "|x: 1" * 99))))
+    assert_false(
+        Bool(
+            scene.read(
+                String(_GET, "|te: trailers|host: a.test|expect: 100-continue")
+            )
+        )
+    )
+    assert_true(scene.head[].expects_continue)
+
+
+def test_a_head_that_is_too_long_keeps_the_table_right() raises:
+    var scene = _Scene()
+    var block: List[UInt8] = [0x40, 1, 120, 0x7F, 0x81, 0x7D]
+    # A value of 16,128 octets is no entry, and the line after it is one.
+    block.extend(List[UInt8](length=16_128, fill=97))
+    block.extend([UInt8(0x40), 1, 121, 1, 49])
+    assert_equal(scene.reader.read(scene.decoder, Span(block)).status, 431)
+    assert_equal(scene.decoder.state[].table.count, 1)
+    assert_true(len(scene.octets[]) < 100)
+
+
+comptime TESTS = __functions_in_module()
