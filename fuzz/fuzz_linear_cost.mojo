@@ -19,6 +19,7 @@ from fuzz.cost_meter import (
 from fuzz.cost_row import CostRow
 from fuzz.cost_rows_content import content_rows
 from fuzz.cost_rows_h1 import h1_rows
+from fuzz.cost_rows_h2 import h2_rows
 from fuzz.cost_rows_json import json_rows
 from fuzz.cost_rows_message import message_rows
 from fuzz.cost_rows_network import network_rows
@@ -81,6 +82,7 @@ def main() raises:
     rows.extend(content_rows())
     rows.extend(json_rows())
     rows.extend(network_rows())
+    rows.extend(h2_rows())
     rows.extend(ws_rows())
     var findings = 0
     for _ in range(max(options.runs // _RUNS_OF_A_ROUND, 1)):
