@@ -2,6 +2,7 @@
 
 from .buffer import Buffer, MemoryLender
 from .octet_block import OctetBlock
+from .octet_count import OctetCount
 from .octet_mask import copy_short_xored, copy_xored, turned_key, xor_octets
 from .octets import (
     COLON,

@@ -3,6 +3,7 @@
 from std.builtin.builtin_slice import ContiguousSlice
 from std.memory import ArcPointer
 
+from flare.core import OctetCount
 from flare.sys.sealed_pages import SealedPages
 
 
@@ -72,6 +73,15 @@ struct SealedContent(ImplicitlyCopyable, Sized):
             left.
         """
         return self._pages[].held_octets()
+
+    def count_in(self, counter: OctetCount):
+        """Counts the memory of the content, until the last copy and the last
+        answer with it have ended. No other thread may use it yet.
+
+        Args:
+            counter: The counter; only the first one of a content counts.
+        """
+        self._pages[].count_in(counter)
 
     def __getitem__(self, slice: ContiguousSlice) -> Self:
         """Returns a part of the content.

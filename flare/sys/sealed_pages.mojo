@@ -2,7 +2,12 @@
 
 from std.math import align_up
 
-from flare.core import OctetPointer, allocate_octets, free_octets
+from flare.core import (
+    OctetCount,
+    OctetPointer,
+    allocate_octets,
+    free_octets,
+)
 
 from .memory import (
     HUGE_PAGE_OCTETS,
@@ -32,14 +37,18 @@ struct SealedPages(Movable, Sized):
 
     var _address: Int
     var _octet_count: Int
+    var _counter: Optional[OctetCount]
 
     def __init__(out self):
         """Creates an empty range."""
         self._address = 0
         self._octet_count = 0
+        self._counter = None
 
     def __deinit__(deinit self):
         """Unmaps the pages."""
+        if self._counter:
+            self._counter.value().add(-self.held_octets())
         if self._address == 0:
             return
         if self._octet_count <= ON_HEAP_OCTETS_MAX:
@@ -91,6 +100,16 @@ struct SealedPages(Movable, Sized):
             The count.
         """
         return self._octet_count
+
+    def count_in(mut self, counter: OctetCount):
+        """Counts the memory until it is freed; only the first counter counts.
+
+        Args:
+            counter: The counter.
+        """
+        if not self._counter:
+            self._counter = counter
+            counter.add(self.held_octets())
 
     def held_octets(self) -> Int:
         """Returns how much memory the octets take.

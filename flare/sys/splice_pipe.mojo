@@ -6,6 +6,7 @@ not take at once are dropped from the pipe, so that it is empty between calls.
 """
 
 from std.ffi import c_int, c_uint, external_call
+from std.sys.info import num_logical_cores
 
 from flare.core import PointerTo, heap_create, heap_destroy
 
@@ -18,8 +19,10 @@ from .socket_constants import MSG_DONTWAIT
 
 # The most that a user without privileges may ask for (Linux, `pipe-max-size`).
 comptime _PIPE_OCTETS = 1024 * 1024
-# Of what all pipes of a user may hold together (`pipe-user-pages-soft`) this
-# leaves room for 256 workers.
+# All pipes of a user may hold 64 MiB together (`pipe-user-pages-soft`). Beyond
+# that, each further one of any process holds two pages. The workers of one
+# server, as many as CPUs, take at most half of it.
+comptime _PIPES_OCTETS = 16 * 1024 * 1024
 comptime _PIPE_OCTETS_FAIR = 256 * 1024
 # Through a smaller one, calls cost more than a copy does.
 comptime _PIPE_OCTETS_MIN = 64 * 1024
@@ -301,7 +304,8 @@ struct SplicePipe(TrivialRegisterPassable):
 
     def _resize(self) -> Int:
         var pipe = self._state[].ends[1]
-        for wanted in [_PIPE_OCTETS, _PIPE_OCTETS_FAIR]:
+        var share = min(_PIPES_OCTETS // num_logical_cores(), _PIPE_OCTETS)
+        for wanted in [max(share, _PIPE_OCTETS_FAIR), _PIPE_OCTETS_FAIR]:
             var room = _pipe_call(pipe, _F_SETPIPE_SZ, wanted)
             if room >= 0:
                 return room

@@ -3,7 +3,7 @@
 from std.testing import assert_equal, assert_true
 
 from flare.core import Buffer, heap_create, heap_destroy
-from flare.proto.h2.codes import H2Code
+from flare.proto.h2.h2_error import H2Code
 from flare.proto.h2.frame import (
     H2Flag,
     H2FrameHeader,

@@ -25,10 +25,16 @@ struct FileCompression(Copyable, Movable):
 
     var _config: CompressionConfig
     var _codings: List[ContentCoding]
+    var _octets_max: Int
 
-    def __init__(out self):
+    def __init__(out self, octets_max: Int):
         """Creates a choice: the types of `Compress`, by Brotli and gzip if
-        their libraries are installed."""
+        their libraries are installed.
+
+        Args:
+            octets_max: The longest text that is kept with its forms.
+        """
+        self._octets_max = min(_OCTETS_MAX, octets_max)
         self._config = CompressionConfig()
         self._codings = List[ContentCoding]()
         for coding in available_codings():
@@ -47,60 +53,67 @@ struct FileCompression(Copyable, Movable):
             False if it is short, very long or no text.
         """
         return (
-            self._config.content_octets_min <= octets <= _OCTETS_MAX
+            self._config.content_octets_min <= octets <= self._octets_max
             and self._config.allows_type(content_type)
         )
 
     def add_forms(
         self, mut state: ServedFileState, earlier: Optional[ServedFile]
-    ) raises:
+    ):
         """Adds the compressed forms of a file for which there are no siblings.
 
         Args:
             state: The file; its content was read.
             earlier: The file that was kept of the same path. If the content
                 is the same, its forms are taken.
-
-        Raises:
-            An error `http.no_memory` or `encoding` if memory runs out.
         """
+        var is_same = Bool(earlier) and _has_same_content(
+            state.forms[0], earlier.value()
+        )
         for coding in self._codings:
             if state.siblings.has(coding):
                 continue
-            var form = _form_of_earlier(state.forms[0], earlier, coding)
-            if not form:
+            var form: Optional[Representation]
+            if is_same and earlier.value().state[].tried.has(coding):
+                form = _form_of_earlier(earlier.value(), coding)
+            else:
                 form = _compressed(state.forms[0], coding)
+            state.tried = state.tried.with_coding(coding)
             if form:
                 state.forms.append(form.take())
                 state.siblings = state.siblings.with_coding(coding)
 
 
+def _has_same_content(form: Representation, earlier: ServedFile) -> Bool:
+    ref before = earlier.state[].forms[0].content
+    return Bool(before) and (
+        before.value().octets() == form.content.value().octets()
+    )
+
+
 def _form_of_earlier(
-    original: Representation,
-    earlier: Optional[ServedFile],
-    coding: ContentCoding,
+    earlier: ServedFile, coding: ContentCoding
 ) -> Optional[Representation]:
-    if not earlier:
-        return None
-    ref forms = earlier.value().state[].forms
-    if not forms[0].content or (
-        forms[0].content.value().octets() != original.content.value().octets()
-    ):
-        return None
+    ref forms = earlier.state[].forms
     for i in range(1, len(forms)):
         # A sibling has a place of its own.
         if forms[i].coding == coding and forms[i].place == 0:
             return _form(coding, forms[i].content.value())
+    # It would have gained nothing.
     return None
 
 
 def _compressed(
     original: Representation, coding: ContentCoding
-) raises -> Optional[Representation]:
-    var coded = compress(original.content.value().octets(), coding, _LEVEL)
-    if len(coded) > original.octets - original.octets // _SAVED_PART_MIN:
+) -> Optional[Representation]:
+    try:
+        var coded = compress(original.content.value().octets(), coding, _LEVEL)
+        if len(coded) > original.octets - original.octets // _SAVED_PART_MIN:
+            return None
+        return _form(coding, SealedContent(Span(coded)))
+    except:
+        # Memory has run out, and the file itself is there.
         return None
-    return _form(coding, SealedContent(Span(coded)))
 
 
 def _form(coding: ContentCoding, content: SealedContent) -> Representation:

@@ -3,7 +3,7 @@
 from flare.core import Buffer
 from flare.message import ETag, HttpDate
 from flare.sys.clock import unix_ms
-from flare.sys.errno import EAGAIN, EISDIR, ENOENT
+from flare.sys.errno import EAGAIN, EISDIR, ENOENT, ENOMEM
 from flare.sys.file import close_descriptor
 from flare.sys.folder import FileStatus, read_at, status_of_open
 
@@ -14,11 +14,13 @@ from ..sealed_content import SealedContent
 from .root_folder import RootFolder
 from .rules import FileRules
 from .siblings import Siblings
-from .served_file import Representation, ServedFile, ServedFileState
+from .served_file import (
+    SHORT_OCTETS_MAX,
+    Representation,
+    ServedFile,
+    ServedFileState,
+)
 
-# Reading a file that is no longer takes less time than asking a helper thread to
-# do it.
-comptime _SHORT_OCTETS_MAX = 64 * 1024
 # A file that is written just now may change while it is read.
 comptime _TRIES = 3
 comptime _NS_PER_MS = 1_000_000
@@ -33,6 +35,14 @@ struct FileReader(Copyable, Movable):
     """The fields of the answers."""
     var largest_cached: Int
     """The length of the largest file whose content is kept."""
+    var compresses: Bool
+    """Whether texts are compressed, as the rules say."""
+
+    def keep_only_short_files(mut self):
+        """Makes longer files be read while they are sent, and lets none be
+        compressed."""
+        self.largest_cached = min(self.largest_cached, SHORT_OCTETS_MAX)
+        self.compresses = False
 
     def takes_long(self, path: Span[UInt8, _], octets: Int) -> Bool:
         """Returns whether `read` is left to a helper thread.
@@ -45,7 +55,7 @@ struct FileReader(Copyable, Movable):
             True for long content that is read, and if it is compressed too.
         """
         return octets <= self.largest_cached and (
-            octets > _SHORT_OCTETS_MAX
+            octets > SHORT_OCTETS_MAX
             or self.rules.compresses(path[: len(path) - 1], octets)
         )
 
@@ -82,14 +92,12 @@ struct FileReader(Copyable, Movable):
             comptime for i in range(3):
                 comptime coding = Siblings.CODINGS[i]
                 self._add_sibling(root, coding, state)
-        var is_compressed = Bool(
-            state.forms[0].content
-        ) and self.rules.compresses(
+        var may_have_forms = self.rules.compresses(
             path[: len(path) - 1], state.forms[0].octets
         )
-        if is_compressed:
+        if may_have_forms and self.compresses and state.forms[0].content:
             self.rules.compression.value().add_forms(state, earlier)
-        var varies = self.rules.precompressed or is_compressed
+        var varies = self.rules.precompressed or may_have_forms
         for i in range(len(state.forms)):
             self._add_fields(
                 state.forms[i], state.statuses[0], read_ns, path, varies
@@ -220,7 +228,10 @@ def _read_content(
             return problem
         if count == len(octets) and after == status:
             form.octets = count
-            form.content = SealedContent(Span(octets))
+            try:
+                form.content = SealedContent(Span(octets))
+            except:
+                return -ENOMEM
             form.validators = Validators(content_tag(Span(octets)))
             return 0
         status = after
@@ -228,7 +239,8 @@ def _read_content(
 
 
 def _tag_of_status(status: FileStatus) -> Optional[ETag]:
-    # A time that no change moves tells nothing.
+    # A time that no change moves tells nothing. A change in place may restore the
+    # time of modification, and no program sets that of the status.
     if status.modified_ns // _NS_PER_S <= 1:
         return None
     var text = Buffer()
@@ -236,6 +248,8 @@ def _tag_of_status(status: FileStatus) -> Optional[ETag]:
     text.append_hexadecimal(status.octets)
     text.append_octet(UInt8(ord("-")))
     text.append_hexadecimal(status.modified_ns)
+    text.append_octet(UInt8(ord("-")))
+    text.append_hexadecimal(status.changed_ns)
     text.append_octet(UInt8(ord("-")))
     text.append_hexadecimal(Int(status.inode & UInt64(Int.MAX)))
     text.append_octet(UInt8(ord('"')))

@@ -1,14 +1,15 @@
 """Keeps the files that all workers share, within a bound.
 
 Files in the table stay within the bound. With those that were evicted, and that
-workers have not forgotten yet, there may be a quarter more. The queue gives each
+workers have not forgotten or peers have not read yet, there may be a quarter
+more. The queue gives each
 file a second chance that was served since it last came to the front.
 """
 
 from std.atomic import Atomic, Ordering
 from std.collections import Deque
 
-from flare.core import PointerTo, heap_create, heap_destroy
+from flare.core import OctetCount, PointerTo, heap_create, heap_destroy
 from flare.sys.thread import Lock
 
 from .file_counters import FileCounters, FileStatistics, add_counters
@@ -22,7 +23,7 @@ struct _StoreState(Movable):
     # The memory of the files in the table, and with those that workers still
     # use.
     var kept: Int
-    var alive: Int64
+    var alive: OctetCount
     var evictions: UInt64
     var files: Dict[String, ServedFile]
     var queue: Deque[String]
@@ -35,7 +36,7 @@ struct _StoreState(Movable):
         self.lock = Lock.create()
         self.octets_max = octets_max
         self.kept = 0
-        self.alive = 0
+        self.alive = OctetCount()
         self.evictions = 0
         self.files = Dict[String, ServedFile]()
         self.queue = Deque[String]()
@@ -51,15 +52,10 @@ struct _StoreState(Movable):
         if cost > self.octets_max:
             return False
         self._make_room(cost)
-        if self._alive() + cost > self.octets_max + self.octets_max // 4:
+        if self.alive.sum() + cost > self.octets_max + self.octets_max // 4:
             return False
         file.state[].charged = cost
-        file.state[].alive = Pointer(to=self.alive).unsafe_origin_cast[
-            MutUntrackedOrigin
-        ]()
-        _ = Atomic[Int64].fetch_add[ordering=Ordering.RELAXED](
-            Pointer(to=self.alive), Int64(cost)
-        )
+        file.count_in(self.alive)
         self.kept += cost
         self.files[path] = file
         self._queue(path)
@@ -94,13 +90,6 @@ struct _StoreState(Movable):
         self.kept -= file.state[].charged
         _ = Atomic[UInt64].fetch_add[ordering=Ordering.RELEASE](
             Pointer(to=self.evictions), 1
-        )
-
-    def _alive(self) -> Int:
-        return Int(
-            Atomic[Int64].load[ordering=Ordering.RELAXED](
-                Pointer(to=self.alive)
-            )
         )
 
 
@@ -151,6 +140,19 @@ struct FileStore(ImplicitlyCopyable):
         """
         with self._state[].lock:
             return self._state[].files.get(_key(path))
+
+    def has_room(self, octets: Int) -> Bool:
+        """Returns whether a content may be read into memory. Peers that do
+        not read may hold files that have left the table.
+
+        Args:
+            octets: Its length.
+
+        Returns:
+            False if they would hold more than a quarter of the bound.
+        """
+        ref s = self._state[]
+        return s.alive.sum() - s.kept + octets <= s.octets_max // 4
 
     def put(self, file: ServedFile) raises -> Bool:
         """Stores a file in place of an earlier one of its path.
@@ -226,7 +228,7 @@ struct FileStore(ImplicitlyCopyable):
         Returns:
             The number of octets.
         """
-        return self._state[]._alive()
+        return self._state[].alive.sum()
 
 
 def _key(path: Span[UInt8, _]) -> String:

@@ -23,7 +23,7 @@ struct RootFolder(Movable):
     """A folder whose files are served.
 
     It has a descriptor of its own. The path may lead to another folder later,
-    for example if a symbolic link is replaced: `refresh` opens that one.
+    for example if a symbolic link is replaced: `replacement` opens that one.
     """
 
     var has_openat2: Bool
@@ -61,37 +61,35 @@ struct RootFolder(Movable):
             unsafe_from_utf8=Span(self._path)[: len(self._path) - 1]
         )
 
-    def refresh(mut self) -> Int:
-        """Opens the folder, or opens it again if its path now leads to another
-        one.
+    def replacement(self, mut problem: Int) -> Optional[Self]:
+        """Opens the folder to which the path leads now, if it is another one or
+        none is open.
+
+        Args:
+            problem: Set to 0, or to the negated errno if it cannot be opened.
 
         Returns:
-            1 if it is another folder now, 0 if it is the same, or the negated
-            errno. After an error, the earlier folder stays open.
+            The folder; `None` if it is the same, or cannot be opened.
         """
         var status = FileStatus()
-        var result = status_of_path(Span(self._path), status)
-        if result < 0:
-            return result
-        if (
+        problem = status_of_path(Span(self._path), status)
+        if problem < 0 or (
             self._descriptor >= 0
             and status.inode == self._status.inode
             and status.device == self._status.device
         ):
-            return 0
-        result = open_folder(Span(self._path))
-        if result < 0:
-            return result
-        var opened = Int32(result)
-        result = status_of_open(opened, status)
-        if result < 0:
-            _ = close_descriptor(opened)
-            return result
-        if self._descriptor >= 0:
-            _ = close_descriptor(self._descriptor)
-        self._descriptor = opened
-        self._status = status
-        return 1
+            return None
+        var opened = open_folder(Span(self._path))
+        if opened < 0:
+            problem = opened
+            return None
+        var folder = Self(self.path())
+        folder.has_openat2 = self.has_openat2
+        folder._descriptor = Int32(opened)
+        problem = status_of_open(folder._descriptor, folder._status)
+        if problem < 0:
+            return None
+        return folder^
 
     def probe(mut self) -> Int:
         """Finds out whether the kernel checks whole paths. Only a kernel that

@@ -2,7 +2,7 @@
 
 from std.atomic import Atomic, Ordering
 
-from flare.core import PointerTo, heap_create, heap_destroy
+from flare.core import OctetCount, PointerTo, heap_create, heap_destroy
 from flare.message import HeaderMap
 from flare.sys.folder import FileStatus
 
@@ -11,6 +11,10 @@ from ..encoding.coding import ContentCoding
 from ..sealed_content import SealedContent
 from .siblings import Siblings
 
+comptime SHORT_OCTETS_MAX = 64 * 1024
+"""A content that is no longer is read, and kept while it is sent, for less than
+it takes to do that piece by piece.
+"""
 # A file with its fields, tags and places in lists.
 comptime _OVERHEAD_OCTETS = 2048
 # Two changes within one tick of a file system's clock look alike. Ticks of
@@ -66,6 +70,9 @@ struct ServedFileState(Movable):
     """The forms; the file itself is the first."""
     var siblings: Siblings
     """The codings of the forms after the first."""
+    var tried: Siblings
+    """The codings by which the content was compressed, also those that gained
+    nothing."""
     var statuses: List[FileStatus]
     """The status of the file and of each sibling that may exist, when they were
     opened."""
@@ -73,7 +80,7 @@ struct ServedFileState(Movable):
     """The time before that, in nanoseconds since 1970."""
     var charged: Int
     """The memory that the cache counts for it; 0 if it is not in the cache."""
-    var alive: Optional[PointerTo[Int64]]
+    var alive: Optional[OctetCount]
     """The counter of the cache."""
     var was_used: UInt8
     """Whether it was served since the cache last looked."""
@@ -91,6 +98,7 @@ struct ServedFileState(Movable):
         self.path = List[UInt8](path)
         self.forms = List[Representation]()
         self.siblings = Siblings.NONE
+        self.tried = Siblings.NONE
         self.statuses = List[FileStatus]()
         self.read_ns = read_ns
         self.charged = 0
@@ -132,9 +140,7 @@ struct ServedFile(ImplicitlyCopyable):
         ](Pointer(to=state[].owners), UInt32.MAX)
         if owners == 1:
             if state[].alive:
-                _ = Atomic[Int64].fetch_add[ordering=Ordering.RELAXED](
-                    state[].alive.value(), -Int64(state[].charged)
-                )
+                state[].alive.value().add(-_OVERHEAD_OCTETS)
             heap_destroy(state)
 
     def cost(self) -> Int:
@@ -149,6 +155,37 @@ struct ServedFile(ImplicitlyCopyable):
             if forms[i].content:
                 sum += forms[i].content.value().held_octets()
         return sum
+
+    def count_in(self, counter: OctetCount):
+        """Counts the memory of the file. An answer may keep the content longer
+        than the file.
+
+        Args:
+            counter: The counter of the cache.
+        """
+        counter.add(_OVERHEAD_OCTETS)
+        self.state[].alive = counter
+        ref forms = self.state[].forms
+        for i in range(len(forms)):
+            if forms[i].content:
+                forms[i].content.value().count_in(counter)
+
+    def drop_long_content(self):
+        """Makes long forms be read while they are sent, because the cache has
+        no room for the file. No worker may use it yet.
+        """
+        ref forms = self.state[].forms
+        for i in reversed(range(len(forms))):
+            if forms[i].octets <= SHORT_OCTETS_MAX:
+                continue
+            if i > 0 and forms[i].place == 0:
+                # No file contains this form.
+                self.state[].siblings = self.state[].siblings.without(
+                    forms[i].coding
+                )
+                _ = forms.pop(i)
+            else:
+                forms[i].content = None
 
     def may_have_changed_unseen(self) -> Bool:
         """Returns whether the file was changed so shortly before it was read

@@ -1,5 +1,7 @@
 """Finds files for one worker: in its index, in the store, or on the disk."""
 
+from std.memory import ArcPointer
+
 from flare.core import Buffer, PointerTo, heap_create, heap_destroy
 from flare.runtime.blocking import blocking
 from flare.runtime.current import current_reactor
@@ -8,7 +10,7 @@ from flare.runtime.private_loop import turns_only_to_wait
 from flare.runtime.wait import waiting_fiber
 from flare.net import NetError
 from flare.sys.clock import monotonic_ms
-from flare.sys.errno import EISDIR, ENOENT
+from flare.sys.errno import EAGAIN, EISDIR, ENOENT
 from flare.sys.folder import FileStatus
 from flare.sys.random import fill_random
 
@@ -26,6 +28,7 @@ from .siblings import Siblings
 comptime _SLASH: UInt8 = 47
 # Looking at all entries of an index costs time.
 comptime _SWEEP_PAUSE_MS = 100
+comptime _TRIES = 3
 
 
 struct FoundFile(Movable):
@@ -38,6 +41,8 @@ struct FoundFile(Movable):
     without `/` at the end, and that has an index file."""
     var was_kept: Bool
     """Whether the file was in the store, and is still the same."""
+    var checked_ms: Optional[Int]
+    """When a helper thread began to read the file, if one did."""
 
     def __init__(out self, file: ServedFile, *, was_kept: Bool = False):
         """Creates the result of a search that was successful.
@@ -49,6 +54,7 @@ struct FoundFile(Movable):
         self.file = file
         self.problem = 0
         self.was_kept = was_kept
+        self.checked_ms = None
 
     def __init__(out self, *, problem: Int):
         """Creates the result of a search without success.
@@ -59,6 +65,7 @@ struct FoundFile(Movable):
         self.file = None
         self.problem = problem
         self.was_kept = False
+        self.checked_ms = None
 
     def is_folder(self) -> Bool:
         """Returns whether the path leads to a folder that has an index file,
@@ -82,6 +89,10 @@ struct _Load(Movable):
     """A file that a helper thread reads. Other fibers that want it wait."""
 
     var path: List[UInt8]
+    # The thread uses the folder of this moment, even if another one takes its
+    # place.
+    var root: ArcPointer[RootFolder]
+    var began_ms: Int
     var earlier: Optional[ServedFile]
     var waiters: List[Fiber]
     var users: Int
@@ -89,8 +100,15 @@ struct _Load(Movable):
     var problem: Int
     var is_done: Bool
 
-    def __init__(out self, path: Span[UInt8, _], earlier: Optional[ServedFile]):
+    def __init__(
+        out self,
+        path: Span[UInt8, _],
+        root: ArcPointer[RootFolder],
+        earlier: Optional[ServedFile],
+    ):
         self.path = List[UInt8](path)
+        self.root = root
+        self.began_ms = _now_ms()
         self.earlier = earlier
         self.waiters = List[Fiber]()
         self.users = 1
@@ -100,11 +118,13 @@ struct _Load(Movable):
 
 
 struct _FolderState(Movable):
-    var root: RootFolder
+    var root: ArcPointer[RootFolder]
     var root_checked_ms: Int
     var index: FileIndex
     var store: FileStore
     var reader: FileReader
+    # Reads long files while they are sent.
+    var streaming_reader: FileReader
     var options: FileOptions
     # The files that helper threads read now.
     var loads: List[PointerTo[_Load]]
@@ -118,12 +138,14 @@ struct _FolderState(Movable):
         options: FileOptions,
         has_openat2: Bool,
     ):
-        self.root = RootFolder(path)
-        self.root.has_openat2 = has_openat2
+        self.root = ArcPointer(RootFolder(path))
+        self.root[].has_openat2 = has_openat2
         self.root_checked_ms = LONG_AGO_MS
         self.index = FileIndex(_random_seed())
         self.store = store
         self.reader = reader.copy()
+        self.streaming_reader = reader.copy()
+        self.streaming_reader.keep_only_short_files()
         self.options = options.copy()
         self.loads = List[PointerTo[_Load]]()
         self.counters = FileCounters()
@@ -168,11 +190,11 @@ struct ServedFolder(TrivialRegisterPassable):
         return Self(
             heap_create(
                 _FolderState(
-                    s.root.path(),
+                    s.root[].path(),
                     s.store,
                     s.reader,
                     s.options,
-                    s.root.has_openat2,
+                    s.root[].has_openat2,
                 )
             )
         )
@@ -188,10 +210,12 @@ struct ServedFolder(TrivialRegisterPassable):
         Returns:
             0, or the negated errno if the folder cannot be read.
         """
-        var result = self._state[].root.refresh()
-        if result < 0:
-            return result
-        return self._state[].root.probe()
+        var problem = 0
+        var folder = self._state[].root[].replacement(problem)
+        if not folder:
+            return problem
+        self._state[].root = ArcPointer(folder.take())
+        return self._state[].root[].probe()
 
     def store(self) -> FileStore:
         """Returns the store.
@@ -235,7 +259,7 @@ struct ServedFolder(TrivialRegisterPassable):
         Returns:
             The descriptor, or the negated errno.
         """
-        return self._state[].root.open(path, status)
+        return self._state[].root[].open(path, status)
 
     def look_again(self, file: ServedFile) raises -> FoundFile:
         """Finds the file that has taken the place of another one.
@@ -318,21 +342,21 @@ struct ServedFolder(TrivialRegisterPassable):
             found.file.value().state[].charged
             > 0 if found.file else names_nothing(found.problem)
         ):
-            self._state[].index.put(received, found.file, now_ms)
+            self._state[].index.put(
+                received, found.file, found.checked_ms.or_else(now_ms)
+            )
         return found^
 
     def _refresh_root(self, now_ms: Int) -> Int:
         ref s = self._state[]
-        # A helper thread may be using the descriptor.
-        if (
-            now_ms - s.root_checked_ms < max(s.options.recheck_ms, 1)
-            or len(s.loads) > 0
-        ):
+        if now_ms - s.root_checked_ms < max(s.options.recheck_ms, 1):
             return 0
-        var result = s.root.refresh()
-        if result < 0:
-            return result
-        if result == 1:
+        var problem = 0
+        var folder = s.root[].replacement(problem)
+        if problem < 0:
+            return problem
+        if folder:
+            s.root = ArcPointer(folder.take())
             s.index.clear()
         s.root_checked_ms = now_ms
         return 0
@@ -345,12 +369,12 @@ struct ServedFolder(TrivialRegisterPassable):
         for i in range(len(known)):
             var status = FileStatus()
             if i == 0:
-                _ = s.root.status(Span(file.state[].path), status)
+                _ = s.root[].status(Span(file.state[].path), status)
             else:
                 var path = sibling_path(
                     Span(file.state[].path), Siblings.coding_at(i - 1)
                 )
-                _ = s.root.status(Span(path), status)
+                _ = s.root[].status(Span(path), status)
             if status != known[i]:
                 return False
         return True
@@ -375,7 +399,7 @@ struct ServedFolder(TrivialRegisterPassable):
             var path = self._index_path(folder, i)
             var status = FileStatus()
             if (
-                self._state[].root.status(Span(path), status) == 0
+                self._state[].root[].status(Span(path), status) == 0
                 and status.is_regular()
             ):
                 return True
@@ -401,74 +425,117 @@ struct ServedFolder(TrivialRegisterPassable):
     def _look_up(self, path: Span[UInt8, _]) raises -> FoundFile:
         """Returns the file of a decoded path: from the store if it is current,
         or else from the disk."""
+        # The file for which it waited may be too old, or not read at all.
+        for i in range(_TRIES):
+            var found = self._look_up_once(path, is_last=i == _TRIES - 1)
+            if found:
+                return found.take()
+        return FoundFile(problem=-EAGAIN)
+
+    def _look_up_once(
+        self, path: Span[UInt8, _], *, is_last: Bool
+    ) raises -> Optional[FoundFile]:
         ref s = self._state[]
         var kept = s.store.find(path)
         if kept and self._is_current(kept.value()):
             return FoundFile(kept.value(), was_kept=True)
         var status = FileStatus()
-        var result = s.root.status(path, status)
+        var result = s.root[].status(path, status)
         if result < 0:
             return FoundFile(problem=result)
-        if s.reader.takes_long(path, status.octets):
+        if not s.store.has_room(status.octets):
+            var problem = 0
+            var streamed = s.streaming_reader.read(s.root[], path, problem)
+            if not streamed:
+                return FoundFile(problem=problem)
+            return FoundFile(streamed.take())
+        if self._takes_long(path, status.octets):
+            for load in s.loads:
+                if Span(load[].path) == path:
+                    return self._await_load(load, takes_late=is_last)
             return self._load(path, kept)
         var problem = 0
-        var file = s.reader.read(s.root, path, problem)
+        var file = s.reader.read(s.root[], path, problem)
         return self._keep(file, problem)
+
+    def _takes_long(self, path: Span[UInt8, _], octets: Int) -> Bool:
+        ref s = self._state[]
+        if s.reader.takes_long(path, octets):
+            return True
+        if not s.reader.rules.precompressed:
+            return False
+        # Each form is read.
+        for i in range(Siblings.COUNT):
+            var sibling = sibling_path(path, Siblings.coding_at(i))
+            var status = FileStatus()
+            if s.root[].status(
+                Span(sibling), status
+            ) == 0 and s.reader.takes_long(Span(sibling), status.octets):
+                return True
+        return False
 
     def _keep(
         self, file: Optional[ServedFile], problem: Int
     ) raises -> FoundFile:
         if not file:
             return FoundFile(problem=problem)
-        _ = self._state[].store.put(file.value())
+        if not self._state[].store.put(file.value()):
+            file.value().drop_long_content()
         return FoundFile(file.value())
 
     def _load(
         self, path: Span[UInt8, _], earlier: Optional[ServedFile]
     ) raises -> FoundFile:
         ref s = self._state[]
-        for load in s.loads:
-            if Span(load[].path) == path:
-                return self._await_load(load)
-        var load = heap_create(_Load(path, earlier))
+        var load = heap_create(_Load(path, s.root, earlier))
         s.loads.append(load)
         var state = self._state
 
-        # The closure runs on another thread. The root stays as it is while
-        # there are loads, and nothing changes the reader.
+        # The closure runs on another thread. The reader never changes.
         def read() raises {var state, var load}:
             load[].file = state[].reader.read(
-                state[].root,
+                load[].root[],
                 Span(load[].path),
                 load[].problem,
                 load[].earlier,
             )
+            load[].is_done = True
 
         try:
             blocking(read)
         except e:
+            # A fiber that is cancelled meanwhile has read the file for others.
+            if load[].is_done:
+                _ = self._keep(load[].file, load[].problem)
             self._end_load(load)
+            var problem = NetError.of(e)
+            if problem and problem.value().kind == NetError.NO_MEMORY:
+                return FoundFile(problem=-EAGAIN)
             raise e^
-        load[].is_done = True
-        var found = self._keep(load[].file, load[].problem)
+        _ = self._keep(load[].file, load[].problem)
+        var found = _found(load)
         self._end_load(load)
         return found^
 
-    def _await_load(self, load: PointerTo[_Load]) raises -> FoundFile:
+    def _await_load(
+        self, load: PointerTo[_Load], *, takes_late: Bool
+    ) raises -> Optional[FoundFile]:
+        # A file that was read too long ago may have changed since.
+        var is_late = _now_ms() - load[].began_ms >= max(
+            self._state[].options.recheck_ms, 1
+        )
         load[].users += 1
         var fiber = waiting_fiber("read")
         load[].waiters.append(fiber)
         var result = fiber.wait()
         remove_fiber(load[].waiters, fiber)
         var is_done = load[].is_done
-        var found = FoundFile(problem=load[].problem)
-        if load[].file:
-            found.file = load[].file.value()
+        var found = _found(load)
         _give_up(load)
         if result < 0:
             raise Error(NetError.from_errno("read", result))
-        if not is_done:
-            raise Error("http.file cannot be read")
+        if not is_done or (is_late and not takes_late):
+            return None
         return found^
 
     def _end_load(self, load: PointerTo[_Load]):
@@ -480,6 +547,14 @@ struct ServedFolder(TrivialRegisterPassable):
         for fiber in load[].waiters:
             fiber.wake()
         _give_up(load)
+
+
+def _found(load: PointerTo[_Load]) -> FoundFile:
+    var found = FoundFile(problem=load[].problem)
+    if load[].file:
+        found.file = load[].file.value()
+    found.checked_ms = load[].began_ms
+    return found^
 
 
 def _give_up(load: PointerTo[_Load]):

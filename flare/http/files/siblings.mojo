@@ -14,7 +14,9 @@ struct Siblings(TrivialRegisterPassable):
 
     comptime NONE = Self(0)
     """No sibling."""
-    comptime CODINGS: Array[ContentCoding, 3] = [
+    comptime COUNT = 3
+    """The number of codings that a sibling may have."""
+    comptime CODINGS: Array[ContentCoding, Self.COUNT] = [
         ContentCoding.BROTLI,
         ContentCoding.ZSTD,
         ContentCoding.GZIP,
@@ -67,6 +69,17 @@ struct Siblings(TrivialRegisterPassable):
             The larger set.
         """
         return Self(self._bits | UInt8(1) << UInt8(coding.number))
+
+    def without(self, coding: ContentCoding) -> Self:
+        """Returns the set without a coding.
+
+        Args:
+            coding: One of `CODINGS`.
+
+        Returns:
+            The smaller set.
+        """
+        return Self(self._bits & ~(UInt8(1) << UInt8(coding.number)))
 
     def has(self, coding: ContentCoding) -> Bool:
         """Returns whether there is a sibling of a coding.

@@ -81,12 +81,14 @@ struct StaticFiles(Handler):
         var rules = FileRules()
         rules.precompressed = precompressed
         if options.compress_cached:
-            rules.compression = FileCompression()
+            rules.compression = FileCompression(
+                min(options.cache_octets // 4, options.largest_cached)
+            )
         rules.immutable_hashed = options.immutable_hashed
         rules.cache_control = cache_control^
         rules.types = MediaTypes(options.extra_types)
         self._folder = ServedFolder.create(
-            root, FileReader(rules^, options.largest_cached), options
+            root, FileReader(rules^, options.largest_cached, True), options
         )
         self._spa_fallback = _escaped(spa_fallback)
         var problem = self._folder.open()

@@ -4,7 +4,7 @@ from std.bit import byte_swap
 
 from flare.core import Buffer, PointerTo
 
-from .codes import H2Code, H2Error
+from .h2_error import H2Code, H2Error
 
 comptime FRAME_HEADER_OCTETS = 9
 """The length of the header in front of each payload."""

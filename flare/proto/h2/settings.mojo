@@ -2,7 +2,7 @@
 
 from flare.core import Buffer, PointerTo
 
-from .codes import H2Code, H2Error
+from .h2_error import H2Code, H2Error
 from .frame import (
     FRAME_OCTETS_MAX,
     H2Flag,
