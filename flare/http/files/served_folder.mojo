@@ -22,7 +22,7 @@ from .file_reading import FileReader, sibling_path
 from .file_store import FileStore
 from .options import FileOptions
 from .root_folder import RootFolder, names_nothing
-from .served_file import ServedFile
+from .served_file import SHORT_OCTETS_MAX, ServedFile
 from .siblings import Siblings
 
 comptime _SLASH: UInt8 = 47
@@ -443,7 +443,11 @@ struct ServedFolder(TrivialRegisterPassable):
         var result = s.root[].status(path, status)
         if result < 0:
             return FoundFile(problem=result)
-        if not s.store.has_room(status.octets):
+        if (
+            status.octets > SHORT_OCTETS_MAX
+            and status.octets <= s.reader.largest_cached
+            and not s.store.has_room(status.octets)
+        ):
             var problem = 0
             var streamed = s.streaming_reader.read(s.root[], path, problem)
             if not streamed:
