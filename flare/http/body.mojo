@@ -22,8 +22,10 @@ comptime COPY_OCTETS_MAX = 32 * 1024
 """The largest content that is copied after its head, so that one send carries
 both. Larger content is sent from where it is.
 """
-# Sealed content is in one place for all who want it, which the caches know.
-comptime _SEALED_COPY_OCTETS_MAX = 8 * 1024
+comptime SEALED_COPY_OCTETS_MAX = 8 * 1024
+"""The largest sealed content that is copied. Sealed content is in one place for
+all answers, so the caches of the processor know it.
+"""
 comptime _KEPT_OCTETS_MAX = 64 * 1024
 
 
@@ -219,7 +221,7 @@ struct Body(Movable, Sized):
             False if it is sent from where it is.
         """
         var octets = len(self)
-        return octets <= _SEALED_COPY_OCTETS_MAX or (
+        return octets <= SEALED_COPY_OCTETS_MAX or (
             octets <= COPY_OCTETS_MAX and not self.is_sealed()
         )
 

@@ -12,8 +12,8 @@ struct SealedContent(ImplicitlyCopyable, Sized):
 
     Use it for content that many answers share, such as an asset or a rendered
     page. Without TLS, the kernel sends content over 32 KiB from its own pages,
-    because copying it would cost more than the rest of the answer. Shorter
-    content is sent like any other. Copies refer to the same octets, on any
+    because copying it would cost more than the rest of the answer. Up to 8 KiB
+    are copied after the head, like any content. Copies refer to the same octets, on any
     thread. The last one frees them, after all answers that use them were sent.
 
     Creating one copies the octets once; more than 32 KiB into whole pages of a

@@ -122,7 +122,8 @@ struct SplicePipe(TrivialRegisterPassable):
 
         Returns:
             The number that the kernel took of both together, with at most 1 MiB
-            of the pages, or 256 KiB without a head. 0 if it took none: use an ordinary send then.
+            of the pages, or 256 KiB without a head. 0 if it took none: use an
+            ordinary send then.
 
         Safety:
             The pages are never written again, and never freed, only unmapped:
@@ -130,8 +131,8 @@ struct SplicePipe(TrivialRegisterPassable):
         """
         if self._state[].phase != _Phase.OPEN and not self._open():
             return 0
-        # If an earlier send was cut off, there is room for a part only. Pages
-        # that do not fit cost two calls' work in vain.
+        # If an earlier send was cut off, there is room for a part only. Each page
+        # that does not fit goes into the pipe and out of it in vain.
         var octets_max = _PIPE_OCTETS if len(head) > 0 else _PIPE_OCTETS_FAIR
         var filled = self._fill(pages[: min(len(pages), octets_max)])
         if filled <= 0:

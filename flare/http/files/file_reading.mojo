@@ -7,6 +7,7 @@ from flare.sys.errno import EAGAIN, EISDIR, ENOENT, ENOMEM
 from flare.sys.file import close_descriptor
 from flare.sys.folder import FileStatus, read_at, status_of_open
 
+from ..body import SEALED_COPY_OCTETS_MAX
 from ..conditions import Validators
 from ..content_tag import content_tag
 from ..encoding.coding import ContentCoding
@@ -14,13 +15,11 @@ from ..sealed_content import SealedContent
 from .root_folder import RootFolder
 from .rules import FileRules
 from .siblings import Siblings
-from .served_file import (
-    SHORT_OCTETS_MAX,
-    Representation,
-    ServedFile,
-    ServedFileState,
-)
+from .served_file import Representation, ServedFile, ServedFileState
 
+# Reading a file that is no longer takes less time than asking a helper thread to
+# do it.
+comptime _SHORT_OCTETS_MAX = 64 * 1024
 # A file that is written just now may change while it is read.
 comptime _TRIES = 3
 comptime _NS_PER_MS = 1_000_000
@@ -35,14 +34,17 @@ struct FileReader(Copyable, Movable):
     """The fields of the answers."""
     var largest_cached: Int
     """The length of the largest file whose content is kept."""
-    var compresses: Bool
-    """Whether texts are compressed, as the rules say."""
 
-    def keep_only_short_files(mut self):
-        """Makes longer files be read while they are sent, and lets none be
-        compressed."""
-        self.largest_cached = min(self.largest_cached, SHORT_OCTETS_MAX)
-        self.compresses = False
+    def without_cache(self) -> Self:
+        """Returns a reader for files for which the cache has no room.
+
+        Returns:
+            One that reads only files short enough to be copied into the output.
+            Longer ones are read while they are sent.
+        """
+        return Self(
+            self.rules.copy(), min(self.largest_cached, SEALED_COPY_OCTETS_MAX)
+        )
 
     def takes_long(self, path: Span[UInt8, _], octets: Int) -> Bool:
         """Returns whether `read` is left to a helper thread.
@@ -55,7 +57,7 @@ struct FileReader(Copyable, Movable):
             True for long content that is read, and if it is compressed too.
         """
         return octets <= self.largest_cached and (
-            octets > SHORT_OCTETS_MAX
+            octets > _SHORT_OCTETS_MAX
             or self.rules.compresses(path[: len(path) - 1], octets)
         )
 
@@ -89,13 +91,13 @@ struct FileReader(Copyable, Movable):
         if problem < 0:
             return None
         if self.rules.precompressed:
-            comptime for i in range(3):
+            comptime for i in range(Siblings.COUNT):
                 comptime coding = Siblings.CODINGS[i]
                 self._add_sibling(root, coding, state)
         var may_have_forms = self.rules.compresses(
             path[: len(path) - 1], state.forms[0].octets
         )
-        if may_have_forms and self.compresses and state.forms[0].content:
+        if may_have_forms and state.forms[0].content:
             self.rules.compression.value().add_forms(state, earlier)
         var varies = self.rules.precompressed or may_have_forms
         for i in range(len(state.forms)):

@@ -2,8 +2,8 @@
 
 Files in the table stay within the bound. With those that were evicted, and that
 workers have not forgotten or peers have not read yet, there may be a quarter
-more. The queue gives each
-file a second chance that was served since it last came to the front.
+more. The queue gives each file a second chance that was served since it last
+came to the front.
 """
 
 from std.atomic import Atomic, Ordering
@@ -152,7 +152,8 @@ struct FileStore(ImplicitlyCopyable):
             False if they would hold more than a quarter of the bound.
         """
         ref s = self._state[]
-        return s.alive.sum() - s.kept + octets <= s.octets_max // 4
+        with s.lock:
+            return s.alive.sum() - s.kept + octets <= s.octets_max // 4
 
     def put(self, file: ServedFile) raises -> Bool:
         """Stores a file in place of an earlier one of its path.

@@ -1,5 +1,7 @@
 """Defines the fields that `StaticFiles` adds to answers, by file names."""
 
+from flare.message.list_grammar import lists_member
+
 from .compressed_forms import FileCompression
 from .media_types import MediaTypes
 
@@ -156,7 +158,10 @@ struct FileRules(Copyable, Movable):
             and self.compression.value().includes(
                 self.types.of(StringSlice(unsafe_from_utf8=path)), octets
             )
-            and "no-transform" not in self.cache_control_of(path)
+            and not lists_member(
+                self.cache_control_of(path).as_bytes(),
+                StaticString("no-transform").as_bytes(),
+            )
         )
 
     def cache_control_of(

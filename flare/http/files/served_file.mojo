@@ -6,15 +6,12 @@ from flare.core import OctetCount, PointerTo, heap_create, heap_destroy
 from flare.message import HeaderMap
 from flare.sys.folder import FileStatus
 
+from ..body import SEALED_COPY_OCTETS_MAX
 from ..conditions import Validators
 from ..encoding.coding import ContentCoding
 from ..sealed_content import SealedContent
 from .siblings import Siblings
 
-comptime SHORT_OCTETS_MAX = 64 * 1024
-"""A content that is no longer is read, and kept while it is sent, for less than
-it takes to do that piece by piece.
-"""
 # A file with its fields, tags and places in lists.
 comptime _OVERHEAD_OCTETS = 2048
 # Two changes within one tick of a file system's clock look alike. Ticks of
@@ -171,12 +168,13 @@ struct ServedFile(ImplicitlyCopyable):
                 forms[i].content.value().count_in(counter)
 
     def drop_long_content(self):
-        """Makes long forms be read while they are sent, because the cache has
-        no room for the file. No worker may use it yet.
+        """Makes forms be read while they are sent, because the cache has no
+        room for the file. Those that are copied into the output are counted
+        there. No worker may use the file yet.
         """
         ref forms = self.state[].forms
         for i in reversed(range(len(forms))):
-            if forms[i].octets <= SHORT_OCTETS_MAX:
+            if forms[i].octets <= SEALED_COPY_OCTETS_MAX:
                 continue
             if i > 0 and forms[i].place == 0:
                 # No file contains this form.

@@ -14,6 +14,7 @@ from flare.sys.errno import EAGAIN, EISDIR, ENOENT
 from flare.sys.folder import FileStatus
 from flare.sys.random import fill_random
 
+from ..body import SEALED_COPY_OCTETS_MAX
 from ..server.records.statistics import count
 from .file_counters import FileCounters
 from .file_index import LONG_AGO_MS, FileIndex
@@ -22,7 +23,7 @@ from .file_reading import FileReader, sibling_path
 from .file_store import FileStore
 from .options import FileOptions
 from .root_folder import RootFolder, names_nothing
-from .served_file import SHORT_OCTETS_MAX, ServedFile
+from .served_file import ServedFile
 from .siblings import Siblings
 
 comptime _SLASH: UInt8 = 47
@@ -144,8 +145,7 @@ struct _FolderState(Movable):
         self.index = FileIndex(_random_seed())
         self.store = store
         self.reader = reader.copy()
-        self.streaming_reader = reader.copy()
-        self.streaming_reader.keep_only_short_files()
+        self.streaming_reader = reader.without_cache()
         self.options = options.copy()
         self.loads = List[PointerTo[_Load]]()
         self.counters = FileCounters()
@@ -444,7 +444,7 @@ struct ServedFolder(TrivialRegisterPassable):
         if result < 0:
             return FoundFile(problem=result)
         if (
-            status.octets > SHORT_OCTETS_MAX
+            status.octets > SEALED_COPY_OCTETS_MAX
             and status.octets <= s.reader.largest_cached
             and not s.store.has_room(status.octets)
         ):

@@ -37,7 +37,7 @@ struct Siblings(TrivialRegisterPassable):
         Returns:
             The coding.
         """
-        comptime for i in range(3):
+        comptime for i in range(Self.COUNT):
             comptime coding = Self.CODINGS[i]
             if i == index:
                 return coding
@@ -103,9 +103,11 @@ struct Siblings(TrivialRegisterPassable):
             the file itself, if the client likes none of them better. Also if it
             refuses the file too: no answer is 406 (RFC 9110 section 12.5.3).
         """
-        var offered = Array[ContentCoding, 3](fill=ContentCoding.IDENTITY)
+        var offered = Array[ContentCoding, Self.COUNT](
+            fill=ContentCoding.IDENTITY
+        )
         var count = 0
-        comptime for i in range(3):
+        comptime for i in range(Self.COUNT):
             comptime coding = Self.CODINGS[i]
             if self.has(coding):
                 offered[count] = coding

@@ -88,7 +88,7 @@ struct StaticFiles(Handler):
         rules.cache_control = cache_control^
         rules.types = MediaTypes(options.extra_types)
         self._folder = ServedFolder.create(
-            root, FileReader(rules^, options.largest_cached, True), options
+            root, FileReader(rules^, options.largest_cached), options
         )
         self._spa_fallback = _escaped(spa_fallback)
         var problem = self._folder.open()
