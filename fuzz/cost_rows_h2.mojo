@@ -1,10 +1,8 @@
 """Feeds field blocks of HTTP/2."""
 
-from flare.core import Buffer, heap_create, heap_destroy
 from flare.proto.h2.head_limits import H2HeadLimits
 from flare.proto.h2.hpack import HpackDecoder
 from flare.proto.h2.request_head import RequestHeadReader
-from flare.proto.head import Head
 
 from .cost_row import CostRow
 
@@ -93,12 +91,8 @@ def _read(octets: List[UInt8]) raises:
     limits.lines_max = _NO_LIMIT
     limits.crumbs_max = _NO_LIMIT
     var decoder = HpackDecoder.create()
-    var head = heap_create(Head())
-    var into = heap_create(Buffer())
-    var reader = RequestHeadReader(head, into, limits)
+    var reader = RequestHeadReader(limits)
     var fault = reader.read(decoder, Span(octets))
     decoder.destroy()
-    heap_destroy(head)
-    heap_destroy(into)
     if fault:
         raise Error(fault.reason)

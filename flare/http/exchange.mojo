@@ -402,6 +402,8 @@ struct ExchangeState(Movable):
     """Whether the peer left before the answer was sent."""
     var stage: UInt8
     """How far it is, one of `ExchangeStage`."""
+    var stream_slot: Int
+    """The slot of its stream on a connection of HTTP/2."""
     var content: ContentState
     """The content received so far."""
     var stream: StreamState
@@ -440,6 +442,7 @@ struct ExchangeState(Movable):
         self.peer_gone = False
         self.started_ms = 0
         self.stage = ExchangeStage.HEAD
+        self.stream_slot = -1
 
     @always_inline
     def begin(mut self):

@@ -142,7 +142,8 @@ struct Request(Extractor, Movable):
         Returns:
             The version, 1.0 or 1.1.
         """
-        return HttpVersion(1, self._exchange[].head.version_minor)
+        ref head = self._exchange[].head
+        return HttpVersion(head.version_major, head.version_minor)
 
     @always_inline
     def __getattr__(

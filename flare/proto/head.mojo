@@ -124,8 +124,10 @@ struct Head(Movable):
     """The offset of the request target or the reason phrase."""
     var target_octets: Int
     """The length of the request target or of the reason phrase."""
+    var version_major: Int
+    """The major version of HTTP: 1 or 2."""
     var version_minor: Int
-    """The digit behind `HTTP/1.`."""
+    """The minor version: the digit behind `HTTP/1.`, or 0."""
     var mended: List[UInt8]
     """The clean form of parts that views may not show as received: the request
     target, or a response's header section. Mostly empty.
@@ -144,6 +146,7 @@ struct Head(Movable):
         self.start = 0
         self.target_start = 0
         self.target_octets = 0
+        self.version_major = 1
         self.version_minor = 1
         self.status = 0
         self.host = -1
@@ -176,6 +179,7 @@ struct Head(Movable):
         self.content_length = -1
         self.start = 0
         self.status = 0
+        self.version_major = 1
         self.progress = HeadProgress()
         self.body = BodyKind.NONE
         self.options = 0

@@ -5,6 +5,7 @@ from std.testing import TestSuite
 from tests.proto_h2 import (
     test_dynamic_table,
     test_frames,
+    test_h2_machine,
     test_hpack_decoding,
     test_hpack_examples,
     test_huffman,
@@ -16,6 +17,7 @@ def main() raises:
     var failures = List[String]()
     _run[test_dynamic_table.TESTS](failures)
     _run[test_frames.TESTS](failures)
+    _run[test_h2_machine.TESTS](failures)
     _run[test_hpack_decoding.TESTS](failures)
     _run[test_hpack_examples.TESTS](failures)
     _run[test_huffman.TESTS](failures)

@@ -17,20 +17,14 @@ comptime _GET: StaticString = (
 
 struct _Scene(Movable):
     var decoder: HpackDecoder
-    var head: PointerTo[Head]
-    var octets: PointerTo[Buffer]
     var reader: RequestHeadReader
 
     def __init__(out self, limits: H2HeadLimits = H2HeadLimits()):
         self.decoder = HpackDecoder.create()
-        self.head = heap_create(Head())
-        self.octets = heap_create(Buffer())
-        self.reader = RequestHeadReader(self.head, self.octets, limits)
+        self.reader = RequestHeadReader(limits)
 
     def __deinit__(deinit self):
         self.decoder.destroy()
-        heap_destroy(self.head)
-        heap_destroy(self.octets)
 
     def read(mut self, lines: StringSlice) raises -> H2HeadFault:
         var block = heap_create(Buffer())
@@ -52,7 +46,7 @@ struct _Scene(Movable):
             heap_destroy(block)
 
     def fields(self) -> String:
-        var section = self.head[].fields(self.octets[].span())
+        var section = self.reader.head.fields(self.reader.octets.span())
         var text = String()
         for i in range(len(section)):
             text += String(section.name(i), ": ", section.value(i), "|")
@@ -64,8 +58,8 @@ def test_a_request_reads_like_one_of_http_1() raises:
     assert_false(
         Bool(scene.read(String(_GET, "|accept: */*|x-a: 1|content-length: 7")))
     )
-    ref head = scene.head[]
-    var octets = scene.octets[].span()
+    ref head = scene.reader.head
+    var octets = scene.reader.octets.span()
     assert_true(head.method == Method.GET)
     assert_equal(String(head.method_text(octets)), "GET")
     assert_equal(String(head.target_text(octets)), "/x?y")
@@ -89,9 +83,9 @@ def test_a_request_reads_like_one_of_http_1() raises:
         Bool(scene.read(":method: OPTIONS|:scheme: http|:path: *|host: b"))
     )
     assert_equal(scene.fields(), "host: b|")
-    assert_equal(String(scene.head[].authority(scene.octets[].span())), "b")
-    assert_equal(scene.head[].content_length, -1)
-    assert_equal(scene.head[].body, BodyKind.NONE)
+    assert_equal(String(scene.reader.head.authority(scene.reader.octets.span())), "b")
+    assert_equal(scene.reader.head.content_length, -1)
+    assert_equal(scene.reader.head.body, BodyKind.NONE)
 
 
 def test_crumbs_become_one_line() raises:
@@ -104,7 +98,7 @@ def test_crumbs_become_one_line() raises:
         )
     )
     assert_equal(scene.fields(), "Host: a.test|x-a: 1|cookie: a=1; b=2; c=3|")
-    assert_true(scene.head[].known & FieldName.bit(FieldName.COOKIE) != 0)
+    assert_true(scene.reader.head.known & FieldName.bit(FieldName.COOKIE) != 0)
     assert_equal(
         String(scene.read(String(_GET, "|cookie: " * 257)).reason),
         "too many lines of Cookie",
@@ -198,7 +192,7 @@ def test_other_faults_are_answered() raises:
             )
         )
     )
-    assert_true(scene.head[].expects_continue)
+    assert_true(scene.reader.head.expects_continue)
 
 
 def test_a_head_that_is_too_long_keeps_the_table_right() raises:
@@ -209,7 +203,7 @@ def test_a_head_that_is_too_long_keeps_the_table_right() raises:
     block.extend([UInt8(0x40), 1, 121, 1, 49])
     assert_equal(scene.reader.read(scene.decoder, Span(block)).status, 431)
     assert_equal(scene.decoder.state[].table.count, 1)
-    assert_true(len(scene.octets[]) < 100)
+    assert_true(len(scene.reader.octets) < 100)
 
 
 comptime TESTS = __functions_in_module()

@@ -385,7 +385,7 @@ def test_what_is_no_tls_is_told_apart_from_plain_http() raises:
 
 def test_a_server_tells_what_is_wrong_before_it_listens() raises:
     var tls = server_config()
-    tls.application_protocols.append("h2")
+    tls.application_protocols.append("h3")
     assert_true(_problem(tls^).startswith("http.bad_config TlsServerConfig."))
     tls = server_config()
     tls.handshake_timeout_ms = 1 << 31

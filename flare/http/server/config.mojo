@@ -6,6 +6,7 @@ from flare.http.stream_address import StreamAddr
 from flare.message import RequestTarget
 from flare.net import IpNetwork
 from flare.proto.h1 import H1Limits
+from flare.proto.h2.h2_limits import H2Limits
 from flare.runtime.backend import BackendKind
 
 from .records.log import AccessLog, LogSink
@@ -374,4 +375,15 @@ struct ServerConfig(Copyable, Movable):
         limits.field_lines_max = UInt32(self.max_header_fields)
         # Enforced where content is handed over: a handler may allow more.
         limits.body_octets_max = Int.MAX
+        return limits
+
+    def h2_limits(self) -> H2Limits:
+        """Returns the limits of the HTTP/2 machine.
+
+        Returns:
+            Its limits.
+        """
+        var limits = H2Limits()
+        limits.head.section_octets_max = self.max_header_size
+        limits.head.lines_max = self.max_header_fields
         return limits

@@ -2,7 +2,7 @@
 
 from std.bit import byte_swap
 
-from flare.core import Buffer, PointerTo
+from flare.core import Buffer, OctetPointer, PointerTo
 
 from .h2_error import H2Code, H2Error
 
@@ -134,7 +134,36 @@ def append_frame_header(
         stream_id: The stream; 0 for the connection.
         into: The destination.
     """
-    var p = into[].reserve(FRAME_HEADER_OCTETS)
+    _put(into[].reserve(FRAME_HEADER_OCTETS), length, kind, flags, stream_id)
+    into[].advance(FRAME_HEADER_OCTETS)
+
+
+@always_inline
+def put_headers_frame(
+    at: Int, length: Int, flags: UInt8, stream_id: Int, into: PointerTo[Buffer]
+):
+    """Writes the header of a HEADERS frame into room that was left for it.
+
+    Args:
+        at: The offset of the room in the destination.
+        length: The length of the payload; below 2^24.
+        flags: Bits of `H2Flag`.
+        stream_id: The stream.
+        into: The destination.
+    """
+    _put(
+        into[].unsafe_front().unsafe_offset(at),
+        length,
+        H2FrameType.HEADERS,
+        flags,
+        stream_id,
+    )
+
+
+@always_inline
+def _put(
+    p: OctetPointer, length: Int, kind: UInt8, flags: UInt8, stream_id: Int
+):
     p.unsafe_bitcast[UInt32]().unsafe_store[alignment=1](
         byte_swap(UInt32(length) << 8 | UInt32(kind))
     )
@@ -142,7 +171,6 @@ def append_frame_header(
     p.unsafe_offset(5).unsafe_bitcast[UInt32]().unsafe_store[alignment=1](
         byte_swap(UInt32(stream_id))
     )
-    into[].advance(FRAME_HEADER_OCTETS)
 
 
 def payload_of(

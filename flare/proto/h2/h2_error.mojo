@@ -36,7 +36,7 @@ struct H2Code:
 
 @fieldwise_init
 struct H2Error(ImplicitlyCopyable, Writable):
-    """A violation of HTTP/2 by the peer.
+    """A violation of HTTP/2 by the peer, or a mistake of the caller.
 
     An error of a stream ends that stream with RST_STREAM. An error of the
     connection ends it with GOAWAY (RFC 9113 section 5.4).
@@ -48,6 +48,8 @@ struct H2Error(ImplicitlyCopyable, Writable):
     """The stream; 0 for the connection."""
     var reason: StaticString
     """A fixed phrase for logs, never octets from the peer."""
+    var is_local: Bool
+    """Whether the caller is at fault."""
 
     @staticmethod
     def connection(code: UInt32, reason: StaticString) -> Self:
@@ -60,7 +62,19 @@ struct H2Error(ImplicitlyCopyable, Writable):
         Returns:
             The error.
         """
-        return Self(code, 0, reason)
+        return Self(code, 0, reason, False)
+
+    @staticmethod
+    def local(reason: StaticString) -> Self:
+        """Returns an error of the caller, which has written nothing.
+
+        Args:
+            reason: The phrase for logs.
+
+        Returns:
+            The error.
+        """
+        return Self(H2Code.INTERNAL_ERROR, 0, reason, True)
 
     def write_to(self, mut writer: Some[Writer]):
         """Writes one line for a log.
@@ -68,6 +82,9 @@ struct H2Error(ImplicitlyCopyable, Writable):
         Args:
             writer: The destination.
         """
+        if self.is_local:
+            writer.write(self.reason)
+            return
         writer.write("http/2 error ", self.code)
         if self.stream_id != 0:
             writer.write(" of stream ", self.stream_id)

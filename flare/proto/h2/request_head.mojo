@@ -5,7 +5,7 @@ versions alike. `:authority` becomes the Host line, and all lines of Cookie
 become one.
 """
 
-from flare.core import Buffer, PointerTo, equals, equals_lower, is_token
+from flare.core import Buffer, equals, equals_lower, is_token
 from flare.message import (
     FieldLine,
     FieldName,
@@ -35,8 +35,10 @@ struct _Pseudo:
 struct RequestHeadReader(Movable):
     """Assembles one head after another. It keeps the memory of the crumbs."""
 
-    var _head: PointerTo[Head]
-    var _octets: PointerTo[Buffer]
+    var head: Head
+    """The latest head. The owner may exchange it for another one."""
+    var octets: Buffer
+    """The octets to which it refers, and which go with it."""
     var _limits: H2HeadLimits
     var _crumbs: Buffer
     var _crumb_count: Int
@@ -47,21 +49,14 @@ struct RequestHeadReader(Movable):
     var _section_octets: Int
     var _fault: H2HeadFault
 
-    def __init__(
-        out self,
-        head: PointerTo[Head],
-        octets: PointerTo[Buffer],
-        limits: H2HeadLimits,
-    ):
+    def __init__(out self, limits: H2HeadLimits):
         """Creates a reader.
 
         Args:
-            head: The head to fill.
-            octets: The octets to which it will refer.
             limits: The limits.
         """
-        self._head = head
-        self._octets = octets
+        self.head = Head()
+        self.octets = Buffer()
         self._limits = limits
         self._crumbs = Buffer()
         self._crumb_count = 0
@@ -102,8 +97,10 @@ struct RequestHeadReader(Movable):
         return self._fault
 
     def _begin(mut self):
-        self._head[].begin(0)
-        self._octets[].clear()
+        self.head.begin(0)
+        self.head.version_major = 2
+        self.head.version_minor = 0
+        self.octets.clear()
         self._crumbs.clear()
         self._crumb_count = 0
         self._pseudo = 0
@@ -133,15 +130,15 @@ struct RequestHeadReader(Movable):
         var bit: UInt8 = 0
         if _is(name, "path"):
             bit = _Pseudo.PATH
-            self._head[].target_start = len(self._octets[])
-            self._head[].target_octets = len(field.value)
-            self._octets[].append(field.value)
+            self.head.target_start = len(self.octets)
+            self.head.target_octets = len(field.value)
+            self.octets.append(field.value)
         elif _is(name, "method"):
             bit = _Pseudo.METHOD
-            self._head[].start = len(self._octets[])
-            self._head[].method_octets = len(field.value)
-            self._head[].method = Method.from_octets(field.value)
-            self._octets[].append(field.value)
+            self.head.start = len(self.octets)
+            self.head.method_octets = len(field.value)
+            self.head.method = Method.from_octets(field.value)
+            self.octets.append(field.value)
             if not is_token(field.value):
                 self._break_off("the method is not a token")
         elif _is(name, "scheme"):
@@ -151,8 +148,8 @@ struct RequestHeadReader(Movable):
             )
         elif _is(name, "authority"):
             bit = _Pseudo.AUTHORITY
-            self._head[].host = len(self._head[].lines)
-            self._head[].known |= FieldName.bit(FieldName.HOST)
+            self.head.host = len(self.head.lines)
+            self.head.known |= FieldName.bit(FieldName.HOST)
             self._append_line("Host".as_bytes(), field.value)
         if bit == 0:
             self._break_off("an unknown pseudo-header field")
@@ -163,7 +160,7 @@ struct RequestHeadReader(Movable):
         self._pseudo |= bit
 
     def _take_field(mut self, field: HpackField):
-        ref h = self._head[]
+        ref h = self.head
         if is_of_connection(field.known):
             self._break_off("a field of a connection of HTTP/1.1")
             return
@@ -199,7 +196,7 @@ struct RequestHeadReader(Movable):
         self._crumbs.append(value)
 
     def _take_content_length(mut self, value: Span[UInt8, _]):
-        ref h = self._head[]
+        ref h = self.head
         if h.content_length >= 0:
             self._break_off("more than one Content-Length")
             return
@@ -215,7 +212,7 @@ struct RequestHeadReader(Movable):
         h.content_length = length
 
     def _finish(mut self):
-        ref h = self._head[]
+        ref h = self.head
         if self._crumb_count > 0:
             h.known |= FieldName.bit(FieldName.COOKIE)
             var crumbs = Buffer()
@@ -246,8 +243,8 @@ struct RequestHeadReader(Movable):
             self._refuse(417, "Expect is not 100-continue")
 
     def _finish_target(mut self):
-        ref h = self._head[]
-        var octets = self._octets[].span()
+        ref h = self.head
+        var octets = self.octets.span()
         try:
             h.target = RequestTarget.parse(
                 octets[h.target_start :][: h.target_octets], h.method
@@ -261,9 +258,9 @@ struct RequestHeadReader(Movable):
         if h.target.form == RequestTarget.ABSOLUTE_FORM:
             self._break_off("the path has an origin")
 
-    def _host(self) -> Span[UInt8, ImmUntrackedOrigin]:
-        ref line = self._head[].lines[self._head[].host]
-        return self._octets[].span()[Int(line.value_start) :][
+    def _host(self) -> Span[UInt8, origin_of(self.octets)]:
+        ref line = self.head.lines[self.head.host]
+        return self.octets.span()[Int(line.value_start) :][
             : Int(line.value_octets)
         ]
 
@@ -271,15 +268,15 @@ struct RequestHeadReader(Movable):
         return equals(self._host(), value)
 
     def _append_line(mut self, name: Span[UInt8, _], value: Span[UInt8, _]):
-        if len(self._head[].lines) >= self._limits.lines_max:
+        if len(self.head.lines) >= self._limits.lines_max:
             self._refuse(431, "too many field lines")
             return
-        var start = len(self._octets[])
-        self._octets[].append(name)
-        self._octets[].append(": ")
-        self._octets[].append(value)
-        self._octets[].append("\r\n")
-        self._head[].lines.append(
+        var start = len(self.octets)
+        self.octets.append(name)
+        self.octets.append(": ")
+        self.octets.append(value)
+        self.octets.append("\r\n")
+        self.head.lines.append(
             FieldLine(
                 UInt32(start),
                 UInt32(len(name)),

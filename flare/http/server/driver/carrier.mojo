@@ -30,22 +30,22 @@ from flare.tls import TlsMachine
 from flare.unix import PeerCredentials
 
 from ..exchange.request_content import begin_content_wait
-from ..receiving.h1_requests import (
+from ..receiving.protocol_input import (
     finish_exchange,
     forget_exchange,
+    note_demand,
     receive_wish,
     refuse_excess,
 )
 from ..records.statistics import count
-from ..sending.h1_responses import (
-    can_send_file,
-    count_file_content,
-    end_at_once,
-    end_stream,
-    inform,
+from ..sending.h1_responses import can_send_file, count_file_content
+from ..sending.protocol_output import (
+    begin_stream_output,
+    end_stream_output,
+    room_for_stream,
     write_continue,
-    write_stream_content,
-    write_stream_head,
+    write_interim,
+    write_stream_octets,
 )
 from ..transport.connection_state import ConnectionState, Stage, connection_of
 from ..transport.log_lines import log_line_of_peer
@@ -109,14 +109,17 @@ def _on_demand(exchange: Erased):
     var c = connection_of(x)
     begin_content_wait(x)
     if (
-        not refuse_excess(c, x)
+        not refuse_excess(x)
         and x[].head.expects_continue
         and len(x[].content.octets) == 0
         and not x[].content.view
     ):
         x[].head.expects_continue = False
         write_continue(x)
-    Connection(c).process()
+    if note_demand(x):
+        Connection(c).process()
+    else:
+        note_due(c)
 
 
 def _peer_address(exchange: Erased) raises -> StreamAddr:
@@ -163,9 +166,9 @@ def _inform(exchange: Erased, status: Int, fields: PointerTo[HeaderMap]) raises:
     _check_thread(c)
     _await_room(x)
     try:
-        inform(x, status, fields[])
+        write_interim(x, status, fields[])
     except e:
-        raise Error("http.bad_inform ", e.reason)
+        raise Error("http.bad_inform ", e)
     note_due(c)
 
 
@@ -181,12 +184,12 @@ def _write_content(
     var taken: Int
     try:
         if x[].stream.is_head_due:
-            write_stream_head(x)
-        taken = min(count, _room_left(c))
+            begin_stream_output(x)
+        taken = min(count, _room_left(x))
         if taken > 0:
-            write_stream_content(x, Span(unsafe_ptr=octets, length=taken))
+            write_stream_octets(x, Span(unsafe_ptr=octets, length=taken))
     except e:
-        raise Error("http.bad_content ", e.reason)
+        raise Error("http.bad_content ", e)
     note_due(c)
     return taken
 
@@ -199,10 +202,15 @@ def _write_file(exchange: Erased, file: FileRange) raises -> Int:
     x[].check_content()
     try:
         if x[].stream.is_head_due:
-            write_stream_head(x)
+            begin_stream_output(x)
     except e:
-        raise Error("http.bad_content ", e.reason)
-    if c[].tls or c[].outbox.large or not can_send_file(x, file.octets):
+        raise Error("http.bad_content ", e)
+    if (
+        c[].h2
+        or c[].tls
+        or c[].outbox.large
+        or not can_send_file(x, file.octets)
+    ):
         return 0
     if x[].stream.waiter:
         raise Error("http.busy another fiber writes")
@@ -224,18 +232,18 @@ def _write_file(exchange: Erased, file: FileRange) raises -> Int:
 def _begin_upgrade(exchange: Erased) raises:
     var x = _of(exchange)
     try:
-        write_stream_head(x)
+        begin_stream_output(x)
     except e:
-        raise Error("http.bad_upgrade ", e.reason)
+        raise Error("http.bad_upgrade ", e)
     # Each peer may wait for the other to speak first.
     note_due(connection_of(x))
 
 
 def _end_stream(exchange: Erased) raises:
     try:
-        end_stream(_of(exchange))
+        end_stream_output(_of(exchange))
     except e:
-        raise Error("http.bad_content ", e.reason)
+        raise Error("http.bad_content ", e)
 
 
 def _await_upgraded_room(exchange: Erased, count: Int) raises -> OutputRoom:
@@ -245,7 +253,7 @@ def _await_upgraded_room(exchange: Erased, count: Int) raises -> OutputRoom:
     var room: Int
     if count > 0:
         _await_room(x)
-        room = min(count, _room_left(c))
+        room = min(count, _room_left(x))
     else:
         _check_peer(x)
         room = max(stream_room(c) - len(c[].outbox.output), 0)
@@ -320,11 +328,10 @@ def _consume_octets(exchange: Erased, count: Int) raises:
 
 
 def _await_room(x: Exchange) raises:
-    var c = connection_of(x)
     _check_peer(x)
     if x[].stream.stop.write_tells:
         _tell_stop(x)
-    while len(c[].outbox.output) >= stream_room(c):
+    while room_for_stream(x) <= 0:
         _tell_stop(x)
         _await_sent(x)
 
@@ -347,10 +354,10 @@ def _await_sent(x: Exchange) raises:
     _check_peer(x)
 
 
-def _room_left(c: PointerTo[ConnectionState]) -> Int:
+def _room_left(x: Exchange) -> Int:
     # The head that was written since, or what others have buffered, may have
     # taken the room that was waited for: a write always gets on.
-    return max(stream_room(c) - len(c[].outbox.output), 1)
+    return max(room_for_stream(x), 1)
 
 
 @always_inline
@@ -428,7 +435,6 @@ def _on_lost(task: Erased):
     if x[].stream.upgrade.protocol:
         var protocol = x[].stream.upgrade.protocol.unsafe_value()
         protocol.on_lost(protocol.state)
-    end_at_once(c)
     if x[].stream.is_open:
         w[].streams -= 1
     else:

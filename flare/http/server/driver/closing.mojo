@@ -2,7 +2,7 @@
 
 from flare.core import PointerTo
 
-from ..receiving.h1_requests import drop_exchange
+from ..receiving.protocol_input import drop_requests
 from ..records.statistics import set_counter
 from ..transport.connection_state import Attention, ConnectionState
 from ..transport.deadline import forget_deadline
@@ -36,7 +36,7 @@ def close(c: PointerTo[ConnectionState]):
         or not watch_operation(c).is_idle()
     ):
         return
-    drop_exchange(c)
+    drop_requests(c)
     drop_input(c, reactor.buffers())
     drop_output(c)
     if c[].tls:

@@ -15,16 +15,16 @@ from flare.http.exchange import Exchange
 from ..exchange.departures import connection_lost, half_closed, stop_streams
 from ..exchange.of_connection import held_by_exchanges
 from ..exchange.request_content import arm_content_timer, is_content_late
-from ..receiving.h1_requests import (
+from ..receiving.protocol_input import (
     advance,
-    end_behind_output,
+    end_idle,
     go_away,
-    is_request_incomplete,
     is_upgraded,
     receive_wish,
     refuse_content,
     refuse_late_head,
 )
+from ..sending.protocol_output import add_queued_content
 from ..transport.buffered import recount
 from ..transport.connection_state import (
     Attention,
@@ -71,6 +71,7 @@ struct Connection(TrivialRegisterPassable):
             pass
         self.state[].attention = Attention.NONE
         if self.state[].stage <= Stage.LAST_SEND:
+            add_queued_content(self.state)
             flush(self.state)
         self.settle()
 
@@ -130,10 +131,8 @@ struct Connection(TrivialRegisterPassable):
         if c[].stage == Stage.SHAKING_HANDS:
             self.abort()
             return
-        # A request that has just set out must not meet a reset, nor must the
-        # rest of one, before its peer has read the answer.
-        c[].ending.lingers = worker_of(c)[].stopping or is_request_incomplete(c)
-        end_behind_output(c)
+        end_idle(c)
+        flush(c)
         self.settle()
 
     def stop(self):
@@ -173,7 +172,7 @@ def end_content_wait(x: Exchange):
         arm_content_timer(x)
         return
     var c = connection_of(x)
-    refuse_content(c, _LATE if not c[].share.awaits_room else _NO_ROOM)
+    refuse_content(x, _LATE if not c[].share.awaits_room else _NO_ROOM)
     Connection(c).settle()
 
 

@@ -14,7 +14,8 @@ from flare.runtime.operation import (
 
 from ..exchange.departures import connection_lost, half_closed
 from ..exchange.of_connection import has_all_content, wake_writers
-from ..receiving.h1_requests import go_away, is_upgraded, note_peer_end
+from ..receiving.protocol_input import go_away, is_upgraded, note_peer_end
+from ..sending.protocol_output import add_queued_content
 from ..transport.connection_state import ConnectionState, Stage, Wait
 from ..transport.deadline import begin_waiting, note_sent, set_deadline
 from ..transport.outbox import (
@@ -142,6 +143,7 @@ def on_sent(operation: Operation):
     if c[].stage == Stage.CLOSING:
         connection.settle()
         return
+    add_queued_content(c)
     flush(c)
     if len(c[].outbox.output) < STREAM_OCTETS_MAX and not has_file(c):
         wake_writers(c)

@@ -2,7 +2,7 @@
 
 from flare.core import Erased, PointerTo, SlotHandle
 
-from ..receiving.h1_requests import receive_wish
+from ..receiving.protocol_input import receive_wish
 from ..transport.connection_state import Stage
 from ..transport.read_ahead import (
     adjust_receive,

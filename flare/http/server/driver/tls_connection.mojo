@@ -10,7 +10,8 @@ from flare.runtime.operation import Operation, OperationKind
 from flare.tls import TlsContext
 
 from ..exchange.departures import connection_lost
-from ..receiving.h1_requests import note_peer_end
+from ..receiving.h2_requests import begin_h2
+from ..receiving.protocol_input import note_peer_end
 from ..records.statistics import count
 from ..transport.connection_state import ConnectionState, Stage, Wait
 from ..transport.deadline import await_handshake
@@ -215,9 +216,16 @@ def _go_on(connection: Connection, decryption: Decryption):
         c[].stage = Stage.OPEN
         c[].deadline.wait = Wait.NOTHING
         _count_handshake(c)
+        if _has_chosen_h2(c):
+            begin_h2(c)
     if decryption == Decryption.ENDED:
         c[].tls.unsafe_value()[].was_cut = False
         note_peer_end(c)
+
+
+def _has_chosen_h2(c: PointerTo[ConnectionState]) -> Bool:
+    var chosen = c[].tls.unsafe_value()[].machine.value().application_protocol()
+    return Bool(chosen) and chosen.value() == "h2"
 
 
 def _count_handshake(c: PointerTo[ConnectionState]):

@@ -3,8 +3,8 @@
 from flare.core import PointerTo
 from flare.http.exchange import Exchange
 
-from ..sending.h1_responses import end_at_once
-from ..transport.connection_state import ConnectionState, Stage, connection_of
+from ..sending.protocol_output import break_off_at_once, end_at_once
+from ..transport.connection_state import ConnectionState, Stage
 from .lifecycle import cancel_handler, note_half_close, stop_stream
 
 
@@ -17,16 +17,35 @@ def connection_lost(c: PointerTo[ConnectionState]):
     if c[].stage == Stage.CLOSING:
         return
     end_at_once(c)
-    if c[].running > 0:
-        cancel_handler(c[].h1.exchange.value())
+    cancel_all(c)
+
+
+def cancel_all(c: PointerTo[ConnectionState]):
+    """Cancels the handlers of a connection whose responses cannot be sent.
+
+    Args:
+        c: The connection.
+    """
+    if c[].running == 0:
+        return
+    if not c[].h2:
+        return cancel_handler(c[].h1.exchange.value())
+    for i in range(len(c[].h2.unsafe_value()[].streams)):
+        var x = c[].h2.unsafe_value()[].streams[i].exchange
+        if x and x.unsafe_value()[].is_running():
+            cancel_handler(x.unsafe_value())
 
 
 def half_closed(c: PointerTo[ConnectionState]):
     """Cancels the next wait of each handler, because the peer sends no more.
 
     Args:
-        c: The connection, whose handler runs.
+        c: The connection, of which a handler runs.
     """
+    if c[].h2:
+        # Nothing can be answered to a client that ends a connection of many
+        # requests.
+        return connection_lost(c)
     note_half_close(c[].h1.exchange.value())
 
 
@@ -36,8 +55,19 @@ def stop_streams(c: PointerTo[ConnectionState]):
     Args:
         c: The connection.
     """
-    if c[].running > 0 and c[].h1.exchange.value()[].stream.is_open:
-        stop_stream(c[].h1.exchange.value())
+    if c[].running == 0:
+        return
+    if not c[].h2:
+        return _stop_stream(c[].h1.exchange.value())
+    for i in range(len(c[].h2.unsafe_value()[].streams)):
+        var x = c[].h2.unsafe_value()[].streams[i].exchange
+        if x:
+            _stop_stream(x.unsafe_value())
+
+
+def _stop_stream(x: Exchange):
+    if x[].stream.is_open:
+        stop_stream(x)
 
 
 def cut_off(x: Exchange):
@@ -47,4 +77,4 @@ def cut_off(x: Exchange):
         x: The request.
     """
     x[].peer_gone = True
-    end_at_once(connection_of(x))
+    break_off_at_once(x)

@@ -9,6 +9,7 @@ from ..records.statistics import count
 from ..transport.buffered import is_overfull
 from ..transport.connection_state import ConnectionState, connection_of
 from ..transport.worker_state import worker_of
+from .of_connection import any_gathers_content
 
 
 @always_inline
@@ -41,7 +42,9 @@ def is_last_request(c: PointerTo[ConnectionState]) -> Bool:
         server is stopping.
     """
     var w = worker_of(c)
-    return c[].requests >= w[].config.max_keepalive_requests or w[].stopping
+    return (
+        Int(c[].requests) >= w[].config.max_keepalive_requests or w[].stopping
+    )
 
 
 @always_inline
@@ -91,7 +94,8 @@ def end_handler(x: Exchange):
     var c = connection_of(x)
     x[].stage = ExchangeStage.HEAD
     c[].running -= 1
-    c[].share.awaits_room = False
+    if c[].share.awaits_room and not (c[].h2 and any_gathers_content(c)):
+        c[].share.awaits_room = False
     worker_of(c)[].in_flight -= 1
 
 

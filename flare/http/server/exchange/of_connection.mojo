@@ -7,7 +7,6 @@ from ..transport.connection_state import ConnectionState
 from .request_content import gathers_content, held_octets, is_favoured
 
 
-@always_inline
 def has_request(c: PointerTo[ConnectionState]) -> Bool:
     """Returns whether a request is in progress, or its head being received.
 
@@ -15,8 +14,11 @@ def has_request(c: PointerTo[ConnectionState]) -> Bool:
         c: The connection.
 
     Returns:
-        True if a head has begun or a handler runs.
+        True if a head has begun, a handler runs, or content of a response
+        waits for its turn.
     """
+    if c[].h2:
+        return len(c[].h2.unsafe_value()[].state.streams) > 0
     return Bool(c[].h1.exchange)
 
 
@@ -30,7 +32,25 @@ def held_by_exchanges(c: PointerTo[ConnectionState]) -> Int:
     Returns:
         The octets.
     """
-    return held_octets(_exchange_of(c)) if has_request(c) else 0
+    if c[].h2:
+        return _held_by_streams(c)
+    if not c[].h1.exchange:
+        return 0
+    return held_octets(c[].h1.exchange.unsafe_value())
+
+
+@no_inline
+def _held_by_streams(c: PointerTo[ConnectionState]) -> Int:
+    ref h2 = c[].h2.unsafe_value()[]
+    var held = 0
+    if len(h2.state.streams) == 0:
+        return 0
+    for ref side in h2.streams:
+        if side.exchange:
+            held += held_octets(side.exchange.unsafe_value())
+        if side.unsent:
+            held += side.unsent.unsafe_value()[].owned_octets()
+    return held
 
 
 def any_gathers_content(c: PointerTo[ConnectionState]) -> Bool:
@@ -42,7 +62,7 @@ def any_gathers_content(c: PointerTo[ConnectionState]) -> Bool:
     Returns:
         True if a request does.
     """
-    return has_request(c) and gathers_content(_exchange_of(c))
+    return Bool(_find[gathers_content](c))
 
 
 def any_is_favoured(c: PointerTo[ConnectionState]) -> Bool:
@@ -54,7 +74,7 @@ def any_is_favoured(c: PointerTo[ConnectionState]) -> Bool:
     Returns:
         True if a request does.
     """
-    return has_request(c) and is_favoured(_exchange_of(c))
+    return Bool(_find[is_favoured](c))
 
 
 def first_to_favour(c: PointerTo[ConnectionState]) -> Int:
@@ -66,7 +86,7 @@ def first_to_favour(c: PointerTo[ConnectionState]) -> Int:
     Returns:
         The number of the request.
     """
-    return _exchange_of(c)[].request_id
+    return _find[gathers_content](c).value()[].request_id
 
 
 @always_inline
@@ -77,8 +97,9 @@ def wake_writers(c: PointerTo[ConnectionState]):
     Args:
         c: The connection.
     """
-    if c[].running > 0:
-        ref stream = _exchange_of(c)[].stream
+    # Those of HTTP/2 wait for their turn, not for the output.
+    if c[].running > 0 and not c[].h2:
+        ref stream = c[].h1.exchange.unsafe_value()[].stream
         if stream.waiter:
             stream.waiter.unsafe_value().wake()
         elif stream.upgrade.protocol:
@@ -95,7 +116,11 @@ def has_all_content(c: PointerTo[ConnectionState]) -> Bool:
     Returns:
         True if no handler can miss a part.
     """
-    return _exchange_of(c)[].content.is_complete
+    return not _find[_misses_content](c)
+
+
+def _misses_content(x: Exchange) -> Bool:
+    return not x[].content.is_complete
 
 
 def only_answer_is_due(c: PointerTo[ConnectionState]) -> Bool:
@@ -108,11 +133,15 @@ def only_answer_is_due(c: PointerTo[ConnectionState]) -> Bool:
     Returns:
         True if the handler of a request only has to answer.
     """
-    if c[].running == 0:
-        return False
-    ref x = _exchange_of(c)[]
+    return c[].running > 0 and Bool(_find[_only_has_to_answer](c))
+
+
+def _only_has_to_answer(x: Exchange) -> Bool:
     return (
-        x.content.is_complete and x.content.status == 0 and not x.is_upgraded()
+        x[].is_running()
+        and x[].content.is_complete
+        and x[].content.status == 0
+        and not x[].is_upgraded()
     )
 
 
@@ -135,16 +164,27 @@ def needed_by_handlers(
     """
     if c[].running == 0:
         return 0
-    ref x = _exchange_of(c)[]
-    if c[].share.awaits_room and not x.content.is_complete:
-        return held_octets
+    if not c[].h2:
+        var x = c[].h1.exchange.unsafe_value()
+        if c[].share.awaits_room and not x[].content.is_complete:
+            return held_octets
+        return _needed_by(x, others_wait)
+    var needed = 0
+    for ref side in c[].h2.unsafe_value()[].streams:
+        if side.exchange:
+            needed += _needed_by(side.exchange.unsafe_value(), others_wait)
+    return needed
+
+
+def _needed_by(exchange: Exchange, others_wait: Bool) -> Int:
+    ref x = exchange[]
     if x.stream.is_open:
         return 0
     # The handler needs its head, and its content if that is complete.
     var needed = x.gathered.capacity() + x.content.trailers.capacity()
     if x.head.has_mended_target:
         needed += x.head.mended.capacity()
-    if not (others_wait and any_gathers_content(c)):
+    if not (others_wait and gathers_content(exchange)):
         needed += x.content.octets.capacity()
     return needed
 
@@ -158,9 +198,25 @@ def filtered_octets(c: PointerTo[ConnectionState]) -> Int:
     Returns:
         The octets.
     """
-    return _exchange_of(c)[].stream.filtered_octets if c[].running > 0 else 0
+    if c[].running == 0:
+        return 0
+    if not c[].h2:
+        return c[].h1.exchange.unsafe_value()[].stream.filtered_octets
+    var octets = 0
+    for ref side in c[].h2.unsafe_value()[].streams:
+        if side.exchange:
+            octets += side.exchange.unsafe_value()[].stream.filtered_octets
+    return octets
 
 
-@always_inline
-def _exchange_of(c: PointerTo[ConnectionState]) -> Exchange:
-    return c[].h1.exchange.unsafe_value()
+def _find[
+    holds: def(Exchange) thin -> Bool
+](c: PointerTo[ConnectionState]) -> Optional[Exchange]:
+    """Returns the first request of a connection for which a condition holds."""
+    if not c[].h2:
+        var x = c[].h1.exchange
+        return x if x and holds(x.unsafe_value()) else None
+    for ref side in c[].h2.unsafe_value()[].streams:
+        if side.exchange and holds(side.exchange.unsafe_value()):
+            return side.exchange
+    return None

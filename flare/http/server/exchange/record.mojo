@@ -5,7 +5,8 @@ from flare.http.response import Response
 from flare.message import Method
 
 from ..records.statistics import count
-from ..sending.h1_responses import Sent, write_response
+from ..sending.protocol_output import write_response
+from ..sending.sent import Sent
 from ..transport.connection_state import connection_of
 from ..transport.worker_state import worker_of
 

@@ -22,7 +22,8 @@ from flare.sys.errno import ENOTCONN
 from flare.sys.socket_address import SocketAddressStorage
 
 from ..records.statistics import count
-from ..sending.h1_responses import Sent, abort, end_stream
+from ..sending.protocol_output import break_off, end_stream_output
+from ..sending.sent import Sent
 from ..transport.buffered import is_full
 from ..transport.connection_state import ConnectionState, connection_of
 from ..transport.log_lines import log_line_of_peer
@@ -171,11 +172,10 @@ def _is_event_stream(headers: HeaderMap) -> Bool:
 def _break_off(x: Exchange, error: Error):
     if x[].peer_gone or _ends_for_stop(x, error):
         return
-    var c = connection_of(x)
     # Where the content is at fault its own status says so.
     var status = x[].content.status
     if status == 0 and x[].peer_ended:
-        abort(c)
+        break_off(x)
         cut_off(x)
         return
     if status == 0:
@@ -192,7 +192,7 @@ def _break_off(x: Exchange, error: Error):
         return
     # The reset tells the peer that the answer is not whole. The output goes out
     # before it: earlier answers may be part of it.
-    abort(c)
+    break_off(x)
 
 
 def _ends_for_stop(x: Exchange, error: Error) -> Bool:
@@ -213,7 +213,7 @@ def _ends_for_stop(x: Exchange, error: Error) -> Bool:
         # The remaining output of a filter cannot be had any more.
         return False
     try:
-        end_stream(x)
+        end_stream_output(x)
     except:
         return False
     _record(x)

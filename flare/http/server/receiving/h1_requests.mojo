@@ -4,11 +4,12 @@ A connection has one request at a time. The next head is read when the response
 is complete, so that requests are answered in the order in which they came.
 """
 
-from flare.core import Buffer, PointerTo
+from flare.core import Buffer, PointerTo, equals
 from flare.http.builders import refusal, service_unavailable
 from flare.http.exchange import Exchange, ExchangeStage
 from flare.proto.event import HttpEvent
 from flare.proto.h1 import H1Error
+from flare.proto.h2.preface import PREFACE
 from flare.runtime.fiber import Fiber
 
 from ..exchange.departures import connection_lost
@@ -44,12 +45,15 @@ from ..transport.window import (
     window,
 )
 from ..transport.worker_state import worker_of
+from .h2_requests import begin_h2
 
 comptime _DRAINED_OCTETS_MAX = 256 * 1024
+# Up to its version, the preface is a request line.
+comptime _PREFACE_OCTETS_MIN = 14
 
 
 @always_inline
-def advance(c: PointerTo[ConnectionState]) -> Bool:
+def advance_h1(c: PointerTo[ConnectionState]) -> Bool:
     """Handles one event of the protocol.
 
     Args:
@@ -93,7 +97,28 @@ def advance(c: PointerTo[ConnectionState]) -> Bool:
         )
         return _handle(c, x, event)
     except e:
-        return refuse(c, e)
+        return _refuse_or_switch(c, x, e)
+
+
+@no_inline
+def _refuse_or_switch(
+    c: PointerTo[ConnectionState], x: Exchange, error: H1Error
+) -> Bool:
+    """Refuses a request, unless it is the first octets of HTTP/2. To this
+    protocol, they are a request of an unknown version (RFC 9113 section 3.3).
+    """
+    if c[].requests > 0 or c[].tls or not _is_preface(window(c)):
+        return refuse(c, error)
+    _give_exchange(c, x)
+    begin_h2(c)
+    return True
+
+
+def _is_preface(octets: Span[UInt8, _]) -> Bool:
+    var count = min(len(octets), PREFACE.byte_length())
+    return count >= _PREFACE_OCTETS_MIN and equals(
+        octets[:count], PREFACE.as_bytes()[:count]
+    )
 
 
 @always_inline
@@ -118,7 +143,7 @@ def _handle(
         c[].h1.has_begun_head = False
         begin_exchange(x)
         if is_last_request(c):
-            go_away(c)
+            close_after_exchange(c)
         if machine(c).end_bodiless():
             x[].content.is_complete = True
             return _start(c, x)
@@ -156,7 +181,7 @@ def _handle_other(
     if event.kind == HttpEvent.TRAILERS:
         return True
     if event.kind == HttpEvent.NEED_OCTETS:
-        if x[].is_running() and refuse_excess(c, x):
+        if x[].is_running() and refuse_h1_excess(c, x):
             return False
         if x[].stage == ExchangeStage.STARTING:
             return _start_behind(c, x)
@@ -187,7 +212,7 @@ def _add_content(
     """
     var octets = window(c)[event.start : event.start + event.length]
     x[].content.received += event.length
-    if refuse_excess(c, x):
+    if refuse_h1_excess(c, x):
         return False
     # Content that lies whole after its head is not copied.
     if (
@@ -229,12 +254,12 @@ def _start_behind(c: PointerTo[ConnectionState], x: Exchange) -> Bool:
 def _start(c: PointerTo[ConnectionState], x: Exchange) -> Bool:
     if not start_handler(x):
         answer(x, service_unavailable())
-        finish_exchange(c, x)
+        finish_h1_exchange(c, x)
     return True
 
 
 @always_inline
-def finish_exchange(c: PointerTo[ConnectionState], x: Exchange):
+def finish_h1_exchange(c: PointerTo[ConnectionState], x: Exchange):
     """Ends a request whose response is written.
 
     Args:
@@ -310,7 +335,7 @@ def refuse(c: PointerTo[ConnectionState], error: H1Error) -> Bool:
     return False
 
 
-def refuse_content(c: PointerTo[ConnectionState], status: Int):
+def refuse_h1_content(c: PointerTo[ConnectionState], status: Int):
     """Rejects the content of the request in progress.
 
     Args:
@@ -322,7 +347,7 @@ def refuse_content(c: PointerTo[ConnectionState], status: Int):
     _ = refuse(c, H1Error.peer(status, "the content"))
 
 
-def refuse_excess(c: PointerTo[ConnectionState], x: Exchange) -> Bool:
+def refuse_h1_excess(c: PointerTo[ConnectionState], x: Exchange) -> Bool:
     """Rejects the content of a request if its received or announced length
     exceeds the handler's limit.
 
@@ -336,11 +361,11 @@ def refuse_excess(c: PointerTo[ConnectionState], x: Exchange) -> Bool:
     var status = refusal_of_content(x, machine(c).announced_octets())
     if status == 0:
         return False
-    refuse_content(c, status)
+    refuse_h1_content(c, status)
     return True
 
 
-def refuse_late_head(c: PointerTo[ConnectionState]):
+def refuse_late_h1_head(c: PointerTo[ConnectionState]):
     """Answers a request head that is late, or for which there is no memory.
 
     Args:
@@ -353,7 +378,7 @@ def refuse_late_head(c: PointerTo[ConnectionState]):
         _ = refuse(c, H1Error.broken["the head took too long"]())
 
 
-def go_away(c: PointerTo[ConnectionState]):
+def close_after_exchange(c: PointerTo[ConnectionState]):
     """Closes the connection after the request in progress, or after the next
     one.
 
@@ -363,18 +388,17 @@ def go_away(c: PointerTo[ConnectionState]):
     machine(c).close_after_exchange()
 
 
-def note_peer_end(c: PointerTo[ConnectionState]):
+def note_h1_end(c: PointerTo[ConnectionState]):
     """Records that the peer sends no more octets.
 
     Args:
         c: The connection.
     """
-    c[].ending.peer_ended = True
     machine(c).receive_end()
 
 
 @always_inline
-def is_upgraded(c: PointerTo[ConnectionState]) -> Bool:
+def is_upgraded_h1(c: PointerTo[ConnectionState]) -> Bool:
     """Returns whether a connection speaks another protocol.
 
     Args:
@@ -387,7 +411,7 @@ def is_upgraded(c: PointerTo[ConnectionState]) -> Bool:
 
 
 @always_inline
-def is_request_incomplete(c: PointerTo[ConnectionState]) -> Bool:
+def is_receiving_request(c: PointerTo[ConnectionState]) -> Bool:
     """Returns whether part of the last request has not arrived.
 
     Args:
@@ -409,7 +433,7 @@ def end_behind_output(c: PointerTo[ConnectionState]):
         c[].stage = Stage.LAST_SEND
 
 
-def end_behind_answer(c: PointerTo[ConnectionState]):
+def end_behind_h1_answer(c: PointerTo[ConnectionState]):
     """Drops all further input, and closes the connection after the response in
     progress.
 
@@ -426,7 +450,7 @@ def end_behind_answer(c: PointerTo[ConnectionState]):
 
 
 @always_inline
-def receive_wish(c: PointerTo[ConnectionState]) -> ReceiveWish:
+def h1_receive_wish(c: PointerTo[ConnectionState]) -> ReceiveWish:
     """Returns how a connection should receive now.
 
     Args:
@@ -490,7 +514,7 @@ def drop_exchange(c: PointerTo[ConnectionState]):
         _give_exchange(c, c[].h1.exchange.value())
 
 
-def forget_exchange(c: PointerTo[ConnectionState], x: Exchange):
+def forget_h1_exchange(c: PointerTo[ConnectionState], x: Exchange):
     """Keeps the block of a request and the buffer of its head for a lost fiber.
 
     Args:

@@ -1,17 +1,12 @@
 """Turns responses of handlers into octets of HTTP/1.1."""
 
 from flare.core import PointerTo
-from flare.http.body import COPY_OCTETS_MAX
-from flare.http.error_answer import error_answer
 from flare.http.exchange import Exchange
 from flare.http.response import Response
-from flare.message import HeaderMap, Method, Status
+from flare.message import HeaderMap
 from flare.proto.h1 import BodyLength, H1Error, H1Machine
 
-from ..records.statistics import count
-from ..transport.buffered import buffered_octets, is_full
 from ..transport.connection_state import ConnectionState, Stage, connection_of
-from ..transport.log_lines import log_line_of_peer
 from ..transport.outbox import (
     has_output,
     keep_large,
@@ -19,22 +14,10 @@ from ..transport.outbox import (
     output_of,
 )
 from ..transport.worker_state import worker_of
+from .sent import Sent
 
 # The size for most heads; a longer one makes the buffer grow.
 comptime _HEAD_OCTETS = 512
-
-
-@fieldwise_init
-struct Sent(TrivialRegisterPassable):
-    """The response that was written."""
-
-    comptime NOTHING = Self(0, 0)
-    """None: the connection ends instead."""
-
-    var status: Int
-    """Its status."""
-    var content_octets: Int
-    """The length of its content."""
 
 
 @always_inline
@@ -53,75 +36,13 @@ def machine(c: PointerTo[ConnectionState]) -> H1Machine:
 
 
 @always_inline
-def write_response(x: Exchange, var response: Response) -> Sent:
-    """Writes the response to a request.
-
-    A response that cannot be final becomes a 500: its status is not 200 to
-    599, or framing fields of the handler contradict its content.
-
-    If the worker's budget is used up, a long answer to GET becomes a 503. At
-    twice the budget, a long answer to another method does too.
+def close_if_never_asked(x: Exchange):
+    """Makes a connection end after a response whose request is not complete,
+    and whose client was not told to send the rest.
 
     Args:
         x: The request.
-        response: The response.
-
-    Returns:
-        The response that was written.
     """
-    _close_if_never_asked(x)
-    if len(response.body) > COPY_OCTETS_MAX and _must_do_without(x, response):
-        var c = connection_of(x)
-        count(worker_of(c)[].statistics[].refused)
-        response = error_answer(x, Status.SERVICE_UNAVAILABLE)
-    if _write_plain(x, response):
-        var sent = Sent(response.status, len(response.body))
-        if not response.body.is_copied():
-            keep_large(connection_of(x), response^.into_body())
-        return sent
-    return _write_general(x, response^)
-
-
-@no_inline
-def _must_do_without(x: Exchange, response: Response) -> Bool:
-    """Returns whether the budget has no room to keep a long content until the
-    peer has read it. The answer to another method than GET is kept until twice
-    the budget is used: the handler may have changed something."""
-    var w = worker_of(connection_of(x))
-    if not is_full(w) or response.body.is_sealed() or not x[].is_running():
-        return False
-    return (
-        x[].head.method == Method.GET
-        or buffered_octets(w) > 2 * w[].budget.octets_max
-    )
-
-
-@no_inline
-def _write_general(x: Exchange, var response: Response) -> Sent:
-    var w = worker_of(connection_of(x))
-    if response.status < 200 or response.status > 599:
-        # An interim response is none, and 101 would hand the connection over.
-        log_line_of_peer(
-            w, "flare: a response was refused: its status is not 200 to 599"
-        )
-        response = error_answer(x, 500)
-    try:
-        return _write(x, response^)
-    except e:
-        log_line_of_peer(
-            w,
-            "flare: a response was refused: it contradicts its own framing",
-        )
-        try:
-            return _write(x, error_answer(x, 500))
-        except:
-            # The head is out already: only closing tells the peer.
-            end_at_once(connection_of(x))
-            return Sent.NOTHING
-
-
-@always_inline
-def _close_if_never_asked(x: Exchange):
     if (
         x[].head.expects_continue
         and not x[].content.is_complete
@@ -134,19 +55,16 @@ def _close_if_never_asked(x: Exchange):
         c[].ending.lingers = True
 
 
-def end_at_once(c: PointerTo[ConnectionState]):
-    """Closes a connection without sending the remaining output. Resets it if a
-    clean close would make a truncated response look complete.
+@always_inline
+def ends_with_close(c: PointerTo[ConnectionState]) -> Bool:
+    """Returns whether only the end of a connection ends its response.
 
     Args:
-        c: The connection.
+        c: The connection, which is about to end.
+
+    Returns:
+        True if a clean close would make a truncated response look complete.
     """
-    c[].ending.resets = c[].ending.resets or _ends_with_close(c)
-    c[].stage = Stage.CLOSING
-
-
-@always_inline
-def _ends_with_close(c: PointerTo[ConnectionState]) -> Bool:
     var h1 = machine(c)
     if h1.is_upgraded():
         return c[].running > 0 or has_output(c)
@@ -192,7 +110,7 @@ def write_stream_head(x: Exchange) raises H1Error:
     var c = connection_of(x)
     var w = worker_of(c)
     w[].refresh_date()
-    _close_if_never_asked(x)
+    close_if_never_asked(x)
     machine(c).send_response_head(
         x[].stream.status,
         x[].stream.headers,
@@ -269,7 +187,17 @@ def end_stream(x: Exchange) raises H1Error:
 
 
 @always_inline
-def _write_plain(x: Exchange, response: Response) -> Bool:
+def write_plain_h1(x: Exchange, response: Response) -> Bool:
+    """Writes a whole response in one step, if it is a plain one.
+
+    Args:
+        x: The request.
+        response: The response. If its content is not copied, the caller keeps
+            it until it is sent.
+
+    Returns:
+        False if nothing was written.
+    """
     var c = connection_of(x)
     var octets = response.body.octets()
     var w = worker_of(c)
@@ -285,7 +213,20 @@ def _write_plain(x: Exchange, response: Response) -> Bool:
     )
 
 
-def _write(x: Exchange, var response: Response) raises H1Error -> Sent:
+def write_h1(x: Exchange, var response: Response) raises H1Error -> Sent:
+    """Writes a response.
+
+    Args:
+        x: The request.
+        response: The response.
+
+    Returns:
+        The response that was written.
+
+    Raises:
+        H1Error: If its fields contradict its content. Unless the head is out,
+            nothing was written.
+    """
     var c = connection_of(x)
     var output = output_of(c)
     var w = worker_of(c)

@@ -12,6 +12,7 @@ from flare.runtime.operation import OperationKind, OperationState
 from flare.runtime.timer_task import TIMER_OF_TASK, TimerTask
 from flare.runtime.timer_wheel import TimerEntry
 
+from .h2_connection import H2Connection
 from .tls_transport import TlsTransport
 
 
@@ -290,9 +291,9 @@ struct ConnectionState(Movable):
     """How far it is from its end, one of `Stage`."""
     var attention: UInt8
     """Its part in the present turn, one of `Attention`."""
-    var running: Int
+    var running: Int32
     """How many of its requests a handler answers."""
-    var requests: Int
+    var requests: Int32
     """How many requests the connection has carried."""
     var share: BudgetShare
     """The share of the worker's memory budget."""
@@ -302,6 +303,8 @@ struct ConnectionState(Movable):
     """The TLS transport, if the connection speaks TLS."""
     var proxy: ProxiedClient
     """On whose behalf it was opened."""
+    var h2: Optional[PointerTo[H2Connection]]
+    """The state of HTTP/2, if the connection speaks it."""
 
     def __init__(out self, worker: Erased, descriptor: Int32, limits: H1Limits):
         """Creates the state before the first request.
@@ -327,6 +330,7 @@ struct ConnectionState(Movable):
         self.deadline = Deadline(worker)
         self.tls = None
         self.proxy = ProxiedClient()
+        self.h2 = None
 
 
 @always_inline

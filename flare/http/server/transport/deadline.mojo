@@ -8,10 +8,12 @@ has a budget and a timer of its own (`exchange/content_wait.mojo`).
 
 from flare.core import PointerTo
 from flare.http.rate_budget import RateBudget
+from flare.proto.h2.h2_state import H2Phase
 from flare.runtime.timer_wheel import TimerEntry
 
 from .connection_state import ConnectionState, Wait
 from .outbox import count_sent, send_operation
+from .window import window
 from .worker_state import worker_of
 
 comptime STOPPING_IDLE_MS = 100
@@ -46,13 +48,36 @@ def choose_deadline(c: PointerTo[ConnectionState]):
     """
     if _sends_for_others(c):
         _await_reader(c)
+    elif c[].h2:
+        _choose_h2_deadline(c)
     elif c[].running > 0:
         c[].deadline.wait = Wait.NOTHING
     elif c[].h1.has_begun_head:
-        if c[].deadline.wait != Wait.HEAD:
-            set_deadline(c, Wait.HEAD, worker_of(c)[].config.head_timeout_ms)
+        _await_head(c)
     elif c[].deadline.wait != Wait.NEXT_REQUEST:
         _await_request(c)
+
+
+@no_inline
+def _choose_h2_deadline(c: PointerTo[ConnectionState]):
+    ref state = c[].h2.unsafe_value()[].state
+    if state.block.stream_id != 0 or state.phase < H2Phase.OPEN:
+        _await_head(c)
+    elif c[].running > 0:
+        c[].deadline.wait = Wait.NOTHING
+    elif len(state.streams) > 0:
+        # All responses wait for windows of the client.
+        _await_reader(c)
+    elif len(window(c)) > 0:
+        # Part of a frame has arrived.
+        _await_head(c)
+    elif c[].deadline.wait != Wait.NEXT_REQUEST:
+        _await_request(c)
+
+
+def _await_head(c: PointerTo[ConnectionState]):
+    if c[].deadline.wait != Wait.HEAD:
+        set_deadline(c, Wait.HEAD, worker_of(c)[].config.head_timeout_ms)
 
 
 def choose_last_deadline(c: PointerTo[ConnectionState]):

@@ -154,7 +154,9 @@ def has_half_closed(c: PointerTo[ConnectionState]) -> Bool:
 
 @always_inline
 def _is_full(c: PointerTo[ConnectionState], wish: ReceiveWish) -> Bool:
-    if c[].share.awaits_room:
+    # One stream of HTTP/2 does not hold the others up: only its window is
+    # closed.
+    if c[].share.awaits_room and not c[].h2:
         return True
     # Without a copy, unread octets occupy a buffer of the pool.
     if (

@@ -33,7 +33,7 @@ from flare.sys.file import close_descriptor, open_event_descriptor
 from ..driver.connection import Connection
 from ..driver.operations import begin_connection
 from ..driver.tls_connection import begin_tls
-from ..receiving.h1_requests import go_away
+from ..receiving.protocol_input import go_away
 from ..records.statistics import count, set_counter
 from ..transport.connection_state import ConnectionState, Stage, Wait
 from ..transport.proxy_header import is_welcome

@@ -18,10 +18,11 @@ from ..exchange.of_connection import (
     has_request,
     only_answer_is_due,
 )
-from ..receiving.h1_requests import (
+from ..receiving.protocol_input import (
     end_behind_answer,
     is_upgraded,
-    refuse_content,
+    refuse_contents,
+    resume_contents,
 )
 from ..transport.buffered import (
     arm_tick,
@@ -113,6 +114,7 @@ def _go_on(w: PointerTo[WorkerState], slot: SlotHandle):
     var stuck_since_ms = w[].budget.stuck_since_ms
     var c = w[].connections.find(slot).value()
     _leave_line(c)
+    resume_contents(c)
     Connection(c).process()
     var again = w[].connections.find(slot)
     if not (again and again.value()[].share.awaits_room):
@@ -210,7 +212,7 @@ def _refuse(w: PointerTo[WorkerState], slot: SlotHandle):
         # No part of another protocol may be left out.
         connection_lost(c.value())
     else:
-        refuse_content(c.value(), 503)
+        refuse_contents(c.value(), 503)
         flush(c.value())
     connection.settle()
 

@@ -19,7 +19,7 @@ from ..exchange.of_connection import (
     filtered_octets,
     needed_by_handlers,
 )
-from ..receiving.h1_requests import refuse_content
+from ..receiving.protocol_input import refuse_contents
 from ..records.statistics import count
 from ..transport.buffered import buffered_octets, is_overfull
 from ..transport.connection_state import ConnectionState, Stage
@@ -109,7 +109,7 @@ def _end(w: PointerTo[WorkerState], c: PointerTo[ConnectionState]):
     count(w[].statistics[].connections_shed)
     var connection = Connection(c)
     if any_gathers_content(c) and _surplus_octets(c, False) < OUTPUT_OCTETS:
-        refuse_content(c, 503)
+        refuse_contents(c, 503)
         flush(c)
     else:
         connection_lost(c)

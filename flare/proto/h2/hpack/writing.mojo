@@ -40,7 +40,7 @@ def append_literal(
             secret.
     """
     append_integer(_pattern(never_indexed), 4, name_index, into)
-    _append_string(value, into)
+    append_string(value, into)
 
 
 def append_named_literal(
@@ -61,8 +61,8 @@ def append_named_literal(
             secret.
     """
     into[].append_octet(_pattern(never_indexed))
-    _append_string(name, into)
-    _append_string(value, into)
+    append_string(name, into)
+    append_string(value, into)
 
 
 def append_size_update(size_max: Int, into: PointerTo[Buffer]):
@@ -80,7 +80,13 @@ def _pattern(never_indexed: Bool) -> UInt8:
     return 0x10 if never_indexed else 0
 
 
-def _append_string(text: Span[UInt8, _], into: PointerTo[Buffer]):
+def append_string(text: Span[UInt8, _], into: PointerTo[Buffer]):
+    """Writes a string (section 5.2), by the Huffman code if that is worth it.
+
+    Args:
+        text: The octets.
+        into: The destination.
+    """
     if len(text) >= _HUFFMAN_OCTETS_MIN:
         var coded_octets = huffman_octets(text)
         if coded_octets < len(text):

@@ -1,0 +1,435 @@
+"""Turns received octets of HTTP/2 into requests.
+
+A connection has many requests at a time. Each begins when its head has arrived,
+whatever the others do.
+"""
+
+from flare.core import PointerTo, heap_create, heap_destroy
+from flare.http.builders import refusal, service_unavailable
+from flare.http.exchange import Exchange, ExchangeStage
+from flare.proto.h1 import H1Rule
+from flare.proto.h2.h2_error import H2Code, H2Error
+from flare.proto.h2.h2_event import H2Event
+from flare.runtime.fiber import Fiber
+
+from ..exchange.departures import cancel_all, connection_lost
+from ..exchange.lifecycle import (
+    begin_exchange,
+    cancel_handler,
+    end_handler,
+    start_handler,
+)
+from ..exchange.poison import poison_views
+from ..exchange.record import answer
+from ..exchange.request_content import (
+    READ_AHEAD_OCTETS,
+    append_content,
+    count_content,
+    gathers_content,
+    may_take_content,
+    refusal_of_content,
+)
+from ..records.statistics import count
+from ..sending.h2_responses import (
+    drop_unsent,
+    forget_h2,
+    h2_machine,
+    reset_h2,
+    side_of,
+)
+from ..transport.connection_state import ConnectionState, Stage, connection_of
+from ..transport.h2_connection import Drain, H2Connection, StreamSide
+from ..transport.outbox import output_of
+from ..transport.read_ahead import ReceiveWish
+from ..transport.window import consume, drop_input, window
+from ..transport.worker_state import worker_of
+
+# While more is unsent, no frames are read: they may ask for more.
+comptime _UNSENT_OCTETS_MAX = 256 * 1024
+comptime _LAST_ID = (1 << 31) - 1
+# How long after the first announcement a client may begin streams, because it
+# may not have received it.
+comptime _DRAIN_MS = 1000
+
+
+def begin_h2(c: PointerTo[ConnectionState]):
+    """Makes a connection speak HTTP/2.
+
+    Args:
+        c: The connection, which has carried no request.
+    """
+    var w = worker_of(c)
+    c[].h2 = heap_create(H2Connection(w[].config.h2_limits()))
+    h2_machine(c).begin(output_of(c))
+    if w[].stopping:
+        go_away_h2(c)
+
+
+def advance_h2(c: PointerTo[ConnectionState]) -> Bool:
+    """Handles one event of the protocol.
+
+    Args:
+        c: The connection.
+
+    Returns:
+        False if the connection waits for octets or for room.
+    """
+    if c[].stage != Stage.OPEN:
+        return False
+    var octets = window(c)
+    if len(octets) == 0 or len(c[].outbox.output) > _UNSENT_OCTETS_MAX:
+        if c[].ending.peer_ended and len(octets) == 0:
+            connection_lost(c)
+        return False
+    var w = worker_of(c)
+    var event: H2Event
+    try:
+        event = h2_machine(c).next_event(
+            octets, w[].reactor.now_ms(), output_of(c)
+        )
+    except e:
+        _fail(c, e)
+        return False
+    if event.kind == H2Event.REQUEST_HEAD:
+        consume(c, w[].reactor.buffers(), event.consumed)
+        _begin_request(c, event)
+        return True
+    if event.kind == H2Event.DATA:
+        _take_content(c, event, octets)
+        consume(c, w[].reactor.buffers(), event.consumed)
+        return True
+    consume(c, w[].reactor.buffers(), event.consumed)
+    if event.kind == H2Event.NEED_OCTETS:
+        if c[].ending.peer_ended:
+            connection_lost(c)
+        return False
+    _take_other(c, event)
+    return True
+
+
+@always_inline
+def _begin_request(c: PointerTo[ConnectionState], event: H2Event):
+    var w = worker_of(c)
+    var x = w[].take_exchange(c.unsafe_bitcast[NoneType]())
+    ref heads = h2_machine(c).state[].heads
+    # The block of an earlier request becomes the reader's next one.
+    swap(x[].head, heads.head)
+    swap(x[].gathered, heads.octets)
+    x[].octets = x[].gathered.unsafe_front()
+    x[].octet_count = len(x[].gathered)
+    x[].stream_slot = event.slot
+    _set_exchange(c, event.slot, x)
+    begin_exchange(x)
+    x[].content.is_complete = event.ends
+    if c[].h2.unsafe_value()[].drain != Drain.NONE:
+        _finish_drain_if_late(c)
+    if event.status != 0:
+        _refuse_head(c, x, event.status)
+    elif not start_handler(x):
+        answer(x, service_unavailable())
+        finish_h2_exchange(c, x)
+
+
+@always_inline
+def _set_exchange(c: PointerTo[ConnectionState], slot: Int, x: Exchange):
+    ref streams = c[].h2.unsafe_value()[].streams
+    while len(streams) <= slot:
+        streams.append(StreamSide(None, None))
+    streams[slot].exchange = x
+
+
+@no_inline
+def _refuse_head(c: PointerTo[ConnectionState], x: Exchange, status: Int):
+    count(worker_of(c)[].statistics[].refused)
+    x[].stage = ExchangeStage.HEAD
+    answer(x, refusal(status, H1Rule.NONE))
+    _give_exchange(c, x)
+
+
+def _take_content(
+    c: PointerTo[ConnectionState],
+    event: H2Event,
+    octets: Span[UInt8, MutUntrackedOrigin],
+):
+    var exchange = side_of(c, event.slot).exchange
+    if not exchange:
+        # Its response is on the way already.
+        h2_machine(c).release(event.slot, event.length, output_of(c))
+        return
+    var x = exchange.unsafe_value()
+    x[].content.received += event.length
+    if event.ends:
+        x[].content.is_complete = True
+    if not refuse_h2_excess(x):
+        if event.length > 0 and x[].content.status == 0:
+            append_content(x, octets[event.start : event.start + event.length])
+            count_content(x, event.length)
+        release_taken(x)
+    if event.ends:
+        _wake(x[].waiter)
+
+
+@no_inline
+def _take_other(c: PointerTo[ConnectionState], event: H2Event):
+    if event.kind == H2Event.TRAILERS:
+        _take_trailers(c, event)
+    elif event.kind == H2Event.RESET:
+        _end_stream(c, event.slot)
+    elif event.kind == H2Event.PONG:
+        # The client has received the first GOAWAY, and all that it had sent
+        # before has arrived.
+        _finish_drain(c)
+
+
+def _take_trailers(c: PointerTo[ConnectionState], event: H2Event):
+    var exchange = side_of(c, event.slot).exchange
+    if not exchange:
+        return
+    var x = exchange.unsafe_value()
+    ref trailers = h2_machine(c).state[].trailers
+    worker_of(c)[].make_room(x[].content.trailers, len(trailers.octets))
+    x[].content.trailers.append(trailers.octets.span())
+    swap(x[].head.trailers, trailers.lines)
+    x[].content.is_complete = True
+    _wake(x[].waiter)
+
+
+def _end_stream(c: PointerTo[ConnectionState], slot: Int):
+    """Ends a stream that was reset, by either end."""
+    drop_unsent(c, slot)
+    var exchange = side_of(c, slot).exchange
+    if not exchange:
+        forget_h2(c, slot)
+    elif exchange.unsafe_value()[].is_running():
+        # The stream keeps its place until the handler has ended.
+        cancel_handler(exchange.unsafe_value())
+
+
+def finish_h2_exchange(c: PointerTo[ConnectionState], x: Exchange):
+    """Ends a request whose response is written.
+
+    Args:
+        c: The connection.
+        x: The request.
+    """
+    end_handler(x)
+    _give_exchange(c, x)
+
+
+def _give_exchange(c: PointerTo[ConnectionState], x: Exchange):
+    var slot = x[].stream_slot
+    poison_views(c, x)
+    side_of(c, slot).exchange = None
+    if not side_of(c, slot).unsent:
+        forget_h2(c, slot)
+    worker_of(c)[].give_exchange(x)
+    if c[].h2.unsafe_value()[].drain == Drain.FINAL:
+        end_drained(c)
+
+
+def forget_h2_exchange(c: PointerTo[ConnectionState], x: Exchange):
+    """Ends the stream of a lost fiber, whose block stays.
+
+    Args:
+        c: The connection.
+        x: The request.
+    """
+    c[].running -= 1
+    reset_h2(x, H2Code.INTERNAL_ERROR)
+    side_of(c, x[].stream_slot).exchange = None
+    forget_h2(c, x[].stream_slot)
+
+
+def refuse_h2_excess(x: Exchange) -> Bool:
+    """Rejects the content of a request if its received or announced length
+    exceeds the handler's limit.
+
+    Args:
+        x: The request, whose handler runs.
+
+    Returns:
+        True if the content was rejected.
+    """
+    if x[].content.status != 0 or not x[].is_running():
+        return False
+    var status = refusal_of_content(x, 0)
+    if status == 0:
+        return False
+    refuse_h2_content(x, status)
+    return True
+
+
+def refuse_h2_content(x: Exchange, status: Int):
+    """Rejects the content of a request in progress.
+
+    Args:
+        x: The request.
+        status: The status that answers the request, in place of the handler's
+            response.
+    """
+    count(worker_of(connection_of(x))[].statistics[].refused)
+    x[].content.status = status
+    _wake(x[].waiter)
+
+
+def refuse_h2_contents(c: PointerTo[ConnectionState], status: Int):
+    """Rejects the contents that are still gathered.
+
+    Args:
+        c: The connection.
+        status: The status that answers the requests.
+    """
+    for i in range(len(c[].h2.unsafe_value()[].streams)):
+        var x = c[].h2.unsafe_value()[].streams[i].exchange
+        if x and gathers_content(x.unsafe_value()):
+            refuse_h2_content(x.unsafe_value(), status)
+
+
+def release_all_taken(c: PointerTo[ConnectionState]):
+    """Lets the client send as much content as all handlers have taken.
+
+    Args:
+        c: The connection.
+    """
+    for i in range(len(c[].h2.unsafe_value()[].streams)):
+        var x = c[].h2.unsafe_value()[].streams[i].exchange
+        if x and x.unsafe_value()[].is_running():
+            release_taken(x.unsafe_value())
+
+
+def release_taken(x: Exchange):
+    """Lets the client send as much content as its handler has taken.
+
+    Args:
+        x: The request, whose handler runs.
+    """
+    var c = connection_of(x)
+    var machine = h2_machine(c)
+    var held = machine.held_octets(x[].stream_slot)
+    if held == 0:
+        return
+    var unread = len(x[].content.octets) - x[].content.taken
+    if x[].content.is_whole:
+        # It is kept, within the limit of the content and the worker's budget.
+        unread = 0 if may_take_content(x) else held
+    if held > unread:
+        machine.release(x[].stream_slot, held - unread, output_of(c))
+
+
+def go_away_h2(c: PointerTo[ConnectionState]):
+    """Announces that the connection takes no further streams. Those that are on
+    their way are still taken.
+
+    Args:
+        c: The connection.
+    """
+    ref h2 = c[].h2.unsafe_value()[]
+    if h2.drain != Drain.NONE or c[].stage != Stage.OPEN:
+        return
+    h2.drain = Drain.ANNOUNCED
+    h2.drain_since_ms = worker_of(c)[].reactor.now_ms()
+    var machine = h2_machine(c)
+    machine.go_away(_LAST_ID, H2Code.NO_ERROR, output_of(c))
+    machine.ping(UInt64(h2.drain_since_ms), output_of(c))
+
+
+def _finish_drain_if_late(c: PointerTo[ConnectionState]):
+    ref h2 = c[].h2.unsafe_value()[]
+    if worker_of(c)[].reactor.now_ms() > h2.drain_since_ms + _DRAIN_MS:
+        _finish_drain(c)
+
+
+def _finish_drain(c: PointerTo[ConnectionState]):
+    ref h2 = c[].h2.unsafe_value()[]
+    if h2.drain != Drain.ANNOUNCED:
+        return
+    h2.drain = Drain.FINAL
+    h2_machine(c).go_away(h2.state.last_taken_id, H2Code.NO_ERROR, output_of(c))
+    end_drained(c)
+
+
+def end_drained(c: PointerTo[ConnectionState]):
+    """Ends a connection that takes no further streams after the last one.
+
+    Args:
+        c: The connection, which has said so.
+    """
+    if (
+        c[].h2.unsafe_value()[].drain == Drain.FINAL
+        and h2_machine(c).count() == 0
+        and c[].stage == Stage.OPEN
+    ):
+        c[].ending.may_send_more = True
+        c[].stage = Stage.LAST_SEND
+
+
+def end_idle_h2(c: PointerTo[ConnectionState]):
+    """Ends a connection without streams.
+
+    Args:
+        c: The connection.
+    """
+    ref h2 = c[].h2.unsafe_value()[]
+    h2.drain = Drain.FINAL
+    h2_machine(c).go_away(h2.state.last_taken_id, H2Code.NO_ERROR, output_of(c))
+    c[].ending.may_send_more = True
+    if c[].stage == Stage.OPEN:
+        c[].stage = Stage.LAST_SEND
+
+
+def refuse_late_h2(c: PointerTo[ConnectionState]):
+    """Ends a connection whose client does not send the rest of a head.
+
+    Args:
+        c: The connection.
+    """
+    _fail(
+        c,
+        H2Error.connection(
+            H2Code.ENHANCE_YOUR_CALM, "a field block took too long"
+        ),
+    )
+
+
+@no_inline
+def _fail(c: PointerTo[ConnectionState], error: H2Error):
+    """Ends a connection whose client has violated the protocol."""
+    count(worker_of(c)[].statistics[].refused)
+    h2_machine(c).fail(error, output_of(c))
+    c[].ending.lingers = True
+    drop_input(c, worker_of(c)[].reactor.buffers())
+    c[].window.gathered.clear()
+    if c[].stage == Stage.OPEN:
+        c[].stage = Stage.LAST_SEND
+    cancel_all(c)
+
+
+def h2_receive_wish(c: PointerTo[ConnectionState]) -> ReceiveWish:
+    """Returns how a connection should receive now.
+
+    Args:
+        c: An open connection.
+
+    Returns:
+        The request of its window.
+    """
+    return ReceiveWish(len(window(c)) >= READ_AHEAD_OCTETS, False, False, False)
+
+
+def free_h2(c: PointerTo[ConnectionState]):
+    """Frees the state of HTTP/2. No handler runs any more.
+
+    Args:
+        c: The connection, which ends.
+    """
+    ref h2 = c[].h2.unsafe_value()[]
+    for slot in range(len(h2.streams)):
+        drop_unsent(c, slot)
+    heap_destroy(c[].h2.unsafe_value())
+    c[].h2 = None
+
+
+@always_inline
+def _wake(fiber: Optional[Fiber]):
+    if fiber:
+        fiber.unsafe_value().wake()

@@ -1,0 +1,358 @@
+"""Turns responses of handlers into frames of HTTP/2."""
+
+from flare.core import Buffer, PointerTo, heap_create, heap_destroy
+from flare.http.exchange import Exchange
+from flare.http.response import Response
+from flare.message import HeaderMap
+from flare.proto.h2.h2_error import H2Code
+from flare.proto.h2.h2_machine import H2Machine
+from flare.proto.h2.stream_table import NO_SLOT
+from flare.runtime.reactor import LARGE_BUFFER_OCTETS
+
+from ..transport.connection_state import ConnectionState, connection_of
+from ..transport.h2_connection import StreamSide, UnsentContent
+from ..transport.outbox import make_room, output_of
+from ..transport.worker_state import worker_of
+from .sent import Sent
+
+# While as much is in the output, no more content is added: what is more urgent
+# may come.
+comptime _PUMPED_OCTETS = LARGE_BUFFER_OCTETS - 1024
+# The most content of one stream that waits for its turn, written piece by
+# piece: two frames.
+comptime _GATHERED_OCTETS = 32 * 1024
+# The size for most heads; a longer one makes the buffer grow.
+comptime _HEAD_OCTETS = 512
+# A frame's header.
+comptime _AROUND_FRAME_OCTETS = 16
+
+
+@always_inline
+def h2_machine(c: PointerTo[ConnectionState]) -> H2Machine:
+    """Returns the machine of a connection of HTTP/2.
+
+    Args:
+        c: The connection.
+
+    Returns:
+        The handle.
+    """
+    return H2Machine(
+        Pointer(to=c[].h2.unsafe_value()[].state).unsafe_origin_cast[
+            MutUntrackedOrigin
+        ]()
+    )
+
+
+@always_inline
+def side_of(
+    c: PointerTo[ConnectionState], slot: Int
+) -> ref[MutUntrackedOrigin] StreamSide:
+    """Returns the server's part of a stream.
+
+    Args:
+        c: The connection.
+        slot: The slot of the stream.
+
+    Returns:
+        A reference that is valid until the next stream begins.
+    """
+    return (
+        c[]
+        .h2.unsafe_value()[]
+        .streams.unsafe_ptr()
+        .unsafe_offset(slot)
+        .unsafe_mut_cast[True]()
+        .unsafe_origin_cast[MutUntrackedOrigin]()[]
+    )
+
+
+@always_inline
+def may_answer(x: Exchange) -> Bool:
+    """Returns whether a response may still be written.
+
+    Args:
+        x: The request.
+
+    Returns:
+        False if its stream has ended meanwhile.
+    """
+    return h2_machine(connection_of(x)).may_send(x[].stream_slot)
+
+
+@always_inline
+def write_plain_h2(x: Exchange, response: Response) -> Bool:
+    """Writes a whole response in one step, if it is a plain one.
+
+    Args:
+        x: The request.
+        response: The response.
+
+    Returns:
+        False if nothing was written.
+    """
+    var c = connection_of(x)
+    var w = worker_of(c)
+    var output = output_of(c)
+    if len(response.body) > LARGE_BUFFER_OCTETS:
+        return False
+    w[].refresh_date()
+    make_room(c, _HEAD_OCTETS + len(response.body))
+    return h2_machine(c).send_plain_response(
+        x[].stream_slot,
+        response.status,
+        response.headers,
+        response.body.octets(),
+        Span(w[].date.octets),
+        output,
+    )
+
+
+def write_h2(x: Exchange, var response: Response) raises -> Sent:
+    """Writes the head of a response, and queues its content.
+
+    Args:
+        x: The request.
+        response: The response.
+
+    Returns:
+        The response that was written.
+
+    Raises:
+        Error: If its fields contradict its content; nothing is then written.
+    """
+    var c = connection_of(x)
+    var w = worker_of(c)
+    var machine = h2_machine(c)
+    var slot = x[].stream_slot
+    var output = output_of(c)
+    w[].refresh_date()
+    make_room(c, _HEAD_OCTETS)
+    var sent = Sent(response.status, len(response.body))
+    machine.send_response_head(
+        slot,
+        response.status,
+        response.headers,
+        sent.content_octets,
+        Span(w[].date.octets),
+        output,
+    )
+    if sent.content_octets > 0 and machine.may_send(slot):
+        side_of(c, slot).unsent = heap_create(
+            UnsentContent(response^.into_body())
+        )
+        machine.queue(slot, sent.content_octets)
+    return sent
+
+
+def inform_h2(x: Exchange, status: Int, fields: HeaderMap) raises:
+    """Writes an interim response.
+
+    Args:
+        x: The request.
+        status: The status, 1xx.
+        fields: The fields.
+
+    Raises:
+        Error: If the response has begun, or a field is invalid.
+    """
+    var c = connection_of(x)
+    h2_machine(c).send_informational(
+        x[].stream_slot, status, fields, output_of(c)
+    )
+
+
+def write_h2_stream_head(x: Exchange) raises:
+    """Writes the head of a streamed response.
+
+    Args:
+        x: The exchange, which has the head.
+
+    Raises:
+        Error: If its fields contradict one another; nothing is then written.
+    """
+    var c = connection_of(x)
+    var w = worker_of(c)
+    w[].refresh_date()
+    h2_machine(c).send_response_head(
+        x[].stream_slot,
+        x[].stream.status,
+        x[].stream.headers,
+        -1,
+        Span(w[].date.octets),
+        output_of(c),
+    )
+    x[].stream.is_head_due = False
+    x[].stream.headers = HeaderMap()
+
+
+def h2_stream_room(x: Exchange) -> Int:
+    """Returns how much content a handler may write before it waits.
+
+    Args:
+        x: The exchange.
+
+    Returns:
+        The octets; 0 or less if it has to wait.
+    """
+    var c = connection_of(x)
+    var unsent = side_of(c, x[].stream_slot).unsent
+    if not unsent:
+        return _GATHERED_OCTETS
+    return _GATHERED_OCTETS - len(unsent.unsafe_value()[].gathered)
+
+
+def write_h2_stream_content(x: Exchange, octets: Span[UInt8, _]) raises:
+    """Queues content of a streamed response whose head is written.
+
+    Args:
+        x: The exchange.
+        octets: The content, for which there is room.
+
+    Raises:
+        Error: If it exceeds the Content-Length of the response.
+    """
+    var c = connection_of(x)
+    var machine = h2_machine(c)
+    var slot = x[].stream_slot
+    machine.count_content(slot, len(octets))
+    x[].stream.written += len(octets)
+    if not machine.may_send(slot):
+        # The response has no content.
+        return
+    if not side_of(c, slot).unsent:
+        side_of(c, slot).unsent = heap_create(UnsentContent())
+    side_of(c, slot).unsent.unsafe_value()[].gathered.append(octets)
+    machine.queue(slot, len(octets))
+
+
+def end_h2_stream(x: Exchange) raises:
+    """Ends a streamed response whose function has returned.
+
+    Args:
+        x: The exchange.
+
+    Raises:
+        Error: If the content falls short of its Content-Length.
+    """
+    if x[].stream.is_head_due:
+        write_h2_stream_head(x)
+    var c = connection_of(x)
+    var machine = h2_machine(c)
+    var slot = x[].stream_slot
+    if machine.is_content_short(slot):
+        raise Error("the content falls short of its Content-Length")
+    if not machine.may_send(slot):
+        return
+    var unsent = side_of(c, slot).unsent
+    if unsent and len(unsent.unsafe_value()[].gathered) > 0:
+        unsent.unsafe_value()[].is_last = True
+        swap(unsent.unsafe_value()[].trailers, x[].stream.trailers)
+        return
+    drop_unsent(c, slot)
+    if len(x[].stream.trailers) > 0:
+        machine.send_trailers(slot, x[].stream.trailers, output_of(c))
+    else:
+        machine.send_end(slot, output_of(c))
+
+
+def reset_h2(x: Exchange, code: UInt32):
+    """Ends the stream of a request at once.
+
+    Args:
+        x: The request.
+        code: One of `H2Code`.
+    """
+    var c = connection_of(x)
+    drop_unsent(c, x[].stream_slot)
+    if not h2_machine(c).has_ended(x[].stream_slot):
+        h2_machine(c).reset(x[].stream_slot, code, output_of(c))
+
+
+def forget_h2(c: PointerTo[ConnectionState], slot: Int):
+    """Frees the slot of a stream whose response is written, or never will be.
+
+    Args:
+        c: The connection.
+        slot: The slot of the stream.
+    """
+    drop_unsent(c, slot)
+    h2_machine(c).forget(slot, output_of(c))
+
+
+def drop_unsent(c: PointerTo[ConnectionState], slot: Int):
+    """Frees content that is not sent any more.
+
+    Args:
+        c: The connection.
+        slot: The slot of its stream.
+    """
+    var unsent = side_of(c, slot).unsent
+    if unsent:
+        side_of(c, slot).unsent = None
+        heap_destroy(unsent.unsafe_value())
+        worker_of(c)[].trimming.has_freed = True
+
+
+@always_inline
+def pump(c: PointerTo[ConnectionState]):
+    """Moves queued content into the output, the most urgent first, as far as
+    the windows of the client and the output have room.
+
+    Args:
+        c: The connection of HTTP/2.
+    """
+    if not h2_machine(c).state[].schedule.is_empty():
+        _pump(c)
+
+
+@no_inline
+def _pump(c: PointerTo[ConnectionState]):
+    var machine = h2_machine(c)
+    while len(c[].outbox.output) < _PUMPED_OCTETS:
+        var turn = machine.next_turn()
+        if turn.slot == NO_SLOT:
+            return
+        var output = output_of(c)
+        make_room(c, turn.octets + _AROUND_FRAME_OCTETS)
+        ref unsent = side_of(c, turn.slot).unsent.unsafe_value()[]
+        var left: Int
+        if len(unsent.body) > 0:
+            var octets = unsent.body.octets()[unsent.sent :]
+            left = len(octets) - turn.octets
+            machine.send_data(
+                turn.slot, octets[: turn.octets], left == 0, output
+            )
+            unsent.sent += turn.octets
+        else:
+            left = len(unsent.gathered) - turn.octets
+            var ends = (
+                left == 0 and unsent.is_last and len(unsent.trailers) == 0
+            )
+            machine.send_data(
+                turn.slot,
+                unsent.gathered.span()[: turn.octets],
+                ends,
+                output,
+            )
+            unsent.gathered.consume(turn.octets)
+        _go_on(c, turn.slot, left)
+
+
+def _go_on(c: PointerTo[ConnectionState], slot: Int, left: Int):
+    """Continues after a frame: the handler writes more, or the stream ends."""
+    ref side = side_of(c, slot)
+    if side.exchange and side.exchange.unsafe_value()[].stream.waiter:
+        side.exchange.unsafe_value()[].stream.waiter.unsafe_value().wake()
+    if left > 0:
+        return
+    ref unsent = side.unsent.unsafe_value()[]
+    if not unsent.is_last:
+        # A stream may be silent for long.
+        unsent.gathered = Buffer()
+        return
+    if len(unsent.trailers) > 0:
+        h2_machine(c).send_trailers(slot, unsent.trailers, output_of(c))
+    drop_unsent(c, slot)
+    if not side.exchange:
+        forget_h2(c, slot)

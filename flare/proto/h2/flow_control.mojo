@@ -1,0 +1,143 @@
+"""Counts windows in both directions (RFC 9113 section 5.2)."""
+
+from flare.core import Buffer, PointerTo
+
+from .frame import H2FrameType, append_frame_header, append_uint32
+from .h2_error import H2Code, H2Error
+from .h2_state import H2State
+from .settings import WINDOW_MAX
+from .stream_state import H2StreamState
+from .stream_table import H2Stream
+
+
+def return_credit(
+    state: PointerTo[H2State], octets: Int, output: PointerTo[Buffer]
+):
+    """Lets the peer send again what was taken or dropped, on the connection.
+
+    Args:
+        state: The connection.
+        octets: The number of octets.
+        output: The destination of a frame, which follows when half a window is
+            due.
+    """
+    ref window = state[].window
+    window.due += octets
+    if window.due >= window.receive_max // 2:
+        append_window_update(0, window.due, output)
+        window.receive += window.due
+        window.due = 0
+
+
+def return_stream_credit(
+    state: PointerTo[H2State],
+    slot: Int,
+    octets: Int,
+    output: PointerTo[Buffer],
+):
+    """Lets the peer send again what was taken, on the stream and on the
+    connection.
+
+    Args:
+        state: The connection.
+        slot: The slot of the stream.
+        octets: The number of octets.
+        output: The destination of frames, which follow when half a window is
+            due.
+    """
+    ref stream = state[].streams[slot]
+    if may_receive(stream):
+        stream.due_octets += Int32(octets)
+        if Int(stream.due_octets) >= state[].limits.stream_window_octets // 2:
+            append_window_update(Int(stream.id), Int(stream.due_octets), output)
+            stream.receive_window += stream.due_octets
+            stream.due_octets = 0
+    return_credit(state, octets, output)
+
+
+@always_inline
+def may_receive(stream: H2Stream) -> Bool:
+    """Returns whether a stream may still receive content.
+
+    Args:
+        stream: The stream.
+
+    Returns:
+        False once the peer has ended its side.
+    """
+    return (
+        stream.state == H2StreamState.OPEN
+        or stream.state == H2StreamState.HALF_CLOSED_LOCAL
+    )
+
+
+@always_inline
+def may_send(stream: H2Stream) -> Bool:
+    """Returns whether a stream may still send.
+
+    Args:
+        stream: The stream.
+
+    Returns:
+        False once this end has ended its side.
+    """
+    return (
+        stream.state == H2StreamState.OPEN
+        or stream.state == H2StreamState.HALF_CLOSED_REMOTE
+    )
+
+
+def append_window_update(
+    stream_id: Int, increment: Int, output: PointerTo[Buffer]
+):
+    """Writes a frame that widens a window.
+
+    Args:
+        stream_id: The stream; 0 for the connection.
+        increment: By how many octets; 1 to 2^31-1.
+        output: The destination.
+    """
+    append_frame_header(4, H2FrameType.WINDOW_UPDATE, 0, stream_id, output)
+    append_uint32(UInt32(increment), output)
+
+
+def reschedule(state: PointerTo[H2State], slot: Int):
+    """Adds a stream to the schedule, or removes it, after a change of its
+    content or window.
+
+    Args:
+        state: The connection.
+        slot: The slot of the stream.
+    """
+    ref stream = state[].streams[slot]
+    var wants = (
+        stream.queued_octets > 0 and stream.send_window > 0 and may_send(stream)
+    )
+    if wants and not stream.is_scheduled:
+        state[].schedule.add(state[].streams, slot)
+    elif not wants and stream.is_scheduled:
+        state[].schedule.remove(state[].streams, slot)
+
+
+def widen_streams(state: PointerTo[H2State], change: Int) raises H2Error:
+    """Changes the windows of all streams after a change of
+    INITIAL_WINDOW_SIZE (section 6.9.2).
+
+    Args:
+        state: The connection.
+        change: By how many octets; may be negative.
+
+    Raises:
+        H2Error: If a window exceeds the largest.
+    """
+    for slot in range(state[].streams.slots()):
+        ref stream = state[].streams[slot]
+        if stream.id == 0:
+            continue
+        var window = Int(stream.send_window) + change
+        if window > WINDOW_MAX:
+            raise H2Error.connection(
+                H2Code.FLOW_CONTROL_ERROR, "a window exceeds 2^31-1"
+            )
+        stream.send_window = Int32(window)
+        reschedule(state, slot)

@@ -1,0 +1,182 @@
+"""The state of one connection of HTTP/2."""
+
+from flare.core import Buffer
+
+from .h2_limits import H2Limits
+from .hpack import HpackDecoder
+from .hpack.encoder import HpackEncoder
+from .recent_resets import RecentResets
+from .request_head import RequestHeadReader
+from .schedule import H2Schedule
+from .settings import H2PeerSettings
+from .stream_table import NO_SLOT, H2StreamTable
+from .token_bucket import TokenBucket
+from .trailer_reader import TrailerReader
+
+comptime DEFAULT_WINDOW = 65535
+"""The window of each new connection (RFC 9113 section 6.9.2)."""
+
+
+struct H2Phase:
+    """The phases of a connection."""
+
+    comptime PREFACE: UInt8 = 0
+    """The octets that begin each connection of a client are due."""
+    comptime SETTINGS: UInt8 = 1
+    """The first frame is due, which has settings."""
+    comptime OPEN: UInt8 = 2
+    """Any frame may arrive."""
+    comptime FAILED: UInt8 = 3
+    """The peer has violated the protocol. Nothing is read any more."""
+
+
+struct FieldBlock(Movable):
+    """A field block that arrives in several frames."""
+
+    var stream_id: Int
+    """Its stream; 0 if there is no such block."""
+    var flags: UInt8
+    """The flags of its first frame."""
+    var depends_on_itself: Bool
+    """Whether the priority in its first frame names its own stream."""
+    var continuations: Int
+    """How many frames have continued it."""
+    var octets: Buffer
+    """Its octets."""
+
+    def __init__(out self):
+        """Creates the state between two blocks."""
+        self.stream_id = 0
+        self.flags = 0
+        self.depends_on_itself = False
+        self.continuations = 0
+        self.octets = Buffer()
+
+
+struct DataFrame(Movable):
+    """A frame of content that is being received in pieces."""
+
+    var is_open: Bool
+    """Whether there is one."""
+    var slot: Int
+    """The slot of its stream; `NO_SLOT` if the content is dropped."""
+    var left: Int
+    """How much of its content has not arrived."""
+    var padding_left: Int
+    """How much of its padding has not arrived."""
+    var ends: Bool
+    """Whether it ends its stream."""
+
+    def __init__(out self):
+        """Creates the state between two frames."""
+        self.is_open = False
+        self.slot = NO_SLOT
+        self.left = 0
+        self.padding_left = 0
+        self.ends = False
+
+
+struct ConnectionWindow(Movable):
+    """The windows that all streams share."""
+
+    var send: Int
+    """How much content the peer accepts."""
+    var receive: Int
+    """How much content the peer may still send."""
+    var receive_max: Int
+    """How much it may send if all content was taken."""
+    var due: Int
+    """Content that was taken, and for which the peer has no new window yet."""
+    var has_sent: Bool
+    """Whether content was sent since the peer last widened the window."""
+
+    def __init__(out self, receive_max: Int):
+        """Creates the windows of a new connection.
+
+        Args:
+            receive_max: The window that the peer gets with the first settings.
+        """
+        self.send = DEFAULT_WINDOW
+        self.receive = receive_max
+        self.receive_max = receive_max
+        self.due = 0
+        self.has_sent = False
+
+
+struct H2State(Movable):
+    """The state of a machine. Its owner keeps it in place."""
+
+    var is_server: Bool
+    """Whether the peer is a client."""
+    var phase: UInt8
+    """How far the connection is, one of `H2Phase`."""
+    var limits: H2Limits
+    """The limits on the peer."""
+    var peer: H2PeerSettings
+    """The settings of the peer."""
+    var streams: H2StreamTable
+    """The streams."""
+    var schedule: H2Schedule
+    """The order in which they send content."""
+    var window: ConnectionWindow
+    """The windows of the connection."""
+    var recent_resets: RecentResets
+    """The streams that this end has reset lately."""
+    var decoder: HpackDecoder
+    """The decoder of heads."""
+    var encoder: HpackEncoder
+    """The encoder of heads."""
+    var heads: RequestHeadReader
+    """The latest head."""
+    var trailers: TrailerReader
+    """The latest trailers."""
+    var block: FieldBlock
+    """The field block that is being received."""
+    var data: DataFrame
+    """The content that is being received."""
+    var skipped_left: Int
+    """How much of a frame without an effect has not arrived."""
+    var last_peer_id: Int
+    """The highest stream that the peer has begun."""
+    var last_taken_id: Int
+    """The highest stream of the peer that was reported."""
+    var last_allowed_id: Int
+    """The highest stream that the peer may begin after GOAWAY."""
+    var resets: TokenBucket
+    """The resets that the peer may still cause."""
+    var glitches: TokenBucket
+    """The frames without a use that the peer may still send."""
+    var has_unacknowledged_settings: Bool
+    """Whether the peer has not acknowledged this end's settings."""
+
+    def __init__(out self, limits: H2Limits):
+        """Creates the state of a server before the first octet.
+
+        Args:
+            limits: The limits on the client.
+        """
+        self.is_server = True
+        self.phase = H2Phase.PREFACE
+        self.limits = limits
+        self.peer = H2PeerSettings()
+        self.streams = H2StreamTable(limits.streams_max)
+        self.schedule = H2Schedule()
+        self.window = ConnectionWindow(limits.connection_window_octets)
+        self.recent_resets = RecentResets()
+        self.decoder = HpackDecoder.create()
+        self.encoder = HpackEncoder()
+        self.heads = RequestHeadReader(limits.head)
+        self.trailers = TrailerReader(limits.head)
+        self.block = FieldBlock()
+        self.data = DataFrame()
+        self.skipped_left = 0
+        self.last_peer_id = 0
+        self.last_taken_id = 0
+        self.last_allowed_id = Int.MAX
+        self.resets = TokenBucket(limits.resets, limits.resets_per_second)
+        self.glitches = TokenBucket(limits.glitches, limits.glitches_per_second)
+        self.has_unacknowledged_settings = False
+
+    def __deinit__(deinit self):
+        """Frees the decoder."""
+        self.decoder.destroy()

@@ -1,0 +1,281 @@
+"""Compresses the lines of heads (RFC 7541 section 6).
+
+A line is inserted into the dynamic table at its second use, so that lines which
+occur once push no other line out. A hash of the line leads to the only entry
+that may contain it, so that a look-up takes one comparison however large the
+table is.
+"""
+
+from std.builtin.globals import global_constant
+
+from flare.core import (
+    Buffer,
+    PointerTo,
+    equals,
+    equals_ignoring_case,
+    lower_octet,
+)
+from flare.message import FieldName
+
+from .decoder import TABLE_OCTETS
+from .dynamic_table import ENTRY_OVERHEAD_OCTETS, DynamicTable
+from .integer import append_integer
+from .static_table import STATIC_COUNT, static_known
+from .writing import append_size_update, append_string
+
+comptime _PLACES = 32
+# A longer value hardly comes twice, and would push many lines out.
+comptime _VALUE_OCTETS_MAX = 256
+comptime _INDEXED: UInt8 = 0x80
+comptime _INSERTED: UInt8 = 0x40
+comptime _NEVER: UInt8 = 0x10
+comptime _PLAIN: UInt8 = 0
+comptime _STATUS_INDEX = 8
+comptime _NAME_INDEXES = _name_indexes()
+
+# Secrets, which a peer that can choose other lines must not guess (section
+# 7.1.3).
+comptime _SECRETS = (
+    FieldName.bit(FieldName.AUTHORIZATION)
+    | FieldName.bit(FieldName.COOKIE)
+    | FieldName.bit(FieldName.PROXY_AUTHORIZATION)
+    | FieldName.bit(FieldName.SET_COOKIE)
+)
+
+
+def _name_indexes() -> Array[UInt8, 64]:
+    var table = Array[UInt8, 64](fill=0)
+    for index in range(STATIC_COUNT, 0, -1):
+        table[Int(static_known(index)) & 63] = UInt8(index)
+    table[Int(FieldName.UNKNOWN)] = 0
+    return table^
+
+
+@fieldwise_init
+struct _Seen(TrivialRegisterPassable):
+    var hash: UInt32
+    # The number of its insertion, counted from 1; 0 if it was used only once.
+    var insertion: UInt32
+
+
+struct HpackEncoder(Movable):
+    """Writes field blocks. It allocates no memory before the first line."""
+
+    var _table: DynamicTable
+    var _seen: List[_Seen]
+    var _insertions: UInt32
+    # The smallest size since the last block, or -1 if none has to be told.
+    var _size_told_first: Int
+
+    def __init__(out self):
+        """Creates an encoder before its first block."""
+        self._table = DynamicTable(TABLE_OCTETS)
+        self._seen = []
+        self._insertions = 0
+        self._size_told_first = -1
+
+    def limit(mut self, octets: Int):
+        """Limits the table to what the peer's settings allow.
+
+        Args:
+            octets: The size that the peer allows. No more than the default is
+                used.
+        """
+        var size = min(octets, TABLE_OCTETS)
+        if size == self._table.size_max:
+            return
+        if self._size_told_first < 0 or size < self._size_told_first:
+            self._size_told_first = size
+        self._table.limit(size)
+
+    @always_inline
+    def begin_block(mut self, into: PointerTo[Buffer]):
+        """Begins a block. The peer learns of a change of the table's size.
+
+        Args:
+            into: The destination.
+        """
+        if self._size_told_first >= 0:
+            self._tell_size(into)
+
+    def append_status(mut self, status: Int, into: PointerTo[Buffer]):
+        """Writes the status of a response.
+
+        Args:
+            status: The status; three digits.
+            into: The destination.
+        """
+        var index = _status_index(status)
+        if index > 0:
+            append_integer(_INDEXED, 7, index, into)
+            return
+        append_integer(_PLAIN, 4, _STATUS_INDEX, into)
+        into[].append_octet(3)
+        into[].append_octet(UInt8(48 + status // 100))
+        into[].append_octet(UInt8(48 + status // 10 % 10))
+        into[].append_octet(UInt8(48 + status % 10))
+
+    def append_length(mut self, octets: Int, into: PointerTo[Buffer]):
+        """Writes Content-Length.
+
+        Args:
+            octets: The length.
+            into: The destination.
+        """
+        append_integer(_PLAIN, 4, _name_index(FieldName.CONTENT_LENGTH), into)
+        var at = len(into[])
+        into[].append_octet(0)
+        into[].append_decimal(octets)
+        into[].unsafe_front()[unsafe_offset=at] = UInt8(len(into[]) - at - 1)
+
+    def append_line(
+        mut self,
+        name: Span[UInt8, _],
+        value: Span[UInt8, _],
+        known: UInt8,
+        into: PointerTo[Buffer],
+    ):
+        """Writes a field line.
+
+        Args:
+            name: The name, in any case.
+            value: The value.
+            known: The number of the name.
+            into: The destination.
+        """
+        if (_SECRETS >> UInt64(known & 63)) & 1 == 1:
+            return _append(_NEVER, 4, name, value, known, into)
+        var size = len(name) + len(value) + ENTRY_OVERHEAD_OCTETS
+        if len(value) > _VALUE_OCTETS_MAX or size > self._table.size_max:
+            return _append(_PLAIN, 4, name, value, known, into)
+        if len(self._seen) == 0:
+            self._seen = List[_Seen](length=_PLACES, fill=_Seen(0, 0))
+        var hash = _hash_of(name, value, known)
+        var place = Int(hash >> 27)
+        var seen = self._seen.unsafe_get(place)
+        if seen.hash != hash:
+            self._seen[place] = _Seen(hash, 0)
+            return _append(_PLAIN, 4, name, value, known, into)
+        var index = Int(self._insertions - seen.insertion) + 1
+        if seen.insertion != 0 and index <= self._table.count:
+            if self._is_entry(index, name, value, known):
+                return append_integer(_INDEXED, 7, STATIC_COUNT + index, into)
+        self._insert(name, value, known, place, into)
+
+    def _insert(
+        mut self,
+        name: Span[UInt8, _],
+        value: Span[UInt8, _],
+        known: UInt8,
+        place: Int,
+        into: PointerTo[Buffer],
+    ):
+        _append(_INSERTED, 6, name, value, known, into)
+        var lower = Buffer()
+        _append_lower(name, lower)
+        _ = self._table.insert(lower.span(), value, known)
+        self._insertions += 1
+        self._seen[place].insertion = self._insertions
+
+    @always_inline
+    def _is_entry(
+        self,
+        index: Int,
+        name: Span[UInt8, _],
+        value: Span[UInt8, _],
+        known: UInt8,
+    ) -> Bool:
+        var entry = self._table.entry(index)
+        var octets = self._table.unsafe_octets(entry)
+        return (
+            entry.known == known
+            and Int(entry.name_octets) == len(name)
+            and equals(octets[len(name) :], value)
+            and (
+                known != FieldName.UNKNOWN
+                or equals_ignoring_case(octets[: len(name)], name)
+            )
+        )
+
+    @no_inline
+    def _tell_size(mut self, into: PointerTo[Buffer]):
+        if self._size_told_first < self._table.size_max:
+            append_size_update(self._size_told_first, into)
+        append_size_update(self._table.size_max, into)
+        self._size_told_first = -1
+
+
+def _append(
+    pattern: UInt8,
+    prefix_bits: Int,
+    name: Span[UInt8, _],
+    value: Span[UInt8, _],
+    known: UInt8,
+    into: PointerTo[Buffer],
+):
+    var index = _name_index(known)
+    append_integer(pattern, prefix_bits, index, into)
+    if index == 0:
+        append_integer(0, 7, len(name), into)
+        _append_lower(name, into[])
+    append_string(value, into)
+
+
+def _append_lower(name: Span[UInt8, _], mut into: Buffer):
+    var target = into.reserve(len(name))
+    for i in range(len(name)):
+        target[unsafe_offset=i] = lower_octet(name.unsafe_get(i))
+    into.advance(len(name))
+
+
+@always_inline
+def _name_index(known: UInt8) -> Int:
+    return Int(global_constant[_NAME_INDEXES]().unsafe_get(Int(known) & 63))
+
+
+@always_inline
+def _hash_of(
+    name: Span[UInt8, _], value: Span[UInt8, _], known: UInt8
+) -> UInt32:
+    """Mixes the ends of both strings. Lines that it confuses are written whole.
+    """
+    comptime FACTOR: UInt64 = 0x9E3779B97F4A7C15
+    var mixed = UInt64(len(value)) << 8 | UInt64(known)
+    if known == FieldName.UNKNOWN:
+        mixed ^= _ends_of(name) * FACTOR
+    mixed = (mixed ^ _ends_of(value)) * FACTOR
+    return UInt32(mixed >> 32) | 1
+
+
+@always_inline
+def _ends_of(text: Span[UInt8, _]) -> UInt64:
+    var count = len(text)
+    var p = text.unsafe_ptr()
+    if count >= 8:
+        var first = p.unsafe_bitcast[UInt64]().unsafe_load[alignment=1]()
+        var last = (
+            p.unsafe_offset(count - 8)
+            .unsafe_bitcast[UInt64]()
+            .unsafe_load[alignment=1]()
+        )
+        return first ^ (last << 17 | last >> 47)
+    var ends: UInt64 = 0
+    for i in range(count):
+        ends = ends << 8 | UInt64(text.unsafe_get(i))
+    return ends
+
+
+def _status_index(status: Int) -> Int:
+    if status == 200:
+        return 8
+    if status == 204:
+        return 9
+    if status == 206:
+        return 10
+    if status == 304:
+        return 11
+    if status == 400:
+        return 12
+    if status == 404:
+        return 13
+    return 14 if status == 500 else 0

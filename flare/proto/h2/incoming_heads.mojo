@@ -1,0 +1,240 @@
+"""Reads HEADERS and CONTINUATION frames (RFC 9113 sections 6.2 and 6.10)."""
+
+from flare.core import Buffer, PointerTo
+from flare.message import Method
+
+from .frame import H2Flag, H2FrameHeader, payload_of, read_uint32
+from .h2_error import H2Code, H2Error
+from .h2_event import H2Event
+from .h2_state import H2State
+from .head_limits import H2HeadFault
+from .hpack import HpackError
+from .incoming_content import end_receiving
+from .settings import WINDOW_MAX
+from .stream_ends import break_stream, count_glitch, refuse_stream
+from .stream_lookup import state_of_stream
+from .stream_state import FrameVerdict, H2StreamState, frame_verdict
+from .trailer_reader import decode_for_table
+
+# A request makes up for a few frames without a use, such as windows for a
+# stream that has just ended.
+comptime _FORGIVEN = 4
+
+
+def take_headers(
+    state: PointerTo[H2State],
+    header: H2FrameHeader,
+    payload: Span[mut=False, UInt8, _],
+    now_ms: Int,
+    output: PointerTo[Buffer],
+) raises H2Error -> H2Event:
+    """Takes a HEADERS frame.
+
+    Args:
+        state: The connection.
+        header: The header of the frame.
+        payload: The whole payload.
+        now_ms: The time.
+        output: The destination of frames.
+
+    Returns:
+        The event; `NEED_OCTETS` if there is none.
+
+    Raises:
+        H2Error: If the connection has to end.
+    """
+    var part = payload_of(header, payload)
+    var depends_on_itself = False
+    if header.has(H2Flag.PRIORITY):
+        var dependency = read_uint32(payload, part.start - 5)
+        depends_on_itself = (
+            Int(dependency & UInt32(WINDOW_MAX)) == header.stream_id
+        )
+    var octets = payload[part.start : part.start + part.length]
+    if header.has(H2Flag.END_HEADERS):
+        return _take_block(
+            state, header, depends_on_itself, octets, now_ms, output
+        )
+    ref block = state[].block
+    # What the frame may do is checked now: its block may never end.
+    _ = _verdict(state, header)
+    block.stream_id = header.stream_id
+    block.flags = header.flags
+    block.depends_on_itself = depends_on_itself
+    block.continuations = 0
+    block.octets.append(octets)
+    return H2Event.of(H2Event.NEED_OCTETS)
+
+
+def take_continuation(
+    state: PointerTo[H2State],
+    header: H2FrameHeader,
+    payload: Span[mut=False, UInt8, _],
+    now_ms: Int,
+    output: PointerTo[Buffer],
+) raises H2Error -> H2Event:
+    """Takes a CONTINUATION frame.
+
+    Args:
+        state: The connection.
+        header: The header of the frame.
+        payload: The whole payload.
+        now_ms: The time.
+        output: The destination of frames.
+
+    Returns:
+        The event; `NEED_OCTETS` if there is none.
+
+    Raises:
+        H2Error: If the connection has to end.
+    """
+    ref block = state[].block
+    if block.stream_id == 0:
+        raise H2Error.connection(
+            H2Code.PROTOCOL_ERROR, "CONTINUATION of no field block"
+        )
+    block.continuations += 1
+    if (
+        block.continuations > state[].limits.continuations_max
+        or len(block.octets) + len(payload) > state[].limits.block_octets_max()
+    ):
+        raise H2Error.connection(
+            H2Code.ENHANCE_YOUR_CALM, "a field block is too long"
+        )
+    block.octets.append(payload)
+    if not header.has(H2Flag.END_HEADERS):
+        return H2Event.of(H2Event.NEED_OCTETS)
+    var first = H2FrameHeader(
+        len(block.octets), 1, block.flags, block.stream_id
+    )
+    var octets = Buffer()
+    swap(octets, block.octets)
+    block.stream_id = 0
+    return _take_block(
+        state, first, block.depends_on_itself, octets.span(), now_ms, output
+    )
+
+
+def _verdict(
+    state: PointerTo[H2State], header: H2FrameHeader
+) raises H2Error -> UInt8:
+    var id = header.stream_id
+    var verdict = frame_verdict(state_of_stream(state, id), header.kind)
+    if verdict == FrameVerdict.VIOLATION or id & 1 == 0:
+        raise H2Error.connection(
+            H2Code.PROTOCOL_ERROR, "HEADERS without a stream of a client"
+        )
+    if verdict == FrameVerdict.CLOSED_CONNECTION:
+        if id < state[].last_peer_id:
+            # It may have been skipped (section 5.1.1).
+            raise H2Error.connection(
+                H2Code.PROTOCOL_ERROR, "a stream is lower than one before it"
+            )
+        raise H2Error.connection(
+            H2Code.STREAM_CLOSED, "HEADERS for a stream that is closed"
+        )
+    return verdict
+
+
+@always_inline
+def _take_block(
+    state: PointerTo[H2State],
+    header: H2FrameHeader,
+    depends_on_itself: Bool,
+    octets: Span[mut=False, UInt8, _],
+    now_ms: Int,
+    output: PointerTo[Buffer],
+) raises H2Error -> H2Event:
+    if header.stream_id > state[].last_peer_id:
+        return _take_request(
+            state, header, depends_on_itself, octets, now_ms, output
+        )
+    return _take_later_block(state, header, octets, now_ms, output)
+
+
+@always_inline
+def _take_request(
+    state: PointerTo[H2State],
+    header: H2FrameHeader,
+    depends_on_itself: Bool,
+    octets: Span[mut=False, UInt8, _],
+    now_ms: Int,
+    output: PointerTo[Buffer],
+) raises H2Error -> H2Event:
+    ref s = state[]
+    var id = header.stream_id
+    var nothing = H2Event.of(H2Event.NEED_OCTETS)
+    _ = _verdict(state, header)
+    s.last_peer_id = id
+    var fault: H2HeadFault
+    try:
+        fault = s.heads.read(s.decoder, octets)
+    except e:
+        raise _bad_block(e)
+    var ends = header.has(H2Flag.END_STREAM)
+    ref head = s.heads.head
+    if depends_on_itself or (ends and head.content_length > 0):
+        fault = H2HeadFault.malformed("the frame contradicts its head")
+    if id > s.last_allowed_id:
+        # The peer knows that it gets no answer.
+        s.recent_resets.note(id)
+        return nothing
+    if fault and fault.status == 0:
+        refuse_stream(state, id, H2Code.PROTOCOL_ERROR, now_ms, output)
+        return nothing
+    if s.streams.is_full():
+        refuse_stream(state, id, H2Code.REFUSED_STREAM, now_ms, output)
+        return nothing
+    s.glitches.give(_FORGIVEN)
+    s.last_taken_id = id
+    var slot = s.streams.insert(id)
+    ref stream = s.streams[slot]
+    stream.state = (
+        H2StreamState.HALF_CLOSED_REMOTE if ends else H2StreamState.OPEN
+    )
+    stream.send_window = Int32(s.peer.window_octets)
+    stream.receive_window = Int32(s.limits.stream_window_octets)
+    stream.content_left = head.content_length
+    stream.is_head_request = head.method == Method.HEAD
+    var event = H2Event.of_stream(H2Event.REQUEST_HEAD, slot, id, ends)
+    event.status = fault.status
+    return event
+
+
+@no_inline
+def _take_later_block(
+    state: PointerTo[H2State],
+    header: H2FrameHeader,
+    octets: Span[mut=False, UInt8, _],
+    now_ms: Int,
+    output: PointerTo[Buffer],
+) raises H2Error -> H2Event:
+    """Takes trailers, or a block for a stream that has ended."""
+    ref s = state[]
+    var verdict = _verdict(state, header)
+    var fault = H2HeadFault.NONE
+    try:
+        if verdict == FrameVerdict.TAKE:
+            fault = s.trailers.read(s.decoder, octets)
+        else:
+            decode_for_table(s.decoder, octets)
+    except e:
+        raise _bad_block(e)
+    if verdict == FrameVerdict.DROP:
+        count_glitch(state, now_ms)
+        return H2Event.of(H2Event.NEED_OCTETS)
+    var slot = s.streams.find(header.stream_id)
+    if verdict == FrameVerdict.CLOSED_STREAM:
+        return break_stream(state, slot, H2Code.STREAM_CLOSED, now_ms, output)
+    if (
+        fault
+        or not header.has(H2Flag.END_STREAM)
+        or s.streams[slot].content_left > 0
+    ):
+        return break_stream(state, slot, H2Code.PROTOCOL_ERROR, now_ms, output)
+    end_receiving(state, slot)
+    return H2Event.of_stream(H2Event.TRAILERS, slot, header.stream_id, True)
+
+
+def _bad_block(error: HpackError) -> H2Error:
+    return H2Error.connection(H2Code.COMPRESSION_ERROR, error.reason)

@@ -1,0 +1,252 @@
+"""Writes heads and trailers (RFC 9113 sections 6.2 and 8.3.2)."""
+
+from flare.core import Buffer, PointerTo
+from flare.message import (
+    FieldName,
+    HeaderMap,
+    Status,
+    allows_content,
+    known_field,
+)
+
+from .frame import (
+    FRAME_HEADER_OCTETS,
+    H2Flag,
+    H2FrameType,
+    append_frame_header,
+    put_headers_frame,
+)
+from .flow_control import may_send
+from .h2_error import H2Error
+from .h2_state import H2State
+from .outgoing_content import end_sending
+from .response_fields import stated_length
+
+# Lines of one connection of HTTP/1.1, and those that this module writes itself.
+comptime _DROPPED = (
+    FieldName.bit(FieldName.CONNECTION)
+    | FieldName.bit(FieldName.KEEP_ALIVE)
+    | FieldName.bit(FieldName.PROXY_CONNECTION)
+    | FieldName.bit(FieldName.UPGRADE)
+    | FieldName.bit(FieldName.CONTENT_LENGTH)
+)
+
+
+def send_response_head(
+    state: PointerTo[H2State],
+    slot: Int,
+    status: Int,
+    fields: HeaderMap,
+    length: Int,
+    date: Span[UInt8, _],
+    output: PointerTo[Buffer],
+) raises H2Error:
+    """Writes a final response head. If it may have no content, it ends the
+    stream.
+
+    Args:
+        state: A server's connection.
+        slot: The slot of the stream.
+        status: 200 to 599.
+        fields: The fields of the caller.
+        length: The length of the content; -1 if it is not known.
+        date: The value of Date; empty for no such line.
+        output: The destination.
+
+    Raises:
+        H2Error: If the response may not be sent now, or the fields contradict
+            the content.
+    """
+    ref stream = state[].streams[slot]
+    if status < 200 or status > 599:
+        raise H2Error.local("not a final status")
+    if not may_send(stream) or stream.is_answered:
+        raise H2Error.local("no response is awaited")
+    if fields.has_known(FieldName.TRANSFER_ENCODING):
+        raise H2Error.local("Transfer-Encoding among the fields")
+    var stated = stated_length(fields, length)
+    var is_bodiless = stream.is_head_request or not allows_content(status)
+    if status == Status.NO_CONTENT:
+        stated = -1
+    elif is_bodiless and length == 0 and not _states_length(fields):
+        # That no content is sent does not show how much GET would get.
+        stated = -1
+    stream.is_answered = True
+    stream.is_bodiless = is_bodiless
+    stream.send_left = stated
+    var ends = is_bodiless or stated == 0
+    append_head(
+        state,
+        slot,
+        OutgoingHead(status, stated, ends),
+        fields,
+        date,
+        output,
+    )
+    if ends:
+        end_sending(state, slot)
+
+
+@fieldwise_init
+struct OutgoingHead(TrivialRegisterPassable):
+    """The parts of a response head besides its fields."""
+
+    var status: Int
+    """The status."""
+    var content_length: Int
+    """The value of Content-Length; -1 for no such line."""
+    var ends: Bool
+    """Whether the response has no content."""
+
+
+@always_inline
+def append_head(
+    state: PointerTo[H2State],
+    slot: Int,
+    head: OutgoingHead,
+    fields: HeaderMap,
+    date: Span[UInt8, _],
+    output: PointerTo[Buffer],
+):
+    """Writes the frame of a response head, without any check.
+
+    Args:
+        state: A server's connection.
+        slot: The slot of the stream.
+        head: Status and length.
+        fields: The fields of the caller.
+        date: The value of Date; empty for no such line. A Date field takes
+            precedence.
+        output: The destination.
+    """
+    var start = _begin(output)
+    ref encoder = state[].encoder
+    encoder.begin_block(output)
+    encoder.append_status(head.status, output)
+    if len(date) > 0 and not fields.has_known(FieldName.DATE):
+        encoder.append_line("date".as_bytes(), date, FieldName.DATE, output)
+    if head.content_length >= 0:
+        encoder.append_length(head.content_length, output)
+    _append_fields(state, fields, output)
+    _finish(state, slot, start, H2Flag.END_STREAM if head.ends else 0, output)
+
+
+def send_informational(
+    state: PointerTo[H2State],
+    slot: Int,
+    status: Int,
+    fields: HeaderMap,
+    output: PointerTo[Buffer],
+) raises H2Error:
+    """Writes a 1xx response.
+
+    Args:
+        state: A server's connection.
+        slot: The slot of the stream.
+        status: 100 or 102 to 199.
+        fields: The fields, such as Link.
+        output: The destination.
+
+    Raises:
+        H2Error: If the response may not be sent now, or the fields contain
+            framing.
+    """
+    ref stream = state[].streams[slot]
+    if status < 100 or status > 199 or status == 101:
+        raise H2Error.local("not an informational status")
+    if not may_send(stream) or stream.is_answered:
+        raise H2Error.local("no response is awaited")
+    if fields.has_known(FieldName.TRANSFER_ENCODING) or _states_length(fields):
+        raise H2Error.local("framing fields in an informational response")
+    var start = _begin(output)
+    state[].encoder.begin_block(output)
+    state[].encoder.append_status(status, output)
+    _append_fields(state, fields, output)
+    _finish(state, slot, start, 0, output)
+
+
+def send_trailers(
+    state: PointerTo[H2State],
+    slot: Int,
+    fields: HeaderMap,
+    output: PointerTo[Buffer],
+):
+    """Writes trailers, which end the stream. All content must have been sent.
+
+    Args:
+        state: The connection.
+        slot: The slot of the stream.
+        fields: The trailers; those of a connection of HTTP/1.1 are left out.
+        output: The destination.
+    """
+    debug_assert(state[].streams[slot].queued_octets == 0, "content is queued")
+    var start = _begin(output)
+    state[].encoder.begin_block(output)
+    _append_fields(state, fields, output)
+    _finish(state, slot, start, H2Flag.END_STREAM, output)
+    end_sending(state, slot)
+
+
+def _states_length(fields: HeaderMap) -> Bool:
+    return fields.has_known(FieldName.CONTENT_LENGTH)
+
+
+@always_inline
+def _append_fields(
+    state: PointerTo[H2State], fields: HeaderMap, output: PointerTo[Buffer]
+):
+    for line in fields:
+        var name = line.name.as_bytes()
+        var known = known_field(name)
+        if (_DROPPED >> UInt64(known & 63)) & 1 == 1:
+            continue
+        state[].encoder.append_line(name, line.value.as_bytes(), known, output)
+
+
+@always_inline
+def _begin(output: PointerTo[Buffer]) -> Int:
+    var start = len(output[])
+    _ = output[].reserve(FRAME_HEADER_OCTETS)
+    output[].advance(FRAME_HEADER_OCTETS)
+    return start
+
+
+@always_inline
+def _finish(
+    state: PointerTo[H2State],
+    slot: Int,
+    start: Int,
+    flags: UInt8,
+    output: PointerTo[Buffer],
+):
+    """Writes the header in front of a block, whose length is known now."""
+    var length = len(output[]) - start - FRAME_HEADER_OCTETS
+    var id = Int(state[].streams[slot].id)
+    if length > state[].peer.frame_octets_max:
+        return _split(state, id, start, flags, output)
+    put_headers_frame(start, length, flags | H2Flag.END_HEADERS, id, output)
+
+
+@no_inline
+def _split(
+    state: PointerTo[H2State],
+    id: Int,
+    start: Int,
+    flags: UInt8,
+    output: PointerTo[Buffer],
+):
+    """Divides a block among several frames (section 4.3)."""
+    var block = Buffer()
+    block.append(output[].span()[start + FRAME_HEADER_OCTETS :])
+    output[].shorten(len(output[]) - start)
+    var kind = H2FrameType.HEADERS
+    var first_flags = flags
+    while len(block) > 0:
+        var count = min(len(block), state[].peer.frame_octets_max)
+        if count == len(block):
+            first_flags |= H2Flag.END_HEADERS
+        append_frame_header(count, kind, first_flags, id, output)
+        output[].append(block.span()[:count])
+        block.consume(count)
+        kind = H2FrameType.CONTINUATION
+        first_flags = 0

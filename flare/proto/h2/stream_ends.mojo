@@ -1,0 +1,180 @@
+"""Ends streams before their time, and meters the peers that cause it."""
+
+from flare.core import Buffer, PointerTo
+
+from .flow_control import return_credit
+from .frame import H2FrameType, append_frame_header, append_uint32
+from .h2_error import H2Code, H2Error
+from .h2_event import H2Event
+from .h2_state import H2State
+from .stream_state import H2StreamState
+from .stream_table import NO_SLOT
+from .token_bucket import TokenBucket
+
+
+def count_glitch(
+    state: PointerTo[H2State], now_ms: Int, parts: Int = TokenBucket.WHOLE
+) raises H2Error:
+    """Counts a frame that serves no request.
+
+    Args:
+        state: The connection.
+        now_ms: The time.
+        parts: How much it counts, times `TokenBucket.WHOLE`.
+
+    Raises:
+        H2Error: If there were too many.
+    """
+    if not state[].glitches.take(parts, now_ms):
+        raise H2Error.connection(
+            H2Code.ENHANCE_YOUR_CALM, "too many frames without a use"
+        )
+
+
+def count_reset(state: PointerTo[H2State], now_ms: Int) raises H2Error:
+    """Counts a stream that ends before its response, because of the peer.
+
+    Args:
+        state: The connection.
+        now_ms: The time.
+
+    Raises:
+        H2Error: If there were too many.
+    """
+    if not state[].resets.take(TokenBucket.WHOLE, now_ms):
+        raise H2Error.connection(
+            H2Code.ENHANCE_YOUR_CALM, "too many streams were reset"
+        )
+
+
+def append_reset(id: Int, code: UInt32, output: PointerTo[Buffer]):
+    """Writes a frame that ends a stream.
+
+    Args:
+        id: The number of the stream.
+        code: One of `H2Code`.
+        output: The destination.
+    """
+    append_frame_header(4, H2FrameType.RST_STREAM, 0, id, output)
+    append_uint32(code, output)
+
+
+def refuse_stream(
+    state: PointerTo[H2State],
+    id: Int,
+    code: UInt32,
+    now_ms: Int,
+    output: PointerTo[Buffer],
+) raises H2Error:
+    """Ends a stream that has no slot.
+
+    Args:
+        state: The connection.
+        id: The number of the stream.
+        code: One of `H2Code`.
+        now_ms: The time.
+        output: The destination of the frame.
+
+    Raises:
+        H2Error: If there were too many.
+    """
+    append_reset(id, code, output)
+    state[].recent_resets.note(id)
+    count_reset(state, now_ms)
+
+
+def break_stream(
+    state: PointerTo[H2State],
+    slot: Int,
+    code: UInt32,
+    now_ms: Int,
+    output: PointerTo[Buffer],
+) raises H2Error -> H2Event:
+    """Ends a stream whose peer has violated the protocol.
+
+    Args:
+        state: The connection.
+        slot: The slot of the stream.
+        code: One of `H2Code`.
+        now_ms: The time.
+        output: The destination of the frame.
+
+    Returns:
+        The event for its owner.
+
+    Raises:
+        H2Error: If there were too many.
+    """
+    var id = Int(state[].streams[slot].id)
+    reset_stream(state, slot, code, output)
+    count_reset(state, now_ms)
+    var event = H2Event.of_stream(H2Event.RESET, slot, id, True)
+    event.code = code
+    return event
+
+
+def reset_stream(
+    state: PointerTo[H2State],
+    slot: Int,
+    code: UInt32,
+    output: PointerTo[Buffer],
+):
+    """Ends a stream.
+
+    Args:
+        state: The connection.
+        slot: The slot of the stream.
+        code: One of `H2Code`.
+        output: The destination of the frame.
+    """
+    append_reset(Int(state[].streams[slot].id), code, output)
+    _end(state, slot, H2StreamState.RESET)
+
+
+def end_by_peer(state: PointerTo[H2State], slot: Int, code: UInt32) -> H2Event:
+    """Ends a stream that the peer has reset.
+
+    Args:
+        state: The connection.
+        slot: The slot of the stream.
+        code: The code of the peer.
+
+    Returns:
+        The event for its owner.
+    """
+    var id = Int(state[].streams[slot].id)
+    _end(state, slot, H2StreamState.CLOSED)
+    var event = H2Event.of_stream(H2Event.RESET, slot, id, True)
+    event.code = code
+    return event
+
+
+def _end(state: PointerTo[H2State], slot: Int, to: UInt8):
+    ref s = state[]
+    s.streams[slot].state = to
+    s.streams[slot].queued_octets = 0
+    s.schedule.remove(s.streams, slot)
+    if s.data.slot == slot:
+        s.data.slot = NO_SLOT
+
+
+def forget_stream(
+    state: PointerTo[H2State], slot: Int, output: PointerTo[Buffer]
+):
+    """Frees the slot of a stream, whose owner is done with it. If the peer may
+    still send, it learns that this is of no use (RFC 9113 section 8.1).
+
+    Args:
+        state: The connection.
+        slot: The slot of the stream.
+        output: The destination of frames.
+    """
+    ref s = state[]
+    if s.streams[slot].state == H2StreamState.HALF_CLOSED_LOCAL:
+        reset_stream(state, slot, H2Code.NO_ERROR, output)
+    elif s.streams[slot].state < H2StreamState.RESET:
+        reset_stream(state, slot, H2Code.INTERNAL_ERROR, output)
+    if s.streams[slot].state == H2StreamState.RESET:
+        s.recent_resets.note(Int(s.streams[slot].id))
+    return_credit(state, Int(s.streams[slot].held_octets), output)
+    s.streams.remove(slot)
