@@ -150,6 +150,7 @@ from .server import (
     AccessLog,
     AccessRecord,
     HttpServer,
+    HttpProtocols,
     Listener,
     LogSink,
     NotifySocket,

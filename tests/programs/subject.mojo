@@ -129,6 +129,10 @@ def echo_late(req: Request) raises -> Response:
     return ok(content)
 
 
+def receive(req: Request) raises -> Response:
+    return ok(String("received ", len(req.body.octets())))
+
+
 def upload(req: Request) raises -> Response:
     return ok(String(len(req.body.octets())))
 
@@ -403,6 +407,8 @@ def _routes(handle: ServerHandle, certificates: String) raises -> Router[]:
     router.post("/echo", echo)
     router.post("/late-echo/:ms", late_echo)
     router.post("/echo-late/:ms", echo_late)
+    router.get("/received", receive)
+    router.post("/received", receive)
     router.post("/upload", upload)
     router.get("/users/:id", user)
     router.post("/users/:id", user)

@@ -2,7 +2,7 @@
 
 from std.sys import argv
 
-from flare.http import HttpServer, ServerConfig
+from flare.http import HttpProtocols, HttpServer, Listener, ServerConfig
 from flare.net import IpNetwork, SocketAddr
 from flare.runtime import BackendKind
 from flare.tls import Pem, TlsIdentity, TlsServerConfig
@@ -20,6 +20,7 @@ struct SubjectOptions(Movable):
     var asks_clients: Bool
     var handshake_timeout_ms: Optional[Int]
     var certificates: Optional[String]
+    var protocols: HttpProtocols
 
     def __init__(out self):
         self.config = ServerConfig()
@@ -31,6 +32,7 @@ struct SubjectOptions(Movable):
         self.asks_clients = False
         self.handshake_timeout_ms = None
         self.certificates = None
+        self.protocols = HttpProtocols.ALL
 
     @staticmethod
     def read() raises -> Self:
@@ -56,6 +58,10 @@ struct SubjectOptions(Movable):
 
     def bind(self) raises -> HttpServer:
         """Opens the listeners."""
+        if self.protocols != HttpProtocols.ALL and not self.certificates:
+            var listeners = List[Listener]()
+            listeners.append(Listener.bind(self.at, protocols=self.protocols))
+            return HttpServer.with_listeners(listeners^, self.config.copy())
         if not self.certificates:
             return HttpServer.bind(self.at, self.config.copy())
         ref folder = self.certificates.value()
@@ -77,6 +83,10 @@ struct SubjectOptions(Movable):
             pass
         elif name == "--half-close":
             self.config.half_close_allowed = True
+        elif name == "--http1":
+            self.protocols = HttpProtocols.HTTP1
+        elif name == "--http2":
+            self.protocols = HttpProtocols.HTTP2
         elif name == "--mixed":
             self.is_mixed = True
         elif name == "--supervise":

@@ -3,6 +3,7 @@
 from .config import ConfigProblem, ServerConfig
 from .process.handle import ServerHandle
 from .listening.listener import Listener
+from .listening.protocols import HttpProtocols
 from .records.log import AccessLog, AccessRecord, LogSink
 from .process.notify_socket import NotifySocket
 from .server import HttpServer

@@ -21,6 +21,7 @@ from flare.tls import TlsServerConfig
 from .config import ServerConfig
 from .exchange.respond import run_handler
 from .listening.listener import Listener
+from .listening.protocols import HttpProtocols
 from .listening.tls_listeners import TlsListenerState
 from .process.server_state import (
     ServerState,
@@ -205,7 +206,7 @@ def add(
     comptime if CALLS_DRIVER:
         server_functions()[].add(server, listener^, tls^)
     else:
-        var state = _tls_state(tls^)
+        var state = _tls_state(tls^, listener.protocols())
         add_listener(server, listener^, state^)
 
 
@@ -317,7 +318,8 @@ def check_tls_driver() raises:
 
 def _tls_state(
     var tls: Optional[TlsServerConfig],
+    protocols: HttpProtocols = HttpProtocols.ALL,
 ) raises -> Optional[TlsListenerState]:
     if not tls:
         return None
-    return TlsListenerState(tls.take())
+    return TlsListenerState(tls.take(), protocols)

@@ -8,6 +8,7 @@ from flare.unix.listener import listen_at
 from flare.unix.socket_file import MODE_DEFAULT, SocketFile
 from flare.unix.stream import open_stream
 
+from .protocols import HttpProtocols
 from .taken_listeners import TakenListener, take_listeners
 
 comptime BACKLOG_DEFAULT = 4096
@@ -29,6 +30,7 @@ struct Listener(Movable):
     var _is_lent: Bool
     # A socket that is told when a server serves, or -1.
     var _ready: Int32
+    var _protocols: HttpProtocols
 
     def __init__(
         out self,
@@ -37,6 +39,7 @@ struct Listener(Movable):
         var address: StreamAddr,
         var file: Optional[SocketFile],
         mode: Int,
+        protocols: HttpProtocols = HttpProtocols.ALL,
     ):
         """Creates a listener from its parts. Programs call `bind` instead.
 
@@ -46,7 +49,9 @@ struct Listener(Movable):
             file: The file of the socket, which is removed when the listener is
                 closed.
             mode: The permissions of the file.
+            protocols: The versions of HTTP that its connections may speak.
         """
+        self._protocols = protocols
         self._socket = socket^
         self._address = address^
         self._file = file^
@@ -62,6 +67,7 @@ struct Listener(Movable):
         Args:
             taken: The socket, which belongs to the listener afterwards.
         """
+        self._protocols = HttpProtocols.ALL
         var socket = RawSocket(unsafe_descriptor=-1)
         swap(socket, taken.socket)
         self._socket = socket^
@@ -82,13 +88,17 @@ struct Listener(Movable):
 
     @staticmethod
     def bind(
-        address: SocketAddr, *, backlog: Int = BACKLOG_DEFAULT
+        address: SocketAddr,
+        *,
+        backlog: Int = BACKLOG_DEFAULT,
+        protocols: HttpProtocols = HttpProtocols.ALL,
     ) raises -> Self:
         """Listens for TCP connections.
 
         Args:
             address: The address; port 0 lets the kernel choose.
             backlog: The most connections that may wait to be accepted.
+            protocols: The versions of HTTP that its connections may speak.
 
         Returns:
             The listener.
@@ -98,7 +108,13 @@ struct Listener(Movable):
         """
         var socket = open_tcp(address, backlog, False)
         var bound = socket.local_address()
-        return Self(socket=socket^, address=bound, file=None, mode=MODE_DEFAULT)
+        return Self(
+            socket=socket^,
+            address=bound,
+            file=None,
+            mode=MODE_DEFAULT,
+            protocols=protocols,
+        )
 
     @staticmethod
     def bind(
@@ -106,6 +122,7 @@ struct Listener(Movable):
         *,
         mode: Int = MODE_DEFAULT,
         backlog: Int = BACKLOG_DEFAULT,
+        protocols: HttpProtocols = HttpProtocols.ALL,
     ) raises -> Self:
         """Listens for TCP or Unix connections.
 
@@ -118,6 +135,7 @@ struct Listener(Movable):
             mode: The permissions of a path: users who may write to it may
                 connect. By default, only this process's user may.
             backlog: The most connections that may wait to be accepted.
+            protocols: The versions of HTTP that its connections may speak.
 
         Returns:
             The listener.
@@ -128,13 +146,21 @@ struct Listener(Movable):
         """
         var address = StreamAddr.parse(text)
         if not address.is_unix():
-            return Self.bind(address.socket_address(), backlog=backlog)
+            return Self.bind(
+                address.socket_address(), backlog=backlog, protocols=protocols
+            )
         var name = address.unix_address()
         try:
             # If a later step fails, this closes the descriptor.
             var socket = RawSocket(unsafe_descriptor=open_stream())
             var file = listen_at(socket.descriptor(), name, mode, backlog)
-            return Self(socket=socket^, address=address^, file=file^, mode=mode)
+            return Self(
+                socket=socket^,
+                address=address^,
+                file=file^,
+                mode=mode,
+                protocols=protocols,
+            )
         except e:
             raise about(e, name)
 
@@ -223,6 +249,14 @@ struct Listener(Movable):
             The permissions.
         """
         return self._mode
+
+    def protocols(self) -> HttpProtocols:
+        """Returns the versions of HTTP that its connections may speak.
+
+        Returns:
+            The set; all for a socket that was passed.
+        """
+        return self._protocols
 
     def set_ready(mut self, descriptor: Int32):
         """Sets the socket to notify when the server serves.

@@ -2,6 +2,8 @@
 
 from flare.tls import TlsContext, TlsServerConfig
 
+from .protocols import HttpProtocols
+
 # The protocols of this server inside TLS (RFC 7301 section 6), best first.
 comptime _HTTP_2: StaticString = "h2"
 comptime _HTTP_1_1: StaticString = "http/1.1"
@@ -16,26 +18,37 @@ struct TlsListenerState(Copyable, Movable):
     """The configuration; its files may be read again."""
     var context: TlsContext
     """The context that its connections share."""
+    var protocols: HttpProtocols
+    """The versions of HTTP that its connections may speak."""
 
-    def __init__(out self, var config: TlsServerConfig) raises:
+    def __init__(
+        out self,
+        var config: TlsServerConfig,
+        protocols: HttpProtocols = HttpProtocols.ALL,
+    ) raises:
         """Creates the state from a configuration, whose files it reads and
         checks.
 
         Args:
             config: The configuration.
+            protocols: The versions of HTTP that its connections may speak.
 
         Raises:
             Error: As `TlsContext.for_servers` does.
         """
-        self.config = completed(config^)
+        self.protocols = protocols
+        self.config = completed(config^, protocols)
         self.context = TlsContext.for_servers(self.config)
 
 
-def completed(var config: TlsServerConfig) raises -> TlsServerConfig:
+def completed(
+    var config: TlsServerConfig, protocols: HttpProtocols
+) raises -> TlsServerConfig:
     """Adds the server's application protocols to a configuration without any.
 
     Args:
         config: The configuration.
+        protocols: The versions of HTTP that its connections may speak.
 
     Returns:
         The configuration to use.
@@ -45,11 +58,11 @@ def completed(var config: TlsServerConfig) raises -> TlsServerConfig:
             timeout.
     """
     if len(config.application_protocols) == 0:
-        config.application_protocols = [
-            String(_HTTP_2),
-            String(_HTTP_1_1),
-            String(_HTTP_1_0),
-        ]
+        if protocols.includes(HttpProtocols.HTTP2):
+            config.application_protocols.append(String(_HTTP_2))
+        if protocols.includes(HttpProtocols.HTTP1):
+            config.application_protocols.append(String(_HTTP_1_1))
+            config.application_protocols.append(String(_HTTP_1_0))
     if config.handshake_timeout_ms > _TIMEOUT_MS_MAX:
         raise Error(
             "http.bad_config TlsServerConfig.handshake_timeout_ms must be 1 to"

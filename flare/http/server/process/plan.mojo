@@ -13,6 +13,7 @@ from flare.sys.thread import allowed_cpus, pin_to_cpu
 from flare.tls import TlsContext
 
 from .abort_line import AbortLine
+from ..listening.protocols import HttpProtocols
 from ..records.access_queue import AccessQueue
 from ..config import ServerConfig
 from ..driver.carrier import exchange_functions
@@ -42,6 +43,8 @@ struct PlannedListener(Movable):
     """Whether another process keeps `first` open."""
     var tls: Optional[TlsContext]
     """The TLS context of its connections, if they are encrypted."""
+    var protocols: HttpProtocols
+    """The versions of HTTP that its connections may speak."""
 
     def __init__(out self, first: Int32):
         """Creates an address with one socket.
@@ -54,6 +57,7 @@ struct PlannedListener(Movable):
         self.is_shared = False
         self.is_lent = False
         self.tls = None
+        self.protocols = HttpProtocols.ALL
 
     def descriptor(self, worker: Int) -> Int32:
         """Returns the socket from which a worker accepts.
@@ -375,6 +379,7 @@ def _listen(plan: PointerTo[ServePlan], worker: Worker, index: Int):
             listener.tls,
             is_shared=listener.is_shared,
             is_lent=listener.is_lent,
+            protocols=listener.protocols,
         )
 
 

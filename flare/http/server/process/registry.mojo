@@ -13,6 +13,7 @@ from flare.tls import TlsContext, TlsServerConfig
 from .service import Service
 from ..listening.listening import Listening
 from ..records.statistics import WorkerStatistics
+from ..listening.protocols import HttpProtocols
 from ..listening.tls_listeners import TlsListenerState
 from ..worker.worker import Worker
 from ..transport.worker_state import WorkerState
@@ -151,7 +152,7 @@ struct ServerRegistry(Copyable, Movable):
             raise Error("http.no_tls at this address")
         if self._is_supervised():
             raise Error("http.supervised workers only read files again")
-        var fresh = TlsListenerState(config^)
+        var fresh = TlsListenerState(config^, self._protocols_of(listener))
         listeners[listener].context.replace(fresh.context)
         var shared = self._shared
         with shared[].lock:
@@ -161,6 +162,16 @@ struct ServerRegistry(Copyable, Movable):
                     if seen == listener:
                         shared[].tls[i].value().config = fresh.config.copy()
                     seen += 1
+
+    def _protocols_of(self, listener: Int) -> HttpProtocols:
+        var shared = self._shared
+        var seen = 0
+        for tls in shared[].tls:
+            if tls:
+                if seen == listener:
+                    return tls.value().protocols
+                seen += 1
+        return HttpProtocols.ALL
 
     def order_tls_again(self):
         """Makes a supervisor's workers read certificates and keys again."""

@@ -145,6 +145,7 @@ def _open_listeners(
         ref listener = listeners[i]
         var planned = PlannedListener(listener.descriptor())
         planned.is_lent = listener.is_lent()
+        planned.protocols = listener.protocols()
         if listener.is_shared():
             planned.is_shared = workers > 1 or listener.is_taken()
             if _must_open_again(registry, listener):

@@ -107,7 +107,12 @@ def _refuse_or_switch(
     """Refuses a request, unless it is the first octets of HTTP/2. To this
     protocol, they are a request of an unknown version (RFC 9113 section 3.3).
     """
-    if c[].requests > 0 or c[].tls or not _is_preface(window(c)):
+    if (
+        c[].requests > 0
+        or c[].tls
+        or c[].h1.ignores_preface
+        or not _is_preface(window(c))
+    ):
         return refuse(c, error)
     _give_exchange(c, x)
     begin_h2(c)

@@ -3,6 +3,7 @@
 from flare.core import PointerTo
 from flare.http.exchange import Exchange
 
+from ..listening.protocols import HttpProtocols
 from ..sending.protocol_output import end_at_once
 from ..transport.connection_state import ConnectionState, connection_of
 from ..transport.read_ahead import ReceiveWish
@@ -25,6 +26,7 @@ from .h1_requests import (
 )
 from .h2_requests import (
     advance_h2,
+    begin_h2,
     end_idle_h2,
     finish_h2_exchange,
     forget_h2_exchange,
@@ -38,6 +40,22 @@ from .h2_requests import (
     release_all_taken,
     release_taken,
 )
+
+
+@always_inline
+def limit_protocols(c: PointerTo[ConnectionState], protocols: HttpProtocols):
+    """Sets the protocols of a connection without TLS.
+
+    Args:
+        c: The connection, before its first octet.
+        protocols: The versions of HTTP that it may speak.
+    """
+    if protocols == HttpProtocols.ALL:
+        return
+    if protocols == HttpProtocols.HTTP2:
+        begin_h2(c)
+    else:
+        c[].h1.ignores_preface = True
 
 
 @always_inline

@@ -126,6 +126,8 @@ struct H1Exchanges(Movable):
     """
     var has_begun_head: Bool
     """Whether a part of a head has arrived, and the rest is due."""
+    var ignores_preface: Bool
+    """Whether a client may not begin with HTTP/2."""
     var drained: Int
     """Octets of the last request's content that were dropped."""
 
@@ -138,6 +140,7 @@ struct H1Exchanges(Movable):
         self.state = H1State(Role.SERVER, limits)
         self.exchange = None
         self.has_begun_head = False
+        self.ignores_preface = False
         self.drained = 0
 
 

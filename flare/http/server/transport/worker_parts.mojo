@@ -10,6 +10,8 @@ from flare.runtime.timer_task import TIMER_OF_TASK, TimerTask
 from flare.runtime.timer_wheel import TimerEntry
 from flare.tls import TlsContext
 
+from ..listening.protocols import HttpProtocols
+
 comptime OUTPUT_OCTETS = 16384
 """The size that output buffers begin with."""
 comptime SLOW_TURN_LOG_MS = 1000
@@ -39,6 +41,8 @@ struct ListenerState(Movable):
     """Whether no client was waiting when the stopping worker last looked."""
     var tls: Optional[TlsContext]
     """The TLS context of its connections, if they are encrypted."""
+    var protocols: HttpProtocols
+    """The versions of HTTP that its connections may speak."""
 
     def __init__(
         out self,
@@ -66,6 +70,7 @@ struct ListenerState(Movable):
         self.is_lent = False
         self.is_drained = False
         self.tls = tls^
+        self.protocols = HttpProtocols.ALL
 
 
 @fieldwise_init

@@ -33,7 +33,7 @@ from flare.sys.file import close_descriptor, open_event_descriptor
 from ..driver.connection import Connection
 from ..driver.operations import begin_connection
 from ..driver.tls_connection import begin_tls
-from ..receiving.protocol_input import go_away
+from ..receiving.protocol_input import go_away, limit_protocols
 from ..records.statistics import count, set_counter
 from ..transport.connection_state import ConnectionState, Stage, Wait
 from ..transport.proxy_header import is_welcome
@@ -107,6 +107,8 @@ def admit(
         return False
     if listener and listener.value()[].tls:
         begin_tls(begun.value(), listener.value()[].tls.value())
+    elif listener:
+        limit_protocols(begun.value().state, listener.value()[].protocols)
     w[].accepting.stuck_since_ms = -1
     count(w[].statistics[].connections_accepted)
     set_counter(w[].statistics[].connections, w[].connections.lent())

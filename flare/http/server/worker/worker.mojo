@@ -8,6 +8,7 @@ from ..driver.connection import Connection
 from ..driver.due import continue_due
 from ..driver.starved import feed_starved
 from ..driver.tls_connection import go_on_shaking_hands
+from ..listening.protocols import HttpProtocols
 from ..records.statistics import count, set_counter
 from ..transport.buffered import (
     arm_tick,
@@ -52,6 +53,7 @@ struct Worker(TrivialRegisterPassable):
         *,
         is_shared: Bool = False,
         is_lent: Bool = False,
+        protocols: HttpProtocols = HttpProtocols.ALL,
     ):
         """Adds a listening socket; called before `begin`.
 
@@ -60,6 +62,7 @@ struct Worker(TrivialRegisterPassable):
             tls: The TLS context of its connections, if they are encrypted.
             is_shared: Whether other workers accept from it too.
             is_lent: Whether another process keeps it open.
+            protocols: The versions of HTTP that its connections may speak.
         """
         var w = self.state
         var listener = heap_create(
@@ -68,6 +71,7 @@ struct Worker(TrivialRegisterPassable):
             )
         )
         listener[].is_lent = is_lent
+        listener[].protocols = protocols
         listener[].accept.owner = listener.unsafe_bitcast[NoneType]()
         w[].listeners.append(listener)
 
